@@ -1,0 +1,16 @@
+/**
+ * What an extract answer must look like, before it becomes a grammar. `keys` alone: exactly these, each a string or null.
+ * `schema`: checked JSON Schema (shorthand already expanded); with `keys` too, they select and order its properties.
+ * `open`: a flat object of the fields that the instruction names. `any`: any JSON object (`response_format` of chat).
+ */
+export type AnswerShape =
+  | { kind: 'keys'; keys: readonly string[] }
+  | { kind: 'schema'; schema: JsonSchema; keys?: readonly string[] }
+  | { kind: 'open' }
+  | { kind: 'any' };
+
+/** A JSON value as parsed. */
+export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
+
+/** A JSON Schema 2020-12 document that `lib/grammar` accepted. */
+export type JsonSchema = { readonly [key: string]: Json };

@@ -1,0 +1,156 @@
+import type { AnswerShape } from './answer-shape.ts';
+import type { Turn } from './conversation.ts';
+import type { ModelId } from './model-id.ts';
+import type { Language } from './schema/language.ts';
+
+/**
+ * What answers. The Node host injects the engine, the edge a forwarder, a test a script; a handler cannot tell.
+ * Both calls throw `AssayError` only; anything else is reported as `internal_error`.
+ */
+export interface InferenceBackend {
+  /** All models this backend knows, the active one among them. */
+  listModels(call: Call): Promise<readonly ListedModel[]>;
+  /** Answers every task of the batch, each as if it had been sent alone. */
+  runTasks(batch: TaskBatch, call: Call): Promise<BatchAnswer>;
+  /**
+   * A chat completion as events: `start` once the request holds a place in the queue, then `reasoning` and `content`, then
+   * one `finish`. Errors before `start` become a status; later ones end the stream.
+   */
+  chat(request: ChatRequest, call: Call): AsyncIterable<ChatEvent>;
+}
+
+/** What surrounds one call. */
+export interface Call {
+  /** The `x-request-id` of this request, for logs and for the boxes behind an edge. */
+  requestId: string;
+  /** Aborted when the caller leaves; the backend frees what it holds within one decode step. */
+  signal: AbortSignal;
+  /**
+   * Takes the key's quota. The backend calls it exactly once, when nothing about the request itself can refuse it any more
+   * (model, modality, length) and before it queues. Throws `rate_limited`.
+   */
+  admit(): Promise<void>;
+}
+
+/** Model list `status` (open-points.md, part B). */
+export const MODEL_STATUSES = [
+  'active',
+  'loading',
+  'unloading',
+  'compiling',
+  'downloading',
+  'compiled',
+  'downloaded',
+  'available',
+  'error',
+] as const;
+export type ModelStatus = (typeof MODEL_STATUSES)[number];
+
+export interface ListedModel {
+  id: ModelId;
+  status: ModelStatus;
+}
+
+export interface TaskBatch {
+  /** As sent; the backend says `model_not_found` (also for a string that is no id) or `model_not_loaded`. */
+  model: string;
+  /** The shared input: free text, or turns. */
+  input: { context: string } | { turns: readonly Turn[] };
+  /** `images` and `audio` of the request, after the input. */
+  media: readonly import('./conversation.ts').MediaPart[];
+  tasks: readonly Task[];
+  temperature: number;
+  /** Completion tokens for the whole batch. */
+  maxOutputTokens: number;
+  /** For tasks that name none of their own. */
+  language?: Language;
+}
+
+export type Task = DecideTask | ExtractTask;
+
+export interface DecideTask {
+  type: 'decide';
+  name: string;
+  question: string;
+  /** The allowed answers; absent: a short answer in the model's own words. */
+  options?: readonly string[];
+  instruction?: string;
+  language?: Language;
+}
+
+export interface ExtractTask {
+  type: 'extract';
+  name: string;
+  instruction: string;
+  /** What the answer looks like; from `keys`, `schema`, both, or neither. */
+  shape: AnswerShape;
+  language?: Language;
+}
+
+export interface BatchAnswer {
+  model: ModelId;
+  /** One entry for each task, in the order sent. */
+  answers: readonly TaskAnswer[];
+  finishReason: 'stop' | 'length' | 'content_filter';
+  usage: Usage;
+}
+
+export interface TaskAnswer {
+  name: string;
+  /** The answer as JSON text, members in order: `{"value":"yes"}`. Text, because objects move keys such as `10`. */
+  json: string;
+}
+
+export interface Usage {
+  /** The shared prefix once, and every task's own part. */
+  promptTokens: number;
+  /** Tokens the model chose; forced text is free. */
+  completionTokens: number;
+}
+
+export interface ChatRequest {
+  /** Absent: the active model. */
+  model?: ModelId;
+  turns: readonly Turn[];
+  /** Absent: what is left of the model's context. */
+  maxTokens?: number;
+  temperature?: number;
+  topP?: number;
+  seed?: number;
+  stop: readonly string[];
+  presencePenalty: number;
+  frequencyPenalty: number;
+  /** Number of alternatives for each token; absent: no log-probabilities. */
+  topLogprobs?: number;
+  format: { type: 'text' } | { type: 'json'; shape: AnswerShape };
+}
+
+export type ChatEvent =
+  | { type: 'start'; model: ModelId }
+  | { type: 'reasoning'; text: string }
+  | { type: 'content'; text: string; logprobs?: readonly TokenLogprob[] }
+  | { type: 'finish'; reason: 'stop' | 'length' | 'content_filter'; usage: Usage; metrics: Metrics };
+
+export interface TokenLogprob {
+  token: string;
+  logprob: number;
+  bytes: readonly number[];
+  top: readonly { token: string; logprob: number; bytes: readonly number[] }[];
+}
+
+export type Device = 'NPU' | 'GPU' | 'CPU';
+
+/** The keys of `metrics` (open-points.md, part B). Unit in the name; null: unknown. */
+export interface Metrics {
+  queue_ms: number | null;
+  prompt_ms: number | null;
+  time_to_first_token_ms: number | null;
+  generation_ms: number | null;
+  total_ms: number | null;
+  prompt_tokens: number | null;
+  cached_tokens: number | null;
+  completion_tokens: number | null;
+  prompt_tokens_per_second: number | null;
+  tokens_per_second: number | null;
+  device: Device | null;
+}

@@ -1,0 +1,17 @@
+/** A conversation as the backends read it: aliases resolved, `developer` turned into `system`, texts joined in order. */
+export interface Turn {
+  role: 'system' | 'user' | 'assistant';
+  /** Text and media in the order sent. */
+  parts: readonly Part[];
+  name?: string;
+}
+
+export type Part = { type: 'text'; text: string } | MediaPart;
+
+export interface MediaPart {
+  type: 'image' | 'audio';
+  source: { type: 'url'; url: string } | { type: 'base64'; data: string; mimeType: string };
+  detail?: 'low' | 'high' | 'auto';
+  /** Where it stood in the request, for the error `unsupported_modality`: `images[0]`, `messages[1].content[0]`. */
+  param: string;
+}

@@ -1,0 +1,72 @@
+/** The closed list of error codes of both interfaces (open-points.md, parts A and B). */
+export const ERROR_CODES = [
+  // the request itself
+  'malformed_json',
+  'request_too_large',
+  'unsupported_media_type',
+  'unknown_field',
+  'missing_input',
+  'conflicting_input',
+  'missing_field',
+  'invalid_type',
+  'invalid_value',
+  'duplicate_task_name',
+  'alias_conflict',
+  'unsupported_schema',
+  'unsupported_modality',
+  'unsupported_parameter',
+  'input_too_long',
+  'invalid_model_id',
+  'route_not_found',
+  'method_not_allowed',
+  // who may ask
+  'missing_api_key',
+  'invalid_api_key',
+  'model_not_allowed',
+  'forbidden_origin',
+  // the model and its slot
+  'model_not_found',
+  'model_not_loaded',
+  'model_in_use',
+  'not_downloaded',
+  'operation_in_progress',
+  // capacity
+  'rate_limited',
+  'overloaded',
+  // the server and what stands behind it
+  'engine_failed',
+  'backend_unreachable',
+  'timeout',
+  'hub_unreachable',
+  'disk_full',
+  'internal_error',
+] as const;
+
+export type ErrorCode = (typeof ERROR_CODES)[number];
+
+export interface AssayErrorDetails {
+  /** Path of the offending field, such as `tasks[2].options[0]`. */
+  param?: string;
+  /** Whole seconds, at least 1; sent as `Retry-After`. Belongs to `rate_limited` and `overloaded`. */
+  retryAfterSeconds?: number;
+  /** What went wrong underneath. Logged, never sent. */
+  cause?: unknown;
+}
+
+/**
+ * The one error class. `message` is sent to the caller: it says what to do next and never carries a stack, a path or a
+ * prompt. The status follows from the code and from the interface that was called (`lib/error-status.ts`).
+ */
+export class AssayError extends Error {
+  override readonly name = 'AssayError';
+  readonly code: ErrorCode;
+  readonly param: string | undefined;
+  readonly retryAfterSeconds: number | undefined;
+
+  constructor(code: ErrorCode, message: string, details: AssayErrorDetails = {}) {
+    super(message, { cause: details.cause });
+    this.code = code;
+    this.param = details.param;
+    this.retryAfterSeconds = details.retryAfterSeconds;
+  }
+}

@@ -1,0 +1,70 @@
+import type { Device, ListedModel } from './backend.ts';
+import type { ModelId } from './model-id.ts';
+
+/** What owns models on a machine: the files and the one slot. Every method throws `AssayError` (open-points.md, part B). */
+export interface ModelHost {
+  slot(): Slot;
+  listModels(): Promise<readonly ListedModel[]>;
+  load(model: ModelId, options: { maxPromptLen?: number }): Promise<LoadReport>;
+  unload(): Promise<UnloadReport>;
+  /**
+   * Fetches and compiles. Goes on when the reader leaves; a second call for the same model joins the first. Ends with one
+   * `done` event.
+   */
+  download(model: ModelId, options: { maxPromptLen?: number; allowDownload: boolean }): AsyncIterable<DownloadEvent>;
+  remove(model: ModelId, options: { compiledOnly: boolean }): Promise<RemoveReport>;
+}
+
+export const SLOT_STATES = ['unloaded', 'loading', 'loaded', 'unloading', 'error'] as const;
+export type SlotState = (typeof SLOT_STATES)[number];
+
+export interface Slot {
+  state: SlotState;
+  /** The loaded model, or the one being loaded or unloaded, or the one that failed. */
+  model: ModelId | null;
+  /** The device that really runs; for an empty slot the one that would be used. */
+  device: Device;
+  /** Why the slot is in `error`. */
+  reason?: string;
+}
+
+export interface LoadReport {
+  model: ModelId;
+  device: Device;
+  load_ms: number;
+  /** Whether this call had to compile. */
+  compiled: boolean;
+  max_prompt_len: number;
+}
+
+export interface UnloadReport {
+  /** What was unloaded; null for an empty slot. */
+  model: ModelId | null;
+}
+
+export type DownloadEvent =
+  | {
+      type: 'progress';
+      stage: 'downloading' | 'verifying' | 'compiling';
+      bytes: number;
+      total: number | null;
+      file?: string;
+      step?: string;
+    }
+  | { type: 'done'; report: DownloadReport };
+
+export interface DownloadReport {
+  model: ModelId;
+  state: 'compiled';
+  /** Bytes fetched by this call's transfer; 0 when everything was here. */
+  bytes: number;
+  /** Whether compiling was needed. */
+  compiled: boolean;
+  max_prompt_len: number;
+}
+
+export interface RemoveReport {
+  model: ModelId;
+  /** What was removed, as kinds with their size in bytes. */
+  removed: readonly { kind: 'compiled' | 'weights' | 'locks'; bytes: number }[];
+}

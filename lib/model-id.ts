@@ -1,0 +1,24 @@
+import { AssayError } from './errors.ts';
+
+/** `<namespace>/<name>`, already checked: safe to show, to compare and to make a path of. Made by `parseModelId` alone. */
+export type ModelId = string & { readonly __brand: 'ModelId' };
+
+const PART = /^[A-Za-z0-9][A-Za-z0-9._-]{0,95}$/;
+
+/** A well-formed model id, or null (open-points.md, part B: each part 1 to 96 characters, no `..`). */
+export function asModelId(text: string): ModelId | null {
+  const parts = text.split('/');
+  if (parts.length !== 2 || text.includes('..')) return null;
+  return parts.every((part) => PART.test(part)) ? (text as ModelId) : null;
+}
+
+/** As `asModelId`, but throws `invalid_model_id`. */
+export function parseModelId(text: string, param = 'model'): ModelId {
+  const id = asModelId(text);
+  if (id) return id;
+  throw new AssayError(
+    'invalid_model_id',
+    'A model id is <namespace>/<name>, each part 1 to 96 of A-Z a-z 0-9 . _ -, beginning with a letter or digit, without "..". Example: assay/starter.',
+    { param },
+  );
+}

@@ -1,0 +1,75 @@
+import type { Task, TaskBatch } from '../backend.ts';
+import type { Turn } from '../conversation.ts';
+import { LANGUAGE_NAMES } from './language-names.ts';
+
+/** What every task of a batch is told once. Part of the shared prefix, and of the starter model's training data. */
+export const TASK_SYSTEM =
+  'Do the task at the end of the conversation with one JSON object and nothing else. ' +
+  'A question: {"value": the answer}, one of the options where there are options; add "reason" only where it is asked for. ' +
+  'An extraction: the fields asked for, null for what the text does not say.';
+
+/** Stands between what all tasks share and the task itself, inside the last user turn. */
+export const TASK_SEPARATOR = '\n\n';
+
+/**
+ * The prompt of a batch. Rendered by the model's chat template as `turns`, then one user turn made of
+ * `openTurn + TASK_SEPARATOR + task`. The cut before `task` is where the shared prefix ends and the branches begin.
+ */
+export interface TaskPrompt {
+  turns: readonly Turn[];
+  /** The shared beginning of the last user turn: the context, or the last user message. May be empty. */
+  openTurn: string;
+  /** One text for each task, in the batch's order. */
+  tasks: readonly string[];
+}
+
+export function taskPrompt(batch: TaskBatch): TaskPrompt {
+  const tasks = batch.tasks.map((task) => taskText(task, task.language ?? batch.language));
+  if ('context' in batch.input) {
+    return { turns: [system([])], openTurn: batch.input.context, tasks };
+  }
+  const instructions = batch.input.turns.filter((turn) => turn.role === 'system');
+  const talk = batch.input.turns.filter((turn) => turn.role !== 'system');
+  const last = talk.at(-1);
+  const open = last?.role === 'user' ? last : undefined;
+  return {
+    turns: [system(instructions), ...(open ? talk.slice(0, -1) : talk)],
+    openTurn: open ? turnText(open) : '',
+    tasks,
+  };
+}
+
+/** The texts of a turn joined by a line break. */
+export function turnText(turn: Turn): string {
+  return turn.parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n');
+}
+
+function system(instructions: readonly Turn[]): Turn {
+  const text = [TASK_SYSTEM, ...instructions.map(turnText)].join('\n\n');
+  return { role: 'system', parts: [{ type: 'text', text }] };
+}
+
+/** One task as the model reads it: a line for each thing said. */
+export function taskText(task: Task, language: Task['language']): string {
+  const lines =
+    task.type === 'decide'
+      ? [`Question: ${task.question}`, ...(task.options ? [`Options: ${JSON.stringify(task.options)}`] : [])]
+      : [`Extract: ${task.instruction}`, ...shapeLine(task.shape)];
+  if (task.type === 'decide' && task.instruction !== undefined) lines.push(`Instruction: ${task.instruction}`);
+  if (language) lines.push(`Language of the values: ${LANGUAGE_NAMES[language]}`);
+  return lines.join('\n');
+}
+
+function shapeLine(shape: Extract<Task, { type: 'extract' }>['shape']): string[] {
+  switch (shape.kind) {
+    case 'keys':
+      return [`Keys: ${JSON.stringify(shape.keys)}`];
+    case 'schema':
+      return [
+        ...(shape.keys ? [`Keys: ${JSON.stringify(shape.keys)}`] : []),
+        `Schema: ${JSON.stringify(shape.schema)}`,
+      ];
+    default:
+      return [];
+  }
+}
