@@ -1,0 +1,68 @@
+import type { Context, Handler, MiddlewareHandler } from 'hono';
+import type { InferenceBackend } from '../lib/backend.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Face } from '../lib/error-status.ts';
+import type { ModelHost } from '../lib/host.ts';
+import type { ApiKey, KeyStore, Quota } from '../lib/keys.ts';
+
+/** What the handlers are given from outside. */
+export interface AppDeps {
+  /** What answers. */
+  backend: InferenceBackend;
+  /** What owns this machine's models. Absent, as at the edge: no status, load, unload, download and delete routes. */
+  host?: ModelHost;
+  /** The interfaces to mount; both by default. */
+  faces?: readonly Face[];
+  /** Who may ask. The decision service refuses every call without a key that is in here. */
+  keys?: KeyStore;
+  /** Default: no limits. */
+  quota?: Quota;
+  /** The model server needs a key too, on every route but `GET /` and `/health`: for any address but the loopback one. */
+  keyForModels?: boolean;
+  /** Refuses foreign Host names and Origins. Absent: only for a host that does this itself, or is not on a user's machine. */
+  guard?: GuardSettings;
+  /** Default: the system's. */
+  clock?: Clock;
+  /** Default: a random UUID. */
+  newRequestId?: () => string;
+  /** Told once of each request, and of each stream that fails or is left. Default: nothing is logged. */
+  log?: RequestLog;
+}
+
+export interface GuardSettings {
+  /** Accept loopback Host names alone (against DNS rebinding). */
+  loopbackOnly: boolean;
+  /** Origins besides the server's own, such as `http://localhost:3000`; they get CORS headers. */
+  allowOrigins: readonly string[];
+}
+
+export type RequestLog = (record: RequestRecord) => void;
+
+/** Never holds a prompt, an answer or a key. */
+export interface RequestRecord {
+  event: 'request' | 'stream_failed' | 'caller_left';
+  requestId: string;
+  method: string;
+  path: string;
+  status: number;
+  /** Milliseconds since the request came in. */
+  ms: number;
+  /** Name of the API key. */
+  key?: string;
+  error?: unknown;
+}
+
+/** What one request carries through its middleware. */
+export interface AppEnv {
+  Variables: {
+    requestId: string;
+    /** Which interface the route belongs to: decides the statuses of its errors. */
+    face: Face;
+    /** Set where the route needs a key. */
+    key?: ApiKey;
+  };
+}
+
+export type AppContext = Context<AppEnv>;
+export type AppHandler = Handler<AppEnv>;
+export type AppMiddleware = MiddlewareHandler<AppEnv>;

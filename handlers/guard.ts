@@ -1,0 +1,46 @@
+import { AssayError } from '../lib/errors.ts';
+import type { AppContext, AppMiddleware, GuardSettings } from './context.ts';
+
+const LOOPBACK = /^(localhost|127(\.(25[0-5]|2[0-4]\d|1?\d?\d)){3}|\[::1\])(:\d{1,5})?$/i;
+
+/**
+ * Keeps web pages of strangers away from a server on a user's machine (open-points.md, part B, "Local by default"): the Host
+ * must be a loopback name, or a page could reach it by DNS rebinding; the Origin must be absent, the server's own, or allowed.
+ */
+export function guard(settings: GuardSettings): AppMiddleware {
+  const allowed = new Set(settings.allowOrigins);
+  return async (c, next) => {
+    const url = new URL(c.req.url);
+    const host = c.req.header('host') ?? url.host;
+    if (settings.loopbackOnly && !(LOOPBACK.test(host) && LOOPBACK.test(url.host))) {
+      throw new AssayError('forbidden_origin', 'This server answers to localhost, 127.0.0.1 and [::1] alone.');
+    }
+    const origin = c.req.header('origin');
+    if (origin === undefined || origin === url.origin) return next();
+    if (!allowed.has(origin)) {
+      throw new AssayError(
+        'forbidden_origin',
+        'Pages of this origin may not call this server. Start it with --allow-origin <origin> to let them.',
+      );
+    }
+    if (isPreflight(c)) return preflight(c, origin);
+    await next();
+    c.res.headers.set('access-control-allow-origin', origin);
+    c.res.headers.set('access-control-expose-headers', 'x-request-id, retry-after');
+    c.res.headers.append('vary', 'origin');
+  };
+}
+
+function isPreflight(c: AppContext): boolean {
+  return c.req.method === 'OPTIONS' && c.req.header('access-control-request-method') !== undefined;
+}
+
+function preflight(c: AppContext, origin: string): Response {
+  return c.body(null, 204, {
+    'access-control-allow-origin': origin,
+    'access-control-allow-methods': 'GET, POST, DELETE',
+    'access-control-allow-headers': c.req.header('access-control-request-headers') ?? 'authorization, content-type',
+    'access-control-max-age': '600',
+    vary: 'origin, access-control-request-headers',
+  });
+}

@@ -1,0 +1,27 @@
+import type { Hono } from 'hono';
+import type { Face } from '../lib/error-status.ts';
+import { AssayError } from '../lib/errors.ts';
+import type { AppEnv, AppHandler, AppMiddleware } from './context.ts';
+import { errorResponse } from './error-response.ts';
+
+type Method = 'GET' | 'POST' | 'DELETE';
+type Mount = (method: Method, paths: readonly string[], handler: AppHandler) => void;
+
+/** Mounts routes of one face, each behind `before`; any other method on their paths is 405 with `Allow`. */
+export function routesOf(app: Hono<AppEnv>, face: Face, ...before: AppMiddleware[]): Mount {
+  return (method, paths, handler) => {
+    for (const path of paths) {
+      app.use(path, (c, next) => {
+        c.set('face', face);
+        return next();
+      });
+      app.on(method, [path], ...before, handler);
+      app.all(path, (c) => {
+        const error = new AssayError('method_not_allowed', `Call this path with ${method}, not with ${c.req.method}.`);
+        const response = errorResponse(error, face);
+        response.headers.set('allow', method === 'GET' ? 'GET, HEAD' : method);
+        return response;
+      });
+    }
+  };
+}

@@ -1,0 +1,22 @@
+/** An API key as a request's rights are read from it. The secret itself is never kept, only its SHA-256 hash. */
+export interface ApiKey {
+  name: string;
+  /** Patterns of the models it may use: a model id, or one with `*` for any run of characters. */
+  models: readonly string[];
+  /** Absent: no limit. */
+  requestsPerMinute?: number;
+  /** `admin` may load, unload, download and delete on a named box of the edge. */
+  scopes: readonly 'admin'[];
+}
+
+/** Where keys are kept: a file in the Node host, a secret at the edge, a list in tests. */
+export interface KeyStore {
+  /** The key with this hash (SHA-256 of the secret's UTF-8 bytes, lower-case hex), or null. Compares in constant time. */
+  find(sha256: string): Promise<ApiKey | null>;
+}
+
+/** Counts requests against a key's `requestsPerMinute`. */
+export interface Quota {
+  /** Takes one request; throws `rate_limited` with the seconds to wait. */
+  take(key: ApiKey): Promise<void>;
+}
