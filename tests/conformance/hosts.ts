@@ -1,0 +1,55 @@
+import type { AddressInfo } from 'node:net';
+import { serve } from '@hono/node-server';
+import { createTestHarness } from 'wrangler';
+import type { HostName } from './row.ts';
+import { fetchDirectly, type Send, sendTo } from './send.ts';
+import { createStage } from './stage.ts';
+
+/** A place where the stage runs. */
+export interface Host {
+  name: HostName;
+  send: Send;
+  close(): Promise<void>;
+}
+
+export async function openHost(name: HostName): Promise<Host> {
+  switch (name) {
+    case 'fetch':
+      return { name, send: fetchDirectly(createStage()), close: async () => {} };
+    case 'socket':
+      return openSocket();
+    case 'workerd':
+      return openWorkerd();
+  }
+}
+
+async function openSocket(): Promise<Host> {
+  const server = serve({ fetch: createStage(), hostname: '127.0.0.1', port: 0 });
+  await new Promise((resolve) => server.once('listening', resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    name: 'socket',
+    send: sendTo(`http://127.0.0.1:${port}`),
+    close: () => new Promise((resolve) => server.close(() => resolve())),
+  };
+}
+
+async function openWorkerd(): Promise<Host> {
+  process.env.WRANGLER_SEND_METRICS = 'false';
+  process.env.CLOUDFLARE_CF_FETCH_ENABLED = 'false';
+  const harness = createTestHarness({
+    root: new URL('../..', import.meta.url).pathname,
+    workers: [
+      {
+        config: {
+          name: 'stage',
+          main: 'tests/conformance/worker.ts',
+          compatibility_date: '2026-10-01',
+          compatibility_flags: ['enable_request_signal'],
+        },
+      },
+    ],
+  });
+  const { url } = await harness.listen();
+  return { name: 'workerd', send: sendTo(url.origin), close: () => harness.close() };
+}

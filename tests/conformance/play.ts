@@ -1,0 +1,77 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Recorded } from '../scripted-backend/script.ts';
+import { type Host, openHost } from './hosts.ts';
+import type { Expectation, HostName, Row, RowRequest } from './row.ts';
+import { eventsOf, type Received } from './send.ts';
+import { tables } from './tables.ts';
+
+/** Plays every row of every table in one host. */
+export function playAllIn(name: HostName): void {
+  let host: Host;
+  beforeAll(async () => {
+    host = await openHost(name);
+  }, 60_000);
+  afterAll(() => host?.close());
+
+  for (const [table, rows] of Object.entries(tables)) {
+    describe(table, () => {
+      for (const [i, row] of rows.entries()) {
+        const skipped = row.skip?.hosts.includes(name) ?? false;
+        test.skipIf(skipped)(row.name, () => play(host, row, `${table}-${i}`.replaceAll(' ', '-')));
+      }
+    });
+  }
+}
+
+async function play(host: Host, row: Row, id: string): Promise<void> {
+  const setUp = { method: 'PUT', path: `/-/rows/${id}`, headers: {}, json: { app: row.app, script: row.script } };
+  expect((await host.send(setUp))?.status).toBe(200);
+  for (const step of [row, ...(row.then ?? [])]) {
+    const received = await host.send(withDefaults(step.request, id));
+    if (received) check(received, step.expect);
+    if (step.expect.calls) await checkCalls(host, id, step.expect.calls);
+  }
+}
+
+function withDefaults(request: RowRequest, id: string) {
+  const hasBody = request.json !== undefined || request.body !== undefined || request.chunks !== undefined;
+  const headers = {
+    'x-row': id,
+    authorization: 'Bearer test-key',
+    ...(hasBody ? { 'content-type': 'application/json' } : {}),
+    ...request.headers,
+  };
+  const sent = Object.entries(headers).filter((pair): pair is [string, string] => pair[1] !== null);
+  return { ...request, method: request.method ?? (hasBody ? 'POST' : 'GET'), headers: Object.fromEntries(sent) };
+}
+
+function check(received: Received, expected: Expectation): void {
+  const { status, headers, text } = received;
+  expect({ status, body: text }).toEqual({ status: expected.status ?? 200, body: text });
+  expect(headers.get('x-request-id')).toMatch(/^[A-Za-z0-9._:-]{1,128}$/);
+  for (const [name, value] of Object.entries(expected.headers ?? {})) {
+    if (value instanceof RegExp) expect(headers.get(name), name).toMatch(value);
+    else expect(headers.get(name), name).toBe(value);
+  }
+  if (expected.json !== undefined) expect(JSON.parse(text)).toEqual(expected.json);
+  if (expected.like !== undefined) expect(JSON.parse(text)).toMatchObject(expected.like);
+  if (expected.error !== undefined) checkError(JSON.parse(text), expected.error);
+  if (expected.events !== undefined) expect(eventsOf(text)).toEqual(expected.events);
+}
+
+function checkError(body: unknown, expected: NonNullable<Expectation['error']>): void {
+  const { message = /./, ...fields } = typeof expected === 'string' ? { code: expected } : expected;
+  const whole = { type: expect.stringMatching(/_error$/), message: expect.stringMatching(message), ...fields };
+  expect(body).toEqual({ error: whole });
+}
+
+/** An abort may reach the backend a moment later, so this waits for it; a call too many is never forgiven. */
+async function checkCalls(host: Host, id: string, expected: NonNullable<Expectation['calls']>): Promise<void> {
+  const wanted = expected.map((one) => (typeof one === 'string' ? { call: one } : one));
+  const calls = async () => {
+    const answer = await host.send({ method: 'GET', path: `/-/rows/${id}`, headers: {} });
+    return JSON.parse(answer?.text ?? 'null') as Recorded[];
+  };
+  await expect.poll(async () => (await calls()).length, { timeout: 8000, interval: 20 }).toBe(wanted.length);
+  expect(await calls()).toMatchObject(wanted);
+}

@@ -1,0 +1,86 @@
+import type { BatchAnswer, Call, ChatEvent, InferenceBackend, Metrics, Task, TaskBatch } from '../../lib/backend.ts';
+import { parseModelId } from '../../lib/model-id.ts';
+import type { Recorded, Script } from './script.ts';
+import { pause, throwFault } from './steps.ts';
+
+export const DEFAULT_MODEL = parseModelId('assay/starter');
+
+export const NO_METRICS: Metrics = {
+  queue_ms: null,
+  prompt_ms: null,
+  time_to_first_token_ms: null,
+  generation_ms: null,
+  total_ms: null,
+  prompt_tokens: null,
+  cached_tokens: null,
+  completion_tokens: null,
+  prompt_tokens_per_second: null,
+  tokens_per_second: null,
+  device: null,
+};
+
+/** An `InferenceBackend` that does what a test says, and writes down what it was asked. Not a model: for tests alone. */
+export function scriptedBackend(script: Script, recorded: Recorded[] = []): InferenceBackend {
+  const begin = (call: Recorded['call'], details: object, { signal }: Call) => {
+    recorded.push({ call, ...details });
+    signal.addEventListener('abort', () => recorded.push({ call: 'aborted', of: call }));
+    signal.throwIfAborted();
+  };
+  const admit = async (call: Call) => {
+    recorded.push({ call: 'admit' });
+    await call.admit();
+  };
+  return {
+    async listModels(call) {
+      recorded.push({ call: 'listModels' });
+      call.signal.throwIfAborted();
+      return listed(script);
+    },
+    async runTasks(batch, call) {
+      begin('runTasks', { batch, requestId: call.requestId }, call);
+      throwFault(script.tasks?.fail);
+      await admit(call);
+      await pause(script.tasks, call.signal);
+      return answer(batch, script.tasks ?? {});
+    },
+    async *chat(request, call) {
+      begin('chat', { request, requestId: call.requestId }, call);
+      for (const step of script.chat ?? PLAIN_CHAT) {
+        if ('fail' in step) throwFault(step.fail);
+        else if ('event' in step) {
+          if (step.event.type === 'start') await admit(call);
+          yield step.event as ChatEvent;
+        } else await pause(step, call.signal);
+      }
+    },
+  };
+}
+
+/** The models of a script; throws where it says that listing fails. */
+export function listed(script: Script) {
+  const models = script.models ?? [{ id: DEFAULT_MODEL, status: 'active' as const }];
+  if ('code' in models || 'crash' in models) return throwFault(models) as never;
+  return models.map(({ id, status }) => ({ id: parseModelId(id), status }));
+}
+
+const PLAIN_CHAT: NonNullable<Script['chat']> = [
+  { event: { type: 'start', model: DEFAULT_MODEL } },
+  { event: { type: 'content', text: 'Hello.' } },
+  { event: { type: 'finish', reason: 'stop', usage: { promptTokens: 5, completionTokens: 2 }, metrics: NO_METRICS } },
+];
+
+function answer(batch: TaskBatch, said: NonNullable<Script['tasks']>): BatchAnswer {
+  return {
+    model: DEFAULT_MODEL,
+    answers: batch.tasks.map((task, i) => ({ name: task.name, json: said.answers?.[i] ?? madeUpAnswer(task) })),
+    finishReason: said.finishReason ?? 'stop',
+    usage: said.usage ?? { promptTokens: 10, completionTokens: batch.tasks.length },
+  };
+}
+
+/** The first option, or `yes`; keys all null; an empty object for any other shape. */
+function madeUpAnswer(task: Task): string {
+  if (task.type === 'decide') return JSON.stringify({ value: task.options?.[0] ?? 'yes' });
+  if (task.shape.kind !== 'keys') return '{}';
+  return `{${task.shape.keys.map((key) => `${JSON.stringify(key)}:null`).join(',')}}`;
+}

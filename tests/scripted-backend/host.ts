@@ -1,0 +1,64 @@
+import { AssayError } from '../../lib/errors.ts';
+import type { ModelHost, Slot } from '../../lib/host.ts';
+import { asModelId } from '../../lib/model-id.ts';
+import { DEFAULT_MODEL, listed } from './backend.ts';
+import type { Recorded, Script } from './script.ts';
+import { pause, throwFault } from './steps.ts';
+
+/** A `ModelHost` that does what a test says; its slot follows the loads and unloads that succeed. */
+export function scriptedHost(script: Script, recorded: Recorded[] = []): ModelHost {
+  let slot: Slot = { state: 'loaded', model: DEFAULT_MODEL, device: 'CPU' };
+  if (script.slot) slot = { ...script.slot, model: script.slot.model === null ? null : asModelId(script.slot.model) };
+  return {
+    slot: () => slot,
+    async listModels() {
+      recorded.push({ call: 'listModels' });
+      return listed(script);
+    },
+    async load(model, options) {
+      recorded.push({ call: 'load', model, ...options });
+      await pause(script.load);
+      throwFault(script.load?.fail);
+      if (!listed(script).some((one) => one.id === model)) {
+        throw new AssayError('model_not_found', `No ${model} on this machine. Fetch it with: assay download ${model}`);
+      }
+      slot = { state: 'loaded', model, device: slot.device };
+      const max_prompt_len = options.maxPromptLen ?? 4096;
+      return { model, device: slot.device, load_ms: 12, compiled: false, max_prompt_len, ...script.load?.report };
+    },
+    async unload() {
+      recorded.push({ call: 'unload' });
+      await pause(script.unload);
+      throwFault(script.unload?.fail);
+      const { model } = slot;
+      slot = { state: 'unloaded', model: null, device: slot.device };
+      return { model };
+    },
+    async *download(model, options) {
+      recorded.push({ call: 'download', model, ...options });
+      for (const step of script.download ?? [{ type: 'done' as const }]) {
+        if ('fail' in step) throwFault(step.fail);
+        else if (!('type' in step)) await pause(step);
+        else if (step.type === 'progress') yield step;
+        else {
+          const max_prompt_len = options.maxPromptLen ?? 4096;
+          const report = {
+            model,
+            state: 'compiled' as const,
+            bytes: 0,
+            compiled: true,
+            max_prompt_len,
+            ...step.report,
+          };
+          yield { type: 'done', report };
+        }
+      }
+    },
+    async remove(model, options) {
+      recorded.push({ call: 'remove', model, ...options });
+      await pause(script.remove);
+      throwFault(script.remove?.fail);
+      return { model, removed: script.remove?.removed ?? [{ kind: 'compiled', bytes: 1000 }] };
+    },
+  };
+}

@@ -1,0 +1,44 @@
+import type { BatchAnswer, ChatEvent, ListedModel } from '../../lib/backend.ts';
+import type { ErrorCode } from '../../lib/errors.ts';
+import type { DownloadEvent, DownloadReport, LoadReport, RemoveReport, Slot } from '../../lib/host.ts';
+
+/** What a scripted backend and host will do. Plain JSON, so that it can be sent to a host in another process. */
+export interface Script {
+  /** Default: `assay/starter`, active. */
+  models?: readonly { id: string; status: ListedModel['status'] }[] | Fault;
+  /** Default: `assay/starter`, loaded, on the CPU. */
+  slot?: Omit<Slot, 'model'> & { model: string | null };
+  /** How `runTasks` answers; what is absent is made up from the batch (`madeUpAnswer`). */
+  tasks?: Pause & Partial<Omit<BatchAnswer, 'model' | 'answers'>> & { answers?: readonly string[]; fail?: Fault };
+  /** What `chat` does, step by step; default: one content piece, then a plain finish. */
+  chat?: readonly ChatStep[];
+  load?: Pause & { fail?: Fault; report?: Partial<LoadReport> };
+  unload?: Pause & { fail?: Fault };
+  download?: readonly (
+    | Pause
+    | { fail: Fault }
+    | DownloadProgress
+    | { type: 'done'; report?: Partial<DownloadReport> }
+  )[];
+  remove?: Pause & { fail?: Fault; removed?: RemoveReport['removed'] };
+}
+
+export type ChatStep = Pause | { fail: Fault } | { event: ScriptedChatEvent };
+type ScriptedChatEvent = Exclude<ChatEvent, { type: 'start' }> | { type: 'start'; model: string };
+type DownloadProgress = Extract<DownloadEvent, { type: 'progress' }>;
+
+/** Waits before going on; an abort ends the wait. `forever` ends by abort alone. */
+export interface Pause {
+  waitMs?: number | 'forever';
+}
+
+/** An `AssayError`, or (`crash`) an error of any other kind. */
+export type Fault =
+  | { code: ErrorCode; message?: string; param?: string; retryAfterSeconds?: number }
+  | { crash: string };
+
+/** What was asked of the backend and the host, in order, as JSON. */
+export interface Recorded {
+  call: 'listModels' | 'runTasks' | 'chat' | 'load' | 'unload' | 'download' | 'remove' | 'admit' | 'aborted';
+  [detail: string]: unknown;
+}
