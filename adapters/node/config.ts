@@ -1,0 +1,81 @@
+import { homedir } from 'node:os';
+import { join, resolve } from 'node:path';
+import * as v from 'valibot';
+import { asModelId } from '../../lib/model-id.ts';
+
+const Origin = v.pipe(
+  v.string(),
+  v.check((text) => URL.canParse(text) && new URL(text).origin === text, 'is an origin, such as http://localhost:3000'),
+);
+
+/** How the server runs. Flags come before the environment, and the environment before the defaults. */
+export const ServerConfig = v.object({
+  /** Address to listen on. */
+  host: v.pipe(v.string(), v.nonEmpty('is an address or a host name')),
+  /** 0: any free port. */
+  port: v.pipe(
+    v.union([v.number(), v.pipe(v.string(), v.regex(/^\d{1,5}$/, 'is a number'), v.transform(Number))]),
+    v.integer('is a whole number'),
+    v.minValue(0, 'is 0 to 65535'),
+    v.maxValue(65535, 'is 0 to 65535'),
+  ),
+  /** Where models, keys and compiled files are kept; absolute. */
+  home: v.pipe(
+    v.string(),
+    v.nonEmpty('is a folder'),
+    v.transform((path) => resolve(path)),
+  ),
+  /** A key that is accepted beside those of the keys file. */
+  apiKey: v.optional(v.pipe(v.string(), v.regex(/^[\x21-\x7e]{1,256}$/, 'is 1 to 256 visible ASCII characters'))),
+  /** The model to load at start. */
+  model: v.pipe(
+    v.string(),
+    v.rawTransform(({ dataset, addIssue, NEVER }) => {
+      const id = asModelId(dataset.value);
+      if (id) return id;
+      addIssue({ message: 'is <namespace>/<name>, such as assay/starter' });
+      return NEVER;
+    }),
+  ),
+  /** Whether to load it. */
+  load: v.boolean(),
+  allowOrigin: v.array(Origin),
+});
+export type ServerConfig = v.InferOutput<typeof ServerConfig>;
+
+/** Flags of `assay serve`, as commander gives them. */
+export type ServerFlags = Partial<Record<'host' | 'port' | 'home' | 'apiKey' | 'model', string>> & {
+  load?: boolean;
+  allowOrigin?: string[];
+};
+
+const FLAG: Record<keyof ServerConfig, string> = {
+  host: '--host',
+  port: '--port (PORT)',
+  home: '--home (ASSAY_HOME)',
+  apiKey: '--api-key (ASSAY_API_KEY)',
+  model: '--model (ASSAY_MODEL)',
+  load: '--no-load',
+  allowOrigin: '--allow-origin',
+};
+
+/** Throws an `Error` that names the flag and says what it takes. */
+export function serverConfig(flags: ServerFlags, env: Record<string, string | undefined>): ServerConfig {
+  const said = v.safeParse(ServerConfig, {
+    host: flags.host ?? '127.0.0.1',
+    port: flags.port ?? env.PORT ?? 8080,
+    home: assayHome(flags, env),
+    apiKey: flags.apiKey ?? env.ASSAY_API_KEY,
+    model: flags.model ?? env.ASSAY_MODEL ?? 'assay/starter',
+    load: flags.load ?? true,
+    allowOrigin: flags.allowOrigin ?? [],
+  });
+  if (said.success) return said.output;
+  const [issue] = said.issues;
+  throw new Error(`${FLAG[issue.path?.[0]?.key as keyof ServerConfig]} ${issue.message}.`);
+}
+
+/** The folder of models, keys and compiled files: `--home`, `ASSAY_HOME`, or `.assay` in the user's home. */
+export function assayHome(flags: { home?: string }, env: Record<string, string | undefined>): string {
+  return flags.home ?? env.ASSAY_HOME ?? join(homedir(), '.assay');
+}
