@@ -1,0 +1,119 @@
+import { describe, expect, test } from 'vitest';
+import { readJson } from './body.ts';
+
+const post = (body: RequestInit['body'], headers: Record<string, string> = { 'content-type': 'application/json' }) =>
+  new Request('http://localhost/', { method: 'POST', body: body ?? null, headers, duplex: 'half' } as RequestInit);
+
+const read = (request: Request, maxBytes?: number) =>
+  readJson(request, { contentType: 'where sent', ...(maxBytes === undefined ? {} : { maxBytes }) });
+
+function chunked(chunks: readonly string[]): ReadableStream<Uint8Array> {
+  const pieces = chunks.map((chunk) => new TextEncoder().encode(chunk));
+  return new ReadableStream({
+    pull(controller) {
+      const next = pieces.shift();
+      if (next) controller.enqueue(next);
+      else controller.close();
+    },
+  });
+}
+
+describe('content type', () => {
+  test.each([
+    ['application/json', true],
+    ['Application/JSON; charset=utf-8', true],
+    ['application/json;charset="UTF-8"', true],
+    ['application/problem+json', true],
+    ['text/json', true],
+    ['application/json; charset=latin1', false],
+    ['text/plain', false],
+    ['application/x-www-form-urlencoded', false],
+    ['multipart/form-data; boundary=x', false],
+    ['json', false],
+    ['', false],
+  ])('%s', async (type, accepted) => {
+    const answer = read(post('{}', { 'content-type': type }));
+    if (accepted) await expect(answer).resolves.toEqual({});
+    else await expect(answer).rejects.toMatchObject({ code: 'unsupported_media_type' });
+  });
+
+  test('none is fine on the decision service, refused on the model server', async () => {
+    const untyped = () => post(chunked(['{}']), {});
+    await expect(readJson(untyped(), { contentType: 'where sent' })).resolves.toEqual({});
+    await expect(readJson(untyped(), { contentType: 'required' })).rejects.toMatchObject({
+      code: 'unsupported_media_type',
+    });
+  });
+
+  test('a compressed body is refused', async () => {
+    const request = post('{}', { 'content-type': 'application/json', 'content-encoding': 'gzip' });
+    await expect(read(request)).rejects.toMatchObject({ code: 'unsupported_media_type' });
+  });
+});
+
+describe('size', () => {
+  test('counts bytes, not characters', async () => {
+    await expect(read(post('{"a":"é"}'), 10)).resolves.toEqual({ a: 'é' });
+    await expect(read(post('{"a":"é"}'), 9)).rejects.toMatchObject({ code: 'request_too_large' });
+  });
+
+  test('counts all chunks, across the cut of a character', async () => {
+    await expect(read(post(chunked(['{"a"', ':', '1}'])), 7)).resolves.toEqual({ a: 1 });
+    await expect(read(post(chunked(['{"a"', ':', '1}'])), 6)).rejects.toMatchObject({ code: 'request_too_large' });
+    const [first, second] = [new Uint8Array([0x22, 0xc3]), new Uint8Array([0xa9, 0x22])];
+    const stream = new ReadableStream({
+      start(controller) {
+        controller.enqueue(first);
+        controller.enqueue(second);
+        controller.close();
+      },
+    });
+    await expect(read(post(stream))).resolves.toBe('é');
+  });
+
+  test('20 MiB exactly passes, one byte more does not', async () => {
+    const limit = 20 * 1024 * 1024;
+    const text = (length: number) => `"${'a'.repeat(length - 2)}"`;
+    await expect(read(post(text(limit)))).resolves.toHaveLength(limit - 2);
+    await expect(read(post(text(limit + 1)))).rejects.toMatchObject({ code: 'request_too_large' });
+  });
+
+  test('believes no Content-Length', async () => {
+    const headers = { 'content-type': 'application/json', 'content-length': '2' };
+    await expect(read(post(chunked(['{"a":1}']), headers), 6)).rejects.toMatchObject({ code: 'request_too_large' });
+    await expect(read(post(chunked(['{}']), { ...headers, 'content-length': '99999999' }), 6)).resolves.toEqual({});
+  });
+
+  test('stops reading a body that never ends, and tells its sender', async () => {
+    let sent = 0;
+    let cancelled = false;
+    const endless = new ReadableStream<Uint8Array>({
+      pull(controller) {
+        sent++;
+        controller.enqueue(new Uint8Array(1000).fill(0x20));
+      },
+      cancel() {
+        cancelled = true;
+      },
+    });
+    await expect(read(post(endless), 10_000)).rejects.toMatchObject({ code: 'request_too_large' });
+    expect(cancelled).toBe(true);
+    expect(sent).toBeLessThan(20);
+  });
+});
+
+describe('a body that cannot be read', () => {
+  test('none at all', async () => {
+    const request = new Request('http://localhost/', { method: 'POST' });
+    await expect(read(request)).rejects.toMatchObject({ code: 'malformed_json' });
+  });
+
+  test('one that breaks off', async () => {
+    const broken = new ReadableStream<Uint8Array>({
+      pull(controller) {
+        controller.error(new Error('socket closed'));
+      },
+    });
+    await expect(read(post(broken))).rejects.toMatchObject({ code: 'malformed_json' });
+  });
+});

@@ -1,0 +1,75 @@
+import { AssayError } from '../errors.ts';
+import { type JsonValue, parseJson } from './parse.ts';
+
+/** 20 MiB, as bytes read (open-points.md, part A, "Fields"). */
+export const MAX_BODY_BYTES = 20 * 1024 * 1024;
+
+export interface JsonBodyRules {
+  maxBytes?: number;
+  /** The model server wants a JSON content type on every body; the decision service only where one is sent. */
+  contentType: 'required' | 'where sent';
+}
+
+/**
+ * The JSON value in a request's body.
+ *
+ * @throws AssayError `unsupported_media_type`, `request_too_large` or `malformed_json`, checked in this order.
+ */
+export async function readJson(request: Request, rules: JsonBodyRules): Promise<JsonValue> {
+  checkContentType(request.headers, rules.contentType);
+  return parseJson(await readBytes(request.body, rules.maxBytes ?? MAX_BODY_BYTES));
+}
+
+/** JSON (WHATWG MIME Sniffing, "JSON MIME type": `application/json`, `text/json`, any `+json`), in UTF-8, not compressed. */
+function checkContentType(headers: Headers, rule: JsonBodyRules['contentType']): void {
+  const type = headers.get('content-type');
+  const encoding = headers.get('content-encoding');
+  const json = type === null ? rule === 'where sent' : type === 'application/json' || isJsonType(type);
+  if (json && (encoding === null || encoding.toLowerCase() === 'identity')) return;
+  throw new AssayError(
+    'unsupported_media_type',
+    'Send the body as JSON in UTF-8, not compressed, with the header "Content-Type: application/json".',
+  );
+}
+
+const JSON_TYPE = /^(application\/json|text\/json|[\w!#$&^.+-]+\/[\w!#$&^.+-]+\+json)$/;
+const CHARSET = /^charset=(?!"?utf-?8"?$)/;
+
+function isJsonType(contentType: string): boolean {
+  const [type = '', ...parameters] = contentType.split(';').map((part) => part.trim().toLowerCase());
+  return JSON_TYPE.test(type) && !parameters.some((parameter) => CHARSET.test(parameter));
+}
+
+/**
+ * Reads a stream to its end and stops at the first byte too many. `Content-Length` is a claim of the sender, so bytes are
+ * counted as they come.
+ */
+export async function readBytes(stream: ReadableStream<Uint8Array> | null, maxBytes: number): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  let total = 0;
+  const reader = stream?.getReader();
+  while (reader) {
+    const chunk = await reader.read().catch((cause: unknown) => {
+      throw new AssayError('malformed_json', 'The body broke off before its end. Send it again.', { cause });
+    });
+    if (chunk.done) break;
+    total += chunk.value.byteLength;
+    if (total > maxBytes) {
+      // Not awaited: a sender that never stops must not hold the answer back.
+      void reader.cancel().catch(() => {});
+      throw new AssayError('request_too_large', `The body is longer than ${maxBytes} bytes. Send less in one request.`);
+    }
+    chunks.push(chunk.value);
+  }
+  return chunks.length === 1 ? chunks[0]! : joined(chunks, total);
+}
+
+function joined(chunks: readonly Uint8Array[], total: number): Uint8Array {
+  const bytes = new Uint8Array(total);
+  let at = 0;
+  for (const chunk of chunks) {
+    bytes.set(chunk, at);
+    at += chunk.byteLength;
+  }
+  return bytes;
+}

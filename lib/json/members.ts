@@ -1,0 +1,49 @@
+import { endOfString } from './scan.ts';
+
+/**
+ * The members of a JSON object as they are written: name and raw JSON text, in order. `JSON.parse` cannot tell this order, as
+ * objects move names such as `10` to the front. Of a repeated name the last value counts, in the place of the first.
+ *
+ * @throws SyntaxError where `text` is not one JSON object.
+ */
+export function splitMembers(text: string): Map<string, string> {
+  const value: unknown = JSON.parse(text);
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new SyntaxError('not a JSON object');
+  // The text is known to be valid from here on, so quotes, brackets and commas are all there is to look for.
+  const members = new Map<string, string>();
+  let at = text.indexOf('{') + 1;
+  for (;;) {
+    const quote = text.indexOf('"', at);
+    if (quote === -1) return members;
+    const nameEnd = endOfString(text, quote);
+    const valueStart = text.indexOf(':', nameEnd) + 1;
+    const valueEnd = endOfValue(text, valueStart);
+    members.set(JSON.parse(text.slice(quote, nameEnd)), text.slice(valueStart, valueEnd).trim());
+    at = valueEnd + 1;
+  }
+}
+
+/** The index of the `,` or closing bracket behind the value that begins at `start`. */
+function endOfValue(text: string, start: number): number {
+  let depth = 0;
+  for (let at = start; ; at++) {
+    const char = text[at];
+    if (char === '"') {
+      at = endOfString(text, at) - 1;
+    } else if (char === '{' || char === '[') {
+      depth++;
+    } else if (char === ',' && depth === 0) {
+      return at;
+    } else if (char === '}' || char === ']') {
+      if (depth === 0) return at;
+      depth--;
+    }
+  }
+}
+
+/** The text of a JSON object from names and raw JSON values, in this order whatever the names are. */
+export function joinMembers(members: Iterable<readonly [name: string, json: string]>): string {
+  let text = '';
+  for (const [name, json] of members) text += `${text === '' ? '' : ','}${JSON.stringify(name)}:${json}`;
+  return `{${text}}`;
+}

@@ -1,0 +1,50 @@
+import { AssayError } from '../errors.ts';
+import { hasLoneSurrogate, isDeeperThan, MAX_DEPTH } from './scan.ts';
+
+/** What `JSON.parse` gives. */
+export type JsonValue = null | boolean | number | string | JsonValue[] | { [key: string]: JsonValue };
+
+/** Skips a byte order mark; throws on bytes that are not UTF-8. */
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+/**
+ * Reads JSON in UTF-8 that nobody vouches for. Of a repeated key the last counts. Numbers too large for a double become
+ * `Infinity`, which every schema refuses.
+ *
+ * @throws AssayError `malformed_json`: bytes that are not UTF-8, nesting over 64, half a surrogate pair, a syntax error.
+ */
+export function parseJson(bytes: Uint8Array): JsonValue {
+  if (bytes.byteLength === 0) throw malformed('The body is empty. Send a JSON object.');
+  const text = decode(bytes);
+  if (isDeeperThan(text, MAX_DEPTH)) {
+    throw malformed(`The body nests objects and arrays more than ${MAX_DEPTH} deep. Flatten it.`);
+  }
+  if (hasLoneSurrogate(text)) {
+    throw malformed(
+      'The body escapes half of a surrogate pair (such as \\ud83d alone), which is no text. Send whole pairs.',
+    );
+  }
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw malformed(`The body is not valid JSON${place(cause)}. Check its quotes, commas and brackets.`, cause);
+  }
+}
+
+function decode(bytes: Uint8Array): string {
+  try {
+    return utf8.decode(bytes);
+  } catch (cause) {
+    throw malformed('The body is not valid UTF-8. Encode it as UTF-8.', cause);
+  }
+}
+
+/** Where V8 says that the error is. The rest of its message quotes the body, so it stays out of ours. */
+function place(cause: unknown): string {
+  const found = cause instanceof SyntaxError ? /line (\d+) column (\d+)/.exec(cause.message) : null;
+  return found ? ` (line ${found[1]}, column ${found[2]})` : '';
+}
+
+function malformed(message: string, cause?: unknown): AssayError {
+  return new AssayError('malformed_json', message, { cause });
+}
