@@ -11,21 +11,35 @@ export interface Job {
   budget: number;
   /** Milliseconds of `performance.now()` at which the job is given up with `timeout`. */
   deadline: number;
-  /** Called for each chosen token, in order, within the step that chose it. */
+  /**
+   * Called for each chosen token, in order, within the step that chose it. Branches run side by side, so of a job with
+   * several, tokens may be reported that the budget then cuts; `JobResult` is what counts.
+   */
   onToken?(branch: number, token: ChosenToken): void;
 }
 
 export interface BranchSpec {
   /** Token ids after the prefix; at least one, so that there is a position to read. */
   suffix: readonly number[];
-  /** A choice between whole token paths, decided by total log-probability before anything else is said. */
-  choice?: { paths: readonly (readonly number[])[] };
-  /** What may be said (after the choice, the constraint that belongs to the chosen path); null: anything. */
-  constraint: Constraint | null | ((option: number) => Constraint | null);
+  /** A choice between whole token paths, decided before anything else is said. */
+  choice?: Choice;
+  /** What may be said; null: anything. With a `choice`, `choice.then` says what follows and this is not read. */
+  constraint: Constraint | null;
   sampling: Sampling;
   maxTokens: number;
   /** Tokens that end the branch; not part of its text. */
   endTokens: ReadonlySet<number>;
+}
+
+export interface Choice {
+  /**
+   * One token path for each option, none a prefix of another (end paths with what follows the option, such as the closing
+   * quote). At temperature 0 the path with the highest total log-probability wins, the first on a tie; above 0 one is drawn
+   * from the exact probabilities. A token is counted as chosen where the paths that are still possible differ.
+   */
+  paths: readonly (readonly number[])[];
+  /** What may be said after an option; absent or null: nothing, the branch ends with the choice. */
+  then?(option: number): Constraint | null;
 }
 
 export interface Sampling {
@@ -46,10 +60,15 @@ export interface ChosenToken {
 }
 
 export interface BranchResult {
-  /** Index of the chosen option and the log-probability of each; only with `choice`. */
-  option?: { index: number; logprobs: readonly number[] };
-  /** Tokens after the suffix and the option: chosen and forced, without the end token. */
+  /**
+   * The chosen option; the total log-probability of each path, and the probability of each among the options (they add up to
+   * 1). Only with `choice`; absent when the budget ended before it was settled.
+   */
+  option?: { index: number; logprobs: readonly number[]; probabilities: readonly number[] };
+  /** Tokens after the suffix and the option's path: chosen and forced, without the end token. */
   tokens: readonly number[];
+  /** The branch's constraint behind `tokens`: `closed()` gives the whole answer, also of one that was cut. */
+  constraint: Constraint | null;
   /** How many tokens the model chose. */
   chosen: number;
   /** `length`: cut by the budget, `maxTokens` or the model's context. */

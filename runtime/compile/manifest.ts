@@ -1,0 +1,59 @@
+import * as v from 'valibot';
+
+/** Name of the manifest in a compiled model's folder. */
+export const MANIFEST_FILE = 'compiled.json';
+
+/** Raised whenever compiled output changes, so that what older versions wrote is rebuilt. Part of the fingerprint. */
+export const COMPILER_VERSION = 1;
+
+/**
+ * How the weights are kept. `int8`: 8 bits with a scale for each output column, activations quantised for each token;
+ * `int4`: blocks of 4 bits (MatMulNBits); `float`: as published, in 32 bits.
+ */
+export const WEIGHT_FORMS = ['int8', 'int4', 'float'] as const;
+export type WeightForm = (typeof WEIGHT_FORMS)[number];
+
+const Positive = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(1 << 24));
+const Name = v.pipe(v.string(), v.minLength(1), v.maxLength(256));
+
+/** What the engine must know of a compiled graph, so that it never has to look inside. */
+export const Manifest = v.strictObject({
+  version: v.literal(COMPILER_VERSION),
+  device: v.picklist(['NPU', 'GPU', 'CPU']),
+  form: v.picklist(WEIGHT_FORMS),
+  maxPromptLen: Positive,
+  /** Positions the model was made for: prompt and answer together. */
+  contextLength: Positive,
+  vocabSize: Positive,
+  /** The graph's file in the same folder. */
+  graph: Name,
+  /**
+   * `packed`: several branches in one sequence, KV written in place. `plain`: one sequence a run, KV handed in and out; the
+   * answers are the same.
+   */
+  path: v.picklist(['packed', 'plain']),
+  inputs: v.strictObject({
+    tokens: Name,
+    /** Ones for every position so far; absent in graphs that do without. */
+    attentionMask: v.optional(Name),
+    positions: v.optional(Name),
+    /** Additive masks `[1, 1, new, all]`, one for each attention window of the model (null: the whole sequence). */
+    masks: v.array(v.strictObject({ name: Name, window: v.nullable(Positive) })),
+    /** Indices of the rows whose logits are wanted; absent where the graph gives all. */
+    rows: v.optional(Name),
+  }),
+  logits: Name,
+  kv: v.pipe(
+    v.array(
+      v.strictObject({
+        past: v.tuple([Name, Name]),
+        present: v.tuple([Name, Name]),
+        heads: Positive,
+        headSize: Positive,
+      }),
+    ),
+    v.minLength(1),
+    v.maxLength(1024),
+  ),
+});
+export type Manifest = v.InferOutput<typeof Manifest>;
