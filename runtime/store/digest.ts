@@ -1,0 +1,31 @@
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+
+/** The hash that a hub names a file by: sha256 of the bytes (64 digits), or git's sha1 of a blob (40 digits). */
+export type FileHash = string;
+
+/**
+ * Hash of a file by the method that the length of `like` tells.
+ *
+ * @param size bytes of the file; git hashes it before the content (gitformat-object: `blob <size>\0<content>`)
+ * @param onBytes called with the number of bytes read so far
+ */
+export async function hashFile(
+  file: string,
+  size: number,
+  like: FileHash,
+  options: { signal?: AbortSignal; onBytes?: (bytes: number) => void } = {},
+): Promise<FileHash> {
+  const hash = like.length === 40 ? createHash('sha1').update(`blob ${size}\0`) : createHash('sha256');
+  let bytes = 0;
+  const stream = createReadStream(file, {
+    highWaterMark: 1 << 20,
+    ...(options.signal ? { signal: options.signal } : {}),
+  });
+  for await (const chunk of stream as AsyncIterable<Buffer>) {
+    hash.update(chunk);
+    bytes += chunk.length;
+    options.onBytes?.(bytes);
+  }
+  return hash.digest('hex');
+}

@@ -1,0 +1,78 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, stat } from 'node:fs/promises';
+import { platform, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { systemClock } from './clock.ts';
+import { isFlocked, lock, touch, tryLock } from './lock.ts';
+
+const lockFile = async (): Promise<string> => join(await mkdtemp(join(tmpdir(), 'assay-lock-')), 'assay.lock');
+
+/** Another process that holds the lock until it is killed. */
+async function otherProcess(file: string): Promise<{ kill(): Promise<void> }> {
+  const script = `import { tryLock } from ${JSON.stringify(new URL('./lock.ts', import.meta.url).href)};
+    globalThis.held = tryLock(${JSON.stringify(file)}); console.log(globalThis.held ? 'held' : 'busy'); setInterval(() => {}, 1e6);`;
+  const child = spawn(process.execPath, ['--input-type=module', '--eval', script], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  const [line] = await once(child.stdout, 'data');
+  expect(String(line).trim()).toBe('held');
+  return {
+    kill: async () => {
+      child.kill('SIGKILL');
+      await once(child, 'exit');
+    },
+  };
+}
+
+describe('a lock', () => {
+  it('has one holder, also in one process, and can be taken again after release', async () => {
+    const file = await lockFile();
+    const first = tryLock(file);
+    expect(first).not.toBeNull();
+    expect(tryLock(file)).toBeNull();
+    first?.release();
+    first?.release();
+    const second = tryLock(file);
+    expect(second).not.toBeNull();
+    second?.release();
+    expect((await stat(file)).size).toBe(0);
+  });
+
+  it('of another process is free as soon as that process is killed', async () => {
+    const file = await lockFile();
+    const other = await otherProcess(file);
+    expect(tryLock(file)).toBeNull();
+    let waits = 0;
+    const waiting = lock(file, systemClock, AbortSignal.timeout(10_000), () => {
+      waits += 1;
+    });
+    await other.kill();
+    (await waiting).release();
+    expect(waits).toBeGreaterThan(0);
+  });
+
+  it('is given up when the caller aborts', async () => {
+    const file = await lockFile();
+    const held = tryLock(file);
+    await expect(lock(file, systemClock, AbortSignal.timeout(50))).rejects.toThrow(/timeout/i);
+    held?.release();
+  });
+});
+
+describe.runIf(platform() === 'linux')('a flock of another tool', () => {
+  it('is seen while it is held', async () => {
+    const file = await lockFile();
+    await touch(file);
+    expect(await isFlocked(file)).toBe(false);
+    const child = spawn('flock', [file, 'cat'], { stdio: ['pipe', 'pipe', 'inherit'] });
+    child.stdin.write('held\n');
+    await once(child.stdout, 'data');
+    expect(await isFlocked(file)).toBe(true);
+    child.stdin.end();
+    await once(child, 'exit');
+    expect(await isFlocked(file)).toBe(false);
+  });
+});

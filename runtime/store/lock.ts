@@ -1,0 +1,61 @@
+import { open, readFile, stat } from 'node:fs/promises';
+import { DatabaseSync } from 'node:sqlite';
+import type { Clock } from './clock.ts';
+
+/*
+ * Locks between processes. Node has no call for file locks, but the SQLite inside it takes them on every system, and the
+ * kernel lets go of them when their process dies: after a kill -9 there is nothing stale to recognise or to clean up.
+ */
+
+/** A lock that this process holds until it is released or the process ends. */
+export interface HeldLock {
+  release(): void;
+}
+
+/** Takes the lock, or gives null when another process (or another holder in this one) has it. */
+export function tryLock(file: string): HeldLock | null {
+  const database = new DatabaseSync(file, { timeout: 0 });
+  try {
+    // Without a journal nothing is written: the file stays empty, and all that is used is its lock.
+    database.exec('PRAGMA journal_mode=OFF; BEGIN EXCLUSIVE');
+    return { release: () => database.isOpen && database.close() };
+  } catch (error) {
+    database.close();
+    if ((error as { errcode?: number }).errcode === SQLITE_BUSY) return null;
+    throw error;
+  }
+}
+
+const SQLITE_BUSY = 5;
+const POLL_MS = 200;
+
+/** Waits for the lock. `onWait` is called once for each look at a lock that is still taken. */
+export async function lock(file: string, clock: Clock, signal: AbortSignal, onWait?: () => void): Promise<HeldLock> {
+  for (;;) {
+    signal.throwIfAborted();
+    const held = tryLock(file);
+    if (held) return held;
+    onWait?.();
+    await clock.sleep(POLL_MS, signal);
+  }
+}
+
+/**
+ * Whether some process holds a `flock` on this file, as Python's `filelock` (and so `huggingface_hub`) does. Linux lists
+ * them; elsewhere the answer is false, and the worst case is that two tools fetch the same file: each writes under its own
+ * name, so nothing breaks.
+ */
+export async function isFlocked(file: string): Promise<boolean> {
+  const inode = await stat(file).then(
+    (s) => s.ino,
+    () => null,
+  );
+  const locks = await readFile('/proc/locks', 'utf8').catch(() => '');
+  if (inode === null) return false;
+  return locks.split('\n').some((line) => line.includes(' FLOCK ') && line.includes(`:${inode} `));
+}
+
+/** Makes an empty lock file where there is none. */
+export async function touch(file: string): Promise<void> {
+  await (await open(file, 'a')).close();
+}
