@@ -1,0 +1,65 @@
+import * as v from 'valibot';
+import { asModelId, type ModelId } from '../../../lib/model-id.ts';
+
+const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]']);
+
+const BoxUrl = v.pipe(
+  v.string(),
+  v.check((text) => isBoxUrl(text), 'A box needs an https:// address (http:// for loopback alone), without ? and #.'),
+  v.transform((text) => text.replace(/\/+$/, '')),
+);
+
+/** One machine that runs Assay, as the configuration names it. */
+const Box = v.strictObject({
+  /** Stands in logs and in `/boxes/<name>`; also what rendezvous hashing sees, so renaming a box moves its contexts. */
+  name: v.pipe(v.string(), v.regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'A box name is 1 to 63 of a-z 0-9 -.')),
+  url: BoxUrl,
+  /** Name of the secret that holds the box's API key, such as BOX_KEY_1; never the key itself. */
+  key_secret: v.pipe(v.string(), v.regex(/^[A-Z][A-Z0-9_]{0,63}$/, 'key_secret is the name of a secret: A-Z 0-9 _.')),
+  /** What this box may be asked for. */
+  models: v.pipe(
+    v.array(
+      v.pipe(
+        v.string(),
+        v.check((text) => asModelId(text) !== null, 'A model is <namespace>/<name>.'),
+        v.transform((text) => text as ModelId),
+      ),
+    ),
+    v.minLength(1, 'A box needs at least one model.'),
+    v.maxLength(64),
+  ),
+  /** Share of the contexts, beside the other boxes' weights. */
+  weight: v.optional(v.pipe(v.number(), v.finite(), v.minValue(0.01), v.maxValue(100)), 1),
+});
+export type Box = v.InferOutput<typeof Box>;
+
+const Boxes = v.pipe(
+  v.array(Box),
+  v.minLength(1, 'The list of boxes is empty.'),
+  v.maxLength(1_000),
+  v.check((boxes) => new Set(boxes.map((box) => box.name)).size === boxes.length, 'Two boxes have the same name.'),
+);
+
+/** The variable BOXES: a list, or its JSON text (`--var` and the dashboard give text). Throws an Error that says what to mend. */
+export function parseBoxes(variable: unknown): readonly Box[] {
+  const result = v.safeParse(Boxes, fromJsonText(variable), { abortPipeEarly: true });
+  if (result.success) return result.output;
+  const [issue] = result.issues;
+  throw new Error(`BOXES${v.getDotPath(issue) ? ` at ${v.getDotPath(issue)}` : ''}: ${issue.message}`);
+}
+
+function fromJsonText(variable: unknown): unknown {
+  if (typeof variable !== 'string') return variable;
+  try {
+    return JSON.parse(variable);
+  } catch (cause) {
+    throw new Error('BOXES is no valid JSON.', { cause });
+  }
+}
+
+/** Keys travel in the Authorization header, so plain http is for the same machine alone. */
+function isBoxUrl(text: string): boolean {
+  const url = URL.parse(text);
+  if (!url || url.search || url.hash || url.username || url.password) return false;
+  return url.protocol === 'https:' || (url.protocol === 'http:' && LOOPBACK.has(url.hostname));
+}
