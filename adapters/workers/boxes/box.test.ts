@@ -27,7 +27,10 @@ describe('parseBoxes', () => {
     expect(() => parseBoxes(variable)).toThrow(message);
   });
 
-  it.each(['http://127.0.0.1:8080', 'http://localhost:1', 'http://[::1]:9/'])('takes plain http on loopback: %s', (url) => {
-    expect(parseBoxes([{ ...box, url }])).toHaveLength(1);
-  });
+  it.each(['http://127.0.0.1:8080', 'http://localhost:1', 'http://[::1]:9/'])(
+    'takes plain http on loopback: %s',
+    (url) => {
+      expect(parseBoxes([{ ...box, url }])).toHaveLength(1);
+    },
+  );
 });

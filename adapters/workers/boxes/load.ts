@@ -1,0 +1,57 @@
+/** How busy boxes are, as one number each. */
+export interface LoadSettings {
+  /** A box over this many times the mean is passed over (Mirrokni, Thorup & Zadimoghaddam 2018: "bounded loads"). */
+  bound: number;
+  /** A box with less than this is never passed over: nobody waits there, and its cache is worth more than an even count. */
+  idle: number;
+  /** Milliseconds in which a finished request counts for 1/e of one that runs. */
+  memoryMs: number;
+}
+
+export const LOAD: LoadSettings = { bound: 1.25, idle: 32, memoryMs: 30_000 };
+
+/**
+ * Requests that run, and those that ended lately with a weight that fades. Running ones alone are so few on a box that chance
+ * would move contexts away from their cache; ended ones alone would not see a box that has become slow.
+ */
+export class Load {
+  running = 0;
+  #ended = 0;
+  #at: number;
+  readonly #memoryMs: number;
+
+  constructor(now: number, memoryMs = LOAD.memoryMs) {
+    this.#at = now;
+    this.#memoryMs = memoryMs;
+  }
+
+  end(now: number, count = 1): void {
+    this.#ended = this.#faded(now) + count;
+    this.#at = now;
+  }
+
+  value(now: number): number {
+    return this.running + this.#faded(now);
+  }
+
+  #faded(now: number): number {
+    return this.#ended * Math.exp(-Math.max(0, now - this.#at) / this.#memoryMs);
+  }
+}
+
+/** Boxes over the bound go behind the others; inside both groups the order stays. */
+export function passOver<B extends { weight: number }>(
+  ranked: readonly B[],
+  loadOf: (box: B) => number,
+  settings = LOAD,
+): B[] {
+  let total = 0;
+  let weights = 0;
+  for (const box of ranked) {
+    total += loadOf(box);
+    weights += box.weight;
+  }
+  const perWeight = (settings.bound * total) / weights;
+  const over = (box: B) => loadOf(box) >= settings.idle && loadOf(box) > perWeight * box.weight;
+  return [...ranked.filter((box) => !over(box)), ...ranked.filter(over)];
+}

@@ -1,0 +1,40 @@
+/** What the runtime offers beyond web standards, as far as this folder uses it (developers.cloudflare.com/workers/runtime-apis). */
+declare module 'cloudflare:workers' {
+  /** Base class of Durable Objects; public methods can be called through a stub. */
+  export abstract class DurableObject<Env = unknown> {
+    protected readonly ctx: DurableObjectState;
+    protected readonly env: Env;
+    constructor(ctx: DurableObjectState, env: Env);
+  }
+
+  export interface DurableObjectState {
+    readonly storage: DurableObjectStorage;
+    blockConcurrencyWhile<T>(work: () => Promise<T>): Promise<T>;
+  }
+
+  export interface DurableObjectStorage {
+    get<T>(key: string): Promise<T | undefined>;
+    /** `allowUnconfirmed`: answers are not held back until the write is on disk. */
+    put<T>(key: string, value: T, options?: { allowUnconfirmed?: boolean }): Promise<void>;
+    deleteAll(): Promise<void>;
+    getAlarm(): Promise<number | null>;
+    setAlarm(at: number): Promise<void>;
+    deleteAlarm(): Promise<void>;
+  }
+
+  export interface DurableObjectNamespace<T> {
+    getByName(name: string): Stub<T>;
+  }
+
+  /** Methods of an object elsewhere: each answers with a promise. */
+  export type Stub<T> = {
+    [K in keyof T]: T[K] extends (...args: infer A) => infer R ? (...args: A) => Promise<Awaited<R>> : never;
+  };
+
+  export interface KVNamespace {
+    get(key: string, options: { type: 'json'; cacheTtl?: number }): Promise<unknown>;
+  }
+
+  /** Keeps the event alive until the work is done. Belongs to the request that calls it. */
+  export function waitUntil(work: Promise<unknown>): void;
+}
