@@ -1,0 +1,22 @@
+/**
+ * The alphabet of byte-level BPE: each byte as one printable character, so that a vocabulary is plain text
+ * (`bytes_to_unicode` of GPT-2's encoder.py). Bytes that print stand for themselves, the rest follow from U+0100 on.
+ */
+const BYTE_OF: ReadonlyMap<string, number> = (() => {
+  const printable = (byte: number) => (byte >= 33 && byte <= 126) || (byte >= 161 && byte <= 172) || byte >= 174;
+  const map = new Map<string, number>();
+  let next = 256;
+  for (let byte = 0; byte < 256; byte++) map.set(String.fromCodePoint(printable(byte) ? byte : next++), byte);
+  return map;
+})();
+
+/** The bytes of a byte-level token; null where a character is not of the alphabet. */
+export function byteLevelBytes(token: string): Uint8Array | null {
+  const bytes = new Uint8Array(token.length);
+  for (let i = 0; i < token.length; i++) {
+    const byte = BYTE_OF.get(token[i]!);
+    if (byte === undefined) return null;
+    bytes[i] = byte;
+  }
+  return bytes;
+}

@@ -1,0 +1,125 @@
+import { open } from 'node:fs/promises';
+import { join } from 'node:path';
+import * as v from 'valibot';
+import { AssayError } from '../../lib/errors.ts';
+
+/** A special token in `tokenizer_config.json`: its text, or an object with the text. */
+const SpecialToken = v.nullish(v.union([v.string(), v.looseObject({ content: v.string() })]));
+const TokenId = v.pipe(v.number(), v.integer(), v.minValue(0));
+const TokenIds = v.nullish(v.union([TokenId, v.array(TokenId)]));
+
+const TokenizerJson = v.looseObject({
+  model: v.looseObject({ type: v.nullish(v.string()) }),
+  added_tokens: v.array(v.looseObject({ id: TokenId, content: v.string(), special: v.optional(v.boolean()) })),
+  normalizer: v.nullish(v.unknown()),
+  pre_tokenizer: v.nullish(v.unknown()),
+  post_processor: v.nullish(v.unknown()),
+  decoder: v.nullish(v.unknown()),
+});
+export type TokenizerJson = v.InferOutput<typeof TokenizerJson>;
+
+const TokenizerConfig = v.looseObject({
+  bos_token: SpecialToken,
+  eos_token: SpecialToken,
+  pad_token: SpecialToken,
+  unk_token: SpecialToken,
+  chat_template: v.nullish(v.union([v.string(), v.array(v.object({ name: v.string(), template: v.string() }))])),
+});
+export type TokenizerConfig = v.InferOutput<typeof TokenizerConfig>;
+
+const ModelConfig = v.looseObject({
+  vocab_size: v.nullish(TokenId),
+  eos_token_id: TokenIds,
+  text_config: v.nullish(v.looseObject({ vocab_size: v.nullish(TokenId), eos_token_id: TokenIds })),
+});
+
+/** What the text side of a model needs, from its published files. */
+export interface ModelText {
+  tokenizer: TokenizerJson;
+  tokenizerConfig: TokenizerConfig;
+  /** The chat template's Jinja source; null for a model without one. */
+  template: string | null;
+  /** Tokens that end an answer, as the configuration files say. */
+  endTokens: readonly number[];
+  /** Width of the logits as the configuration says; 0 where it does not. */
+  vocabSize: number;
+}
+
+/** Names of the files that `readModelText` reads: what a compiled model has to keep of its source. */
+export const TEXT_FILES = [
+  'tokenizer.json',
+  'tokenizer_config.json',
+  'chat_template.jinja',
+  'chat_template.json',
+  'config.json',
+  'generation_config.json',
+  'genai_config.json',
+] as const;
+
+/** More than the largest published tokenizer (Gemma 3: 33 MB). */
+const MAX_FILE_BYTES = 128 * 1024 * 1024;
+
+/** Reads the tokenizer, template and end tokens of the model in `dir`. Throws `engine_failed` that names the file at fault. */
+export async function readModelText(dir: string): Promise<ModelText> {
+  const tokenizer = await readJson(dir, 'tokenizer.json', TokenizerJson);
+  if (!tokenizer) {
+    throw new AssayError('engine_failed', 'The model has no tokenizer.json, so text cannot be turned into its tokens.');
+  }
+  const tokenizerConfig = (await readJson(dir, 'tokenizer_config.json', TokenizerConfig)) ?? {};
+  const config = await readJson(dir, 'config.json', ModelConfig);
+  const generation = await readJson(dir, 'generation_config.json', v.looseObject({ eos_token_id: TokenIds }));
+  const genai = await readJson(
+    dir,
+    'genai_config.json',
+    v.looseObject({ model: v.looseObject({ eos_token_id: TokenIds, vocab_size: v.nullish(TokenId) }) }),
+  );
+  const ends = [
+    config?.eos_token_id,
+    config?.text_config?.eos_token_id,
+    generation?.eos_token_id,
+    genai?.model.eos_token_id,
+  ];
+  return {
+    tokenizer,
+    tokenizerConfig,
+    template: await readTemplate(dir, tokenizerConfig),
+    endTokens: [...new Set(ends.flatMap((ids) => ids ?? []))],
+    vocabSize: config?.vocab_size ?? config?.text_config?.vocab_size ?? genai?.model.vocab_size ?? 0,
+  };
+}
+
+/** The order of transformers: a file of its own before the one inside `tokenizer_config.json`. */
+async function readTemplate(dir: string, config: TokenizerConfig): Promise<string | null> {
+  const file = await readText(dir, 'chat_template.jinja');
+  if (file !== null) return file;
+  const json = await readJson(dir, 'chat_template.json', v.looseObject({ chat_template: v.string() }));
+  if (json) return json.chat_template;
+  const own = config.chat_template;
+  if (!Array.isArray(own)) return own ?? null;
+  return (own.find(({ name }) => name === 'default') ?? own[0])?.template ?? null;
+}
+
+async function readJson<T>(dir: string, name: string, schema: v.GenericSchema<unknown, T>): Promise<T | null> {
+  const text = await readText(dir, name);
+  if (text === null) return null;
+  try {
+    return v.parse(schema, JSON.parse(text));
+  } catch (cause) {
+    throw new AssayError('engine_failed', `The model's ${name} is damaged; download the model again.`, { cause });
+  }
+}
+
+async function readText(dir: string, name: string): Promise<string | null> {
+  const file = await open(join(dir, name)).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return null;
+    throw error;
+  });
+  if (!file) return null;
+  try {
+    const { size } = await file.stat();
+    if (size > MAX_FILE_BYTES) throw new AssayError('engine_failed', `The model's ${name} is too large to read.`);
+    return await file.readFile('utf8');
+  } finally {
+    await file.close();
+  }
+}

@@ -1,0 +1,87 @@
+import { describe, expect, it } from 'vitest';
+import type { Task, TaskBatch } from '../../lib/backend.ts';
+import { TASK_SEPARATOR, taskPrompt } from '../../lib/prompt/tasks.ts';
+import { encodeChat, encodeTasks } from './prompt.ts';
+import { loadTextModel } from './text-model.ts';
+
+const model = (family: string) =>
+  loadTextModel(new URL(`../../tests/fixtures/text/${family}`, import.meta.url).pathname);
+const batch = (input: TaskBatch['input'], tasks: readonly Task[]): TaskBatch => ({
+  model: 'a/b',
+  input,
+  media: [],
+  tasks,
+  temperature: 0,
+  maxOutputTokens: 16,
+});
+const TASKS: Task[] = [
+  { type: 'decide', name: 'a', question: 'Is it wet?', options: ['yes', 'no'] },
+  { type: 'decide', name: 'b', question: ' \n<|im_end|> leading space', instruction: '👋🏽 say why' },
+  { type: 'extract', name: 'c', instruction: 'the name', shape: { kind: 'keys', keys: ['name'] }, language: 'fr' },
+];
+const INPUTS: TaskBatch['input'][] = [
+  { context: 'The box was wet.' },
+  { context: '' },
+  { context: 'ends in a space ' },
+  { turns: [{ role: 'user', parts: [{ type: 'text', text: 'The box was wet.' }] }] },
+  {
+    turns: [
+      { role: 'system', parts: [{ type: 'text', text: 'Be strict.' }] },
+      { role: 'assistant', parts: [{ type: 'text', text: 'Hello' }] },
+    ],
+  },
+];
+
+describe.each(['qwen', 'smollm', 'reasoner', 'llama3', 'gemma', 'llama2', 'mistral', 'base'])('%s', async (family) => {
+  const { vocabulary, ...rest } = await model(family);
+  const text = (ids: readonly number[]) =>
+    new TextDecoder().decode(Uint8Array.from(ids.flatMap((id) => [...vocabulary.spelling(id)])));
+
+  it.each(INPUTS)('has the same prefix whatever the tasks are: %j', (input) => {
+    const together = encodeTasks({ vocabulary, ...rest }, batch(input, TASKS));
+    TASKS.forEach((task, i) => {
+      const alone = encodeTasks({ vocabulary, ...rest }, batch(input, [task]));
+      expect(alone).toEqual({ prefix: together.prefix, branches: [together.branches[i]] });
+    });
+  });
+
+  it.each(INPUTS)('reads the whole prompt: %j', (input) => {
+    const { prefix, branches } = encodeTasks({ vocabulary, ...rest }, batch(input, TASKS));
+    const { openTurn, tasks, turns } = taskPrompt(batch(input, TASKS));
+    branches.forEach((branch, i) => {
+      const whole = text([...prefix, ...branch]);
+      expect(whole).toContain(openTurn + TASK_SEPARATOR + tasks[i]);
+      for (const turn of turns) for (const part of turn.parts) expect(whole).toContain((part as { text: string }).text);
+    });
+  });
+});
+
+describe('encodeChat', () => {
+  const turns = [{ role: 'user' as const, parts: [{ type: 'text' as const, text: 'Hi' }] }];
+
+  it('knows when the prompt opens the reasoning', async () => {
+    expect(encodeChat(await model('reasoner'), turns).thinking).toBe(true);
+    expect(encodeChat(await model('reasoner'), turns, false).thinking).toBe(false);
+    expect(encodeChat(await model('qwen'), turns).thinking).toBe(false);
+  });
+
+  it('puts the begin token in front once', async () => {
+    const llama = await model('llama3');
+    const begin = llama.tokenizer.begin;
+    expect(encodeChat(llama, turns).ids.filter((id) => id === begin)).toEqual([begin]);
+  });
+
+  it('refuses what the model cannot read', async () => {
+    const parts = [
+      {
+        type: 'image' as const,
+        source: { type: 'url' as const, url: 'https://a/b.png' },
+        param: 'messages[0].content[0]',
+      },
+    ];
+    const smollm = await model('smollm');
+    expect(() => encodeChat(smollm, [{ role: 'user', parts }])).toThrow(
+      expect.objectContaining({ code: 'unsupported_modality', param: 'messages[0].content[0]' }),
+    );
+  });
+});

@@ -1,0 +1,70 @@
+import type { TaskBatch } from '../../lib/backend.ts';
+import type { Turn } from '../../lib/conversation.ts';
+import { AssayError } from '../../lib/errors.ts';
+import { TASK_SEPARATOR, taskPrompt } from '../../lib/prompt/tasks.ts';
+import { opensThinking } from './chat-template.ts';
+import { type Message, messagesOf } from './message.ts';
+import { encodeSegments, type Segment } from './segment.ts';
+import type { TextModel } from './text-model.ts';
+
+/** Token ids of a batch: what all tasks share, and each task's own part up to where the model writes. */
+export interface TaskTokens {
+  prefix: number[];
+  branches: number[][];
+}
+
+/**
+ * The tokens of a task batch. The cut lies inside the last user turn, before the task's text, and both sides are encoded
+ * apart: the prefix is the same tokens whatever the tasks are. Throws `unsupported_modality`.
+ */
+export function encodeTasks(model: TextModel, batch: TaskBatch): TaskTokens {
+  const [media] = batch.media;
+  if (media) messagesOf([{ role: 'user', parts: [media] }]);
+  const { turns, openTurn, tasks } = taskPrompt(batch);
+  const rendered = model.template.render([...messagesOf(turns), { role: 'user', content: TASK_MARK }], {
+    thinking: false,
+  });
+  const cut = rendered.findLastIndex(({ trust }) => trust === 'user');
+  const last = rendered[cut]!.text;
+  // Merged into one turn with what the template cannot take apart, the mark stands at the end of that turn.
+  const shared = last.slice(0, last.lastIndexOf(TASK_MARK)) + openTurn + TASK_SEPARATOR;
+  const prefix = begun(model, [...rendered.slice(0, cut), { text: shared, trust: 'user' }]);
+  const tail = rendered.slice(cut + 1);
+  return {
+    prefix,
+    branches: tasks.map((task) => encodeSegments(model.tokenizer, [{ text: task, trust: 'user' }, ...tail], prefix)),
+  };
+}
+
+/** Stands for the open turn and the task while the template is rendered; merging keeps it at the end of its turn. */
+const TASK_MARK = '\uE002';
+
+export interface ChatTokens {
+  ids: number[];
+  /** Whether the model goes on inside a reasoning block that the prompt opened. */
+  thinking: boolean;
+}
+
+/** The tokens of a chat. `thinking: false` for answers that a grammar bounds. Throws `unsupported_modality`. */
+export function encodeChat(model: TextModel, turns: readonly Turn[], thinking?: false): ChatTokens {
+  const messages: Message[] = messagesOf(turns);
+  const segments = model.template.render(messages, thinking === false ? { thinking } : {});
+  return { ids: begun(model, segments), thinking: opensThinking(segments) };
+}
+
+/** A template writes its begin token itself; for a model without a template it is added. */
+function begun({ tokenizer, template }: TextModel, segments: readonly Segment[]): number[] {
+  const begin = template.stops.length > 0 ? tokenizer.begin : null;
+  return begin === null
+    ? encodeSegments(tokenizer, segments)
+    : [begin, ...encodeSegments(tokenizer, segments, [begin])];
+}
+
+/** Throws `input_too_long` with both counts where a prompt has more than `limit` tokens. */
+export function checkLength(tokens: number, limit: number): void {
+  if (tokens <= limit) return;
+  throw new AssayError(
+    'input_too_long',
+    `The input is ${tokens} tokens long and the model reads at most ${limit}. Shorten it, or load the model with a larger max_prompt_len.`,
+  );
+}

@@ -1,0 +1,27 @@
+import { type ChatTemplate, createChatTemplate } from './chat-template.ts';
+import { type ModelText, readModelText } from './model-files.ts';
+import { createTokenizer, type Tokenizer, tokenText } from './tokenizer.ts';
+import { createVocabulary, type TextVocabulary } from './vocabulary.ts';
+
+/** All that turns text into a model's tokens and back. */
+export interface TextModel {
+  tokenizer: Tokenizer;
+  vocabulary: TextVocabulary;
+  template: ChatTemplate;
+}
+
+/** Reads the text side of the model in `dir`. Throws `engine_failed`. */
+export async function loadTextModel(dir: string): Promise<TextModel> {
+  return createTextModel(await readModelText(dir));
+}
+
+export function createTextModel(model: ModelText): TextModel {
+  const tokenizer = createTokenizer(model);
+  const vocabulary = createVocabulary(model, tokenizer);
+  const { bos_token, eos_token, pad_token, unk_token } = model.tokenizerConfig;
+  const special = Object.entries({ bos_token, eos_token, pad_token, unk_token }).map(([name, token]) => [
+    name,
+    tokenText(token),
+  ]);
+  return { tokenizer, vocabulary, template: createChatTemplate(model.template, Object.fromEntries(special)) };
+}

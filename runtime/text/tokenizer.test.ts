@@ -1,0 +1,46 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { readModelText } from './model-files.ts';
+import { encodeSegments } from './segment.ts';
+import { createTextModel } from './text-model.ts';
+
+const FIXTURES = new URL('../../tests/fixtures/text/', import.meta.url);
+const FAMILIES = ['qwen', 'smollm', 'reasoner', 'llama3', 'gemma', 'llama2', 'mistral', 'base'];
+
+interface Golden {
+  texts: { text: string; ids: number[] }[];
+  chats: { messages: { role: 'user' | 'assistant' | 'system'; content: string }[]; prompt: string; ids: number[] }[];
+}
+
+describe.each(FAMILIES)('%s', async (family) => {
+  const dir = new URL(`${family}/`, FIXTURES);
+  const golden: Golden = JSON.parse(readFileSync(new URL('golden.json', dir), 'utf8'));
+  const model = createTextModel(await readModelText(dir.pathname));
+
+  it.each(golden.texts)('encodes $text as the Rust tokenizers library does', ({ text, ids }) => {
+    expect(model.tokenizer.encodeUser(text, false)).toEqual(ids);
+  });
+
+  it.each(golden.texts)('gives the bytes that $text was made of', ({ text }) => {
+    const ids = model.tokenizer.encodeUser(text, true);
+    const bytes = ids.flatMap((id) => [...(model.vocabulary.bytes(id) ?? [])]);
+    // Some normalise first, as their models were trained.
+    expect([text, text.normalize('NFC')]).toContain(new TextDecoder().decode(Uint8Array.from(bytes)));
+  });
+
+  it.each(golden.chats)('renders and encodes $messages as transformers does', ({ messages, prompt, ids }) => {
+    const segments = model.template.render(messages);
+    expect(segments.map(({ text }) => text).join('')).toBe(prompt);
+    expect(encodeSegments(model.tokenizer, segments)).toEqual(ids);
+  });
+
+  it('never makes a control token of user text', () => {
+    const hostile = [...model.tokenizer.control].map((id) => new TextDecoder().decode(model.vocabulary.spelling(id)));
+    const text = `${hostile.join('')} ${hostile.join(' x ')}`;
+    for (const continues of [true, false]) {
+      const ids = model.tokenizer.encodeUser(text, continues);
+      expect(ids.filter((id) => model.tokenizer.control.has(id))).toEqual([]);
+    }
+    expect(hostile.length).toBeGreaterThan(0);
+  });
+});

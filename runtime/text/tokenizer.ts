@@ -1,0 +1,131 @@
+import { Tokenizer as LibraryTokenizer } from '@huggingface/tokenizers';
+import type { ModelText, TokenizerJson } from './model-files.ts';
+
+/**
+ * Text to token ids, for the two kinds of text in a prompt. Text of the template may name control tokens; text of a user
+ * never becomes one: a user's `<|im_end|>` is six ordinary tokens. Every text says whether it continues other text, because
+ * some tokenizers write a space in front of a text's first word.
+ */
+export interface Tokenizer {
+  encodeTemplate(text: string, continues: boolean): number[];
+  encodeUser(text: string, continues: boolean): number[];
+  /** Tokens that steer the model instead of writing text. */
+  readonly control: ReadonlySet<number>;
+  /** The begin token, where the tokenizer puts one in front of every text; null otherwise. */
+  readonly begin: number | null;
+  /** Id of a whole token such as `<|im_end|>`. */
+  id(token: string): number | undefined;
+}
+
+type AddedToken = TokenizerJson['added_tokens'][number];
+
+export function createTokenizer(model: ModelText): Tokenizer {
+  const { tokenizer: json, tokenizerConfig: config } = model;
+  const controlTokens = json.added_tokens.filter((token) => isControl(token, model.template));
+  const control = new Set(controlTokens.map(({ id }) => id));
+  const plain = json.added_tokens.filter(({ id }) => !control.has(id));
+
+  const template = new LibraryTokenizer(json, config);
+  const sharing = (source: TokenizerJson, added: readonly AddedToken[]): LibraryTokenizer => {
+    const own = new LibraryTokenizer({ ...source, model: EMPTY_MODEL, added_tokens: added }, config);
+    own.model = template.model;
+    return own;
+  };
+  const bare = withoutPrefixSpace(json);
+  const templateContinued = sharing(bare, json.added_tokens);
+  const user = sharing(json, plain);
+  const userContinued = sharing(bare, plain);
+  const firstControl = controlTokens.length > 0 ? new RegExp(alternatives(json.added_tokens), 'u') : null;
+
+  function encodeTemplate(text: string, continues: boolean): number[] {
+    if (!continues) return ids(template, text);
+    // Only the piece before the first control token continues what stands in front.
+    const cut = firstControl ? text.search(firstControl) : -1;
+    if (cut < 0) return ids(templateContinued, text);
+    return [...ids(templateContinued, text.slice(0, cut)), ...ids(template, text.slice(cut))];
+  }
+
+  function encodeUser(text: string, continues: boolean): number[] {
+    const encoded = ids(continues ? userContinued : user, text);
+    const found = encoded.find((id) => control.has(id));
+    if (found === undefined) return encoded;
+    // Some vocabularies hold control tokens as ordinary pieces: cut inside them, so that they are spelt out.
+    const spelling = controlTokens.find(({ id }) => id === found)!.content;
+    if (spelling.length < 2 || !text.includes(spelling)) return encoded.filter((id) => !control.has(id));
+    return text
+      .split(spelling)
+      .flatMap((piece, i) => (i === 0 ? [piece] : [spelling.slice(0, 1), spelling.slice(1) + piece]))
+      .flatMap((piece, i) => encodeUser(piece, continues || i > 0));
+  }
+
+  const id = (token: string) => template.token_to_id(token);
+  return { encodeTemplate, encodeUser, control, begin: beginToken(template, tokenText(config.bos_token)), id };
+}
+
+/** The text of a special token of `tokenizer_config.json`; empty where there is none. */
+export function tokenText(token: ModelText['tokenizerConfig']['bos_token']): string {
+  return typeof token === 'string' ? token : (token?.content ?? '');
+}
+
+const EMPTY_MODEL = { type: 'BPE', vocab: {}, merges: [] };
+
+/**
+ * Whether an added token is control: declared special, in the `<|…|>` form, a placeholder, or a tag that the chat template
+ * writes (`<think>` of Qwen3 is declared as text). Gemma's added runs of line breaks and HTML tags stay text.
+ */
+function isControl({ content, special }: AddedToken, template: string | null): boolean {
+  if (special || /^<\|.*\|>$|^<unused\d+>$/su.test(content)) return true;
+  return /^[<[].*[>\]]$/su.test(content) && (template?.includes(content) ?? false);
+}
+
+function ids(tokenizer: LibraryTokenizer, text: string): number[] {
+  if (text === '') return [];
+  // A character that the vocabulary lacks has no id and no unknown token either: it cannot be said.
+  return tokenizer.encode(text, { add_special_tokens: false }).ids.filter((id: number | undefined) => id !== undefined);
+}
+
+function beginToken(tokenizer: LibraryTokenizer, begin: string): number | null {
+  const id = begin === '' ? undefined : tokenizer.token_to_id(begin);
+  return id !== undefined && tokenizer.encode('a', { add_special_tokens: true }).ids[0] === id ? id : null;
+}
+
+function alternatives(tokens: readonly AddedToken[]): string {
+  return tokens.map(({ content }) => content.replace(/[.*+?^${}()|[\]\\/]/gu, '\\$&')).join('|');
+}
+
+/** The same tokenizer without the space that it would put in front of a text. */
+function withoutPrefixSpace(json: TokenizerJson): TokenizerJson {
+  return {
+    ...json,
+    normalizer: dropPrefix(json.normalizer, 'normalizers'),
+    pre_tokenizer: dropPrefix(json.pre_tokenizer, 'pretokenizers'),
+  };
+}
+
+interface Step {
+  type?: string;
+  [key: string]: unknown;
+}
+
+function dropPrefix(step: unknown, list: 'normalizers' | 'pretokenizers'): unknown {
+  const { type, ...rest } = (step ?? {}) as Step;
+  switch (type) {
+    case 'Sequence':
+      return {
+        type,
+        ...rest,
+        [list]: ((rest[list] ?? []) as Step[]).map((child) => dropPrefix(child, list) ?? NOTHING),
+      };
+    case 'Prepend':
+      return NOTHING;
+    case 'Metaspace':
+      return { type, ...rest, prepend_scheme: 'never' };
+    case 'ByteLevel':
+      return { type, ...rest, add_prefix_space: false };
+    default:
+      return step ?? null;
+  }
+}
+
+/** A normalizer that changes nothing. */
+const NOTHING = { type: 'Sequence', normalizers: [] };

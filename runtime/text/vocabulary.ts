@@ -1,0 +1,89 @@
+import { AssayError } from '../../lib/errors.ts';
+import type { Vocabulary } from '../../lib/grammar/constraint.ts';
+import { byteLevelBytes } from './byte-level.ts';
+import type { ModelText, TokenizerJson } from './model-files.ts';
+import { type Tokenizer, tokenText } from './tokenizer.ts';
+
+/** The vocabulary as grammars read it, and what else the detokeniser needs. */
+export interface TextVocabulary extends Vocabulary {
+  /** The bytes of any token, control tokens too (`<think>`); empty for an id without text. */
+  spelling(token: number): Uint8Array;
+  /** Whether a text begins with a space that the decoder takes away (Llama 2: `▁Hello`). */
+  readonly leadingSpace: boolean;
+}
+
+const UTF8 = new TextEncoder();
+const EMPTY = new Uint8Array(0);
+
+/**
+ * The bytes that each token writes. Byte-level vocabularies (GPT-2, Llama 3, Qwen) spell bytes as characters;
+ * SentencePiece ones (Llama 2, Gemma, Phi-3) write `▁` for a space and `<0x0A>` for a byte without a piece.
+ * Throws `engine_failed` for a tokenizer of another kind, such as WordPiece.
+ */
+export function createVocabulary(model: ModelText, tokenizer: Tokenizer): TextVocabulary {
+  const { pieces, size } = readPieces(model.tokenizer);
+  const spell = spelling(model.tokenizer);
+  const table: (Uint8Array | undefined)[] = new Array(Math.max(size, model.vocabSize));
+  for (const [piece, id] of pieces) table[id] = spell(piece);
+  for (const { id, content } of model.tokenizer.added_tokens) table[id] = UTF8.encode(content);
+
+  const end = new Set(model.endTokens);
+  const eos = tokenizer.id(tokenText(model.tokenizerConfig.eos_token));
+  if (eos !== undefined) end.add(eos);
+  return {
+    size: table.length,
+    bytes: (token) => (tokenizer.control.has(token) || end.has(token) ? null : (table[token] ?? null)),
+    spelling: (token) => table[token] ?? EMPTY,
+    encode: (text) => tokenizer.encodeUser(text, true),
+    end,
+    leadingSpace: takesLeadingSpace(model.tokenizer.decoder),
+  };
+}
+
+function readPieces(json: TokenizerJson): { pieces: Iterable<[string, number]>; size: number } {
+  const vocab = json.model.vocab;
+  const pieces: [string, number][] = Array.isArray(vocab)
+    ? vocab.map((entry, id) => [String(entry[0]), id])
+    : Object.entries((vocab ?? {}) as Record<string, number>);
+  let size = 0;
+  for (const [, id] of pieces) size = Math.max(size, id + 1);
+  for (const { id } of json.added_tokens) size = Math.max(size, id + 1);
+  return { pieces, size };
+}
+
+function spelling(json: TokenizerJson): (piece: string) => Uint8Array {
+  const steps = decoderSteps(json.decoder);
+  if (steps.some(({ type }) => type === 'ByteLevel')) return (piece) => byteLevelBytes(piece) ?? UTF8.encode(piece);
+  const space = steps.find(({ type }) => type === 'Metaspace')?.replacement ?? '▁';
+  if (steps.some(({ type }) => type === 'Metaspace' || type === 'ByteFallback' || type === 'Replace')) {
+    return (piece) => byteFallback(piece) ?? UTF8.encode(piece.replaceAll(space, ' '));
+  }
+  throw new AssayError(
+    'engine_failed',
+    'The model has a tokenizer that does not spell its tokens as bytes; models with byte-level BPE or SentencePiece work.',
+  );
+}
+
+function byteFallback(piece: string): Uint8Array | null {
+  const hex = /^<0x([0-9A-Fa-f]{2})>$/u.exec(piece);
+  return hex ? Uint8Array.of(Number.parseInt(hex[1]!, 16)) : null;
+}
+
+interface DecoderStep {
+  type?: string;
+  replacement?: string;
+  decoders?: DecoderStep[];
+  content?: string;
+  start?: number;
+}
+
+function decoderSteps(decoder: unknown): DecoderStep[] {
+  const step = (decoder ?? {}) as DecoderStep;
+  return step.type === 'Sequence' ? (step.decoders ?? []).flatMap(decoderSteps) : [step];
+}
+
+function takesLeadingSpace(decoder: unknown): boolean {
+  return decoderSteps(decoder).some(
+    (step) => step.type === 'Metaspace' || (step.type === 'Strip' && step.content === ' ' && (step.start ?? 0) > 0),
+  );
+}
