@@ -1,0 +1,35 @@
+import type { AnswerShape, Json, JsonSchema } from '../answer-shape.ts';
+import { parseSchema } from './schema/parse.ts';
+import { isObject, refuse, show } from './schema/problem.ts';
+import { expandShorthand, isShorthand } from './schema/shorthand.ts';
+
+export interface AnswerSchemaRequest {
+  /** The `schema` field as parsed: JSON Schema 2020-12 or the shorthand (open-points.md, "Fields"). */
+  schema: unknown;
+  /** Where it stands in the request: `tasks[2].schema`. */
+  param: string;
+  /** The `keys` field where it was sent too: they select among the schema's properties and give their order. */
+  keys?: readonly string[];
+  /** Where the keys stand: `tasks[2].keys`. */
+  keysParam?: string;
+}
+
+/**
+ * Checks a schema that an answer must keep to. What is accepted here is kept to while decoding; nothing in it is ignored.
+ *
+ * Throws `AssayError`: `invalid_type` or `invalid_value` for a malformed schema, `unsupported_schema` for one that cannot be
+ * kept to or that nothing satisfies. The message names the keyword, `param` its path.
+ */
+export function checkAnswerSchema({ schema, param, keys, keysParam }: AnswerSchemaRequest): AnswerShape {
+  if (!isObject(schema)) refuse(param, `must be an object, not ${show(schema)}.`, 'invalid_type');
+  const json: JsonSchema = isShorthand(schema as Json) ? expandShorthand(schema) : schema;
+  const document = parseSchema(json, param);
+  const root = document.subschemas[0]!;
+  for (const [i, key] of (keys ?? []).entries()) {
+    if (!root.properties.has(key)) {
+      const path = keysParam === undefined ? param : `${keysParam}[${i}]`;
+      refuse(path, `${show(key)} is no property of the schema; choose among its properties.`, 'invalid_value');
+    }
+  }
+  return { kind: 'schema', schema: json, ...(keys ? { keys } : {}) };
+}

@@ -1,0 +1,153 @@
+import type { Json } from '../../answer-shape.ts';
+import { TYPES, type TypeName } from './document.ts';
+import { entry, isObject, refuse, show } from './problem.ts';
+
+/** `format` values that are kept to (open-points.md, "Fields"). */
+export const FORMATS = [
+  'date',
+  'time',
+  'date-time',
+  'duration',
+  'email',
+  'hostname',
+  'ipv4',
+  'ipv6',
+  'uri',
+  'uuid',
+] as const;
+export type Format = (typeof FORMATS)[number];
+
+/** What stands under a keyword: a schema, a list or map of schemas, or a value that `check` looks at. */
+type Keyword =
+  | { holds: 'schema' | 'schemas' | 'schema map' }
+  | { holds: 'value'; check(value: Json, path: string): void };
+
+const value = (check: (value: Json, path: string) => void): Keyword => ({ holds: 'value', check });
+
+const text = value((v, path) => {
+  if (typeof v !== 'string') wrongType(path, 'a string', v);
+});
+const anything = value(() => {});
+const finite = value((v, path) => {
+  if (typeof v !== 'number' || !Number.isFinite(v)) wrongType(path, 'a number', v);
+});
+const count = value((v, path) => {
+  if (typeof v !== 'number') wrongType(path, 'a whole number', v);
+  if (!Number.isInteger(v) || v < 0) refuse(path, `must be a whole number from 0, not ${show(v)}.`, 'invalid_value');
+});
+
+/** Every keyword that a schema may have. Any other is refused: nothing is ignored in silence. */
+export const KEYWORDS: ReadonlyMap<string, Keyword> = new Map<string, Keyword>([
+  ['type', value(checkType)],
+  ['properties', { holds: 'schema map' }],
+  ['required', value(checkRequired)],
+  ['additionalProperties', { holds: 'schema' }],
+  ['items', { holds: 'schema' }],
+  ['prefixItems', { holds: 'schemas' }],
+  ['minItems', count],
+  ['maxItems', count],
+  ['enum', value(checkEnum)],
+  ['const', anything],
+  ['anyOf', { holds: 'schemas' }],
+  ['oneOf', { holds: 'schemas' }],
+  ['allOf', { holds: 'schemas' }],
+  ['$ref', text],
+  ['$defs', { holds: 'schema map' }],
+  ['minLength', count],
+  ['maxLength', count],
+  ['pattern', text],
+  ['format', value(checkFormat)],
+  ['minimum', finite],
+  ['maximum', finite],
+  ['exclusiveMinimum', finite],
+  ['exclusiveMaximum', finite],
+  ['multipleOf', value(checkMultipleOf)],
+  ['title', text],
+  ['description', text],
+  ['default', anything],
+  ['examples', value(checkList)],
+  ['$schema', text],
+  ['$id', text],
+  ['$comment', text],
+]);
+
+/** What to write instead of some keywords that are not supported. */
+const INSTEAD: { readonly [keyword: string]: string } = {
+  definitions: 'Use `$defs`.',
+  not: 'Say what is allowed with `enum`, `pattern` or `oneOf`.',
+  nullable: 'Add "null" to the `type` list.',
+  patternProperties: 'Name the properties, or use `additionalProperties`.',
+  additionalItems: 'Use `prefixItems` and `items`.',
+};
+
+/** Refuses a keyword that is not in the list. */
+export function refuseKeyword(path: string, keyword: string): never {
+  const hint = Object.hasOwn(INSTEAD, keyword) ? ` ${INSTEAD[keyword]}` : '';
+  refuse(
+    path,
+    `the keyword ${show(keyword)} is not supported, and nothing is ignored in silence; leave it out.${hint} ` +
+      'For the shorthand, every value is "string", "number", "integer", "boolean", a list of one of them, or an object.',
+  );
+}
+
+export function wrongType(path: string, wanted: string, got: Json): never {
+  refuse(path, `must be ${wanted}, not ${show(got)}.`, 'invalid_type');
+}
+
+function checkType(v: Json, path: string): void {
+  const names: readonly Json[] = Array.isArray(v) ? v : [v];
+  if (names.length === 0) refuse(path, 'needs at least one type name.', 'invalid_value');
+  names.forEach((name, i) => {
+    const at = Array.isArray(v) ? entry(path, i) : path;
+    if (typeof name !== 'string') wrongType(at, 'a type name', name);
+    if (!TYPES.includes(name as TypeName)) {
+      refuse(at, `${show(name)} is no type; use one of ${TYPES.join(', ')}.`, 'invalid_value');
+    }
+    if (names.indexOf(name) !== i) refuse(at, `${show(name)} is there twice.`, 'invalid_value');
+  });
+}
+
+function checkRequired(v: Json, path: string): void {
+  checkList(v, path).forEach((name, i, names) => {
+    if (typeof name !== 'string') wrongType(entry(path, i), 'a property name', name);
+    // Long lists are compared once, not each with each.
+    if (i === 0 && new Set(names).size !== names.length) refuse(path, 'a name is there twice.', 'invalid_value');
+  });
+}
+
+function checkEnum(v: Json, path: string): void {
+  if (checkList(v, path).length === 0) refuse(path, 'needs at least one value.', 'invalid_value');
+}
+
+function checkList(v: Json, path: string): readonly Json[] {
+  if (!Array.isArray(v)) wrongType(path, 'a list', v);
+  return v as readonly Json[];
+}
+
+function checkFormat(v: Json, path: string): void {
+  if (typeof v !== 'string') wrongType(path, 'a string', v);
+  if (!FORMATS.includes(v as Format)) {
+    refuse(path, `the format ${show(v)} cannot be kept to; use one of ${FORMATS.join(', ')}, or a \`pattern\`.`);
+  }
+}
+
+function checkMultipleOf(v: Json, path: string): void {
+  if (typeof v !== 'number' || !Number.isFinite(v)) wrongType(path, 'a number', v);
+  if (v <= 0) refuse(path, `must be above 0, not ${show(v)}.`, 'invalid_value');
+}
+
+/** The children of a keyword that holds schemas, each with what it is called under the keyword. */
+export function childrenOf(
+  kind: 'schema' | 'schemas' | 'schema map',
+  v: Json,
+  path: string,
+): [string | number, Json][] {
+  if (kind === 'schema') return [['', v]];
+  if (kind === 'schemas') {
+    if (!Array.isArray(v)) wrongType(path, 'a list of schemas', v);
+    if (v.length === 0) refuse(path, 'needs at least one schema.', 'invalid_value');
+    return [...v.entries()];
+  }
+  if (!isObject(v)) wrongType(path, 'an object of schemas', v);
+  return Object.entries(v);
+}

@@ -1,0 +1,73 @@
+import type { Json, JsonSchema } from '../../answer-shape.ts';
+import { isObject } from './problem.ts';
+
+const TYPE_NAMES: readonly unknown[] = ['string', 'number', 'integer', 'boolean'];
+
+/**
+ * Whether a `schema` is the shorthand of open-points.md ("Fields"): every value at every depth is a type name, a list of one
+ * such node, or an object of such nodes with at least one field. The root is an object.
+ */
+export function isShorthand(schema: Json): boolean {
+  if (!isObject(schema)) return false;
+  const open: Json[] = [schema];
+  for (let node = open.pop(); node !== undefined; node = open.pop()) {
+    if (TYPE_NAMES.includes(node)) continue;
+    const children: readonly Json[] = Array.isArray(node) ? node : isObject(node) ? Object.values(node) : [];
+    if (children.length === 0 || (Array.isArray(node) && children.length !== 1)) return false;
+    open.push(...children);
+  }
+  return true;
+}
+
+/**
+ * The JSON Schema that a shorthand stands for. All fields are present and each may be null; list items and the root may not.
+ */
+export function expandShorthand(shorthand: JsonSchema): JsonSchema {
+  type Task = { node: Json; nullable: boolean; put(schema: JsonSchema): void };
+  let root: JsonSchema = {};
+  const open: Task[] = [
+    {
+      node: shorthand,
+      nullable: false,
+      put: (schema) => {
+        root = schema;
+      },
+    },
+  ];
+  const types = (name: string, nullable: boolean) => (nullable ? [name, 'null'] : name);
+  for (let task = open.pop(); task !== undefined; task = open.pop()) {
+    const { node, nullable, put } = task;
+    if (typeof node === 'string') {
+      put({ type: types(node, nullable) });
+    } else if (Array.isArray(node)) {
+      const schema: { type: Json; items?: Json } = { type: types('array', nullable) };
+      put(schema as JsonSchema);
+      open.push({
+        node: node[0] as Json,
+        nullable: false,
+        put: (items) => {
+          schema.items = items;
+        },
+      });
+    } else {
+      const fields = Object.entries(node as JsonSchema);
+      const properties: { [key: string]: Json } = {};
+      for (const [key, child] of fields) {
+        // Keeps the order sent, and `__proto__` a field like any other.
+        define(properties, key, null);
+        open.push({ node: child, nullable: true, put: (schema) => define(properties, key, schema) });
+      }
+      put({
+        type: types('object', nullable),
+        properties,
+        required: fields.map(([key]) => key),
+        additionalProperties: false,
+      });
+    }
+  }
+  return root;
+}
+
+function define(target: object, key: string, value: Json): void {
+  Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true });
+}
