@@ -1,0 +1,109 @@
+import * as v from 'valibot';
+import type { ChatRequest, TaskBatch } from '../../lib/backend.ts';
+import { ERROR_CODES } from '../../lib/errors.ts';
+import type { ModelId } from '../../lib/model-id.ts';
+import { PRECISIONS } from '../compile/compile.ts';
+import { ChatRequestSchema, Finish, TaskAnswers, TaskBatchSchema, TokenLogprobs } from './payloads.ts';
+
+/*
+ * What server and engine process say to each other. Both sides check every message; one that does not fit ends the
+ * process, because then nothing that it says can be relied on.
+ */
+
+const Id = v.pipe(v.string(), v.minLength(1), v.maxLength(64));
+const Text = v.pipe(v.string(), v.maxLength(64 * 1024));
+const Path = v.pipe(v.string(), v.minLength(1), v.maxLength(4096));
+const Count = v.pipe(v.number(), v.integer(), v.minValue(0));
+const DeviceName = v.picklist(['NPU', 'GPU', 'CPU']);
+const ModelIdText = v.custom<ModelId>((value) => typeof value === 'string');
+
+/** A compiled model to load. */
+export const LoadSpec = v.object({
+  model: ModelIdText,
+  /** Folder that a compile made, with the model's text files in it. Absolute. */
+  dir: Path,
+  /** Bytes of keys and values kept for prefixes that may come again; absent: the engine's default. */
+  prefixCacheBytes: v.exactOptional(Count),
+});
+export type LoadSpec = v.InferOutput<typeof LoadSpec>;
+
+/** What a loaded model is, as far as the server needs it. */
+export const ModelInfo = v.object({
+  model: ModelIdText,
+  device: DeviceName,
+  /** Tokens of one prompt. */
+  maxPromptLen: Count,
+  /** Tokens of prompt and answer together. */
+  contextLength: Count,
+  loadMs: v.number(),
+});
+export type ModelInfo = v.InferOutput<typeof ModelInfo>;
+
+export const CompileSpec = v.object({
+  /** Folder of the model as published; only read. */
+  source: Path,
+  /** Empty or absent folder for the result. */
+  target: Path,
+  device: DeviceName,
+  precision: v.picklist(PRECISIONS),
+  maxPromptLen: Count,
+});
+export type CompileSpec = v.InferOutput<typeof CompileSpec>;
+
+export type Work = { kind: 'tasks'; batch: TaskBatch } | { kind: 'chat'; request: ChatRequest };
+
+/** From the server to the engine process. */
+export const ToEngine = v.variant('type', [
+  v.object({ type: v.literal('load'), id: Id, spec: LoadSpec }),
+  v.object({ type: v.literal('compile'), id: Id, spec: CompileSpec }),
+  /** Checks everything about a request that needs the model, and keeps it until `run` or `cancel`. */
+  v.object({
+    type: v.literal('prepare'),
+    id: Id,
+    work: v.variant('kind', [
+      v.object({ kind: v.literal('tasks'), batch: TaskBatchSchema }),
+      v.object({ kind: v.literal('chat'), request: ChatRequestSchema }),
+    ]),
+  }),
+  /** Queues a prepared request. `timeoutMs` from now it is given up. */
+  v.object({ type: v.literal('run'), id: Id, timeoutMs: v.pipe(v.number(), v.minValue(0)) }),
+  v.object({ type: v.literal('cancel'), id: Id }),
+]);
+export type ToEngine = v.InferOutput<typeof ToEngine>;
+
+/** From the engine process to the server. */
+export const FromEngine = v.variant('type', [
+  /** The process listens. */
+  v.object({ type: v.literal('hello') }),
+  v.object({ type: v.literal('loaded'), id: Id, info: ModelInfo }),
+  v.object({
+    type: v.literal('progress'),
+    id: Id,
+    step: v.picklist(['reading', 'weights', 'graph']),
+    done: v.number(),
+    total: v.number(),
+  }),
+  v.object({ type: v.literal('compiled'), id: Id, device: DeviceName, maxPromptLen: Count }),
+  v.object({ type: v.literal('prepared'), id: Id, promptTokens: Count }),
+  /** The request holds a place in the queue. */
+  v.object({ type: v.literal('queued'), id: Id }),
+  v.object({ type: v.literal('reasoning'), id: Id, text: Text }),
+  v.object({ type: v.literal('content'), id: Id, text: Text, logprobs: v.exactOptional(TokenLogprobs) }),
+  v.object({ type: v.literal('answers'), id: Id, answers: TaskAnswers }),
+  v.object({ type: v.literal('finished'), id: Id, ...Finish }),
+  v.object({
+    type: v.literal('failed'),
+    id: Id,
+    error: v.object({
+      code: v.picklist(ERROR_CODES),
+      message: Text,
+      param: v.exactOptional(Text),
+      retryAfterSeconds: v.exactOptional(Count),
+    }),
+    /** What went wrong underneath, for the log alone. */
+    detail: v.exactOptional(Text),
+  }),
+  /** Sent every half second while the process is not inside a step. */
+  v.object({ type: v.literal('pulse'), rssBytes: Count, running: Count, waiting: Count }),
+]);
+export type FromEngine = v.InferOutput<typeof FromEngine>;

@@ -1,0 +1,113 @@
+import * as v from 'valibot';
+import type { JsonSchema } from '../../lib/answer-shape.ts';
+import type { ChatRequest, Metrics, TaskBatch, TokenLogprob, Usage } from '../../lib/backend.ts';
+import type { ModelId } from '../../lib/model-id.ts';
+import { LANGUAGE_NAMES } from '../../lib/prompt/language-names.ts';
+import type { Language } from '../../lib/schema/language.ts';
+
+/*
+ * The requests and answers of `lib/backend.ts` as they cross to the engine process and back. The limits are those of the
+ * interfaces (open-points.md) or above them: this is a check of the other side, not of the user.
+ */
+
+/** A request body has at most 20 MiB, and so has all that is made of it. */
+const Text = v.pipe(v.string(), v.maxLength(20 * 1024 * 1024));
+const Short = v.pipe(v.string(), v.maxLength(4096));
+const list = <S extends v.GenericSchema>(schema: S, most: number) => v.pipe(v.array(schema), v.maxLength(most));
+const Count = v.pipe(v.number(), v.integer(), v.minValue(0));
+const Real = v.pipe(v.number(), v.finite());
+const LanguageName = v.picklist(Object.keys(LANGUAGE_NAMES) as Language[]);
+
+const Schema = v.custom<JsonSchema>((value) => typeof value === 'object' && value !== null && !Array.isArray(value));
+const Shape = v.variant('kind', [
+  v.object({ kind: v.literal('keys'), keys: list(Text, 128) }),
+  v.object({ kind: v.literal('schema'), schema: Schema, keys: v.exactOptional(list(Text, 128)) }),
+  v.object({ kind: v.literal('open') }),
+  v.object({ kind: v.literal('any') }),
+]);
+
+const MediaPart = v.object({
+  type: v.picklist(['image', 'audio']),
+  source: v.variant('type', [
+    v.object({ type: v.literal('url'), url: Text }),
+    v.object({ type: v.literal('base64'), data: Text, mimeType: Short }),
+  ]),
+  detail: v.exactOptional(v.picklist(['low', 'high', 'auto'])),
+  param: Short,
+});
+const Turns = v.array(
+  v.object({
+    role: v.picklist(['system', 'user', 'assistant']),
+    parts: v.array(v.union([v.object({ type: v.literal('text'), text: Text }), MediaPart])),
+    name: v.exactOptional(Text),
+  }),
+);
+
+const common = { name: Short, language: v.exactOptional(LanguageName) };
+const Task = v.variant('type', [
+  v.object({
+    type: v.literal('decide'),
+    ...common,
+    question: Text,
+    options: v.exactOptional(list(Short, 256)),
+    instruction: v.exactOptional(Text),
+  }),
+  v.object({ type: v.literal('extract'), ...common, instruction: Text, shape: Shape }),
+]);
+
+export const TaskBatchSchema: v.GenericSchema<unknown, TaskBatch> = v.object({
+  model: Text,
+  input: v.union([v.object({ context: Text }), v.object({ turns: Turns })]),
+  media: v.array(MediaPart),
+  tasks: v.pipe(v.array(Task), v.minLength(1), v.maxLength(256)),
+  temperature: Real,
+  maxOutputTokens: Count,
+  language: v.exactOptional(LanguageName),
+});
+
+export const ChatRequestSchema: v.GenericSchema<unknown, ChatRequest> = v.object({
+  model: v.exactOptional(v.custom<ModelId>((value) => typeof value === 'string')),
+  turns: Turns,
+  maxTokens: v.exactOptional(Count),
+  temperature: v.exactOptional(Real),
+  topP: v.exactOptional(Real),
+  seed: v.exactOptional(Real),
+  stop: list(Text, 64),
+  presencePenalty: Real,
+  frequencyPenalty: Real,
+  topLogprobs: v.exactOptional(Count),
+  format: v.variant('type', [
+    v.object({ type: v.literal('text') }),
+    v.object({ type: v.literal('json'), shape: Shape }),
+  ]),
+});
+
+const Alternative = { token: Short, logprob: v.number(), bytes: list(Count, 4096) };
+export const TokenLogprobs: v.GenericSchema<unknown, readonly TokenLogprob[]> = v.array(
+  v.object({ ...Alternative, top: list(v.object(Alternative), 64) }),
+);
+
+export const TaskAnswers = list(v.object({ name: Short, json: Text }), 256);
+
+const Unknown = v.nullable(Real);
+const UsageSchema: v.GenericSchema<unknown, Usage> = v.object({ promptTokens: Count, completionTokens: Count });
+const MetricsSchema: v.GenericSchema<unknown, Metrics> = v.object({
+  queue_ms: Unknown,
+  prompt_ms: Unknown,
+  time_to_first_token_ms: Unknown,
+  generation_ms: Unknown,
+  total_ms: Unknown,
+  prompt_tokens: Unknown,
+  cached_tokens: Unknown,
+  completion_tokens: Unknown,
+  prompt_tokens_per_second: Unknown,
+  tokens_per_second: Unknown,
+  device: v.nullable(v.picklist(['NPU', 'GPU', 'CPU'])),
+});
+
+/** The end of an answer; both kinds of work have one. */
+export const Finish = {
+  reason: v.picklist(['stop', 'length', 'content_filter']),
+  usage: UsageSchema,
+  metrics: MetricsSchema,
+};
