@@ -1,6 +1,6 @@
 import { AssayError } from '../lib/errors.ts';
-import type { KeyStore } from '../lib/keys.ts';
-import type { AppMiddleware } from './context.ts';
+import { type KeyStore, mayUse } from '../lib/keys.ts';
+import type { AppContext, AppMiddleware } from './context.ts';
 
 /** Refuses a call without a known Bearer key (401), before anything of the request is read. */
 export function requireKey(keys: KeyStore | undefined): AppMiddleware {
@@ -19,4 +19,13 @@ export function requireKey(keys: KeyStore | undefined): AppMiddleware {
 async function sha256(text: string): Promise<string> {
   const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text));
   return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, '0')).join('');
+}
+
+/** Refuses a model that the caller's key may not use (403). Where no key is needed, every model may be used. */
+export function checkRight(c: AppContext, model: string): void {
+  const key = c.get('key');
+  if (!key || mayUse(key, model)) return;
+  throw new AssayError('model_not_allowed', `The key ${key.name} may not use this model. Ask for a key that may.`, {
+    param: 'model',
+  });
 }

@@ -20,3 +20,23 @@ export interface Quota {
   /** Takes one request; throws `rate_limited` with the seconds to wait. */
   take(key: ApiKey): Promise<void>;
 }
+
+/** Whether a key may use a model: one of its patterns is the id, or matches it with `*` for any run of characters. */
+export function mayUse(key: ApiKey, model: string): boolean {
+  return key.models.some((pattern) => matches(pattern, model));
+}
+
+/** Each piece between the stars is taken at its earliest place, so the time is linear in the text for each piece. */
+function matches(pattern: string, text: string): boolean {
+  const [first = '', ...rest] = pattern.split('*');
+  const last = rest.pop();
+  if (last === undefined) return pattern === text;
+  if (!text.startsWith(first)) return false;
+  let at = first.length;
+  for (const piece of rest) {
+    const found = text.indexOf(piece, at);
+    if (found === -1) return false;
+    at = found + piece.length;
+  }
+  return text.length - at >= last.length && text.endsWith(last);
+}

@@ -1,0 +1,28 @@
+import type { AnswerShape } from '../answer-shape.ts';
+import { checkAnswerSchema } from '../grammar/check-answer-schema.ts';
+import { pathTo } from '../validation/path.ts';
+
+/** The members of an extract task that say what its answer looks like; `fields` is another name of `keys`. */
+interface ShapeFields {
+  keys?: readonly string[];
+  fields?: readonly string[];
+  schema?: object;
+}
+
+/**
+ * What an extract answer looks like, from `keys`, `schema`, both or neither. `path` is where the task stands in the request.
+ *
+ * @throws AssayError where the schema cannot be kept to, or lacks one of the keys.
+ */
+export function answerShape(task: ShapeFields, path: string): AnswerShape {
+  const keys = task.keys ?? task.fields;
+  if (!task.schema) return keys ? { kind: 'keys', keys } : { kind: 'open' };
+  const param = pathTo(path, 'schema');
+  if (!keys) return checkAnswerSchema({ schema: task.schema, param });
+  return checkAnswerSchema({
+    schema: task.schema,
+    param,
+    keys,
+    keysParam: pathTo(path, task.keys ? 'keys' : 'fields'),
+  });
+}

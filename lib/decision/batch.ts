@@ -1,0 +1,70 @@
+import type { DecideTask, ExtractTask, TaskBatch } from '../backend.ts';
+import type * as wire from '../schema/task.ts';
+import type { DecideRequest, ExtractRequest, RunTasksRequest } from '../schema/task-request.ts';
+import { answerShape } from './answer-shape.ts';
+import { mediaOf, turnsOf } from './turns.ts';
+
+/** What `/decide` and `/extract` call their one task. */
+export const ONLY_TASK = 'result';
+
+/*
+ * Validated requests as the one form that backends know: aliases resolved, each default in place. Aliases that are both there
+ * are equal, so either may be taken.
+ */
+
+export function batchOfTasks(request: RunTasksRequest): TaskBatch {
+  const tasks = request.tasks.map((task, i) =>
+    task.type === 'decide'
+      ? decideTask((task.name ?? task.id)!, task)
+      : extractTask((task.name ?? task.id)!, task, `tasks[${i}]`),
+  );
+  return { ...sharedPart(request), tasks };
+}
+
+export function batchOfDecision(request: DecideRequest): TaskBatch {
+  const { target_language: _, ...task } = request;
+  return { ...sharedPart(request), tasks: [decideTask(ONLY_TASK, task)] };
+}
+
+export function batchOfExtraction(request: ExtractRequest): TaskBatch {
+  const { target_language: _, ...task } = request;
+  return { ...sharedPart(request), tasks: [extractTask(ONLY_TASK, task, '')] };
+}
+
+type Shared = Omit<RunTasksRequest, 'tasks'>;
+
+function sharedPart(request: Shared): Omit<TaskBatch, 'tasks'> {
+  const language = request.target_language ?? request.output_language;
+  return {
+    model: request.model,
+    input: request.messages ? { turns: turnsOf(request.messages) } : { context: request.context! },
+    media: mediaOf(request.images, request.audio),
+    temperature: request.temperature,
+    maxOutputTokens: request.max_output_tokens,
+    ...(language === undefined ? {} : { language }),
+  };
+}
+
+type DecideFields = Pick<wire.DecideTask, 'question' | 'options' | 'choices' | 'instruction' | 'target_language'>;
+
+function decideTask(name: string, fields: DecideFields): DecideTask {
+  const task: DecideTask = { type: 'decide', name, question: fields.question };
+  const options = fields.options ?? fields.choices;
+  if (options) task.options = options;
+  if (fields.instruction !== undefined) task.instruction = fields.instruction;
+  if (fields.target_language) task.language = fields.target_language;
+  return task;
+}
+
+type ExtractFields = Pick<wire.ExtractTask, 'instruction' | 'keys' | 'fields' | 'schema' | 'target_language'>;
+
+function extractTask(name: string, fields: ExtractFields, path: string): ExtractTask {
+  const task: ExtractTask = {
+    type: 'extract',
+    name,
+    instruction: fields.instruction,
+    shape: answerShape(fields, path),
+  };
+  if (fields.target_language) task.language = fields.target_language;
+  return task;
+}

@@ -1,0 +1,39 @@
+import * as v from 'valibot';
+import { rule } from '../validation/rules.ts';
+
+const members = {
+  type: v.picklist(['url', 'base64']),
+  url: v.exactOptional(v.pipe(v.string(), v.minLength(1), v.description('Where the file is. Goes with type url.'))),
+  data: v.exactOptional(
+    v.pipe(v.string(), v.minLength(1), v.description('The file in base64. Goes with type base64.')),
+  ),
+  mime_type: v.exactOptional(
+    v.pipe(v.string(), v.minLength(1), v.description('Such as image/png. Always sent with type base64.')),
+  ),
+};
+
+type Source = v.InferOutput<v.StrictObjectSchema<typeof members, undefined>>;
+
+/** What each `type` needs, and the member that belongs to the other one (open-points.md, part A, "Fields"). */
+const FITTING = {
+  url: { needs: ['url'], excludes: 'data' },
+  base64: { needs: ['data', 'mime_type'], excludes: 'url' },
+} as const;
+
+function fitting<TInput extends Source>() {
+  return rule<TInput>((media) => {
+    const { needs, excludes } = FITTING[media.type];
+    const missing = needs.find((name) => media[name] === undefined);
+    if (missing) return { code: 'missing_field', at: [missing], message: `is required with type ${media.type}` };
+    if (media[excludes] === undefined) return null;
+    return { code: 'invalid_value', at: [excludes], message: `does not go with type ${media.type}` };
+  });
+}
+
+export const ImageInput = v.pipe(
+  v.strictObject(members),
+  fitting(),
+  v.description('An image, by address or as base64.'),
+);
+export const AudioInput = v.pipe(v.strictObject(members), fitting(), v.description('Audio, by address or as base64.'));
+export type MediaInput = Source;

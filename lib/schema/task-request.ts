@@ -1,0 +1,76 @@
+import * as v from 'valibot';
+import { answerShape } from '../decision/answer-shape.ts';
+import { aliases, exactlyOne, lateRule } from '../validation/rules.ts';
+import { Language } from './language.ts';
+import { AudioInput, ImageInput } from './media.ts';
+import { Message } from './message.ts';
+import { Tasks } from './task.ts';
+import { answerSchema, choices, fields, guidance, instruction, keys, options, question } from './task-fields.ts';
+
+const model = v.pipe(v.string(), v.minLength(1), v.description('Model identifier, such as assay/starter.'));
+
+export const ResponseFormat = v.strictObject({ type: v.literal('json_object') });
+
+/** decision-service.md, "Shared request fields". */
+const shared = {
+  context: v.exactOptional(
+    v.pipe(v.string(), v.description('Free text that the tasks read. Exactly one of context and messages is sent.')),
+  ),
+  messages: v.exactOptional(
+    v.pipe(v.array(Message), v.minLength(1), v.description('Turns of a chat that the tasks read, instead of context.')),
+  ),
+  images: v.exactOptional(v.pipe(v.array(ImageInput), v.description('Images to read.'))),
+  audio: v.exactOptional(v.pipe(v.array(AudioInput), v.description('Audio to read.'))),
+  temperature: v.exactOptional(v.pipe(v.number(), v.minValue(0), v.maxValue(2)), 0),
+  max_output_tokens: v.exactOptional(
+    v.pipe(
+      v.number(),
+      v.integer(),
+      v.minValue(1),
+      v.maxValue(4096),
+      v.description('Completion tokens of the whole request. When they run out, finish_reason is length.'),
+    ),
+    16,
+  ),
+  response_format: v.exactOptional(ResponseFormat, { type: 'json_object' }),
+  target_language: v.exactOptional(Language),
+  output_language: v.exactOptional(Language),
+};
+
+export const RunTasksRequest = v.pipe(
+  v.strictObject({ model, ...shared, tasks: Tasks }),
+  exactlyOne('context', 'messages'),
+  aliases('target_language', 'output_language'),
+);
+export type RunTasksRequest = v.InferOutput<typeof RunTasksRequest>;
+
+export const DecideRequest = v.pipe(
+  v.strictObject({
+    model,
+    question,
+    ...shared,
+    options: v.exactOptional(options),
+    choices: v.exactOptional(choices),
+    instruction: v.exactOptional(guidance),
+  }),
+  exactlyOne('context', 'messages'),
+  aliases('options', 'choices'),
+  aliases('target_language', 'output_language'),
+);
+export type DecideRequest = v.InferOutput<typeof DecideRequest>;
+
+export const ExtractRequest = v.pipe(
+  v.strictObject({
+    model,
+    instruction,
+    ...shared,
+    keys: v.exactOptional(keys),
+    fields: v.exactOptional(fields),
+    schema: v.exactOptional(answerSchema),
+  }),
+  exactlyOne('context', 'messages'),
+  aliases('keys', 'fields'),
+  lateRule(answerShape),
+  aliases('target_language', 'output_language'),
+);
+export type ExtractRequest = v.InferOutput<typeof ExtractRequest>;

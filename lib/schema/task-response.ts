@@ -1,0 +1,63 @@
+import * as v from 'valibot';
+
+const count = v.pipe(v.number(), v.integer(), v.minValue(0));
+
+export const FINISH_REASONS = ['stop', 'length', 'content_filter'] as const;
+
+export const Choice = v.object({
+  message: v.object({
+    role: v.string(),
+    content: v.pipe(v.string(), v.description('The answers as JSON text: the same data as results or result.')),
+  }),
+  finish_reason: v.pipe(
+    v.picklist(FINISH_REASONS),
+    v.description(
+      'stop: whole. length: the output limit was reached; raise max_output_tokens and send again. ' +
+        'content_filter: sending the same input again does not help.',
+    ),
+  ),
+});
+
+export const Usage = v.object({
+  prompt_tokens: v.pipe(count, v.description('The shared part once, and every task its own part.')),
+  completion_tokens: v.pipe(count, v.description('Tokens that the model chose; text without a choice is free.')),
+  total_tokens: count,
+});
+
+export const DecideResult = v.object({
+  value: v.pipe(v.string(), v.description('One of the options, where options were sent.')),
+  reason: v.exactOptional(v.string()),
+});
+
+/** The answer of an extract task, or in `results` that of any task. */
+export const ExtractResult = v.pipe(
+  v.record(v.string(), v.unknown()),
+  v.description('An object of the requested fields.'),
+);
+export const TaskResult = v.pipe(
+  v.record(v.string(), v.unknown()),
+  v.description('A DecideResult for a decide task; an object of the requested fields for an extract task.'),
+);
+
+const envelope = {
+  id: v.pipe(v.string(), v.description('Request identifier, for logs and support; the x-request-id of the response.')),
+  model: v.pipe(v.string(), v.description('Model that ran.')),
+  choices: v.pipe(v.array(Choice), v.length(1)),
+  usage: Usage,
+};
+
+const Results = v.record(v.string(), TaskResult);
+
+/** decision-service.md, "RunTasksResponse", "DecideResponse" and "ExtractResponse". */
+export const RunTasksResponse = v.object({
+  ...envelope,
+  results: v.pipe(Results, v.description('One answer for each task, by its name, in the order sent.')),
+  tasks: v.pipe(Results, v.description('Another name of results.')),
+});
+export const DecideResponse = v.object({
+  ...envelope,
+  result: DecideResult,
+  decision: DecideResult,
+  value: v.pipe(v.string(), v.description('The bare answer.')),
+});
+export const ExtractResponse = v.object({ ...envelope, result: ExtractResult, data: ExtractResult });

@@ -1,0 +1,75 @@
+import * as v from 'valibot';
+import { answerShape } from '../decision/answer-shape.ts';
+import { aliases, distinct, lateRule, rule } from '../validation/rules.ts';
+import { Language } from './language.ts';
+import {
+  answerSchema,
+  choices,
+  fields,
+  guidance,
+  id,
+  instruction,
+  keys,
+  name,
+  options,
+  question,
+} from './task-fields.ts';
+
+/** `name` is required; its earlier name `id` is taken in its place. The contract names the canonical one. */
+function named<TInput extends { name?: string; id?: string }>() {
+  return rule<TInput>((task) =>
+    task.name === undefined && task.id === undefined
+      ? { code: 'missing_field', at: ['name'], message: 'is required' }
+      : null,
+  );
+}
+
+export const DecideTask = v.pipe(
+  v.strictObject({
+    type: v.literal('decide'),
+    name: v.exactOptional(name),
+    question,
+    options: v.exactOptional(options),
+    choices: v.exactOptional(choices),
+    instruction: v.exactOptional(guidance),
+    target_language: v.exactOptional(Language),
+    id: v.exactOptional(id),
+  }),
+  named(),
+  aliases('name', 'id'),
+  aliases('options', 'choices'),
+  v.metadata({ required: ['type', 'name', 'question'] }),
+  v.description('Pick one of the options, or give a short answer.'),
+);
+export type DecideTask = v.InferOutput<typeof DecideTask>;
+
+export const ExtractTask = v.pipe(
+  v.strictObject({
+    type: v.literal('extract'),
+    name: v.exactOptional(name),
+    instruction,
+    keys: v.exactOptional(keys),
+    fields: v.exactOptional(fields),
+    schema: v.exactOptional(answerSchema),
+    target_language: v.exactOptional(Language),
+    id: v.exactOptional(id),
+  }),
+  named(),
+  aliases('name', 'id'),
+  aliases('keys', 'fields'),
+  lateRule(answerShape),
+  v.metadata({ required: ['type', 'name', 'instruction'] }),
+  v.description('Fill a small object with what the context says.'),
+);
+export type ExtractTask = v.InferOutput<typeof ExtractTask>;
+
+export const Task = v.variant('type', [DecideTask, ExtractTask]);
+export type Task = v.InferOutput<typeof Task>;
+
+const differentNames = distinct<Task>(
+  'duplicate_task_name',
+  (task) => task.name ?? task.id,
+  (task) => [task.name === undefined ? 'id' : 'name'],
+);
+
+export const Tasks = v.pipe(v.array(Task), v.minLength(1), v.maxLength(256), differentNames);
