@@ -1,5 +1,21 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import type { Device } from '../../lib/backend.ts';
-import type { Manifest } from './manifest.ts';
+import { gatherRows } from '../onnx/gather-rows.ts';
+import { attentionNodes, couplesRows, findLayout } from '../onnx/layout.ts';
+import { DataType, dataLength, type Model } from '../onnx/model.ts';
+import { packBranches } from '../onnx/pack-branches.ts';
+import { prune } from '../onnx/prune.ts';
+import { readModel } from '../onnx/read-model.ts';
+import { widened } from '../onnx/tensor-data.ts';
+import { isHalf, toFloat32 } from '../onnx/to-float32.ts';
+import { WeightsWriter, writeModel } from '../onnx/write-model.ts';
+import { hasInt8Products } from './cpu.ts';
+import { COMPILER_VERSION, MANIFEST_FILE, type Manifest, type WeightForm } from './manifest.ts';
+import { contextLength, sourceFile } from './source.ts';
+import { int4Weights } from './weights/int4.ts';
+import { int8Embedding, int8Weights } from './weights/int8.ts';
 
 /** `auto`: what suits the device; `int8`, `int4`, `float`: that form; `keep`: the published weights as they are. */
 export const PRECISIONS = ['auto', 'int8', 'int4', 'float', 'keep'] as const;
@@ -13,7 +29,7 @@ export interface CompileOptions {
   device: Device;
   precision: Precision;
   maxPromptLen: number;
-  /** Progress: `done` of `total` bytes of weights. */
+  /** Progress, in bytes of weights. */
   onStep?(step: CompileStep): void;
   signal?: AbortSignal;
 }
@@ -24,4 +40,97 @@ export interface CompileStep {
   total: number;
 }
 
-export type CompileModel = (options: CompileOptions) => Promise<Manifest>;
+const GRAPH_FILE = 'model.onnx';
+const WEIGHTS_FILE = 'weights.bin';
+
+/**
+ * Makes of a published model what this machine runs best: branches packed and logits only where they are read, weights in the
+ * form for the device. The same input gives the same bytes. Weights pass through one tensor at a time. Throws `engine_failed`
+ * for a model that cannot be used.
+ */
+export async function compileModel(options: CompileOptions): Promise<Manifest> {
+  const { source, target, device, maxPromptLen, onStep, signal } = options;
+  const precision = options.precision === 'auto' ? bestPrecision(device) : options.precision;
+  onStep?.({ step: 'reading', done: 0, total: 1 });
+  const model = readModel(sourceFile(source, precision));
+  const context = contextLength(source, model);
+  const { manifest, form } = rewrite(model, precision);
+  prune(model.graph);
+
+  mkdirSync(target, { recursive: true });
+  const weights = new WeightsWriter(target, WEIGHTS_FILE);
+  const tensors = Array.from(model.graph.initializers.values(), (tensor) =>
+    precision === 'keep' && device !== 'CPU' ? tensor : widened(tensor),
+  );
+  const total = tensors.reduce((sum, tensor) => sum + dataLength(tensor.data), 0);
+  let done = 0;
+  const protos: Uint8Array[] = [];
+  try {
+    for (const tensor of tensors) {
+      signal?.throwIfAborted();
+      protos.push(
+        weights.write(tensor, (count) => {
+          done += count;
+          onStep?.({ step: 'weights', done, total });
+        }),
+      );
+      await setImmediate(); // lets an abort and the progress messages through
+    }
+  } finally {
+    weights.close();
+  }
+  onStep?.({ step: 'graph', done: total, total });
+  writeModel(join(target, GRAPH_FILE), model, protos);
+  const result: Manifest = {
+    version: COMPILER_VERSION,
+    device,
+    form,
+    maxPromptLen: Math.min(maxPromptLen, context),
+    contextLength: context,
+    graph: GRAPH_FILE,
+    ...manifest,
+  };
+  writeFileSync(join(target, MANIFEST_FILE), `${JSON.stringify(result, null, 2)}\n`, { flush: true });
+  return result;
+}
+
+/** The form in which this machine answers fastest. */
+export function bestPrecision(device: Device): 'int8' | 'int4' | 'keep' {
+  if (device !== 'CPU') return 'keep';
+  return hasInt8Products() ? 'int8' : 'int4';
+}
+
+type GraphFacts = Pick<Manifest, 'path' | 'vocabSize' | 'inputs' | 'logits' | 'kv'>;
+
+function rewrite(model: Model, precision: Exclude<Precision, 'auto'>): { manifest: GraphFacts; form: WeightForm } {
+  const layout = findLayout(model);
+  if (isHalf(model)) toFloat32(model);
+  const attention = couplesRows(model.graph) ? undefined : attentionNodes(model.graph, layout);
+  const masks = attention ? packBranches(model, layout, attention) : [];
+  const rows = gatherRows(model, layout);
+  if (precision === 'int8' || precision === 'int4') int8Embedding(model, layout.tokens);
+  if (precision === 'int8') int8Weights(model);
+  if (precision === 'int4') int4Weights(model);
+  const { tokens, attentionMask, positions, logits, vocabSize, kv } = layout;
+  return {
+    form: precision === 'keep' || precision === 'float' ? formOf(model) : precision,
+    manifest: {
+      path: attention ? 'packed' : 'plain',
+      vocabSize,
+      logits,
+      kv,
+      inputs: {
+        tokens,
+        masks,
+        ...(attentionMask ? { attentionMask } : {}),
+        ...(positions ? { positions } : {}),
+        ...(rows ? { rows } : {}),
+      },
+    },
+  };
+}
+
+function formOf({ graph }: Model): WeightForm {
+  if (graph.nodes.some((node) => node.op === 'MatMulNBits')) return 'int4';
+  return [...graph.initializers.values()].some((tensor) => tensor.dataType === DataType.int8) ? 'int8' : 'float';
+}

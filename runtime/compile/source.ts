@@ -1,0 +1,79 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { attribute, type Model } from '../onnx/model.ts';
+import { unusable } from '../onnx/unusable.ts';
+import type { Precision } from './compile.ts';
+
+/**
+ * Which published file to start from. Names are onnx-community's; `model.onnx` in the folder itself is the genai layout. Files
+ * whose activations share one scale (`_quantized`, `_int8`, `_uint8`, `_bnb4`) are the last resort: they couple branches.
+ */
+const PREFERENCE: Record<'float' | 'small', readonly string[]> = {
+  float: ['', '_fp16', '_q4', '_q4f16', '_int8', '_quantized', '_uint8'],
+  small: ['_q4', '_q4f16', '', '_fp16', '_int8', '_quantized', '_uint8'],
+};
+
+/** The model file of a downloaded folder, the one that the wanted precision is best made from. */
+export function sourceFile(folder: string, precision: Exclude<Precision, 'auto'>): string {
+  const files = [...listOnnx(folder, ''), ...listOnnx(folder, 'onnx')];
+  const order = PREFERENCE[precision === 'int4' || precision === 'keep' ? 'small' : 'float'];
+  for (const suffix of order) {
+    const found = files.find(
+      (file) => file.endsWith(`model${suffix}.onnx`) && baseName(file) === `model${suffix}.onnx`,
+    );
+    if (found) return join(folder, found);
+  }
+  const only = files.length === 1 ? files[0] : undefined;
+  if (only) return join(folder, only);
+  throw unusable(
+    files.length === 0 ? 'there is no .onnx file in its folder' : 'there is no model.onnx among its files',
+  );
+}
+
+/** The number of positions the model was made for, from its configuration. */
+export function contextLength(folder: string, model: Model): number {
+  const config = readJson(join(folder, 'config.json'));
+  const genai = readJson(join(folder, 'genai_config.json'));
+  const stated = [
+    property(config, 'max_position_embeddings'),
+    property(property(config, 'text_config'), 'max_position_embeddings'),
+    property(property(genai, 'model'), 'context_length'),
+  ].find((value) => typeof value === 'number' && Number.isInteger(value) && value >= 16);
+  // Rotary tables say it too, and reading beyond them would be an error in the middle of an answer.
+  const tables = model.graph.nodes
+    .filter((node) => node.op === 'GroupQueryAttention' && attribute(node, 'do_rotary') === 1)
+    .map((node) => model.graph.initializers.get(node.inputs[7] ?? '')?.dims[0] ?? Number.POSITIVE_INFINITY);
+  const length = Math.min(typeof stated === 'number' ? stated : Number.POSITIVE_INFINITY, ...tables);
+  if (!Number.isFinite(length))
+    throw unusable('neither config.json nor genai_config.json says how long its context is');
+  return Math.min(length, 1 << 20);
+}
+
+function listOnnx(folder: string, inside: string): string[] {
+  try {
+    return readdirSync(join(folder, inside))
+      .filter((name) => name.endsWith('.onnx'))
+      .sort()
+      .map((name) => (inside ? `${inside}/${name}` : name));
+  } catch {
+    return [];
+  }
+}
+
+function baseName(file: string): string {
+  return file.slice(file.lastIndexOf('/') + 1);
+}
+
+function readJson(file: string): unknown {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8'));
+  } catch {
+    return undefined;
+  }
+}
+
+function property(value: unknown, key: string): unknown {
+  return typeof value === 'object' && value !== null && Object.hasOwn(value, key)
+    ? (value as Record<string, unknown>)[key]
+    : undefined;
+}

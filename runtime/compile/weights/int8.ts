@@ -1,0 +1,211 @@
+import { constantMatrices } from '../../onnx/constants.ts';
+import { DataType, type Graph, type Model, makeNode, makeTensor, type Node, type Tensor } from '../../onnx/model.ts';
+import type { FloatMatrix } from '../../onnx/tensor-data.ts';
+import { asLinear, type Linear } from './linear.ts';
+
+const MS = 'com.microsoft';
+const UNIT = 'assay/int8_unit';
+const ZERO = 'assay/int8_zero';
+const TINY = 'assay/tiny';
+const LAST = 'assay/last_axis';
+
+/**
+ * Turns every product with constant weights into one of 8-bit integers: each activation row is divided by its own largest
+ * magnitude and quantised with the constant scale 1/127, each output column of the weights has a scale of its own. A row's
+ * numbers depend on that row alone, so branches that go through together do not change one another (docs/architecture.md).
+ */
+export function int8Weights({ graph, opsets }: Model): void {
+  const constant = constantMatrices(graph);
+  const nodes: Node[] = [];
+  const quantised = new Set<string>();
+  opsets.set(MS, opsets.get(MS) ?? 1);
+  graph.initializers.set(UNIT, makeTensor(UNIT, [], Float32Array.of(1 / 127)));
+  graph.initializers.set(ZERO, makeTensor(ZERO, [], Uint8Array.of(128)));
+  graph.initializers.set(TINY, makeTensor(TINY, [1], Float32Array.of(1e-8)));
+  graph.initializers.set(LAST, makeTensor(LAST, [1], BigInt64Array.of(-1n)));
+  const opset = opsets.get('') ?? 0;
+  for (const node of graph.nodes) {
+    const linear = asLinear(node, graph, constant);
+    if (!linear) {
+      nodes.push(node);
+      continue;
+    }
+    const x = node.inputs[0]!;
+    if (!quantised.has(x)) {
+      quantised.add(x);
+      nodes.push(...quantiseRows(x, opset));
+    }
+    const [int8, scale] = quantiseColumns(graph, linear);
+    const output = node.outputs[0]!;
+    const scaled = linear.bias ? `${output}/product` : output;
+    nodes.push(
+      makeNode('MatMulIntegerToFloat', [`${x}/int8`, int8, UNIT, scale, ZERO], [`${output}/unit`], {}, MS),
+      makeNode('Mul', [`${output}/unit`, `${x}/magnitude`], [scaled]),
+    );
+    if (linear.bias) nodes.push(makeNode('Add', [scaled, linear.bias], [output]));
+  }
+  graph.nodes = nodes;
+}
+
+/** `x/int8`: the rows of x in 8 bits; `x/magnitude`: what each must be multiplied with again. */
+function quantiseRows(x: string, opset: number): Node[] {
+  // From opset 18 on the axes are an input instead of an attribute.
+  const largest =
+    opset >= 18
+      ? makeNode('ReduceMax', [`${x}/abs`, LAST], [`${x}/largest`], { keepdims: 1 })
+      : makeNode('ReduceMax', [`${x}/abs`], [`${x}/largest`], { keepdims: 1, axes: [-1] });
+  return [
+    makeNode('Abs', [x], [`${x}/abs`]),
+    largest,
+    makeNode('Max', [`${x}/largest`, TINY], [`${x}/magnitude`]),
+    makeNode('Div', [x, `${x}/magnitude`], [`${x}/normalised`]),
+    makeNode('QuantizeLinear', [`${x}/normalised`, UNIT, ZERO], [`${x}/int8`]),
+  ];
+}
+
+/** The weights as `[inputs, outputs]` in 8 bits and a scale for each output; made once when several nodes share them. */
+function quantiseColumns(graph: Graph, linear: Linear): [int8: string, scale: string] {
+  const names: [string, string] = [`${linear.weight}/int8`, `${linear.weight}/scale`];
+  const { inputs, outputs, matrix, byOutput } = linear;
+  if (graph.initializers.has(names[0])) return names;
+  const scales = lazily(() => (byOutput ? rowScales(matrix) : columnScales(matrix)));
+  addTensor(graph, names[1], DataType.float, [outputs], outputs * 4, function* () {
+    yield new Uint8Array(scales().buffer);
+  });
+  addTensor(graph, names[0], DataType.int8, [inputs, outputs], inputs * outputs, function* () {
+    const whole = new Int8Array(inputs * outputs);
+    matrix.forEachBlock((block, firstRow, rowCount) => {
+      if (byOutput) transposeInto(whole, block, scales(), firstRow, rowCount, inputs, outputs);
+      else quantiseInto(whole, block, scales(), firstRow * outputs);
+    });
+    yield new Uint8Array(whole.buffer);
+  });
+  return names;
+}
+
+/** The embedding in 8 bits with a scale for each token: a quarter of the memory, read only where a token stands. */
+export function int8Embedding({ graph }: Model, tokens: string): void {
+  const constant = constantMatrices(graph);
+  const index = graph.nodes.findIndex((node) => node.op === 'Gather' && node.inputs[1] === tokens);
+  const node = graph.nodes[index];
+  const found = node && constant(node.inputs[0]!);
+  if (!found) return;
+  const linear = asLinear({ ...node, op: 'MatMul', inputs: ['', node.inputs[0]!] }, graph, constant);
+  if (!linear) return;
+  // As a product the embedding's rows are inputs; as a table they are what gets a scale, so the roles turn round.
+  const [rows, width] = [linear.inputs, linear.outputs];
+  const { matrix } = linear;
+  const name = `${linear.weight}/embedding`;
+  const scales = lazily(() => (found.transposed ? columnScales(matrix) : rowScales(matrix)));
+  addTensor(graph, `${name}_scale`, DataType.float, [rows, 1], rows * 4, function* () {
+    yield new Uint8Array(scales().buffer);
+  });
+  addTensor(graph, name, DataType.int8, [rows, width], rows * width, function* () {
+    const whole = new Int8Array(rows * width);
+    matrix.forEachBlock((block, firstRow, rowCount) => {
+      if (found.transposed) {
+        for (let r = 0; r < rowCount; r++) {
+          for (let v = 0; v < rows; v++) whole[v * width + firstRow + r] = toInt8(block[r * rows + v]! / scales()[v]!);
+        }
+      } else {
+        for (let r = 0; r < rowCount; r++) {
+          const scale = scales()[firstRow + r]!;
+          for (let k = 0; k < width; k++) whole[(firstRow + r) * width + k] = toInt8(block[r * width + k]! / scale);
+        }
+      }
+    });
+    yield new Uint8Array(whole.buffer);
+  });
+  const output = node.outputs[0]!;
+  graph.nodes.splice(
+    index,
+    1,
+    makeNode('Gather', [name, tokens], [`${output}/int8`]),
+    makeNode('Cast', [`${output}/int8`], [`${output}/float`], { to: DataType.float }),
+    makeNode('Gather', [`${name}_scale`, tokens], [`${output}/scale`]),
+    makeNode('Mul', [`${output}/float`, `${output}/scale`], [output]),
+  );
+}
+
+function quantiseInto(into: Int8Array, block: Float32Array, scales: Float32Array, offset: number): void {
+  const columns = scales.length;
+  for (let at = 0; at < block.length; at += columns) {
+    for (let n = 0; n < columns; n++) into[offset + at + n] = toInt8(block[at + n]! / scales[n]!);
+  }
+}
+
+function transposeInto(
+  into: Int8Array,
+  block: Float32Array,
+  scales: Float32Array,
+  firstRow: number,
+  rowCount: number,
+  inputs: number,
+  outputs: number,
+): void {
+  const tile = 64; // rows at a time, so that the writes stay within a cache line
+  for (let from = 0; from < rowCount; from += tile) {
+    const to = Math.min(rowCount, from + tile);
+    for (let k = 0; k < inputs; k++) {
+      for (let row = from; row < to; row++) {
+        into[k * outputs + firstRow + row] = toInt8(block[row * inputs + k]! / scales[firstRow + row]!);
+      }
+    }
+  }
+}
+
+function rowScales(matrix: FloatMatrix): Float32Array {
+  const scales = new Float32Array(matrix.rows);
+  matrix.forEachBlock((block, firstRow, rowCount) => {
+    for (let row = 0; row < rowCount; row++) {
+      let largest = 0;
+      for (let at = row * matrix.columns; at < (row + 1) * matrix.columns; at++) {
+        largest = Math.max(largest, Math.abs(block[at]!));
+      }
+      scales[firstRow + row] = scaleFor(largest);
+    }
+  });
+  return scales;
+}
+
+function columnScales(matrix: FloatMatrix): Float32Array {
+  const { columns } = matrix;
+  const largest = new Float32Array(columns);
+  matrix.forEachBlock((block) => {
+    for (let at = 0; at < block.length; at += columns) {
+      for (let n = 0; n < columns; n++) {
+        const magnitude = Math.abs(block[at + n]!);
+        if (magnitude > largest[n]!) largest[n] = magnitude;
+      }
+    }
+  });
+  return largest.map(scaleFor);
+}
+
+/** A column of zeros keeps a harmless scale. */
+function scaleFor(largest: number): number {
+  return largest > 0 ? largest / 127 : 1;
+}
+
+function toInt8(value: number): number {
+  return Math.max(-127, Math.min(127, Math.round(value)));
+}
+
+function lazily<T>(make: () => T): () => T {
+  let value: T | undefined;
+  return () => {
+    value ??= make();
+    return value;
+  };
+}
+
+function addTensor(
+  graph: Graph,
+  name: string,
+  dataType: number,
+  dims: number[],
+  length: number,
+  pieces: Extract<Tensor['data'], { pieces: unknown }>['pieces'],
+): void {
+  graph.initializers.set(name, { name, dataType, dims, data: { length, pieces } });
+}

@@ -1,0 +1,92 @@
+import type { ConstantMatrix } from '../../onnx/constants.ts';
+import { attribute, type Graph, type Node } from '../../onnx/model.ts';
+import { type FloatMatrix, floatMatrix, openData, readAll, readFloats } from '../../onnx/tensor-data.ts';
+
+/** A product `x · W` of the graph with constant weights, whatever form they are published in. */
+export interface Linear {
+  node: Node;
+  /** Name for what is made from the weights. */
+  weight: string;
+  inputs: number;
+  outputs: number;
+  /** The weights in floats, a row for each output (`byOutput`) or for each input. */
+  matrix: FloatMatrix;
+  byOutput: boolean;
+  /** Added to the product; MatMulNBits can carry one. */
+  bias?: string;
+}
+
+/** Reads a node as a product with constant weights; undefined for anything else. */
+export function asLinear(
+  node: Node,
+  graph: Graph,
+  constant: (name: string) => ConstantMatrix | undefined,
+): Linear | undefined {
+  if (node.op === 'MatMul' && node.domain === '') {
+    const found = constant(node.inputs[1]!);
+    const matrix = found && floatMatrix(found.tensor);
+    if (!matrix) return undefined;
+    const byOutput = found.transposed;
+    const [inputs, outputs] = byOutput ? [matrix.columns, matrix.rows] : [matrix.rows, matrix.columns];
+    return { node, weight: found.tensor.name, inputs, outputs, matrix, byOutput };
+  }
+  if (node.op === 'MatMulNBits') return fromBlocks(node, graph);
+  return undefined;
+}
+
+/**
+ * MatMulNBits (onnxruntime, docs/ContribOperators.md): weights [N, blocks, bytes] of 4 or 8 bits, the low half of a byte first,
+ * a scale and an optional zero point for each block of inputs.
+ */
+function fromBlocks(node: Node, graph: Graph): Linear | undefined {
+  const [, weight, scale, zeroPoint, groupIndex, bias] = node.inputs;
+  const bits = attribute(node, 'bits') ?? 4;
+  const [inputs, outputs, blockSize] = ['K', 'N', 'block_size'].map((name) => attribute(node, name));
+  const packed = graph.initializers.get(weight ?? '');
+  const scales = graph.initializers.get(scale ?? '');
+  const zeros = zeroPoint ? graph.initializers.get(zeroPoint) : undefined;
+  if (!packed || !scales || groupIndex || (zeroPoint && zeros?.dataType !== packed.dataType)) return undefined;
+  if (typeof inputs !== 'number' || typeof outputs !== 'number' || typeof blockSize !== 'number') return undefined;
+  if (bits !== 4 && bits !== 8) return undefined;
+  const blocks = Math.ceil(inputs / blockSize);
+  const rowBytes = (blocks * blockSize * bits) / 8;
+  const blockRows = 256;
+  const matrix: FloatMatrix = {
+    rows: outputs,
+    columns: inputs,
+    forEachBlock(visit) {
+      const scaleOf = readFloats(scales);
+      const zeroBytes = zeros && readAll(zeros);
+      const zeroRow = Math.ceil((blocks * bits) / 8);
+      const zeroOf = (row: number, block: number): number => {
+        if (!zeroBytes) return bits === 4 ? 8 : 128;
+        if (bits === 8) return zeroBytes[row * zeroRow + block]!;
+        return (zeroBytes[row * zeroRow + (block >> 1)]! >> (4 * (block & 1))) & 15;
+      };
+      const reader = openData(packed.data);
+      try {
+        for (let first = 0; first < outputs; first += blockRows) {
+          const count = Math.min(blockRows, outputs - first);
+          const bytes = reader.read(first * rowBytes, (first + count) * rowBytes);
+          const floats = new Float32Array(count * inputs);
+          for (let row = 0; row < count; row++) {
+            for (let block = 0; block < blocks; block++) {
+              const scaled = scaleOf[(first + row) * blocks + block]!;
+              const zero = zeroOf(first + row, block);
+              const end = Math.min(inputs, (block + 1) * blockSize);
+              for (let k = block * blockSize; k < end; k++) {
+                const value =
+                  bits === 8 ? bytes[row * rowBytes + k]! : (bytes[row * rowBytes + (k >> 1)]! >> (4 * (k & 1))) & 15;
+                floats[row * inputs + k] = (value - zero) * scaled;
+              }
+            }
+          }
+          visit(floats, first, count);
+        }
+      } finally {
+        reader.close();
+      }
+    },
+  };
+  return { node, weight: weight!, inputs, outputs, matrix, byOutput: true, ...(bias ? { bias } : {}) };
+}

@@ -1,0 +1,22 @@
+import { attribute, type Graph, type Node, type Tensor } from './model.ts';
+
+/** A constant matrix as a node reads it: the tensor, and whether it is read transposed. */
+export interface ConstantMatrix {
+  tensor: Tensor;
+  transposed: boolean;
+}
+
+/** Looks up which inputs of nodes are constant matrices, also behind a `Transpose` (tied embeddings). */
+export function constantMatrices(graph: Graph): (name: string) => ConstantMatrix | undefined {
+  const producers = new Map<string, Node>(graph.nodes.flatMap((node) => node.outputs.map((output) => [output, node])));
+  return (name) => {
+    const direct = graph.initializers.get(name);
+    if (direct) return direct.dims.length === 2 ? { tensor: direct, transposed: false } : undefined;
+    const node = producers.get(name);
+    const inner = graph.initializers.get(node?.inputs[0] ?? '');
+    if (node?.op !== 'Transpose' || inner?.dims.length !== 2) return undefined;
+    const order = attribute(node, 'perm');
+    const swaps = order === undefined || (Array.isArray(order) && order[0] === 1 && order[1] === 0);
+    return swaps ? { tensor: inner, transposed: true } : undefined;
+  };
+}

@@ -1,0 +1,138 @@
+import { attribute, DataType, type Graph, type Model, makeTensor, type Node, type ValueInfo } from './model.ts';
+import { unusable } from './unusable.ts';
+
+/** What a causal language model's graph looks like from outside. */
+export interface Layout {
+  tokens: string;
+  attentionMask?: string;
+  positions?: string;
+  logits: string;
+  vocabSize: number;
+  /** One for each layer, in order. */
+  kv: KvLayer[];
+}
+
+export interface KvLayer {
+  past: [key: string, value: string];
+  present: [key: string, value: string];
+  heads: number;
+  headSize: number;
+}
+
+const PAST = /^past_key_values?\.(\d+)\.(?:(?:decoder|self)\.)?(key|value)$/;
+const PRESENT = /^present(?:_key_values?)?\.(\d+)\.(?:(?:decoder|self)\.)?(key|value)$/;
+
+/**
+ * Finds the inputs and outputs by the names that both exporters use: Optimum, whose layout onnx-community publishes, and the
+ * onnxruntime-genai model builder. Throws for graphs that are no causal language model with a KV cache.
+ */
+export function findLayout(model: Model): Layout {
+  const { graph } = model;
+  const inputs = graph.inputs.filter((input) => !graph.initializers.has(input.name));
+  const tokens = inputs.find((input) => input.name === 'input_ids');
+  if (!tokens) throw unusable('it takes no input_ids; only text models are supported');
+  if (tokens.dataType !== DataType.int64) throw unusable('its input_ids are not 64-bit integers');
+  const logits = graph.outputs.find((output) => output.name === 'logits');
+  if (!logits) throw unusable('it gives no logits');
+
+  const past = byLayer(inputs, PAST);
+  const present = byLayer(graph.outputs, PRESENT);
+  if (past.length === 0) throw unusable('it has no KV cache inputs (export it "with past")');
+  if (past.length !== present.length) throw unusable('its past and present KV do not match');
+  const kv = past.map((layer, index): KvLayer => {
+    const [, heads, , headSize] = layer.key.dims;
+    if (layer.key.dims.length !== 4 || !isSize(heads) || !isSize(headSize)) {
+      throw unusable(`the KV cache of layer ${index} has no fixed number of heads and head size`);
+    }
+    const value = layer.value.dims;
+    if (value[1] !== heads || value[3] !== headSize)
+      throw unusable(`keys and values of layer ${index} differ in shape`);
+    return {
+      past: [layer.key.name, layer.value.name],
+      present: [present[index]!.key.name, present[index]!.value.name],
+      heads,
+      headSize,
+    };
+  });
+
+  const layout: Layout = { tokens: tokens.name, logits: logits.name, vocabSize: vocabularySize(graph, logits), kv };
+  for (const { name } of inputs) {
+    if (name === 'attention_mask') layout.attentionMask = name;
+    else if (name === 'position_ids') layout.positions = name;
+    else if (name !== tokens.name && !PAST.test(name) && name !== KEEP) {
+      throw unusable(`it has the input "${name}", which is not supported; choose another file of this model`);
+    }
+  }
+  keepAllLogits(graph);
+  return layout;
+}
+
+/** The attention nodes that the fast path needs: one GroupQueryAttention for each layer, on that layer's own KV cache. */
+export function attentionNodes(graph: Graph, layout: Layout): Node[] | undefined {
+  const nodes = graph.nodes.filter((node) => node.op === 'GroupQueryAttention' && node.domain === 'com.microsoft');
+  const byPast = new Map(nodes.map((node) => [node.inputs[3], node]));
+  const ordered = layout.kv.map((layer) => byPast.get(layer.past[0]));
+  const fits = ordered.every(
+    (node, index) =>
+      node &&
+      node.inputs[4] === layout.kv[index]!.past[1] &&
+      node.outputs[1] === layout.kv[index]!.present[0] &&
+      node.outputs[2] === layout.kv[index]!.present[1] &&
+      !node.inputs[9] &&
+      !node.inputs[10] &&
+      !node.inputs[11],
+  );
+  return fits && nodes.length === layout.kv.length ? (ordered as Node[]) : undefined;
+}
+
+/** Keys of a GroupQueryAttention that a token sees, itself among them; null: all. */
+export function attentionWindow(node: Node): number | null {
+  const window = attribute(node, 'local_window_size');
+  return typeof window === 'number' && window > 0 ? window : null;
+}
+
+/** Whether rows share an activation scale, so that what stands beside a token changes its numbers. */
+export function couplesRows(graph: Graph): boolean {
+  return graph.nodes.some((node) => node.op === 'DynamicQuantizeLinear' || node.op === 'DynamicQuantizeMatMul');
+}
+
+/** An input of newer Optimum exports: how many last positions get logits, 0 for all. Fixed to all; rows are gathered later. */
+const KEEP = 'num_logits_to_keep';
+
+function keepAllLogits(graph: Graph): void {
+  const input = graph.inputs.find((info) => info.name === KEEP);
+  if (!input) return;
+  graph.inputs = graph.inputs.filter((info) => info !== input);
+  const dims = input.dims.length === 0 ? [] : [1];
+  graph.initializers.set(KEEP, makeTensor(KEEP, dims, BigInt64Array.of(0n)));
+}
+
+function byLayer(infos: ValueInfo[], pattern: RegExp): { key: ValueInfo; value: ValueInfo }[] {
+  const layers: { key?: ValueInfo; value?: ValueInfo }[] = [];
+  for (const info of infos) {
+    const match = pattern.exec(info.name);
+    if (!match) continue;
+    const index = Number(match[1]);
+    if (index >= 1024) throw unusable('it has more than 1024 layers');
+    layers[index] ??= {};
+    layers[index][match[2] as 'key' | 'value'] = info;
+  }
+  return Array.from(layers, (layer, index) => {
+    if (!layer?.key || !layer.value) throw unusable(`the KV cache of layer ${index} is incomplete`);
+    return { key: layer.key, value: layer.value };
+  });
+}
+
+function vocabularySize(graph: Graph, logits: ValueInfo): number {
+  const last = logits.dims.at(-1);
+  if (isSize(last)) return last;
+  // Some exports leave it open; then it is the width of the head, or the height of the embedding.
+  const embedding = graph.nodes.find((node) => node.op === 'Gather' && node.inputs[1] === 'input_ids');
+  const rows = graph.initializers.get(embedding?.inputs[0] ?? '')?.dims[0];
+  if (isSize(rows)) return rows;
+  throw unusable('it does not say how large its vocabulary is');
+}
+
+function isSize(dim: unknown): dim is number {
+  return typeof dim === 'number' && dim > 0 && dim <= 1 << 24;
+}

@@ -1,0 +1,231 @@
+import {
+  bytesField,
+  encodeFields,
+  type Field,
+  fieldsOf,
+  floatField,
+  text,
+  varint,
+  varintField,
+  varints,
+} from './wire.ts';
+
+/**
+ * ONNX messages as values (onnx.proto, IR version 3 to 13). `rest` holds the fields that are not listed here, so that writing
+ * a message back loses nothing.
+ */
+export interface Model {
+  opsets: Map<string, number>;
+  graph: Graph;
+  rest: Field[];
+}
+
+export interface Graph {
+  nodes: Node[];
+  initializers: Map<string, Tensor>;
+  inputs: ValueInfo[];
+  outputs: ValueInfo[];
+  /** Name, documentation and metadata. Intermediate shapes (`value_info`) are dropped: rewriting makes them wrong. */
+  rest: Field[];
+}
+
+export interface Node {
+  name: string;
+  op: string;
+  /** Empty for the standard operators. */
+  domain: string;
+  /** An empty name is an input left out. */
+  inputs: string[];
+  outputs: string[];
+  attributes: Map<string, Attribute>;
+  rest: Field[];
+}
+
+/** Kept as its fields; `attribute` reads the common kinds. */
+export type Attribute = readonly Field[];
+
+/** TensorProto.DataType, the ones that language models use. */
+export const DataType = {
+  float: 1,
+  uint8: 2,
+  int8: 3,
+  int32: 6,
+  int64: 7,
+  bool: 9,
+  float16: 10,
+  double: 11,
+  bfloat16: 16,
+} as const;
+
+const BYTES: Record<number, number> = { 1: 4, 2: 1, 3: 1, 4: 2, 5: 2, 6: 4, 7: 8, 9: 1, 10: 2, 11: 8, 16: 2 };
+
+/** Bytes of one element; undefined for strings and other kinds without a fixed size. */
+export function elementBytes(dataType: number): number | undefined {
+  return BYTES[dataType];
+}
+
+export interface Tensor {
+  name: string;
+  dataType: number;
+  dims: number[];
+  data: TensorData;
+}
+
+/** A tensor's bytes, little endian: in memory, still in a file, or made piece by piece when it is written. */
+export type TensorData = { bytes: Uint8Array } | { file: string; offset: number; length: number } | ComputedBytes;
+
+export interface ComputedBytes {
+  length: number;
+  /** The bytes in order, `length` in all. */
+  pieces(): Iterable<Uint8Array>;
+}
+
+export function dataLength(data: TensorData): number {
+  return 'bytes' in data ? data.bytes.length : data.length;
+}
+
+export interface ValueInfo {
+  name: string;
+  /** 0 where the value is no tensor. */
+  dataType: number;
+  /** A name for a dimension that is known only at run time; null for one without a name. */
+  dims: (number | string | null)[];
+}
+
+export function decodeNode(bytes: Uint8Array): Node {
+  const node: Node = { name: '', op: '', domain: '', inputs: [], outputs: [], attributes: new Map(), rest: [] };
+  for (const field of fieldsOf(bytes)) {
+    if (field.no === 1) node.inputs.push(text(field.bytes));
+    else if (field.no === 2) node.outputs.push(text(field.bytes));
+    else if (field.no === 3) node.name = text(field.bytes);
+    else if (field.no === 4) node.op = text(field.bytes);
+    else if (field.no === 7) node.domain = text(field.bytes);
+    else if (field.no === 5) {
+      const attribute = fieldsOf(field.bytes);
+      const name = attribute.find((part) => part.no === 1);
+      node.attributes.set(name ? text(name.bytes) : '', attribute);
+    } else node.rest.push(field);
+  }
+  if (node.domain === 'ai.onnx') node.domain = '';
+  return node;
+}
+
+export function encodeNode(node: Node): Uint8Array {
+  return encodeFields([
+    ...node.inputs.map((name) => bytesField(1, name)),
+    ...node.outputs.map((name) => bytesField(2, name)),
+    bytesField(3, node.name),
+    bytesField(4, node.op),
+    ...[...node.attributes.values()].map((attribute) => bytesField(5, encodeFields(attribute))),
+    bytesField(7, node.domain),
+    ...node.rest,
+  ]);
+}
+
+export function decodeValueInfo(bytes: Uint8Array): ValueInfo {
+  const info: ValueInfo = { name: '', dataType: 0, dims: [] };
+  for (const field of fieldsOf(bytes)) {
+    if (field.no === 1) info.name = text(field.bytes);
+    else if (field.no === 2) {
+      const tensor = inside(field.bytes, 1);
+      if (!tensor) continue;
+      for (const part of fieldsOf(tensor)) {
+        if (part.no === 1) info.dataType = varint(part.bytes);
+        else if (part.no === 2) info.dims = fieldsOf(part.bytes).map((dim) => dimension(dim.bytes));
+      }
+    }
+  }
+  return info;
+}
+
+export function encodeValueInfo({ name, dataType, dims }: ValueInfo): Uint8Array {
+  const shape = dims.map((dim) =>
+    bytesField(
+      1,
+      encodeFields(typeof dim === 'number' ? [varintField(1, dim)] : dim === null ? [] : [bytesField(2, dim)]),
+    ),
+  );
+  const tensor = encodeFields([varintField(1, dataType), bytesField(2, encodeFields(shape))]);
+  return encodeFields([bytesField(1, name), bytesField(2, encodeFields([bytesField(1, tensor)]))]);
+}
+
+/** An attribute's value: a number, a string, a list of integers; undefined for other kinds and where there is none. */
+export function attribute(node: Node, name: string): number | string | number[] | undefined {
+  const fields = node.attributes.get(name);
+  if (!fields) return undefined;
+  const many = fields.filter((field) => field.no === 8);
+  if (many.length > 0) return many.flatMap(varints);
+  for (const field of fields) {
+    if (field.no === 2) return new DataView(field.bytes.buffer, field.bytes.byteOffset).getFloat32(0, true);
+    if (field.no === 3) return varint(field.bytes);
+    if (field.no === 4) return text(field.bytes);
+  }
+  // proto3 writers leave zero values out; the type still says what it is
+  const type = fields.find((field) => field.no === 20);
+  const kind = type ? varint(type.bytes) : 0;
+  return kind === 1 || kind === 2 ? 0 : kind === 7 ? [] : undefined;
+}
+
+/** The tensor of an attribute (`value` of Constant), as its fields' bytes. */
+export function tensorAttribute(node: Node, name: string): Uint8Array | undefined {
+  return node.attributes.get(name)?.find((field) => field.no === 5)?.bytes;
+}
+
+export type NewAttribute = number | string | readonly number[] | { float: number };
+
+/** A node made by rewriting. Numbers are integers; floats are marked. */
+export function makeNode(
+  op: string,
+  inputs: string[],
+  outputs: string[],
+  attributes: Record<string, NewAttribute> = {},
+  domain = '',
+): Node {
+  const entries = Object.entries(attributes).map(([name, value]): [string, Attribute] => [
+    name,
+    attributeFields(name, value),
+  ]);
+  return { name: `assay/${outputs[0] ?? op}`, op, domain, inputs, outputs, attributes: new Map(entries), rest: [] };
+}
+
+export function attributeFields(name: string, value: NewAttribute): Attribute {
+  // field 20 is the type: 1 float, 2 integer, 3 string, 7 integers
+  if (typeof value === 'number') return [bytesField(1, name), varintField(3, value), varintField(20, 2)];
+  if (typeof value === 'string') return [bytesField(1, name), bytesField(4, value), varintField(20, 3)];
+  if ('float' in value) return [bytesField(1, name), floatField(2, value.float), varintField(20, 1)];
+  return [bytesField(1, name), ...value.map((item) => varintField(8, item)), varintField(20, 7)];
+}
+
+/** A small tensor made by rewriting. */
+export function makeTensor(
+  name: string,
+  dims: number[],
+  values: Float32Array | BigInt64Array | Uint8Array | Int8Array,
+): Tensor {
+  const dataType =
+    values instanceof Float32Array
+      ? DataType.float
+      : values instanceof BigInt64Array
+        ? DataType.int64
+        : values instanceof Uint8Array
+          ? DataType.uint8
+          : DataType.int8;
+  return {
+    name,
+    dataType,
+    dims,
+    data: { bytes: new Uint8Array(values.buffer, values.byteOffset, values.byteLength) },
+  };
+}
+
+function inside(bytes: Uint8Array, no: number): Uint8Array | undefined {
+  return fieldsOf(bytes).find((field) => field.no === no)?.bytes;
+}
+
+function dimension(bytes: Uint8Array): number | string | null {
+  for (const field of fieldsOf(bytes)) {
+    if (field.no === 1) return varint(field.bytes);
+    if (field.no === 2) return text(field.bytes);
+  }
+  return null;
+}

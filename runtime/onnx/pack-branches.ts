@@ -1,0 +1,36 @@
+import { attentionWindow, type Layout } from './layout.ts';
+import { attributeFields, DataType, type Model, type Node } from './model.ts';
+
+export interface MaskInput {
+  name: string;
+  window: number | null;
+}
+
+/**
+ * Lets one run carry the tokens of several branches: every GroupQueryAttention takes the tokens' positions and an additive
+ * mask `[1, 1, new, all]` as inputs. The operator's own window counts columns of the KV buffer, which is wrong where branches
+ * lie side by side, so layers with a window get a mask of their own and the operator's window is switched off.
+ * Source: onnxruntime, docs/ContribOperators.md, com.microsoft.GroupQueryAttention, inputs 9 and 10.
+ */
+export function packBranches(model: Model, layout: Layout, attention: readonly Node[]): MaskInput[] {
+  const { graph } = model;
+  if (!layout.positions) {
+    layout.positions = 'position_ids';
+    graph.inputs.push({ name: layout.positions, dataType: DataType.int64, dims: ['batch_size', 'sequence_length'] });
+  }
+  const masks = new Map<number | null, string>();
+  for (const node of attention) {
+    const window = attentionWindow(node);
+    const mask = window === null ? 'tree_mask' : `tree_mask_${window}`;
+    masks.set(window, mask);
+    while (node.inputs.length < 11) node.inputs.push('');
+    node.inputs[9] = layout.positions;
+    node.inputs[10] = mask;
+    node.attributes.set('local_window_size', attributeFields('local_window_size', -1));
+  }
+  const dataType = graph.inputs.find((input) => input.name === layout.kv[0]!.past[0])!.dataType;
+  for (const name of masks.values()) {
+    graph.inputs.push({ name, dataType, dims: [1, 1, 'sequence_length', 'total_sequence_length'] });
+  }
+  return Array.from(masks, ([window, name]) => ({ name, window }));
+}

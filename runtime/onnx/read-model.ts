@@ -1,0 +1,200 @@
+import { closeSync, fstatSync, openSync, readSync, realpathSync, statSync } from 'node:fs';
+import { dirname, isAbsolute, join, sep } from 'node:path';
+import {
+  DataType,
+  decodeNode,
+  decodeValueInfo,
+  elementBytes,
+  type Graph,
+  type Model,
+  type Tensor,
+  type TensorData,
+} from './model.ts';
+import { unusable } from './unusable.ts';
+import { type ByteSource, type Field, type FieldSpan, fieldSpans, readField, text, varint, varints } from './wire.ts';
+
+/** A single file may not be larger: protobuf's own limit. Weights beyond it are external data. */
+const MAX_MODEL_BYTES = 2 ** 31;
+const MAX_NODES = 200_000;
+const MAX_TENSORS = 200_000;
+/** What is read into memory at once: a node, a name, a small tensor. */
+const MAX_FIELD_BYTES = 64 * 2 ** 20;
+/** Tensors up to here are read with the graph; larger ones stay on disk until someone asks for them. */
+const INLINE_BYTES = 4096;
+
+/**
+ * Reads the graph of an ONNX file and where its weights lie, without reading them. Throws `engine_failed` for a file that is
+ * corrupt, too large, or that points outside its folder.
+ */
+export function readModel(file: string): Model {
+  const source = fileSource(file);
+  try {
+    const model: Model = {
+      opsets: new Map(),
+      graph: { nodes: [], initializers: new Map(), inputs: [], outputs: [], rest: [] },
+      rest: [],
+    };
+    let graphs = 0;
+    for (const span of fieldSpans(source)) {
+      if (span.no === 7) {
+        if (++graphs > 1) throw unusable('it has more than one graph');
+        readGraph(source, span, file, model.graph);
+      } else if (span.no === 8) {
+        const opset = [...fieldSpans(source, span.start, span.end)].map((part) => bounded(source, part));
+        const domain = opset.find((part) => part.no === 1);
+        const version = opset.find((part) => part.no === 2);
+        model.opsets.set(domain ? text(domain.bytes) : '', version ? varint(version.bytes) : 0);
+      } else model.rest.push(bounded(source, span));
+    }
+    if (graphs === 0) throw unusable('it has no graph');
+    return model;
+  } finally {
+    source.close();
+  }
+}
+
+function readGraph(source: ByteSource, graphSpan: FieldSpan, file: string, graph: Graph): void {
+  for (const span of fieldSpans(source, graphSpan.start, graphSpan.end)) {
+    if (span.no === 1) {
+      if (graph.nodes.length === MAX_NODES) throw unusable(`it has more than ${MAX_NODES} nodes`);
+      graph.nodes.push(decodeNode(bounded(source, span).bytes));
+    } else if (span.no === 5) {
+      if (graph.initializers.size === MAX_TENSORS) throw unusable(`it has more than ${MAX_TENSORS} weights`);
+      const tensor = readTensor(source, span, file);
+      graph.initializers.set(tensor.name, tensor);
+    } else if (span.no === 11) graph.inputs.push(decodeValueInfo(bounded(source, span).bytes));
+    else if (span.no === 12) graph.outputs.push(decodeValueInfo(bounded(source, span).bytes));
+    else if (span.no === 15) throw unusable('it has sparse weights, which are not supported');
+    else if (span.no !== 13) graph.rest.push(bounded(source, span));
+  }
+}
+
+/** A TensorProto that lies in `source`; `file` is where that is, and the folder that external data must stay in. */
+export function readTensor(source: ByteSource, tensorSpan: { start: number; end: number }, file: string): Tensor {
+  const tensor: Tensor = { name: '', dataType: 0, dims: [], data: { bytes: new Uint8Array(0) } };
+  const external = new Map<string, string>();
+  let typed: Field[] = [];
+  let isExternal = false;
+  for (const span of fieldSpans(source, tensorSpan.start, tensorSpan.end)) {
+    if (span.no === 9) {
+      const length = span.end - span.start;
+      tensor.data =
+        length <= INLINE_BYTES
+          ? { bytes: source.read(span.start, span.end).slice() }
+          : { file, offset: span.start, length };
+      continue;
+    }
+    const field = bounded(source, span);
+    if (span.no === 1) tensor.dims.push(...varints(field));
+    else if (span.no === 2) tensor.dataType = varint(field.bytes);
+    else if (span.no === 8) tensor.name = text(field.bytes);
+    else if (span.no === 13) {
+      const entry = new Map(
+        [...fieldSpans(source, span.start, span.end)].map((s) => [s.no, text(bounded(source, s).bytes)]),
+      );
+      external.set(entry.get(1) ?? '', entry.get(2) ?? '');
+    } else if (span.no === 14) isExternal = varint(field.bytes) === 1;
+    else if ([4, 5, 7, 10, 11].includes(span.no)) typed = [...typed, field];
+  }
+  if (isExternal) tensor.data = externalData(external, file, tensor.name);
+  else if (typed.length > 0) tensor.data = { bytes: typedBytes(tensor.dataType, typed) };
+  checkSize(tensor);
+  return tensor;
+}
+
+function externalData(entries: Map<string, string>, file: string, name: string): TensorData {
+  const location = entries.get('location') ?? '';
+  const folder = realpathSync(dirname(file));
+  if (location === '' || isAbsolute(location) || location.includes('\0') || /^[a-z]:|\\/i.test(location)) {
+    throw unusable(`the weight "${name}" lies outside the model's folder`);
+  }
+  let path: string;
+  try {
+    path = realpathSync(join(folder, location));
+  } catch (cause) {
+    throw unusable('a file with its weights is missing; download the model again', cause);
+  }
+  if (!path.startsWith(folder + sep)) throw unusable(`the weight "${name}" lies outside the model's folder`);
+  const size = statSync(path).size;
+  const offset = Number(entries.get('offset') ?? 0);
+  const length = Number(entries.get('length') ?? size - offset);
+  if (
+    !Number.isSafeInteger(offset) ||
+    !Number.isSafeInteger(length) ||
+    offset < 0 ||
+    length < 0 ||
+    offset + length > size
+  ) {
+    throw unusable(`the weight "${name}" goes beyond the end of its file; download the model again`);
+  }
+  return { file: path, offset, length };
+}
+
+/** float_data, int32_data (also for the smaller kinds), int64_data: one number each instead of raw bytes. */
+function typedBytes(dataType: number, fields: Field[]): Uint8Array {
+  if (dataType === DataType.float || dataType === DataType.double) {
+    return Uint8Array.from(fields.flatMap((field) => Array.from(field.bytes)));
+  }
+  const values = fields.flatMap(varints);
+  if (dataType === DataType.int64) return new Uint8Array(BigInt64Array.from(values, BigInt).buffer);
+  if (dataType === DataType.int32) return new Uint8Array(Int32Array.from(values).buffer);
+  if (elementBytes(dataType) === 2) return new Uint8Array(Uint16Array.from(values).buffer);
+  return Uint8Array.from(values);
+}
+
+function checkSize(tensor: Tensor): void {
+  const width = elementBytes(tensor.dataType);
+  if (width === undefined) throw unusable(`the weight "${tensor.name}" is of the unsupported type ${tensor.dataType}`);
+  if (tensor.dims.some((dim) => !Number.isSafeInteger(dim) || dim < 0)) {
+    throw unusable(`the weight "${tensor.name}" has an impossible shape`);
+  }
+  const wanted = tensor.dims.reduce((product, dim) => product * dim, width);
+  const length = 'bytes' in tensor.data ? tensor.data.bytes.length : tensor.data.length;
+  if (wanted !== length)
+    throw unusable(`the weight "${tensor.name}" has ${length} bytes where its shape says ${wanted}`);
+}
+
+function bounded(source: ByteSource, span: FieldSpan): Field {
+  if (span.end - span.start > MAX_FIELD_BYTES) throw unusable('a part of it that is no weight is larger than 64 MiB');
+  const field = readField(source, span);
+  return { ...field, bytes: field.bytes.slice() };
+}
+
+/** A file read through a window, so that walking over gigabytes of weights reads only what stands between them. */
+function fileSource(file: string): ByteSource & { close(): void } {
+  let fd: number;
+  try {
+    fd = openSync(file, 'r');
+  } catch (cause) {
+    throw unusable('it cannot be opened', cause);
+  }
+  const { size } = fstatSync(fd);
+  if (size > MAX_MODEL_BYTES) {
+    closeSync(fd);
+    throw unusable('it is larger than 2 GiB');
+  }
+  let window = new Uint8Array(0);
+  let windowStart = 0;
+  return {
+    size,
+    read(start, end) {
+      if (start < 0 || end > size) throw unusable('it ends too early; download the model again');
+      if (start < windowStart || end > windowStart + window.length) {
+        window = new Uint8Array(Math.min(size - start, Math.max(end - start, 1 << 16)));
+        windowStart = start;
+        readFully(fd, window, start);
+      }
+      return window.subarray(start - windowStart, end - windowStart);
+    },
+    close: () => closeSync(fd),
+  };
+}
+
+/** Fills `into` from `offset` on. Throws where the file ends before. */
+export function readFully(fd: number, into: Uint8Array, offset: number): void {
+  for (let done = 0; done < into.length; ) {
+    const got = readSync(fd, into, done, into.length - done, offset + done);
+    if (got === 0) throw unusable('a file ends too early; download the model again');
+    done += got;
+  }
+}

@@ -1,0 +1,129 @@
+import { closeSync, openSync } from 'node:fs';
+import { type ComputedBytes, DataType, dataLength, elementBytes, type Tensor, type TensorData } from './model.ts';
+import { readFully } from './read-model.ts';
+import { isHalfType, widen } from './to-float32.ts';
+
+/** Weights pass through memory in pieces of about this size. */
+export const PIECE_BYTES = 16 * 2 ** 20;
+
+/** A tensor's bytes from wherever they are, a piece at a time. */
+export function readPieces(data: TensorData): ComputedBytes {
+  if ('pieces' in data) return data;
+  return {
+    length: dataLength(data),
+    *pieces() {
+      const reader = openData(data);
+      try {
+        for (let at = 0; at < reader.length; at += PIECE_BYTES) {
+          yield reader.read(at, Math.min(reader.length, at + PIECE_BYTES));
+        }
+      } finally {
+        reader.close();
+      }
+    },
+  };
+}
+
+/** A 16-bit tensor as a 32-bit one; others as they are. */
+export function widened(tensor: Tensor): Tensor {
+  if (!isHalfType(tensor.dataType)) return tensor;
+  const halves = readPieces(tensor.data);
+  return {
+    ...tensor,
+    dataType: DataType.float,
+    data: {
+      length: halves.length * 2,
+      *pieces() {
+        for (const piece of halves.pieces()) yield new Uint8Array(widen(piece, tensor.dataType).buffer);
+      },
+    },
+  };
+}
+
+/** A matrix of floats that is read some rows at a time. */
+export interface FloatMatrix {
+  rows: number;
+  columns: number;
+  /** Calls `visit` with consecutive blocks of whole rows, row by row in memory. */
+  forEachBlock(visit: (block: Float32Array, firstRow: number, rowCount: number) => void): void;
+}
+
+/** A two-dimensional tensor of floats of any width; undefined for any other tensor. */
+export function floatMatrix(tensor: Tensor): FloatMatrix | undefined {
+  const [rows, columns] = tensor.dims;
+  const { dataType } = tensor;
+  if (tensor.dims.length !== 2 || !rows || !columns) return undefined;
+  if (dataType !== DataType.float && !isHalfType(dataType)) return undefined;
+  const rowBytes = columns * elementBytes(dataType)!;
+  const blockRows = Math.max(1, Math.floor(PIECE_BYTES / rowBytes));
+  return {
+    rows,
+    columns,
+    forEachBlock(visit) {
+      const reader = openData(tensor.data);
+      try {
+        for (let row = 0; row < rows; row += blockRows) {
+          const count = Math.min(blockRows, rows - row);
+          visit(asFloats(reader.read(row * rowBytes, (row + count) * rowBytes), dataType), row, count);
+        }
+      } finally {
+        reader.close();
+      }
+    },
+  };
+}
+
+/** All elements of a small tensor of floats. */
+export function readFloats(tensor: Tensor): Float32Array {
+  return asFloats(readAll(tensor), tensor.dataType);
+}
+
+export function readAll(tensor: Tensor): Uint8Array {
+  const reader = openData(tensor.data);
+  try {
+    return reader.read(0, reader.length);
+  } finally {
+    reader.close();
+  }
+}
+
+export interface DataReader {
+  length: number;
+  /** A fresh copy, so that it is aligned for any element type. */
+  read(start: number, end: number): Uint8Array<ArrayBuffer>;
+  close(): void;
+}
+
+export function openData(data: TensorData): DataReader {
+  if ('pieces' in data) {
+    const whole = new Uint8Array(data.length);
+    let at = 0;
+    for (const piece of data.pieces()) {
+      whole.set(piece, at);
+      at += piece.length;
+    }
+    return openData({ bytes: whole });
+  }
+  if ('bytes' in data) {
+    return {
+      length: data.bytes.length,
+      read: (start, end) => data.bytes.slice(start, end) as Uint8Array<ArrayBuffer>,
+      close() {},
+    };
+  }
+  const fd = openSync(data.file, 'r');
+  return {
+    length: data.length,
+    read(start, end) {
+      const bytes = new Uint8Array(end - start);
+      readFully(fd, bytes, data.offset + start);
+      return bytes;
+    },
+    close: () => closeSync(fd),
+  };
+}
+
+function asFloats(bytes: Uint8Array, dataType: number): Float32Array {
+  if (isHalfType(dataType)) return widen(bytes, dataType);
+  return new Float32Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 4);
+}

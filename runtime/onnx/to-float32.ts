@@ -1,0 +1,86 @@
+import { attributeFields, DataType, type Model, type Node, type Tensor, tensorAttribute } from './model.ts';
+import { readTensor } from './read-model.ts';
+import { unusable } from './unusable.ts';
+import { memorySource } from './wire.ts';
+
+/** Whether a graph computes in 16 bits. */
+export function isHalf(model: Model): boolean {
+  return [...model.graph.initializers.values()].some((tensor) => isHalfType(tensor.dataType));
+}
+
+export function isHalfType(dataType: number): boolean {
+  return dataType === DataType.float16 || dataType === DataType.bfloat16;
+}
+
+/**
+ * Turns a graph in 16-bit floats into one in 32 bits, which CPUs compute faster. Only the graph: its weights keep their 16-bit
+ * bytes, and whoever writes them widens them.
+ */
+export function toFloat32(model: Model): void {
+  const { graph } = model;
+  for (const info of [...graph.inputs, ...graph.outputs]) if (isHalfType(info.dataType)) info.dataType = DataType.float;
+  const kept: Node[] = [];
+  for (const node of graph.nodes) {
+    for (const attribute of node.attributes.values()) {
+      if (attribute.some((field) => field.no === 6 || field.no === 11)) {
+        throw unusable('it has branches (If, Loop) in 16 bits; choose the 32-bit or 4-bit file of this model');
+      }
+    }
+    const to = node.op === 'Cast' ? node.attributes.get('to') : undefined;
+    if (to && isHalfType(castType(node))) node.attributes.set('to', attributeFields('to', DataType.float));
+    const constant = node.op === 'Constant' ? tensorAttribute(node, 'value') : undefined;
+    if (constant) {
+      const source = memorySource(constant);
+      const tensor = readTensor(source, { start: 0, end: source.size }, '');
+      if (isHalfType(tensor.dataType)) {
+        const name = node.outputs[0]!;
+        graph.initializers.set(name, { ...tensor, name });
+        continue;
+      }
+    }
+    kept.push(node);
+  }
+  graph.nodes = kept;
+}
+
+/** 16-bit floats as 32-bit ones. */
+export function widen(bytes: Uint8Array, dataType: Tensor['dataType']): Float32Array {
+  const halves = new Uint16Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 2);
+  const floats = new Float32Array(halves.length);
+  if (dataType === DataType.bfloat16) {
+    const bits = new Uint32Array(floats.buffer);
+    for (let i = 0; i < halves.length; i++) bits[i] = halves[i]! << 16;
+    return floats;
+  }
+  const table = halfTable();
+  for (let i = 0; i < halves.length; i++) floats[i] = table[halves[i]!]!;
+  return floats;
+}
+
+let halfValues: Float32Array | undefined;
+
+/** All 65,536 half-precision values (IEEE 754 binary16). */
+function halfTable(): Float32Array {
+  if (halfValues) return halfValues;
+  const table = new Float32Array(1 << 16);
+  for (let bits = 0; bits < table.length; bits++) {
+    const sign = bits & 0x8000 ? -1 : 1;
+    const exponent = (bits >> 10) & 31;
+    const fraction = bits & 1023;
+    table[bits] =
+      exponent === 31
+        ? fraction
+          ? Number.NaN
+          : sign * Number.POSITIVE_INFINITY
+        : exponent === 0
+          ? sign * fraction * 2 ** -24
+          : sign * (1 + fraction / 1024) * 2 ** (exponent - 15);
+  }
+  halfValues = table;
+  return table;
+}
+
+function castType(node: Node): number {
+  const field = node.attributes.get('to')?.find((part) => part.no === 3);
+  return field?.bytes[0] ?? 0;
+}

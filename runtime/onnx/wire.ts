@@ -1,0 +1,145 @@
+import { unusable } from './unusable.ts';
+
+/**
+ * The protobuf wire format, as far as ONNX files need it (protobuf.dev, "Encoding"). Written here because the npm libraries
+ * load a whole file with its weights and drop the fields they do not know; this one leaves weights on disk and passes on
+ * everything that it does not understand, byte for byte.
+ */
+export type WireType = 0 | 1 | 2 | 5;
+
+/** A field whose content is in memory. `bytes`: the varint, the 4 or 8 bytes, or the content without its length. */
+export interface Field {
+  no: number;
+  wire: WireType;
+  bytes: Uint8Array;
+}
+
+/** Where a field's content lies in a file. */
+export interface FieldSpan {
+  no: number;
+  wire: WireType;
+  start: number;
+  end: number;
+}
+
+/** Random access to bytes: a file, or a piece of memory. `read` gives exactly `end - start` bytes or throws. */
+export interface ByteSource {
+  readonly size: number;
+  read(start: number, end: number): Uint8Array;
+}
+
+export function memorySource(bytes: Uint8Array): ByteSource {
+  return { size: bytes.length, read: (start, end) => bytes.subarray(start, end) };
+}
+
+/** The fields between `start` and `end`, without their contents. Throws on anything that is no protobuf. */
+export function* fieldSpans(source: ByteSource, start = 0, end = source.size): Generator<FieldSpan> {
+  let at = start;
+  while (at < end) {
+    const head = source.read(at, Math.min(at + 20, end));
+    const tag = varintAt(head, 0);
+    const no = Math.floor(tag.value / 8);
+    const wire = tag.value % 8;
+    if (no < 1) throw unusable('it has a field without a number');
+    let from = at + tag.next;
+    let to: number;
+    if (wire === 0) to = from + (varintAt(head, tag.next).next - tag.next);
+    else if (wire === 1) to = from + 8;
+    else if (wire === 5) to = from + 4;
+    else if (wire === 2) {
+      const length = varintAt(head, tag.next);
+      from = at + length.next;
+      to = from + length.value;
+    } else throw unusable(`it has a field of the unknown wire type ${wire}`);
+    if (to > end) throw unusable('it ends in the middle of a field');
+    yield { no, wire: wire as WireType, start: from, end: to };
+    at = to;
+  }
+}
+
+export function readField(source: ByteSource, span: FieldSpan): Field {
+  return { no: span.no, wire: span.wire, bytes: source.read(span.start, span.end) };
+}
+
+export function fieldsOf(bytes: Uint8Array): Field[] {
+  const source = memorySource(bytes);
+  return Array.from(fieldSpans(source), (span) => readField(source, span));
+}
+
+/** A varint as a signed 64-bit integer; exact up to 2^53. */
+export function varint(bytes: Uint8Array): number {
+  return varintAt(bytes, 0).value;
+}
+
+/** The numbers of a repeated field: packed (one content) or a single one. */
+export function varints(field: Field): number[] {
+  if (field.wire === 0) return [varint(field.bytes)];
+  const values: number[] = [];
+  for (let at = 0; at < field.bytes.length; ) {
+    const { value, next } = varintAt(field.bytes, at);
+    values.push(value);
+    at = next;
+  }
+  return values;
+}
+
+const decoder = new TextDecoder('utf-8', { fatal: true });
+const encoder = new TextEncoder();
+
+export function text(bytes: Uint8Array): string {
+  try {
+    return decoder.decode(bytes);
+  } catch {
+    throw unusable('it has a name that is not UTF-8');
+  }
+}
+
+export function varintField(no: number, value: number): Field {
+  return { no, wire: 0, bytes: encodeVarint(BigInt(value)) };
+}
+
+export function bytesField(no: number, content: Uint8Array | string): Field {
+  return { no, wire: 2, bytes: typeof content === 'string' ? encoder.encode(content) : content };
+}
+
+export function floatField(no: number, value: number): Field {
+  return { no, wire: 5, bytes: new Uint8Array(Float32Array.of(value).buffer) };
+}
+
+export function encodeFields(fields: readonly Field[]): Uint8Array {
+  const parts: Uint8Array[] = [];
+  for (const { no, wire, bytes } of fields) {
+    parts.push(encodeVarint(BigInt(no * 8 + wire)));
+    if (wire === 2) parts.push(encodeVarint(BigInt(bytes.length)));
+    parts.push(bytes);
+  }
+  const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    whole.set(part, at);
+    at += part.length;
+  }
+  return whole;
+}
+
+function encodeVarint(value: bigint): Uint8Array {
+  const bytes: number[] = [];
+  let rest = BigInt.asUintN(64, value);
+  while (rest > 127n) {
+    bytes.push(Number(rest & 127n) | 128);
+    rest >>= 7n;
+  }
+  bytes.push(Number(rest));
+  return Uint8Array.from(bytes);
+}
+
+function varintAt(bytes: Uint8Array, start: number): { value: number; next: number } {
+  let value = 0n;
+  for (let at = start; at < start + 10; at++) {
+    const byte = bytes[at];
+    if (byte === undefined) throw unusable('it ends in the middle of a number');
+    value |= BigInt(byte & 127) << BigInt(7 * (at - start));
+    if (byte < 128) return { value: Number(BigInt.asIntN(64, value)), next: at + 1 };
+  }
+  throw unusable('it has a number of more than ten bytes');
+}

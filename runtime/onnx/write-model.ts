@@ -1,0 +1,75 @@
+import { closeSync, fsyncSync, openSync, writeFileSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import { encodeNode, encodeValueInfo, type Model, type Tensor } from './model.ts';
+import { readPieces } from './tensor-data.ts';
+import { bytesField, encodeFields, type Field, varintField } from './wire.ts';
+
+/** Page size on every system: onnxruntime maps weights that begin on one instead of copying them. */
+const ALIGNMENT = 4096;
+/** Smaller tensors stand in the graph's own file. */
+const INLINE_BYTES = 1024;
+
+/** Writes tensors one after another into one external file, so that no more than a piece of one is in memory. */
+export class WeightsWriter {
+  readonly #fd: number;
+  readonly #file: string;
+  #end = 0;
+
+  constructor(folder: string, file: string) {
+    this.#file = file;
+    this.#fd = openSync(join(folder, file), 'wx');
+  }
+
+  /** Returns the tensor's TensorProto. `onBytes` is told of every piece written. */
+  write(tensor: Tensor, onBytes: (count: number) => void): Uint8Array {
+    const bytes = readPieces(tensor.data);
+    const head: Field[] = [
+      ...tensor.dims.map((dim) => varintField(1, dim)),
+      varintField(2, tensor.dataType),
+      bytesField(8, tensor.name),
+    ];
+    if (bytes.length <= INLINE_BYTES) {
+      const parts = Array.from(bytes.pieces(), (piece) => Array.from(piece));
+      return encodeFields([...head, bytesField(9, Uint8Array.from(parts.flat()))]);
+    }
+    const offset = Math.ceil(this.#end / ALIGNMENT) * ALIGNMENT;
+    let at = offset;
+    for (const piece of bytes.pieces()) {
+      for (let done = 0; done < piece.length; ) {
+        done += writeSync(this.#fd, piece, done, piece.length - done, at + done);
+      }
+      at += piece.length;
+      onBytes(piece.length);
+    }
+    this.#end = at;
+    const entries = { location: this.#file, offset: String(offset), length: String(at - offset) };
+    return encodeFields([
+      ...head,
+      ...Object.entries(entries).map(([key, value]) =>
+        bytesField(13, encodeFields([bytesField(1, key), bytesField(2, value)])),
+      ),
+      varintField(14, 1),
+    ]);
+  }
+
+  close(): void {
+    fsyncSync(this.#fd);
+    closeSync(this.#fd);
+  }
+}
+
+/** Writes the graph's file; `tensors` are the TensorProtos of its initializers. */
+export function writeModel(file: string, model: Model, tensors: readonly Uint8Array[]): void {
+  const { graph } = model;
+  const graphBytes = encodeFields([
+    ...graph.nodes.map((node) => bytesField(1, encodeNode(node))),
+    ...graph.rest,
+    ...tensors.map((tensor) => bytesField(5, tensor)),
+    ...graph.inputs.map((input) => bytesField(11, encodeValueInfo(input))),
+    ...graph.outputs.map((output) => bytesField(12, encodeValueInfo(output))),
+  ]);
+  const opsets = [...model.opsets].map(([domain, version]) =>
+    bytesField(8, encodeFields([bytesField(1, domain), varintField(2, version)])),
+  );
+  writeFileSync(file, encodeFields([...model.rest, bytesField(7, graphBytes), ...opsets]), { flush: true });
+}
