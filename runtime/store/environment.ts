@@ -1,12 +1,10 @@
 import { homedir } from 'node:os';
 import { expandHome, join } from './paths.ts';
 
-/** Where things are kept and fetched from, as the environment says. The `HF_*` names and defaults are those of `huggingface_hub`. */
-export interface StoreEnvironment {
+/** What the environment says of the hub: names and defaults are those of Python's `huggingface_hub` (its "Environment variables" page). */
+export interface HubEnvironment {
   /** The cache that Hugging Face tools share: `HF_HUB_CACHE`, else `$HF_HOME/hub`. */
   hubCache: string;
-  /** What only Assay reads, such as compiled models: `ASSAY_HOME`, default `~/.cache/assay`. */
-  assayHome: string;
   /** Base address of the hub, without a slash at the end. */
   endpoint: string;
   /** The file that `hf auth login` writes. */
@@ -22,13 +20,12 @@ type Variables = Readonly<Record<string, string | undefined>>;
 const YES = new Set(['1', 'ON', 'YES', 'TRUE']);
 
 /** Reads the environment. An empty variable counts as not set. */
-export function readEnvironment(env: Variables = process.env, home: string = homedir()): StoreEnvironment {
+export function hubEnvironment(env: Variables = process.env, home: string = homedir()): HubEnvironment {
   const path = (name: string): string | undefined => (env[name] ? expandHome(env[name], home) : undefined);
   const cache = path('XDG_CACHE_HOME') ?? join(home, '.cache');
   const hfHome = path('HF_HOME') ?? join(cache, 'huggingface');
   return {
     hubCache: path('HF_HUB_CACHE') ?? path('HUGGINGFACE_HUB_CACHE') ?? join(hfHome, 'hub'),
-    assayHome: path('ASSAY_HOME') ?? join(cache, 'assay'),
     endpoint: (env.HF_ENDPOINT || 'https://huggingface.co').replace(/\/+$/, ''),
     tokenFile: path('HF_TOKEN_PATH') ?? join(hfHome, 'token'),
     token: env.HF_TOKEN?.trim() || env.HUGGING_FACE_HUB_TOKEN?.trim() || null,

@@ -4,7 +4,7 @@ import { mkdtemp, stat } from 'node:fs/promises';
 import { platform, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { systemClock } from './clock.ts';
+import { systemClock } from '../../lib/clock.ts';
 import { isFlocked, lock, touch, tryLock } from './lock.ts';
 
 const lockFile = async (): Promise<string> => join(await mkdtemp(join(tmpdir(), 'assay-lock-')), 'assay.lock');

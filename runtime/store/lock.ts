@@ -1,6 +1,6 @@
 import { open, readFile, stat } from 'node:fs/promises';
 import { DatabaseSync } from 'node:sqlite';
-import type { Clock } from './clock.ts';
+import type { Clock } from '../../lib/clock.ts';
 
 /*
  * Locks between processes. Node has no call for file locks, but the SQLite inside it takes them on every system, and the

@@ -22,6 +22,11 @@ export interface Roots {
 export const join = path.join;
 export const dirname = path.dirname;
 
+/** The path from a directory to a file, with `/` between the parts on every system. */
+export function relativeTo(directory: string, file: string): string {
+  return path.relative(directory, file).split(path.sep).join('/');
+}
+
 /** `~` and `~/x` become the home directory; a relative path becomes absolute. */
 export function expandHome(text: string, home: string): string {
   return path.resolve(text === '~' || text.startsWith('~/') ? path.join(home, text.slice(1)) : text);

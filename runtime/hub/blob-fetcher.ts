@@ -1,0 +1,157 @@
+import { AssayError } from '../../lib/errors.ts';
+import type { ModelId } from '../../lib/model-id.ts';
+import { hashFile } from '../store/digest.ts';
+import { isFlocked } from '../store/lock.ts';
+import { fetchRange } from './fetch-range.ts';
+import type { HubFile } from './hub-client.ts';
+import { allOrAbort, Limiter } from './limiter.ts';
+import { PartialFile } from './partial-file.ts';
+import type { PullContext, PullOptions } from './pull-model.ts';
+
+export interface TransferSettings {
+  /** Connections at once, over all files of a model. */
+  connections: number;
+  /** Bytes asked for in one request. */
+  rangeBytes: number;
+  /** Silence after which a connection is made anew, in milliseconds. */
+  stallMs: number;
+}
+
+export const TRANSFER_SETTINGS: TransferSettings = { connections: 4, rangeBytes: 32 * 1024 * 1024, stallMs: 30_000 };
+
+const POLL_MS = 500;
+
+/** Fetches the blobs of one model: ranges in parallel, each file verified before it gets its name. */
+export class BlobFetcher {
+  /** Bytes that came over the network. */
+  fetchedBytes = 0;
+  readonly #context: PullContext;
+  readonly #model: ModelId;
+  readonly #commit: string;
+  readonly #options: PullOptions;
+  readonly #connections: Limiter;
+  #doneBytes = 0;
+  #totalBytes = 0;
+
+  constructor(context: PullContext, model: ModelId, commit: string, options: PullOptions) {
+    this.#context = context;
+    this.#model = model;
+    this.#commit = commit;
+    this.#options = options;
+    this.#connections = new Limiter(context.settings.connections);
+  }
+
+  /** Checks the files that are here already, removes damaged ones, and gives those that have to be fetched. */
+  async verifyExisting(files: readonly HubFile[]): Promise<HubFile[]> {
+    const { fs, paths } = this.#context;
+    const missing: HubFile[] = [];
+    const total = files.reduce((sum, file) => sum + file.size, 0);
+    let checked = 0;
+    for (const file of files) {
+      const blob = paths.blob(this.#model, file.hash);
+      const there = await paths.real(blob);
+      if (there && (await this.#isIntact(file, there, (bytes) => this.#verifying(file, checked + bytes, total)))) {
+        checked += file.size;
+        continue;
+      }
+      await fs.rm(blob, { force: true });
+      missing.push(file);
+    }
+    return missing;
+  }
+
+  /** @param total bytes of all files of the model, those that are here among them */
+  async fetchMissing(files: readonly HubFile[], total: number): Promise<void> {
+    this.#totalBytes = total;
+    this.#doneBytes = total - files.reduce((sum, file) => sum + file.size, 0);
+    // Small files first: they are quick, and a fault in them shows at once.
+    const ordered = [...files].sort((a, b) => a.size - b.size);
+    const open = new Limiter(this.#context.settings.connections);
+    const calls = ordered.map((file) => (signal: AbortSignal) => open.run(() => this.#fetchFile(file, signal)));
+    await allOrAbort(calls, this.#options.signal);
+  }
+
+  async #fetchFile(file: HubFile, signal: AbortSignal): Promise<void> {
+    const { fs, paths } = this.#context;
+    const blob = paths.blob(this.#model, file.hash);
+    const partial = paths.partialBlob(this.#model, file.hash);
+    const journal = paths.partialJournal(this.#model, file.hash);
+    if (await this.#otherToolFetches(file, signal)) return;
+    for (let tries = 1; ; tries += 1) {
+      signal.throwIfAborted();
+      await this.#fetchRanges(file, { data: partial, journal }, signal);
+      if (await this.#isIntact(file, partial, (bytes) => this.#verifying(file, bytes, file.size))) break;
+      // Which bytes are wrong cannot be told, so all go. Once more, because a damaged journal or a passing fault looks the same.
+      await Promise.all([fs.rm(journal, { force: true }), fs.rm(partial, { force: true })]);
+      this.#doneBytes -= file.size;
+      if (tries === 2) throw damaged(this.#model, file);
+    }
+    await fs.rename(partial, blob);
+    await fs.rm(journal, { force: true });
+  }
+
+  async #fetchRanges(file: HubFile, names: { data: string; journal: string }, signal: AbortSignal): Promise<void> {
+    const { hub, fs, settings } = this.#context;
+    const partial = await PartialFile.open(fs, names, file.size, settings.rangeBytes);
+    this.#advance(file, partial.written);
+    const url = `${hub.endpoint}/${this.#model}/resolve/${this.#commit}/${file.path.split('/').map(encodeURIComponent).join('/')}`;
+    const onBytes = (bytes: number): void => {
+      this.fetchedBytes += bytes;
+      this.#advance(file, bytes);
+    };
+    const calls = partial.ranges
+      .filter((range) => range.next < range.end)
+      .map(
+        (range) => (ended: AbortSignal) =>
+          this.#connections.run(() => {
+            ended.throwIfAborted();
+            return fetchRange(hub, url, partial, range, { signal: ended, stallMs: settings.stallMs, onBytes });
+          }),
+      );
+    try {
+      await allOrAbort(calls, signal);
+    } finally {
+      await partial.close();
+    }
+  }
+
+  /** Waits while a Python tool fetches the same file (it holds the file's lock), and tells whether it brought it. */
+  async #otherToolFetches(file: HubFile, signal: AbortSignal): Promise<boolean> {
+    const { hub, paths } = this.#context;
+    const lockFile = paths.blobLock(this.#model, file.hash);
+    if (!(await isFlocked(lockFile))) return false;
+    const waiting = { stage: 'downloading', step: 'another tool is fetching it', file: file.path } as const;
+    while (await isFlocked(lockFile)) {
+      this.#options.onProgress({ ...waiting, bytes: this.#doneBytes, total: this.#totalBytes });
+      await hub.clock.sleep(POLL_MS, signal);
+      signal.throwIfAborted();
+    }
+    const blob = await paths.real(paths.blob(this.#model, file.hash));
+    if (!blob || !(await this.#isIntact(file, blob, () => undefined))) return false;
+    this.#advance(file, file.size);
+    return true;
+  }
+
+  async #isIntact(file: HubFile, path: string, onBytes: (bytes: number) => void): Promise<boolean> {
+    const { signal } = this.#options;
+    if ((await this.#context.fs.stat(path)).size !== file.size) return false;
+    return (await hashFile(path, file.size, file.hash, { signal, onBytes })) === file.hash;
+  }
+
+  #advance(file: HubFile, bytes: number): void {
+    this.#doneBytes += bytes;
+    const { path } = file;
+    this.#options.onProgress({ stage: 'downloading', bytes: this.#doneBytes, total: this.#totalBytes, file: path });
+  }
+
+  #verifying(file: HubFile, bytes: number, total: number): void {
+    this.#options.onProgress({ stage: 'verifying', bytes, total, file: file.path });
+  }
+}
+
+function damaged(model: ModelId, file: HubFile): AssayError {
+  return new AssayError(
+    'hub_unreachable',
+    `${file.path} of ${model} arrived damaged twice: its ${file.hash.length === 64 ? 'sha256' : 'git sha1'} is not ${file.hash}. Nothing of it was kept. Pull again; if it stays so, something between you and the hub changes the bytes.`,
+  );
+}

@@ -1,0 +1,111 @@
+import { AssayError } from '../../lib/errors.ts';
+import type { HubAccess } from './hub-client.ts';
+import { HubRefusal } from './hub-error.ts';
+import type { PartialFile, Range } from './partial-file.ts';
+import { backoff } from './retry.ts';
+
+/** Tries that bring not one byte, before the range is given up. */
+const FRUITLESS_TRIES = 5;
+
+export interface RangeOptions {
+  signal: AbortSignal;
+  /** A connection that is silent for so long is given up and made anew. */
+  stallMs: number;
+  /** Called with the number of bytes that were just written. */
+  onBytes(bytes: number): void;
+}
+
+/**
+ * Fetches what is missing of a range and writes it. A cut or stalled connection goes on where it ended; only tries that bring
+ * nothing count against it.
+ *
+ * @throws HubRefusal, or the network's error, when it is given up; file errors as they are
+ */
+export async function fetchRange(
+  hub: HubAccess,
+  url: string,
+  partial: PartialFile,
+  range: Range,
+  options: RangeOptions,
+): Promise<void> {
+  let fruitless = 0;
+  while (range.next < range.end) {
+    options.signal.throwIfAborted();
+    const before = range.next;
+    try {
+      await fetchOnce(hub, url, partial, range, options);
+      if (range.next < range.end) throw new Error('the connection ended early');
+    } catch (error) {
+      options.signal.throwIfAborted();
+      if (error instanceof AssayError || isFileError(error)) throw error;
+      if (error instanceof HubRefusal && !error.temporary) throw error;
+      fruitless = range.next > before ? 1 : fruitless + 1;
+      if (fruitless > FRUITLESS_TRIES) throw error;
+      const asked = error instanceof HubRefusal ? error.retryAfterMs : null;
+      await hub.clock.sleep(Math.max(backoff(fruitless, hub.random()), asked ?? 0), options.signal);
+    }
+  }
+}
+
+async function fetchOnce(
+  hub: HubAccess,
+  url: string,
+  partial: PartialFile,
+  range: Range,
+  options: RangeOptions,
+): Promise<void> {
+  const attempt = new AbortController();
+  let lastByte = hub.clock.now();
+  const watch = async (): Promise<void> => {
+    while (!attempt.signal.aborted) {
+      await hub.clock.sleep(options.stallMs / 4, attempt.signal);
+      if (hub.clock.now() - lastByte > options.stallMs) attempt.abort(new Error('the connection stalled'));
+    }
+  };
+  watch().catch(() => undefined);
+  try {
+    const response = await hub.fetch(url, {
+      // Compressed bytes would have other offsets. On a redirect to another origin `fetch` drops the token (Fetch, 4.4).
+      headers: {
+        range: `bytes=${range.next}-${range.end - 1}`,
+        'accept-encoding': 'identity',
+        ...(hub.token ? { authorization: `Bearer ${hub.token}` } : {}),
+      },
+      signal: AbortSignal.any([options.signal, attempt.signal]),
+    });
+    if (!response.ok || !response.body) {
+      await response.body?.cancel();
+      throw new HubRefusal(response);
+    }
+    let skip = bytesBefore(response, range, partial.size);
+    for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
+      lastByte = hub.clock.now();
+      const wanted = chunk.subarray(Math.min(skip, chunk.length));
+      skip -= chunk.length - wanted.length;
+      if (wanted.length === 0) continue;
+      const from = range.next;
+      await partial.write(range, wanted);
+      options.onBytes(range.next - from);
+      lastByte = hub.clock.now();
+      if (range.next === range.end) break;
+    }
+  } finally {
+    attempt.abort();
+  }
+}
+
+/** How many bytes of the answer lie before the range: none, or those of a server that sends the whole file in spite of `Range`. */
+function bytesBefore(response: Response, range: Range, size: number): number {
+  if (response.status === 206) {
+    const match = /^bytes (\d+)-\d+\/(\d+|\*)$/.exec(response.headers.get('content-range') ?? '');
+    if (match && Number(match[1]) === range.next && (match[2] === '*' || Number(match[2]) === size)) return 0;
+    throw new Error('the answer is for other bytes than were asked for');
+  }
+  return range.next;
+}
+
+/** An error of the file system (it has a system call's name) is not the network's fault, and trying again does not help. */
+function isFileError(error: unknown): boolean {
+  const { syscall, code } = error as NodeJS.ErrnoException;
+  return code === 'ENOSPC' || code === 'EDQUOT' || syscall === 'write' || syscall === 'open';
+}

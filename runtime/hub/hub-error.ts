@@ -1,0 +1,60 @@
+import { AssayError } from '../../lib/errors.ts';
+import type { ModelId } from '../../lib/model-id.ts';
+import { retryAfterMs } from './retry.ts';
+
+/** An answer of the hub other than success, before it is known whether trying again helps. */
+export class HubRefusal extends Error {
+  readonly status: number;
+  /** `X-Error-Code`: `RepoNotFound`, `GatedRepo`, `RevisionNotFound`, `EntryNotFound`; null when absent. */
+  readonly errorCode: string | null;
+  readonly retryAfterMs: number | null;
+
+  constructor(response: Response) {
+    super(`${new URL(response.url || 'http://unknown').host} answered ${response.status}`);
+    this.status = response.status;
+    this.errorCode = response.headers.get('x-error-code');
+    this.retryAfterMs = retryAfterMs(response.headers);
+  }
+
+  /** Whether waiting may help. */
+  get temporary(): boolean {
+    return this.status === 408 || this.status === 425 || this.status === 429 || this.status >= 500;
+  }
+}
+
+const SET_TOKEN = 'set HF_TOKEN to a token that may read it (https://huggingface.co/settings/tokens)';
+
+/** The error that a caller sees once trying again is given up. */
+export function hubError(model: ModelId, error: unknown, endpoint: string): AssayError {
+  if (error instanceof AssayError) return error;
+  if (!(error instanceof HubRefusal)) {
+    return new AssayError(
+      'hub_unreachable',
+      `The hub at ${new URL(endpoint).host} cannot be reached. Check the network, the proxy and HF_ENDPOINT, then run the command again: what was fetched is kept.`,
+      { cause: error },
+    );
+  }
+  const details = { param: 'model', cause: error };
+  if (error.errorCode === 'GatedRepo') {
+    const ask = `${model} is gated: ask for access on its page on the hub, then ${SET_TOKEN}.`;
+    return new AssayError('model_not_allowed', ask, details);
+  }
+  if (error.errorCode === 'RevisionNotFound') {
+    return new AssayError('model_not_found', `${model} has no such revision on the hub.`, details);
+  }
+  if (error.errorCode === 'EntryNotFound') {
+    return new AssayError('model_not_found', `A file of ${model} is gone from the hub. Pull again.`, details);
+  }
+  // The hub says 401 for a repository that does not exist, so as not to tell which private ones do.
+  if (error.status === 401 || error.status === 404) {
+    const missing = `The hub has no model ${model}, or it is private. Check the spelling; for a private model, ${SET_TOKEN}.`;
+    return new AssayError('model_not_found', missing, details);
+  }
+  if (error.status === 403) {
+    return new AssayError('model_not_allowed', `The hub does not let you read ${model}: ${SET_TOKEN}.`, details);
+  }
+  const busy = error.status === 429 ? 'asks to slow down (429)' : `has a fault (${error.status})`;
+  return new AssayError('hub_unreachable', `The hub ${busy}. Try again later: what was fetched is kept.`, {
+    cause: error,
+  });
+}

@@ -1,0 +1,120 @@
+import type * as nodeFs from 'node:fs/promises';
+import type { FileHandle } from 'node:fs/promises';
+
+/** The file calls of a download, so that tests can make them fail. */
+export type FileSystem = Pick<typeof nodeFs, 'open' | 'rename' | 'readFile' | 'rm' | 'stat' | 'statfs'>;
+
+/** A piece of the file: bytes `start` to `end` (exclusive), of which `[start, next)` are on the disk. */
+export interface Range {
+  readonly index: number;
+  readonly start: number;
+  readonly end: number;
+  next: number;
+}
+
+/** A journal line is written for each eighth of a range, so a crash with up to eight open ranges loses at most one range's bytes. */
+const JOURNAL_LINES = 8;
+
+/**
+ * A file that arrives in ranges, out of order, and survives a crash: its bytes lie in one file of the full size, and a journal
+ * beside it says which are there. The journal has a line for the layout and then lines `<range> <next>`, of which the last
+ * for each range counts. A line is written only after the bytes that it speaks of.
+ */
+export class PartialFile {
+  readonly size: number;
+  readonly ranges: readonly Range[];
+  readonly #data: FileHandle;
+  readonly #journal: FileHandle;
+  readonly #step: number;
+  readonly #journalled = new Map<number, number>();
+
+  private constructor(
+    size: number,
+    rangeBytes: number,
+    ranges: readonly Range[],
+    data: FileHandle,
+    journal: FileHandle,
+  ) {
+    this.size = size;
+    this.#step = rangeBytes / JOURNAL_LINES;
+    this.ranges = ranges;
+    this.#data = data;
+    this.#journal = journal;
+  }
+
+  /** Opens what an earlier try has left, or begins anew where there is nothing or nothing that fits. */
+  static async open(
+    fs: FileSystem,
+    names: { data: string; journal: string },
+    size: number,
+    rangeBytes: number,
+  ): Promise<PartialFile> {
+    const layout = `assay-partial 1 ${size} ${rangeBytes}`;
+    const ranges: Range[] = [];
+    for (let start = 0; start < size; start += rangeBytes) {
+      ranges.push({ index: ranges.length, start, end: Math.min(start + rangeBytes, size), next: start });
+    }
+    const lines = (await fs.readFile(names.journal, 'utf8').catch(() => '')).split('\n');
+    const there = (await fs.stat(names.data).catch(() => null))?.size ?? 0;
+    const resumes = lines[0] === layout;
+    if (resumes) readJournal(lines.slice(1, -1), ranges, there);
+    // `r+` keeps what is there; it would not make the file.
+    const data = await fs.open(names.data, resumes && there > 0 ? 'r+' : 'w+');
+    const journal = await fs.open(names.journal, resumes ? 'a' : 'w');
+    const partial = new PartialFile(size, rangeBytes, ranges, data, journal);
+    try {
+      // The last line of a journal may be half a line.
+      await journal.appendFile(resumes ? '\n' : `${layout}\n`);
+      for (const range of ranges) partial.#journalled.set(range.index, range.next);
+    } catch (error) {
+      await partial.close();
+      throw error;
+    }
+    return partial;
+  }
+
+  /** Bytes that are on the disk. */
+  get written(): number {
+    return this.ranges.reduce((sum, range) => sum + range.next - range.start, 0);
+  }
+
+  /** Writes the next bytes of a range; what goes beyond its end is left out. */
+  async write(range: Range, chunk: Uint8Array): Promise<void> {
+    let rest = chunk.subarray(0, range.end - range.next);
+    while (rest.length > 0) {
+      const { bytesWritten } = await this.#data.write(rest, 0, rest.length, range.next);
+      range.next += bytesWritten;
+      rest = rest.subarray(bytesWritten);
+    }
+    if (range.next === range.end || range.next - (this.#journalled.get(range.index) ?? 0) >= this.#step) {
+      await this.#note(range);
+    }
+  }
+
+  /** Notes how far each range has come and closes both files. */
+  async close(): Promise<void> {
+    try {
+      for (const range of this.ranges) await this.#note(range);
+    } catch {
+      // A full disk: the journal then tells of fewer bytes than there are, which is safe.
+    } finally {
+      await this.#journal.close();
+      await this.#data.close();
+    }
+  }
+
+  async #note(range: Range): Promise<void> {
+    if (this.#journalled.get(range.index) === range.next) return;
+    this.#journalled.set(range.index, range.next);
+    await this.#journal.appendFile(`${range.index} ${range.next}\n`);
+  }
+}
+
+function readJournal(lines: readonly string[], ranges: readonly Range[], bytesThere: number): void {
+  for (const line of lines) {
+    const [index, next] = line.split(' ').map(Number);
+    const range = ranges[index ?? -1];
+    if (!range || next === undefined || !(next >= range.start && next <= range.end && next <= bytesThere)) continue;
+    range.next = next;
+  }
+}

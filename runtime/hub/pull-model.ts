@@ -1,0 +1,124 @@
+import type { Device } from '../../lib/backend.ts';
+import { AssayError } from '../../lib/errors.ts';
+import type { ModelId } from '../../lib/model-id.ts';
+import { diskError, formatBytes } from '../store/disk-error.ts';
+import { publishSnapshot } from '../store/hub-cache.ts';
+import { lock } from '../store/lock.ts';
+import { type Dtype, pathsOf, selectModelFiles } from '../store/model-files.ts';
+import type { StorePaths } from '../store/paths.ts';
+import { BlobFetcher, type TransferSettings } from './blob-fetcher.ts';
+import { type HubAccess, type HubFile, listModelFiles } from './hub-client.ts';
+import { hubError } from './hub-error.ts';
+import type { FileSystem } from './partial-file.ts';
+
+/** What a pull needs from outside. */
+export interface PullContext {
+  hub: HubAccess;
+  paths: StorePaths;
+  fs: FileSystem;
+  settings: TransferSettings;
+}
+
+export interface PullOptions {
+  device: Device;
+  /** A number format other than the best one for the device. */
+  dtype?: Dtype;
+  /** Branch, tag or commit; default `main`. */
+  revision?: string;
+  signal: AbortSignal;
+  onProgress(progress: PullProgress): void;
+}
+
+export interface PullProgress {
+  stage: 'downloading' | 'verifying';
+  /** Of all files together; in `verifying` those checked so far. */
+  bytes: number;
+  total: number;
+  file?: string;
+  /** What it waits for, where it waits. */
+  step?: string;
+}
+
+export interface PullReport {
+  commit: string;
+  /** Bytes that came over the network. */
+  bytes: number;
+}
+
+/** Room that a download leaves on the disk. */
+const SPARE_BYTES = 64 * 1024 * 1024;
+
+/**
+ * Brings the files that the engine needs into the hub cache. Nothing is visible before it is verified; what an earlier try
+ * has left is used; another process that pulls the same model is waited for, and its files are taken.
+ *
+ * @throws AssayError `model_not_found`, `model_not_allowed`, `hub_unreachable`, `disk_full`
+ */
+export async function pullModel(context: PullContext, model: ModelId, options: PullOptions): Promise<PullReport> {
+  const { hub, paths } = context;
+  const revision = options.revision ?? 'main';
+  paths.ref(model, revision);
+  const listing = await listModelFiles(hub, model, revision, options.signal);
+  const selection = selectModelFiles(listing.files, options);
+  if ('missing' in selection) {
+    throw new AssayError('model_not_found', `${model} has no model that this engine reads. ${selection.missing}`, {
+      param: 'model',
+    });
+  }
+  const wanted = new Set(pathsOf(selection.files));
+  const files = listing.files.filter((file) => wanted.has(file.path));
+  try {
+    for (const file of files) paths.snapshotFile(model, listing.commit, file.path);
+    for (const directory of [paths.locks(model), paths.blobs(model)]) await paths.makeDirectory(directory);
+    const total = sum(files);
+    const waiting = { stage: 'downloading', total, step: 'another process is fetching it' } as const;
+    const held = await lock(paths.modelLock(model), hub.clock, options.signal, () => {
+      void bytesThere(context, model, files).then((bytes) => options.onProgress({ ...waiting, bytes }));
+    });
+    try {
+      const bytes = await fetchAll(context, model, listing.commit, files, options);
+      await publishSnapshot(paths, model, { commit: listing.commit, revision, files, graph: selection.files.graph });
+      return { commit: listing.commit, bytes };
+    } finally {
+      held.release();
+    }
+  } catch (error) {
+    options.signal.throwIfAborted();
+    const told = diskError(error, 'HF_HUB_CACHE');
+    throw told instanceof AssayError ? told : hubError(model, error, hub.endpoint);
+  }
+}
+
+async function fetchAll(
+  context: PullContext,
+  model: ModelId,
+  commit: string,
+  files: readonly HubFile[],
+  options: PullOptions,
+): Promise<number> {
+  const fetcher = new BlobFetcher(context, model, commit, options);
+  const missing = await fetcher.verifyExisting(files);
+  const needed = sum(missing) - (await bytesThere(context, model, missing));
+  const { bavail, bsize } = await context.fs.statfs(context.paths.blobs(model));
+  if (needed > 0 && needed + SPARE_BYTES > bavail * bsize) {
+    throw new AssayError(
+      'disk_full',
+      `${model} needs ${formatBytes(needed)} more, and the disk of HF_HUB_CACHE has ${formatBytes(bavail * bsize)} free. Free space (assay list, assay rm) or set HF_HUB_CACHE to a directory on a larger disk.`,
+    );
+  }
+  await fetcher.fetchMissing(missing, sum(files));
+  return fetcher.fetchedBytes;
+}
+
+/** Bytes of these files that are on the disk, complete or not. */
+async function bytesThere(context: PullContext, model: ModelId, files: readonly HubFile[]): Promise<number> {
+  const sizes = files.map(async (file) => {
+    const complete = await context.fs.stat(context.paths.blob(model, file.hash)).catch(() => null);
+    // Blocks, not size: a partial file has its full size from the first byte of its last range.
+    const partial = await context.fs.stat(context.paths.partialBlob(model, file.hash)).catch(() => null);
+    return complete?.size ?? Math.min((partial?.blocks ?? 0) * 512, file.size);
+  });
+  return (await Promise.all(sizes)).reduce((a, b) => a + b, 0);
+}
+
+const sum = (files: readonly HubFile[]): number => files.reduce((bytes, file) => bytes + file.size, 0);

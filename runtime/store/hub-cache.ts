@@ -1,0 +1,114 @@
+import * as fs from 'node:fs/promises';
+import type { Device } from '../../lib/backend.ts';
+import type { ModelId } from '../../lib/model-id.ts';
+import type { FileHash } from './digest.ts';
+import { type Dtype, type FileEntry, type ModelFiles, selectModelFiles } from './model-files.ts';
+import { dirname, idOfRepositoryFolder, join, relativeTo, type StorePaths } from './paths.ts';
+
+/** A model whose files are all on this machine. */
+export interface LocalModel {
+  id: ModelId;
+  origin: 'hub' | 'bundled';
+  /** Absolute directory that the paths of `files` are relative to. */
+  directory: string;
+  /** Null for a bundled model. */
+  commit: string | null;
+  files: ModelFiles;
+}
+
+/** Finds the newest usable snapshot of a model, whoever fetched it, or the bundled model of that id. */
+export async function findLocalModel(
+  paths: StorePaths,
+  model: ModelId,
+  options: { device: Device; dtype?: Dtype },
+): Promise<LocalModel | null> {
+  for (const commit of await commitsOf(paths, model)) {
+    const directory = paths.snapshot(model, commit);
+    const selection = selectModelFiles(await entriesOf(paths, directory), options);
+    if ('files' in selection) return { id: model, origin: 'hub', directory, commit, files: selection.files };
+  }
+  const directory = paths.bundledModel(model);
+  if (directory === null || !(await paths.real(directory))) return null;
+  const selection = selectModelFiles(await entriesOf(paths, directory), options);
+  return 'files' in selection
+    ? { id: model, origin: 'bundled', directory, commit: null, files: selection.files }
+    : null;
+}
+
+/** Ids of all repositories in the cache and all bundled models, usable or not. */
+export async function localModelIds(paths: StorePaths): Promise<ModelId[]> {
+  const [cached, bundled] = await Promise.all([
+    fs.readdir(paths.roots.hubCache).catch(() => []),
+    paths.roots.bundled === null ? [] : fs.readdir(paths.roots.bundled).catch(() => []),
+  ]);
+  const ids = [
+    ...cached.map(idOfRepositoryFolder),
+    ...bundled.map((name) => idOfRepositoryFolder(`models--assay--${name}`)),
+  ];
+  return [...new Set(ids.filter((id) => id !== null))].sort();
+}
+
+/** Commits with a snapshot: that of `refs/main` first, then the newest. */
+async function commitsOf(paths: StorePaths, model: ModelId): Promise<string[]> {
+  const directory = paths.snapshots(model);
+  if (!(await paths.real(directory))) return [];
+  const names = (await fs.readdir(directory).catch(() => [])).filter((name) => /^[0-9a-f]{40}$/.test(name));
+  const times = await Promise.all(names.map(async (name) => (await fs.stat(join(directory, name))).mtimeMs));
+  const byAge = names.map((name, i) => ({ name, time: times[i] ?? 0 })).sort((a, b) => b.time - a.time);
+  const main = await fs.readFile(paths.ref(model, 'main'), 'utf8').catch(() => '');
+  return [...byAge.filter((c) => c.name === main.trim()), ...byAge.filter((c) => c.name !== main.trim())].map(
+    (c) => c.name,
+  );
+}
+
+/** Files under a directory; those behind links that lead out of the root, or to nothing, are left out. */
+async function entriesOf(paths: StorePaths, directory: string): Promise<FileEntry[]> {
+  if (!(await paths.real(directory))) return [];
+  const found = await fs.readdir(directory, { recursive: true, withFileTypes: true });
+  const entries = found
+    .filter((entry) => !entry.isDirectory())
+    .map(async (entry): Promise<FileEntry | null> => {
+      const file = join(entry.parentPath, entry.name);
+      const real = await paths.real(file);
+      const stat = real ? await fs.stat(real).catch(() => null) : null;
+      return stat?.isFile() ? { path: relativeTo(directory, file), size: stat.size } : null;
+    });
+  return (await Promise.all(entries)).filter((entry) => entry !== null);
+}
+
+/**
+ * Makes verified blobs visible as a snapshot. The graph is linked last, so a snapshot that has it has everything else too.
+ *
+ * @param snapshot.revision the branch or tag that `refs` shall keep; a commit needs none
+ */
+export async function publishSnapshot(
+  paths: StorePaths,
+  model: ModelId,
+  snapshot: { commit: string; revision: string; graph: string; files: readonly (FileEntry & { hash: FileHash })[] },
+): Promise<void> {
+  const { commit, revision, graph } = snapshot;
+  const ordered = [...snapshot.files].sort((a, b) => Number(a.path === graph) - Number(b.path === graph));
+  for (const file of ordered) {
+    const link = paths.snapshotFile(model, commit, file.path);
+    await paths.makeDirectory(dirname(link));
+    await linkBlob(paths.blob(model, file.hash), link);
+  }
+  if (revision === commit) return;
+  const ref = paths.ref(model, revision);
+  await paths.makeDirectory(dirname(ref));
+  await fs.writeFile(`${ref}.assay-new`, commit);
+  await fs.rename(`${ref}.assay-new`, ref);
+}
+
+/** A relative link, as `huggingface_hub` makes it; where the system allows none (Windows without rights), a second name. */
+async function linkBlob(blob: string, link: string): Promise<void> {
+  const target = relativeTo(dirname(link), blob);
+  if ((await fs.readlink(link).catch(() => null)) === target) return;
+  await fs.rm(link, { force: true });
+  try {
+    await fs.symlink(target, link, 'file');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EPERM') throw error;
+    await fs.link(blob, link);
+  }
+}

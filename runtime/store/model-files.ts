@@ -1,0 +1,155 @@
+import type { Device } from '../../lib/backend.ts';
+import { TEXT_FILES } from '../text/model-files.ts';
+
+/** A file of a repository or of a directory. */
+export interface FileEntry {
+  /** With `/` between the parts, relative to the model. */
+  path: string;
+  /** Bytes. */
+  size: number;
+}
+
+/** Number formats of published weights, by the ending that `transformers.js` gives their files (its "dtypes" guide). */
+export const DTYPE_SUFFIX = {
+  q4f16: '_q4f16',
+  q4: '_q4',
+  int8: '_int8',
+  q8: '_quantized',
+  fp16: '_fp16',
+  fp32: '',
+} as const;
+export type Dtype = keyof typeof DTYPE_SUFFIX;
+export const DTYPES = Object.keys(DTYPE_SUFFIX) as readonly Dtype[];
+
+/**
+ * The best variant first. On a CPU half precision only costs conversions, and the published 8-bit graphs have one activation
+ * scale for a whole tensor, which makes packed branches disturb each other (measured, docs/architecture.md): they come last.
+ */
+const PREFERENCE: Readonly<Record<Device, readonly Dtype[]>> = {
+  CPU: ['q4', 'q4f16', 'fp16', 'fp32', 'int8', 'q8'],
+  GPU: ['q4f16', 'q4', 'fp16', 'fp32', 'int8', 'q8'],
+  NPU: ['q4f16', 'q4', 'int8', 'q8', 'fp16', 'fp32'],
+};
+
+/** Who laid the repository out: `onnx-community` (transformers.js) or onnxruntime-genai. */
+export type Layout = 'transformers' | 'genai';
+
+/** The files of one variant. */
+export interface ModelFiles {
+  layout: Layout;
+  /** Null where a repository does not say. */
+  dtype: Dtype | null;
+  /** The ONNX graph. */
+  graph: string;
+  /** Its external data. */
+  data: readonly string[];
+  /** Configuration, tokenizer and template (`TEXT_FILES`), by their plain name; the values are paths. */
+  support: Readonly<Record<string, string>>;
+}
+
+export type Selection = { files: ModelFiles } | { missing: string };
+
+/** What a layout cannot do without; the other text files are taken where they are. */
+const REQUIRED: Readonly<Record<Layout, readonly string[]>> = {
+  transformers: ['config.json', 'tokenizer.json'],
+  genai: ['tokenizer.json'],
+};
+const GENAI_CONFIG = 'genai_config.json';
+
+/**
+ * The files that the engine needs, in the best variant for a device.
+ *
+ * @returns `missing` tells in a sentence what was looked for and not found
+ */
+export function selectModelFiles(entries: readonly FileEntry[], options: { device: Device; dtype?: Dtype }): Selection {
+  const paths = new Set(entries.map((entry) => entry.path));
+  const wanted = options.dtype ? [options.dtype] : PREFERENCE[options.device];
+  const files = selectTransformers(paths, wanted) ?? selectGenai(paths, wanted, options);
+  if (!files) return { missing: missingGraph(paths, wanted) };
+  const lacking = REQUIRED[files.layout].filter((name) => !(name in files.support));
+  if (lacking.length > 0) return { missing: `It lacks ${lacking.join(' and ')}.` };
+  return { files };
+}
+
+/** Every path of the selection. */
+export function pathsOf(files: ModelFiles): string[] {
+  return [...Object.values(files.support), ...files.data, files.graph];
+}
+
+function selectTransformers(paths: ReadonlySet<string>, wanted: readonly Dtype[]): ModelFiles | null {
+  if (paths.has(GENAI_CONFIG)) return null;
+  for (const dtype of wanted) {
+    for (const folder of ['onnx/', '']) {
+      const graph = `${folder}model${DTYPE_SUFFIX[dtype]}.onnx`;
+      if (!paths.has(graph)) continue;
+      return { layout: 'transformers', dtype, graph, data: externalData(paths, graph), support: supportIn(paths, '') };
+    }
+  }
+  return null;
+}
+
+/** onnxruntime-genai puts a whole model beside each `genai_config.json`, often one folder for each device and format. */
+function selectGenai(
+  paths: ReadonlySet<string>,
+  wanted: readonly Dtype[],
+  options: { device: Device; dtype?: Dtype },
+): ModelFiles | null {
+  const found: ModelFiles[] = [];
+  for (const config of paths) {
+    if (config !== GENAI_CONFIG && !config.endsWith(`/${GENAI_CONFIG}`)) continue;
+    const folder = config.slice(0, -GENAI_CONFIG.length);
+    const graph = `${folder}model.onnx`;
+    if (!paths.has(graph)) continue;
+    const dtype = dtypeOfFolder(folder);
+    if (options.dtype && dtype !== options.dtype) continue;
+    const support = supportIn(paths, folder);
+    found.push({ layout: 'genai', dtype, graph, data: externalData(paths, graph), support });
+  }
+  const rank = (files: ModelFiles): number => {
+    const byDevice = GENAI_FOLDER[options.device].findIndex((pattern) => pattern.test(files.graph));
+    const byDtype = files.dtype === null ? wanted.length : wanted.indexOf(files.dtype);
+    return (byDevice < 0 ? 9 : byDevice) * 100 + byDtype;
+  };
+  return found.sort((a, b) => rank(a) - rank(b) || a.graph.localeCompare(b.graph))[0] ?? null;
+}
+
+/** Folder names of published repositories, the device's own first. */
+const GENAI_FOLDER: Readonly<Record<Device, readonly RegExp[]>> = {
+  CPU: [/cpu/i],
+  GPU: [/cuda|gpu|directml|webgpu/i, /cpu/i],
+  NPU: [/npu|qnn|vitis|openvino/i, /cpu/i],
+};
+
+function dtypeOfFolder(folder: string): Dtype | null {
+  if (/int4|q4|awq|rtn/i.test(folder)) return 'q4';
+  if (/int8|q8/i.test(folder)) return 'int8';
+  if (/fp16/i.test(folder)) return 'fp16';
+  return /fp32/i.test(folder) ? 'fp32' : null;
+}
+
+/** External data lies beside its graph as `<graph>_data`, `<graph>_data_1`, or `<graph>.data`. */
+function externalData(paths: ReadonlySet<string>, graph: string): string[] {
+  return [...paths]
+    .filter((path) => path.startsWith(graph) && /^(_data(_\d+)?|\.data)$/.test(path.slice(graph.length)))
+    .sort();
+}
+
+function supportIn(paths: ReadonlySet<string>, folder: string): Record<string, string> {
+  const support: Record<string, string> = {};
+  for (const name of TEXT_FILES) {
+    // Some genai repositories keep the configuration only at the top.
+    const path = [`${folder}${name}`, name].find((candidate) => paths.has(candidate));
+    if (path) support[name] = path;
+  }
+  return support;
+}
+
+function missingGraph(paths: ReadonlySet<string>, wanted: readonly Dtype[]): string {
+  const looked = wanted.map((dtype) => `onnx/model${DTYPE_SUFFIX[dtype]}.onnx`).join(', ');
+  const there = [...paths].filter((path) => path.endsWith('.onnx')).sort();
+  const has =
+    there.length > 0
+      ? ` It has ${there.slice(0, 8).join(', ')}${there.length > 8 ? ` and ${there.length - 8} more` : ''}.`
+      : ' It has no ONNX file at all; a copy under onnx-community may.';
+  return `Looked for ${looked} (also at the top), and for ${GENAI_CONFIG} with model.onnx beside it.${has}`;
+}

@@ -1,0 +1,103 @@
+import { randomBytes } from 'node:crypto';
+import * as fs from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { systemClock } from '../../lib/clock.ts';
+import { type ModelId, parseModelId } from '../../lib/model-id.ts';
+import type { HubAccess } from '../../runtime/hub/hub-client.ts';
+import { type PullContext, type PullOptions, type PullReport, pullModel } from '../../runtime/hub/pull-model.ts';
+import { StorePaths } from '../../runtime/store/paths.ts';
+import type { HubServer } from './hub-server.ts';
+import { type HubRepository, hubRepository } from './repository.ts';
+
+/** One request's bytes in these tests: small, so that a small model has many. */
+export const RANGE_BYTES = 64 * 1024;
+
+export const MODEL: ModelId = parseModelId('acme/tiny');
+
+/** A repository whose bytes look like a model to the hub and the store (nothing loads it). */
+export function randomModel(
+  options: { id?: string; access?: HubRepository['access']; dataBytes?: number } = {},
+): HubRepository {
+  return hubRepository(
+    options.id ?? MODEL,
+    {
+      'README.md': '# tiny',
+      'config.json': '{"model_type":"qwen3","max_position_embeddings":512}',
+      'tokenizer.json': JSON.stringify({ filler: 'x'.repeat(20_000) }),
+      'tokenizer_config.json': '{}',
+      'onnx/model_q4.onnx': randomBytes(3000),
+      'onnx/model_q4.onnx_data': randomBytes(options.dataBytes ?? 10 * RANGE_BYTES + 123),
+      'onnx/model_fp16.onnx': randomBytes(3000),
+    },
+    options.access,
+  );
+}
+
+/** Paths of `randomModel` that a CPU needs. */
+export const NEEDED = [
+  'config.json',
+  'onnx/model_q4.onnx',
+  'onnx/model_q4.onnx_data',
+  'tokenizer.json',
+  'tokenizer_config.json',
+] as const;
+
+export interface Machine extends PullContext {
+  pull(options?: Partial<PullOptions>, model?: ModelId): Promise<PullReport>;
+  /** Files of the cache by path below its root; links as `-> target`. */
+  tree(): Promise<string[]>;
+}
+
+/** A machine with an empty cache that pulls from `hub`; its clock does not wait long. */
+export async function machine(
+  hub: HubServer,
+  changes: {
+    hub?: Partial<HubAccess>;
+    fs?: Partial<PullContext['fs']>;
+    hubCache?: string;
+    settings?: Partial<PullContext['settings']>;
+  } = {},
+): Promise<Machine> {
+  const base = await fs.mkdtemp(join(tmpdir(), 'assay-hub-'));
+  const paths = new StorePaths({
+    hubCache: changes.hubCache ?? join(base, 'hub'),
+    assayHome: join(base, 'assay'),
+    bundled: null,
+  });
+  const context: PullContext = {
+    paths,
+    fs: { ...fs, ...changes.fs },
+    settings: { connections: 4, rangeBytes: RANGE_BYTES, stallMs: 500, ...changes.settings },
+    hub: {
+      fetch,
+      clock: { now: systemClock.now, sleep: (ms, signal) => systemClock.sleep(Math.min(ms, 100), signal) },
+      random: () => 0,
+      endpoint: hub.endpoint,
+      token: null,
+      offline: false,
+      ...changes.hub,
+    },
+  };
+  return {
+    ...context,
+    pull: (options = {}, model = MODEL) =>
+      pullModel(context, model, {
+        device: 'CPU',
+        signal: AbortSignal.timeout(15_000),
+        onProgress: () => undefined,
+        ...options,
+      }),
+    tree: async () => {
+      const entries = await fs.readdir(paths.roots.hubCache, { recursive: true, withFileTypes: true }).catch(() => []);
+      const lines = entries
+        .filter((entry) => !entry.isDirectory())
+        .map(async (entry) => {
+          const path = join(entry.parentPath, entry.name);
+          const name = path.slice(paths.roots.hubCache.length + 1);
+          return entry.isSymbolicLink() ? `${name} -> ${await fs.readlink(path)}` : name;
+        });
+      return (await Promise.all(lines)).sort();
+    },
+  };
+}
