@@ -2,10 +2,17 @@ import { Hono } from 'hono';
 import { systemClock } from '../lib/clock.ts';
 import { FACES } from '../lib/error-status.ts';
 import { AssayError } from '../lib/errors.ts';
-import type { AppDeps, AppEnv } from './context.ts';
+import { requireKey } from './auth.ts';
+import { chatCompletions } from './chat.ts';
+import type { AppContext, AppDeps, AppEnv, Services } from './context.ts';
+import { download } from './download.ts';
 import { errorResponse } from './error-response.ts';
 import { guard } from './guard.ts';
+import { deleteModel, deleteModelByPath, load, unload } from './model-operations.ts';
+import { listModels } from './models.ts';
 import { requestId } from './request-id.ts';
+import { routesOf } from './routes.ts';
+import { health, serverStatus } from './status.ts';
 
 /**
  * Both interfaces, or either alone, as one `fetch` for any host: `createApp({ backend, host, keys }).fetch(request)`. Here
@@ -13,24 +20,51 @@ import { requestId } from './request-id.ts';
  */
 export function createApp(deps: AppDeps): Hono<AppEnv> {
   const app = new Hono<AppEnv>();
+  const services: Services = {
+    clock: systemClock,
+    newRequestId: () => crypto.randomUUID(),
+    log: () => {},
+    heartbeatMs: 1500,
+    ...deps,
+  };
+  const { host, keys } = services;
   const faces = new Set(deps.faces ?? FACES);
-  const { clock = systemClock, newRequestId = () => crypto.randomUUID(), log = () => {} } = deps;
 
-  app.use(requestId(newRequestId, clock, log));
-  app.onError((error, c) => errorResponse(error, c.get('face') ?? 'models'));
-  app.notFound((c) => {
-    const message = 'There is nothing at this path. GET /openapi.json lists all routes.';
-    return errorResponse(new AssayError('route_not_found', message), c.get('face') ?? 'models');
-  });
+  app.use(requestId(services));
+  app.onError(failed);
+  app.notFound(nothingThere);
   if (deps.guard) app.use(guard(deps.guard));
 
   if (faces.has('decisions')) {
-    // const decisions = routesOf(app, 'decisions', requireKey(deps.keys));
+    // const decisions = routesOf(app, 'decisions', requireKey(keys));
   }
 
   if (faces.has('models')) {
-    // const open = routesOf(app, 'models');
-    // const models = routesOf(app, 'models', ...(deps.keyForModels ? [requireKey(deps.keys)] : []));
+    const open = routesOf(app, 'models');
+    const models = routesOf(app, 'models', ...(deps.keyForModels ? [requireKey(keys)] : []));
+    models('GET', ['/v1/models', '/models'], listModels(services));
+    models('POST', ['/v1/chat/completions'], chatCompletions(services));
+    if (host) {
+      open('GET', ['/'], serverStatus(host));
+      open('GET', ['/health'], health(host));
+      models('GET', ['/currentmodel'], health(host));
+      models('POST', ['/load', '/v1/models/load'], load(host));
+      models('POST', ['/unload'], unload(host));
+      models('POST', ['/download', '/v1/models/download'], download(host, services));
+      models('POST', ['/delete', '/v1/models/delete'], deleteModel(host));
+      models('DELETE', ['/v1/models/:model_id{.+}'], deleteModelByPath(host));
+    }
   }
   return app;
+}
+
+function failed(error: Error, c: AppContext): Response {
+  // A caller who left gets nothing; the status is for the log (nginx calls it "client closed request").
+  if (c.req.raw.signal.aborted) return c.body(null, 499 as 500);
+  return errorResponse(error, c.get('face') ?? 'models');
+}
+
+function nothingThere(c: AppContext): Response {
+  const message = 'There is nothing at this path. GET /openapi.json lists all routes.';
+  return errorResponse(new AssayError('route_not_found', message), c.get('face') ?? 'models');
 }

@@ -31,6 +31,9 @@ export interface AppDeps {
   log?: RequestLog;
 }
 
+/** The dependencies with their defaults filled in. */
+export type Services = AppDeps & Required<Pick<AppDeps, 'clock' | 'newRequestId' | 'log' | 'heartbeatMs'>>;
+
 export interface GuardSettings {
   /** Accept loopback Host names alone (against DNS rebinding). */
   loopbackOnly: boolean;
@@ -58,6 +61,8 @@ export interface RequestRecord {
 export interface AppEnv {
   Variables: {
     requestId: string;
+    /** When the request came in, on the clock of the app. */
+    begin: number;
     /** Which interface the route belongs to: decides the statuses of its errors. */
     face: Face;
     /** Set where the route needs a key. */

@@ -1,27 +1,17 @@
-import type { Clock } from '../lib/clock.ts';
-import type { AppMiddleware, RequestLog } from './context.ts';
+import type { AppMiddleware, Services } from './context.ts';
+import { logged } from './request-log.ts';
 
 const ACCEPTABLE = /^[A-Za-z0-9._:-]{1,128}$/;
 
 /** Gives every response an `x-request-id`, the caller's own where it is well formed, and logs the request once. */
-export function requestId(newRequestId: () => string, clock: Clock, log: RequestLog): AppMiddleware {
+export function requestId(services: Services): AppMiddleware {
   return async (c, next) => {
     const sent = c.req.header('x-request-id');
-    const id = sent !== undefined && ACCEPTABLE.test(sent) ? sent : newRequestId();
-    const begin = clock.now();
+    const id = sent !== undefined && ACCEPTABLE.test(sent) ? sent : services.newRequestId();
     c.set('requestId', id);
+    c.set('begin', services.clock.now());
     await next();
     c.res.headers.set('x-request-id', id);
-    const key = c.get('key')?.name;
-    log({
-      event: 'request',
-      requestId: id,
-      method: c.req.method,
-      path: c.req.path,
-      status: c.res.status,
-      ms: clock.now() - begin,
-      ...(key === undefined ? {} : { key }),
-      ...(c.error === undefined ? {} : { error: c.error }),
-    });
+    logged(c, services, c.req.raw.signal.aborted ? 'caller_left' : 'request', c.error);
   };
 }

@@ -2,6 +2,11 @@ import type { AnswerShape } from './answer-shape.ts';
 import type { Turn } from './conversation.ts';
 import type { ModelId } from './model-id.ts';
 import type { Language } from './schema/language.ts';
+import type { Metrics } from './schema/metrics.ts';
+import type { ModelStatus } from './schema/model-list.ts';
+
+export type { Device, Metrics } from './schema/metrics.ts';
+export { MODEL_STATUSES, type ModelStatus } from './schema/model-list.ts';
 
 /**
  * What answers. The Node host injects the engine, the edge a forwarder, a test a script; a handler cannot tell.
@@ -31,20 +36,6 @@ export interface Call {
    */
   admit(): Promise<void>;
 }
-
-/** Model list `status` (open-points.md, part B). */
-export const MODEL_STATUSES = [
-  'active',
-  'loading',
-  'unloading',
-  'compiling',
-  'downloading',
-  'compiled',
-  'downloaded',
-  'available',
-  'error',
-] as const;
-export type ModelStatus = (typeof MODEL_STATUSES)[number];
 
 export interface ListedModel {
   id: ModelId;
@@ -136,21 +127,4 @@ export interface TokenLogprob {
   logprob: number;
   bytes: readonly number[];
   top: readonly { token: string; logprob: number; bytes: readonly number[] }[];
-}
-
-export type Device = 'NPU' | 'GPU' | 'CPU';
-
-/** The keys of `metrics` (open-points.md, part B). Unit in the name; null: unknown. */
-export interface Metrics {
-  queue_ms: number | null;
-  prompt_ms: number | null;
-  time_to_first_token_ms: number | null;
-  generation_ms: number | null;
-  total_ms: number | null;
-  prompt_tokens: number | null;
-  cached_tokens: number | null;
-  completion_tokens: number | null;
-  prompt_tokens_per_second: number | null;
-  tokens_per_second: number | null;
-  device: Device | null;
 }

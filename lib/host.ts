@@ -1,5 +1,8 @@
 import type { Device, ListedModel } from './backend.ts';
 import type { ModelId } from './model-id.ts';
+import type { SlotState } from './schema/status.ts';
+
+export { SLOT_STATES, type SlotState } from './schema/status.ts';
 
 /** What owns models on a machine: the files and the one slot. Every method throws `AssayError` (open-points.md, part B). */
 export interface ModelHost {
@@ -14,9 +17,6 @@ export interface ModelHost {
   download(model: ModelId, options: { maxPromptLen?: number; allowDownload: boolean }): AsyncIterable<DownloadEvent>;
   remove(model: ModelId, options: { compiledOnly: boolean }): Promise<RemoveReport>;
 }
-
-export const SLOT_STATES = ['unloaded', 'loading', 'loaded', 'unloading', 'error'] as const;
-export type SlotState = (typeof SLOT_STATES)[number];
 
 export interface Slot {
   state: SlotState;

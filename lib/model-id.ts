@@ -3,13 +3,13 @@ import { AssayError } from './errors.ts';
 /** `<namespace>/<name>`, already checked: safe to show, to compare and to make a path of. Made by `parseModelId` alone. */
 export type ModelId = string & { readonly __brand: 'ModelId' };
 
-const PART = /^[A-Za-z0-9][A-Za-z0-9._-]{0,95}$/;
+/** As a JSON Schema `pattern`, for the contract. */
+export const MODEL_ID_PATTERN = '^(?!.*\\.\\.)[A-Za-z0-9][A-Za-z0-9._-]{0,95}/[A-Za-z0-9][A-Za-z0-9._-]{0,95}$';
+const MODEL_ID = new RegExp(MODEL_ID_PATTERN);
 
 /** A well-formed model id, or null (open-points.md, part B: each part 1 to 96 characters, no `..`). */
 export function asModelId(text: string): ModelId | null {
-  const parts = text.split('/');
-  if (parts.length !== 2 || text.includes('..')) return null;
-  return parts.every((part) => PART.test(part)) ? (text as ModelId) : null;
+  return MODEL_ID.test(text) ? (text as ModelId) : null;
 }
 
 /** As `asModelId`, but throws `invalid_model_id`. */

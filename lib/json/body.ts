@@ -21,7 +21,7 @@ export async function readJson(request: Request, rules: JsonBodyRules): Promise<
 }
 
 /** JSON (WHATWG MIME Sniffing, "JSON MIME type": `application/json`, `text/json`, any `+json`), in UTF-8, not compressed. */
-function checkContentType(headers: Headers, rule: JsonBodyRules['contentType']): void {
+export function checkContentType(headers: Headers, rule: JsonBodyRules['contentType']): void {
   const type = headers.get('content-type');
   const encoding = headers.get('content-encoding');
   const json = type === null ? rule === 'where sent' : type === 'application/json' || isJsonType(type);

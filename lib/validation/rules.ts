@@ -14,6 +14,8 @@ export interface Finding {
 export interface Rule<TInput> extends v.BaseValidation<TInput, TInput, v.BaseIssue<TInput>> {
   readonly type: 'rule' | 'presence';
   find(value: TInput): Finding | null;
+  /** `find` again: Valibot copies it into its issue, for those who see that alone. */
+  readonly requirement: Rule<TInput>['find'];
 }
 
 export function rule<TInput>(find: Rule<TInput>['find'], type: Rule<TInput>['type'] = 'rule'): Rule<TInput> {
@@ -24,6 +26,7 @@ export function rule<TInput>(find: Rule<TInput>['find'], type: Rule<TInput>['typ
     async: false,
     expects: null,
     find,
+    requirement: find,
     '~run'(dataset, config) {
       if (dataset.typed && find(dataset.value)) v._addIssue(this, 'value', dataset, config);
       return dataset;

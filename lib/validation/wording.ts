@@ -1,11 +1,12 @@
 import type * as v from 'valibot';
 import type { Node } from './node.ts';
-import type { Finding } from './rules.ts';
+import type { Finding, Rule } from './rules.ts';
 
 /** What Valibot has against a value, as code and words. Its own message quotes the value, which may be a whole document. */
 export function findingOf(check: ValibotItem, value: unknown): Finding | null {
   const [issue] = (check as v.GenericValidation)['~run']({ typed: true, value }, { abortEarly: true }).issues ?? [];
   if (!issue) return null;
+  if (issue.type === 'rule') return (issue.requirement as Rule<unknown>['find'])(issue.input);
   const at = (issue.path ?? []).map((step) => step.key as string | number);
   return { at, ...(issue.kind === 'schema' ? wrongKind(issue) : outOfBounds(issue)) };
 }

@@ -12,7 +12,7 @@ export interface Row {
   request: RowRequest;
   expect: Expectation;
   /** Sent after the first one, to the same app. */
-  then?: readonly { request: RowRequest; expect: Expectation }[];
+  next?: readonly { request: RowRequest; expect: Expectation }[];
   /** Hosts that cannot send such a request, with the reason. */
   skip?: { hosts: readonly HostName[]; because: string };
 }
@@ -48,6 +48,8 @@ export interface Expectation {
   error?: ErrorCode | { code: ErrorCode; type?: ErrorType; param?: string; message?: RegExp };
   /** The data of the events of a stream, parsed; `[DONE]` stays text. */
   events?: readonly unknown[];
+  /** The stream has comments between its events. */
+  comments?: true;
   /** The backend was asked exactly this, in this order; details are compared as far as given. */
   calls?: readonly (Recorded['call'] | Recorded)[];
 }

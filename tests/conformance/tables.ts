@@ -1,7 +1,21 @@
 import type { Row } from './row.ts';
 import { anyRequest } from './rows/any-request.ts';
+import { chatRows } from './rows/chat.ts';
+import { chatRefusals } from './rows/chat-refusals.ts';
+import { chatStreamRows } from './rows/chat-stream.ts';
+import { downloadRows } from './rows/downloads.ts';
+import { operationRows } from './rows/operations.ts';
+import { routeRows } from './rows/routes.ts';
+import { statusRows } from './rows/status.ts';
 
 /** All tables, by name. A new table is added here and nowhere else. */
 export const tables: Record<string, readonly Row[]> = {
   'any request': anyRequest,
+  routes: routeRows,
+  status: statusRows,
+  operations: operationRows,
+  downloads: downloadRows,
+  chat: chatRows,
+  'chat refusals': chatRefusals,
+  'chat streams': chatStreamRows,
 };

@@ -1,0 +1,54 @@
+import { AssayError } from '../lib/errors.ts';
+import type { DownloadEvent, ModelHost } from '../lib/host.ts';
+import { type DownloadProgress, DownloadRequest, type DownloadResponse } from '../lib/schema/model-operations.ts';
+import { sseData } from '../lib/sse.ts';
+import { allowedModel } from './allowed-model.ts';
+import { readRequest } from './body.ts';
+import type { AppHandler, Services } from './context.ts';
+import { eventStream } from './event-stream.ts';
+
+/**
+ * `POST /download`, `POST /v1/models/download`: answers when all is done, or with `Accept: text/event-stream` tells of the
+ * progress. The download itself goes on when its caller leaves.
+ */
+export function download(host: ModelHost, services: Services): AppHandler {
+  return async (c) => {
+    const sent = await readRequest(c, DownloadRequest);
+    const model = allowedModel(c, sent.model);
+    const { max_prompt_len: maxPromptLen, allow_download: allowDownload } = sent;
+    const options = { allowDownload, ...(maxPromptLen === undefined ? {} : { maxPromptLen }) };
+    const events = host.download(model, options)[Symbol.asyncIterator]();
+    // Until the first event an error still becomes a status.
+    const first = await events.next();
+    const all = reports(model, first, events);
+    if (acceptsEvents(c.req.header('accept'))) return eventStream(c, services, texts(all), new AbortController());
+    for await (const report of all) {
+      if (report.status === 'success') return c.json(report);
+    }
+    throw new AssayError('internal_error', 'The download ended without a result. Call again to go on with it.');
+  };
+}
+
+function acceptsEvents(accept: string | undefined): boolean {
+  return (accept ?? '').split(',').some((one) => one.split(';')[0]?.trim().toLowerCase() === 'text/event-stream');
+}
+
+async function* texts(all: AsyncIterable<DownloadProgress | DownloadResponse>): AsyncGenerator<string> {
+  for await (const report of all) yield sseData(report);
+}
+
+async function* reports(
+  model: string,
+  first: IteratorResult<DownloadEvent>,
+  events: AsyncIterator<DownloadEvent>,
+): AsyncGenerator<DownloadProgress | DownloadResponse> {
+  for (let result = first; !result.done; result = await events.next()) {
+    const event = result.value;
+    if (event.type === 'done') {
+      yield { status: 'success', ...event.report };
+      return;
+    }
+    const { type: _, stage, ...counts } = event;
+    yield { status: stage, model, ...counts };
+  }
+}

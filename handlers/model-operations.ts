@@ -1,0 +1,50 @@
+import type { ModelHost } from '../lib/host.ts';
+import type { ModelId } from '../lib/model-id.ts';
+import {
+  DeleteRequest,
+  type DeleteResponse,
+  LoadRequest,
+  type LoadResponse,
+  type UnloadResponse,
+} from '../lib/schema/model-operations.ts';
+import { allowedModel } from './allowed-model.ts';
+import { readNothing, readRequest } from './body.ts';
+import type { AppContext, AppHandler } from './context.ts';
+
+/** `POST /load`, `POST /v1/models/load` */
+export function load(host: ModelHost): AppHandler {
+  return async (c) => {
+    const { model, max_prompt_len } = await readRequest(c, LoadRequest);
+    const id = allowedModel(c, model);
+    const report = await host.load(id, max_prompt_len === undefined ? {} : { maxPromptLen: max_prompt_len });
+    return c.json<LoadResponse>({ status: 'success', state: 'loaded', ...report });
+  };
+}
+
+/** `POST /unload` */
+export function unload(host: ModelHost): AppHandler {
+  return async (c) => {
+    await readNothing(c);
+    const { model } = await host.unload();
+    return c.json<UnloadResponse>({ status: 'success', model, state: 'unloaded' });
+  };
+}
+
+/** `POST /delete`, `POST /v1/models/delete` */
+export function deleteModel(host: ModelHost): AppHandler {
+  return async (c) => {
+    const { model, compiled_only } = await readRequest(c, DeleteRequest);
+    return remove(c, host, allowedModel(c, model), compiled_only);
+  };
+}
+
+/** `DELETE /v1/models/{model_id}`: the id with its slash as it is, or encoded. */
+export function deleteModelByPath(host: ModelHost): AppHandler {
+  return (c) => remove(c, host, allowedModel(c, c.req.param('model_id') ?? '', 'model_id'), false);
+}
+
+async function remove(c: AppContext, host: ModelHost, id: ModelId, compiledOnly: boolean): Promise<Response> {
+  const { model, removed } = await host.remove(id, { compiledOnly });
+  const state = compiledOnly ? 'downloaded' : 'deleted';
+  return c.json<DeleteResponse>({ status: 'success', model, state, removed: [...removed] });
+}

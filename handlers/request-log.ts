@@ -1,0 +1,16 @@
+import type { AppContext, RequestRecord, Services } from './context.ts';
+
+/** Tells the log of a request. */
+export function logged(c: AppContext, { clock, log }: Services, event: RequestRecord['event'], error?: unknown): void {
+  const key = c.get('key')?.name;
+  log({
+    event,
+    requestId: c.get('requestId'),
+    method: c.req.method,
+    path: c.req.path,
+    status: c.res.status,
+    ms: clock.now() - c.get('begin'),
+    ...(key === undefined ? {} : { key }),
+    ...(error === undefined ? {} : { error }),
+  });
+}

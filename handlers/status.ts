@@ -1,0 +1,41 @@
+import type { ModelHost, Slot } from '../lib/host.ts';
+import type { Health, ServerStatus } from '../lib/schema/status.ts';
+import type { AppHandler } from './context.ts';
+
+/** `GET /` */
+export function serverStatus(host: ModelHost): AppHandler {
+  return (c) =>
+    c.json<ServerStatus>({
+      status: 'running',
+      active_model: activeModel(host.slot()),
+      description: 'Assay answers many small judgement tasks about one text. GET /openapi.json lists all routes.',
+    });
+}
+
+const HEALTH: Record<Slot['state'], Health['status']> = {
+  unloaded: 'idle',
+  loading: 'loading',
+  loaded: 'ok',
+  unloading: 'loading',
+  error: 'error',
+};
+
+/** `GET /health`, `GET /currentmodel` */
+export function health(host: ModelHost): AppHandler {
+  return (c) => {
+    const slot = host.slot();
+    const { state, device, reason } = slot;
+    const active_model = activeModel(slot);
+    return c.json<Health>({
+      status: HEALTH[state],
+      state,
+      device,
+      active_model,
+      ...(reason === undefined ? {} : { reason }),
+    });
+  };
+}
+
+function activeModel(slot: Slot): string {
+  return slot.state === 'loaded' && slot.model !== null ? slot.model : 'none';
+}

@@ -1,0 +1,88 @@
+import type { ChatEvent, TokenLogprob } from '../backend.ts';
+import { AssayError } from '../errors.ts';
+import type { ChatCompletion, ChatCompletionChunk, ChatLogprobs, ChatUsage } from '../schema/chat-completion.ts';
+
+/** What every chunk of one answer, or the whole of it, begins with. */
+export interface CompletionHead {
+  id: string;
+  /** Seconds since 1970-01-01 UTC. */
+  created: number;
+  model: string;
+}
+
+type Finish = Extract<ChatEvent, { type: 'finish' }>;
+
+/** The blocking answer from the events that follow `start`. */
+export async function completion(head: CompletionHead, events: AsyncIterable<ChatEvent>): Promise<ChatCompletion> {
+  let reasoning = '';
+  let content = '';
+  let logprobs: ChatLogprobs | null = null;
+  for await (const event of events) {
+    if (event.type === 'reasoning') reasoning += event.text;
+    if (event.type === 'content') {
+      content += event.text;
+      if (event.logprobs) {
+        logprobs ??= chatLogprobs([]);
+        logprobs.content?.push(...chatLogprobs(event.logprobs).content!);
+      }
+    }
+    if (event.type === 'finish') {
+      const message = { role: 'assistant', content, ...(reasoning ? { reasoning_content: reasoning } : {}) } as const;
+      return {
+        ...head,
+        object: 'chat.completion',
+        choices: [{ index: 0, message, finish_reason: event.reason, logprobs }],
+        usage: chatUsage(event),
+        metrics: event.metrics,
+      };
+    }
+  }
+  throw endedEarly();
+}
+
+/**
+ * The chunks of a stream from the events that follow `start`: the role, then reasoning, then content, then one with the
+ * finish reason, usage and metrics (model-server.md, "Streaming order").
+ */
+export async function* completionChunks(
+  head: CompletionHead,
+  events: AsyncIterable<ChatEvent>,
+): AsyncGenerator<ChatCompletionChunk> {
+  type Choice = ChatCompletionChunk['choices'][0];
+  const chunk = (delta: Choice['delta'], rest: Partial<Choice> = {}): ChatCompletionChunk => ({
+    ...head,
+    object: 'chat.completion.chunk',
+    choices: [{ index: 0, delta, finish_reason: null, logprobs: null, ...rest }],
+  });
+  yield chunk({ role: 'assistant' });
+  for await (const event of events) {
+    if (event.type === 'reasoning') yield chunk({ reasoning_content: event.text });
+    if (event.type === 'content') {
+      yield chunk({ content: event.text }, event.logprobs ? { logprobs: chatLogprobs(event.logprobs) } : {});
+    }
+    if (event.type === 'finish') {
+      yield { ...chunk({}, { finish_reason: event.reason }), usage: chatUsage(event), metrics: event.metrics };
+      return;
+    }
+  }
+  throw endedEarly();
+}
+
+function chatUsage({ usage, metrics }: Finish): ChatUsage {
+  const { promptTokens, completionTokens } = usage;
+  return {
+    prompt_tokens: promptTokens,
+    completion_tokens: completionTokens,
+    total_tokens: promptTokens + completionTokens,
+    ...(metrics.cached_tokens === null ? {} : { prompt_tokens_details: { cached_tokens: metrics.cached_tokens } }),
+  };
+}
+
+function chatLogprobs(tokens: readonly TokenLogprob[]): ChatLogprobs {
+  const plain = ({ token, logprob, bytes }: Omit<TokenLogprob, 'top'>) => ({ token, logprob, bytes: [...bytes] });
+  return { content: tokens.map((one) => ({ ...plain(one), top_logprobs: one.top.map(plain) })), refusal: null };
+}
+
+function endedEarly(): AssayError {
+  return new AssayError('engine_failed', 'The model stopped before its answer was whole. Try again.');
+}

@@ -1,0 +1,45 @@
+import type { ChatRequest } from '../backend.ts';
+import { turnsOf } from '../decision/turns.ts';
+import { checkAnswerSchema } from '../grammar/check-answer-schema.ts';
+import { parseModelId } from '../model-id.ts';
+import type { ChatCompletionRequest } from '../schema/chat-request.ts';
+import type { Message } from '../schema/message.ts';
+
+/** A valid request as the backends read it. Throws `invalid_model_id`, and what `checkAnswerSchema` says of a `json_schema`. */
+export function chatRequest(sent: ChatCompletionRequest): ChatRequest {
+  return {
+    ...given('model', typeof sent.model === 'string' ? parseModelId(sent.model) : null),
+    turns: turnsOf(sent.messages.map(message)),
+    ...given('maxTokens', sent.max_completion_tokens ?? sent.max_tokens),
+    ...given('temperature', sent.temperature),
+    ...given('topP', sent.top_p),
+    ...given('seed', sent.seed),
+    stop: typeof sent.stop === 'string' ? [sent.stop] : (sent.stop ?? []),
+    presencePenalty: sent.presence_penalty ?? 0,
+    frequencyPenalty: sent.frequency_penalty ?? 0,
+    ...given('topLogprobs', sent.logprobs ? (sent.top_logprobs ?? 0) : null),
+    format: format(sent.response_format),
+  };
+}
+
+/** The member, unless it says nothing. */
+function given<K extends string, V>(name: K, value: V | null | undefined): { [key in K]?: V } {
+  return value === null || value === undefined ? {} : ({ [name]: value } as { [key in K]?: V });
+}
+
+function message({ role, content, name }: ChatCompletionRequest['messages'][number]): Message {
+  return { role, content: content ?? '', ...given('name', name) };
+}
+
+function format(sent: ChatCompletionRequest['response_format']): ChatRequest['format'] {
+  switch (sent?.type) {
+    case 'json_object':
+      return { type: 'json', shape: { kind: 'any' } };
+    case 'json_schema': {
+      const { schema } = sent.json_schema;
+      return { type: 'json', shape: checkAnswerSchema({ schema, param: 'response_format.json_schema.schema' }) };
+    }
+    default:
+      return { type: 'text' };
+  }
+}

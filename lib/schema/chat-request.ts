@@ -1,0 +1,131 @@
+import * as v from 'valibot';
+import { aliases, rule } from '../validation/rules.ts';
+import { AudioPart, ImagePart, ImageUrl, InputAudio, TextPart } from './message.ts';
+import { ModelIdText } from './model-list.ts';
+
+// The request side of POST /v1/chat/completions. Fields that nobody here knows are ignored, as clients send extras, and null
+// is a field not sent, as OpenAI's own clients write it (open-points.md, part B, "Chat").
+
+/** A field that would change the meaning of the request: refused unless it says nothing. */
+function unsupported(saysNothing: (value: unknown) => boolean, instead: string, contract: Record<string, unknown>) {
+  return v.nullish(
+    v.pipe(
+      v.unknown(),
+      rule((value) => (saysNothing(value) ? null : { code: 'unsupported_parameter', message: instead })),
+      v.metadata(contract),
+    ),
+  );
+}
+
+const isEmpty = (value: unknown) => typeof value === 'object' && value !== null && Object.keys(value).length === 0;
+const noTools = unsupported(isEmpty, 'is not supported: ask for JSON with response_format', { maxItems: 0 });
+const noToolChoice = unsupported(
+  (value) => value === 'none' || value === 'auto',
+  'is not supported: there are no tools',
+  {
+    enum: ['none', 'auto'],
+  },
+);
+
+const ChatPart = v.variant('type', [
+  v.object(TextPart.entries),
+  v.object({ type: v.literal('image_url'), image_url: v.object(ImageUrl.entries) }),
+  v.object(ImagePart.entries),
+  v.object(AudioPart.entries),
+  v.object({ type: v.literal('input_audio'), input_audio: v.object(InputAudio.entries) }),
+]);
+
+export const ChatMessage = v.pipe(
+  v.object({
+    role: v.pipe(v.picklist(['system', 'developer', 'user', 'assistant']), v.description('developer means system.')),
+    content: v.nullish(v.union([v.string(), v.pipe(v.array(ChatPart), v.minLength(1), v.maxLength(1024))])),
+    name: v.nullish(v.pipe(v.string(), v.maxLength(256))),
+    tool_calls: noTools,
+  }),
+  rule((message) =>
+    message.role === 'assistant' || typeof message.content === 'string' || message.content
+      ? null
+      : { code: 'missing_field', at: ['content'], message: 'is required' },
+  ),
+);
+export type ChatMessage = v.InferOutput<typeof ChatMessage>;
+
+const JsonSchemaFormat = v.object({
+  type: v.literal('json_schema'),
+  json_schema: v.object({
+    name: v.pipe(v.string(), v.regex(/^[a-zA-Z0-9_-]{1,64}$/)),
+    description: v.nullish(v.string()),
+    schema: v.pipe(
+      v.custom<{ readonly [key: string]: unknown }>(
+        (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
+      ),
+      v.metadata({ type: 'object', additionalProperties: true }),
+      v.description('JSON Schema 2020-12. The answer always obeys it, whatever `strict` says.'),
+    ),
+    strict: v.nullish(v.boolean()),
+  }),
+});
+
+export const ChatResponseFormat = v.variant('type', [
+  v.object({ type: v.literal('text') }),
+  v.object({ type: v.literal('json_object') }),
+  JsonSchemaFormat,
+]);
+
+const penalty = v.nullish(v.pipe(v.number(), v.minValue(-2), v.maxValue(2)));
+const tokenCount = v.nullish(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(1_048_576)));
+const stopText = v.pipe(v.string(), v.minLength(1), v.maxLength(1024));
+
+export const ChatCompletionRequest = v.pipe(
+  v.object({
+    model: v.nullish(v.pipe(ModelIdText, v.description('Default: the active model.'))),
+    messages: v.pipe(v.array(ChatMessage), v.minLength(1), v.maxLength(4096)),
+    max_completion_tokens: v.pipe(tokenCount, v.description("Default: what is left of the model's context.")),
+    max_tokens: v.pipe(tokenCount, v.description('Earlier name of max_completion_tokens.')),
+    temperature: v.nullish(v.pipe(v.number(), v.minValue(0), v.maxValue(2))),
+    top_p: v.nullish(v.pipe(v.number(), v.minValue(0), v.maxValue(1))),
+    seed: v.nullish(
+      v.pipe(v.number(), v.integer(), v.minValue(Number.MIN_SAFE_INTEGER), v.maxValue(Number.MAX_SAFE_INTEGER)),
+    ),
+    stop: v.nullish(v.union([stopText, v.pipe(v.array(stopText), v.maxLength(16))])),
+    stream: v.nullish(v.boolean()),
+    stream_options: v.nullish(v.object({ include_usage: v.nullish(v.boolean()) })),
+    response_format: v.nullish(ChatResponseFormat),
+    presence_penalty: penalty,
+    frequency_penalty: penalty,
+    logprobs: v.nullish(v.boolean()),
+    top_logprobs: v.nullish(v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(20))),
+    n: v.nullish(
+      v.pipe(
+        v.number(),
+        v.integer(),
+        v.minValue(1),
+        rule((n) =>
+          n === 1 ? null : { code: 'unsupported_parameter', message: 'must be 1: send a request for each answer' },
+        ),
+        v.metadata({ maximum: 1 }),
+      ),
+    ),
+    user: v.nullish(v.string()),
+    tools: noTools,
+    functions: noTools,
+    tool_choice: noToolChoice,
+    function_call: noToolChoice,
+    logit_bias: unsupported(isEmpty, 'is not supported', { maxProperties: 0 }),
+    modalities: unsupported(
+      (value) => Array.isArray(value) && value.every((one) => one === 'text'),
+      'must hold text alone',
+      {
+        items: { const: 'text' },
+      },
+    ),
+    audio: unsupported(() => false, 'is not supported: answers are text', { type: 'null' }),
+  }),
+  aliases('max_completion_tokens', 'max_tokens'),
+  rule((request) =>
+    typeof request.top_logprobs === 'number' && request.logprobs !== true
+      ? { code: 'invalid_value', at: ['top_logprobs'], message: 'needs logprobs: true' }
+      : null,
+  ),
+);
+export type ChatCompletionRequest = v.InferOutput<typeof ChatCompletionRequest>;

@@ -1,0 +1,27 @@
+import * as v from 'valibot';
+import { MODEL_ID_PATTERN } from '../model-id.ts';
+
+/** A model id on the wire; `parseModelId` makes the checked one of it. */
+export const ModelIdText = v.pipe(v.string(), v.metadata({ pattern: MODEL_ID_PATTERN, examples: ['assay/starter'] }));
+
+/** Model list `status` (open-points.md, part B). */
+export const MODEL_STATUSES = [
+  'active',
+  'loading',
+  'unloading',
+  'compiling',
+  'downloading',
+  'compiled',
+  'downloaded',
+  'available',
+  'error',
+] as const;
+export const ModelStatus = v.picklist(MODEL_STATUSES);
+export type ModelStatus = v.InferOutput<typeof ModelStatus>;
+
+/** `GET /v1/models`, `GET /models` (model-server.md, "Model list"). */
+export const ModelList = v.object({
+  object: v.literal('list'),
+  data: v.array(v.object({ id: ModelIdText, object: v.literal('model'), status: ModelStatus })),
+});
+export type ModelList = v.InferOutput<typeof ModelList>;

@@ -1,0 +1,84 @@
+import * as v from 'valibot';
+import { Device } from './metrics.ts';
+import { ModelIdText } from './model-list.ts';
+
+/** In tokens; a model's own context is a further bound, which the host knows (open-points.md, part B). */
+const MaxPromptLen = v.pipe(v.number(), v.integer(), v.minValue(16), v.maxValue(1_048_576));
+const Bytes = v.pipe(v.number(), v.integer(), v.minValue(0));
+const success = v.literal('success');
+
+// Requests are strict here, unlike a chat request: a misspelt `compiled_only` must not delete the weights.
+
+/** `POST /load`, `POST /v1/models/load`. */
+export const LoadRequest = v.strictObject({ model: ModelIdText, max_prompt_len: v.optional(MaxPromptLen) });
+
+/** `POST /download`, `POST /v1/models/download`. */
+export const DownloadRequest = v.strictObject({
+  model: ModelIdText,
+  max_prompt_len: v.optional(MaxPromptLen),
+  /** Whether the hub may be asked; without it, what is on disk is compiled. */
+  allow_download: v.optional(v.boolean(), true),
+});
+
+/** `POST /delete`, `POST /v1/models/delete`. */
+export const DeleteRequest = v.strictObject({
+  model: ModelIdText,
+  /** Keep the downloaded weights. */
+  compiled_only: v.optional(v.boolean(), false),
+});
+
+export const LoadResponse = v.object({
+  status: success,
+  model: ModelIdText,
+  state: v.literal('loaded'),
+  device: Device,
+  load_ms: v.pipe(v.number(), v.minValue(0)),
+  /** Whether this call had to compile. */
+  compiled: v.boolean(),
+  max_prompt_len: MaxPromptLen,
+});
+export type LoadResponse = v.InferOutput<typeof LoadResponse>;
+
+export const UnloadResponse = v.object({
+  status: success,
+  /** What was unloaded; null where the slot was empty. */
+  model: v.nullable(ModelIdText),
+  state: v.literal('unloaded'),
+});
+export type UnloadResponse = v.InferOutput<typeof UnloadResponse>;
+
+export const DownloadResponse = v.object({
+  status: success,
+  model: ModelIdText,
+  state: v.literal('compiled'),
+  /** Fetched by this call; 0 where everything was here. */
+  bytes: Bytes,
+  /** Whether compiling was needed. */
+  compiled: v.boolean(),
+  max_prompt_len: MaxPromptLen,
+});
+export type DownloadResponse = v.InferOutput<typeof DownloadResponse>;
+
+/** One event of a download as a stream; the last one is a `DownloadResponse`, or an error body. */
+export const DownloadProgress = v.object({
+  status: v.picklist(['downloading', 'verifying', 'compiling']),
+  model: ModelIdText,
+  /** Done so far in this stage. */
+  bytes: Bytes,
+  /** Of the whole stage; null where it is not known. */
+  total: v.nullable(Bytes),
+  /** The file at work. */
+  file: v.optional(v.string()),
+  /** The step of compiling at work. */
+  step: v.optional(v.string()),
+});
+export type DownloadProgress = v.InferOutput<typeof DownloadProgress>;
+
+export const DeleteResponse = v.object({
+  status: success,
+  model: ModelIdText,
+  /** `downloaded`: the weights are still here. */
+  state: v.picklist(['downloaded', 'deleted']),
+  removed: v.array(v.object({ kind: v.picklist(['compiled', 'weights', 'locks']), bytes: Bytes })),
+});
+export type DeleteResponse = v.InferOutput<typeof DeleteResponse>;

@@ -1,0 +1,32 @@
+import * as v from 'valibot';
+import { Device } from './metrics.ts';
+import { ModelIdText } from './model-list.ts';
+
+/** States of the one slot for a model (open-points.md, part B). */
+export const SLOT_STATES = ['unloaded', 'loading', 'loaded', 'unloading', 'error'] as const;
+export const SlotState = v.picklist(SLOT_STATES);
+export type SlotState = v.InferOutput<typeof SlotState>;
+
+/** The loaded model, or `none`. */
+const ActiveModel = v.union([ModelIdText, v.literal('none')]);
+
+/** `GET /` (model-server.md, "Server status"). */
+export const ServerStatus = v.object({
+  status: v.literal('running'),
+  active_model: ActiveModel,
+  /** For people. */
+  description: v.string(),
+});
+export type ServerStatus = v.InferOutput<typeof ServerStatus>;
+
+/** `GET /health`, `GET /currentmodel` (model-server.md, "Health"). */
+export const Health = v.object({
+  status: v.picklist(['ok', 'idle', 'loading', 'error']),
+  state: SlotState,
+  /** The one that really runs; for an empty slot the one that would be used. */
+  device: Device,
+  active_model: ActiveModel,
+  /** Why the slot is in `error`. */
+  reason: v.optional(v.string()),
+});
+export type Health = v.InferOutput<typeof Health>;

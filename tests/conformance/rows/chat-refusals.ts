@@ -1,0 +1,171 @@
+import type { ErrorCode } from '../../../lib/errors.ts';
+import type { Row } from '../row.ts';
+import { finish, says, start } from './chat.ts';
+
+const path = '/v1/chat/completions';
+const messages = [{ role: 'user', content: 'Hi' }];
+
+/** The member (or members) at fault, the code, and the path where it is not the member's name. */
+type Refused = readonly [members: object, code: ErrorCode, param?: string];
+
+const refused: readonly Refused[] = [
+  [{ messages: undefined }, 'missing_field', 'messages'],
+  [{ messages: [] }, 'invalid_value', 'messages'],
+  [{ messages: 'Hi' }, 'invalid_type', 'messages'],
+  [{ messages: [3] }, 'invalid_type', 'messages[0]'],
+  [{ messages: [{ content: 'Hi' }] }, 'missing_field', 'messages[0].role'],
+  [{ messages: [{ role: 'tool', content: 'x' }] }, 'invalid_value', 'messages[0].role'],
+  [{ messages: [{ role: 'user' }] }, 'missing_field', 'messages[0].content'],
+  [{ messages: [{ role: 'user', content: null }] }, 'missing_field', 'messages[0].content'],
+  [{ messages: [{ role: 'user', content: [] }] }, 'invalid_value', 'messages[0].content'],
+  [{ messages: [{ role: 'user', content: 3 }] }, 'invalid_type', 'messages[0].content'],
+  [{ messages: [{ role: 'user', content: [{ type: 'video' }] }] }, 'invalid_value', 'messages[0].content[0].type'],
+  [{ messages: [{ role: 'user', content: [{ type: 'text' }] }] }, 'missing_field', 'messages[0].content[0].text'],
+  [{ messages: [{ role: 'assistant', tool_calls: [{}] }] }, 'unsupported_parameter', 'messages[0].tool_calls'],
+  [{ model: 3 }, 'invalid_type', 'model'],
+  [{ model: '../x' }, 'invalid_model_id', 'model'],
+  [{ model: 'gpt-4' }, 'invalid_model_id', 'model'],
+  [{ max_tokens: 0 }, 'invalid_value', 'max_tokens'],
+  [{ max_tokens: 1.5 }, 'invalid_type', 'max_tokens'],
+  [{ max_tokens: '5' }, 'invalid_type', 'max_tokens'],
+  [{ max_tokens: 1_048_577 }, 'invalid_value', 'max_tokens'],
+  [{ max_completion_tokens: -1 }, 'invalid_value', 'max_completion_tokens'],
+  [{ max_tokens: 5, max_completion_tokens: 6 }, 'alias_conflict', 'max_tokens'],
+  [{ temperature: -0.1 }, 'invalid_value', 'temperature'],
+  [{ temperature: 2.1 }, 'invalid_value', 'temperature'],
+  [{ temperature: 'hot' }, 'invalid_type', 'temperature'],
+  [{ top_p: 1.1 }, 'invalid_value', 'top_p'],
+  [{ seed: 0.5 }, 'invalid_type', 'seed'],
+  [{ seed: 2 ** 53 }, 'invalid_value', 'seed'],
+  [{ stop: '' }, 'invalid_value', 'stop'],
+  [{ stop: ['a', ''] }, 'invalid_value', 'stop[1]'],
+  [{ stop: [3] }, 'invalid_type', 'stop[0]'],
+  [{ stop: Array(17).fill('a') }, 'invalid_value', 'stop'],
+  [{ stream: 'yes' }, 'invalid_type', 'stream'],
+  [{ stream_options: true }, 'invalid_type', 'stream_options'],
+  [{ presence_penalty: 2.5 }, 'invalid_value', 'presence_penalty'],
+  [{ frequency_penalty: -2.5 }, 'invalid_value', 'frequency_penalty'],
+  [{ logprobs: 1 }, 'invalid_type', 'logprobs'],
+  [{ logprobs: true, top_logprobs: 21 }, 'invalid_value', 'top_logprobs'],
+  [{ top_logprobs: 1 }, 'invalid_value', 'top_logprobs'],
+  [{ response_format: 'json' }, 'invalid_type', 'response_format'],
+  [{ response_format: { type: 'xml' } }, 'invalid_value', 'response_format.type'],
+  [{ response_format: { type: 'json_schema' } }, 'missing_field', 'response_format.json_schema'],
+  [
+    { response_format: { type: 'json_schema', json_schema: { name: 'x' } } },
+    'missing_field',
+    'response_format.json_schema.schema',
+  ],
+  [
+    { response_format: { type: 'json_schema', json_schema: { name: 'x', schema: { type: 'object', not: {} } } } },
+    'unsupported_schema',
+    'response_format.json_schema.schema.not',
+  ],
+  [{ tools: [{ type: 'function' }] }, 'unsupported_parameter', 'tools'],
+  [{ functions: [{ name: 'f' }] }, 'unsupported_parameter', 'functions'],
+  [{ tool_choice: 'required' }, 'unsupported_parameter', 'tool_choice'],
+  [{ logit_bias: { 50256: -100 } }, 'unsupported_parameter', 'logit_bias'],
+  [{ n: 2 }, 'unsupported_parameter', 'n'],
+  [{ n: 0 }, 'invalid_value', 'n'],
+  [{ modalities: ['text', 'audio'] }, 'unsupported_parameter', 'modalities'],
+  [{ audio: { voice: 'alloy' } }, 'unsupported_parameter', 'audio'],
+];
+
+/** What the backend says before the stream begins: code, status, type (open-points.md, part B, "Errors"). */
+const thrown = [
+  ['model_not_found', 404, 'not_found_error'],
+  ['model_not_loaded', 409, 'conflict_error'],
+  ['input_too_long', 400, 'invalid_request_error'],
+  ['unsupported_modality', 400, 'invalid_request_error'],
+  ['overloaded', 429, 'rate_limit_error'],
+  ['engine_failed', 500, 'server_error'],
+  ['timeout', 500, 'server_error'],
+  ['backend_unreachable', 500, 'server_error'],
+] as const;
+
+export const chatRefusals: readonly Row[] = [
+  ...refused.map(
+    ([members, code, param]): Row => ({
+      name: `400 ${code}: ${JSON.stringify(members).slice(0, 100)}`,
+      request: { path, json: { messages, ...members } },
+      expect: {
+        status: 400,
+        error: { code, type: 'invalid_request_error', ...(param === undefined ? {} : { param }) },
+        calls: [],
+      },
+    }),
+  ),
+  ...['1e999', '-1e999', 'NaN'].map(
+    (number): Row => ({
+      name: `temperature ${number} is 400`,
+      request: { path, body: `{"messages":[{"role":"user","content":"Hi"}],"temperature":${number}}` },
+      expect: { status: 400, error: number === 'NaN' ? 'malformed_json' : 'invalid_value', calls: [] },
+    }),
+  ),
+  ...thrown.flatMap(([code, status, type]): Row[] =>
+    [false, true].map((stream) => ({
+      name: `${status} ${code} before a ${stream ? 'stream' : 'blocking answer'}`,
+      script: { chat: [{ fail: { code } }] },
+      request: { path, json: { messages, stream } },
+      expect: { status, error: { code, type }, headers: { 'content-type': /^application\/json/ } },
+    })),
+  ),
+  {
+    name: '429 overloaded says when to come again',
+    script: { chat: [{ fail: { code: 'overloaded', retryAfterSeconds: 3.2 } }] },
+    request: { path, json: { messages } },
+    expect: { status: 429, error: 'overloaded', headers: { 'retry-after': '4' } },
+  },
+  {
+    name: '429 rate_limited: the quota of the key',
+    app: { keyForModels: true, quota: 0 },
+    request: { path, json: { messages } },
+    expect: { status: 429, error: { code: 'rate_limited', type: 'rate_limit_error' }, headers: { 'retry-after': '7' } },
+  },
+  {
+    name: '500 with an error that is none of ours: nothing of it is told',
+    script: { chat: [{ fail: { crash: 'at /home/me/secret.ts:3' } }] },
+    request: { path, json: { messages } },
+    expect: { status: 500, error: { code: 'internal_error', message: /^(?!.*secret)/ } },
+  },
+  {
+    name: '500 when a blocking answer breaks off',
+    script: { chat: [start, says('Hel'), { fail: { code: 'engine_failed' } }] },
+    request: { path, json: { messages } },
+    expect: { status: 500, error: 'engine_failed' },
+  },
+  {
+    name: '500 when the backend ends without a finish',
+    script: { chat: [start, says('Hel')] },
+    request: { path, json: { messages } },
+    expect: { status: 500, error: 'engine_failed' },
+  },
+  {
+    name: '415 without a JSON content type, before the syntax',
+    request: { path, body: '{', headers: { 'content-type': 'text/plain' } },
+    expect: { status: 415, error: 'unsupported_media_type', calls: [] },
+  },
+  {
+    name: '415 without a content type',
+    request: { path, body: '{}', headers: { 'content-type': null } },
+    expect: { status: 415, error: 'unsupported_media_type', calls: [] },
+  },
+  {
+    name: '413 for a body over 20 MiB',
+    request: { path, chunks: Array(21).fill(' '.repeat(1024 * 1024)) },
+    expect: { status: 413, error: { code: 'request_too_large', type: 'invalid_request_error' }, calls: [] },
+  },
+  {
+    name: '403 for a key that may not use the model',
+    app: { keyForModels: true, keys: { 'test-key': { models: ['org/*'] } } },
+    request: { path, json: { model: 'assay/starter', messages } },
+    expect: { status: 403, error: 'model_not_allowed', calls: [] },
+  },
+  {
+    name: '403 for a key that may not use the active model, which the request does not name',
+    app: { keyForModels: true, keys: { 'test-key': { models: ['org/*'] } } },
+    script: { chat: [start, { waitMs: 'forever' }, finish] },
+    request: { path, json: { messages } },
+    expect: { status: 403, error: 'model_not_allowed', calls: ['chat', 'admit', { call: 'aborted', of: 'chat' }] },
+  },
+];

@@ -1,0 +1,332 @@
+import { expect } from 'vitest';
+import { NO_METRICS } from '../../scripted-backend/backend.ts';
+import type { ChatStep } from '../../scripted-backend/script.ts';
+import type { Row } from '../row.ts';
+
+const path = '/v1/chat/completions';
+const model = 'assay/starter';
+const messages = [{ role: 'user', content: 'Hi' }];
+
+export const start: ChatStep = { event: { type: 'start', model } };
+export const metrics = {
+  queue_ms: 1,
+  prompt_ms: 20,
+  time_to_first_token_ms: 25,
+  generation_ms: 40,
+  total_ms: 66,
+  prompt_tokens: 12,
+  cached_tokens: 8,
+  completion_tokens: 4,
+  prompt_tokens_per_second: 600,
+  tokens_per_second: 100,
+  device: 'CPU',
+} as const;
+export const finish: ChatStep = {
+  event: { type: 'finish', reason: 'stop', usage: { promptTokens: 12, completionTokens: 4 }, metrics },
+};
+export const usage = {
+  prompt_tokens: 12,
+  completion_tokens: 4,
+  total_tokens: 16,
+  prompt_tokens_details: { cached_tokens: 8 },
+};
+export const says = (text: string): ChatStep => ({ event: { type: 'content', text } });
+export const thinks = (text: string): ChatStep => ({ event: { type: 'reasoning', text } });
+export const head = { id: expect.stringMatching(/^chatcmpl-/), created: expect.any(Number), model };
+
+const whole = (message: object, rest: object = {}) => ({
+  ...head,
+  object: 'chat.completion',
+  choices: [{ index: 0, message: { role: 'assistant', ...message }, finish_reason: 'stop', logprobs: null, ...rest }],
+  usage,
+  metrics,
+});
+
+const asked = (request: object) => ({ calls: [{ call: 'chat' as const, request }, 'admit' as const] });
+
+const token = { token: 'Hel', logprob: -0.5, bytes: [72, 101, 108] };
+const other = { token: 'Ho', logprob: -1.5, bytes: [72, 111] };
+
+/** model-server.md: "Chat completion request" and "response (blocking)"; open-points.md, part B, "Chat". */
+export const chatRows: readonly Row[] = [
+  {
+    name: 'a blocking answer: content, finish reason, usage, metrics',
+    script: { chat: [start, says('Hel'), says('lo'), finish] },
+    request: { path, json: { model, messages } },
+    expect: { json: whole({ content: 'Hello' }) },
+  },
+  {
+    name: 'the id holds the request id',
+    request: { path, json: { messages }, headers: { 'x-request-id': 'mine-1' } },
+    expect: { like: { id: 'chatcmpl-mine-1' }, headers: { 'x-request-id': 'mine-1' } },
+  },
+  {
+    name: 'reasoning stands apart from the answer',
+    script: { chat: [start, thinks('Let me '), thinks('see.'), says('Yes'), finish] },
+    request: { path, json: { messages, stream: false } },
+    expect: { json: whole({ content: 'Yes', reasoning_content: 'Let me see.' }) },
+  },
+  {
+    name: 'an empty answer',
+    script: { chat: [start, finish] },
+    request: { path, json: { messages } },
+    expect: { json: whole({ content: '' }) },
+  },
+  ...(['stop', 'length', 'content_filter'] as const).map(
+    (reason): Row => ({
+      name: `finish_reason ${reason}`,
+      script: {
+        chat: [
+          start,
+          { event: { type: 'finish', reason, usage: { promptTokens: 1, completionTokens: 2 }, metrics: NO_METRICS } },
+        ],
+      },
+      request: { path, json: { messages } },
+      expect: {
+        like: {
+          choices: [{ finish_reason: reason }],
+          usage: { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 },
+          metrics: NO_METRICS,
+        },
+      },
+    }),
+  ),
+  {
+    name: 'model may be left out: the active one answers',
+    request: { path, json: { messages } },
+    expect: { like: { model }, ...asked({ turns: [{ role: 'user', parts: [{ type: 'text', text: 'Hi' }] }] }) },
+  },
+  {
+    name: 'max_tokens and temperature reach the backend',
+    request: { path, json: { model, messages, max_tokens: 50, temperature: 0.7 } },
+    expect: asked({ model, maxTokens: 50, temperature: 0.7 }),
+  },
+  {
+    name: 'max_completion_tokens, top_p, seed, stop and the penalties reach the backend',
+    request: {
+      path,
+      json: {
+        messages,
+        max_completion_tokens: 9,
+        top_p: 0.9,
+        seed: -7,
+        stop: ['\n', 'END'],
+        presence_penalty: -2,
+        frequency_penalty: 2,
+        user: 'someone',
+      },
+    },
+    expect: asked({
+      maxTokens: 9,
+      topP: 0.9,
+      seed: -7,
+      stop: ['\n', 'END'],
+      presencePenalty: -2,
+      frequencyPenalty: 2,
+      format: { type: 'text' },
+    }),
+  },
+  {
+    name: 'stop may be one string',
+    request: { path, json: { messages, stop: 'END' } },
+    expect: asked({ stop: ['END'] }),
+  },
+  {
+    name: 'roles system, developer (as system), user and assistant; name; parts',
+    request: {
+      path,
+      json: {
+        messages: [
+          { role: 'system', content: 'S' },
+          { role: 'developer', content: 'D' },
+          {
+            role: 'user',
+            content: [
+              { type: 'text', text: 'a' },
+              { type: 'text', text: 'b' },
+            ],
+            name: 'Ann',
+          },
+          { role: 'assistant', content: 'A' },
+          { role: 'assistant', content: null, tool_calls: [] },
+          { role: 'user', content: '' },
+        ],
+      },
+    },
+    expect: asked({
+      turns: [
+        { role: 'system', parts: [{ type: 'text', text: 'S' }] },
+        { role: 'system', parts: [{ type: 'text', text: 'D' }] },
+        {
+          role: 'user',
+          parts: [
+            { type: 'text', text: 'a' },
+            { type: 'text', text: 'b' },
+          ],
+          name: 'Ann',
+        },
+        { role: 'assistant', parts: [{ type: 'text', text: 'A' }] },
+        { role: 'assistant', parts: [{ type: 'text', text: '' }] },
+        { role: 'user', parts: [{ type: 'text', text: '' }] },
+      ],
+    }),
+  },
+  {
+    name: 'images and audio reach the backend, which knows whether its model can read them',
+    request: {
+      path,
+      json: {
+        messages: [
+          {
+            role: 'user',
+            content: [
+              { type: 'image_url', image_url: { url: 'https://x.test/a.png', detail: 'low' } },
+              { type: 'input_audio', input_audio: { data: 'UklGRg==', format: 'wav' } },
+            ],
+          },
+        ],
+      },
+    },
+    expect: asked({
+      turns: [
+        {
+          role: 'user',
+          parts: [
+            {
+              type: 'image',
+              source: { type: 'url', url: 'https://x.test/a.png' },
+              detail: 'low',
+              param: 'messages[0].content[0]',
+            },
+            {
+              type: 'audio',
+              source: { type: 'base64', data: 'UklGRg==', mimeType: 'audio/wav' },
+              param: 'messages[0].content[1]',
+            },
+          ],
+        },
+      ],
+    }),
+  },
+  {
+    name: 'response_format text',
+    request: { path, json: { messages, response_format: { type: 'text' } } },
+    expect: asked({ format: { type: 'text' } }),
+  },
+  {
+    name: 'response_format json_object asks for any JSON object',
+    request: { path, json: { messages, response_format: { type: 'json_object' } } },
+    expect: asked({ format: { type: 'json', shape: { kind: 'any' } } }),
+  },
+  {
+    name: 'response_format json_schema asks for this schema',
+    request: {
+      path,
+      json: {
+        messages,
+        response_format: {
+          type: 'json_schema',
+          json_schema: {
+            name: 'city',
+            schema: { type: 'object', properties: { city: { type: 'string' } } },
+            strict: true,
+          },
+        },
+      },
+    },
+    expect: asked({
+      format: {
+        type: 'json',
+        shape: { kind: 'schema', schema: { type: 'object', properties: { city: { type: 'string' } } } },
+      },
+    }),
+  },
+  {
+    name: 'logprobs in the shape of OpenAI',
+    script: {
+      chat: [
+        start,
+        { event: { type: 'content', text: 'Hel', logprobs: [{ ...token, top: [token, other] }] } },
+        { event: { type: 'content', text: 'lo', logprobs: [{ ...other, top: [] }] } },
+        finish,
+      ],
+    },
+    request: { path, json: { messages, logprobs: true, top_logprobs: 2 } },
+    expect: {
+      json: whole(
+        { content: 'Hello' },
+        {
+          logprobs: {
+            content: [
+              { ...token, top_logprobs: [token, other] },
+              { ...other, top_logprobs: [] },
+            ],
+            refusal: null,
+          },
+        },
+      ),
+      ...asked({ topLogprobs: 2 }),
+    },
+  },
+  {
+    name: 'fields that nobody here knows are ignored',
+    request: {
+      path,
+      json: {
+        messages: [{ role: 'user', content: [{ type: 'text', text: 'Hi', cache_control: {} }], weight: 1 }],
+        store: true,
+        metadata: { a: 'b' },
+        service_tier: 'auto',
+        parallel_tool_calls: true,
+        reasoning_effort: 'low',
+      },
+    },
+    expect: asked({ turns: [{ role: 'user', parts: [{ type: 'text', text: 'Hi' }] }] }),
+  },
+  {
+    name: 'null is a field not sent',
+    request: {
+      path,
+      json: {
+        model: null,
+        messages: [{ role: 'user', content: 'Hi', name: null }],
+        max_tokens: null,
+        max_completion_tokens: null,
+        temperature: null,
+        top_p: null,
+        seed: null,
+        stop: null,
+        stream: null,
+        stream_options: null,
+        response_format: null,
+        presence_penalty: null,
+        frequency_penalty: null,
+        logprobs: null,
+        top_logprobs: null,
+        n: null,
+        user: null,
+        tools: null,
+        functions: null,
+        tool_choice: null,
+        function_call: null,
+        logit_bias: null,
+        modalities: null,
+        audio: null,
+      },
+    },
+    expect: asked({ stop: [], presencePenalty: 0, frequencyPenalty: 0, format: { type: 'text' } }),
+  },
+  {
+    name: 'empty tools, functions and logit_bias, n of 1 and text modalities say nothing',
+    request: {
+      path,
+      json: { messages, tools: [], functions: [], tool_choice: 'none', logit_bias: {}, n: 1, modalities: ['text'] },
+    },
+    expect: { status: 200 },
+  },
+  {
+    name: 'max_tokens and max_completion_tokens may both be sent, equal',
+    request: { path, json: { messages, max_tokens: 5, max_completion_tokens: 5 } },
+    expect: asked({ maxTokens: 5 }),
+  },
+];

@@ -1,0 +1,89 @@
+import type { Row } from '../row.ts';
+
+const modelServer = [
+  ['GET', '/'],
+  ['GET', '/health'],
+  ['GET', '/currentmodel'],
+  ['GET', '/v1/models'],
+  ['GET', '/models'],
+  ['POST', '/load'],
+  ['POST', '/v1/models/load'],
+  ['POST', '/unload'],
+  ['POST', '/delete'],
+  ['POST', '/v1/models/delete'],
+  ['POST', '/download'],
+  ['POST', '/v1/models/download'],
+  ['DELETE', '/v1/models/assay/starter'],
+  ['POST', '/v1/chat/completions'],
+] as const;
+
+const open = new Set(['/', '/health']);
+
+/** model-server.md, "Endpoints", every row: methods, and the key on a server for other machines. */
+export const routeRows: readonly Row[] = [
+  ...modelServer.flatMap(([method, path]): Row[] => [
+    {
+      name: `PUT ${path} is 405 and names the method`,
+      request: { method: 'PUT', path },
+      expect: {
+        status: 405,
+        error: { code: 'method_not_allowed', type: 'invalid_request_error' },
+        headers: { allow: method === 'GET' ? 'GET, HEAD' : method },
+        calls: [],
+      },
+    },
+    {
+      name: `${method} ${path} with the decision service alone is 404`,
+      app: { faces: ['decisions'] },
+      request: { method, path },
+      expect: { status: 404, error: 'route_not_found', calls: [] },
+    },
+    open.has(path)
+      ? {
+          name: `${method} ${path} needs no key, also where keys are needed`,
+          app: { keyForModels: true },
+          request: { method, path, headers: { authorization: null } },
+          expect: { status: 200 },
+        }
+      : {
+          name: `${method} ${path} without a key, where keys are needed, is 401`,
+          app: { keyForModels: true },
+          request: { method, path, headers: { authorization: null } },
+          expect: {
+            status: 401,
+            error: { code: 'missing_api_key', type: 'authentication_error' },
+            headers: { 'www-authenticate': 'Bearer' },
+            calls: [],
+          },
+        },
+    {
+      name: `${method} ${path} with a foreign Host is 403`,
+      app: { guard: { loopbackOnly: true, allowOrigins: [] } },
+      request: { method, path, headers: { host: 'evil.example' } },
+      expect: { status: 403, error: { code: 'forbidden_origin', type: 'permission_error' }, calls: [] },
+    },
+  ]),
+  {
+    name: 'a wrong key, where keys are needed, is 401',
+    app: { keyForModels: true },
+    request: { path: '/v1/models', headers: { authorization: 'Bearer wrong' } },
+    expect: { status: 401, error: 'invalid_api_key', calls: [] },
+  },
+  {
+    name: 'a placeholder key is ignored on a local server',
+    request: { path: '/v1/models', headers: { authorization: 'Bearer placeholder' } },
+    expect: { status: 200 },
+  },
+  {
+    name: 'a key that may not use the model is 403',
+    app: { keyForModels: true, keys: { 'test-key': { models: ['org/*'] } } },
+    request: { path: '/load', json: { model: 'assay/starter' } },
+    expect: { status: 403, error: { code: 'model_not_allowed', type: 'permission_error', param: 'model' }, calls: [] },
+  },
+  {
+    name: 'the model server alone has no decision paths',
+    app: { faces: ['models'] },
+    request: { path: '/v1/tasks', json: {} },
+    expect: { status: 404, error: 'route_not_found' },
+  },
+];
