@@ -9,6 +9,8 @@ export interface ChatTemplate {
   readonly thinks: boolean;
   /** Texts that begin the next turn where no token ends an answer; only of a model without a template. */
   readonly stops: readonly string[];
+  /** What the template writes between an answer and the next turn: it begins with the token that ends an answer. */
+  readonly afterAnswer: string;
   /**
    * The prompt up to where the model writes. Texts of messages come back as `user` segments, each its own, in order; an
    * assistant's earlier reasoning is left out. `thinking: false` closes the reasoning before it begins; absent: the model's way.
@@ -41,9 +43,10 @@ export function createChatTemplate(
     const segments = split(jinja({ ...special, ...values, messages: marked, add_generation_prompt: true }), messages);
     return thinking === false && thinks ? withoutThinking(segments) : segments;
   }
-  const traits = usable(() => probe((messages) => write(messages, undefined)));
+  const { traits, afterAnswer } = usable(() => probe((messages) => write(messages, undefined)));
   return {
     traits,
+    afterAnswer,
     thinks,
     stops: source === null ? ['\n\nUser:', '\n\nSystem:', '\n\nAssistant:'] : [],
     render(messages, { thinking } = {}) {
@@ -85,7 +88,7 @@ function split(rendered: string, messages: readonly Message[]): Segment[] {
   return segments;
 }
 
-function probe(write: (messages: readonly Message[]) => unknown): TemplateTraits {
+function probe(write: (messages: readonly Message[]) => Segment[]): { traits: TemplateTraits; afterAnswer: string } {
   const takes = (...roles: Message['role'][]) => {
     try {
       write(roles.map((role) => ({ role, content: role })));
@@ -96,17 +99,20 @@ function probe(write: (messages: readonly Message[]) => unknown): TemplateTraits
     }
   };
   // Without this there is no conversation: let the reason out.
-  write([
+  const talk = write([
     { role: 'user', content: 'a' },
     { role: 'assistant', content: 'b' },
     { role: 'user', content: 'c' },
   ]);
-  return {
+  const answer = talk.findIndex(({ text, trust }) => trust === 'user' && text.trim() === 'b');
+  const after = talk[answer + 1];
+  const traits = {
     system: takes('system', 'user'),
     lateSystem: takes('system', 'user', 'system', 'user') && takes('user', 'assistant', 'system', 'user'),
     repeats: takes('user', 'user') && takes('user', 'assistant', 'assistant', 'user'),
     assistantFirst: takes('assistant', 'user'),
   };
+  return { traits, afterAnswer: after?.trust === 'template' ? after.text : '' };
 }
 
 /** Closes the reasoning block, so that the answer comes at once. Templates that do so themselves stay as they are. */

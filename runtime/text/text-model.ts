@@ -17,11 +17,14 @@ export async function loadTextModel(dir: string): Promise<TextModel> {
 
 export function createTextModel(model: ModelText): TextModel {
   const tokenizer = createTokenizer(model);
-  const vocabulary = createVocabulary(model, tokenizer);
   const { bos_token, eos_token, pad_token, unk_token } = model.tokenizerConfig;
   const special = Object.entries({ bos_token, eos_token, pad_token, unk_token }).map(([name, token]) => [
     name,
     tokenText(token),
   ]);
-  return { tokenizer, vocabulary, template: createChatTemplate(model.template, Object.fromEntries(special)) };
+  const template = createChatTemplate(model.template, Object.fromEntries(special));
+  // Some published configurations name only the token that ends a text, not the one that ends a turn.
+  const endOfTurn = tokenizer.encodeTemplate(template.afterAnswer, true).find((id) => tokenizer.control.has(id));
+  const vocabulary = createVocabulary(model, tokenizer, endOfTurn === undefined ? [] : [endOfTurn]);
+  return { tokenizer, vocabulary, template };
 }

@@ -8,6 +8,8 @@ import { type Tokenizer, tokenText } from './tokenizer.ts';
 export interface TextVocabulary extends Vocabulary {
   /** The bytes of any token, control tokens too (`<think>`); empty for an id without text. */
   spelling(token: number): Uint8Array;
+  /** The bytes that a token writes in a chat: of control tokens only the tags around reasoning show. */
+  written(token: number): Uint8Array;
   /** Whether a text begins with a space that the decoder takes away (Llama 2: `▁Hello`). */
   readonly leadingSpace: boolean;
 }
@@ -20,20 +22,27 @@ const EMPTY = new Uint8Array(0);
  * SentencePiece ones (Llama 2, Gemma, Phi-3) write `▁` for a space and `<0x0A>` for a byte without a piece.
  * Throws `engine_failed` for a tokenizer of another kind, such as WordPiece.
  */
-export function createVocabulary(model: ModelText, tokenizer: Tokenizer): TextVocabulary {
+export function createVocabulary(
+  model: ModelText,
+  tokenizer: Tokenizer,
+  endOfTurn: readonly number[] = [],
+): TextVocabulary {
   const { pieces, size } = readPieces(model.tokenizer);
   const spell = spelling(model.tokenizer);
   const table: (Uint8Array | undefined)[] = new Array(Math.max(size, model.vocabSize));
   for (const [piece, id] of pieces) table[id] = spell(piece);
   for (const { id, content } of model.tokenizer.added_tokens) table[id] = UTF8.encode(content);
 
-  const end = new Set(model.endTokens);
+  const end = new Set([...model.endTokens, ...endOfTurn]);
   const eos = tokenizer.id(tokenText(model.tokenizerConfig.eos_token));
   if (eos !== undefined) end.add(eos);
+  const special = new Set(model.tokenizer.added_tokens.filter((token) => token.special).map(({ id }) => id));
+  for (const tag of ['<think>', '</think>']) special.delete(tokenizer.id(tag) ?? -1);
   return {
     size: table.length,
     bytes: (token) => (tokenizer.control.has(token) || end.has(token) ? null : (table[token] ?? null)),
     spelling: (token) => table[token] ?? EMPTY,
+    written: (token) => (special.has(token) || end.has(token) ? EMPTY : (table[token] ?? EMPTY)),
     encode: (text) => tokenizer.encodeUser(text, true),
     end,
     leadingSpace: takesLeadingSpace(model.tokenizer.decoder),

@@ -1,0 +1,148 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import * as v from 'valibot';
+import { AssayError } from '../../lib/errors.ts';
+import type { Reply } from './call.ts';
+import type { CompileProgress, CompileReport } from './engine-process.ts';
+import { type CompileSpec, type FromEngine, type LoadSpec, type ModelInfo, ToEngine, type Work } from './messages.ts';
+
+/** A loaded model as this process serves it. */
+export interface ServedModel {
+  info: Omit<ModelInfo, 'loadMs'>;
+  /** Checks a request and makes its tokens. Throws `AssayError`. */
+  prepare(work: Work): PreparedWork;
+  /** Does one step of work. Resolves to whether there is more to do. */
+  step(): Promise<boolean>;
+  load(): { running: number; waiting: number };
+}
+
+export interface PreparedWork {
+  promptTokens: number;
+  /** Queues the request; throws `overloaded`. `reply` gets all but the end of it, which is what `done` resolves to. */
+  start(reply: (message: Unaddressed<Reply>) => void, timeoutMs: number): StartedWork;
+}
+
+export interface StartedWork {
+  done: Promise<Unaddressed<Extract<Reply, { type: 'finished' }>>>;
+  /** Frees the place in the queue and the cache before the next step. */
+  cancel(): void;
+}
+
+/** A message without the id of its request. */
+export type Unaddressed<M> = M extends unknown ? Omit<M, 'id'> : never;
+
+export interface Served {
+  load(spec: LoadSpec): Promise<ServedModel>;
+  compile(spec: CompileSpec, onProgress: (progress: CompileProgress) => void): Promise<CompileReport>;
+}
+
+/** The process's side of its channel. */
+export interface Channel {
+  on(event: 'message', listener: (message: unknown) => void): unknown;
+  on(event: 'disconnect', listener: () => void): unknown;
+  send?(message: FromEngine): unknown;
+  exit(code: number): never;
+  memoryUsage: { rss(): number };
+}
+
+const PULSE_MS = 500;
+
+/** Answers the server's messages until it goes away. One model, one request after another into the scheduler, one step at a time. */
+export function serve(served: Served, channel: Channel): void {
+  let model: ServedModel | null = null;
+  let stepping = false;
+  const prepared = new Map<string, PreparedWork>();
+  const started = new Map<string, StartedWork>();
+  const send = (message: FromEngine) => void channel.send?.(message);
+
+  channel.on('disconnect', () => channel.exit(0));
+  channel.on('message', (message) => hear(v.parse(ToEngine, message)));
+  setInterval(() => {
+    send({ type: 'pulse', rssBytes: channel.memoryUsage.rss(), ...(model?.load() ?? { running: 0, waiting: 0 }) });
+  }, PULSE_MS).unref();
+  send({ type: 'hello' });
+
+  function hear(message: ToEngine): void {
+    if (message.type === 'cancel') {
+      prepared.delete(message.id);
+      started.get(message.id)?.cancel();
+      return;
+    }
+    handle(message).catch((error) => send(failure(message.id, error)));
+  }
+
+  async function handle(message: Exclude<ToEngine, { type: 'cancel' }>): Promise<void> {
+    const { id } = message;
+    switch (message.type) {
+      case 'load': {
+        const before = performance.now();
+        model = await served.load(message.spec);
+        send({ type: 'loaded', id, info: { ...model.info, loadMs: performance.now() - before } });
+        return;
+      }
+      case 'compile':
+        send({
+          type: 'compiled',
+          id,
+          ...(await served.compile(message.spec, (p) => send({ type: 'progress', id, ...p }))),
+        });
+        return;
+      case 'prepare': {
+        if (!model) throw new AssayError('model_not_loaded', 'No model is loaded.');
+        const work = model.prepare(message.work);
+        prepared.set(id, work);
+        send({ type: 'prepared', id, promptTokens: work.promptTokens });
+        return;
+      }
+      case 'run': {
+        const work = prepared.get(id);
+        // Cancelled meanwhile: nobody waits.
+        if (!work) return;
+        prepared.delete(id);
+        const running = work.start((reply) => send({ ...reply, id } as FromEngine), message.timeoutMs);
+        started.set(id, running);
+        send({ type: 'queued', id });
+        void pump();
+        try {
+          send({ ...(await running.done), id });
+        } finally {
+          started.delete(id);
+        }
+      }
+    }
+  }
+
+  /** Steps while there is work, and reads messages between steps. */
+  async function pump(): Promise<void> {
+    if (stepping) return;
+    stepping = true;
+    try {
+      while (await model?.step()) await nextTurn();
+    } catch (error) {
+      // What a failed step leaves behind cannot be trusted: a new process starts clean.
+      process.stderr.write(`${error instanceof Error ? error.stack : error}\n`);
+      channel.exit(70);
+    } finally {
+      stepping = false;
+    }
+  }
+}
+
+function failure(id: string, error: unknown): FromEngine {
+  const detail = (error instanceof Error ? (error.stack ?? error.message) : String(error)).slice(0, 8_000);
+  if (!(error instanceof AssayError)) {
+    const message = 'The engine could not answer this request because of an error of its own.';
+    return { type: 'failed', id, error: { code: 'engine_failed', message }, detail };
+  }
+  const { code, message, param, retryAfterSeconds, cause } = error;
+  return {
+    type: 'failed',
+    id,
+    error: {
+      code,
+      message,
+      ...(param === undefined ? {} : { param }),
+      ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+    },
+    ...(cause === undefined ? {} : { detail: String(cause instanceof Error ? cause.stack : cause).slice(0, 8_000) }),
+  };
+}

@@ -1,0 +1,81 @@
+import type { TokenLogprob } from '../../lib/backend.ts';
+import { Detokenizer } from './detokenizer.ts';
+import { StopScanner } from './stop-scanner.ts';
+import { type Said, ThinkSplitter } from './think-splitter.ts';
+import type { TextVocabulary } from './vocabulary.ts';
+
+/** A token as the engine reports it. */
+export interface SampledToken {
+  token: number;
+  logprob?: number;
+  top?: readonly { token: number; logprob: number }[];
+}
+
+export interface ChatDelta extends Said {
+  /** One entry for each token of `content`; only where the engine reports them. */
+  logprobs: readonly TokenLogprob[];
+}
+
+/**
+ * From sampled tokens to what the caller of a chat reads: characters made whole, reasoning parted from the answer, the
+ * answer cut before a stop string.
+ */
+export class ChatOutput {
+  readonly #vocabulary: TextVocabulary;
+  readonly #detokenizer: Detokenizer;
+  readonly #splitter: ThinkSplitter;
+  readonly #scanner: StopScanner;
+  /** Log-probabilities of tokens whose text is held back, with where it ends in the answer. */
+  #pending: { end: number; logprob: TokenLogprob }[] = [];
+  #heard = 0;
+  #given = 0;
+
+  constructor(vocabulary: TextVocabulary, options: { stops: readonly string[]; thinking: boolean }) {
+    this.#vocabulary = vocabulary;
+    this.#detokenizer = new Detokenizer(vocabulary);
+    this.#splitter = new ThinkSplitter(options.thinking);
+    this.#scanner = new StopScanner(options.stops);
+  }
+
+  /** Whether a stop string ended the answer: no more tokens are wanted. */
+  get stopped(): boolean {
+    return this.#scanner.stopped;
+  }
+
+  push(sampled: SampledToken): ChatDelta {
+    const thought = this.#splitter.thinking;
+    const said = this.#splitter.push(this.#detokenizer.push(sampled.token));
+    this.#heard += said.content.length;
+    if (this.#splitter.thinking) this.#pending = [];
+    else if (sampled.logprob !== undefined && !(thought && said.content === '')) {
+      this.#pending.push({ end: this.#heard, logprob: this.#logprob(sampled, sampled.logprob) });
+    }
+    return this.#give(said.reasoning, this.#scanner.push(said.content));
+  }
+
+  /** What was held back, when no more tokens come. */
+  end(): ChatDelta {
+    const last = this.#splitter.push(this.#detokenizer.end());
+    const rest = this.#splitter.end();
+    const content = this.#scanner.push(last.content + rest.content) + this.#scanner.end();
+    return this.#give(last.reasoning + rest.reasoning, content);
+  }
+
+  #give(reasoning: string, content: string): ChatDelta {
+    this.#given += content.length;
+    const count = content === '' ? 0 : this.#pending.filter(({ end }) => end <= this.#given).length;
+    return { reasoning, content, logprobs: this.#pending.splice(0, count).map(({ logprob }) => logprob) };
+  }
+
+  #logprob(sampled: SampledToken, logprob: number): TokenLogprob {
+    return {
+      ...this.#spell(sampled.token, logprob),
+      top: (sampled.top ?? []).map((other) => this.#spell(other.token, other.logprob)),
+    };
+  }
+
+  #spell(token: number, logprob: number): Omit<TokenLogprob, 'top'> {
+    const bytes = this.#vocabulary.spelling(token);
+    return { token: new TextDecoder().decode(bytes), logprob, bytes: [...bytes] };
+  }
+}

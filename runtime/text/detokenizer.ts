@@ -1,0 +1,28 @@
+import type { TextVocabulary } from './vocabulary.ts';
+
+/** Turns tokens into text while they come: a character that several tokens spell is held back until it is whole. */
+export class Detokenizer {
+  readonly #vocabulary: TextVocabulary;
+  readonly #decoder = new TextDecoder('utf-8', { ignoreBOM: true });
+  #atStart = true;
+
+  constructor(vocabulary: TextVocabulary) {
+    this.#vocabulary = vocabulary;
+  }
+
+  /** The text that this token completes. Bytes that can never become a character come out as U+FFFD. */
+  push(token: number): string {
+    return this.#begin(this.#decoder.decode(this.#vocabulary.written(token), { stream: true }));
+  }
+
+  /** What is left of a character that was never finished. */
+  end(): string {
+    return this.#begin(this.#decoder.decode());
+  }
+
+  #begin(text: string): string {
+    if (!this.#atStart || text === '') return text;
+    this.#atStart = false;
+    return this.#vocabulary.leadingSpace && text.startsWith(' ') ? text.slice(1) : text;
+  }
+}

@@ -1,0 +1,46 @@
+/** Finds stop strings in text that comes in pieces. What may still become one is held back. */
+export class StopScanner {
+  readonly #stops: readonly string[];
+  #held = '';
+  #stopped = false;
+
+  constructor(stops: readonly string[]) {
+    this.#stops = stops.filter((stop) => stop !== '');
+  }
+
+  /** Whether a stop string was found. It and all after it are never given out. */
+  get stopped(): boolean {
+    return this.#stopped;
+  }
+
+  /** The text that is safe to give out. */
+  push(text: string): string {
+    if (this.#stopped) return '';
+    this.#held += text;
+    const found = this.#stops.map((stop) => this.#held.indexOf(stop)).filter((at) => at >= 0);
+    if (found.length > 0) {
+      this.#stopped = true;
+      return this.#take(Math.min(...found));
+    }
+    return this.#take(this.#held.length - Math.max(0, ...this.#stops.map((stop) => overlap(this.#held, stop))));
+  }
+
+  /** What was held back, when no more text comes. */
+  end(): string {
+    return this.#stopped ? '' : this.#take(this.#held.length);
+  }
+
+  #take(length: number): string {
+    const text = this.#held.slice(0, length);
+    this.#held = this.#held.slice(length);
+    return text;
+  }
+}
+
+/** Characters at the end of `text` that are the beginning of `stop`. */
+function overlap(text: string, stop: string): number {
+  for (let length = Math.min(text.length, stop.length - 1); length > 0; length--) {
+    if (text.endsWith(stop.slice(0, length))) return length;
+  }
+  return 0;
+}

@@ -1,0 +1,85 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { AssayError } from '../../lib/errors.ts';
+import type { Channel, PreparedWork, ServedModel } from '../../runtime/process/serve.ts';
+import { serve } from '../../runtime/process/serve.ts';
+
+/*
+ * An engine process whose model does what the task's question says: it crashes, hangs, grows, or says nonsense at the moment
+ * that a test wants. All around it (messages, loop, pulse) is the real thing.
+ */
+
+const METRICS = {
+  queue_ms: 0,
+  prompt_ms: 0,
+  time_to_first_token_ms: 0,
+  generation_ms: 0,
+  total_ms: 0,
+  prompt_tokens: 3,
+  cached_tokens: 0,
+  completion_tokens: 1,
+  prompt_tokens_per_second: null,
+  tokens_per_second: null,
+  device: 'CPU' as const,
+};
+const hoard: Uint8Array[] = [];
+
+function prepare(text: string): PreparedWork {
+  if (text === 'too long')
+    throw new AssayError('input_too_long', 'The input is 9 tokens long and the model reads at most 8.');
+  if (text === 'hang while preparing') for (;;);
+  return {
+    promptTokens: 3,
+    start(reply) {
+      if (text === 'queue full') throw new AssayError('overloaded', 'Busy.', { retryAfterSeconds: 7 });
+      const cancelled = Promise.withResolvers<never>();
+      cancelled.promise.catch(() => {});
+      const work = async () => {
+        if (text === 'crash') process.kill(process.pid, 'SIGSEGV');
+        if (text === 'exit') process.exit(3);
+        if (text === 'hang') for (;;);
+        if (text === 'nonsense') process.send?.({ type: 'finished', id: 5 });
+        if (text === 'grow') for (;;) hoard.push(new Uint8Array(32 * 1024 * 1024).fill(1)) && (await delay(5));
+        if (text.startsWith('wait')) await delay(Number(text.slice(5)));
+        reply({ type: 'answers', answers: [{ name: 'a', json: `{"value":${JSON.stringify(text)}}` }] });
+        return {
+          type: 'finished' as const,
+          reason: 'stop' as const,
+          usage: { promptTokens: 3, completionTokens: 1 },
+          metrics: METRICS,
+        };
+      };
+      return {
+        done: Promise.race([work(), cancelled.promise]),
+        cancel: () => cancelled.reject(new AssayError('internal_error', 'Cancelled.')),
+      };
+    },
+  };
+}
+
+serve(
+  {
+    async load({ model, dir }): Promise<ServedModel> {
+      if (dir === '/broken') throw new AssayError('engine_failed', 'The graph is damaged.');
+      if (dir === '/crash') process.exit(1);
+      if (dir.startsWith('/slow')) await delay(200);
+      return {
+        info: { model, device: 'CPU', maxPromptLen: 8, contextLength: 16 },
+        prepare: (work) => prepare(work.kind === 'tasks' ? questionOf(work.batch.tasks[0]) : ''),
+        step: async () => false,
+        load: () => ({ running: 0, waiting: 0 }),
+      };
+    },
+    async compile({ source }, onProgress) {
+      onProgress({ step: 'weights', done: 1, total: 2 });
+      if (source === '/crash') process.exit(1);
+      if (source === '/slow') await delay(60_000);
+      onProgress({ step: 'weights', done: 2, total: 2 });
+      return { device: 'CPU', maxPromptLen: 8 };
+    },
+  },
+  process as Channel,
+);
+
+function questionOf(task: { type: string; question?: string } | undefined): string {
+  return task?.question ?? '';
+}

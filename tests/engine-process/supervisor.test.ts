@@ -1,0 +1,245 @@
+import { spawn } from 'node:child_process';
+import events from 'node:events';
+import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { pino } from 'pino';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import type { ModelId } from '../../lib/model-id.ts';
+import type { Reply } from '../../runtime/process/call.ts';
+import type { EngineProcess } from '../../runtime/process/engine-process.ts';
+import { createEngineProcess, type EngineCalls, type SupervisorOptions } from '../../runtime/process/supervisor.ts';
+import { childrenOf } from './children.ts';
+
+type Engine = EngineProcess & EngineCalls;
+const engines: Engine[] = [];
+const SPEC = { model: 'test/scripted' as ModelId, dir: '/fine' };
+
+function start(options: Partial<SupervisorOptions> = {}): Engine {
+  const entry = new URL('./scripted-child.ts', import.meta.url);
+  const engine = createEngineProcess({ log: pino({ level: 'silent' }), entry, watchMs: 50, ...options });
+  engines.push(engine);
+  return engine;
+}
+
+async function ask(
+  engine: Engine,
+  question: string,
+  signal = new AbortController().signal,
+  timeoutMs = 10_000,
+): Promise<string> {
+  const call = await engine.call({ signal, timeoutMs });
+  const tasks = [{ type: 'decide' as const, name: 'a', question }];
+  await call.prepare({
+    kind: 'tasks',
+    batch: { model: 'test/scripted', input: { context: '' }, media: [], tasks, temperature: 0, maxOutputTokens: 16 },
+  });
+  let answer = '';
+  for await (const reply of call.run() as AsyncIterable<Reply>)
+    if (reply.type === 'answers') answer = reply.answers[0]!.json;
+  return answer;
+}
+
+afterEach(async () => {
+  for (const engine of engines.splice(0)) await engine.close();
+});
+
+describe('load and unload', () => {
+  it('loads, answers, unloads, and says so', async () => {
+    const engine = start();
+    expect(engine.status()).toMatchObject({ state: 'stopped', model: null, device: null });
+    await expect(ask(engine, 'x')).rejects.toMatchObject({ code: 'model_not_loaded' });
+    expect(await engine.load(SPEC)).toMatchObject({ model: SPEC.model, device: 'CPU', maxPromptLen: 8 });
+    expect(engine.status()).toMatchObject({ state: 'ready', model: SPEC.model, device: 'CPU' });
+    expect(await ask(engine, 'x')).toBe('{"value":"x"}');
+    await engine.unload();
+    expect(engine.status()).toMatchObject({ state: 'stopped', model: null });
+    await expect(ask(engine, 'x')).rejects.toMatchObject({ code: 'model_not_loaded' });
+  });
+
+  it('lets requests in flight finish before it unloads, and takes no new ones', async () => {
+    const engine = start();
+    await engine.load(SPEC);
+    const slow = ask(engine, 'wait 300');
+    await delay(50);
+    const unloaded = engine.unload();
+    await delay(0);
+    await expect(ask(engine, 'x')).rejects.toMatchObject({ code: 'model_not_loaded' });
+    expect(await slow).toBe('{"value":"wait 300"}');
+    await unloaded;
+  });
+
+  it('swaps models one after the other', async () => {
+    const engine = start();
+    const other = { model: 'test/other' as ModelId, dir: '/slow' };
+    const loads = [engine.load(SPEC), engine.load(other), engine.load(SPEC)];
+    expect((await Promise.all(loads)).map(({ model }) => model)).toEqual([SPEC.model, other.model, SPEC.model]);
+    expect(engine.status().restarts).toBe(0);
+  });
+
+  it.each([
+    ['/broken', 'The graph is damaged.'],
+    ['/crash', 'The engine process ended with code 1 while it loaded the model.'],
+  ])('gives the reason when %s does not load', async (dir, message) => {
+    const engine = start();
+    await expect(engine.load({ ...SPEC, dir })).rejects.toMatchObject({ code: 'engine_failed', message });
+    expect(engine.status()).toMatchObject({ state: 'stopped', model: null, reason: message });
+    await engine.load(SPEC);
+    expect(await ask(engine, 'x')).toBe('{"value":"x"}');
+  });
+});
+
+describe('a request', () => {
+  it.each([
+    ['too long', { code: 'input_too_long' }],
+    ['queue full', { code: 'overloaded', retryAfterSeconds: 7 }],
+  ])('%s', async (question, error) => {
+    const engine = start();
+    await engine.load(SPEC);
+    await expect(ask(engine, question)).rejects.toMatchObject(error);
+    expect(await ask(engine, 'x')).toBe('{"value":"x"}');
+  });
+
+  it('ends when its caller leaves', async () => {
+    const engine = start();
+    await engine.load(SPEC);
+    const leave = new AbortController();
+    const left = ask(engine, 'wait 60000', leave.signal);
+    setTimeout(() => leave.abort(), 50);
+    await expect(left).rejects.toMatchObject({ code: 'internal_error' });
+    await engine.unload();
+  });
+
+  it('ends with timeout when the engine says nothing', async () => {
+    const engine = start();
+    await engine.load(SPEC);
+    await expect(ask(engine, 'wait 60000', undefined, 1)).rejects.toMatchObject({ code: 'timeout' });
+  });
+});
+
+describe('a death', () => {
+  it.each(['crash', 'exit', 'nonsense'])(
+    'by %s fails what is in flight within a second, and the model comes back',
+    async (how) => {
+      const engine = start();
+      await engine.load(SPEC);
+      const bystander = ask(engine, 'wait 60000');
+      bystander.catch(() => {});
+      const before = performance.now();
+      await expect(ask(engine, how)).rejects.toMatchObject({ code: 'engine_failed' });
+      await expect(bystander).rejects.toMatchObject({ code: 'engine_failed' });
+      expect(performance.now() - before).toBeLessThan(1_000);
+      expect(await ask(engine, 'x')).toBe('{"value":"x"}');
+      expect(engine.status()).toMatchObject({ state: 'ready', restarts: 1 });
+    },
+  );
+
+  it.each(['hang', 'hang while preparing'])('%s: the process is killed', async (how) => {
+    const engine = start({ stepLimitMs: 700 });
+    await engine.load(SPEC);
+    await expect(ask(engine, how)).rejects.toMatchObject({ code: 'engine_failed' });
+    expect(engine.status().reason).toMatch(/did not answer for/u);
+    expect(await ask(engine, 'x')).toBe('{"value":"x"}');
+  });
+
+  it('a process that uses too much memory is killed', async () => {
+    const engine = start({ memoryLimitBytes: 400 * 1024 * 1024 });
+    await engine.load(SPEC);
+    await expect(ask(engine, 'grow')).rejects.toMatchObject({ code: 'engine_failed' });
+    expect(engine.status().reason).toMatch(/used \d+ MB of memory, more than the 400 MB it may/u);
+    expect(await ask(engine, 'x')).toBe('{"value":"x"}');
+  });
+
+  it('a model that can no more be loaded is tried again after longer and longer pauses, and a load ends that', async () => {
+    let restarts = 0;
+    const engine = start({ onRestart: () => restarts++, restartPatienceMs: 400 });
+    const spec = { ...SPEC };
+    await engine.load(spec);
+    spec.dir = '/broken';
+    await expect(ask(engine, 'crash')).rejects.toMatchObject({ code: 'engine_failed' });
+    await expect(ask(engine, 'x')).rejects.toMatchObject({
+      code: 'engine_failed',
+      message: expect.stringMatching(/again/u),
+    });
+    expect(engine.status()).toMatchObject({ state: 'restarting', reason: 'The graph is damaged.' });
+    expect(restarts).toBeGreaterThan(0);
+    expect(restarts).toBeLessThan(5);
+    await engine.load(SPEC);
+    expect(await ask(engine, 'x')).toBe('{"value":"x"}');
+  });
+});
+
+it('survives a hundred deaths: no request is lost, no process or listener stays', async () => {
+  const engine = start();
+  await engine.load(SPEC);
+  const leave = new AbortController();
+  const listeners = () =>
+    process.listenerCount('exit') + process.listenerCount('SIGTERM') + process.listenerCount('message');
+  const before = listeners();
+  for (let death = 1; death <= 100; death++) {
+    const [killed, bystander] = await Promise.allSettled([
+      ask(engine, 'crash', leave.signal),
+      ask(engine, 'wait 60000', leave.signal),
+    ]);
+    for (const { status, reason } of [killed, bystander] as PromiseRejectedResult[]) {
+      expect({ status, code: reason.code }).toEqual({ status: 'rejected', code: 'engine_failed' });
+    }
+    expect(await ask(engine, `after ${death}`, leave.signal)).toBe(`{"value":"after ${death}"}`);
+  }
+  expect(engine.status()).toMatchObject({ state: 'ready', restarts: 100 });
+  expect(listeners()).toBeLessThanOrEqual(before);
+  expect(events.getEventListeners(leave.signal, 'abort')).toEqual([]);
+  expect(childrenOf(process.pid)).toHaveLength(1);
+}, 60_000);
+
+it('does not outlive the server', async () => {
+  const server = spawn(process.execPath, [fileURLToPath(new URL('./doomed-server.ts', import.meta.url))], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const [line] = (await events.once(server.stdout!.setEncoding('utf8'), 'data')) as [string];
+  const child = Number(line);
+  expect(child).toBeGreaterThan(0);
+  server.kill('SIGKILL');
+  await vi.waitFor(() => expect(() => process.kill(child, 0)).toThrow(), { timeout: 5_000 });
+});
+
+describe('compile', () => {
+  const spec = { source: '/fine', target: '/t', device: 'CPU' as const, precision: 'auto' as const, maxPromptLen: 8 };
+
+  it('reports progress, beside a model that answers', async () => {
+    const engine = start();
+    await engine.load(SPEC);
+    const seen: unknown[] = [];
+    const compiled = engine.compile(spec, { onProgress: (progress) => seen.push(progress) });
+    expect(await ask(engine, 'x')).toBe('{"value":"x"}');
+    expect(await compiled).toEqual({ device: 'CPU', maxPromptLen: 8 });
+    expect(seen).toEqual([1, 2].map((done) => ({ step: 'weights', done, total: 2 })));
+    expect(engine.status().restarts).toBe(0);
+  });
+
+  it('fails alone', async () => {
+    const engine = start();
+    await engine.load(SPEC);
+    await expect(engine.compile({ ...spec, source: '/crash' })).rejects.toMatchObject({ code: 'engine_failed' });
+    expect(await ask(engine, 'x')).toBe('{"value":"x"}');
+  });
+
+  it('is killed by an abort', async () => {
+    const leave = new AbortController();
+    const compiled = start().compile(
+      { ...spec, source: '/slow' },
+      { signal: leave.signal, onProgress: () => leave.abort() },
+    );
+    await expect(compiled).rejects.toMatchObject({ message: 'The compile was cancelled.' });
+  });
+});
+
+it('close ends the process', async () => {
+  const engine = start();
+  await engine.load(SPEC);
+  const waiting = ask(engine, 'wait 60000');
+  waiting.catch(() => {});
+  await delay(50);
+  await engine.close();
+  await expect(waiting).rejects.toMatchObject({ code: 'engine_failed' });
+  expect(engine.status()).toMatchObject({ state: 'stopped', rssBytes: null });
+});
