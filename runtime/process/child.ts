@@ -79,7 +79,8 @@ export class Child {
   }
 
   #hear(message: unknown): void {
-    if (this.#gone) return;
+    // What a process says after it is given up counts no more.
+    if (this.#gone || this.#reason !== null) return;
     this.#lastHeard = performance.now();
     const checked = v.safeParse(FromEngine, message);
     if (!checked.success) {

@@ -99,10 +99,10 @@ describe('templates that cannot be used', () => {
     ["{{ raise_exception('No.') }}", /No\./u],
     ['{% for a in range(1000000000) %}{% endfor %}', /counts too far/u],
     ['{% for a in range(90000) %}{% for b in range(90000) %}{% endfor %}{% endfor %}', /takes too long/u],
-    ['{% for a in range(90000) %}{{ "0123456789" }}{% endfor %}', /writes too much/u],
+    ['{% for a in range(200) %}{{ "0123456789" }}{% endfor %}', /writes too much/u],
     ['{{ nothing.at.all() }}', /cannot be used/u],
   ])('%s', (text, message) => {
-    expect(() => createChatTemplate(text, {}, { timeMs: 250, output: 100_000 })).toThrow(message);
+    expect(() => createChatTemplate(text, {}, { timeMs: 250, output: 1_000 })).toThrow(message);
   });
 
   it('reach nothing of the host', () => {
