@@ -5,6 +5,7 @@ import { AssayError } from '../lib/errors.ts';
 import { requireKey } from './auth.ts';
 import { chatCompletions } from './chat.ts';
 import type { AppContext, AppDeps, AppEnv, Services } from './context.ts';
+import { decide, extract, runTasks } from './decisions.ts';
 import { download } from './download.ts';
 import { errorResponse } from './error-response.ts';
 import { guard } from './guard.ts';
@@ -36,7 +37,10 @@ export function createApp(deps: AppDeps): Hono<AppEnv> {
   if (deps.guard) app.use(guard(deps.guard));
 
   if (faces.has('decisions')) {
-    // const decisions = routesOf(app, 'decisions', requireKey(keys));
+    const decisions = routesOf(app, 'decisions', requireKey(keys));
+    decisions('POST', ['/v1/tasks', '/v1/decide-extract'], runTasks(services));
+    decisions('POST', ['/decide'], decide(services));
+    decisions('POST', ['/extract'], extract(services));
   }
 
   if (faces.has('models')) {

@@ -53,6 +53,7 @@ function check(received: Received, expected: Expectation): void {
     if (value instanceof RegExp) expect(headers.get(name), name).toMatch(value);
     else expect(headers.get(name), name).toBe(value);
   }
+  if (expected.text !== undefined) expect(text).toBe(expected.text);
   if (expected.json !== undefined) expect(JSON.parse(text)).toEqual(expected.json);
   if (expected.like !== undefined) expect(JSON.parse(text)).toMatchObject(expected.like);
   if (expected.error !== undefined) checkError(JSON.parse(text), expected.error);

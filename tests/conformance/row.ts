@@ -42,6 +42,8 @@ export interface Expectation {
   headers?: Record<string, string | RegExp | null>;
   /** The whole body (`expect.any(…)` where a value is not known). */
   json?: unknown;
+  /** The whole body, letter by letter. */
+  text?: string;
   /** The body has at least this. */
   like?: object;
   /** An error body with this code; its message is always checked to be there. */

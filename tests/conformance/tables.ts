@@ -1,8 +1,14 @@
 import type { Row } from './row.ts';
 import { anyRequest } from './rows/any-request.ts';
+import { badJson } from './rows/bad-json.ts';
 import { chatRows } from './rows/chat.ts';
 import { chatRefusals } from './rows/chat-refusals.ts';
 import { chatStreamRows } from './rows/chat-stream.ts';
+import { decisionAccess } from './rows/decision-access.ts';
+import { decisionErrors } from './rows/decision-errors.ts';
+import { decisionOrder } from './rows/decision-order.ts';
+import { decisionRequests } from './rows/decision-requests.ts';
+import { decisionResponses } from './rows/decision-responses.ts';
 import { downloadRows } from './rows/downloads.ts';
 import { operationRows } from './rows/operations.ts';
 import { routeRows } from './rows/routes.ts';
@@ -18,4 +24,10 @@ export const tables: Record<string, readonly Row[]> = {
   chat: chatRows,
   'chat refusals': chatRefusals,
   'chat streams': chatStreamRows,
+  'bad JSON': badJson,
+  'decision service: requests': decisionRequests,
+  'decision service: responses': decisionResponses,
+  'decision service: access': decisionAccess,
+  'decision service: order of checks': decisionOrder,
+  'decision service: errors': decisionErrors,
 };

@@ -1,0 +1,59 @@
+import type * as v from 'valibot';
+import type { BatchAnswer, Call, TaskBatch } from '../lib/backend.ts';
+import { batchOfDecision, batchOfExtraction, batchOfTasks } from '../lib/decision/batch.ts';
+import { decisionBody, extractionBody, tasksBody } from '../lib/decision/response.ts';
+import { AssayError } from '../lib/errors.ts';
+import { readJson } from '../lib/json/body.ts';
+import { DecideRequest, ExtractRequest, RunTasksRequest } from '../lib/schema/task-request.ts';
+import { validate } from '../lib/validation/validate.ts';
+import { checkRight } from './auth.ts';
+import { callOf } from './call.ts';
+import type { AppDeps, AppHandler } from './context.ts';
+
+/** `POST /v1/tasks` and its alias `POST /v1/decide-extract`. */
+export const runTasks = (deps: AppDeps) => answering(deps, RunTasksRequest, batchOfTasks, tasksBody);
+
+/** `POST /decide`. */
+export const decide = (deps: AppDeps) => answering(deps, DecideRequest, batchOfDecision, decisionBody);
+
+/** `POST /extract`. */
+export const extract = (deps: AppDeps) => answering(deps, ExtractRequest, batchOfExtraction, extractionBody);
+
+/** The order of checks behind the key (open-points.md, part A, "Statuses"), read from top to bottom. */
+function answering<TSchema extends v.GenericSchema>(
+  { backend, quota }: Pick<AppDeps, 'backend' | 'quota'>,
+  schema: TSchema,
+  batchOf: (request: v.InferOutput<TSchema>) => TaskBatch,
+  bodyOf: (id: string, answer: BatchAnswer) => string,
+): AppHandler {
+  return async (c) => {
+    const json = await readJson(c.req.raw, { contentType: 'where sent' });
+    const batch = batchOf(validate(schema, json));
+    checkRight(c, batch.model);
+    const call = countingCall(callOf(c, quota));
+    const answer = await backend.runTasks(batch, call);
+    checkAnswer(batch, answer, call.admissions());
+    return new Response(bodyOf(call.requestId, answer), { headers: { 'content-type': 'application/json' } });
+  };
+}
+
+function countingCall(call: Call): Call & { admissions(): number } {
+  let count = 0;
+  return {
+    ...call,
+    admit: () => {
+      count++;
+      return call.admit();
+    },
+    admissions: () => count,
+  };
+}
+
+/** A backend that forgets the quota, or a task, is broken; its caller must not see half an answer. */
+function checkAnswer({ tasks }: TaskBatch, { answers }: BatchAnswer, admissions: number): void {
+  const complete = answers.length === tasks.length && answers.every(({ name }, i) => name === tasks[i]?.name);
+  if (complete && admissions === 1) return;
+  throw new AssayError('internal_error', 'The backend did not do as agreed. The request id finds it in the log.', {
+    cause: new Error(complete ? `admit() was called ${admissions} times` : 'answers do not belong to the tasks sent'),
+  });
+}

@@ -1,0 +1,24 @@
+import type { Clock } from './clock.ts';
+import { AssayError } from './errors.ts';
+import type { Quota } from './keys.ts';
+import { type TokenBucket, takeToken } from './token-bucket.ts';
+
+/** Requests per minute for one process: a token bucket for each key, by name. */
+export function memoryQuota(clock: Pick<Clock, 'now'>): Quota {
+  const buckets = new Map<string, TokenBucket>();
+  return {
+    async take({ name, requestsPerMinute }) {
+      if (requestsPerMinute === undefined) return;
+      const { bucket, retryAfterSeconds } = takeToken(buckets.get(name), requestsPerMinute, clock.now());
+      buckets.set(name, bucket);
+      if (retryAfterSeconds !== null) throw rateLimited(retryAfterSeconds);
+    },
+  };
+}
+
+/** What a caller over the quota is told. */
+export function rateLimited(retryAfterSeconds: number): AssayError {
+  return new AssayError('rate_limited', `This key has used up its requests. Send again in ${retryAfterSeconds} s.`, {
+    retryAfterSeconds,
+  });
+}

@@ -1,0 +1,105 @@
+import type { Row } from '../row.ts';
+
+const model = 'assay/starter';
+const context = 'I want my money back!';
+const task = (name: string) => ({ type: 'decide', name, question: 'Angry?' });
+const batch = (...names: string[]) => ({ path: '/v1/tasks', json: { model, context, tasks: names.map(task) } });
+const usage = { promptTokens: 40, completionTokens: 3 };
+const wireUsage = '"usage":{"prompt_tokens":40,"completion_tokens":3,"total_tokens":43}';
+const choices = (content: string, reason = 'stop') =>
+  `"choices":[{"message":{"role":"assistant","content":${JSON.stringify(content)}},"finish_reason":"${reason}"}]`;
+const head = '{"id":"generated-id","model":"assay/starter"';
+
+/** The whole body of `/v1/tasks`, as text, so that the order of members counts. */
+const tasksText = (results: string) =>
+  `${head},${choices(results)},"results":${results},"tasks":${results},${wireUsage}}`;
+
+const ordered = (name: string, names: string[], answers: string[], results: string): Row => ({
+  name,
+  script: { tasks: { answers, usage } },
+  request: batch(...names),
+  expect: { text: tasksText(results), headers: { 'content-type': /^application\/json/ } },
+});
+
+const decideRequest = { path: '/decide', json: { model, context, question: 'Angry?' } };
+const extractRequest = { path: '/extract', json: { model, context, instruction: 'The order.', keys: ['10', '1'] } };
+
+/** decision-service.md, the tables of responses; open-points.md, part A, "Answers". */
+export const decisionResponses: readonly Row[] = [
+  ordered('RunTasksResponse: every field', ['a'], ['{"value":"yes"}'], '{"a":{"value":"yes"}}'),
+  ordered(
+    'results: the order sent, also for names such as 10',
+    ['b', '10', '1', 'a'],
+    ['{"value":"1"}', '{"value":"2"}', '{"value":"3"}', '{"value":"4"}'],
+    '{"b":{"value":"1"},"10":{"value":"2"},"1":{"value":"3"},"a":{"value":"4"}}',
+  ),
+  ordered(
+    'results: names of the prototype are entries like others',
+    ['__proto__', 'constructor', 'toString'],
+    ['{"value":"a"}', '{"value":"b"}', '{"value":"c"}'],
+    '{"__proto__":{"value":"a"},"constructor":{"value":"b"},"toString":{"value":"c"}}',
+  ),
+  ordered(
+    'results: members of an answer stay in order, and what needs escapes is escaped in content',
+    ['a'],
+    ['{"2":"\\"x\\"","1":null,"__proto__":"\\u2028"}'],
+    '{"a":{"2":"\\"x\\"","1":null,"__proto__":"\\u2028"}}',
+  ),
+  {
+    name: '/v1/decide-extract: the same as /v1/tasks',
+    script: { tasks: { answers: ['{"value":"yes"}'], usage } },
+    request: { ...batch('a'), path: '/v1/decide-extract' },
+    expect: { text: tasksText('{"a":{"value":"yes"}}') },
+  },
+  {
+    name: 'results: one entry for each task, 256 of them',
+    script: { tasks: { usage } },
+    request: batch(...Array.from({ length: 256 }, (_, i) => `${255 - i}`)),
+    expect: {
+      text: tasksText(`{${Array.from({ length: 256 }, (_, i) => `"${255 - i}":{"value":"yes"}`).join(',')}}`),
+    },
+  },
+  ...(['stop', 'length', 'content_filter'] as const).map((finishReason) => ({
+    name: `Choice.finish_reason ${finishReason} is a success`,
+    script: { tasks: { finishReason } },
+    request: batch('a'),
+    expect: { like: { choices: [{ finish_reason: finishReason }] } },
+  })),
+  {
+    name: 'DecideResponse: every field; result, decision and value agree',
+    script: { tasks: { answers: ['{"value":"yes","reason":"It says so."}'], usage } },
+    request: decideRequest,
+    expect: {
+      text:
+        `${head},${choices('{"value":"yes","reason":"It says so."}')},"result":{"value":"yes","reason":"It says so."},` +
+        `"decision":{"value":"yes","reason":"It says so."},"value":"yes",${wireUsage}}`,
+    },
+  },
+  {
+    name: 'DecideResponse.value: what needs escapes',
+    script: { tasks: { answers: ['{"value":"\\"value\\":}\\\\"}'] } },
+    request: decideRequest,
+    expect: { like: { value: '"value":}\\', result: { value: '"value":}\\' }, decision: { value: '"value":}\\' } } },
+  },
+  {
+    name: 'a decision cut off: an empty value, finish_reason length',
+    script: { tasks: { answers: ['{"value":""}'], finishReason: 'length' } },
+    request: decideRequest,
+    expect: { like: { value: '', choices: [{ finish_reason: 'length' }] } },
+  },
+  {
+    name: 'ExtractResponse: every field; result and data agree, keys in order',
+    script: { tasks: { answers: ['{"10":"a","1":null}'], usage } },
+    request: extractRequest,
+    expect: {
+      text:
+        `${head},${choices('{"10":"a","1":null}')},"result":{"10":"a","1":null},` +
+        `"data":{"10":"a","1":null},${wireUsage}}`,
+    },
+  },
+  {
+    name: 'id is the request id',
+    request: { ...batch('a'), headers: { 'x-request-id': 'r:1' } },
+    expect: { like: { id: 'r:1' }, headers: { 'x-request-id': 'r:1' } },
+  },
+];
