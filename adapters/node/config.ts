@@ -14,9 +14,9 @@ export const ServerConfig = v.object({
   host: v.pipe(v.string(), v.nonEmpty('is an address or a host name')),
   /** 0: any free port. */
   port: v.pipe(
-    v.union([v.number(), v.pipe(v.string(), v.regex(/^\d{1,5}$/, 'is a number'), v.transform(Number))]),
-    v.integer('is a whole number'),
-    v.minValue(0, 'is 0 to 65535'),
+    v.string(),
+    v.regex(/^\d{1,5}$/, 'is 0 to 65535'),
+    v.transform(Number),
     v.maxValue(65535, 'is 0 to 65535'),
   ),
   /** Where models, keys and compiled files are kept; absolute. */
@@ -59,14 +59,14 @@ const FLAG: Record<keyof ServerConfig, string> = {
   allowOrigin: '--allow-origin',
 };
 
-/** Throws an `Error` that names the flag and says what it takes. */
+/** An empty variable counts as not set. Throws an `Error` that names the flag and says what it takes. */
 export function serverConfig(flags: ServerFlags, env: Record<string, string | undefined>): ServerConfig {
   const said = v.safeParse(ServerConfig, {
     host: flags.host ?? '127.0.0.1',
-    port: flags.port ?? env.PORT ?? 8080,
+    port: flags.port ?? (env.PORT || '8080'),
     home: assayHome(flags, env),
-    apiKey: flags.apiKey ?? env.ASSAY_API_KEY,
-    model: flags.model ?? env.ASSAY_MODEL ?? 'assay/starter',
+    apiKey: flags.apiKey ?? (env.ASSAY_API_KEY || undefined),
+    model: flags.model ?? (env.ASSAY_MODEL || 'assay/starter'),
     load: flags.load ?? true,
     allowOrigin: flags.allowOrigin ?? [],
   });
@@ -77,5 +77,5 @@ export function serverConfig(flags: ServerFlags, env: Record<string, string | un
 
 /** The folder of models, keys and compiled files: `--home`, `ASSAY_HOME`, or `.assay` in the user's home. */
 export function assayHome(flags: { home?: string }, env: Record<string, string | undefined>): string {
-  return flags.home ?? env.ASSAY_HOME ?? join(homedir(), '.assay');
+  return flags.home ?? (env.ASSAY_HOME || join(homedir(), '.assay'));
 }

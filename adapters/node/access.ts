@@ -1,0 +1,46 @@
+import type { GuardSettings } from '../../handlers/context.ts';
+import { type KeyStore, listedKeys, type StoredKey } from '../../lib/keys.ts';
+import type { ServerConfig } from './config.ts';
+import { givenKey, type KeysStore } from './keys-file.ts';
+import { isLoopback } from './loopback.ts';
+
+/** Who may reach the server, and with which keys. */
+export interface Access {
+  keys: KeyStore;
+  keyForModels: boolean;
+  guard: GuardSettings;
+  /** There is no key yet, so a first one is to be made once the server is up. */
+  firstKey: boolean;
+}
+
+/**
+ * The keys are the given one and those of the home. Where there is none, a first one is made; but an address that other machines
+ * reach wants one that was made on purpose (open-points.md, part B, "Local by default"). Throws an `Error` then.
+ */
+export async function accessOf(config: ServerConfig, filed: KeysStore): Promise<Access> {
+  const given = config.apiKey === undefined ? [] : [await givenKey(config.apiKey)];
+  const loopbackOnly = isLoopback(config.host);
+  const none = given.length === 0 && (await filed.list()).length === 0;
+  if (none && !loopbackOnly) {
+    throw new Error(
+      `Other machines can reach ${config.host}, so the server needs an API key. Make one first: assay keys create my-key\n` +
+        'Or give one with --api-key or ASSAY_API_KEY. Or serve this machine alone: --host 127.0.0.1',
+    );
+  }
+  return {
+    keys: keyStore(given, filed),
+    keyForModels: !loopbackOnly,
+    guard: { loopbackOnly, allowOrigins: config.allowOrigin },
+    firstKey: none,
+  };
+}
+
+/** Gives the secret, to be shown once. */
+export function makeFirstKey(filed: KeysStore): Promise<string> {
+  return filed.create({ name: 'default', models: ['*'], scopes: ['admin'] });
+}
+
+/** Sees a key made or revoked by another process at once. */
+function keyStore(given: readonly StoredKey[], filed: KeysStore): KeyStore {
+  return { find: async (sha256) => listedKeys([...given, ...(await filed.list())]).find(sha256) };
+}

@@ -1,0 +1,39 @@
+import { type Command, Option } from 'commander';
+import { compose } from '../compose.ts';
+import { type ServerFlags, serverConfig } from '../config.ts';
+import { createLog, LOG_LEVELS } from '../log.ts';
+import { serve } from '../serve.ts';
+
+/** `assay serve` */
+export function addServe(program: Command): void {
+  program
+    .command('serve')
+    .description('Run the server: the decision service and the model server on one port.')
+    .option('--host <address>', 'address to listen on; other than this machine needs an API key (default: 127.0.0.1)')
+    .option('--port <number>', 'port to listen on, 0 for any free one (env: PORT, default: 8080)')
+    .option('--home <folder>', 'where models and keys are kept (env: ASSAY_HOME, default: ~/.assay)')
+    .option('--api-key <key>', 'a key to accept beside those of the home (env: ASSAY_API_KEY)')
+    .option('--model <id>', 'model to load at start (env: ASSAY_MODEL, default: assay/starter)')
+    .option('--no-load', 'load no model at start')
+    .option('--allow-origin <origin...>', 'web pages that may call the server, such as http://localhost:3000')
+    .addOption(
+      new Option('--log-level <level>', 'what is logged to standard error').choices(LOG_LEVELS).default('info'),
+    )
+    .action(async ({ logLevel, ...flags }: ServerFlags & { logLevel: (typeof LOG_LEVELS)[number] }) => {
+      const config = serverConfig(flags, process.env);
+      const serving = await serve(config, { log: createLog(logLevel), say: console.log, compose });
+      const signal = await stopSignal();
+      // A second Ctrl-C does not wait.
+      process.once(signal, () => process.exit(1));
+      console.log('Stopping; requests in flight may finish. Again to stop at once.');
+      const inTime = await serving.stop();
+      if (!inTime) console.log('Some requests took too long and were cut off.');
+      process.exit(0);
+    });
+}
+
+function stopSignal(): Promise<'SIGINT' | 'SIGTERM'> {
+  return new Promise((resolve) => {
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve(signal));
+  });
+}

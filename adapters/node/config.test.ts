@@ -1,0 +1,56 @@
+import { homedir } from 'node:os';
+import { describe, expect, test } from 'vitest';
+import { serverConfig } from './config.ts';
+
+const home = homedir();
+
+test('the defaults', () => {
+  expect(serverConfig({}, {})).toEqual({
+    host: '127.0.0.1',
+    port: 8080,
+    home: `${home}/.assay`,
+    model: 'assay/starter',
+    load: true,
+    allowOrigin: [],
+  });
+});
+
+describe('flags come before the environment, and the environment before the defaults', () => {
+  const env = { PORT: '1', ASSAY_HOME: '/e', ASSAY_API_KEY: 'e', ASSAY_MODEL: 'e/e', HOST: 'ignored' };
+  test('environment', () => {
+    const said = { port: 1, home: '/e', apiKey: 'e', model: 'e/e', host: '127.0.0.1' };
+    expect(serverConfig({}, env)).toMatchObject(said);
+  });
+  test('flags', () => {
+    const flags = {
+      host: '::1',
+      port: '0',
+      home: '/f',
+      apiKey: 'f',
+      model: 'f/f',
+      load: false,
+      allowOrigin: ['http://x'],
+    };
+    expect(serverConfig(flags, env)).toEqual({ ...flags, port: 0, model: 'f/f' });
+  });
+  test('an empty variable counts as not set', () => {
+    const empty = { PORT: '', ASSAY_HOME: '', ASSAY_API_KEY: '', ASSAY_MODEL: '' };
+    expect(serverConfig({}, empty)).toEqual(serverConfig({}, {}));
+  });
+  test('a relative home becomes absolute', () => {
+    expect(serverConfig({ home: 'here' }, {}).home).toBe(`${process.cwd()}/here`);
+  });
+});
+
+test.each([
+  [{ port: '65536' }, '--port (PORT) is 0 to 65535.'],
+  [{ port: '-1' }, '--port (PORT) is 0 to 65535.'],
+  [{ port: '80a' }, '--port (PORT) is 0 to 65535.'],
+  [{ host: '' }, '--host is an address or a host name.'],
+  [{ model: '../x' }, '--model (ASSAY_MODEL) is <namespace>/<name>, such as assay/starter.'],
+  [{ apiKey: 'a b' }, '--api-key (ASSAY_API_KEY) is 1 to 256 visible ASCII characters.'],
+  [{ allowOrigin: ['http://x/'] }, '--allow-origin is an origin, such as http://localhost:3000.'],
+  [{ allowOrigin: ['*'] }, '--allow-origin is an origin, such as http://localhost:3000.'],
+])('%j is refused', (flags, message) => {
+  expect(() => serverConfig(flags, {})).toThrow(new Error(message));
+});

@@ -1,0 +1,107 @@
+import { randomBytes } from 'node:crypto';
+import { chmod, mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import * as v from 'valibot';
+import { type Clock, systemClock } from '../../lib/clock.ts';
+import { hashSecret, type StoredKey } from '../../lib/keys.ts';
+import { lock } from '../../runtime/store/lock.ts';
+
+const StoredKeySchema = v.strictObject({
+  name: v.pipe(v.string(), v.regex(/^[\w.-]{1,64}$/)),
+  sha256: v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/)),
+  models: v.pipe(v.array(v.string()), v.minLength(1)),
+  requestsPerMinute: v.exactOptional(v.pipe(v.number(), v.integer(), v.minValue(1))),
+  scopes: v.array(v.literal('admin')),
+  /** When it was made (ISO 8601). */
+  created: v.pipe(v.string(), v.isoTimestamp()),
+});
+const KeysFile = v.strictObject({ version: v.literal(1), keys: v.array(StoredKeySchema) });
+
+export type FiledKey = v.InferOutput<typeof StoredKeySchema>;
+
+/** The keys of a home, in `keys.json`: hashes alone, readable by its owner alone. */
+export class KeysStore {
+  readonly file: string;
+  readonly #clock: Clock;
+  #read: { stamp: string; keys: readonly FiledKey[] } = { stamp: '', keys: [] };
+
+  constructor(home: string, clock: Clock = systemClock) {
+    this.file = join(home, 'keys.json');
+    this.#clock = clock;
+  }
+
+  /** All keys; read again only when the file changed. Throws an `Error` that names the file where it is damaged. */
+  async list(): Promise<readonly FiledKey[]> {
+    const stamp = await stampOf(this.file);
+    if (stamp !== this.#read.stamp) this.#read = { stamp, keys: await this.#parse() };
+    return this.#read.keys;
+  }
+
+  /** Makes a key and gives its secret, which is kept nowhere. Throws an `Error` where the name is taken. */
+  async create(key: Omit<FiledKey, 'sha256' | 'created'>): Promise<string> {
+    const secret = `sk-assay-${randomBytes(24).toString('base64url')}`;
+    const created = new Date(this.#clock.now()).toISOString();
+    const filed = v.parse(StoredKeySchema, { ...key, sha256: await hashSecret(secret), created });
+    await this.#change((keys) => {
+      if (keys.some((one) => one.name === key.name)) {
+        throw new Error(`There is a key named ${key.name} already. Choose another name, or revoke that one first.`);
+      }
+      return [...keys, filed];
+    });
+    return secret;
+  }
+
+  /** Takes a key back at once, also from a server that is running. Throws an `Error` where there is none of that name. */
+  async revoke(name: string): Promise<void> {
+    await this.#change((keys) => {
+      const left = keys.filter((key) => key.name !== name);
+      if (left.length === keys.length) throw new Error(`There is no key named ${name}.`);
+      return left;
+    });
+  }
+
+  async #parse(): Promise<readonly FiledKey[]> {
+    const text = await readFile(this.file, 'utf8').catch(emptyWhereMissing);
+    if (text === null) return [];
+    try {
+      return v.parse(KeysFile, JSON.parse(text)).keys;
+    } catch (cause) {
+      throw new Error(`${this.file} is damaged. Move it away, then make new keys with: assay keys create`, { cause });
+    }
+  }
+
+  /** One change at a time, also between processes; the file is whole at every moment. */
+  async #change(change: (keys: readonly FiledKey[]) => FiledKey[]): Promise<void> {
+    await mkdir(dirname(this.file), { recursive: true, mode: 0o700 });
+    const held = await lock(`${this.file}.lock`, this.#clock, AbortSignal.timeout(10_000));
+    const next = `${this.file}.${process.pid}.tmp`;
+    try {
+      const keys = change(await this.#parse());
+      const file = await open(next, 'w', 0o600);
+      await file.writeFile(`${JSON.stringify({ version: 1, keys }, null, 2)}\n`);
+      await file.sync();
+      await file.close();
+      await chmod(next, 0o600);
+      await rename(next, this.file);
+    } finally {
+      await rm(next, { force: true });
+      held.release();
+    }
+  }
+}
+
+/** What changes whenever the file does: every write makes a new one. */
+async function stampOf(file: string): Promise<string> {
+  const seen = await stat(file, { bigint: true }).catch(emptyWhereMissing);
+  return seen === null ? 'none' : `${seen.ino}-${seen.mtimeNs}-${seen.size}`;
+}
+
+function emptyWhereMissing(error: NodeJS.ErrnoException): null {
+  if (error.code === 'ENOENT') return null;
+  throw error;
+}
+
+/** A key given on the command line: it may use everything. */
+export async function givenKey(secret: string): Promise<StoredKey> {
+  return { name: 'api-key', sha256: await hashSecret(secret), models: ['*'], scopes: ['admin'] };
+}

@@ -1,0 +1,27 @@
+import { destination, type Logger, pino } from 'pino';
+import type { RequestLog } from '../../handlers/context.ts';
+import { errorStatus } from '../../lib/error-status.ts';
+import { AssayError } from '../../lib/errors.ts';
+
+export const LOG_LEVELS = ['silent', 'error', 'warn', 'info', 'debug'] as const;
+
+/** Structured logs on standard error, one JSON object a line; standard output is for people. */
+export function createLog(level: (typeof LOG_LEVELS)[number]): Logger {
+  return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, destination({ dest: 2, sync: true }));
+}
+
+/** One line for each request. The cause of an error is logged where the server is at fault; a caller's input never is. */
+export function requestLog(log: Logger): RequestLog {
+  return ({ event, error, ...record }) => {
+    const code = error instanceof AssayError ? error.code : undefined;
+    const ours = error !== undefined && (code === undefined || errorStatus(code, 'decisions').status === 500);
+    const line = { ...record, ...(code === undefined ? {} : { code }), ...(ours ? { err: causeOf(error) } : {}) };
+    if (event === 'stream_failed' || record.status >= 500) log.error(line, event);
+    else log.info(line, event);
+  };
+}
+
+/** What went wrong underneath, where there is such a thing. */
+function causeOf(error: unknown): unknown {
+  return error instanceof AssayError && error.cause !== undefined ? error.cause : error;
+}

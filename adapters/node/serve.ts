@@ -1,0 +1,65 @@
+import type { Logger } from 'pino';
+import { createApp } from '../../handlers/app.ts';
+import { systemClock } from '../../lib/clock.ts';
+import type { ModelHost } from '../../lib/host.ts';
+import { memoryQuota } from '../../lib/quota.ts';
+import { accessOf, makeFirstKey } from './access.ts';
+import type { compose as composeParts } from './compose.ts';
+import type { ServerConfig } from './config.ts';
+import { firstRequest, listening } from './greeting.ts';
+import { KeysStore } from './keys-file.ts';
+import { requestLog } from './log.ts';
+import { startServer } from './server.ts';
+
+/** How long requests in flight may go on after the server was told to stop. */
+const GRACE_MS = 10_000;
+
+export interface ServeEffects {
+  log: Logger;
+  /** Lines for the person who started it. */
+  say(text: string): void;
+  compose: typeof composeParts;
+}
+
+export interface Serving {
+  url: string;
+  /** Ends when the model of the start is loaded, or is not. */
+  loaded: Promise<void>;
+  /** Stops in order: no new requests, those in flight, the engine. False where some had to be cut off. */
+  stop(): Promise<boolean>;
+}
+
+/** The whole server: keys, engine, HTTP, and the model of the start. Throws an `Error` in plain words where it cannot start. */
+export async function serve(config: ServerConfig, { log, say, compose }: ServeEffects): Promise<Serving> {
+  const filed = new KeysStore(config.home);
+  const { firstKey, ...access } = await accessOf(config, filed);
+  const parts = await compose(config, log);
+  const quota = memoryQuota(systemClock);
+  const app = createApp({ ...access, backend: parts.backend, host: parts.host, quota, log: requestLog(log) });
+  const server = await startServer(app.fetch, config).catch(async (error: unknown) => {
+    await parts.close();
+    throw error;
+  });
+  say(listening(server.url, config));
+  if (firstKey) say(firstRequest(server.url, await makeFirstKey(filed), config.model));
+  return {
+    url: server.url,
+    loaded: config.load ? loadFirst(config.model, parts.host, say) : Promise.resolve(),
+    async stop() {
+      const inTime = await server.close(GRACE_MS);
+      await parts.close();
+      return inTime;
+    },
+  };
+}
+
+/** The server answers already while its model loads; where that fails, it goes on without one. */
+async function loadFirst(model: ServerConfig['model'], host: ModelHost, say: (text: string) => void): Promise<void> {
+  say(`Loading ${model} …`);
+  try {
+    const { device, load_ms } = await host.load(model, {});
+    say(`${model} is ready on the ${device} after ${(load_ms / 1000).toFixed(1)} s.`);
+  } catch (error) {
+    say(`${model} is not loaded. ${error instanceof Error ? error.message : String(error)}`);
+  }
+}

@@ -1,0 +1,91 @@
+import { randomUUID } from 'node:crypto';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { getRequestListener } from '@hono/node-server';
+import { errorResponse } from '../../handlers/error-response.ts';
+import { AssayError } from '../../lib/errors.ts';
+
+/** Bounds of every connection. Bodies are bounded where they are read, as bytes that came (lib/json/body.ts). */
+const LIMITS = {
+  /** Milliseconds for the headers, and for the whole request: against senders that trickle. */
+  headersTimeout: 15_000,
+  requestTimeout: 120_000,
+  keepAliveTimeout: 15_000,
+  connectionsCheckingInterval: 5_000,
+  /** Bytes of all headers together. */
+  maxHeaderSize: 16 * 1024,
+} as const;
+const MAX_CONNECTIONS = 1024;
+
+export interface RunningServer {
+  /** Where it listens, such as `http://127.0.0.1:8080`. */
+  url: string;
+  /**
+   * Takes no new connections, gives requests in flight `graceMs` milliseconds to finish, then cuts them off, which aborts their
+   * work. Tells whether all of them finished.
+   */
+  close(graceMs: number): Promise<boolean>;
+}
+
+/** Serves `fetch` over HTTP. Throws an `Error` with a plain message where the address cannot be had. */
+export async function startServer(
+  fetch: (request: Request) => Response | Promise<Response>,
+  { host, port }: { host: string; port: number },
+): Promise<RunningServer> {
+  const server = createServer(LIMITS, getRequestListener(fetch, { errorHandler: unreadable }));
+  server.maxConnections = MAX_CONNECTIONS;
+  await listen(server, host, port);
+  const taken = (server.address() as AddressInfo).port;
+  return { url: `http://${urlHost(host)}:${taken}`, close: (graceMs) => close(server, graceMs) };
+}
+
+/** A request of which no `Request` can be made, as its Host is no host name. */
+function unreadable(): Response {
+  const response = errorResponse(new AssayError('forbidden_origin', 'The Host header is not a host name.'), 'models');
+  response.headers.set('x-request-id', randomUUID());
+  return response;
+}
+
+function listen(server: Server, host: string, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => reject(new Error(inWords(error, host, port))));
+    server.listen({ host, port }, resolve);
+  });
+}
+
+function inWords(error: NodeJS.ErrnoException, host: string, port: number): string {
+  switch (error.code) {
+    case 'EADDRINUSE':
+      return `Port ${port} of ${host} is in use. Stop the program that has it, or take another one: --port ${port + 1}`;
+    case 'EACCES':
+      return `Port ${port} needs more rights than you have. Take one above 1023: --port 8080`;
+    case 'EADDRNOTAVAIL':
+    case 'ENOTFOUND':
+    case 'EAI_AGAIN':
+      return `This machine has no address ${host}. Take --host 127.0.0.1, or --host 0.0.0.0 for all of them.`;
+    default:
+      return `Cannot listen on ${host} port ${port}: ${error.message}`;
+  }
+}
+
+/** An address as it stands in a URL; one that means "every interface" is reached as localhost. */
+function urlHost(host: string): string {
+  if (host === '0.0.0.0' || host === '::') return 'localhost';
+  return host.includes(':') ? `[${host}]` : host;
+}
+
+async function close(server: Server, graceMs: number): Promise<boolean> {
+  const closed = new Promise<true>((resolve) => server.close(() => resolve(true)));
+  // A connection that was busy becomes idle when its response ends, and would be kept alive.
+  const sweep = setInterval(() => server.closeIdleConnections(), 50);
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<false>((resolve) => {
+    timer = setTimeout(resolve, graceMs, false);
+  });
+  const inTime = await Promise.race([closed, late]);
+  clearTimeout(timer);
+  if (!inTime) server.closeAllConnections();
+  await closed;
+  clearInterval(sweep);
+  return inTime;
+}
