@@ -59,9 +59,7 @@ export async function compileModel(options: CompileOptions): Promise<Manifest> {
 
   mkdirSync(target, { recursive: true });
   const weights = new WeightsWriter(target, WEIGHTS_FILE);
-  const tensors = Array.from(model.graph.initializers.values(), (tensor) =>
-    precision === 'keep' && device !== 'CPU' ? tensor : widened(tensor),
-  );
+  const tensors = Array.from(model.graph.initializers.values(), widened);
   const total = tensors.reduce((sum, tensor) => sum + dataLength(tensor.data), 0);
   let done = 0;
   const protos: Uint8Array[] = [];

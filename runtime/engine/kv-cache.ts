@@ -1,0 +1,136 @@
+import { columnBytes, type KvShape, Sequence } from './sequence.ts';
+
+/** Capacities are multiples of this, so that buffers fit the next job more often. */
+const GRANULE = 256;
+/** A shorter common beginning is not worth a copy. */
+const MIN_MATCH = 16;
+
+export interface Acquired {
+  sequence: Sequence;
+  /** Columns at the beginning that already hold the prefix. */
+  cached: number;
+}
+
+/**
+ * Owns all sequences: those that jobs are using, and idle ones that keep recent prefixes for the next job, oldest first. All
+ * together they stay within `maxBytes`, idle ones being given up first; only a single running job may exceed it.
+ */
+export class KvCache {
+  readonly #shape: KvShape;
+  readonly #columnBytes: number;
+  readonly #maxBytes: number;
+  /** Least recently used first. */
+  readonly #idle: Sequence[] = [];
+  readonly #used = new Set<Sequence>();
+
+  constructor(shape: KvShape, maxBytes: number) {
+    this.#shape = shape;
+    this.#columnBytes = columnBytes(shape);
+    this.#maxBytes = maxBytes;
+  }
+
+  /** Bytes of all buffers. */
+  get bytes(): number {
+    return [...this.#idle, ...this.#used].reduce((sum, { capacity }) => sum + capacity, 0) * this.#columnBytes;
+  }
+
+  /**
+   * A sequence that begins with as much of `prefix` as any sequence holds, with room for `columns` columns; undefined when
+   * running jobs leave no room for it. The match is by token ids alone: one cache belongs to one loaded model.
+   */
+  acquire(prefix: readonly number[], columns: number): Acquired | undefined {
+    const capacity = roundUp(columns);
+    const best = this.#longestMatch(prefix);
+    if (best && this.#idle.includes(best.sequence)) {
+      const lost = best.sequence.linear - best.cached;
+      // Taking it over loses what it holds beyond the match; a copy keeps both, where there is room.
+      const room = this.bytes + capacity * this.#columnBytes <= this.#maxBytes;
+      if (lost === 0 || !room) return this.#takeOver(best, capacity);
+    }
+    const sequence = this.#fresh(capacity, best?.sequence);
+    if (!sequence) return undefined;
+    if (best) sequence.copyFrom(best.sequence, best.cached);
+    return { sequence, cached: best?.cached ?? 0 };
+  }
+
+  /** Makes room for `columns` columns in a sequence in use. */
+  reserve(sequence: Sequence, columns: number): void {
+    if (columns <= sequence.capacity) return;
+    const capacity = roundUp(Math.max(columns, Math.ceil(sequence.capacity * 1.25)));
+    this.#evict((capacity - sequence.capacity) * this.#columnBytes);
+    sequence.resize(capacity);
+  }
+
+  /** Gives a sequence back. Its first `keep` columns in line stay for the next job. */
+  release(sequence: Sequence, keep: number): void {
+    if (!this.#used.delete(sequence)) throw new Error('released a sequence that was not in use');
+    sequence.truncate(Math.min(keep, sequence.linear));
+    this.#idle.push(sequence);
+    this.#evict(0);
+  }
+
+  /** Throws when a sequence is owned twice, not at all, or when its table is wrong. `owned`: what running jobs hold. */
+  checkIntegrity(owned: readonly Sequence[]): void {
+    if (new Set(owned).size !== owned.length) throw new Error('two jobs hold one sequence');
+    for (const sequence of owned) if (!this.#used.has(sequence)) throw new Error('a job holds a released sequence');
+    if (this.#used.size !== owned.length) throw new Error(`${this.#used.size - owned.length} sequences leaked`);
+    if (new Set(this.#idle).size !== this.#idle.length) throw new Error('a sequence is idle twice');
+    for (const sequence of this.#idle) {
+      if (this.#used.has(sequence)) throw new Error('a sequence is idle and in use');
+      if (sequence.linear !== sequence.length) throw new Error('an idle sequence holds more than its trunk');
+    }
+    for (const sequence of [...this.#idle, ...this.#used]) sequence.checkIntegrity();
+    if (this.#used.size === 0 && this.bytes > this.#maxBytes) throw new Error('the cache exceeds its bytes');
+  }
+
+  #longestMatch(prefix: readonly number[]): Acquired | undefined {
+    let best: Acquired | undefined;
+    // Newest idle ones first: of equal matches the most recent is taken, the oldest is left to be evicted.
+    for (const sequence of [...this.#idle.toReversed(), ...this.#used]) {
+      const cached = sequence.matchLength(prefix);
+      if (cached > (best?.cached ?? MIN_MATCH - 1)) best = { sequence, cached };
+    }
+    return best;
+  }
+
+  #takeOver({ sequence, cached }: Acquired, capacity: number): Acquired | undefined {
+    this.#idle.splice(this.#idle.indexOf(sequence), 1);
+    this.#used.add(sequence);
+    sequence.truncate(cached);
+    this.reserve(sequence, capacity);
+    return { sequence, cached };
+  }
+
+  /** An empty sequence: a new one, or the oldest idle one whose buffers fit. `source` is spared where possible. */
+  #fresh(capacity: number, source: Sequence | undefined): Sequence | undefined {
+    const bytes = capacity * this.#columnBytes;
+    if (this.bytes + bytes > this.#maxBytes) {
+      const fitting = this.#idle.find(
+        (idle) => idle !== source && idle.capacity >= capacity && idle.capacity <= 2 * capacity,
+      );
+      if (fitting) {
+        this.#idle.splice(this.#idle.indexOf(fitting), 1);
+        fitting.truncate(0);
+        this.#used.add(fitting);
+        return fitting;
+      }
+      this.#evict(bytes, source);
+      if (this.bytes + bytes > this.#maxBytes && this.#used.size > 0) return undefined;
+    }
+    const sequence = new Sequence(this.#shape, capacity);
+    this.#used.add(sequence);
+    return sequence;
+  }
+
+  /** Gives up idle sequences, oldest first, until `bytes` more fit. */
+  #evict(bytes: number, spared?: Sequence): void {
+    for (const sequence of [...this.#idle]) {
+      if (this.bytes + bytes <= this.#maxBytes) return;
+      if (sequence !== spared) this.#idle.splice(this.#idle.indexOf(sequence), 1);
+    }
+  }
+}
+
+function roundUp(columns: number): number {
+  return Math.ceil(columns / GRANULE) * GRANULE;
+}

@@ -1,0 +1,62 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { InferenceSession } from 'onnxruntime-node';
+import * as v from 'valibot';
+import { AssayError } from '../../lib/errors.ts';
+import { MANIFEST_FILE, Manifest } from '../compile/manifest.ts';
+import type { Forward } from './forward.ts';
+import { PackedForward } from './packed-forward.ts';
+import { PlainForward } from './plain-forward.ts';
+
+export interface OpenOptions {
+  /** Threads for one run; absent: as many as there are physical cores. */
+  threads?: number;
+  /** Execution providers, the wanted one alone; the caller falls back. Default: the CPU. */
+  providers?: readonly InferenceSession.ExecutionProviderConfig[];
+}
+
+/** A compiled model in memory. */
+export interface Model {
+  manifest: Manifest;
+  forward: Forward;
+  close(): Promise<void>;
+}
+
+/** Loads a compiled model. Throws `engine_failed` when it does not load, with onnxruntime's words as the cause. */
+export async function openModel(folder: string, { threads, providers = ['cpu'] }: OpenOptions = {}): Promise<Model> {
+  const manifest = readManifest(folder);
+  const session = await InferenceSession.create(join(folder, manifest.graph), {
+    executionProviders: providers,
+    logSeverityLevel: 3,
+    // Every run has another shape: remembered memory plans only pile up.
+    enableMemPattern: false,
+    // Waiting threads that sleep cost nothing when idle and save a quarter when others compute too.
+    extra: { session: { intra_op: { allow_spinning: '0' } } },
+    ...(threads ? { intraOpNumThreads: threads } : {}),
+  }).catch((cause: unknown) => {
+    throw new AssayError(
+      'engine_failed',
+      'The compiled model does not load; delete its compiled files and load it again.',
+      {
+        cause,
+      },
+    );
+  });
+  const forward =
+    manifest.path === 'packed' ? new PackedForward(session, manifest) : new PlainForward(session, manifest);
+  return { manifest, forward, close: () => session.release() };
+}
+
+export function readManifest(folder: string): Manifest {
+  try {
+    return v.parse(Manifest, JSON.parse(readFileSync(join(folder, MANIFEST_FILE), 'utf8')));
+  } catch (cause) {
+    throw new AssayError(
+      'engine_failed',
+      'The compiled model is incomplete; delete its compiled files and load it again.',
+      {
+        cause,
+      },
+    );
+  }
+}
