@@ -2,6 +2,7 @@ import * as v from 'valibot';
 import type { ChatRequest, TaskBatch } from '../../lib/backend.ts';
 import { ERROR_CODES } from '../../lib/errors.ts';
 import type { ModelId } from '../../lib/model-id.ts';
+import { Device } from '../../lib/schema/metrics.ts';
 import { PRECISIONS } from '../compile/compile.ts';
 import { ChatRequestSchema, Finish, TaskAnswers, TaskBatchSchema, TokenLogprobs } from './payloads.ts';
 
@@ -14,7 +15,6 @@ const Id = v.pipe(v.string(), v.minLength(1), v.maxLength(64));
 const Text = v.pipe(v.string(), v.maxLength(64 * 1024));
 const Path = v.pipe(v.string(), v.minLength(1), v.maxLength(4096));
 const Count = v.pipe(v.number(), v.integer(), v.minValue(0));
-const DeviceName = v.picklist(['NPU', 'GPU', 'CPU']);
 const ModelIdText = v.custom<ModelId>((value) => typeof value === 'string');
 
 /** A compiled model to load. */
@@ -24,13 +24,15 @@ export const LoadSpec = v.object({
   dir: Path,
   /** Bytes of keys and values kept for prefixes that may come again; absent: the engine's default. */
   prefixCacheBytes: v.exactOptional(Count),
+  /** Threads of one step; absent: as many as there are physical cores. */
+  threads: v.exactOptional(Count),
 });
 export type LoadSpec = v.InferOutput<typeof LoadSpec>;
 
 /** What a loaded model is, as far as the server needs it. */
 export const ModelInfo = v.object({
   model: ModelIdText,
-  device: DeviceName,
+  device: Device,
   /** Tokens of one prompt. */
   maxPromptLen: Count,
   /** Tokens of prompt and answer together. */
@@ -44,7 +46,7 @@ export const CompileSpec = v.object({
   source: Path,
   /** Empty or absent folder for the result. */
   target: Path,
-  device: DeviceName,
+  device: Device,
   precision: v.picklist(PRECISIONS),
   maxPromptLen: Count,
 });
@@ -83,7 +85,7 @@ export const FromEngine = v.variant('type', [
     done: v.number(),
     total: v.number(),
   }),
-  v.object({ type: v.literal('compiled'), id: Id, device: DeviceName, maxPromptLen: Count }),
+  v.object({ type: v.literal('compiled'), id: Id, device: Device, maxPromptLen: Count }),
   v.object({ type: v.literal('prepared'), id: Id, promptTokens: Count }),
   /** The request holds a place in the queue. */
   v.object({ type: v.literal('queued'), id: Id }),

@@ -1,9 +1,10 @@
 import * as v from 'valibot';
 import type { JsonSchema } from '../../lib/answer-shape.ts';
-import type { ChatRequest, Metrics, TaskBatch, TokenLogprob, Usage } from '../../lib/backend.ts';
+import type { ChatRequest, TaskBatch, TokenLogprob, Usage } from '../../lib/backend.ts';
 import type { ModelId } from '../../lib/model-id.ts';
 import { LANGUAGE_NAMES } from '../../lib/prompt/language-names.ts';
 import type { Language } from '../../lib/schema/language.ts';
+import { Metrics } from '../../lib/schema/metrics.ts';
 
 /*
  * The requests and answers of `lib/backend.ts` as they cross to the engine process and back. The limits are those of the
@@ -89,25 +90,10 @@ export const TokenLogprobs: v.GenericSchema<unknown, readonly TokenLogprob[]> = 
 
 export const TaskAnswers = list(v.object({ name: Short, json: Text }), 256);
 
-const Unknown = v.nullable(Real);
 const UsageSchema: v.GenericSchema<unknown, Usage> = v.object({ promptTokens: Count, completionTokens: Count });
-const MetricsSchema: v.GenericSchema<unknown, Metrics> = v.object({
-  queue_ms: Unknown,
-  prompt_ms: Unknown,
-  time_to_first_token_ms: Unknown,
-  generation_ms: Unknown,
-  total_ms: Unknown,
-  prompt_tokens: Unknown,
-  cached_tokens: Unknown,
-  completion_tokens: Unknown,
-  prompt_tokens_per_second: Unknown,
-  tokens_per_second: Unknown,
-  device: v.nullable(v.picklist(['NPU', 'GPU', 'CPU'])),
-});
-
 /** The end of an answer; both kinds of work have one. */
 export const Finish = {
   reason: v.picklist(['stop', 'length', 'content_filter']),
   usage: UsageSchema,
-  metrics: MetricsSchema,
+  metrics: Metrics,
 };

@@ -1,0 +1,84 @@
+import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+import type { Metrics, Usage } from '../../lib/backend.ts';
+import type { ErrorCode } from '../../lib/errors.ts';
+import type { EngineStatus } from './engine-process.ts';
+
+export type RequestKind = 'tasks' | 'chat';
+
+/** What operators watch, in Prometheus' text form. Names carry their unit, as its naming guide asks. */
+export interface EngineMetrics {
+  /** A request that was answered. */
+  answered(kind: RequestKind, usage: Usage, metrics: Metrics): void;
+  /** A request that failed, with its error code. */
+  failed(kind: RequestKind, code: ErrorCode): void;
+  restarted(): void;
+  /** Answers `GET /metrics`. */
+  handle(): Promise<Response>;
+}
+
+const SECONDS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 60, 120, 300];
+const TOKENS_PER_SECOND = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000];
+
+/** `status` is read when the figures are asked for. */
+export function createEngineMetrics(status: () => EngineStatus): EngineMetrics {
+  const registry = new Registry();
+  const registers = [registry];
+  const counter = (name: string, help: string, labelNames: string[] = []) =>
+    new Counter({ name, help, labelNames, registers });
+  const histogram = (name: string, help: string, buckets: number[]) =>
+    new Histogram({ name, help, labelNames: ['kind'], buckets, registers });
+  const gauge = (name: string, help: string, read: (status: EngineStatus) => number) =>
+    new Gauge({
+      name,
+      help,
+      registers,
+      collect() {
+        this.set(read(status()));
+      },
+    });
+
+  const requests = counter('assay_requests_total', 'Requests by kind and outcome: "ok" or an error code.', [
+    'kind',
+    'outcome',
+  ]);
+  const prompt = counter('assay_prompt_tokens_total', 'Prompt tokens of answered requests.', ['kind']);
+  const cached = counter('assay_prompt_tokens_cached_total', 'Prompt tokens found in the prefix cache.', ['kind']);
+  const completion = counter('assay_completion_tokens_total', 'Tokens that the model chose.', ['kind']);
+  const lookups = counter('assay_prefix_cache_lookups_total', 'Requests by whether a cached prefix served them.', [
+    'result',
+  ]);
+  const queue = histogram('assay_queue_seconds', 'Time in the queue.', SECONDS);
+  const first = histogram('assay_time_to_first_token_seconds', 'Time from arrival to the first chosen token.', SECONDS);
+  const total = histogram('assay_request_seconds', 'Time from arrival to the end of the answer.', SECONDS);
+  const prefill = histogram('assay_prefill_tokens_per_second', 'Prompt tokens read per second.', TOKENS_PER_SECOND);
+  const decode = histogram('assay_decode_tokens_per_second', 'Tokens chosen per second.', TOKENS_PER_SECOND);
+  const restarts = counter('assay_engine_restarts_total', 'Starts of the engine process after it died.');
+  gauge('assay_engine_ready', '1 while a model is loaded and answers.', ({ state }) => Number(state === 'ready'));
+  gauge('assay_requests_running', 'Requests that the engine is answering.', ({ running }) => running);
+  gauge('assay_requests_waiting', 'Requests in the queue.', ({ waiting }) => waiting);
+  gauge('assay_engine_resident_bytes', 'Memory of the engine process.', ({ rssBytes }) => rssBytes ?? 0);
+
+  const seconds = (into: Histogram, kind: RequestKind, ms: number | null) =>
+    ms !== null && into.observe({ kind }, ms / 1000);
+  const rate = (into: Histogram, kind: RequestKind, value: number | null) =>
+    value !== null && into.observe({ kind }, value);
+  return {
+    answered(kind, usage, metrics) {
+      requests.inc({ kind, outcome: 'ok' });
+      prompt.inc({ kind }, usage.promptTokens);
+      completion.inc({ kind }, usage.completionTokens);
+      cached.inc({ kind }, metrics.cached_tokens ?? 0);
+      lookups.inc({ result: (metrics.cached_tokens ?? 0) > 0 ? 'hit' : 'miss' });
+      seconds(queue, kind, metrics.queue_ms);
+      seconds(first, kind, metrics.time_to_first_token_ms);
+      seconds(total, kind, metrics.total_ms);
+      rate(prefill, kind, metrics.prompt_tokens_per_second);
+      rate(decode, kind, metrics.tokens_per_second);
+    },
+    failed: (kind, outcome) => requests.inc({ kind, outcome }),
+    restarted: () => restarts.inc(),
+    async handle() {
+      return new Response(await registry.metrics(), { headers: { 'content-type': registry.contentType } });
+    },
+  };
+}

@@ -1,0 +1,145 @@
+import { Writable } from 'node:stream';
+import { pino } from 'pino';
+import { afterEach, describe, expect, it } from 'vitest';
+import type { Call, TaskBatch } from '../../lib/backend.ts';
+import { AssayError } from '../../lib/errors.ts';
+import type { ModelId } from '../../lib/model-id.ts';
+import { createEngineBackend } from '../../runtime/process/engine-backend.ts';
+import { createEngineMetrics } from '../../runtime/process/metrics.ts';
+import { createEngineProcess } from '../../runtime/process/supervisor.ts';
+
+const MODEL = 'test/scripted' as ModelId;
+const closing: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const close of closing.splice(0)) await close();
+});
+
+async function start({ load = true, logPrompts = false } = {}) {
+  const lines: string[] = [];
+  const sink = new Writable({
+    write(chunk, _, done) {
+      lines.push(String(chunk));
+      done();
+    },
+  });
+  const log = pino({ level: 'trace' }, sink);
+  const entry = new URL('./scripted-child.ts', import.meta.url);
+  const engine = createEngineProcess({ log, entry, watchMs: 50, onRestart: () => metrics.restarted() });
+  const metrics = createEngineMetrics(() => engine.status());
+  closing.push(() => engine.close());
+  if (load) await engine.load({ model: MODEL, dir: '/fine' });
+  const models = {
+    listModels: async () => [MODEL, 'test/asleep' as ModelId].map((id) => ({ id, status: 'compiled' as const })),
+  };
+  const backend = createEngineBackend({ engine, models, metrics, log, timeoutMs: 10_000, logPrompts });
+  return { backend, engine, metrics, lines };
+}
+
+function call(admit = async () => {}): Call & { admitted: number } {
+  const made = {
+    requestId: 'req-1',
+    signal: new AbortController().signal,
+    admitted: 0,
+    admit: async () => {
+      made.admitted++;
+      await admit();
+    },
+  };
+  return made;
+}
+
+const batch = (question: string, model: string = MODEL): TaskBatch => ({
+  model,
+  input: { context: 'a private text' },
+  media: [],
+  tasks: [{ type: 'decide', name: 'a', question }],
+  temperature: 0,
+  maxOutputTokens: 16,
+});
+
+describe('runTasks', () => {
+  it('answers, and takes the quota once', async () => {
+    const { backend } = await start();
+    const made = call();
+    expect(await backend.runTasks(batch('x'), made)).toEqual({
+      model: MODEL,
+      answers: [{ name: 'a', json: '{"value":"x"}' }],
+      finishReason: 'stop',
+      usage: { promptTokens: 3, completionTokens: 1 },
+    });
+    expect(made.admitted).toBe(1);
+  });
+
+  it.each([
+    ['an unknown model', batch('x', 'test/unknown'), 'model_not_found', 0],
+    ['a name that is no id', batch('x', '../../etc'), 'model_not_found', 0],
+    ['a model that is not loaded', batch('x', 'test/asleep'), 'model_not_loaded', 0],
+    ['a prompt that is too long', batch('too long'), 'input_too_long', 0],
+    ['a full queue, after the quota', batch('queue full'), 'overloaded', 1],
+  ])('refuses %s', async (_, asked, code, admitted) => {
+    const { backend } = await start();
+    const made = call();
+    await expect(backend.runTasks(asked, made)).rejects.toMatchObject({ code });
+    expect(made.admitted).toBe(admitted);
+  });
+
+  it('refuses where the quota does, and the engine forgets the request', async () => {
+    const { backend, engine } = await start();
+    const refused = call(async () => {
+      throw new AssayError('rate_limited', 'Wait.', { retryAfterSeconds: 3 });
+    });
+    await expect(backend.runTasks(batch('x'), refused)).rejects.toMatchObject({
+      code: 'rate_limited',
+      retryAfterSeconds: 3,
+    });
+    await engine.unload();
+  });
+
+  it('says model_not_loaded of an empty slot', async () => {
+    const { backend } = await start({ load: false });
+    await expect(backend.runTasks(batch('x'), call())).rejects.toMatchObject({ code: 'model_not_loaded' });
+    const chat = backend.chat(
+      { turns: [], stop: [], presencePenalty: 0, frequencyPenalty: 0, format: { type: 'text' } },
+      call(),
+    );
+    await expect(chat[Symbol.asyncIterator]().next()).rejects.toMatchObject({ code: 'model_not_loaded' });
+  });
+});
+
+describe('what operators see', () => {
+  it('counts in /metrics', async () => {
+    const { backend, metrics } = await start();
+    await backend.runTasks(batch('x'), call());
+    await backend.runTasks(batch('crash'), call()).catch(() => {});
+    await backend.runTasks(batch('y'), call());
+    const response = await metrics.handle();
+    expect(response.headers.get('content-type')).toMatch(/^text\/plain/u);
+    const text = await response.text();
+    for (const line of [
+      'assay_requests_total{kind="tasks",outcome="ok"} 2',
+      'assay_requests_total{kind="tasks",outcome="engine_failed"} 1',
+      'assay_prompt_tokens_total{kind="tasks"} 6',
+      'assay_completion_tokens_total{kind="tasks"} 2',
+      'assay_engine_restarts_total 1',
+      'assay_engine_ready 1',
+      'assay_prefix_cache_lookups_total{result="miss"} 2',
+      'assay_request_seconds_count{kind="tasks"} 2',
+    ]) {
+      expect(text.split('\n')).toContain(line);
+    }
+    expect(text).toMatch(/^assay_engine_resident_bytes [1-9]\d+$/mu);
+  });
+
+  it('logs the request id and figures, never what was asked, unless told to', async () => {
+    for (const logPrompts of [false, true]) {
+      const { backend, lines } = await start({ logPrompts });
+      await backend.runTasks(batch('a secret question'), call());
+      await backend.runTasks(batch('crash'), call()).catch(() => {});
+      const text = lines.join('');
+      expect(text.includes('a secret question')).toBe(logPrompts);
+      expect(text.includes('a private text')).toBe(logPrompts);
+      const answered = lines.map((line) => JSON.parse(line)).find(({ msg }) => msg === 'answered');
+      expect(answered).toMatchObject({ requestId: 'req-1', kind: 'tasks', model: MODEL, tasks: 1, promptTokens: 3 });
+    }
+  });
+});
