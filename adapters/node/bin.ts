@@ -3,12 +3,13 @@ import { Command } from 'commander';
 import { VERSION } from '../../lib/version.ts';
 import { addKeys } from './cli/keys.ts';
 import { addServe } from './cli/serve.ts';
+import { compose } from './compose.ts';
 
 const program = new Command('assay')
   .description('Many small judgement tasks about one shared context, in one request, with a local language model.')
   .version(VERSION)
   .showHelpAfterError('(assay --help tells more)');
-addServe(program);
+addServe(program, compose);
 addKeys(program);
 
 try {

@@ -1,6 +1,5 @@
-import type { AddressInfo } from 'node:net';
-import { serve } from '@hono/node-server';
 import { createTestHarness } from 'wrangler';
+import { startServer } from '../../adapters/node/server.ts';
 import type { HostName } from './row.ts';
 import { fetchDirectly, type Send, sendTo } from './send.ts';
 import { createStage } from './stage.ts';
@@ -24,14 +23,8 @@ export async function openHost(name: HostName): Promise<Host> {
 }
 
 async function openSocket(): Promise<Host> {
-  const server = serve({ fetch: createStage(), hostname: '127.0.0.1', port: 0 });
-  await new Promise((resolve) => server.once('listening', resolve));
-  const { port } = server.address() as AddressInfo;
-  return {
-    name: 'socket',
-    send: sendTo(`http://127.0.0.1:${port}`),
-    close: () => new Promise((resolve) => server.close(() => resolve())),
-  };
+  const server = await startServer(createStage(), { host: '127.0.0.1', port: 0 });
+  return { name: 'socket', send: sendTo(server.url), close: async () => void (await server.close(0)) };
 }
 
 async function openWorkerd(): Promise<Host> {

@@ -1,11 +1,11 @@
 import { type Command, Option } from 'commander';
-import { compose } from '../compose.ts';
+import type { compose as composeParts } from '../compose.ts';
 import { type ServerFlags, serverConfig } from '../config.ts';
 import { createLog, LOG_LEVELS } from '../log.ts';
 import { serve } from '../serve.ts';
 
-/** `assay serve` */
-export function addServe(program: Command): void {
+/** `assay serve`, on what `compose` puts together. */
+export function addServe(program: Command, compose: typeof composeParts): void {
   program
     .command('serve')
     .description('Run the server: the decision service and the model server on one port.')

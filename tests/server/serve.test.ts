@@ -1,0 +1,180 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { pino } from 'pino';
+import { afterEach, describe, expect, test } from 'vitest';
+import { type ServerFlags, serverConfig } from '../../adapters/node/config.ts';
+import { KeysStore } from '../../adapters/node/keys-file.ts';
+import { requestLog } from '../../adapters/node/log.ts';
+import { type Serving, serve } from '../../adapters/node/serve.ts';
+import { AssayError } from '../../lib/errors.ts';
+import { composeScripted } from '../scripted-backend/compose.ts';
+import type { Recorded, Script } from '../scripted-backend/script.ts';
+
+const open: Serving[] = [];
+afterEach(async () => {
+  for (const serving of open.splice(0)) await serving.stop();
+});
+
+async function start(flags: ServerFlags = {}, script: Script = {}) {
+  const said: string[] = [];
+  const recorded: Recorded[] = [];
+  const home = flags.home ?? (await mkdtemp(join(tmpdir(), 'assay-serve-')));
+  const config = serverConfig({ port: '0', home, ...flags }, {});
+  const effects = { log: pino({ level: 'silent' }), say: (text: string) => said.push(text) };
+  const serving = await serve(config, { ...effects, compose: composeScripted(script, recorded) });
+  open.push(serving);
+  await serving.loaded;
+  return { url: serving.url, home, said, recorded };
+}
+
+describe('a first start', () => {
+  test('makes a key and shows it once, in a request that works when pasted into a shell', async () => {
+    const { said, home } = await start();
+    const greeting = said.join('\n');
+    const secret = /sk-assay-\S+/.exec(greeting)?.[0];
+    expect(await new KeysStore(home).list()).toMatchObject([{ name: 'default', models: ['*'] }]);
+    const command = greeting.slice(greeting.indexOf('curl ')).split('\n\n')[0] ?? '';
+    expect(command).toContain(secret);
+    const { stdout } = await promisify(execFile)('sh', ['-c', command.replace('curl ', 'curl -s ')]);
+    expect(JSON.parse(stdout)).toMatchObject({ results: { refund: { value: 'yes' } } });
+    const again = await start({ home });
+    expect(again.said.join('\n')).not.toContain('sk-assay-');
+  });
+
+  test('with a given key makes none', async () => {
+    const { said, home, url } = await start({ apiKey: 'demo' });
+    expect(said.join('\n')).not.toContain('sk-assay-');
+    expect(await new KeysStore(home).list()).toEqual([]);
+    const call = (key: string) =>
+      fetch(`${url}/v1/tasks`, { method: 'POST', body: '{}', headers: { authorization: `Bearer ${key}` } });
+    expect((await call('demo')).status).toBe(400);
+    expect((await call('other')).status).toBe(401);
+  });
+
+  test('loads the model, and says how that went', async () => {
+    const good = await start({ model: 'assay/starter' });
+    expect(good.recorded).toMatchObject([{ call: 'load', model: 'assay/starter' }]);
+    expect(good.said.at(-1)).toBe('assay/starter is ready on the CPU after 0.0 s.');
+    const absent = await start({ model: 'org/absent' });
+    expect(absent.said.at(-1)).toMatch(/^org\/absent is not loaded\. .*assay download org\/absent/);
+    expect((await fetch(absent.url)).status).toBe(200);
+  });
+
+  test('--no-load loads nothing', async () => {
+    expect((await start({ load: false })).recorded).toEqual([]);
+  });
+});
+
+describe('the address', () => {
+  test('a port that is in use is said plainly', async () => {
+    const { url } = await start();
+    const { port } = new URL(url);
+    await expect(start({ port })).rejects.toThrow(
+      `Port ${port} of 127.0.0.1 is in use. Stop the program that has it, or take another one: --port ${Number(port) + 1}`,
+    );
+  });
+
+  test('an address that this machine does not have', async () => {
+    await expect(start({ host: '192.0.2.1', apiKey: 'demo' })).rejects.toThrow(
+      /This machine has no address 192\.0\.2\.1/,
+    );
+  });
+
+  test('one that other machines reach refuses to start without a key, and makes none', async () => {
+    const home = await mkdtemp(join(tmpdir(), 'assay-serve-'));
+    await expect(start({ host: '0.0.0.0', home })).rejects.toThrow(
+      /needs an API key\. Make one first: assay keys create/,
+    );
+    expect(await new KeysStore(home).list()).toEqual([]);
+  });
+
+  test('one that other machines reach needs the key on every route but GET / and /health', async () => {
+    const { url } = await start({ host: '0.0.0.0', apiKey: 'demo' });
+    const status = async (path: string, headers = {}) => (await fetch(url + path, { headers })).status;
+    expect(await status('/')).toBe(200);
+    expect(await status('/health')).toBe(200);
+    expect(await status('/v1/models')).toBe(401);
+    expect(await status('/v1/models', { authorization: 'Bearer demo' })).toBe(200);
+  });
+
+  test('on the loopback address a foreign Host is refused, and an allowed Origin gets CORS headers', async () => {
+    const { url } = await start({ allowOrigin: ['http://localhost:3000'] });
+    const cors = await fetch(url, { headers: { origin: 'http://localhost:3000' } });
+    expect(cors.headers.get('access-control-allow-origin')).toBe('http://localhost:3000');
+    expect((await fetch(url, { headers: { origin: 'http://localhost:3001' } })).status).toBe(403);
+    expect(await raw(url, 'GET / HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n')).toMatch(
+      /^HTTP\/1.1 403 /,
+    );
+  });
+});
+
+describe('requests that are no HTTP as it should be', () => {
+  test.each([
+    ['no Host at all', 'GET / HTTP/1.0\r\n\r\n', /^HTTP\/1.1 [24]\d\d /],
+    ['a Host that is no host name', 'GET / HTTP/1.1\r\nHost: a b\r\nConnection: close\r\n\r\n', /^HTTP\/1.1 4\d\d /],
+    [
+      'an absolute address',
+      'GET http://evil.example/ HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n',
+      /^HTTP\/1.1 4\d\d /,
+    ],
+    [
+      'headers over the limit',
+      `GET / HTTP/1.1\r\nHost: localhost\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`,
+      /^HTTP\/1.1 431 /,
+    ],
+    ['garbage', '\x16\x03\x01\r\n\r\n', /^HTTP\/1.1 400 /],
+  ])('%s is answered, and the server lives on', async (_, text, expected) => {
+    const { url } = await start();
+    expect(await raw(url, text)).toMatch(expected);
+    expect((await fetch(url)).status).toBe(200);
+  });
+});
+
+/** Sends text as it is, and gives what comes back until the connection ends. */
+function raw(url: string, text: string): Promise<string> {
+  const { port } = new URL(url);
+  return new Promise((resolve, reject) => {
+    let received = '';
+    const socket = connect(Number(port), '127.0.0.1', () => socket.write(text));
+    socket.setTimeout(5000, () => socket.destroy(new Error(`nothing after 5 s: ${received}`)));
+    socket.on('data', (data) => {
+      received += data;
+    });
+    socket.on('error', reject).on('close', () => resolve(received));
+  });
+}
+
+describe('the log', () => {
+  const record = { requestId: 'r', method: 'POST', path: '/v1/tasks', status: 200, ms: 3 };
+  function logged(...args: Parameters<ReturnType<typeof requestLog>>): Record<string, unknown> {
+    let line = '';
+    const log = pino({ base: null, timestamp: false }, { write: (text: string) => (line += text) });
+    requestLog(log)(...args);
+    return JSON.parse(line);
+  }
+
+  test('a request is one line', () => {
+    expect(logged({ event: 'request', ...record, key: 'ann' })).toEqual({
+      level: 30,
+      msg: 'request',
+      ...record,
+      key: 'ann',
+    });
+  });
+
+  test("what is wrong with a caller's request is a code, without its words", () => {
+    const error = new AssayError('invalid_value', 'secret', { cause: 'secret' });
+    const line = logged({ event: 'request', ...record, status: 422, error });
+    expect(line).toEqual({ level: 30, msg: 'request', ...record, status: 422, code: 'invalid_value' });
+  });
+
+  test('what is wrong with the server comes with its cause', () => {
+    const error = new AssayError('engine_failed', 'Sorry.', { cause: new Error('exit code 139') });
+    const line = logged({ event: 'request', ...record, status: 500, error });
+    expect(line).toMatchObject({ level: 50, code: 'engine_failed', err: { message: 'exit code 139' } });
+  });
+});
