@@ -1,0 +1,18 @@
+import { type RunningServer, startServer } from '../../adapters/node/server.ts';
+import { createApp } from '../../handlers/app.ts';
+import { scriptedBackend } from '../scripted-backend/backend.ts';
+import { scriptedHost } from '../scripted-backend/host.ts';
+import type { Recorded, Script } from '../scripted-backend/script.ts';
+
+/** The model server on a socket, on a scripted backend. */
+export async function serveScript(script: Script): Promise<RunningServer & { recorded: Recorded[] }> {
+  const recorded: Recorded[] = [];
+  const app = createApp({
+    backend: scriptedBackend(script, recorded),
+    host: scriptedHost(script, recorded),
+    faces: ['models'],
+    guard: { loopbackOnly: true, allowOrigins: [] },
+    heartbeatMs: 20,
+  });
+  return { ...(await startServer(app.fetch, { host: '127.0.0.1', port: 0 })), recorded };
+}
