@@ -16,8 +16,8 @@ export interface HeldLock {
 export function tryLock(file: string): HeldLock | null {
   const database = new DatabaseSync(file, { timeout: 0 });
   try {
-    // Without a journal nothing is written: the file stays empty, and all that is used is its lock.
-    database.exec('PRAGMA journal_mode=OFF; BEGIN EXCLUSIVE');
+    // With the journal in memory nothing is written: the file stays empty, and all that is used is its lock.
+    database.exec('PRAGMA journal_mode=MEMORY; BEGIN EXCLUSIVE');
     return { release: () => database.isOpen && database.close() };
   } catch (error) {
     database.close();

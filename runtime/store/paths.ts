@@ -21,6 +21,7 @@ export interface Roots {
 /** Joins parts that are known to be ours. */
 export const join = path.join;
 export const dirname = path.dirname;
+export const baseName = path.basename;
 
 /** The path from a directory to a file, with `/` between the parts on every system. */
 export function relativeTo(directory: string, file: string): string {
@@ -162,8 +163,13 @@ export class StorePaths {
   }
 
   /** Where a compile works before it is complete; beside the result, so that a rename publishes it. */
-  staging(id: ModelId, key: string): string {
-    return path.join(this.compiledModel(id), `.staging-${checked(key, KEY, 'compile key')}`);
+  staging(id: ModelId): string {
+    return path.join(this.compiledModel(id), '.staging');
+  }
+
+  /** The lock that a process holds while it compiles the model. */
+  compileLock(id: ModelId): string {
+    return path.join(this.compiledModel(id), '.lock');
   }
 
   /** The directory of a bundled model: `assay/<name>` is `<bundled>/<name>`. Null for any other id. */

@@ -1,0 +1,187 @@
+import * as fs from 'node:fs/promises';
+import type { Logger } from 'pino';
+import type { Device } from '../../lib/backend.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { AssayError } from '../../lib/errors.ts';
+import { COMPILER_VERSION } from '../compile/manifest.ts';
+import type { CompileProgress, EngineProcess } from '../process/engine-process.ts';
+import { type CompiledModel, findCompiled, publishCompiled, removeStale } from '../store/compiled-store.ts';
+import { hashFile } from '../store/digest.ts';
+import { diskError, formatBytes } from '../store/disk-error.ts';
+import { type Fingerprint, type SourceFile, sourceFiles, sourceHash } from '../store/fingerprint.ts';
+import type { LocalModel } from '../store/hub-cache.ts';
+import { lock } from '../store/lock.ts';
+import { baseName, join, type StorePaths } from '../store/paths.ts';
+import { choosePromptLength, contextLength } from '../store/prompt-length.ts';
+
+/** What compiling needs from outside. */
+export interface CompileContext {
+  paths: StorePaths;
+  engine: Pick<EngineProcess, 'compile'>;
+  clock: Clock;
+  log: Logger;
+  /** Devices to compile for, the best first; a CPU is always the last. */
+  devices: readonly Device[];
+  /** Version of onnxruntime-node; part of the fingerprint. */
+  runtimeVersion: string;
+  /** Free bytes where a directory lies. */
+  freeBytes(directory: string): Promise<number>;
+}
+
+export interface EnsureOptions {
+  maxPromptLen?: number;
+  signal: AbortSignal;
+  onProgress(progress: StageProgress): void;
+  /** Directory that must stay: the one that is loaded. */
+  inUse: string | null;
+}
+
+export interface StageProgress {
+  stage: 'verifying' | 'compiling';
+  bytes: number;
+  total: number | null;
+  file?: string;
+  step?: string;
+}
+
+export interface EnsuredModel {
+  compiled: CompiledModel;
+  /** Whether it had to be made now. */
+  made: boolean;
+}
+
+/**
+ * The compiled form of a model for this machine, made if it is absent, stale or damaged. Devices are tried in order; one whose
+ * compile fails is logged with the reason and the next is tried.
+ *
+ * @throws AssayError `invalid_value` (max_prompt_len), `engine_failed`, `disk_full`
+ */
+export async function ensureCompiled(
+  context: CompileContext,
+  model: LocalModel,
+  options: EnsureOptions,
+): Promise<EnsuredModel> {
+  const { paths, log } = context;
+  const maxPromptLen = choosePromptLength(options.maxPromptLen, await contextLength(paths, model));
+  const files = await sourceFiles(paths, model);
+  const fingerprints = context.devices.map(
+    (device): Fingerprint => ({
+      source: sourceHash(files),
+      runtime: context.runtimeVersion,
+      compiler: COMPILER_VERSION,
+      device,
+      dtype: model.files.dtype,
+      precision: 'auto',
+      maxPromptLen,
+    }),
+  );
+  await paths.makeDirectory(paths.compiledModel(model.id));
+  const held = await lock(paths.compileLock(model.id), context.clock, options.signal, () =>
+    options.onProgress({ stage: 'compiling', bytes: 0, total: null, step: 'another process is compiling it' }),
+  );
+  try {
+    for (const [index, fingerprint] of fingerprints.entries()) {
+      const compiled = await findCompiled(paths, model.id, fingerprint);
+      if (compiled) return { compiled, made: false };
+      try {
+        return { compiled: await compile(context, model, files, fingerprint, options), made: true };
+      } catch (error) {
+        const next = fingerprints[index + 1];
+        if (!next || options.signal.aborted || (error as AssayError).code !== 'engine_failed') throw error;
+        log.warn(
+          { model: model.id, device: fingerprint.device, next: next.device, err: error },
+          'cannot compile for this device',
+        );
+      }
+    }
+    throw new Error('no device to compile for');
+  } finally {
+    await paths.remove(paths.staging(model.id)).catch(() => undefined);
+    held.release();
+  }
+}
+
+async function compile(
+  context: CompileContext,
+  model: LocalModel,
+  files: readonly SourceFile[],
+  fingerprint: Fingerprint,
+  options: EnsureOptions,
+): Promise<CompiledModel> {
+  const { paths, engine } = context;
+  await verifySource(model, files, options);
+  const staging = paths.staging(model.id);
+  const source = join(staging, 'source');
+  const target = join(staging, 'target');
+  try {
+    // What a compile that was killed has left.
+    await paths.remove(staging);
+    for (const directory of [source, target]) await paths.makeDirectory(directory);
+    await checkSpace(context, model, files, target);
+    // The compile sees the chosen variant alone, however many the repository has.
+    for (const file of files) await fs.symlink(file.real, join(source, baseName(file.path)), 'file');
+    const spec = {
+      source,
+      target,
+      device: fingerprint.device,
+      precision: 'auto',
+      maxPromptLen: fingerprint.maxPromptLen,
+    } as const;
+    const onProgress = ({ step, done, total }: CompileProgress): void =>
+      options.onProgress({ stage: 'compiling', bytes: done, total, step });
+    options.onProgress({ stage: 'compiling', bytes: 0, total: null, step: 'starting' });
+    const report = await engine.compile(spec, { signal: options.signal, onProgress });
+    for (const [name, path] of Object.entries(model.files.support)) {
+      await fs.copyFile(paths.file(model.directory, path), join(target, name));
+    }
+    options.onProgress({ stage: 'compiling', bytes: 0, total: null, step: 'saving' });
+    const made = await publishCompiled(paths, model.id, target, { fingerprint, ...report });
+    await removeStale(paths, model.id, fingerprint, options.inUse);
+    return made;
+  } catch (error) {
+    options.signal.throwIfAborted();
+    if ((error as AssayError).code === 'disk_full') throw error;
+    // A full disk inside the child arrives as its failure.
+    if ((await context.freeBytes(paths.compiledRoot()).catch(() => Number.POSITIVE_INFINITY)) < FULL_BYTES) {
+      throw diskError(Object.assign(new Error('no space left', { cause: error }), { code: 'ENOSPC' }), 'ASSAY_HOME');
+    }
+    throw diskError(error, 'ASSAY_HOME');
+  }
+}
+
+/** A disk with less than this is full, as far as a compile can tell. */
+const FULL_BYTES = 1024 * 1024;
+
+/** A compile reads every byte of the source anyway; a damaged one is named here instead of giving damaged answers. */
+async function verifySource(model: LocalModel, files: readonly SourceFile[], options: EnsureOptions): Promise<void> {
+  const total = files.reduce((sum, file) => sum + file.size, 0);
+  let checked = 0;
+  for (const file of files) {
+    const { signal } = options;
+    const onBytes = (bytes: number): void =>
+      options.onProgress({ stage: 'verifying', bytes: checked + bytes, total, file: file.path });
+    if ((await hashFile(file.real, file.size, file.hash, { signal, onBytes })) !== file.hash) {
+      throw new AssayError(
+        'engine_failed',
+        `${file.path} of ${model.id} is damaged on this machine's disk. Fetch it again: assay pull ${model.id}`,
+      );
+    }
+    checked += file.size;
+  }
+}
+
+async function checkSpace(
+  context: CompileContext,
+  model: LocalModel,
+  files: readonly SourceFile[],
+  target: string,
+): Promise<void> {
+  const needed = files.reduce((sum, file) => sum + file.size, 0);
+  const free = await context.freeBytes(target);
+  if (free < needed) {
+    throw new AssayError(
+      'disk_full',
+      `Compiling ${model.id} needs about ${formatBytes(needed)}, and the disk of ASSAY_HOME has ${formatBytes(free)} free. Free space (assay list, assay rm) or set ASSAY_HOME to a directory on a larger disk.`,
+    );
+  }
+}

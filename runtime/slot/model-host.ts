@@ -1,0 +1,202 @@
+import type { ListedModel, ModelStatus } from '../../lib/backend.ts';
+import { AssayError } from '../../lib/errors.ts';
+import type {
+  DownloadEvent,
+  DownloadReport,
+  LoadReport,
+  ModelHost,
+  RemoveReport,
+  Slot,
+  UnloadReport,
+} from '../../lib/host.ts';
+import type { ModelId } from '../../lib/model-id.ts';
+import { type PullContext, pullModel } from '../hub/pull-model.ts';
+import type { EngineProcess } from '../process/engine-process.ts';
+import { listCompiled } from '../store/compiled-store.ts';
+import { findLocalModel, type LocalModel, localModelIds } from '../store/hub-cache.ts';
+import type { Dtype } from '../store/model-files.ts';
+import { choosePromptLength, contextLength } from '../store/prompt-length.ts';
+import { removeModel } from '../store/remove-model.ts';
+import { type CompileContext, type EnsuredModel, type EnsureOptions, ensureCompiled } from './ensure-compiled.ts';
+import { ModelSlot } from './model-slot.ts';
+import { Operation } from './operation.ts';
+
+export interface HostOptions {
+  engine: Pick<EngineProcess, 'load' | 'unload' | 'status' | 'compile'>;
+  pull: PullContext;
+  compile: CompileContext;
+  /** Number format to download and compile in place of the best one for the device. */
+  dtype?: Dtype;
+}
+
+type DownloadProgress = Extract<DownloadEvent, { type: 'progress' }>;
+type Download = Operation<DownloadProgress, DownloadReport> & { readonly maxPromptLen?: number | undefined };
+
+/** The models of this machine: files in the store, one of them in the slot. */
+export class LocalModelHost implements ModelHost {
+  readonly #options: HostOptions;
+  readonly #slot: ModelSlot;
+  readonly #downloads = new Map<ModelId, Download>();
+  readonly #closing = new AbortController();
+
+  constructor(options: HostOptions) {
+    const { engine, compile } = options;
+    this.#options = options;
+    const device = compile.devices[0] ?? 'CPU';
+    this.#slot = new ModelSlot({ engine, log: compile.log, device, now: () => performance.now() });
+  }
+
+  slot(): Slot {
+    return this.#slot.view();
+  }
+
+  async listModels(): Promise<readonly ListedModel[]> {
+    const { paths } = this.#options.compile;
+    const { model } = this.slot();
+    const ids = new Set([...(await localModelIds(paths)), ...this.#downloads.keys(), ...(model ? [model] : [])]);
+    const listed = [...ids].sort().map(async (id) => ({ id, status: await this.#statusOf(id) }));
+    return (await Promise.all(listed)).filter((entry): entry is ListedModel => entry.status !== null);
+  }
+
+  async load(model: ModelId, options: { maxPromptLen?: number }): Promise<LoadReport> {
+    this.#refuseDuringDownload(model, 'load');
+    const local = await this.#find(model);
+    if (!local) {
+      throw new AssayError('model_not_found', `${model} is not on this machine. Fetch it: assay pull ${model}`, {
+        param: 'model',
+      });
+    }
+    // The active model keeps its prompt length where the caller names none.
+    const active = this.slot().model === model ? this.#slot.compiled?.record.fingerprint.maxPromptLen : undefined;
+    const wanted = options.maxPromptLen ?? active;
+    const maxPromptLen = choosePromptLength(wanted, await contextLength(this.#options.compile.paths, local));
+    return this.#slot.load({ model, maxPromptLen, prepare: () => this.#ensure(local, maxPromptLen, () => undefined) });
+  }
+
+  unload(): Promise<UnloadReport> {
+    return this.#slot.unload();
+  }
+
+  async *download(
+    model: ModelId,
+    options: { maxPromptLen?: number; allowDownload: boolean },
+  ): AsyncGenerator<DownloadEvent> {
+    let running = this.#downloads.get(model);
+    if (running && options.maxPromptLen !== undefined && running.maxPromptLen !== options.maxPromptLen) {
+      const other = `${model} is being downloaded with another max_prompt_len. Try again when that has ended.`;
+      throw new AssayError('operation_in_progress', other, { param: 'max_prompt_len' });
+    }
+    if (!running) {
+      const work = new Operation<DownloadProgress, DownloadReport>((report) => this.#download(model, options, report));
+      running = Object.assign(work, { maxPromptLen: options.maxPromptLen });
+      this.#downloads.set(model, running);
+      void running.result.catch(() => undefined).then(() => this.#downloads.delete(model));
+    }
+    yield { type: 'done', report: yield* running.follow() };
+  }
+
+  async remove(model: ModelId, options: { compiledOnly: boolean }): Promise<RemoveReport> {
+    this.#refuseDuringDownload(model, 'delete');
+    if (this.#slot.uses(model)) {
+      const { state } = this.slot();
+      const doing = this.slot().model === model && state !== 'loading' ? state : 'being loaded';
+      throw new AssayError('model_in_use', `${model} is ${doing}. Unload it first: assay unload`, { param: 'model' });
+    }
+    const removed = await removeModel(this.#options.compile.paths, model, options);
+    if (removed) return { model, removed };
+    throw new AssayError(
+      'model_not_found',
+      `${model} is not on this machine, so there is nothing to delete. assay list shows what is.`,
+      {
+        param: 'model',
+      },
+    );
+  }
+
+  /** Stops downloads and compiles; what they have fetched is kept. */
+  async close(): Promise<void> {
+    this.#closing.abort(new AssayError('internal_error', 'The server is shutting down.'));
+    await Promise.allSettled([...this.#downloads.values()].map((download) => download.result));
+  }
+
+  async #download(
+    model: ModelId,
+    options: { maxPromptLen?: number; allowDownload: boolean },
+    report: (progress: DownloadProgress) => void,
+  ): Promise<DownloadReport> {
+    const here = await this.#find(model);
+    const bytes = options.allowDownload && here?.origin !== 'bundled' ? await this.#pull(model, here, report) : 0;
+    const local = await this.#find(model);
+    if (!local) {
+      const fetch = `${model} is not on this machine, and the request does not allow to download it. Set allow_download to true, or run: assay pull ${model}`;
+      throw new AssayError('not_downloaded', fetch, { param: 'model' });
+    }
+    const { compiled, made } = await this.#ensure(local, options.maxPromptLen, (progress) =>
+      report({ type: 'progress', ...progress }),
+    );
+    return { model, state: 'compiled', bytes, compiled: made, max_prompt_len: compiled.record.maxPromptLen };
+  }
+
+  /** Fetches what is missing. Without the hub, a model that is here already will do. */
+  async #pull(model: ModelId, here: LocalModel | null, report: (progress: DownloadProgress) => void): Promise<number> {
+    const { compile, pull } = this.#options;
+    try {
+      const { bytes } = await pullModel(pull, model, {
+        ...this.#variant,
+        signal: this.#closing.signal,
+        onProgress: (progress) => report({ type: 'progress', ...progress }),
+      });
+      return bytes;
+    } catch (error) {
+      if (!here || (error as AssayError).code !== 'hub_unreachable') throw error;
+      compile.log.warn({ model, err: error }, 'the hub cannot be asked; the model on this machine is used');
+      return 0;
+    }
+  }
+
+  #ensure(
+    local: LocalModel,
+    maxPromptLen: number | undefined,
+    onProgress: EnsureOptions['onProgress'],
+  ): Promise<EnsuredModel> {
+    return ensureCompiled(this.#options.compile, local, {
+      ...(maxPromptLen === undefined ? {} : { maxPromptLen }),
+      signal: this.#closing.signal,
+      onProgress,
+      inUse: this.#slot.compiled?.directory ?? null,
+    });
+  }
+
+  get #variant(): { device: Slot['device']; dtype?: Dtype } {
+    const { compile, dtype } = this.#options;
+    return { device: compile.devices[0] ?? 'CPU', ...(dtype ? { dtype } : {}) };
+  }
+
+  #find(model: ModelId): Promise<LocalModel | null> {
+    return findLocalModel(this.#options.compile.paths, model, this.#variant);
+  }
+
+  #refuseDuringDownload(model: ModelId, verb: 'load' | 'delete'): void {
+    const progress = this.#downloads.get(model);
+    if (!progress) return;
+    const { stage, bytes, total } = progress.latest ?? { stage: 'downloading', bytes: 0, total: null };
+    const far = total ? ` (${Math.floor((100 * bytes) / total)} %)` : '';
+    throw new AssayError('operation_in_progress', `${model} is ${stage} now${far}; ${verb} it when that has ended.`, {
+      param: 'model',
+    });
+  }
+
+  async #statusOf(model: ModelId): Promise<ModelStatus | null> {
+    const slot = this.slot();
+    if (slot.model === model && slot.state !== 'unloaded') return slot.state === 'loaded' ? 'active' : slot.state;
+    const download = this.#downloads.get(model);
+    if (download) return download.latest?.stage === 'compiling' ? 'compiling' : 'downloading';
+    if (this.#slot.uses(model)) return 'compiling';
+    const local = await this.#find(model);
+    if (!local) return null;
+    const { paths, runtimeVersion } = this.#options.compile;
+    const compiled = await listCompiled(paths, model);
+    if (compiled.some(({ record }) => record.fingerprint.runtime === runtimeVersion)) return 'compiled';
+    return local.origin === 'bundled' ? 'available' : 'downloaded';
+  }
+}

@@ -1,0 +1,182 @@
+import type { Logger } from 'pino';
+import type { Device } from '../../lib/backend.ts';
+import { AssayError } from '../../lib/errors.ts';
+import type { LoadReport, Slot, SlotState, UnloadReport } from '../../lib/host.ts';
+import type { ModelId } from '../../lib/model-id.ts';
+import type { EngineProcess } from '../process/engine-process.ts';
+import type { ModelInfo } from '../process/messages.ts';
+import type { CompiledModel } from '../store/compiled-store.ts';
+import type { EnsuredModel } from './ensure-compiled.ts';
+import { nextState, type SlotTrigger } from './slot-table.ts';
+
+export interface SlotOptions {
+  engine: Pick<EngineProcess, 'load' | 'unload' | 'status'>;
+  log: Logger;
+  /** The device that an empty slot would use. */
+  device: Device;
+  /** Milliseconds of a clock that never goes back. */
+  now(): number;
+}
+
+/** What the slot has to load. */
+export interface LoadRequest {
+  model: ModelId;
+  maxPromptLen: number | undefined;
+  /** Finds or makes the compiled form. */
+  prepare(): Promise<EnsuredModel>;
+}
+
+/** The one place for a model in memory. Follows `SLOT_TABLE`; one load or unload at a time. */
+export class ModelSlot {
+  readonly #options: SlotOptions;
+  #state: SlotState = 'unloaded';
+  #model: ModelId | null = null;
+  #reason: string | null = null;
+  #active: { info: ModelInfo; compiled: CompiledModel } | null = null;
+  #work: { request: LoadRequest | null; promise: Promise<unknown> } | null = null;
+
+  constructor(options: SlotOptions) {
+    this.#options = options;
+  }
+
+  /** As it is now, with what happened to the engine process since it was last asked. */
+  view(): Slot {
+    this.#follow();
+    return {
+      state: this.#state,
+      model: this.#model,
+      device: this.#active?.info.device ?? this.#options.device,
+      ...(this.#reason === null ? {} : { reason: this.#reason }),
+    };
+  }
+
+  /** The compiled form that is loaded. */
+  get compiled(): CompiledModel | null {
+    return this.#active?.compiled ?? null;
+  }
+
+  /** Whether a model is, or is about to be, in memory. */
+  uses(model: ModelId): boolean {
+    const { state } = this.view();
+    const inMemory = this.#model === model && state !== 'error' && state !== 'unloaded';
+    return inMemory || this.#work?.request?.model === model;
+  }
+
+  /**
+   * Loads a model. A second call for the same joins the first. Another model stays in use until the new one is compiled; then
+   * its requests in flight finish and it gives way.
+   */
+  async load(request: LoadRequest): Promise<LoadReport> {
+    const now = this.#work?.request;
+    if (now?.model === request.model && now.maxPromptLen === request.maxPromptLen) {
+      return this.#work?.promise as Promise<LoadReport>;
+    }
+    return this.#exclusively(request, 'load', () => this.#load(request));
+  }
+
+  /** Frees the memory: requests in flight finish, then the engine process ends. */
+  async unload(): Promise<UnloadReport> {
+    if (this.#work && this.#work.request === null) return this.#work.promise as Promise<UnloadReport>;
+    return this.#exclusively(null, 'unload', async () => {
+      this.#follow();
+      const model = this.#state === 'error' ? null : this.#model;
+      await this.#empty();
+      return { model };
+    });
+  }
+
+  async #load(request: LoadRequest): Promise<LoadReport> {
+    const { engine, log, now } = this.#options;
+    const started = now();
+    this.#follow();
+    const free = this.#state !== 'loaded';
+    if (free) {
+      this.#model = request.model;
+      this.#active = null;
+      this.#fire('load');
+    }
+    try {
+      const { compiled, made } = await request.prepare();
+      if (this.#active?.compiled.directory === compiled.directory && this.view().state === 'loaded') {
+        return reportOf(this.#active.info, 0, made);
+      }
+      if (!free) {
+        await this.#empty();
+        this.#model = request.model;
+        this.#fire('load');
+      }
+      const info = await engine.load({ model: request.model, dir: compiled.directory });
+      this.#active = { info, compiled };
+      this.#fire('loaded');
+      return reportOf(info, Math.round(now() - started), made);
+    } catch (error) {
+      if (this.#state === 'loading') this.#fail(error);
+      log.error({ model: request.model, err: error }, 'load failed');
+      throw error;
+    }
+  }
+
+  async #empty(): Promise<void> {
+    this.#fire('unload');
+    // Also after an error: the engine may be starting again.
+    await this.#options.engine.unload();
+    if (this.#state === 'unloading') this.#fire('unloaded');
+    this.#model = null;
+    this.#active = null;
+    this.#reason = null;
+  }
+
+  async #exclusively<T>(request: LoadRequest | null, trigger: 'load' | 'unload', work: () => Promise<T>): Promise<T> {
+    this.#follow();
+    if (this.#work || nextState(this.#state, trigger) === null) {
+      const busy = this.#work?.request?.model ?? this.#model;
+      const doing = this.#work && this.#work.request === null ? 'unloaded' : 'loaded';
+      throw new AssayError(
+        'operation_in_progress',
+        `${busy} is being ${doing} now. Try again when that has ended (GET /health tells).`,
+        {
+          param: 'model',
+        },
+      );
+    }
+    const promise = work();
+    this.#work = { request, promise };
+    try {
+      return await promise;
+    } finally {
+      this.#work = null;
+    }
+  }
+
+  /** Takes over what the engine process went through on its own: a crash, and its end by a restart that worked. */
+  #follow(): void {
+    if (!this.#active) return;
+    const { state, reason } = this.#options.engine.status();
+    if (this.#state === 'loaded' && (state === 'restarting' || state === 'stopped')) {
+      this.#fire('died');
+      this.#reason = `${reason ?? 'The engine process ended.'} It is being started again.`;
+    }
+    if (this.#state === 'error' && state === 'ready') this.#fire('recovered');
+  }
+
+  #fail(error: unknown): void {
+    this.#active = null;
+    // The message of an AssayError is made to be shown; any other may carry a path.
+    this.#reason =
+      error instanceof AssayError ? error.message : 'The engine could not load the model; the log tells why.';
+    this.#fire('failed');
+  }
+
+  #fire(trigger: SlotTrigger): void {
+    const next = nextState(this.#state, trigger);
+    if (next === null) throw new Error(`the slot has no way from ${this.#state} by ${trigger}`);
+    if (next !== 'error') this.#reason = null;
+    this.#options.log.debug({ from: this.#state, trigger, to: next, model: this.#model }, 'slot');
+    this.#state = next;
+  }
+}
+
+function reportOf(info: ModelInfo, loadMs: number, compiled: boolean): LoadReport {
+  const { model, device, maxPromptLen } = info;
+  return { model, device, load_ms: loadMs, compiled, max_prompt_len: maxPromptLen };
+}

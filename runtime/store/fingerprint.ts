@@ -1,0 +1,74 @@
+import { createHash } from 'node:crypto';
+import * as fs from 'node:fs/promises';
+import * as v from 'valibot';
+import { hashFile } from './digest.ts';
+import type { LocalModel } from './hub-cache.ts';
+import { pathsOf } from './model-files.ts';
+import { baseName, type StorePaths } from './paths.ts';
+
+/** All that decides what a compile gives. Where one of these differs, the compiled form is another one. */
+export const Fingerprint = v.strictObject({
+  /** sha256 over the names and hashes of all source files. */
+  source: v.string(),
+  /** Version of onnxruntime-node. */
+  runtime: v.string(),
+  /** `COMPILER_VERSION`. */
+  compiler: v.number(),
+  /** The device asked for. */
+  device: v.picklist(['NPU', 'GPU', 'CPU']),
+  /** Number format of the source; null where its repository does not say. */
+  dtype: v.nullable(v.string()),
+  precision: v.string(),
+  maxPromptLen: v.number(),
+});
+export type Fingerprint = v.InferOutput<typeof Fingerprint>;
+
+/** Name of a compiled form: what a person wants to know of it, then a hash of all of it. */
+export function fingerprintKey(fingerprint: Fingerprint): string {
+  const hash = createHash('sha256')
+    .update(JSON.stringify(v.parse(Fingerprint, fingerprint)))
+    .digest('hex');
+  const { device, precision, maxPromptLen } = fingerprint;
+  return `${device}-${precision}-${maxPromptLen}-${hash.slice(0, 16)}`.toLowerCase();
+}
+
+/** A file and the hash that its bytes must have. */
+export interface SourceFile {
+  /** Relative to the model's directory. */
+  path: string;
+  /** Real path. */
+  real: string;
+  size: number;
+  hash: string;
+}
+
+const BLOB_NAME = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/;
+
+/** Hashes of files that do not say their own, kept for as long as size and time of the file stay the same. */
+const computed = new Map<string, string>();
+
+/**
+ * The files of a model with their hashes. In the hub cache a file's link leads to a blob that is named by its hash, so nothing
+ * is read; files of bundled models are read once for each process.
+ */
+export async function sourceFiles(paths: StorePaths, model: LocalModel): Promise<SourceFile[]> {
+  return Promise.all(
+    pathsOf(model.files).map(async (path) => {
+      const real = await paths.real(paths.file(model.directory, path));
+      if (real === null) throw new Error(`${path} of ${model.id} is gone`);
+      const { size, mtimeMs } = await fs.stat(real);
+      const name = baseName(real);
+      if (BLOB_NAME.test(name)) return { path, real, size, hash: name };
+      const key = `${real} ${size} ${mtimeMs}`;
+      const hash = computed.get(key) ?? (await hashFile(real, size, '0'.repeat(64)));
+      computed.set(key, hash);
+      return { path, real, size, hash };
+    }),
+  );
+}
+
+/** One hash for all source files. */
+export function sourceHash(files: readonly SourceFile[]): string {
+  const lines = files.map((file) => `${file.hash} ${file.path}\n`).sort();
+  return createHash('sha256').update(lines.join('')).digest('hex');
+}

@@ -1,0 +1,47 @@
+import { readFile } from 'node:fs/promises';
+import * as v from 'valibot';
+import { AssayError } from '../../lib/errors.ts';
+import type { LocalModel } from './hub-cache.ts';
+import type { StorePaths } from './paths.ts';
+
+/** Bounds and default of `max_prompt_len` (open-points.md, part B). */
+export const MIN_PROMPT_LEN = 16;
+export const DEFAULT_PROMPT_LEN = 4096;
+
+const Positions = v.optional(v.fallback(v.nullable(v.pipe(v.number(), v.integer(), v.minValue(1))), null));
+const Configuration = v.looseObject({
+  max_position_embeddings: Positions,
+  n_positions: Positions,
+  text_config: v.optional(v.fallback(v.looseObject({ max_position_embeddings: Positions }), {})),
+  model: v.optional(v.fallback(v.looseObject({ context_length: Positions }), {})),
+});
+
+/** Tokens of the model's context, as `config.json` or `genai_config.json` says; null where they do not. */
+export async function contextLength(paths: StorePaths, model: LocalModel): Promise<number | null> {
+  for (const name of ['config.json', 'genai_config.json']) {
+    const file = model.files.support[name];
+    if (!file) continue;
+    const text = await readFile(paths.file(model.directory, file), 'utf8').catch(() => '');
+    const parsed = v.safeParse(v.pipe(v.string(), v.parseJson(), Configuration), text);
+    if (!parsed.success) continue;
+    const { max_position_embeddings, n_positions, text_config, model: genai } = parsed.output;
+    const length =
+      max_position_embeddings ?? text_config?.max_position_embeddings ?? genai?.context_length ?? n_positions;
+    if (length) return length;
+  }
+  return null;
+}
+
+/** The prompt length to compile for. Throws `invalid_value` for one outside the bounds. */
+export function choosePromptLength(wanted: number | undefined, context: number | null): number {
+  const most = context ?? DEFAULT_PROMPT_LEN;
+  if (wanted === undefined) return Math.min(most, DEFAULT_PROMPT_LEN);
+  if (Number.isInteger(wanted) && wanted >= MIN_PROMPT_LEN && wanted <= most) return wanted;
+  throw new AssayError(
+    'invalid_value',
+    `max_prompt_len is a whole number from ${MIN_PROMPT_LEN} to ${most}, the model's context.`,
+    {
+      param: 'max_prompt_len',
+    },
+  );
+}

@@ -1,0 +1,85 @@
+import { readdir } from 'node:fs/promises';
+import { AssayError } from '../../lib/errors.ts';
+import type { RemoveReport } from '../../lib/host.ts';
+import type { ModelId } from '../../lib/model-id.ts';
+import { type HeldLock, tryLock } from './lock.ts';
+import { baseName, join, type StorePaths } from './paths.ts';
+
+type Removed = RemoveReport['removed'][number];
+
+/**
+ * Removes a model's compiled files, or these and its weights and lock files. Bundled weights are part of the program and stay.
+ *
+ * @returns what was removed; null where nothing of the model is on this machine
+ * @throws AssayError `operation_in_progress` while another process fetches or compiles it
+ */
+export async function removeModel(
+  paths: StorePaths,
+  model: ModelId,
+  options: { compiledOnly: boolean },
+): Promise<Removed[] | null> {
+  const places = [paths.repository(model), paths.compiledModel(model), paths.bundledModel(model)];
+  const there = await Promise.all(places.map((place) => (place === null ? null : paths.real(place))));
+  if (there.every((place) => place === null)) return null;
+  const held = await takeLocks(paths, model);
+  let removed: Removed[];
+  try {
+    removed = await removeFiles(paths, model, options.compiledOnly);
+  } finally {
+    for (const lock of held) lock.release();
+  }
+  // Only now, because some systems do not remove a file that is open.
+  if (!options.compiledOnly) {
+    await paths.remove(paths.compiledModel(model));
+    await paths.remove(paths.locks(model));
+  }
+  return removed;
+}
+
+async function takeLocks(paths: StorePaths, model: ModelId): Promise<HeldLock[]> {
+  const held: HeldLock[] = [];
+  for (const [directory, file] of [
+    [paths.locks(model), paths.modelLock(model)],
+    [paths.compiledModel(model), paths.compileLock(model)],
+  ] as const) {
+    if ((await paths.real(directory)) === null) continue;
+    const lock = tryLock(file);
+    if (lock) {
+      held.push(lock);
+      continue;
+    }
+    for (const other of held) other.release();
+    const busy = `${model} is being fetched or compiled by another process. Try again when that has ended.`;
+    throw new AssayError('operation_in_progress', busy, { param: 'model' });
+  }
+  return held;
+}
+
+async function removeFiles(paths: StorePaths, model: ModelId, compiledOnly: boolean): Promise<Removed[]> {
+  const removed: Removed[] = [
+    {
+      kind: 'compiled',
+      bytes: await removeAllBut(paths, paths.compiledModel(model), baseName(paths.compileLock(model))),
+    },
+  ];
+  if (!compiledOnly) {
+    // The snapshots go first: from then on nothing sees half a model.
+    const snapshots = await paths.remove(paths.snapshots(model));
+    removed.push({ kind: 'weights', bytes: snapshots + (await paths.remove(paths.repository(model))) });
+    const lockFiles = await readdir(paths.locks(model)).catch(() => []);
+    if (lockFiles.length > 0) {
+      const bytes = await removeAllBut(paths, paths.locks(model), baseName(paths.modelLock(model)));
+      return [...removed.filter((kind) => kind.bytes > 0), { kind: 'locks', bytes }];
+    }
+  }
+  return removed.filter(({ bytes }) => bytes > 0);
+}
+
+async function removeAllBut(paths: StorePaths, directory: string, keep: string): Promise<number> {
+  let bytes = 0;
+  if ((await paths.real(directory)) === null) return 0;
+  for (const name of await readdir(directory)) {
+    if (name !== keep) bytes += await paths.remove(join(directory, name));
+  }
+  return bytes;
+}

@@ -1,0 +1,148 @@
+import * as fs from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { pino } from 'pino';
+import { systemClock } from '../../lib/clock.ts';
+import { AssayError } from '../../lib/errors.ts';
+import type { DownloadEvent, DownloadReport } from '../../lib/host.ts';
+import type { ModelId } from '../../lib/model-id.ts';
+import { compileModel } from '../../runtime/compile/compile.ts';
+import type { EngineProcess, EngineStatus } from '../../runtime/process/engine-process.ts';
+import type { CompileContext } from '../../runtime/slot/ensure-compiled.ts';
+import { LocalModelHost } from '../../runtime/slot/model-host.ts';
+import { StorePaths } from '../../runtime/store/paths.ts';
+import type { HubServer } from '../hub/hub-server.ts';
+import { machine as pullMachine } from '../hub/pull.ts';
+import { type HubRepository, hubRepository } from '../hub/repository.ts';
+
+const FIXTURES = fileURLToPath(new URL('../fixtures/models/', import.meta.url));
+
+/** A real tiny model (`optimum/qwen3`, `genai/llama`), as a repository of the test hub. */
+export async function fixtureModel(
+  fixture: string,
+  id: string,
+  access: HubRepository['access'] = 'public',
+): Promise<HubRepository> {
+  const folder = join(FIXTURES, fixture);
+  const entries = await fs.readdir(folder, { recursive: true, withFileTypes: true });
+  const files = entries.filter((entry) => entry.isFile() && entry.name !== 'golden.json');
+  const contents = files.map(async (entry) => {
+    const path = join(entry.parentPath, entry.name);
+    return [path.slice(folder.length + 1), await fs.readFile(path)] as const;
+  });
+  return hubRepository(id, Object.fromEntries(await Promise.all(contents)), access);
+}
+
+/**
+ * An engine whose loading is a script, so that a test decides when and how it ends; compiling is real, in this process. The
+ * suites against a whole server use the real engine process.
+ */
+export class ScriptedEngine implements Pick<EngineProcess, 'load' | 'unload' | 'compile' | 'status'> {
+  /** What `load` waits for. */
+  loading: Promise<void> = Promise.resolve();
+  /** What `unload` waits for: requests in flight. */
+  inFlight: Promise<void> = Promise.resolve();
+  /** What `compile` waits for before it begins. */
+  compiling: Promise<void> = Promise.resolve();
+  compiles = 0;
+  readonly calls: string[] = [];
+  state: EngineStatus = {
+    state: 'stopped',
+    model: null,
+    info: null,
+    device: null,
+    restarts: 0,
+    reason: null,
+    running: 0,
+    waiting: 0,
+    rssBytes: null,
+  };
+
+  status(): EngineStatus {
+    return this.state;
+  }
+
+  load: EngineProcess['load'] = async ({ model, dir }) => {
+    this.calls.push(`load ${model}`);
+    this.state = { ...this.state, state: 'loading' };
+    try {
+      await this.loading;
+      await fs.access(join(dir, 'tokenizer.json'));
+    } catch (error) {
+      this.state = { ...this.state, state: 'stopped' };
+      throw error;
+    }
+    this.state = { ...this.state, state: 'ready' };
+    const { maxPromptLen, contextLength } = JSON.parse(await fs.readFile(join(dir, 'compiled.json'), 'utf8'));
+    return { model, device: 'CPU', maxPromptLen, contextLength, loadMs: 1 };
+  };
+
+  unload: EngineProcess['unload'] = async () => {
+    this.calls.push('unload');
+    await this.inFlight;
+    this.state = { ...this.state, state: 'stopped' };
+  };
+
+  compile: EngineProcess['compile'] = async (spec, call = {}) => {
+    this.compiles += 1;
+    this.calls.push(`compile ${spec.device}`);
+    if (spec.device !== 'CPU') throw new AssayError('engine_failed', 'no such device here');
+    await Promise.race([
+      this.compiling,
+      new Promise((_, reject) => call.signal?.addEventListener('abort', () => reject(call.signal?.reason))),
+    ]);
+    const { maxPromptLen, device } = await compileModel({
+      ...spec,
+      ...(call.signal ? { signal: call.signal } : {}),
+      ...(call.onProgress ? { onStep: call.onProgress } : {}),
+    });
+    return { maxPromptLen, device };
+  };
+}
+
+export interface TestHost {
+  host: LocalModelHost;
+  engine: ScriptedEngine;
+  paths: StorePaths;
+  download(model: ModelId, options?: { maxPromptLen?: number; allowDownload?: boolean }): Promise<DownloadReport>;
+  /** Another host over the same files, as after a restart. */
+  restarted(changes?: Partial<CompileContext>): TestHost;
+}
+
+/** A host with an empty store, one bundled model (`assay/tiny`), and a scripted engine. */
+export async function testHost(hub: HubServer, changes: Partial<CompileContext> = {}): Promise<TestHost> {
+  const pull = await pullMachine(hub);
+  const base = dirname(pull.paths.roots.hubCache);
+  const bundled = join(base, 'models');
+  await fs.cp(join(FIXTURES, 'optimum/qwen2'), join(bundled, 'tiny'), { recursive: true });
+  const paths = new StorePaths({ ...pull.paths.roots, bundled });
+  const make = (more: Partial<CompileContext>): TestHost => {
+    const engine = new ScriptedEngine();
+    const compile: CompileContext = {
+      paths,
+      engine,
+      clock: systemClock,
+      log: pino({ level: 'silent' }),
+      devices: ['CPU'],
+      runtimeVersion: '1.30.0',
+      freeBytes: async () => 1e12,
+      ...changes,
+      ...more,
+    };
+    const host = new LocalModelHost({ engine, pull: { ...pull, paths }, compile });
+    return {
+      host,
+      engine,
+      paths,
+      download: async (model, options = {}) => {
+        const events = host.download(model, { allowDownload: true, ...options });
+        let last: DownloadEvent | undefined;
+        for await (const event of events) last = event;
+        if (last?.type !== 'done') throw new Error('the download did not end with its report');
+        return last.report;
+      },
+      restarted: (again = {}) => make(again),
+    };
+  };
+  return make({});
+}

@@ -1,0 +1,352 @@
+import * as fs from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { AssayError } from '../../lib/errors.ts';
+import type { DownloadEvent } from '../../lib/host.ts';
+import { parseModelId } from '../../lib/model-id.ts';
+import { HubServer } from '../hub/hub-server.ts';
+import { fixtureModel, testHost } from './machine.ts';
+
+const QWEN = parseModelId('acme/qwen3');
+const LLAMA = parseModelId('acme/llama');
+const STARTER = parseModelId('assay/tiny');
+let hub: HubServer;
+
+beforeAll(async () => {
+  hub = await HubServer.start(await fixtureModel('optimum/qwen3', QWEN), await fixtureModel('genai/llama-int4', LLAMA));
+});
+afterAll(() => hub.stop());
+
+/** A promise that fails, and that nobody has to listen to. */
+const failing = (error: Error): Promise<void> => {
+  const promise = Promise.reject(error);
+  promise.catch(() => undefined);
+  return promise;
+};
+const gate = () => Promise.withResolvers<void>();
+const statusOf = async ({ host }: Awaited<ReturnType<typeof testHost>>, id: string) =>
+  (await host.listModels()).find((entry) => entry.id === id)?.status;
+
+describe('download', () => {
+  it.each([
+    [QWEN, 512],
+    [LLAMA, 512],
+  ])('fetches and compiles %s', async (model, maxPromptLen) => {
+    const box = await testHost(hub);
+    const report = await box.download(model);
+    expect(report).toMatchObject({ model, state: 'compiled', compiled: true, max_prompt_len: maxPromptLen });
+    expect(report.bytes).toBeGreaterThan(100_000);
+    expect(await statusOf(box, model)).toBe('compiled');
+    expect(await box.download(model)).toMatchObject({ bytes: 0, compiled: false });
+  });
+
+  it('has steps all the way, and ends with the report', async () => {
+    const box = await testHost(hub);
+    const events: DownloadEvent[] = [];
+    for await (const event of box.host.download(QWEN, { allowDownload: true })) events.push(event);
+    const stages = new Set(events.map((event) => (event.type === 'progress' ? event.stage : event.type)));
+    expect([...stages]).toEqual(expect.arrayContaining(['downloading', 'verifying', 'compiling', 'done']));
+    expect(events.at(-1)?.type).toBe('done');
+  });
+
+  it('goes on when its caller leaves, and a second call joins it', async () => {
+    const box = await testHost(hub);
+    const compiling = gate();
+    box.engine.compiling = compiling.promise;
+    for await (const event of box.host.download(QWEN, { allowDownload: true })) {
+      if (event.type === 'progress' && event.stage === 'compiling') break;
+    }
+    expect(await statusOf(box, QWEN)).toBe('compiling');
+    const second = box.download(QWEN);
+    compiling.resolve();
+    expect((await second).bytes).toBeGreaterThan(0);
+    expect(box.engine.compiles).toBe(1);
+  });
+
+  it('of what is on disk works without the hub, and allow_download:false never asks it', async () => {
+    const box = await testHost(hub);
+    await box.download(QWEN);
+    const before = hub.requests.length;
+    expect(await box.download(QWEN, { allowDownload: false, maxPromptLen: 64 })).toMatchObject({
+      bytes: 0,
+      compiled: true,
+      max_prompt_len: 64,
+    });
+    expect(await box.download(STARTER)).toMatchObject({ bytes: 0, compiled: true });
+    expect(hub.requests.length).toBe(before);
+    await expect(box.download(LLAMA, { allowDownload: false })).rejects.toMatchObject({ code: 'not_downloaded' });
+  });
+
+  it.each([15, 513, 1e9, 20.5])('with max_prompt_len %d is refused', async (maxPromptLen) => {
+    const box = await testHost(hub);
+    await expect(box.download(STARTER, { maxPromptLen })).rejects.toMatchObject({
+      code: 'invalid_value',
+      param: 'max_prompt_len',
+    });
+  });
+});
+
+describe('load', () => {
+  it('compiles what is not compiled, loads, and says so', async () => {
+    const box = await testHost(hub);
+    expect(box.host.slot()).toEqual({ state: 'unloaded', model: null, device: 'CPU' });
+    expect(await statusOf(box, STARTER)).toBe('available');
+    const report = await box.host.load(STARTER, {});
+    expect(report).toMatchObject({ model: STARTER, device: 'CPU', compiled: true, max_prompt_len: 512 });
+    expect(box.host.slot()).toEqual({ state: 'loaded', model: STARTER, device: 'CPU' });
+    expect(await statusOf(box, STARTER)).toBe('active');
+    expect(await box.host.load(STARTER, {})).toMatchObject({ compiled: false, load_ms: 0 });
+    expect(box.engine.calls).toEqual(['compile CPU', `load ${STARTER}`]);
+  });
+
+  it('with another max_prompt_len recompiles and swaps; without one the active model keeps its own', async () => {
+    const box = await testHost(hub);
+    await box.host.load(STARTER, { maxPromptLen: 64 });
+    expect(await box.host.load(STARTER, {})).toMatchObject({ compiled: false, max_prompt_len: 64 });
+    expect(await box.host.load(STARTER, { maxPromptLen: 128 })).toMatchObject({ compiled: true, max_prompt_len: 128 });
+    expect(box.engine.calls.filter((call) => call === 'unload')).toHaveLength(1);
+  });
+
+  it('of another model lets the first answer until the new one is compiled, then swaps', async () => {
+    const box = await testHost(hub);
+    await box.download(QWEN);
+    await box.host.load(STARTER, {});
+    const [compiling, inFlight, loading] = [gate(), gate(), gate()];
+    Object.assign(box.engine, { compiling: compiling.promise, inFlight: inFlight.promise, loading: loading.promise });
+    const load = box.host.load(QWEN, { maxPromptLen: 32 });
+    await expect.poll(() => box.engine.compiles).toBe(3);
+    expect(box.host.slot()).toMatchObject({ state: 'loaded', model: STARTER });
+    expect(await statusOf(box, QWEN)).toBe('compiling');
+    compiling.resolve();
+    await expect.poll(() => box.host.slot().state).toBe('unloading');
+    expect(box.host.slot().model).toBe(STARTER);
+    inFlight.resolve();
+    await expect.poll(() => box.host.slot()).toMatchObject({ state: 'loading', model: QWEN });
+    loading.resolve();
+    expect(await load).toMatchObject({ model: QWEN, max_prompt_len: 32 });
+  });
+
+  it('of what is not here is 404 with the command that fetches it, and the slot stays as it is', async () => {
+    const box = await testHost(hub);
+    await expect(box.host.load(QWEN, {})).rejects.toMatchObject({
+      code: 'model_not_found',
+      message: expect.stringContaining('assay pull acme/qwen3'),
+    });
+    expect(box.host.slot().state).toBe('unloaded');
+  });
+
+  it('that fails leaves error with its reason; the next load and unload work', async () => {
+    const box = await testHost(hub);
+    box.engine.loading = failing(new AssayError('engine_failed', 'The graph has a node that nobody knows.'));
+    await expect(box.host.load(STARTER, {})).rejects.toThrow('nobody knows');
+    expect(box.host.slot()).toMatchObject({
+      state: 'error',
+      model: STARTER,
+      reason: 'The graph has a node that nobody knows.',
+    });
+    expect(await statusOf(box, STARTER)).toBe('error');
+    box.engine.loading = Promise.resolve();
+    await box.host.load(STARTER, {});
+    expect(box.host.slot()).toEqual({ state: 'loaded', model: STARTER, device: 'CPU' });
+    box.engine.loading = failing(new Error('/secret/path is odd'));
+    await expect(box.host.load(STARTER, { maxPromptLen: 16 })).rejects.toThrow();
+    expect(box.host.slot().reason).not.toContain('/secret');
+    expect(await box.host.unload()).toEqual({ model: null });
+    expect(box.host.slot()).toEqual({ state: 'unloaded', model: null, device: 'CPU' });
+  });
+
+  it('joins a load of the same, and refuses others and unload meanwhile', async () => {
+    const box = await testHost(hub);
+    const loading = gate();
+    box.engine.loading = loading.promise;
+    const both = [box.host.load(STARTER, {}), box.host.load(STARTER, {})];
+    await expect.poll(() => box.host.slot().state).toBe('loading');
+    await expect(box.host.load(STARTER, { maxPromptLen: 32 })).rejects.toMatchObject({ code: 'operation_in_progress' });
+    await expect(box.host.unload()).rejects.toMatchObject({ code: 'operation_in_progress' });
+    loading.resolve();
+    expect(await both[0]).toEqual(await both[1]);
+    expect(box.engine.calls.filter((call) => call.startsWith('load'))).toHaveLength(1);
+  });
+
+  it('falls back to the next device, and reports the one that runs', async () => {
+    const box = await testHost(hub, { devices: ['GPU', 'CPU'] });
+    expect(box.host.slot().device).toBe('GPU');
+    expect(await box.host.load(STARTER, {})).toMatchObject({ device: 'CPU' });
+    expect(box.engine.calls).toEqual(['compile GPU', 'compile CPU', `load ${STARTER}`]);
+  });
+
+  it('follows a crash of the engine and its return', async () => {
+    const box = await testHost(hub);
+    await box.host.load(STARTER, {});
+    box.engine.state = { ...box.engine.state, state: 'restarting', reason: 'The engine process was ended by SIGSEGV.' };
+    expect(box.host.slot()).toMatchObject({
+      state: 'error',
+      model: STARTER,
+      reason: expect.stringContaining('SIGSEGV'),
+    });
+    box.engine.state = { ...box.engine.state, state: 'ready' };
+    expect(box.host.slot()).toEqual({ state: 'loaded', model: STARTER, device: 'CPU' });
+    box.engine.state = { ...box.engine.state, state: 'restarting' };
+    await box.host.unload();
+    expect(box.engine.calls.at(-1)).toBe('unload');
+    expect(box.host.slot().state).toBe('unloaded');
+  });
+});
+
+describe('unload', () => {
+  it('waits for requests in flight; a second one joins; of an empty slot it is fine', async () => {
+    const box = await testHost(hub);
+    expect(await box.host.unload()).toEqual({ model: null });
+    await box.host.load(STARTER, {});
+    const inFlight = gate();
+    box.engine.inFlight = inFlight.promise;
+    const both = [box.host.unload(), box.host.unload()];
+    await expect.poll(() => box.host.slot().state).toBe('unloading');
+    expect(await statusOf(box, STARTER)).toBe('unloading');
+    await expect(box.host.load(STARTER, {})).rejects.toMatchObject({ code: 'operation_in_progress' });
+    inFlight.resolve();
+    expect(await Promise.all(both)).toEqual([{ model: STARTER }, { model: STARTER }]);
+    expect(await statusOf(box, STARTER)).toBe('compiled');
+  });
+});
+
+describe('delete', () => {
+  const kinds = (report: { removed: readonly { kind: string }[] }) => report.removed.map(({ kind }) => kind);
+
+  it('removes compiled files alone, or everything, and says what', async () => {
+    const box = await testHost(hub);
+    await box.download(QWEN);
+    expect(kinds(await box.host.remove(QWEN, { compiledOnly: true }))).toEqual(['compiled']);
+    expect(await statusOf(box, QWEN)).toBe('downloaded');
+    expect(kinds(await box.host.remove(QWEN, { compiledOnly: true }))).toEqual([]);
+    await box.download(QWEN);
+    expect(kinds(await box.host.remove(QWEN, { compiledOnly: false }))).toEqual(['compiled', 'weights', 'locks']);
+    expect(await statusOf(box, QWEN)).toBeUndefined();
+    for (const place of [box.paths.repository(QWEN), box.paths.compiledModel(QWEN), box.paths.locks(QWEN)]) {
+      expect(await box.paths.real(place)).toBeNull();
+    }
+    await expect(box.host.remove(QWEN, { compiledOnly: false })).rejects.toMatchObject({ code: 'model_not_found' });
+  });
+
+  it('leaves the weights of a bundled model', async () => {
+    const box = await testHost(hub);
+    await box.download(STARTER);
+    expect(kinds(await box.host.remove(STARTER, { compiledOnly: false }))).toEqual(['compiled']);
+    expect(await statusOf(box, STARTER)).toBe('available');
+  });
+
+  it('of the active model, of one that is being loaded, and of one that is being unloaded is refused', async () => {
+    const box = await testHost(hub);
+    const [compiling, loading, inFlight] = [gate(), gate(), gate()];
+    Object.assign(box.engine, { compiling: compiling.promise, loading: loading.promise, inFlight: inFlight.promise });
+    const refused = async () => {
+      for (const compiledOnly of [true, false]) {
+        await expect(box.host.remove(STARTER, { compiledOnly })).rejects.toMatchObject({ code: 'model_in_use' });
+      }
+    };
+    const load = box.host.load(STARTER, {});
+    await expect.poll(() => box.engine.compiles).toBe(1);
+    await refused();
+    compiling.resolve();
+    await expect.poll(() => box.engine.calls.at(-1)).toBe(`load ${STARTER}`);
+    await refused();
+    loading.resolve();
+    await load;
+    await refused();
+    const unload = box.host.unload();
+    await refused();
+    inFlight.resolve();
+    await unload;
+    await box.host.remove(STARTER, { compiledOnly: true });
+  });
+
+  it('and load during a download are refused with how far it is; others go on', async () => {
+    const box = await testHost(hub);
+    const compiling = gate();
+    box.engine.compiling = compiling.promise;
+    const download = box.download(QWEN);
+    await expect.poll(() => box.engine.compiles).toBe(1);
+    await expect(box.host.remove(QWEN, { compiledOnly: false })).rejects.toMatchObject({
+      code: 'operation_in_progress',
+    });
+    await expect(box.host.load(QWEN, {})).rejects.toMatchObject({
+      code: 'operation_in_progress',
+      message: expect.stringContaining('compiling now'),
+    });
+    await expect(box.download(QWEN, { maxPromptLen: 16 })).rejects.toMatchObject({ code: 'operation_in_progress' });
+    box.engine.compiling = Promise.resolve();
+    await box.host.load(STARTER, {});
+    compiling.resolve();
+    await download;
+    await box.host.load(QWEN, {});
+  });
+});
+
+describe('a compiled form', () => {
+  it('is found by another process, and made anew for another runtime; the stale one is removed', async () => {
+    const box = await testHost(hub);
+    await box.download(STARTER);
+    expect(await box.restarted().download(STARTER)).toMatchObject({ compiled: false });
+    expect(await box.restarted({ runtimeVersion: '1.31.0' }).download(STARTER)).toMatchObject({ compiled: true });
+    const forms = (await fs.readdir(box.paths.compiledModel(STARTER))).filter((name) => !name.startsWith('.'));
+    expect(forms).toHaveLength(1);
+  });
+
+  it('with one flipped bit in any file is made anew', async () => {
+    const box = await testHost(hub);
+    await box.download(STARTER);
+    const [form = ''] = (await fs.readdir(box.paths.compiledModel(STARTER))).filter((name) => !name.startsWith('.'));
+    const directory = box.paths.compiled(STARTER, form);
+    for (const name of await fs.readdir(directory)) {
+      const file = join(directory, name);
+      const original = await fs.readFile(file);
+      if (original.length === 0) continue;
+      const bytes = Buffer.from(original);
+      const at = Math.floor(bytes.length / 2);
+      bytes.writeUInt8(bytes.readUInt8(at) ^ 1, at);
+      await fs.writeFile(file, bytes);
+      expect(await box.download(STARTER), name).toMatchObject({ compiled: true });
+      expect(original.equals(await fs.readFile(file)), name).toBe(true);
+    }
+  });
+
+  it('is not made of damaged weights, and the message names the file and what mends it', async () => {
+    const box = await testHost(hub);
+    await box.download(QWEN);
+    await box.host.remove(QWEN, { compiledOnly: true });
+    const blobs = await fs.readdir(box.paths.blobs(QWEN));
+    const sizes = await Promise.all(blobs.map(async (blob) => (await fs.stat(box.paths.blob(QWEN, blob))).size));
+    const largest = box.paths.blob(QWEN, blobs[sizes.indexOf(Math.max(...sizes))]!);
+    const bytes = await fs.readFile(largest);
+    bytes.writeUInt8(bytes.readUInt8(1000) ^ 1, 1000);
+    await fs.writeFile(largest, bytes);
+    await expect(box.host.load(QWEN, {})).rejects.toThrow(
+      "onnx/model.onnx of acme/qwen3 is damaged on this machine's disk. Fetch it again: assay pull acme/qwen3",
+    );
+    expect(box.host.slot().state).toBe('error');
+    expect((await box.download(QWEN)).bytes).toBe(bytes.length);
+    await box.host.load(QWEN, {});
+  });
+
+  it('needs room, says how much, and is not half there when the disk is full', async () => {
+    let free = 1000;
+    const box = await testHost(hub, { freeBytes: async () => free });
+    await expect(box.download(STARTER)).rejects.toMatchObject({
+      code: 'disk_full',
+      message: expect.stringMatching(/needs about .* 1\.0 kB free.*ASSAY_HOME/),
+    });
+    free = 1e9;
+    const compiling = gate();
+    box.engine.compiling = compiling.promise;
+    const download = box.download(STARTER);
+    download.catch(() => undefined);
+    await expect.poll(() => box.engine.compiles).toBe(1);
+    free = 10;
+    compiling.reject(new AssayError('engine_failed', 'write failed'));
+    await expect(download).rejects.toMatchObject({ code: 'disk_full' });
+    expect((await fs.readdir(box.paths.compiledModel(STARTER))).filter((name) => name !== '.lock')).toEqual([]);
+    free = 1e9;
+    box.engine.compiling = Promise.resolve();
+    expect(await box.download(STARTER)).toMatchObject({ compiled: true });
+  });
+});
