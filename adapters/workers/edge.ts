@@ -1,0 +1,50 @@
+import { waitUntil } from 'cloudflare:workers';
+import type { Hono } from 'hono';
+import { createApp } from '../../handlers/app.ts';
+import type { AppEnv } from '../../handlers/context.ts';
+import { systemClock } from '../../lib/clock.ts';
+import { boxRoutes } from './box-routes.ts';
+import { type Box, parseBoxes } from './boxes/box.ts';
+import { Fleet } from './boxes/fleet.ts';
+import type { Env } from './env.ts';
+import { ForwardingBackend } from './forward/backend.ts';
+import { KvKeys } from './keys/kv-keys.ts';
+import { logError, logLine } from './log.ts';
+import { statusRoutes } from './status-routes.ts';
+
+/** The one fleet object's name. */
+const FLEET = 'fleet';
+
+/** The whole edge for one isolate: the same app as everywhere, on boxes instead of an engine. */
+export function createEdge(env: Env): Hono<AppEnv> {
+  const clock = systemClock;
+  const boxes = parseBoxes(env.BOXES).filter((box) => hasKey(box, env));
+  if (boxes.length === 0) throw new Error('No box has its key: see the lines above.');
+  const fleet = new Fleet({
+    boxes,
+    report: (report) => env.FLEET.getByName(FLEET).report(report),
+    waitUntil,
+    clock,
+    edge: crypto.randomUUID(),
+  });
+  const client = { fetch: (...request: Parameters<typeof fetch>) => fetch(...request), keyOf: keyOf(env), clock };
+  const keys = new KvKeys({ kv: env.KEYS, quota: env.QUOTA, clock });
+  const backend = new ForwardingBackend(fleet, { ...client, log: logLine });
+  const app = createApp({ backend, keys, quota: keys, keyForModels: true, log: logLine });
+  statusRoutes(app, fleet);
+  boxRoutes(app, { fleet, keys, client });
+  return app;
+}
+
+/** One box without its key must not stop the others. */
+function hasKey(box: Box, env: Env): boolean {
+  const found = typeof env[box.key_secret] === 'string' && env[box.key_secret] !== '';
+  if (!found) {
+    logError(`Box ${box.name} is left out: there is no secret ${box.key_secret}. Run: wrangler secret put ${box.key_secret}`);
+  }
+  return found;
+}
+
+function keyOf(env: Env): (box: Box) => string {
+  return (box) => String(env[box.key_secret]);
+}

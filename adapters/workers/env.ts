@@ -1,0 +1,14 @@
+import type { DurableObjectNamespace, KVNamespace } from 'cloudflare:workers';
+import type { FleetObject } from './boxes/fleet-object.ts';
+import type { QuotaObject } from './keys/quota-object.ts';
+
+/** The bindings of `wrangler.toml`. Secrets are named by the boxes' `key_secret`. */
+export interface Env {
+  /** The boxes (`parseBoxes`). */
+  BOXES: unknown;
+  /** API keys, by the SHA-256 of the key. */
+  KEYS: KVNamespace;
+  QUOTA: DurableObjectNamespace<Pick<QuotaObject, 'take'>>;
+  FLEET: DurableObjectNamespace<Pick<FleetObject, 'report'>>;
+  [secret: string]: unknown;
+}

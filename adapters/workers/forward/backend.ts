@@ -1,0 +1,156 @@
+import * as v from 'valibot';
+import type {
+  BatchAnswer,
+  Call,
+  ChatEvent,
+  ChatRequest,
+  InferenceBackend,
+  ListedModel,
+  TaskBatch,
+} from '../../../lib/backend.ts';
+import { AssayError } from '../../../lib/errors.ts';
+import { parseModelId } from '../../../lib/model-id.ts';
+import { ModelList } from '../../../lib/schema/model-list.ts';
+import type { Box } from '../boxes/box.ts';
+import type { Fleet } from '../boxes/fleet.ts';
+import { hash64 } from '../boxes/rendezvous.ts';
+import { askBox, type BoxClientDeps, type BoxRequest, readText } from './box-client.ts';
+import { unreachable } from './box-fault.ts';
+import { chatEvents } from './chat-events.ts';
+import { chatBody } from './chat-wire.ts';
+import { mergeModels } from './model-list.ts';
+import { chatPrefix, taskPrefix } from './prefix.ts';
+import { readPieces } from './read-pieces.ts';
+import { taskAnswer } from './task-answer.ts';
+import { tasksBody } from './task-wire.ts';
+import { tryBoxes, type Visit } from './try-boxes.ts';
+import type { VisitLog, VisitRecord } from './visit-log.ts';
+
+export interface Deadlines {
+  /** Until a box's answer begins; for tasks that is the whole answer. */
+  answerMs: number;
+  /** Without a byte in a stream. */
+  silenceMs: number;
+  /** For a box's model list. */
+  listMs: number;
+}
+
+export interface ForwardingDeps extends BoxClientDeps {
+  /** Told of each request at each box. */
+  log: VisitLog;
+}
+
+/** A proxy before a Worker gives up on a silent connection after 100 s, so this edge does before it. */
+export const DEADLINES: Deadlines = { answerMs: 90_000, silenceMs: 15_000, listMs: 5_000 };
+
+/** Boxes asked for a model list; of a larger fleet the others are known by their health alone. */
+const MOST_LISTED = 6;
+
+/** Answers by asking boxes. The caller's request has been validated; what the box refuses all the same is passed on. */
+export class ForwardingBackend implements InferenceBackend {
+  readonly #fleet: Fleet;
+  readonly #deps: ForwardingDeps;
+  readonly #deadlines: Deadlines;
+
+  constructor(fleet: Fleet, deps: ForwardingDeps, deadlines = DEADLINES) {
+    this.#fleet = fleet;
+    this.#deps = deps;
+    this.#deadlines = deadlines;
+  }
+
+  async runTasks(batch: TaskBatch, call: Call): Promise<BatchAnswer> {
+    const boxes = await this.#boxes(batch.model, taskPrefix(batch));
+    await call.admit();
+    const body = tasksBody(batch);
+    const answers = tryBoxes(boxes, {
+      visit: (box) => this.#visit(box, call),
+      ask: (box) => this.#answer(box, batch, body, call),
+      isOutput: () => true,
+    });
+    for await (const answer of answers) return answer;
+    throw unreachable(new Error('no answer')).error;
+  }
+
+  async *chat(request: ChatRequest, call: Call): AsyncGenerator<ChatEvent> {
+    const boxes = await this.#boxes(request.model, chatPrefix(request));
+    await call.admit();
+    const body = chatBody(request);
+    const events = tryBoxes(boxes, {
+      visit: (box) => this.#visit(box, call),
+      ask: (box) => this.#events(box, body, call),
+      isOutput: ({ type }: ChatEvent) => type !== 'start',
+    });
+    let started = false;
+    for await (const event of events) {
+      // A second box starts again when the first one failed before its first word.
+      if (event.type !== 'start' || !started) yield event;
+      started ||= event.type === 'start';
+    }
+  }
+
+  async listModels(call: Call): Promise<readonly ListedModel[]> {
+    const known = this.#fleet.status().filter(({ state }) => state !== 'open');
+    const asked = known.slice(0, MOST_LISTED);
+    const lists = await Promise.all(asked.map(({ box }) => this.#list(box, call)));
+    const heard = lists.flatMap((list) => (list === null ? [] : [list]));
+    if (heard.length === 0) throw unreachable(new Error('no box gave its model list')).error;
+    return mergeModels(known, heard.flat());
+  }
+
+  /** Boxes for a model, best first. Throws `model_not_found` where none is configured for it. */
+  async #boxes(model: string | undefined, prefix: string): Promise<Box[]> {
+    if (!this.#fleet.serves(model)) {
+      const message = 'No box serves this model. GET /v1/models lists those there are.';
+      throw new AssayError('model_not_found', message, { param: 'model' });
+    }
+    return this.#fleet.candidates(model, await hash64(prefix));
+  }
+
+  /** A request goes to a box: counted there, and logged when it ends. */
+  #visit(box: Box, { requestId }: Call): Visit<BatchAnswer | ChatEvent> {
+    const { clock, log } = this.#deps;
+    const end = this.#fleet.begin(box);
+    const begin = clock.now();
+    let seen: Pick<VisitRecord, 'usage' | 'metrics'> = {};
+    return {
+      saw(piece) {
+        if (!('usage' in piece)) return;
+        seen = { usage: piece.usage, ...('metrics' in piece ? { metrics: piece.metrics } : {}) };
+      },
+      end(outcome, error) {
+        end(outcome);
+        const ms = clock.now() - begin;
+        log({ event: 'visit', requestId, box: box.name, outcome, ms, ...seen, ...(error === undefined ? {} : { error }) });
+      },
+    };
+  }
+
+  async *#answer(box: Box, batch: TaskBatch, body: string, call: Call): AsyncGenerator<BatchAnswer> {
+    const response = await this.#ask(box, call, { method: 'POST', path: '/v1/tasks', body });
+    yield taskAnswer(await readText(response), batch);
+  }
+
+  async *#events(box: Box, body: string, call: Call): AsyncGenerator<ChatEvent> {
+    const response = await this.#ask(box, call, { method: 'POST', path: '/v1/chat/completions', body });
+    if (!response.body) throw unreachable(new Error('an answer without a body'));
+    const { clock } = this.#deps;
+    const { silenceMs } = this.#deadlines;
+    yield* chatEvents(readPieces(response.body, { clock, silenceMs, signal: call.signal }));
+  }
+
+  #ask(box: Box, { requestId, signal }: Call, request: Pick<BoxRequest, 'method' | 'path' | 'body'>) {
+    return askBox(box, { ...request, requestId, signal, deadlineMs: this.#deadlines.answerMs }, this.#deps);
+  }
+
+  /** A box's models; null where it does not say. */
+  async #list(box: Box, { requestId, signal }: Call): Promise<ListedModel[] | null> {
+    try {
+      const deadlineMs = this.#deadlines.listMs;
+      const request = { method: 'GET', path: '/v1/models', requestId, signal, deadlineMs };
+      const { data } = v.parse(ModelList, JSON.parse(await readText(await askBox(box, request, this.#deps))));
+      return data.map(({ id, status }) => ({ id: parseModelId(id), status }));
+    } catch {
+      return null;
+    }
+  }
+}

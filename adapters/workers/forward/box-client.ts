@@ -1,0 +1,82 @@
+import type { Clock } from '../../../lib/clock.ts';
+import { AssayError } from '../../../lib/errors.ts';
+import { readBytes } from '../../../lib/json/body.ts';
+import type { Box } from '../boxes/box.ts';
+import { BoxFault, boxError, unreachable } from './box-fault.ts';
+
+export interface BoxClientDeps {
+  fetch: typeof fetch;
+  /** The API key that the box knows this edge by. */
+  keyOf(box: Box): string;
+  clock: Clock;
+}
+
+export interface BoxRequest {
+  method: string;
+  path: string;
+  body?: string | Uint8Array<ArrayBuffer>;
+  /** Beside the key, the request id, and a JSON content type where there is a body. */
+  headers?: Record<string, string>;
+  requestId: string;
+  /** Ends the whole exchange, also the reading of the answer's body. */
+  signal: AbortSignal;
+  /** Milliseconds until the answer must begin. */
+  deadlineMs: number;
+}
+
+/** Bytes of an answer that is read whole: 4096 tokens with their twin as text are far below it. */
+const MOST_BYTES = 32 * 1024 * 1024;
+
+/** Whatever the box answers. Throws a `BoxFault` where it cannot be reached, `timeout` where it is too late. */
+export async function fetchBox(box: Box, request: BoxRequest, deps: BoxClientDeps): Promise<Response> {
+  const { method, path, body, headers, requestId, signal, deadlineMs } = request;
+  const late = new AbortController();
+  const waited = new AbortController();
+  void deps.clock.sleep(deadlineMs, waited.signal).then(() => {
+    if (!waited.signal.aborted) late.abort();
+  });
+  try {
+    return await deps.fetch(`${box.url}${path}`, {
+      method,
+      headers: {
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...headers,
+        authorization: `Bearer ${deps.keyOf(box)}`,
+        'x-request-id': requestId,
+      },
+      ...(body === undefined ? {} : { body }),
+      signal: AbortSignal.any([signal, late.signal]),
+      // Never followed: the key is for this box alone.
+      redirect: 'manual',
+    });
+  } catch (error) {
+    if (signal.aborted) throw signal.reason;
+    throw late.signal.aborted ? timedOut(deadlineMs) : unreachable(error);
+  } finally {
+    waited.abort();
+  }
+}
+
+/** A box's good answer. Throws also for a bad one: `BoxFault` where another box may answer, else the request's own error. */
+export async function askBox(box: Box, request: BoxRequest, deps: BoxClientDeps): Promise<Response> {
+  const response = await fetchBox(box, request, deps);
+  if (response.ok) return response;
+  throw boxError(response.status, await readText(response), response.headers.get('retry-after'));
+}
+
+/** The whole answer; one that breaks off counts as a box that cannot be reached. */
+export async function readText(response: Response): Promise<string> {
+  try {
+    return new TextDecoder().decode(await readBytes(response.body, MOST_BYTES));
+  } catch (cause) {
+    throw unreachable(cause);
+  }
+}
+
+/** A box took longer than this edge waits. */
+export function timedOut(ms: number): AssayError {
+  return new AssayError(
+    'timeout',
+    `The box did not answer within ${ms / 1000} seconds. Send fewer tasks or a shorter text in one request.`,
+  );
+}

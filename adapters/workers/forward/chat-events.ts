@@ -1,0 +1,74 @@
+import { createParser } from 'eventsource-parser';
+import * as v from 'valibot';
+import type { ChatEvent } from '../../../lib/backend.ts';
+import { AssayError } from '../../../lib/errors.ts';
+import { parseModelId } from '../../../lib/model-id.ts';
+import { ChatCompletionChunk } from '../../../lib/schema/chat-completion.ts';
+import { BoxFault, readErrorBody, unreachable } from './box-fault.ts';
+
+/** Characters of one event: a piece of text with its log-probabilities. */
+const MOST_CHARACTERS = 1024 * 1024;
+
+/**
+ * A box's chat stream as events, each as soon as its bytes are here. Throws a `BoxFault` for an error event, for one that is
+ * no chunk, and for an end before `finish`.
+ */
+export async function* chatEvents(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<ChatEvent> {
+  for await (const data of eventData(pieces)) {
+    for (const event of readChunk(data)) {
+      yield event;
+      // What follows is `[DONE]`.
+      if (event.type === 'finish') return;
+    }
+  }
+  throw unreachable(new Error('the stream ended before its answer was whole'));
+}
+
+/** The data of each server-sent event. */
+async function* eventData(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
+  const data: string[] = [];
+  const parser = createParser({
+    onEvent: (event) => data.push(event.data),
+    onError: (error) => {
+      if (error.type === 'max-buffer-size-exceeded') throw unreachable(error);
+    },
+    maxBufferSize: MOST_CHARACTERS,
+  });
+  const decoder = new TextDecoder();
+  for await (const piece of pieces) {
+    parser.feed(decoder.decode(piece, { stream: true }));
+    yield* data.splice(0);
+  }
+}
+
+function* readChunk(data: string): Generator<ChatEvent> {
+  const error = readErrorBody(data);
+  if (error) throw new BoxFault(new AssayError(error.code, error.message), true);
+  const { model, choices, usage, metrics } = parseChunk(data);
+  const { delta, finish_reason, logprobs } = choices[0]!;
+  if (delta.role !== undefined) yield { type: 'start', model: parseModelId(model) };
+  if (delta.reasoning_content !== undefined) yield { type: 'reasoning', text: delta.reasoning_content };
+  if (delta.content !== undefined) {
+    const tokens = logprobs?.content?.map(({ top_logprobs, ...token }) => ({
+      ...withBytes(token),
+      top: top_logprobs.map(withBytes),
+    }));
+    yield { type: 'content', text: delta.content, ...(tokens ? { logprobs: tokens } : {}) };
+  }
+  if (finish_reason === null) return;
+  if (!usage || !metrics) throw unreachable(new Error('the last chunk has no usage or metrics'));
+  const { prompt_tokens: promptTokens, completion_tokens: completionTokens } = usage;
+  yield { type: 'finish', reason: finish_reason, usage: { promptTokens, completionTokens }, metrics };
+}
+
+function parseChunk(data: string): ChatCompletionChunk {
+  try {
+    return v.parse(ChatCompletionChunk, JSON.parse(data));
+  } catch (cause) {
+    throw unreachable(cause);
+  }
+}
+
+function withBytes<T extends { token: string; bytes: number[] | null }>(token: T): T & { bytes: number[] } {
+  return { ...token, bytes: token.bytes ?? [...new TextEncoder().encode(token.token)] };
+}

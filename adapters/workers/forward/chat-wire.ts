@@ -1,0 +1,28 @@
+import type { ChatRequest } from '../../../lib/backend.ts';
+import { message } from './turn-wire.ts';
+
+/** The body for a box's `POST /v1/chat/completions`, always as a stream: so its pieces and metrics are seen as they come. */
+export function chatBody(request: ChatRequest): string {
+  const { model, turns, maxTokens, temperature, topP, seed, stop, topLogprobs } = request;
+  return JSON.stringify({
+    model,
+    messages: turns.map(message),
+    max_completion_tokens: maxTokens,
+    temperature,
+    top_p: topP,
+    seed,
+    stop: stop.length > 0 ? stop : undefined,
+    presence_penalty: request.presencePenalty,
+    frequency_penalty: request.frequencyPenalty,
+    ...(topLogprobs === undefined ? {} : { logprobs: true, top_logprobs: topLogprobs }),
+    response_format: format(request.format),
+    stream: true,
+  });
+}
+
+function format(format: ChatRequest['format']): object {
+  if (format.type === 'text') return { type: 'text' };
+  const { shape } = format;
+  if (shape.kind !== 'schema') return { type: 'json_object' };
+  return { type: 'json_schema', json_schema: { name: 'answer', schema: shape.schema } };
+}

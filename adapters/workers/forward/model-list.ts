@@ -1,0 +1,29 @@
+import type { ListedModel, ModelStatus } from '../../../lib/backend.ts';
+import type { ModelId } from '../../../lib/model-id.ts';
+import { MODEL_STATUSES } from '../../../lib/schema/model-list.ts';
+import type { Box } from '../boxes/box.ts';
+
+interface KnownBox {
+  box: Box;
+  active: string | null | undefined;
+}
+
+/**
+ * The models that the boxes are configured for, each with the best status that any box gives it (`MODEL_STATUSES` begins with
+ * the best); `active` also where a box's health says so.
+ */
+export function mergeModels(boxes: readonly KnownBox[], heard: readonly ListedModel[]): ListedModel[] {
+  const best = new Map<ModelId, ModelStatus>();
+  const served = new Set(boxes.flatMap(({ box }) => box.models));
+  const active = boxes.flatMap(({ box, active }) => box.models.filter((model) => model === active));
+  const all = [...heard, ...active.map((id) => ({ id, status: 'active' as const }))];
+  for (const { id, status } of all) {
+    const so = best.get(id);
+    if (served.has(id) && (so === undefined || rank(status) < rank(so))) best.set(id, status);
+  }
+  return [...best].map(([id, status]) => ({ id, status }));
+}
+
+function rank(status: ModelStatus): number {
+  return MODEL_STATUSES.indexOf(status);
+}

@@ -1,0 +1,38 @@
+import type { AnswerShape } from '../../../lib/answer-shape.ts';
+import type { Task, TaskBatch } from '../../../lib/backend.ts';
+import { media, message } from './turn-wire.ts';
+
+/** The body for a box's `POST /v1/tasks` that its validation turns into this same batch. */
+export function tasksBody(batch: TaskBatch): string {
+  const { model, input, temperature, maxOutputTokens, language } = batch;
+  const images = batch.media.filter(({ type }) => type === 'image');
+  const audio = batch.media.filter(({ type }) => type === 'audio');
+  return JSON.stringify({
+    model,
+    ...('context' in input ? { context: input.context } : { messages: input.turns.map(message) }),
+    ...(images.length > 0 ? { images: images.map(media) } : {}),
+    ...(audio.length > 0 ? { audio: audio.map(media) } : {}),
+    tasks: batch.tasks.map(task),
+    temperature,
+    max_output_tokens: maxOutputTokens,
+    target_language: language,
+  });
+}
+
+function task(task: Task): object {
+  const { type, name, instruction, language } = task;
+  const common = { type, name, instruction, target_language: language };
+  if (task.type === 'decide') return { ...common, question: task.question, options: task.options };
+  return { ...common, ...shape(task.shape) };
+}
+
+function shape(shape: AnswerShape): object {
+  switch (shape.kind) {
+    case 'keys':
+      return { keys: shape.keys };
+    case 'schema':
+      return { schema: shape.schema, keys: shape.keys };
+    default:
+      return {};
+  }
+}

@@ -1,0 +1,80 @@
+import type { KVNamespace } from 'cloudflare:workers';
+import * as v from 'valibot';
+import type { Clock } from '../../../lib/clock.ts';
+import { AssayError } from '../../../lib/errors.ts';
+import type { ApiKey, KeyStore, Quota } from '../../../lib/keys.ts';
+import type { Env } from '../env.ts';
+
+/** A key as KV holds it, under the SHA-256 of the secret in lower-case hex. */
+export const KvKey = v.object({
+  name: v.pipe(v.string(), v.minLength(1), v.maxLength(128)),
+  models: v.optional(v.array(v.string()), ['*']),
+  requests_per_minute: v.optional(v.pipe(v.number(), v.finite(), v.minValue(1 / 60))),
+  scopes: v.optional(v.array(v.picklist(['admin'])), []),
+  revoked: v.optional(v.boolean(), false),
+});
+export type KvKey = v.InferOutput<typeof KvKey>;
+
+/** KV's own cache, in seconds (60 is its least), then this isolate's. A revoked key is refused after both have run out. */
+const KV_CACHE_S = 60;
+const KEPT_MS = 30_000;
+const MOST_KEPT = 1_000;
+
+interface Kept {
+  key: ApiKey | null;
+  until: number;
+}
+
+export interface KvKeysDeps {
+  kv: KVNamespace;
+  quota: Env['QUOTA'];
+  clock: Clock;
+}
+
+/** Who may ask, from KV, and how often, from the key's Durable Object. */
+export class KvKeys implements KeyStore, Quota {
+  readonly #deps: KvKeysDeps;
+  readonly #kept = new Map<string, Kept>();
+  readonly #hashes = new WeakMap<ApiKey, string>();
+
+  constructor(deps: KvKeysDeps) {
+    this.#deps = deps;
+  }
+
+  /** A lookup by hash: its time tells nothing about the secret. */
+  async find(sha256: string): Promise<ApiKey | null> {
+    const now = this.#deps.clock.now();
+    const kept = this.#kept.get(sha256);
+    if (kept && now < kept.until) return kept.key;
+    const stored = await this.#deps.kv.get(sha256, { type: 'json', cacheTtl: KV_CACHE_S });
+    const key = stored === null ? null : apiKey(v.parse(KvKey, stored));
+    if (key) this.#hashes.set(key, sha256);
+    if (this.#kept.size >= MOST_KEPT) this.#kept.delete(this.#kept.keys().next().value!);
+    this.#kept.delete(sha256);
+    this.#kept.set(sha256, { key, until: now + KEPT_MS });
+    return key;
+  }
+
+  async take(key: ApiKey): Promise<void> {
+    const hash = this.#hashes.get(key);
+    if (key.requestsPerMinute === undefined || hash === undefined) return;
+    const retryAfterSeconds = await this.#deps.quota.getByName(hash).take(key.requestsPerMinute);
+    if (retryAfterSeconds === null) return;
+    throw new AssayError(
+      'rate_limited',
+      `This key may send ${key.requestsPerMinute} requests a minute. Try again in ${retryAfterSeconds} seconds.`,
+      { retryAfterSeconds },
+    );
+  }
+}
+
+function apiKey(stored: KvKey): ApiKey | null {
+  if (stored.revoked) return null;
+  const { name, models, scopes, requests_per_minute } = stored;
+  return {
+    name,
+    models,
+    scopes,
+    ...(requests_per_minute === undefined ? {} : { requestsPerMinute: requests_per_minute }),
+  };
+}

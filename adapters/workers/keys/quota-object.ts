@@ -1,0 +1,38 @@
+import { DurableObject } from 'cloudflare:workers';
+import { fullAfterMs, type TokenBucket, takeToken } from '../../../lib/token-bucket.ts';
+import type { Env } from '../env.ts';
+
+interface Kept {
+  bucket: TokenBucket;
+  requestsPerMinute: number;
+}
+
+/** The token bucket of one key, named by the key's hash: there is one in the world, so all edges share it. */
+export class QuotaObject extends DurableObject<Env> {
+  #kept: Kept | undefined;
+  #loaded = false;
+
+  /** Takes one request; seconds to wait where there is none left, else null. */
+  async take(requestsPerMinute: number): Promise<number | null> {
+    if (!this.#loaded) {
+      this.#kept ??= await this.ctx.storage.get<Kept>('bucket');
+      if ((await this.ctx.storage.getAlarm()) === null) await this.ctx.storage.setAlarm(Date.now() + 60_000);
+      this.#loaded = true;
+    }
+    const { bucket, retryAfterSeconds } = takeToken(this.#kept?.bucket, requestsPerMinute, Date.now());
+    this.#kept = { bucket, requestsPerMinute };
+    // An answer need not wait for the disk: losing the last few requests of a crash is no harm.
+    void this.ctx.storage.put('bucket', this.#kept, { allowUnconfirmed: true });
+    return retryAfterSeconds;
+  }
+
+  /** Forgets a full bucket, so that keys out of use cost no storage. */
+  async alarm(): Promise<void> {
+    const kept = this.#kept ?? (await this.ctx.storage.get<Kept>('bucket'));
+    const waitMs = kept ? kept.bucket.at + fullAfterMs(kept.bucket, kept.requestsPerMinute) - Date.now() : 0;
+    if (waitMs > 0) return this.ctx.storage.setAlarm(Date.now() + Math.max(waitMs, 60_000));
+    this.#kept = undefined;
+    this.#loaded = false;
+    await this.ctx.storage.deleteAll();
+  }
+}

@@ -1,0 +1,33 @@
+import type { Hono } from 'hono';
+import type { AppEnv } from '../../handlers/context.ts';
+import { routesOf } from '../../handlers/routes.ts';
+import type { Fleet } from './boxes/fleet.ts';
+
+/** `GET /` and `GET /health`: the edge itself, without a key. */
+export function statusRoutes(app: Hono<AppEnv>, fleet: Fleet): void {
+  const open = routesOf(app, 'models');
+  open('GET', ['/'], (c) => {
+    const description = 'Assay edge: the decision service and chat completions, answered by boxes behind it.';
+    return c.json({ status: 'running', active_model: activeModel(fleet), description });
+  });
+  open('GET', ['/health', '/currentmodel'], (c) => {
+    return c.json({ status: fleetHealth(fleet), active_model: activeModel(fleet) });
+  });
+}
+
+/** `ok`: every box may be asked; `degraded`: some may not; `error`: none. */
+function fleetHealth(fleet: Fleet): 'ok' | 'degraded' | 'error' {
+  const states = fleet.status().map(({ state }) => state);
+  if (states.every((state) => state === 'open')) return 'error';
+  return states.every((state) => state === 'closed') ? 'ok' : 'degraded';
+}
+
+/** The model that most boxes have loaded, as far as their health is known. */
+function activeModel(fleet: Fleet): string {
+  const counts = new Map<string, number>();
+  for (const { active } of fleet.status()) {
+    if (active) counts.set(active, (counts.get(active) ?? 0) + 1);
+  }
+  const [most] = [...counts].sort((a, b) => b[1] - a[1]);
+  return most?.[0] ?? 'none';
+}
