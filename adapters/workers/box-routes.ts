@@ -18,7 +18,15 @@ export interface BoxRoutesDeps {
 
 /** What an operator may call of a box: everything of the model server but chat (model-server.md, "Endpoints"). */
 const GET = new Set(['/', '/health', '/currentmodel', '/v1/models', '/models']);
-const POST = new Set(['/load', '/v1/models/load', '/unload', '/delete', '/v1/models/delete', '/download', '/v1/models/download']);
+const POST = new Set([
+  '/load',
+  '/v1/models/load',
+  '/unload',
+  '/delete',
+  '/v1/models/delete',
+  '/download',
+  '/v1/models/download',
+]);
 const MODEL = '/v1/models/';
 
 /** `{"model":"…"}` and a few numbers. */
@@ -31,18 +39,24 @@ const DEADLINE_MS = 90_000;
  * The box checks what it is sent and its answer comes back as it is, event streams as they come.
  */
 export function boxRoutes(app: Hono<AppEnv>, deps: BoxRoutesDeps): void {
-  const admin = [requireKey(deps.keys), requireAdmin];
+  const known = requireKey(deps.keys);
   app.use('/boxes/*', onModelsFace);
   app.use('/boxes', onModelsFace);
-  app.get('/boxes', ...admin, (c) => {
+  app.get('/boxes', known, requireAdmin, (c) => {
     const data = deps.fleet.status().map(({ box, state, active }) => {
       const { name, models, weight } = box;
-      return { name, models, weight, breaker: state, active_model: active === undefined ? 'unknown' : (active ?? 'none') };
+      return {
+        name,
+        models,
+        weight,
+        breaker: state,
+        active_model: active === undefined ? 'unknown' : (active ?? 'none'),
+      };
     });
     return c.json({ object: 'list', data });
   });
-  app.all('/boxes/:name/*', ...admin, (c) => forward(c, deps));
-  app.all('/boxes/:name', ...admin, (c) => forward(c, deps));
+  app.all('/boxes/:name/*', known, requireAdmin, (c) => forward(c, deps));
+  app.all('/boxes/:name', known, requireAdmin, (c) => forward(c, deps));
 }
 
 const onModelsFace: AppMiddleware = (c, next) => {
@@ -60,8 +74,9 @@ async function forward(c: AppContext, { fleet, client }: BoxRoutesDeps): Promise
   const box = fleet.status().find((known) => known.box.name === name)?.box;
   if (!box) throw new AssayError('route_not_found', 'There is no box of this name. GET /boxes lists them.');
   const path = boxPath(c.req.method, c.req.path.slice(`/boxes/${name}`.length) || '/');
-  const body = c.req.method === 'POST' ? await readBytes(c.req.raw.body, MOST_BYTES) : undefined;
-  const response = await send(c, client, box, { method: c.req.method, path, ...(body ? { body } : {}) });
+  const body =
+    c.req.method === 'POST' ? new TextDecoder().decode(await readBytes(c.req.raw.body, MOST_BYTES)) : undefined;
+  const response = await send(c, client, box, { method: c.req.method, path, ...(body === undefined ? {} : { body }) });
   const headers = new Headers({ 'cache-control': 'no-store' });
   for (const kept of ['content-type', 'retry-after', 'allow']) {
     const value = response.headers.get(kept);
@@ -77,7 +92,10 @@ function boxPath(method: string, path: string): string {
   if (method === 'DELETE' && path.startsWith(MODEL)) {
     return MODEL + parseModelId(decode(path.slice(MODEL.length)), 'model_id');
   }
-  throw new AssayError('route_not_found', 'A box has no such path for operators: load, unload, delete, download, health and models.');
+  throw new AssayError(
+    'route_not_found',
+    'A box has no such path for operators: load, unload, delete, download, health and models.',
+  );
 }
 
 function decode(text: string): string {

@@ -40,7 +40,9 @@ export function createEdge(env: Env): Hono<AppEnv> {
 function hasKey(box: Box, env: Env): boolean {
   const found = typeof env[box.key_secret] === 'string' && env[box.key_secret] !== '';
   if (!found) {
-    logError(`Box ${box.name} is left out: there is no secret ${box.key_secret}. Run: wrangler secret put ${box.key_secret}`);
+    logError(
+      `Box ${box.name} is left out: there is no secret ${box.key_secret}. Run: wrangler secret put ${box.key_secret}`,
+    );
   }
   return found;
 }

@@ -1,7 +1,7 @@
 import type { Clock } from '../../../lib/clock.ts';
 import type { Box } from './box.ts';
 import { afterFailure, afterSuccess, type Breaker, type BreakerState, breakerState, NEW_BREAKER } from './breaker.ts';
-import { Load, passOver } from './load.ts';
+import { Load, meanLoad, passOver } from './load.ts';
 import { type Hash64, rendezvous } from './rendezvous.ts';
 import type { BoxReport, BoxStatus, EdgeReport, FleetStatus } from './report.ts';
 
@@ -70,7 +70,7 @@ export class Fleet {
       (loaded ? ready : rest).push(seen.box);
     }
     const load = (box: Box) => this.#load(box, now);
-    return [...passOver(rendezvous(key, ready), load), ...rendezvous(key, rest)];
+    return [...passOver(rendezvous(key, ready), load, meanLoad(ready, load)), ...rendezvous(key, rest)];
   }
 
   /** A request goes to the box. Call the result when it has ended; a second call does nothing. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { LOAD, Load, passOver } from './load.ts';
+import { LOAD, Load, meanLoad, passOver } from './load.ts';
 
 describe('Load', () => {
   it('counts a running request as one, however long it runs', () => {
@@ -21,7 +21,8 @@ describe('Load', () => {
 
 describe('passOver', () => {
   const box = (name: string, load: number, weight = 1) => ({ name, load, weight });
-  const order = (...boxes: ReturnType<typeof box>[]) => passOver(boxes, ({ load }) => load).map(({ name }) => name);
+  const loadOf = ({ load }: { load: number }) => load;
+  const order = (...boxes: ReturnType<typeof box>[]) => passOver(boxes, loadOf, meanLoad(boxes, loadOf)).map(({ name }) => name);
 
   it.each([
     ['keeps the order where no box is over', [box('a', 120), box('b', 100), box('c', 100)], ['a', 'b', 'c']],

@@ -39,19 +39,29 @@ export class Load {
   }
 }
 
-/** Boxes over the bound go behind the others; inside both groups the order stays. */
+/** Boxes over the bound go behind the others; inside both groups the order stays. `mean`: load for each unit of weight. */
 export function passOver<B extends { weight: number }>(
   ranked: readonly B[],
   loadOf: (box: B) => number,
+  mean: number,
   settings = LOAD,
 ): B[] {
-  let total = 0;
-  let weights = 0;
-  for (const box of ranked) {
-    total += loadOf(box);
-    weights += box.weight;
+  const over = new Set(
+    ranked.filter((box) => {
+      const load = loadOf(box);
+      return load >= settings.idle && load > settings.bound * mean * box.weight;
+    }),
+  );
+  return over.size === 0 ? [...ranked] : [...ranked.filter((box) => !over.has(box)), ...over];
+}
+
+/** Load for each unit of weight, over all of the boxes. */
+export function meanLoad<B extends { weight: number }>(boxes: readonly B[], loadOf: (box: B) => number): number {
+  let load = 0;
+  let weight = 0;
+  for (const box of boxes) {
+    load += loadOf(box);
+    weight += box.weight;
   }
-  const perWeight = (settings.bound * total) / weights;
-  const over = (box: B) => loadOf(box) >= settings.idle && loadOf(box) > perWeight * box.weight;
-  return [...ranked.filter((box) => !over(box)), ...ranked.filter(over)];
+  return weight === 0 ? 0 : load / weight;
 }

@@ -107,7 +107,7 @@ export class ForwardingBackend implements InferenceBackend {
   }
 
   /** A request goes to a box: counted there, and logged when it ends. */
-  #visit(box: Box, { requestId }: Call): Visit<BatchAnswer | ChatEvent> {
+  #visit<T extends BatchAnswer | ChatEvent>(box: Box, { requestId }: Call): Visit<T> {
     const { clock, log } = this.#deps;
     const end = this.#fleet.begin(box);
     const begin = clock.now();
@@ -120,7 +120,15 @@ export class ForwardingBackend implements InferenceBackend {
       end(outcome, error) {
         end(outcome);
         const ms = clock.now() - begin;
-        log({ event: 'visit', requestId, box: box.name, outcome, ms, ...seen, ...(error === undefined ? {} : { error }) });
+        log({
+          event: 'visit',
+          requestId,
+          box: box.name,
+          outcome,
+          ms,
+          ...seen,
+          ...(error === undefined ? {} : { error }),
+        });
       },
     };
   }

@@ -2,7 +2,7 @@ import type { Clock } from '../../../lib/clock.ts';
 import { AssayError } from '../../../lib/errors.ts';
 import { readBytes } from '../../../lib/json/body.ts';
 import type { Box } from '../boxes/box.ts';
-import { BoxFault, boxError, unreachable } from './box-fault.ts';
+import { boxError, unreachable } from './box-fault.ts';
 
 export interface BoxClientDeps {
   fetch: typeof fetch;
@@ -14,7 +14,7 @@ export interface BoxClientDeps {
 export interface BoxRequest {
   method: string;
   path: string;
-  body?: string | Uint8Array<ArrayBuffer>;
+  body?: string;
   /** Beside the key, the request id, and a JSON content type where there is a body. */
   headers?: Record<string, string>;
   requestId: string;

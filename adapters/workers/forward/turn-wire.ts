@@ -3,7 +3,8 @@ import type { MediaPart, Part, Turn } from '../../../lib/conversation.ts';
 /** A turn as a message of either interface; parts keep their places, so a box names them as the caller did. */
 export function message({ role, parts, name }: Turn): object {
   const [first] = parts;
-  const content = parts.length === 0 ? null : parts.length === 1 && first?.type === 'text' ? first.text : parts.map(part);
+  const content =
+    parts.length === 0 ? null : parts.length === 1 && first?.type === 'text' ? first.text : parts.map(part);
   return { role, content, name };
 }
 

@@ -1,0 +1,50 @@
+import { Load } from '../../adapters/workers/boxes/load.ts';
+import type { World } from './world.ts';
+
+/** A box: a queue before one worker, and a cache of contexts. */
+export class SimulatedBox {
+  readonly name: string;
+  readonly weight = 1;
+  readonly load: Load;
+  readonly #world: World;
+  /** Ends of the requests that wait or run, soonest first. */
+  readonly #ends: number[] = [];
+  #ended = 0;
+  #freeAt = 0;
+  /** Insertion order is order of use. */
+  readonly #cache = new Set<number>();
+
+  constructor(name: string, world: World, memoryMs: number) {
+    this.name = name;
+    this.#world = world;
+    this.load = new Load(0, memoryMs);
+  }
+
+  get queued(): number {
+    return this.#ends.length - this.#ended;
+  }
+
+  /** Forgets requests that have ended by now; calls `onEnd` for each with its time. */
+  advance(now: number, onEnd: (at: number) => void): void {
+    while (this.#ended < this.#ends.length && this.#ends[this.#ended]! <= now) {
+      const at = this.#ends[this.#ended++]!;
+      this.load.running--;
+      this.load.end(at);
+      onEnd(at);
+    }
+    if (this.#ended < 1_000) return;
+    this.#ends.splice(0, this.#ended);
+    this.#ended = 0;
+  }
+
+  serve(context: number, now: number): { hit: boolean; waitMs: number; endsAt: number } {
+    const hit = this.#cache.delete(context);
+    this.#cache.add(context);
+    if (this.#cache.size > this.#world.cached) this.#cache.delete(this.#cache.values().next().value!);
+    const beginsAt = Math.max(now, this.#freeAt);
+    this.#freeAt = beginsAt + (hit ? this.#world.hitMs : this.#world.missMs);
+    this.#ends.push(this.#freeAt);
+    this.load.running++;
+    return { hit, waitMs: beginsAt - now, endsAt: this.#freeAt };
+  }
+}

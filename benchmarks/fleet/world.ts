@@ -1,0 +1,59 @@
+/** What is simulated: who asks, about what, and how long a box takes. Times in milliseconds. */
+export interface World {
+  boxes: number;
+  contexts: number;
+  /** Exponent of Zipf's law: how often the k-th most popular context is asked about is proportional to k^-skew. */
+  skew: number;
+  /** Contexts whose KV a box's prefix cache holds; the one used longest ago goes first. */
+  cached: number;
+  /** A request whose context is in the cache, and one whose context must be read first. */
+  hitMs: number;
+  missMs: number;
+  requests: number;
+}
+
+/**
+ * Times are workload W with one task on a context of 1,024 tokens: 1.9 s, or 0.2 s where the prefix is cached. A box answers
+ * one request at a time.
+ */
+export const WORLD: World = {
+  boxes: 1_000,
+  contexts: 50_000,
+  skew: 0.9,
+  cached: 100,
+  hitMs: 200,
+  missMs: 1_900,
+  requests: 300_000,
+};
+
+/** Mulberry32 (Tommy Ettinger): a small generator with a seed, so that every policy sees the same requests. */
+export function random(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let t = Math.imul(state ^ (state >>> 15), 1 | state);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+/** Draws contexts by Zipf's law: the inverse of the cumulative distribution, by bisection. */
+export function zipf(contexts: number, skew: number, next: () => number): () => number {
+  const cumulative = new Float64Array(contexts);
+  let sum = 0;
+  for (let k = 0; k < contexts; k++) {
+    sum += (k + 1) ** -skew;
+    cumulative[k] = sum;
+  }
+  return () => {
+    const at = next() * sum;
+    let low = 0;
+    let high = contexts - 1;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (cumulative[middle]! < at) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  };
+}
