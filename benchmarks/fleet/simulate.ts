@@ -29,7 +29,12 @@ export async function rank(world: World): Promise<readonly (readonly number[])[]
 }
 
 /** Requests at `perSecond`, Poisson; the second half is measured, when caches are warm. */
-export function simulate(world: World, perSecond: number, policy: Policy, ranks: Awaited<ReturnType<typeof rank>>): Outcome {
+export function simulate(
+  world: World,
+  perSecond: number,
+  policy: Policy,
+  ranks: Awaited<ReturnType<typeof rank>>,
+): Outcome {
   const next = random(1);
   const context = zipf(world.contexts, world.skew, next);
   const boxes = Array.from({ length: world.boxes }, (_, i) => new SimulatedBox(`npu-${i}`, world, LOAD.memoryMs));

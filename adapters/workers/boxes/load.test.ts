@@ -22,7 +22,8 @@ describe('Load', () => {
 describe('passOver', () => {
   const box = (name: string, load: number, weight = 1) => ({ name, load, weight });
   const loadOf = ({ load }: { load: number }) => load;
-  const order = (...boxes: ReturnType<typeof box>[]) => passOver(boxes, loadOf, meanLoad(boxes, loadOf)).map(({ name }) => name);
+  const order = (...boxes: ReturnType<typeof box>[]) =>
+    passOver(boxes, loadOf, meanLoad(boxes, loadOf)).map(({ name }) => name);
 
   it.each([
     ['keeps the order where no box is over', [box('a', 120), box('b', 100), box('c', 100)], ['a', 'b', 'c']],

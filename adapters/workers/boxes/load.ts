@@ -8,11 +8,11 @@ export interface LoadSettings {
   memoryMs: number;
 }
 
-export const LOAD: LoadSettings = { bound: 1.25, idle: 32, memoryMs: 30_000 };
+export const LOAD: LoadSettings = { bound: 1.25, idle: 16, memoryMs: 3_000 };
 
 /**
  * Requests that run, and those that ended lately with a weight that fades. Running ones alone are so few on a box that chance
- * would move contexts away from their cache; ended ones alone would not see a box that has become slow.
+ * would move contexts away from their cache; a long memory would not see a queue that builds up. benchmarks/fleet compares.
  */
 export class Load {
   running = 0;

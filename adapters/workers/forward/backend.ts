@@ -62,10 +62,11 @@ export class ForwardingBackend implements InferenceBackend {
     const boxes = await this.#boxes(batch.model, taskPrefix(batch));
     await call.admit();
     const body = tasksBody(batch);
-    const answers = tryBoxes(boxes, {
+    const answers = tryBoxes<BatchAnswer>(boxes, {
       visit: (box) => this.#visit(box, call),
       ask: (box) => this.#answer(box, batch, body, call),
       isOutput: () => true,
+      isLast: () => true,
     });
     for await (const answer of answers) return answer;
     throw unreachable(new Error('no answer')).error;
@@ -75,10 +76,11 @@ export class ForwardingBackend implements InferenceBackend {
     const boxes = await this.#boxes(request.model, chatPrefix(request));
     await call.admit();
     const body = chatBody(request);
-    const events = tryBoxes(boxes, {
+    const events = tryBoxes<ChatEvent>(boxes, {
       visit: (box) => this.#visit(box, call),
       ask: (box) => this.#events(box, body, call),
-      isOutput: ({ type }: ChatEvent) => type !== 'start',
+      isOutput: ({ type }) => type !== 'start',
+      isLast: ({ type }) => type === 'finish',
     });
     let started = false;
     for await (const event of events) {

@@ -18,6 +18,8 @@ export interface Tries<T> {
   ask(box: Box): AsyncIterable<T>;
   /** Pieces after which no other box may be asked: the caller has a part of the answer. */
   isOutput(piece: T): boolean;
+  /** The piece with which the answer is whole: a caller who stops there has not left. */
+  isLast(piece: T): boolean;
 }
 
 /**
@@ -34,9 +36,9 @@ export async function* tryBoxes<T>(candidates: readonly Box[], tries: Tries<T>):
       for await (const piece of tries.ask(box)) {
         visit.saw(piece);
         output ||= tries.isOutput(piece);
+        if (tries.isLast(piece)) ending = ['answered'];
         yield piece;
       }
-      ending = ['answered'];
       return;
     } catch (error) {
       ending = [outcome(error), error];

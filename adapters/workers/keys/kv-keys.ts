@@ -1,8 +1,8 @@
 import type { KVNamespace } from 'cloudflare:workers';
 import * as v from 'valibot';
 import type { Clock } from '../../../lib/clock.ts';
-import { AssayError } from '../../../lib/errors.ts';
 import type { ApiKey, KeyStore, Quota } from '../../../lib/keys.ts';
+import { rateLimited } from '../../../lib/quota.ts';
 import type { Env } from '../env.ts';
 
 /** A key as KV holds it, under the SHA-256 of the secret in lower-case hex. */
@@ -59,12 +59,7 @@ export class KvKeys implements KeyStore, Quota {
     const hash = this.#hashes.get(key);
     if (key.requestsPerMinute === undefined || hash === undefined) return;
     const retryAfterSeconds = await this.#deps.quota.getByName(hash).take(key.requestsPerMinute);
-    if (retryAfterSeconds === null) return;
-    throw new AssayError(
-      'rate_limited',
-      `This key may send ${key.requestsPerMinute} requests a minute. Try again in ${retryAfterSeconds} seconds.`,
-      { retryAfterSeconds },
-    );
+    if (retryAfterSeconds !== null) throw rateLimited(retryAfterSeconds);
   }
 }
 

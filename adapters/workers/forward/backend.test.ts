@@ -1,0 +1,370 @@
+import { describe, expect, it } from 'vitest';
+import type { Call, ChatEvent, TaskBatch } from '../../../lib/backend.ts';
+import { systemClock } from '../../../lib/clock.ts';
+import { AssayError } from '../../../lib/errors.ts';
+import { parseModelId } from '../../../lib/model-id.ts';
+import { SSE_COMMENT, SSE_DONE, sseData } from '../../../lib/sse.ts';
+import type { Box } from '../boxes/box.ts';
+import { Fleet } from '../boxes/fleet.ts';
+import { ForwardingBackend } from './backend.ts';
+import type { VisitRecord } from './visit-log.ts';
+
+const model = parseModelId('assay/starter');
+
+type Answer = Response | 'refuses' | 'hangs' | (() => Response | Promise<Response>);
+
+/** An edge whose boxes, in the order in which they are tried, answer as told; the last answer is repeated. */
+function edge(answers: readonly Answer[], boxes = 4) {
+  const asked: Request[] = [];
+  const visits: VisitRecord[] = [];
+  const list: Box[] = Array.from({ length: boxes }, (_, i) => ({
+    name: `box-${i}`,
+    url: `http://127.0.0.1/${i}`,
+    key_secret: 'KEY',
+    models: [model],
+    weight: 1,
+  }));
+  const fleet = new Fleet({
+    boxes: list,
+    report: () => new Promise(() => {}),
+    waitUntil: () => {},
+    clock: systemClock,
+    edge: 'e',
+  });
+  const fetch: typeof globalThis.fetch = async (url, init) => {
+    const request = new Request(url as string, init);
+    const answer = answers[Math.min(asked.length, answers.length - 1)]!;
+    asked.push(request);
+    if (answer === 'refuses') throw new TypeError('connection refused');
+    if (answer === 'hangs') {
+      return new Promise((_, reject) => {
+        request.signal.addEventListener('abort', () => reject(request.signal.reason));
+      });
+    }
+    return typeof answer === 'function' ? answer() : answer.clone();
+  };
+  const deps = { fetch, keyOf: () => 'secret', clock: systemClock, log: (record: VisitRecord) => visits.push(record) };
+  const backend = new ForwardingBackend(fleet, deps, { answerMs: 80, silenceMs: 40, listMs: 80 });
+  return { backend, asked, visits, fleet };
+}
+
+const call = (): Call & { admitted: number; leave(): void } => {
+  const leaving = new AbortController();
+  return {
+    requestId: 'request-1',
+    signal: leaving.signal,
+    admitted: 0,
+    async admit() {
+      this.admitted++;
+    },
+    leave: () => leaving.abort(),
+  };
+};
+
+const batch: TaskBatch = {
+  model,
+  input: { context: 'The invoice is due in May.' },
+  media: [],
+  tasks: [
+    { type: 'decide', name: '10', question: 'Due?' },
+    { type: 'decide', name: '__proto__', question: 'Paid?' },
+    { type: 'decide', name: '2', question: 'When?' },
+  ],
+  temperature: 0,
+  maxOutputTokens: 16,
+};
+
+const ok = new Response(
+  `{"id":"x","model":"assay/starter","choices":[{"message":{"role":"assistant","content":"{}"},"finish_reason":"stop"}],
+  "results":{"10":{"value":"1.50"},"__proto__":{"value":"no"},"2":{"value":"May"}},"tasks":{},
+  "usage":{"prompt_tokens":7,"completion_tokens":3,"total_tokens":10}}`,
+);
+const error = (status: number, code: string, headers: Record<string, string> = {}) =>
+  Response.json(
+    { error: { type: 'server_error', message: `said ${code}`, code, param: 'tasks[0]' } },
+    { status, headers },
+  );
+
+const asError = (promise: Promise<unknown>) =>
+  promise.then(
+    () => null,
+    (thrown: unknown) => thrown as AssayError,
+  );
+
+describe('runTasks', () => {
+  it('gives each answer under its name, in the order sent, byte for byte', async () => {
+    const { backend, asked, visits } = edge([ok]);
+    const one = call();
+    expect(await backend.runTasks(batch, one)).toEqual({
+      model,
+      finishReason: 'stop',
+      usage: { promptTokens: 7, completionTokens: 3 },
+      answers: [
+        { name: '10', json: '{"value":"1.50"}' },
+        { name: '__proto__', json: '{"value":"no"}' },
+        { name: '2', json: '{"value":"May"}' },
+      ],
+    });
+    expect(one.admitted).toBe(1);
+    expect(asked[0]?.headers.get('authorization')).toBe('Bearer secret');
+    expect(asked[0]?.headers.get('x-request-id')).toBe('request-1');
+    expect(visits).toMatchObject([{ outcome: 'answered', usage: { promptTokens: 7, completionTokens: 3 } }]);
+  });
+
+  it.each<[string, Answer[], number, string | null]>([
+    ['a refused connection', ['refuses', ok], 2, null],
+    ['a busy box', [error(429, 'overloaded', { 'retry-after': '3' }), ok], 2, null],
+    ['a failed engine', [error(500, 'engine_failed'), ok], 2, null],
+    ['a box with another model loaded', [error(500, 'model_not_loaded'), ok], 2, null],
+    ['a proxy that lost its box', [new Response('<html>', { status: 502 }), ok], 2, null],
+    ['a box that does not know the key', [error(401, 'invalid_api_key'), ok], 2, null],
+    ['an answer cut short', [new Response('{"id":"x","mod'), ok], 2, null],
+    [
+      'a redirect, which is never followed',
+      [new Response(null, { status: 302, headers: { location: '/' } }), ok],
+      2,
+      null,
+    ],
+    ['an answer without one of the tasks', [Response.json({ results: {} }), ok], 2, null],
+    ['the third box answers', ['refuses', 'refuses', ok], 3, null],
+    ['three boxes are tried, no more', ['refuses'], 3, 'backend_unreachable'],
+    ['the most telling error', ['refuses', error(500, 'engine_failed'), 'refuses'], 3, 'engine_failed'],
+    ['all busy', [error(429, 'overloaded', { 'retry-after': '3' })], 3, 'overloaded'],
+    ["too long is the request's own fault", [error(422, 'input_too_long')], 1, 'input_too_long'],
+    ['an unknown model is passed on', [error(422, 'model_not_found')], 1, 'model_not_found'],
+    ['a box that hangs is not tried elsewhere', ['hangs'], 1, 'timeout'],
+  ])('%s', async (_, answers, tried, code) => {
+    const { backend, asked } = edge(answers);
+    const result = await asError(backend.runTasks(batch, call()));
+    expect(result?.code ?? null).toBe(code);
+    expect(asked.length).toBe(tried);
+    expect(new Set(asked.map(({ url }) => url)).size).toBe(tried);
+  });
+
+  it('passes on the param of an error and the shortest wait', async () => {
+    const own = edge([error(422, 'input_too_long')]);
+    expect(await asError(own.backend.runTasks(batch, call()))).toMatchObject({
+      param: 'tasks[0]',
+      message: 'said input_too_long',
+    });
+    const waits = ['9', '4', '6'].map((seconds) => error(429, 'overloaded', { 'retry-after': seconds }));
+    expect(await asError(edge(waits).backend.runTasks(batch, call()))).toMatchObject({ retryAfterSeconds: 4 });
+  });
+
+  it('asks no box and takes no quota for a model that none serves', async () => {
+    const { backend, asked } = edge([ok]);
+    const one = call();
+    expect(await asError(backend.runTasks({ ...batch, model: 'a/b' }, one))).toMatchObject({
+      code: 'model_not_found',
+      param: 'model',
+    });
+    expect([asked.length, one.admitted]).toEqual([0, 0]);
+  });
+
+  it('asks no box when the quota is used up', async () => {
+    const { backend, asked } = edge([ok]);
+    const refused = new AssayError('rate_limited', 'no more', { retryAfterSeconds: 5 });
+    const one = { ...call(), admit: () => Promise.reject(refused) };
+    expect(await asError(backend.runTasks(batch, one))).toBe(refused);
+    expect(asked.length).toBe(0);
+  });
+
+  it('stops the box when the caller leaves, and holds it against nobody', async () => {
+    const { backend, asked, visits } = edge(['hangs']);
+    const one = call();
+    const running = asError(backend.runTasks(batch, one));
+    await expect.poll(() => asked.length).toBe(1);
+    one.leave();
+    expect((await running)?.name).toBe('AbortError');
+    expect(asked[0]?.signal.aborted).toBe(true);
+    expect(visits).toMatchObject([{ outcome: 'left' }]);
+  });
+
+  it('opens the breaker of a box that fails, so that it is not asked again', async () => {
+    const { backend, asked } = edge(['refuses'], 1);
+    for (let i = 0; i < 5; i++)
+      expect(await asError(backend.runTasks(batch, call()))).toMatchObject({ code: 'backend_unreachable' });
+    expect(asked.length).toBe(3);
+  });
+});
+
+const head = { id: 'c', object: 'chat.completion.chunk', created: 1, model };
+const chunk = (delta: object, rest: object = {}, more: object = {}) =>
+  sseData({ ...head, choices: [{ index: 0, delta, finish_reason: null, logprobs: null, ...rest }], ...more });
+const metrics = {
+  queue_ms: 1,
+  prompt_ms: 2,
+  time_to_first_token_ms: 3,
+  generation_ms: 4,
+  total_ms: 5,
+  prompt_tokens: 6,
+  cached_tokens: 7,
+  completion_tokens: 8,
+  prompt_tokens_per_second: 9.5,
+  tokens_per_second: 10.5,
+  device: 'NPU',
+};
+const begin = chunk({ role: 'assistant' });
+const end =
+  chunk(
+    {},
+    { finish_reason: 'stop' },
+    { usage: { prompt_tokens: 6, completion_tokens: 8, total_tokens: 14 }, metrics },
+  ) + SSE_DONE;
+
+/** A stream of pieces; `null` waits for ever, an Error breaks it. */
+function stream(...pieces: (string | Uint8Array | Error | null)[]): () => Response {
+  return () => {
+    const left = [...pieces];
+    const body = new ReadableStream(
+      {
+        async pull(controller) {
+          const piece = left.shift();
+          if (piece === undefined) controller.close();
+          else if (piece === null) await new Promise(() => {});
+          else if (piece instanceof Error) controller.error(piece);
+          else controller.enqueue(typeof piece === 'string' ? new TextEncoder().encode(piece) : piece);
+        },
+      },
+      { highWaterMark: 0 },
+    );
+    return new Response(body, { headers: { 'content-type': 'text/event-stream' } });
+  };
+}
+
+async function chat(answers: Answer[]) {
+  const { backend, asked, visits } = edge(answers);
+  const events: ChatEvent[] = [];
+  const request = { turns: [], stop: [], presencePenalty: 0, frequencyPenalty: 0, format: { type: 'text' } } as const;
+  let code: string | null = null;
+  try {
+    for await (const event of backend.chat(request, call())) events.push(event);
+  } catch (error) {
+    code = (error as AssayError).code;
+  }
+  return { events, code, tried: asked.length, visits };
+}
+
+const said = (events: readonly ChatEvent[]) =>
+  events.map((event) => ('text' in event ? `${event.type}: ${event.text}` : event.type));
+
+describe('chat', () => {
+  it('reads reasoning, content with log-probabilities, usage and metrics', async () => {
+    const token = { token: 'Hi', logprob: -0.5, bytes: [72, 105] };
+    const logprobs = { content: [{ ...token, top_logprobs: [token] }], refusal: null };
+    const { events, code, visits } = await chat([
+      stream(begin, chunk({ reasoning_content: 'Hm.' }), SSE_COMMENT, chunk({ content: 'Hi' }, { logprobs }), end),
+    ]);
+    expect(code).toBeNull();
+    expect(events).toEqual([
+      { type: 'start', model },
+      { type: 'reasoning', text: 'Hm.' },
+      { type: 'content', text: 'Hi', logprobs: [{ ...token, top: [token] }] },
+      { type: 'finish', reason: 'stop', usage: { promptTokens: 6, completionTokens: 8 }, metrics },
+    ]);
+    expect(visits).toMatchObject([{ outcome: 'answered', metrics }]);
+  });
+
+  it('puts pieces together wherever the network cuts them', async () => {
+    const bytes = new TextEncoder().encode(begin + chunk({ content: 'Grüße 🎉' }) + end);
+    const { events } = await chat([stream(...Array.from(bytes, (byte) => new Uint8Array([byte])))]);
+    expect(said(events)).toEqual(['start', 'content: Grüße 🎉', 'finish']);
+  });
+
+  it.each<[string, Answer[], number, string | null, string[]]>([
+    [
+      'a box that dies before its first word is replaced',
+      [stream(begin, new Error('gone')), stream(begin, chunk({ content: 'a' }), end)],
+      2,
+      null,
+      ['start', 'content: a', 'finish'],
+    ],
+    [
+      'an engine that fails before its first word',
+      [stream(begin, sseData({ error: { code: 'engine_failed', message: 'm', type: 't' } })), stream(begin, end)],
+      2,
+      null,
+      ['start', 'finish'],
+    ],
+    ['a model not loaded', [error(409, 'model_not_loaded'), stream(begin, end)], 2, null, ['start', 'finish']],
+    [
+      'a box that dies after a word is not replaced',
+      [stream(begin, chunk({ content: 'a' }), new Error('gone'))],
+      1,
+      'backend_unreachable',
+      ['start', 'content: a'],
+    ],
+    [
+      'an error after a word is passed on',
+      [stream(begin, chunk({ content: 'a' }), sseData({ error: { code: 'engine_failed', message: 'm', type: 't' } }))],
+      1,
+      'engine_failed',
+      ['start', 'content: a'],
+    ],
+    [
+      'an end without a finish',
+      [stream(begin, chunk({ content: 'a' }))],
+      1,
+      'backend_unreachable',
+      ['start', 'content: a'],
+    ],
+    ['a box that falls silent', [stream(begin, chunk({ content: 'a' }), null)], 1, 'timeout', ['start', 'content: a']],
+    [
+      'a box silent before its first word is replaced',
+      [stream(begin, null), stream(begin, end)],
+      2,
+      null,
+      ['start', 'finish'],
+    ],
+    ['bytes that are no chunk', [stream('data: {"a":1}\n\n')], 3, 'backend_unreachable', []],
+    ['an event without an end', [stream(`data: ${'x'.repeat(2_000_000)}`)], 3, 'backend_unreachable', []],
+  ])('%s', async (_, answers, tried, code, expected) => {
+    const result = await chat(answers);
+    expect({ code: result.code, tried: result.tried, said: said(result.events) }).toEqual({
+      code,
+      tried,
+      said: expected,
+    });
+  });
+
+  it('counts an answer whose reader stops at its end', async () => {
+    const { backend, visits } = edge([stream(begin, end, null)]);
+    const request = { turns: [], stop: [], presencePenalty: 0, frequencyPenalty: 0, format: { type: 'text' } } as const;
+    for await (const event of backend.chat(request, call())) if (event.type === 'finish') break;
+    expect(visits).toMatchObject([{ outcome: 'answered' }]);
+  });
+
+  it('tells the box when the caller stops reading', async () => {
+    let cancelled = false;
+    const body = new ReadableStream({
+      pull: (controller) => controller.enqueue(new TextEncoder().encode(begin + chunk({ content: 'a' }))),
+      cancel: () => {
+        cancelled = true;
+      },
+    });
+    const { backend, visits } = edge([() => new Response(body)]);
+    const request = { turns: [], stop: [], presencePenalty: 0, frequencyPenalty: 0, format: { type: 'text' } } as const;
+    for await (const event of backend.chat(request, call())) if (event.type === 'content') break;
+    expect(cancelled).toBe(true);
+    expect(visits).toMatchObject([{ outcome: 'left' }]);
+  });
+});
+
+describe('listModels', () => {
+  const list = (...data: [string, string][]) =>
+    Response.json({ object: 'list', data: data.map(([id, status]) => ({ id, object: 'model', status })) });
+
+  it('gives the configured models, each with its best status', async () => {
+    const { backend } = edge([
+      list(['assay/starter', 'downloaded'], ['not/configured', 'active']),
+      list(['assay/starter', 'active']),
+      error(500, 'internal_error'),
+    ]);
+    expect(await backend.listModels(call())).toEqual([{ id: model, status: 'active' }]);
+  });
+
+  it('says so when no box answers', async () => {
+    const { backend } = edge(['refuses']);
+    expect(await asError(backend.listModels(call()))).toMatchObject({ code: 'backend_unreachable' });
+  });
+});
