@@ -28,7 +28,7 @@ export function createApp(deps: AppDeps): Hono<AppEnv> {
     heartbeatMs: 1500,
     ...deps,
   };
-  const { host, keys } = services;
+  const { host, keys, metrics } = services;
   const faces = new Set(deps.faces ?? FACES);
 
   app.use(requestId(services));
@@ -48,6 +48,7 @@ export function createApp(deps: AppDeps): Hono<AppEnv> {
     const models = routesOf(app, 'models', ...(deps.keyForModels ? [requireKey(keys)] : []));
     models('GET', ['/v1/models', '/models'], listModels(services));
     models('POST', ['/v1/chat/completions'], chatCompletions(services));
+    if (metrics) models('GET', ['/metrics'], metrics);
     if (host) {
       open('GET', ['/'], serverStatus(host));
       open('GET', ['/health'], health(host));

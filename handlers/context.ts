@@ -21,6 +21,8 @@ export interface AppDeps {
   keyForModels?: boolean;
   /** Refuses foreign Host names and Origins. Absent: only for a host that does this itself, or is not on a user's machine. */
   guard?: GuardSettings;
+  /** Answers `GET /metrics`, in Prometheus' text form. Absent: there is no such route. */
+  metrics?: () => Promise<Response>;
   /** Milliseconds of silence after which a stream sends a comment; default 1500. */
   heartbeatMs?: number;
   /** Default: the system's. */

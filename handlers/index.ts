@@ -1,4 +1,21 @@
-export type { ErrorCode } from '../lib/errors.ts';
-export { AssayError } from '../lib/errors.ts';
+export type { AnswerShape } from '../lib/answer-shape.ts';
+export type {
+  BatchAnswer,
+  Call,
+  ChatEvent,
+  ChatRequest,
+  InferenceBackend,
+  ListedModel,
+  Metrics,
+  Task,
+  TaskBatch,
+} from '../lib/backend.ts';
+export { type Clock, systemClock } from '../lib/clock.ts';
+export type { Part, Turn } from '../lib/conversation.ts';
+export { AssayError, type ErrorCode } from '../lib/errors.ts';
+export type { DownloadEvent, ModelHost, Slot } from '../lib/host.ts';
+export { type ApiKey, hashSecret, type KeyStore, listedKeys, type Quota, type StoredKey } from '../lib/keys.ts';
+export { type ModelId, parseModelId } from '../lib/model-id.ts';
+export { memoryQuota } from '../lib/quota.ts';
 export { createApp } from './app.ts';
 export type { AppDeps, GuardSettings, RequestLog, RequestRecord } from './context.ts';

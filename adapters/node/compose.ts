@@ -7,6 +7,8 @@ import type { ServerConfig } from './config.ts';
 export interface Parts {
   backend: InferenceBackend;
   host: ModelHost;
+  /** Answers `GET /metrics`. */
+  metrics: () => Promise<Response>;
   /** Ends the engine process and lets go of all files; what runs is aborted. */
   close(): Promise<void>;
 }

@@ -35,7 +35,8 @@ export async function serve(config: ServerConfig, { log, say, compose }: ServeEf
   const { firstKey, ...access } = await accessOf(config, filed);
   const parts = await compose(config, log);
   const quota = memoryQuota(systemClock);
-  const app = createApp({ ...access, backend: parts.backend, host: parts.host, quota, log: requestLog(log) });
+  const { backend, host, metrics } = parts;
+  const app = createApp({ ...access, backend, host, metrics, quota, log: requestLog(log) });
   const server = await startServer(app.fetch, config).catch(async (error: unknown) => {
     await parts.close();
     throw error;

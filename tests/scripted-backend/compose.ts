@@ -8,6 +8,7 @@ export function composeScripted(script: Script = {}, recorded: Recorded[] = []):
   return async () => ({
     backend: scriptedBackend(script, recorded),
     host: scriptedHost(script, recorded),
+    metrics: async () => new Response('up 1\n'),
     close: async () => {},
   });
 }

@@ -97,6 +97,8 @@ describe('the address', () => {
     const status = async (path: string, headers = {}) => (await fetch(url + path, { headers })).status;
     expect(await status('/')).toBe(200);
     expect(await status('/health')).toBe(200);
+    expect(await status('/metrics')).toBe(401);
+    expect(await status('/metrics', { authorization: 'Bearer demo' })).toBe(200);
     expect(await status('/v1/models')).toBe(401);
     expect(await status('/v1/models', { authorization: 'Bearer demo' })).toBe(200);
   });

@@ -1,0 +1,45 @@
+import { AssayError, type ChatEvent, type InferenceBackend, parseModelId, type Task, type TaskBatch } from 'assay';
+
+const MODEL = parseModelId('example/keywords');
+
+/**
+ * The smallest backend there is: no model, only words. A decide task is answered with the option that the context holds most
+ * often; an extract task finds `key: value` lines. Put anything that answers in its place.
+ */
+export const keywordBackend: InferenceBackend = {
+  async listModels() {
+    return [{ id: MODEL, status: 'active' }];
+  },
+
+  async runTasks(batch, call) {
+    if (batch.model !== MODEL) {
+      throw new AssayError('model_not_found', `There is one model here: ${MODEL}.`, { param: 'model' });
+    }
+    await call.admit();
+    const text = textOf(batch);
+    const answers = batch.tasks.map((task) => ({ name: task.name, json: JSON.stringify(answer(task, text)) }));
+    const promptTokens = text.split(/\s+/).length;
+    return { model: MODEL, answers, finishReason: 'stop', usage: { promptTokens, completionTokens: 0 } };
+  },
+
+  // biome-ignore lint/correctness/useYield: it refuses before there is anything to say
+  async *chat(): AsyncGenerator<ChatEvent> {
+    throw new AssayError('model_not_loaded', 'Keywords do not chat.');
+  },
+};
+
+function textOf({ input }: TaskBatch): string {
+  if ('context' in input) return input.context;
+  return input.turns.flatMap(({ parts }) => parts.map((part) => (part.type === 'text' ? part.text : ''))).join('\n');
+}
+
+function answer(task: Task, text: string): unknown {
+  if (task.type === 'decide') {
+    const count = (word: string) => text.toLowerCase().split(word.toLowerCase()).length;
+    const [best = ''] = [...(task.options ?? [])].sort((a, b) => count(b) - count(a));
+    return { value: best };
+  }
+  const keys = task.shape.kind === 'keys' ? task.shape.keys : [];
+  const lines = text.split('\n').map((line) => line.split(/:\s*/, 2));
+  return Object.fromEntries(keys.map((key) => [key, lines.find(([name]) => name === key)?.[1] ?? null]));
+}

@@ -1,0 +1,17 @@
+/** Code of yours that asks Assay. Where to, is passed in: over the network, or to an app in the same process. */
+export async function wantsRefund(mail: string, fetch: (request: Request) => Promise<Response>): Promise<boolean> {
+  const request = new Request('http://localhost/decide', {
+    method: 'POST',
+    headers: { authorization: 'Bearer demo', 'content-type': 'application/json' },
+    body: JSON.stringify({
+      model: 'example/keywords',
+      context: mail,
+      question: 'What does the customer want?',
+      options: ['refund', 'exchange'],
+    }),
+  });
+  const response = await fetch(request);
+  if (!response.ok) throw new Error(`Assay said ${response.status}: ${await response.text()}`);
+  const { value } = (await response.json()) as { value: string };
+  return value === 'refund';
+}

@@ -1,0 +1,16 @@
+// Assay inside a Worker of your own: `npx wrangler dev --config examples/worker/wrangler.toml`
+import { createApp, hashSecret, listedKeys } from 'assay';
+import { keywordBackend } from '../keyword-backend.ts';
+
+interface Env {
+  /** A secret: `wrangler secret put API_KEY` */
+  API_KEY: string;
+}
+
+export default {
+  async fetch(request: Request, env: Env): Promise<Response> {
+    const key = { name: 'me', sha256: await hashSecret(env.API_KEY), models: ['*'], scopes: [] };
+    const app = createApp({ backend: keywordBackend, faces: ['decisions'], keys: listedKeys([key]) });
+    return app.fetch(request);
+  },
+};
