@@ -6,7 +6,7 @@ import type { Metrics } from './schema/metrics.ts';
 import type { ModelStatus } from './schema/model-list.ts';
 
 export type { Device, Metrics } from './schema/metrics.ts';
-export { MODEL_STATUSES, type ModelStatus } from './schema/model-list.ts';
+export type { ModelStatus } from './schema/model-list.ts';
 
 /**
  * What answers. The Node host injects the engine, the edge a forwarder, a test a script; a handler cannot tell.
