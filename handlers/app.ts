@@ -5,6 +5,7 @@ import { AssayError } from '../lib/errors.ts';
 import { requireKey } from './auth.ts';
 import { chatCompletions } from './chat.ts';
 import type { AppContext, AppDeps, AppEnv, Services } from './context.ts';
+import { contract } from './contract.ts';
 import { decide, extract, runTasks } from './decisions.ts';
 import { download } from './download.ts';
 import { errorResponse } from './error-response.ts';
@@ -36,6 +37,7 @@ export function createApp(deps: AppDeps): Hono<AppEnv> {
   app.notFound(nothingThere);
   if (deps.guard) app.use(guard(deps.guard));
 
+  routesOf(app, 'models')('GET', ['/openapi.json'], contract());
   if (faces.has('decisions')) {
     const decisions = routesOf(app, 'decisions', requireKey(keys));
     decisions('POST', ['/v1/tasks', '/v1/decide-extract'], runTasks(services));

@@ -1,6 +1,6 @@
 import { SSE_COMMENT, sseData } from '../lib/sse.ts';
 import type { AppContext, Services } from './context.ts';
-import { asAssayError, errorBody } from './error-response.ts';
+import { errorBody } from './error-response.ts';
 import { logged } from './request-log.ts';
 
 /**
@@ -31,7 +31,7 @@ export function eventStream(
       } catch (error) {
         if (leaving.signal.aborted) return;
         logged(c, services, 'stream_failed', error);
-        controller.enqueue(encoder.encode(sseData(errorBody(asAssayError(error), c.get('face')))));
+        controller.enqueue(encoder.encode(sseData(errorBody(error, c.get('face')))));
         controller.close();
       } finally {
         waited.abort();

@@ -21,10 +21,12 @@ export interface ErrorStatus {
   type: ErrorType;
 }
 
-/** Status and type of every code on each face (open-points.md: "Error body" of part A, and part B). */
-export function errorStatus(code: ErrorCode, face: Face): ErrorStatus {
-  const [decisions, models] = TABLE[code];
-  return face === 'decisions' ? decisions : (models ?? decisions);
+/**
+ * Status and type of a code on one face (open-points.md: "Error body" of part A, and part B); undefined for a code that this face
+ * never sends.
+ */
+export function errorStatus(code: ErrorCode, face: Face): ErrorStatus | undefined {
+  return TABLE[code][face];
 }
 
 const bad = (status: number): ErrorStatus => ({ status, type: 'invalid_request_error' });
@@ -35,41 +37,40 @@ const conflict: ErrorStatus = { status: 409, type: 'conflict_error' };
 const later: ErrorStatus = { status: 429, type: 'rate_limit_error' };
 const failed = (status: number): ErrorStatus => ({ status, type: 'server_error' });
 
-/** On the decision service, then on the model server where that differs. */
-const TABLE: Record<ErrorCode, readonly [ErrorStatus, ErrorStatus?]> = {
-  malformed_json: [bad(400)],
-  request_too_large: [bad(400), bad(413)],
-  unsupported_media_type: [bad(400), bad(415)],
-  unknown_field: [bad(400)],
-  missing_input: [bad(400)],
-  conflicting_input: [bad(400)],
-  missing_field: [bad(422), bad(400)],
-  invalid_type: [bad(422), bad(400)],
-  invalid_value: [bad(422), bad(400)],
-  duplicate_task_name: [bad(422), bad(400)],
-  alias_conflict: [bad(422), bad(400)],
-  unsupported_schema: [bad(422), bad(400)],
-  unsupported_modality: [bad(422), bad(400)],
-  unsupported_parameter: [bad(422), bad(400)],
-  input_too_long: [bad(422), bad(400)],
-  invalid_model_id: [bad(422), bad(400)],
-  route_not_found: [notFound],
-  method_not_allowed: [bad(405)],
-  missing_api_key: [unauthorized],
-  invalid_api_key: [unauthorized],
-  model_not_allowed: [forbidden],
-  forbidden_origin: [forbidden],
-  model_not_found: [bad(422), notFound],
-  model_not_loaded: [failed(500), conflict],
-  model_in_use: [failed(500), conflict],
-  not_downloaded: [failed(500), conflict],
-  operation_in_progress: [failed(500), conflict],
-  rate_limited: [later],
-  overloaded: [later],
-  engine_failed: [failed(500)],
-  backend_unreachable: [failed(500)],
-  timeout: [failed(500)],
-  hub_unreachable: [failed(500), failed(502)],
-  disk_full: [failed(500), failed(507)],
-  internal_error: [failed(500)],
+const TABLE: Record<ErrorCode, { readonly decisions?: ErrorStatus; readonly models?: ErrorStatus }> = {
+  malformed_json: { decisions: bad(400), models: bad(400) },
+  request_too_large: { decisions: bad(400), models: bad(413) },
+  unsupported_media_type: { decisions: bad(400), models: bad(415) },
+  unknown_field: { decisions: bad(400), models: bad(400) },
+  missing_input: { decisions: bad(400) },
+  conflicting_input: { decisions: bad(400) },
+  missing_field: { decisions: bad(422), models: bad(400) },
+  invalid_type: { decisions: bad(422), models: bad(400) },
+  invalid_value: { decisions: bad(422), models: bad(400) },
+  duplicate_task_name: { decisions: bad(422) },
+  alias_conflict: { decisions: bad(422), models: bad(400) },
+  unsupported_schema: { decisions: bad(422), models: bad(400) },
+  unsupported_modality: { decisions: bad(422), models: bad(400) },
+  unsupported_parameter: { models: bad(400) },
+  input_too_long: { decisions: bad(422), models: bad(400) },
+  invalid_model_id: { models: bad(400) },
+  route_not_found: { decisions: notFound, models: notFound },
+  method_not_allowed: { decisions: bad(405), models: bad(405) },
+  missing_api_key: { decisions: unauthorized, models: unauthorized },
+  invalid_api_key: { decisions: unauthorized, models: unauthorized },
+  model_not_allowed: { decisions: forbidden, models: forbidden },
+  forbidden_origin: { decisions: forbidden, models: forbidden },
+  model_not_found: { decisions: bad(422), models: notFound },
+  model_not_loaded: { decisions: failed(500), models: conflict },
+  model_in_use: { models: conflict },
+  not_downloaded: { models: conflict },
+  operation_in_progress: { models: conflict },
+  rate_limited: { decisions: later, models: later },
+  overloaded: { decisions: later, models: later },
+  engine_failed: { decisions: failed(500), models: failed(500) },
+  backend_unreachable: { decisions: failed(500), models: failed(500) },
+  timeout: { decisions: failed(500), models: failed(500) },
+  hub_unreachable: { models: failed(502) },
+  disk_full: { models: failed(507) },
+  internal_error: { decisions: failed(500), models: failed(500) },
 };

@@ -14,7 +14,7 @@ export function createLog(level: (typeof LOG_LEVELS)[number]): Logger {
 export function requestLog(log: Logger): RequestLog {
   return ({ event, error, ...record }) => {
     const code = error instanceof AssayError ? error.code : undefined;
-    const ours = error !== undefined && (code === undefined || errorStatus(code, 'decisions').status === 500);
+    const ours = error !== undefined && (code === undefined || errorStatus(code, 'models')?.type === 'server_error');
     const line = { ...record, ...(code === undefined ? {} : { code }), ...(ours ? { err: causeOf(error) } : {}) };
     if (event === 'stream_failed' || record.status >= 500) log.error(line, event);
     else log.info(line, event);

@@ -1,12 +1,12 @@
 import * as v from 'valibot';
 import { Metrics } from './metrics.ts';
 import { ModelIdText } from './model-list.ts';
+import { FinishReason } from './task-response.ts';
 
 // The answer side of POST /v1/chat/completions, in the shape of OpenAI's Chat Completions API, with `reasoning_content`
 // and `metrics` of model-server.md.
 
 const Count = v.pipe(v.number(), v.integer(), v.minValue(0));
-const FinishReason = v.picklist(['stop', 'length', 'content_filter']);
 
 export const ChatUsage = v.object({
   prompt_tokens: Count,
@@ -16,60 +16,57 @@ export const ChatUsage = v.object({
 });
 export type ChatUsage = v.InferOutput<typeof ChatUsage>;
 
-const logprob = { token: v.string(), logprob: v.number(), bytes: v.nullable(v.array(v.number())) };
+const alternative = { token: v.string(), logprob: v.number(), bytes: v.nullable(v.array(v.number())) };
 
-export const ChatLogprobs = v.object({
-  content: v.nullable(v.array(v.object({ ...logprob, top_logprobs: v.array(v.object(logprob)) }))),
-  refusal: v.null(),
-});
+export const TokenAlternative = v.object(alternative);
+export const TokenLogprob = v.object({ ...alternative, top_logprobs: v.array(TokenAlternative) });
+export const ChatLogprobs = v.object({ content: v.nullable(v.array(TokenLogprob)), refusal: v.null() });
 export type ChatLogprobs = v.InferOutput<typeof ChatLogprobs>;
 
 const head = { id: v.string(), created: Count, model: ModelIdText };
+const reasoning = v.optional(v.pipe(v.string(), v.description('Of models that reason, what they thought.')));
+
+export const ChatAnswer = v.object({
+  role: v.literal('assistant'),
+  content: v.string(),
+  reasoning_content: reasoning,
+});
+
+export const ChatChoice = v.object({
+  index: v.literal(0),
+  message: ChatAnswer,
+  finish_reason: FinishReason,
+  logprobs: v.nullable(ChatLogprobs),
+});
 
 /** The blocking answer. */
 export const ChatCompletion = v.object({
   ...head,
   object: v.literal('chat.completion'),
-  choices: v.pipe(
-    v.array(
-      v.object({
-        index: v.literal(0),
-        message: v.object({
-          role: v.literal('assistant'),
-          content: v.string(),
-          /** Of models that reason, what they thought. */
-          reasoning_content: v.optional(v.string()),
-        }),
-        finish_reason: FinishReason,
-        logprobs: v.nullable(ChatLogprobs),
-      }),
-    ),
-    v.length(1),
-  ),
+  choices: v.pipe(v.array(ChatChoice), v.length(1)),
   usage: ChatUsage,
   metrics: Metrics,
 });
 export type ChatCompletion = v.InferOutput<typeof ChatCompletion>;
 
+export const ChatDelta = v.object({
+  role: v.optional(v.literal('assistant')),
+  content: v.optional(v.string()),
+  reasoning_content: reasoning,
+});
+
+export const ChatChunkChoice = v.object({
+  index: v.literal(0),
+  delta: ChatDelta,
+  finish_reason: v.nullable(FinishReason),
+  logprobs: v.nullable(ChatLogprobs),
+});
+
 /** One event of a stream. The last one alone has `finish_reason`, `usage` and `metrics`, and an empty delta. */
 export const ChatCompletionChunk = v.object({
   ...head,
   object: v.literal('chat.completion.chunk'),
-  choices: v.pipe(
-    v.array(
-      v.object({
-        index: v.literal(0),
-        delta: v.object({
-          role: v.optional(v.literal('assistant')),
-          content: v.optional(v.string()),
-          reasoning_content: v.optional(v.string()),
-        }),
-        finish_reason: v.nullable(FinishReason),
-        logprobs: v.nullable(ChatLogprobs),
-      }),
-    ),
-    v.length(1),
-  ),
+  choices: v.pipe(v.array(ChatChunkChoice), v.length(1)),
   usage: v.optional(ChatUsage),
   metrics: v.optional(Metrics),
 });

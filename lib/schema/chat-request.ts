@@ -27,18 +27,27 @@ const noToolChoice = unsupported(
   },
 );
 
-const ChatPart = v.variant('type', [
-  v.object(TextPart.entries),
-  v.object({ type: v.literal('image_url'), image_url: v.object(ImageUrl.entries) }),
-  v.object(ImagePart.entries),
-  v.object(AudioPart.entries),
-  v.object({ type: v.literal('input_audio'), input_audio: v.object(InputAudio.entries) }),
+export const ChatTextPart = v.object(TextPart.entries);
+export const ChatImageUrlPart = v.object({ type: v.literal('image_url'), image_url: v.object(ImageUrl.entries) });
+export const ChatImagePart = v.object(ImagePart.entries);
+export const ChatAudioPart = v.object(AudioPart.entries);
+export const ChatInputAudioPart = v.object({
+  type: v.literal('input_audio'),
+  input_audio: v.object(InputAudio.entries),
+});
+
+export const ChatContentPart = v.variant('type', [
+  ChatTextPart,
+  ChatImageUrlPart,
+  ChatImagePart,
+  ChatAudioPart,
+  ChatInputAudioPart,
 ]);
 
 export const ChatMessage = v.pipe(
   v.object({
     role: v.pipe(v.picklist(['system', 'developer', 'user', 'assistant']), v.description('developer means system.')),
-    content: v.nullish(v.union([v.string(), v.pipe(v.array(ChatPart), v.minLength(1), v.maxLength(1024))])),
+    content: v.nullish(v.union([v.string(), v.pipe(v.array(ChatContentPart), v.minLength(1), v.maxLength(1024))])),
     name: v.nullish(v.pipe(v.string(), v.maxLength(256))),
     tool_calls: noTools,
   }),
@@ -50,7 +59,9 @@ export const ChatMessage = v.pipe(
 );
 export type ChatMessage = v.InferOutput<typeof ChatMessage>;
 
-const JsonSchemaFormat = v.object({
+export const TextFormat = v.object({ type: v.literal('text') });
+export const JsonObjectFormat = v.object({ type: v.literal('json_object') });
+export const JsonSchemaFormat = v.object({
   type: v.literal('json_schema'),
   json_schema: v.object({
     name: v.pipe(v.string(), v.regex(/^[a-zA-Z0-9_-]{1,64}$/)),
@@ -66,11 +77,7 @@ const JsonSchemaFormat = v.object({
   }),
 });
 
-export const ChatResponseFormat = v.variant('type', [
-  v.object({ type: v.literal('text') }),
-  v.object({ type: v.literal('json_object') }),
-  JsonSchemaFormat,
-]);
+export const ChatResponseFormat = v.variant('type', [TextFormat, JsonObjectFormat, JsonSchemaFormat]);
 
 const penalty = v.nullish(v.pipe(v.number(), v.minValue(-2), v.maxValue(2)));
 const tokenCount = v.nullish(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(1_048_576)));

@@ -2,13 +2,13 @@ import * as v from 'valibot';
 import { ERROR_TYPES } from '../error-status.ts';
 import { ERROR_CODES } from '../errors.ts';
 
-/** decision-service.md, "Error body"; `code` is always there (open-points.md, part A). */
-export const ErrorBody = v.object({
-  error: v.object({
-    type: v.picklist(ERROR_TYPES),
-    message: v.pipe(v.string(), v.description('What to do next. For logs, not for end users.')),
-    param: v.exactOptional(v.pipe(v.string(), v.description('Path of the field, such as tasks[2].options[0].'))),
-    code: v.pipe(v.picklist(ERROR_CODES), v.description('What a caller branches on.')),
-  }),
+export const ErrorDetails = v.object({
+  type: v.picklist(ERROR_TYPES),
+  message: v.pipe(v.string(), v.description('What to do next. For logs, not for end users.')),
+  param: v.exactOptional(v.pipe(v.string(), v.description('Path of the field, such as tasks[2].options[0].'))),
+  code: v.pipe(v.picklist(ERROR_CODES), v.description('What a caller branches on.')),
 });
+
+/** decision-service.md, "Error body"; `code` is always there (open-points.md, part A). */
+export const ErrorBody = v.object({ error: ErrorDetails });
 export type ErrorBody = v.InferOutput<typeof ErrorBody>;

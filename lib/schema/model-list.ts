@@ -19,9 +19,7 @@ export const MODEL_STATUSES = [
 export const ModelStatus = v.picklist(MODEL_STATUSES);
 export type ModelStatus = v.InferOutput<typeof ModelStatus>;
 
-/** `GET /v1/models`, `GET /models` (model-server.md, "Model list"). */
-export const ModelList = v.object({
-  object: v.literal('list'),
-  data: v.array(v.object({ id: ModelIdText, object: v.literal('model'), status: ModelStatus })),
-});
+/** One entry of `GET /v1/models`, `GET /models` (model-server.md, "Model list"). */
+export const Model = v.object({ id: ModelIdText, object: v.literal('model'), status: ModelStatus });
+export const ModelList = v.object({ object: v.literal('list'), data: v.array(Model) });
 export type ModelList = v.InferOutput<typeof ModelList>;

@@ -3,7 +3,13 @@ import { Device } from './metrics.ts';
 import { ModelIdText } from './model-list.ts';
 
 /** In tokens; a model's own context is a further bound, which the host knows (open-points.md, part B). */
-const MaxPromptLen = v.pipe(v.number(), v.integer(), v.minValue(16), v.maxValue(1_048_576));
+const MaxPromptLen = v.pipe(
+  v.number(),
+  v.integer(),
+  v.minValue(16),
+  v.maxValue(1_048_576),
+  v.description('Longest prompt in tokens, part of what is compiled.'),
+);
 const Bytes = v.pipe(v.number(), v.integer(), v.minValue(0));
 const success = v.literal('success');
 
@@ -16,15 +22,16 @@ export const LoadRequest = v.strictObject({ model: ModelIdText, max_prompt_len: 
 export const DownloadRequest = v.strictObject({
   model: ModelIdText,
   max_prompt_len: v.optional(MaxPromptLen),
-  /** Whether the hub may be asked; without it, what is on disk is compiled. */
-  allow_download: v.optional(v.boolean(), true),
+  allow_download: v.optional(
+    v.pipe(v.boolean(), v.description('Whether the hub may be asked; without it, what is on disk is compiled.')),
+    true,
+  ),
 });
 
 /** `POST /delete`, `POST /v1/models/delete`. */
 export const DeleteRequest = v.strictObject({
   model: ModelIdText,
-  /** Keep the downloaded weights. */
-  compiled_only: v.optional(v.boolean(), false),
+  compiled_only: v.optional(v.pipe(v.boolean(), v.description('Keep the downloaded weights.')), false),
 });
 
 export const LoadResponse = v.object({
@@ -33,8 +40,7 @@ export const LoadResponse = v.object({
   state: v.literal('loaded'),
   device: Device,
   load_ms: v.pipe(v.number(), v.minValue(0)),
-  /** Whether this call had to compile. */
-  compiled: v.boolean(),
+  compiled: v.pipe(v.boolean(), v.description('Whether this call had to compile.')),
   max_prompt_len: MaxPromptLen,
 });
 export type LoadResponse = v.InferOutput<typeof LoadResponse>;
@@ -53,8 +59,7 @@ export const DownloadResponse = v.object({
   state: v.literal('compiled'),
   /** Fetched by this call; 0 where everything was here. */
   bytes: Bytes,
-  /** Whether compiling was needed. */
-  compiled: v.boolean(),
+  compiled: v.pipe(v.boolean(), v.description('Whether compiling was needed.')),
   max_prompt_len: MaxPromptLen,
 });
 export type DownloadResponse = v.InferOutput<typeof DownloadResponse>;
@@ -74,11 +79,15 @@ export const DownloadProgress = v.object({
 });
 export type DownloadProgress = v.InferOutput<typeof DownloadProgress>;
 
+/** What a download as a stream tells: its progress, and in the end the same as without a stream. */
+export const DownloadEvent = v.union([DownloadProgress, DownloadResponse]);
+
+export const RemovedFiles = v.object({ kind: v.picklist(['compiled', 'weights', 'locks']), bytes: Bytes });
 export const DeleteResponse = v.object({
   status: success,
   model: ModelIdText,
   /** `downloaded`: the weights are still here. */
   state: v.picklist(['downloaded', 'deleted']),
-  removed: v.array(v.object({ kind: v.picklist(['compiled', 'weights', 'locks']), bytes: Bytes })),
+  removed: v.array(RemovedFiles),
 });
 export type DeleteResponse = v.InferOutput<typeof DeleteResponse>;

@@ -2,21 +2,20 @@ import * as v from 'valibot';
 
 const count = v.pipe(v.number(), v.integer(), v.minValue(0));
 
-export const FINISH_REASONS = ['stop', 'length', 'content_filter'] as const;
-
-export const Choice = v.object({
-  message: v.object({
-    role: v.string(),
-    content: v.pipe(v.string(), v.description('The answers as JSON text: the same data as results or result.')),
-  }),
-  finish_reason: v.pipe(
-    v.picklist(FINISH_REASONS),
-    v.description(
-      'stop: whole. length: the output limit was reached; raise max_output_tokens and send again. ' +
-        'content_filter: sending the same input again does not help.',
-    ),
+export const FinishReason = v.pipe(
+  v.picklist(['stop', 'length', 'content_filter']),
+  v.description(
+    'stop: whole. length: the output limit was reached; raise it and send again. ' +
+      'content_filter: sending the same input again does not help.',
   ),
+);
+
+export const ResponseMessage = v.object({
+  role: v.string(),
+  content: v.pipe(v.string(), v.description('The answers as JSON text: the same data as results or result.')),
 });
+
+export const Choice = v.object({ message: ResponseMessage, finish_reason: FinishReason });
 
 export const Usage = v.object({
   prompt_tokens: v.pipe(count, v.description('The shared part once, and every task its own part.')),
@@ -46,13 +45,16 @@ const envelope = {
   usage: Usage,
 };
 
-const Results = v.record(v.string(), TaskResult);
+export const TaskResults = v.pipe(
+  v.record(v.string(), TaskResult),
+  v.description('One answer for each task, by its name, in the order sent.'),
+);
 
 /** decision-service.md, "RunTasksResponse", "DecideResponse" and "ExtractResponse". */
 export const RunTasksResponse = v.object({
   ...envelope,
-  results: v.pipe(Results, v.description('One answer for each task, by its name, in the order sent.')),
-  tasks: v.pipe(Results, v.description('Another name of results.')),
+  results: TaskResults,
+  tasks: TaskResults,
 });
 export const DecideResponse = v.object({
   ...envelope,

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { answerProblems } from '../contract/bodies.ts';
 import type { Recorded } from '../scripted-backend/script.ts';
 import { type Host, openHost } from './hosts.ts';
 import type { Expectation, HostName, Row, RowRequest } from './row.ts';
@@ -28,13 +29,16 @@ async function play(host: Host, row: Row, id: string): Promise<void> {
   expect((await host.send(setUp))?.status).toBe(200);
   for (const step of [row, ...(row.next ?? [])]) {
     const received = await host.send(withDefaults(step.request, id));
-    if (received) check(received, step.expect);
+    if (received) {
+      check(received, step.expect);
+      checkContract(step.request, received);
+    }
     if (step.expect.calls) await checkCalls(host, id, step.expect.calls);
   }
 }
 
 function withDefaults(request: RowRequest, id: string) {
-  const hasBody = request.json !== undefined || request.body !== undefined || request.chunks !== undefined;
+  const hasBody = bodyIn(request);
   const headers = {
     'x-row': id,
     authorization: 'Bearer test-key',
@@ -42,7 +46,15 @@ function withDefaults(request: RowRequest, id: string) {
     ...request.headers,
   };
   const sent = Object.entries(headers).filter((pair): pair is [string, string] => pair[1] !== null);
-  return { ...request, method: request.method ?? (hasBody ? 'POST' : 'GET'), headers: Object.fromEntries(sent) };
+  return { ...request, method: methodOf(request), headers: Object.fromEntries(sent) };
+}
+
+function bodyIn({ json, body, chunks }: RowRequest): boolean {
+  return json !== undefined || body !== undefined || chunks !== undefined;
+}
+
+function methodOf(request: RowRequest): string {
+  return request.method ?? (bodyIn(request) ? 'POST' : 'GET');
 }
 
 function check(received: Received, expected: Expectation): void {
@@ -59,6 +71,19 @@ function check(received: Received, expected: Expectation): void {
   if (expected.error !== undefined) checkError(JSON.parse(text), expected.error);
   if (expected.events !== undefined) expect(eventsOf(text)).toEqual(expected.events);
   if (expected.comments) expect(text).toMatch(/^:/m);
+}
+
+/** Every answer obeys the contract, each event of a stream too. */
+function checkContract(request: RowRequest, { status, headers, text }: Received): void {
+  const path = request.path.split('?')[0] ?? '';
+  const method = methodOf(request);
+  const type = headers.get('content-type')?.split(';')[0] ?? '';
+  if (text === '' || method === 'HEAD') return;
+  const bodies = type === 'text/event-stream' ? eventsOf(text).filter((data) => data !== '[DONE]') : [JSON.parse(text)];
+  for (const body of bodies) {
+    const failed = status === 200 && 'error' in body;
+    expect(answerProblems(method, path, failed ? 500 : status, type, body)).toEqual([]);
+  }
 }
 
 function checkError(body: { error?: object }, expected: NonNullable<Expectation['error']>): void {

@@ -1,0 +1,99 @@
+import type * as v from 'valibot';
+import * as completion from '../schema/chat-completion.ts';
+import * as chat from '../schema/chat-request.ts';
+import { ErrorBody, ErrorDetails } from '../schema/error-body.ts';
+import { Language } from '../schema/language.ts';
+import { AudioInput, ImageInput } from '../schema/media.ts';
+import * as message from '../schema/message.ts';
+import { Device, Metrics } from '../schema/metrics.ts';
+import * as list from '../schema/model-list.ts';
+import * as operation from '../schema/model-operations.ts';
+import { Health, ServerStatus, SlotState } from '../schema/status.ts';
+import * as task from '../schema/task.ts';
+import * as request from '../schema/task-request.ts';
+import * as response from '../schema/task-response.ts';
+
+/** Every schema that has a name in the contract. Where one of these stands inside another, the contract refers to it. */
+export const COMPONENTS = {
+  // the decision service
+  RunTasksRequest: request.RunTasksRequest,
+  DecideRequest: request.DecideRequest,
+  ExtractRequest: request.ExtractRequest,
+  ResponseFormat: request.ResponseFormat,
+  Task: task.Task,
+  DecideTask: task.DecideTask,
+  ExtractTask: task.ExtractTask,
+  Language,
+  Message: message.Message,
+  MessageContent: message.MessageContent,
+  ContentPart: message.ContentPart,
+  TextPart: message.TextPart,
+  ImageUrlPart: message.ImageUrlPart,
+  ImageUrl: message.ImageUrl,
+  ImagePart: message.ImagePart,
+  AudioPart: message.AudioPart,
+  InputAudioPart: message.InputAudioPart,
+  InputAudio: message.InputAudio,
+  ImageInput,
+  AudioInput,
+  RunTasksResponse: response.RunTasksResponse,
+  DecideResponse: response.DecideResponse,
+  ExtractResponse: response.ExtractResponse,
+  DecideResult: response.DecideResult,
+  ExtractResult: response.ExtractResult,
+  TaskResult: response.TaskResult,
+  TaskResults: response.TaskResults,
+  Choice: response.Choice,
+  ResponseMessage: response.ResponseMessage,
+  FinishReason: response.FinishReason,
+  Usage: response.Usage,
+
+  // the model server
+  ServerStatus,
+  Health,
+  SlotState,
+  Device,
+  ModelId: list.ModelIdText,
+  ModelList: list.ModelList,
+  Model: list.Model,
+  ModelStatus: list.ModelStatus,
+  LoadRequest: operation.LoadRequest,
+  LoadResponse: operation.LoadResponse,
+  UnloadResponse: operation.UnloadResponse,
+  DownloadRequest: operation.DownloadRequest,
+  DownloadResponse: operation.DownloadResponse,
+  DownloadProgress: operation.DownloadProgress,
+  DownloadEvent: operation.DownloadEvent,
+  DeleteRequest: operation.DeleteRequest,
+  DeleteResponse: operation.DeleteResponse,
+  RemovedFiles: operation.RemovedFiles,
+  ChatCompletionRequest: chat.ChatCompletionRequest,
+  ChatMessage: chat.ChatMessage,
+  ChatContentPart: chat.ChatContentPart,
+  ChatTextPart: chat.ChatTextPart,
+  ChatImageUrlPart: chat.ChatImageUrlPart,
+  ChatImagePart: chat.ChatImagePart,
+  ChatAudioPart: chat.ChatAudioPart,
+  ChatInputAudioPart: chat.ChatInputAudioPart,
+  ChatResponseFormat: chat.ChatResponseFormat,
+  TextFormat: chat.TextFormat,
+  JsonObjectFormat: chat.JsonObjectFormat,
+  JsonSchemaFormat: chat.JsonSchemaFormat,
+  ChatCompletion: completion.ChatCompletion,
+  ChatChoice: completion.ChatChoice,
+  ChatAnswer: completion.ChatAnswer,
+  ChatCompletionChunk: completion.ChatCompletionChunk,
+  ChatChunkChoice: completion.ChatChunkChoice,
+  ChatDelta: completion.ChatDelta,
+  ChatUsage: completion.ChatUsage,
+  ChatLogprobs: completion.ChatLogprobs,
+  TokenLogprob: completion.TokenLogprob,
+  TokenAlternative: completion.TokenAlternative,
+  Metrics,
+
+  // both
+  ErrorBody,
+  ErrorDetails,
+} satisfies Record<string, v.GenericSchema>;
+
+export type ComponentName = keyof typeof COMPONENTS;

@@ -1,0 +1,129 @@
+import type { Face } from '../error-status.ts';
+import { COMPONENTS } from './components.ts';
+import { errorName, errorResponse, REQUEST_ID_HEADER } from './errors.ts';
+import { EXAMPLES } from './examples.ts';
+import { jsonSchemas, refTo } from './json-schemas.ts';
+import { OPERATIONS, type Operation } from './operations.ts';
+
+/** The version of both interfaces (decision-service.md, "Versioning"). */
+export const CONTRACT_VERSION = '0.5.0';
+
+/** The OpenAPI 3.1 contract of both interfaces, made from the schemas that requests are checked with. */
+export function openApiDocument(): object {
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Assay',
+      version: CONTRACT_VERSION,
+      description:
+        'Many small judgement tasks about one shared context in one request, with a local language model: the decision service, ' +
+        'and the model server that runs the models.',
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
+    servers: [{ url: 'http://127.0.0.1:8080', description: 'The default of npm start' }],
+    tags: [
+      { name: TAGS.decisions, description: 'Decisions and extractions. Every call needs a key.' },
+      { name: TAGS.models, description: 'Models on this machine, and chat. On the loopback address no key is needed.' },
+      { name: CONTRACT_TAG, description: 'This document.' },
+    ],
+    paths: { ...paths(), ...CONTRACT_PATH },
+    components: {
+      securitySchemes: { bearer: { type: 'http', scheme: 'bearer', description: 'An API key of this server.' } },
+      responses: errorResponses(),
+      schemas: jsonSchemas(COMPONENTS),
+    },
+  };
+}
+
+const TAGS: Record<Face, string> = { decisions: 'decision service', models: 'model server' };
+const CONTRACT_TAG = 'contract';
+
+function paths(): Record<string, object> {
+  const byPath: Record<string, object> = {};
+  for (const row of OPERATIONS) byPath[row.path] = { ...byPath[row.path], [row.method]: operation(row) };
+  return byPath;
+}
+
+function operation(row: Operation): object {
+  const { face, id, summary, description, request } = row;
+  return {
+    operationId: id,
+    tags: [TAGS[face]],
+    summary,
+    ...(description ? { description } : {}),
+    ...(row.path.includes('{model_id}') ? { parameters: [MODEL_ID] } : {}),
+    security: SECURITY[row.key],
+    ...(request ? { requestBody: { required: true, content: { 'application/json': requestContent(row) } } } : {}),
+    responses: {
+      200: { description: 'Done.', headers: REQUEST_ID_HEADER, content: responseContent(row) },
+      ...Object.fromEntries(
+        statusesOf(row).map((status) => [status, { $ref: `#/components/responses/${errorName(face, status)}` }]),
+      ),
+    },
+  };
+}
+
+const SECURITY: Record<Operation['key'], object[]> = {
+  always: [{ bearer: [] }],
+  'off loopback': [{}, { bearer: [] }],
+  never: [],
+};
+
+const MODEL_ID = {
+  name: 'model_id',
+  in: 'path',
+  required: true,
+  description: 'The model identifier. Its slash may be sent as it is, or as %2F.',
+  schema: { type: 'string', examples: ['assay/starter'] },
+};
+
+function requestContent({ id, request }: Operation): object {
+  const example = EXAMPLES[id];
+  const examples = example ? { examples: { [id]: { summary: example.summary, value: example.request } } } : {};
+  return { schema: { $ref: refTo(request!) }, ...examples };
+}
+
+function responseContent({ id, response, events }: Operation): object {
+  const example = EXAMPLES[id];
+  const examples = example ? { examples: { [id]: { summary: example.summary, value: example.response } } } : {};
+  return {
+    'application/json': { schema: { $ref: refTo(response) }, ...examples },
+    ...(events ? { 'text/event-stream': { schema: { $ref: refTo(events) } } } : {}),
+  };
+}
+
+/** Statuses of errors: the operation's own, 403 (a foreign page) and 500 on every one, 401 where a key may be needed. */
+function statusesOf({ key, errors }: Operation): number[] {
+  return [...errors, 403, 500, ...(key === 'never' ? [] : [401])].sort((a, b) => a - b);
+}
+
+function errorResponses(): Record<string, object> {
+  const named = OPERATIONS.flatMap((row) =>
+    statusesOf(row).map((status) => [errorName(row.face, status), errorResponse(row.face, status)] as const),
+  );
+  return Object.fromEntries(named.sort(([one], [other]) => one.localeCompare(other)));
+}
+
+const CONTRACT_PATH = {
+  '/openapi.json': {
+    get: {
+      operationId: 'getContract',
+      tags: [CONTRACT_TAG],
+      summary: 'This document',
+      security: [],
+      responses: {
+        200: {
+          description: 'OpenAPI 3.1.',
+          headers: REQUEST_ID_HEADER,
+          content: { 'application/json': { schema: { type: 'object', additionalProperties: true } } },
+        },
+        403: { $ref: `#/components/responses/${errorName('models', 403)}` },
+      },
+    },
+  },
+};
+
+/** The document as the text that is committed and served. */
+export function openApiText(): string {
+  return `${JSON.stringify(openApiDocument(), null, 2)}\n`;
+}

@@ -1,0 +1,42 @@
+import { errorStatus, type Face } from '../error-status.ts';
+import { ERROR_CODES } from '../errors.ts';
+import { refTo } from './json-schemas.ts';
+
+const TITLES: Record<number, string> = {
+  400: 'The request is malformed',
+  401: 'No key, or one that is not known',
+  403: 'The key may not use this model, or the call came from a foreign page',
+  404: 'There is no such model',
+  409: 'The model is not in the state that this needs',
+  413: 'The body is too large',
+  415: 'The body is not JSON',
+  422: 'A value is not valid',
+  429: 'Too many requests; send again after the seconds in Retry-After',
+  500: 'The server failed; try again later',
+  502: 'The model hub cannot be reached',
+  507: 'The disk is full',
+};
+
+const HEADERS: Record<number, object> = {
+  401: { 'WWW-Authenticate': { description: 'Bearer', schema: { type: 'string' } } },
+  429: { 'Retry-After': { description: 'Whole seconds to wait.', schema: { type: 'integer', minimum: 1 } } },
+};
+
+export const REQUEST_ID_HEADER = {
+  'X-Request-Id': { description: 'Finds the request in the log.', schema: { type: 'string' } },
+};
+
+/** The name of an error response in the contract's components. */
+export function errorName(face: Face, status: number): string {
+  return `${face === 'decisions' ? 'DecisionError' : 'ModelServerError'}${status}`;
+}
+
+/** An error response: the status, and the codes that a face sends with it. */
+export function errorResponse(face: Face, status: number): object {
+  const codes = ERROR_CODES.filter((code) => errorStatus(code, face)?.status === status && code !== 'route_not_found');
+  return {
+    description: `${TITLES[status]}. Codes: ${codes.join(', ')}.`,
+    headers: { ...REQUEST_ID_HEADER, ...HEADERS[status] },
+    content: { 'application/json': { schema: { $ref: refTo('ErrorBody') } } },
+  };
+}

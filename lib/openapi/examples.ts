@@ -1,0 +1,69 @@
+const model = 'assay/starter';
+const context =
+  'Order A-1042 from Lumen Ltd arrived on 3 March with a broken lamp. I have asked twice for my 49.90 euro back. Please refund me today!';
+const usage = { prompt_tokens: 118, completion_tokens: 9, total_tokens: 127 };
+const id = 'b7c0a9f2-3f0e-4a51-9d0c-2f6f5f1f9f10';
+
+const choice = (answer: object) => ({
+  message: { role: 'assistant', content: JSON.stringify(answer) },
+  finish_reason: 'stop',
+});
+
+export interface Example {
+  summary: string;
+  request: object;
+  response: object;
+}
+
+const angry = { value: 'yes' };
+const order = { order_id: 'A-1042', amount: '49.90' };
+
+const batch: Example = {
+  summary: 'A decision and an extraction',
+  request: {
+    model,
+    context,
+    tasks: [
+      { type: 'decide', name: 'wants_refund', question: 'Does the customer want a refund?', options: ['yes', 'no'] },
+      { type: 'extract', name: 'order', instruction: 'Extract the order.', keys: ['order_id', 'amount'] },
+    ],
+    max_output_tokens: 64,
+  },
+  response: {
+    id,
+    model,
+    choices: [choice({ wants_refund: angry, order })],
+    results: { wants_refund: angry, order },
+    tasks: { wants_refund: angry, order },
+    usage,
+  },
+};
+
+/** By operation id. Each request is played in the tests, and answered with exactly the response beside it. */
+export const EXAMPLES: Record<string, Example> = {
+  runTasks: batch,
+  decideExtract: batch,
+  decide: {
+    summary: 'A choice between options',
+    request: { model, context, question: 'Does the customer want a refund?', options: ['yes', 'no'] },
+    response: { id, model, choices: [choice(angry)], result: angry, decision: angry, value: 'yes', usage },
+  },
+  extract: {
+    summary: 'Fields of a schema, in the shorthand form',
+    request: {
+      model,
+      context,
+      instruction: 'Extract the order.',
+      schema: { order_id: 'string', amount: 'number' },
+      max_output_tokens: 64,
+    },
+    response: {
+      id,
+      model,
+      choices: [choice({ order_id: 'A-1042', amount: 49.9 })],
+      result: { order_id: 'A-1042', amount: 49.9 },
+      data: { order_id: 'A-1042', amount: 49.9 },
+      usage,
+    },
+  },
+};

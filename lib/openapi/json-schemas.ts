@@ -1,0 +1,88 @@
+import { type ConversionConfig, toJsonSchemaDefs } from '@valibot/to-json-schema';
+import type * as v from 'valibot';
+
+export type JsonSchemaObject = { [keyword: string]: unknown };
+
+/** Valibot schemas as the contract's JSON Schemas; one inside another becomes a `$ref`. */
+export function jsonSchemas(schemas: Record<string, v.GenericSchema>): Record<string, JsonSchemaObject> {
+  const names = new Map<unknown, string>(Object.entries(schemas).map(([name, schema]) => [schema, name]));
+  return toJsonSchemaDefs(schemas, {
+    target: 'draft-2020-12',
+    // What is sent: defaults need not be there, and what was transformed is as it came.
+    typeMode: 'input',
+    // Rules across members have no keyword; descriptions tell them.
+    ignoreActions: ['rule', 'presence', 'late_rule'],
+    overrideRef: ({ referenceId }) => refTo(referenceId),
+    overrideAction: ({ valibotAction, jsonSchema }) =>
+      valibotAction.type === 'max_code_points'
+        ? { ...jsonSchema, maxLength: (valibotAction as v.MaxCodePointsAction<string, number, undefined>).requirement }
+        : undefined,
+    overrideSchema: (context) => plain(context, names),
+  }) as Record<string, JsonSchemaObject>;
+}
+
+export function refTo(name: string): string {
+  return `#/components/schemas/${name}`;
+}
+
+type SchemaContext = Parameters<NonNullable<ConversionConfig['overrideSchema']>>[0];
+
+/** Forms that generators of clients understand, where the plain conversion has others. */
+function plain(
+  { valibotSchema, jsonSchema }: SchemaContext,
+  names: Map<unknown, string>,
+): SchemaContext['jsonSchema'] | undefined {
+  switch (valibotSchema.type) {
+    case 'literal': {
+      const { const: only, ...rest } = jsonSchema;
+      return { ...rest, type: Number.isInteger(only) ? 'integer' : (typeof only as 'string'), enum: [only!] };
+    }
+    case 'custom':
+      // What it is stands in the metadata behind it.
+      return {};
+    case 'record': {
+      const { propertyNames: _, additionalProperties, ...rest } = jsonSchema;
+      return { ...rest, additionalProperties: isEmpty(additionalProperties) ? true : additionalProperties! };
+    }
+    case 'object': {
+      const { required, ...rest } = jsonSchema;
+      return required?.length === 0 ? rest : undefined;
+    }
+    case 'nullable':
+    case 'nullish':
+      return orNull(jsonSchema);
+    case 'variant':
+      return { ...jsonSchema, discriminator: discriminator(valibotSchema as Variant, names) } as typeof jsonSchema;
+    default:
+      return undefined;
+  }
+}
+
+function isEmpty(schema: unknown): boolean {
+  return typeof schema === 'object' && schema !== null && Object.keys(schema).length === 0;
+}
+
+type Variant = v.VariantSchema<string, v.VariantOptions<string>, undefined>;
+
+function discriminator({ key, options }: Variant, names: Map<unknown, string>) {
+  const mapping = options.map((option) => {
+    const literal = (option as unknown as { entries: Record<string, v.LiteralSchema<string, undefined>> }).entries[key]!
+      .literal;
+    const name = names.get(option);
+    if (name === undefined) throw new Error(`The variant ${key}=${literal} needs a name in lib/openapi/components.ts.`);
+    return [literal, refTo(name)];
+  });
+  return { propertyName: key, mapping: Object.fromEntries(mapping) };
+}
+
+/** `anyOf: [X, null]` with the null inside X where it has room for it. */
+function orNull(jsonSchema: SchemaContext['jsonSchema']): SchemaContext['jsonSchema'] | undefined {
+  const { anyOf, ...rest } = jsonSchema;
+  const inner = anyOf?.[0];
+  if (typeof inner !== 'object') return undefined;
+  if (inner.anyOf) return { ...inner, ...rest, anyOf: [...inner.anyOf, { type: 'null' }] };
+  if (inner.type === 'null') return inner;
+  if (typeof inner.type !== 'string') return undefined;
+  const choices = inner.enum ? { enum: [...inner.enum, null] } : {};
+  return { ...inner, ...rest, ...choices, type: [inner.type, 'null'] };
+}

@@ -1,0 +1,152 @@
+import type { Face } from '../error-status.ts';
+import type { ComponentName } from './components.ts';
+
+/** One row of the contract: a path and method, what goes in, what comes back. */
+export interface Operation {
+  face: Face;
+  method: 'get' | 'post' | 'delete';
+  path: string;
+  /** The operation id; generated clients name a function after it. */
+  id: string;
+  summary: string;
+  description?: string;
+  request?: ComponentName;
+  response: ComponentName;
+  /** The body with `Accept: text/event-stream`, or `stream: true`: one event of it. */
+  events?: ComponentName;
+  /** `off loopback`: needed where the server binds another address than the loopback one. */
+  key: 'always' | 'off loopback' | 'never';
+  /** Statuses of errors, beside those of every operation. */
+  errors: readonly number[];
+}
+
+const decisions = { face: 'decisions', method: 'post', key: 'always', errors: [400, 422, 429] } as const;
+const get = { face: 'models', method: 'get', key: 'off loopback', errors: [] } as const;
+const post = { face: 'models', method: 'post', key: 'off loopback' } as const;
+
+const BODY = [400, 413, 415] as const;
+const loading = {
+  ...post,
+  request: 'LoadRequest',
+  response: 'LoadResponse',
+  errors: [...BODY, 404, 409, 507],
+} as const;
+const downloading = {
+  ...post,
+  request: 'DownloadRequest',
+  response: 'DownloadResponse',
+  events: 'DownloadEvent',
+  errors: [...BODY, 404, 409, 502, 507],
+  description:
+    'Blocks until all is compiled, which can take many minutes. With Accept: text/event-stream the call tells of its progress, ' +
+    'and ends with a DownloadResponse or an ErrorBody. The download goes on when its caller leaves; a second call joins it.',
+} as const;
+const deleting = {
+  ...post,
+  request: 'DeleteRequest',
+  response: 'DeleteResponse',
+  errors: [...BODY, 404, 409],
+  description: 'Removes the compiled files, and without compiled_only the downloaded weights and lock files too.',
+} as const;
+
+/** Every operation of both interfaces. A new one is a new row. */
+export const OPERATIONS: readonly Operation[] = [
+  {
+    ...decisions,
+    path: '/v1/tasks',
+    id: 'runTasks',
+    summary: 'Answer a list of tasks about one shared context',
+    request: 'RunTasksRequest',
+    response: 'RunTasksResponse',
+  },
+  {
+    ...decisions,
+    path: '/v1/decide-extract',
+    id: 'decideExtract',
+    summary: 'The original name of /v1/tasks, kept so that older clients go on working',
+    request: 'RunTasksRequest',
+    response: 'RunTasksResponse',
+  },
+  {
+    ...decisions,
+    path: '/decide',
+    id: 'decide',
+    summary: 'Answer one question',
+    request: 'DecideRequest',
+    response: 'DecideResponse',
+  },
+  {
+    ...decisions,
+    path: '/extract',
+    id: 'extract',
+    summary: 'Extract one object',
+    request: 'ExtractRequest',
+    response: 'ExtractResponse',
+  },
+  {
+    ...get,
+    path: '/',
+    id: 'getServerStatus',
+    summary: 'Whether the server runs',
+    response: 'ServerStatus',
+    key: 'never',
+  },
+  {
+    ...get,
+    path: '/health',
+    id: 'getHealth',
+    summary: 'The state of the model slot',
+    response: 'Health',
+    key: 'never',
+  },
+  { ...get, path: '/currentmodel', id: 'getCurrentModel', summary: 'The same as /health', response: 'Health' },
+  { ...get, path: '/v1/models', id: 'listModels', summary: 'All known models', response: 'ModelList' },
+  {
+    ...get,
+    path: '/models',
+    id: 'listModelsShort',
+    summary: 'The same as /v1/models',
+    response: 'ModelList',
+  },
+  {
+    ...loading,
+    path: '/v1/models/load',
+    id: 'loadModel',
+    summary: 'Compile a model where needed and make it the active one',
+  },
+  { ...loading, path: '/load', id: 'loadModelShort', summary: 'The same as /v1/models/load' },
+  {
+    ...post,
+    path: '/unload',
+    id: 'unloadModel',
+    summary: 'Unload the active model',
+    response: 'UnloadResponse',
+    errors: [...BODY, 409],
+  },
+  { ...downloading, path: '/v1/models/download', id: 'downloadModel', summary: 'Download a model and compile it' },
+  { ...downloading, path: '/download', id: 'downloadModelShort', summary: 'The same as /v1/models/download' },
+  { ...deleting, path: '/v1/models/delete', id: 'deleteModel', summary: 'Delete the files of a model' },
+  { ...deleting, path: '/delete', id: 'deleteModelShort', summary: 'The same as /v1/models/delete' },
+  {
+    ...get,
+    method: 'delete',
+    path: '/v1/models/{model_id}',
+    id: 'deleteModelById',
+    summary: 'Delete all files of a model',
+    response: 'DeleteResponse',
+    errors: [400, 404, 409],
+  },
+  {
+    ...post,
+    path: '/v1/chat/completions',
+    id: 'createChatCompletion',
+    summary: 'Complete a chat, at once or as a stream',
+    description:
+      'With stream: true the answer is a stream of events: chunks with reasoning, chunks with content, one last chunk with ' +
+      'finish_reason, usage and metrics, then the line data: [DONE]. An error after the first chunk is one event with an ErrorBody.',
+    request: 'ChatCompletionRequest',
+    response: 'ChatCompletion',
+    events: 'ChatCompletionChunk',
+    errors: [...BODY, 404, 409, 429],
+  },
+];

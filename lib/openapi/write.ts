@@ -1,0 +1,15 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { openApiText } from './document.ts';
+
+/** Writes `openapi.json`; with `--check` says whether the committed one is what the schemas say, and changes nothing. */
+const file = new URL('../../openapi.json', import.meta.url);
+const text = openApiText();
+if (!process.argv.includes('--check')) {
+  await writeFile(file, text);
+  console.log(`openapi.json written, ${text.length} characters.`);
+} else if ((await readFile(file, 'utf8').catch(() => '')) === text) {
+  console.log('openapi.json is what the schemas say.');
+} else {
+  console.error('openapi.json is not what the schemas say. Run: npm run contract:write');
+  process.exitCode = 1;
+}

@@ -1,0 +1,58 @@
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import { openApiDocument } from '../../lib/openapi/document.ts';
+
+type Schema = { [keyword: string]: unknown };
+type Document = { paths: Record<string, Record<string, Operation>>; components: { schemas: Record<string, Schema> } };
+type Content = Record<string, { schema: { $ref?: string } }>;
+type Operation = {
+  requestBody?: { content: Content };
+  responses: Record<string, { $ref?: string; content?: Content }>;
+};
+
+const document = openApiDocument() as Document;
+const ajv = new Ajv2020({ strict: false, allErrors: true });
+// Answers are checked as if nothing could be added to them, so that a field the contract does not know is seen.
+ajv.addSchema({ $id: 'answers', components: closed(document.components) });
+ajv.addSchema({ $id: 'requests', components: document.components });
+
+/** What the contract has against a body of this operation; empty where it obeys. */
+export function answerProblems(method: string, path: string, status: number, type: string, body: unknown): string[] {
+  const operation = operationAt(method, path);
+  const response = operation?.responses[status];
+  // Statuses that belong to no operation (404 of an unknown route, 405) still have the error body.
+  const ref = status >= 400 || !response ? '#/components/schemas/ErrorBody' : response.content?.[type]?.schema.$ref;
+  if (operation && status >= 400 && !response && ![404, 405].includes(status))
+    return [`${status} is not in the contract`];
+  if (ref === undefined) return path === '/openapi.json' ? [] : [`${type} is not in the contract`];
+  return problems('answers', ref, body);
+}
+
+/** What the contract has against a request of this operation. */
+export function requestProblems(method: string, path: string, body: unknown): string[] {
+  const ref = operationAt(method, path)?.requestBody?.content['application/json']?.schema.$ref;
+  return ref === undefined ? ['the operation takes no body'] : problems('requests', ref, body);
+}
+
+function operationAt(method: string, path: string): Operation | undefined {
+  const exact =
+    document.paths[path] ?? (path.startsWith('/v1/models/') ? document.paths['/v1/models/{model_id}'] : undefined);
+  return exact?.[method.toLowerCase()];
+}
+
+const validators = new Map<string, ValidateFunction>();
+
+function problems(side: 'answers' | 'requests', ref: string, body: unknown): string[] {
+  const key = side + ref;
+  const validate = validators.get(key) ?? ajv.compile({ $ref: key });
+  validators.set(key, validate);
+  return validate(body) ? [] : (validate.errors ?? []).map(({ instancePath, message }) => `${instancePath} ${message}`);
+}
+
+function closed(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(closed);
+  if (typeof value !== 'object' || value === null) return value;
+  const copy: Schema = Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, closed(inner)]));
+  if (copy.type === 'object' && copy.properties && copy.additionalProperties === undefined)
+    copy.additionalProperties = false;
+  return copy;
+}
