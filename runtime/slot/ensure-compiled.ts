@@ -32,6 +32,8 @@ export interface EnsureOptions {
   maxPromptLen?: number;
   signal: AbortSignal;
   onProgress(progress: StageProgress): void;
+  /** Devices that are not to be tried. */
+  without?: ReadonlySet<Device>;
   /** Directory that must stay: the one that is loaded. */
   inUse: string | null;
 }
@@ -64,7 +66,8 @@ export async function ensureCompiled(
   const { paths, log } = context;
   const maxPromptLen = choosePromptLength(options.maxPromptLen, await contextLength(paths, model));
   const files = await sourceFiles(paths, model);
-  const fingerprints = context.devices.map(
+  const devices = context.devices.filter((device) => !options.without?.has(device));
+  const fingerprints = devices.map(
     (device): Fingerprint => ({
       source: sourceHash(files),
       runtime: context.runtimeVersion,

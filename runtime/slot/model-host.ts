@@ -70,7 +70,11 @@ export class LocalModelHost implements ModelHost {
     const active = this.slot().model === model ? this.#slot.compiled?.record.fingerprint.maxPromptLen : undefined;
     const wanted = options.maxPromptLen ?? active;
     const maxPromptLen = choosePromptLength(wanted, await contextLength(this.#options.compile.paths, local));
-    return this.#slot.load({ model, maxPromptLen, prepare: () => this.#ensure(local, maxPromptLen, () => undefined) });
+    return this.#slot.load({
+      model,
+      maxPromptLen,
+      prepare: (without) => this.#ensure(local, { maxPromptLen, without, onProgress: () => undefined }),
+    });
   }
 
   unload(): Promise<UnloadReport> {
@@ -131,9 +135,10 @@ export class LocalModelHost implements ModelHost {
       const fetch = `${model} is not on this machine, and the request does not allow to download it. Set allow_download to true, or run: assay pull ${model}`;
       throw new AssayError('not_downloaded', fetch, { param: 'model' });
     }
-    const { compiled, made } = await this.#ensure(local, options.maxPromptLen, (progress) =>
-      report({ type: 'progress', ...progress }),
-    );
+    const { compiled, made } = await this.#ensure(local, {
+      maxPromptLen: options.maxPromptLen,
+      onProgress: (progress) => report({ type: 'progress', ...progress }),
+    });
     return { model, state: 'compiled', bytes, compiled: made, max_prompt_len: compiled.record.maxPromptLen };
   }
 
@@ -156,13 +161,13 @@ export class LocalModelHost implements ModelHost {
 
   #ensure(
     local: LocalModel,
-    maxPromptLen: number | undefined,
-    onProgress: EnsureOptions['onProgress'],
+    options: Pick<EnsureOptions, 'onProgress' | 'without'> & { maxPromptLen: number | undefined },
   ): Promise<EnsuredModel> {
+    const { maxPromptLen, ...others } = options;
     return ensureCompiled(this.#options.compile, local, {
+      ...others,
       ...(maxPromptLen === undefined ? {} : { maxPromptLen }),
       signal: this.#closing.signal,
-      onProgress,
       inUse: this.#slot.compiled?.directory ?? null,
     });
   }

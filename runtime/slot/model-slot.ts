@@ -22,13 +22,14 @@ export interface SlotOptions {
 export interface LoadRequest {
   model: ModelId;
   maxPromptLen: number | undefined;
-  /** Finds or makes the compiled form. */
-  prepare(): Promise<EnsuredModel>;
+  /** Finds or makes the compiled form, for the best device but those that did not load. */
+  prepare(without: ReadonlySet<Device>): Promise<EnsuredModel>;
 }
 
 /** The one place for a model in memory. Follows `SLOT_TABLE`; one load or unload at a time. */
 export class ModelSlot {
   readonly #options: SlotOptions;
+  readonly #failedDevices = new Set<Device>();
   #state: SlotState = 'unloaded';
   #model: ModelId | null = null;
   #reason: string | null = null;
@@ -86,7 +87,7 @@ export class ModelSlot {
   }
 
   async #load(request: LoadRequest): Promise<LoadReport> {
-    const { engine, log, now } = this.#options;
+    const { log, now } = this.#options;
     const started = now();
     this.#follow();
     const free = this.#state !== 'loaded';
@@ -96,7 +97,7 @@ export class ModelSlot {
       this.#fire('load');
     }
     try {
-      const { compiled, made } = await request.prepare();
+      const { compiled, made } = await request.prepare(this.#failedDevices);
       if (this.#active?.compiled.directory === compiled.directory && this.view().state === 'loaded') {
         return reportOf(this.#active.info, 0, made);
       }
@@ -105,14 +106,31 @@ export class ModelSlot {
         this.#model = request.model;
         this.#fire('load');
       }
-      const info = await engine.load({ model: request.model, dir: compiled.directory });
-      this.#active = { info, compiled };
+      this.#active = await this.#loadOrFallBack(request, compiled);
       this.#fire('loaded');
-      return reportOf(info, Math.round(now() - started), made);
+      return reportOf(this.#active.info, Math.round(now() - started), made);
     } catch (error) {
       if (this.#state === 'loading') this.#fail(error);
       log.error({ model: request.model, err: error }, 'load failed');
       throw error;
+    }
+  }
+
+  /** A device that takes the compile may still not load it: then the next one is tried, and this one no more. */
+  async #loadOrFallBack(
+    request: LoadRequest,
+    first: CompiledModel,
+  ): Promise<{ info: ModelInfo; compiled: CompiledModel }> {
+    const { engine, log } = this.#options;
+    for (let compiled = first; ; compiled = (await request.prepare(this.#failedDevices)).compiled) {
+      try {
+        return { info: await engine.load({ model: request.model, dir: compiled.directory }), compiled };
+      } catch (error) {
+        const { device } = compiled.record;
+        if (device === 'CPU' || (error as AssayError).code !== 'engine_failed') throw error;
+        this.#failedDevices.add(device);
+        log.warn({ model: request.model, device, err: error }, 'cannot load on this device; the next one is tried');
+      }
     }
   }
 

@@ -44,6 +44,8 @@ export class ScriptedEngine implements Pick<EngineProcess, 'load' | 'unload' | '
   inFlight: Promise<void> = Promise.resolve();
   /** What `compile` waits for before it begins. */
   compiling: Promise<void> = Promise.resolve();
+  /** Whether a GPU takes the compile; loading on it fails in any case. */
+  gpuCompiles = false;
   compiles = 0;
   readonly calls: string[] = [];
   state: EngineStatus = {
@@ -73,7 +75,8 @@ export class ScriptedEngine implements Pick<EngineProcess, 'load' | 'unload' | '
       throw error;
     }
     this.state = { ...this.state, state: 'ready' };
-    const { maxPromptLen, contextLength } = JSON.parse(await fs.readFile(join(dir, 'compiled.json'), 'utf8'));
+    const { maxPromptLen, contextLength, device } = JSON.parse(await fs.readFile(join(dir, 'compiled.json'), 'utf8'));
+    if (device !== 'CPU') throw new AssayError('engine_failed', 'no such device here');
     return { model, device: 'CPU', maxPromptLen, contextLength, loadMs: 1 };
   };
 
@@ -86,7 +89,7 @@ export class ScriptedEngine implements Pick<EngineProcess, 'load' | 'unload' | '
   compile: EngineProcess['compile'] = async (spec, call = {}) => {
     this.compiles += 1;
     this.calls.push(`compile ${spec.device}`);
-    if (spec.device !== 'CPU') throw new AssayError('engine_failed', 'no such device here');
+    if (spec.device !== 'CPU' && !this.gpuCompiles) throw new AssayError('engine_failed', 'no such device here');
     await Promise.race([
       this.compiling,
       new Promise((_, reject) => call.signal?.addEventListener('abort', () => reject(call.signal?.reason))),

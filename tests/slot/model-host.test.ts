@@ -175,6 +175,22 @@ describe('load', () => {
     expect(box.engine.calls).toEqual(['compile GPU', 'compile CPU', `load ${STARTER}`]);
   });
 
+  it('falls back when a device takes the compile and not the load, and does not try it again', async () => {
+    const box = await testHost(hub, { devices: ['GPU', 'CPU'] });
+    box.engine.gpuCompiles = true;
+    expect(await box.host.load(STARTER, {})).toMatchObject({ device: 'CPU', compiled: true });
+    expect(box.host.slot()).toEqual({ state: 'loaded', model: STARTER, device: 'CPU' });
+    await box.host.unload();
+    await box.host.load(STARTER, {});
+    expect(box.engine.calls.filter((call) => call !== 'unload')).toEqual([
+      'compile GPU',
+      `load ${STARTER}`,
+      'compile CPU',
+      `load ${STARTER}`,
+      `load ${STARTER}`,
+    ]);
+  });
+
   it('follows a crash of the engine and its return', async () => {
     const box = await testHost(hub);
     await box.host.load(STARTER, {});

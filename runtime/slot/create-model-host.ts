@@ -1,0 +1,72 @@
+import { existsSync } from 'node:fs';
+import * as fs from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { fileURLToPath } from 'node:url';
+import type { Logger } from 'pino';
+import { systemClock } from '../../lib/clock.ts';
+import { type DeviceChoice, devicesToTry } from '../device/device-table.ts';
+import { TRANSFER_SETTINGS } from '../hub/blob-fetcher.ts';
+import type { EngineProcess } from '../process/engine-process.ts';
+import { type HubEnvironment, hubEnvironment } from '../store/environment.ts';
+import type { Dtype } from '../store/model-files.ts';
+import { StorePaths } from '../store/paths.ts';
+import { LocalModelHost } from './model-host.ts';
+
+export interface HostSettings {
+  engine: Pick<EngineProcess, 'load' | 'unload' | 'status' | 'compile'>;
+  log: Logger;
+  /** `ASSAY_HOME`: where compiled models are kept. */
+  home: string;
+  /** Device to run on; default: the best that Assay chooses by itself. */
+  device?: DeviceChoice;
+  /** Number format of the weights; default: the best for the device. */
+  dtype?: Dtype;
+  /** The `HF_*` variables; default: the process's environment. */
+  hub?: HubEnvironment;
+}
+
+/** The models of this machine, with everything real: network, disk, clock, environment. */
+export async function createModelHost(settings: HostSettings): Promise<LocalModelHost> {
+  const { engine, log, home, device = 'auto', dtype, hub = hubEnvironment() } = settings;
+  const paths = new StorePaths({ hubCache: hub.hubCache, assayHome: home, bundled: bundledModels() });
+  return new LocalModelHost({
+    engine,
+    pull: {
+      hub: {
+        fetch: (input, init) => fetch(input, init),
+        clock: systemClock,
+        random: Math.random,
+        endpoint: hub.endpoint,
+        token: hub.token ?? (await savedToken(hub.tokenFile)),
+        offline: hub.offline,
+      },
+      paths,
+      fs,
+      settings: TRANSFER_SETTINGS,
+    },
+    compile: {
+      paths,
+      engine,
+      clock: systemClock,
+      log,
+      devices: devicesToTry(device),
+      runtimeVersion: createRequire(import.meta.url)('onnxruntime-node/package.json').version,
+      freeBytes: async (directory) => {
+        const { bavail, bsize } = await fs.statfs(directory);
+        return bavail * bsize;
+      },
+    },
+    ...(dtype ? { dtype } : {}),
+  });
+}
+
+/** What `hf auth login` has left; null where nobody logged in. */
+async function savedToken(file: string): Promise<string | null> {
+  return (await fs.readFile(file, 'utf8').catch(() => '')).trim() || null;
+}
+
+/** `models/` of this package: beside `runtime/` in the repository, one level further up from `dist/`. Null where there is none. */
+function bundledModels(): string | null {
+  const places = ['../../models', '../../../models'].map((place) => fileURLToPath(new URL(place, import.meta.url)));
+  return places.find((place) => existsSync(place)) ?? null;
+}
