@@ -1,6 +1,10 @@
 import type { Logger } from 'pino';
 import type { InferenceBackend } from '../../lib/backend.ts';
 import type { ModelHost } from '../../lib/host.ts';
+import { createEngineBackend } from '../../runtime/process/engine-backend.ts';
+import { createEngineMetrics } from '../../runtime/process/metrics.ts';
+import { createEngineProcess } from '../../runtime/process/supervisor.ts';
+import { createModelHost } from '../../runtime/slot/create-model-host.ts';
 import type { ServerConfig } from './config.ts';
 
 /** What the server runs on. */
@@ -13,7 +17,23 @@ export interface Parts {
   close(): Promise<void>;
 }
 
+/** A request may take so many milliseconds, its wait in the queue included. */
+const REQUEST_TIMEOUT_MS = 300_000;
+
 /** Puts the engine, the store and the slot together. */
-export async function compose(_config: Pick<ServerConfig, 'home'>, _log: Logger): Promise<Parts> {
-  throw new Error('There is no engine in this build yet.');
+export async function compose(config: Pick<ServerConfig, 'home' | 'device' | 'dtype'>, log: Logger): Promise<Parts> {
+  const engine = createEngineProcess({ log, onRestart: () => metrics.restarted() });
+  const metrics = createEngineMetrics(() => engine.status());
+  const host = await createModelHost({ ...config, engine, log });
+  const timeoutMs = REQUEST_TIMEOUT_MS;
+  const backend = createEngineBackend({ engine, models: host, metrics, log, timeoutMs, logPrompts: false });
+  return {
+    backend,
+    host,
+    metrics: () => metrics.handle(),
+    async close() {
+      await host.close();
+      await engine.close();
+    },
+  };
 }

@@ -10,6 +10,7 @@ test('the defaults', () => {
     port: 8080,
     home: `${home}/.assay`,
     model: 'assay/starter',
+    device: 'auto',
     load: true,
     allowOrigin: [],
   });
@@ -28,6 +29,8 @@ describe('flags come before the environment, and the environment before the defa
       home: '/f',
       apiKey: 'f',
       model: 'f/f',
+      device: 'gpu',
+      dtype: 'q4',
       load: false,
       allowOrigin: ['http://x'],
     };
@@ -48,6 +51,8 @@ test.each([
   [{ port: '80a' }, '--port (PORT) is 0 to 65535.'],
   [{ host: '' }, '--host is an address or a host name.'],
   [{ model: '../x' }, '--model (ASSAY_MODEL) is <namespace>/<name>, such as assay/starter.'],
+  [{ device: 'tpu' }, '--device (ASSAY_DEVICE) is one of auto, npu, gpu, cpu.'],
+  [{ dtype: 'q3' }, '--dtype (ASSAY_DTYPE) is one of q4f16, q4, int8, q8, fp16, fp32.'],
   [{ apiKey: 'a b' }, '--api-key (ASSAY_API_KEY) is 1 to 256 visible ASCII characters.'],
   [{ allowOrigin: ['http://x/'] }, '--allow-origin is an origin, such as http://localhost:3000.'],
   [{ allowOrigin: ['*'] }, '--allow-origin is an origin, such as http://localhost:3000.'],

@@ -2,6 +2,8 @@ import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import * as v from 'valibot';
 import { asModelId } from '../../lib/model-id.ts';
+import { DEVICE_CHOICES } from '../../runtime/device/device-table.ts';
+import { DTYPES } from '../../runtime/store/model-files.ts';
 
 const Origin = v.pipe(
   v.string(),
@@ -37,6 +39,10 @@ export const ServerConfig = v.object({
       return NEVER;
     }),
   ),
+  /** Device to run on; `auto`: the best that Assay chooses by itself. */
+  device: v.picklist(DEVICE_CHOICES, `is one of ${DEVICE_CHOICES.join(', ')}`),
+  /** Number format of downloaded weights; absent: the best for the device. */
+  dtype: v.optional(v.picklist(DTYPES, `is one of ${DTYPES.join(', ')}`)),
   /** Whether to load it. */
   load: v.boolean(),
   allowOrigin: v.array(Origin),
@@ -44,7 +50,9 @@ export const ServerConfig = v.object({
 export type ServerConfig = v.InferOutput<typeof ServerConfig>;
 
 /** Flags of `assay serve`, as commander gives them. */
-export type ServerFlags = Partial<Record<'host' | 'port' | 'home' | 'apiKey' | 'model', string>> & {
+export type ServerFlags = Partial<
+  Record<'host' | 'port' | 'home' | 'apiKey' | 'model' | 'device' | 'dtype', string>
+> & {
   load?: boolean;
   allowOrigin?: string[];
 };
@@ -55,6 +63,8 @@ const FLAG: Record<keyof ServerConfig, string> = {
   home: '--home (ASSAY_HOME)',
   apiKey: '--api-key (ASSAY_API_KEY)',
   model: '--model (ASSAY_MODEL)',
+  device: '--device (ASSAY_DEVICE)',
+  dtype: '--dtype (ASSAY_DTYPE)',
   load: '--no-load',
   allowOrigin: '--allow-origin',
 };
@@ -67,6 +77,8 @@ export function serverConfig(flags: ServerFlags, env: Record<string, string | un
     home: assayHome(flags, env),
     apiKey: flags.apiKey ?? (env.ASSAY_API_KEY || undefined),
     model: flags.model ?? (env.ASSAY_MODEL || 'assay/starter'),
+    device: flags.device ?? (env.ASSAY_DEVICE || 'auto'),
+    dtype: flags.dtype ?? (env.ASSAY_DTYPE || undefined),
     load: flags.load ?? true,
     allowOrigin: flags.allowOrigin ?? [],
   });

@@ -20,7 +20,7 @@ export interface HostSettings {
   /** Device to run on; default: the best that Assay chooses by itself. */
   device?: DeviceChoice;
   /** Number format of the weights; default: the best for the device. */
-  dtype?: Dtype;
+  dtype?: Dtype | undefined;
   /** The `HF_*` variables; default: the process's environment. */
   hub?: HubEnvironment;
 }

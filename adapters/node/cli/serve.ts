@@ -14,6 +14,11 @@ export function addServe(program: Command, compose: typeof composeParts): void {
     .option('--home <folder>', 'where models and keys are kept (env: ASSAY_HOME, default: ~/.assay)')
     .option('--api-key <key>', 'a key to accept beside those of the home (env: ASSAY_API_KEY)')
     .option('--model <id>', 'model to load at start (env: ASSAY_MODEL, default: assay/starter)')
+    .option(
+      '--device <device>',
+      'auto, npu, gpu or cpu; assay doctor tells which work (env: ASSAY_DEVICE, default: auto)',
+    )
+    .option('--dtype <format>', 'number format of downloaded weights, such as q4 or fp16 (env: ASSAY_DTYPE)')
     .option('--no-load', 'load no model at start')
     .option('--allow-origin <origin...>', 'web pages that may call the server, such as http://localhost:3000')
     .addOption(
