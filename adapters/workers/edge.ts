@@ -7,7 +7,7 @@ import { boxRoutes } from './box-routes.ts';
 import { type Box, parseBoxes } from './boxes/box.ts';
 import { Fleet } from './boxes/fleet.ts';
 import type { Env } from './env.ts';
-import { ForwardingBackend } from './forward/backend.ts';
+import { DEADLINES, type Deadlines, ForwardingBackend } from './forward/backend.ts';
 import { KvKeys } from './keys/kv-keys.ts';
 import { logError, logLine } from './log.ts';
 import { statusRoutes } from './status-routes.ts';
@@ -29,11 +29,18 @@ export function createEdge(env: Env): Hono<AppEnv> {
   });
   const client = { fetch: (...request: Parameters<typeof fetch>) => fetch(...request), keyOf: keyOf(env), clock };
   const keys = new KvKeys({ kv: env.KEYS, quota: env.QUOTA, clock });
-  const backend = new ForwardingBackend(fleet, { ...client, log: logLine });
+  const backend = new ForwardingBackend(fleet, { ...client, log: logLine }, deadlinesOf(env));
   const app = createApp({ backend, keys, quota: keys, keyForModels: true, log: logLine });
   statusRoutes(app, fleet);
   boxRoutes(app, { fleet, keys, client });
   return app;
+}
+
+function deadlinesOf({ DEADLINE_SECONDS }: Env): Deadlines {
+  if (DEADLINE_SECONDS === undefined) return DEADLINES;
+  const seconds = Number(DEADLINE_SECONDS);
+  if (!(seconds >= 1 && seconds <= 3600)) throw new Error('DEADLINE_SECONDS is a number from 1 to 3600.');
+  return { ...DEADLINES, answerMs: seconds * 1000 };
 }
 
 /** One box without its key must not stop the others. */

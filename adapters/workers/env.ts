@@ -6,6 +6,8 @@ import type { QuotaObject } from './keys/quota-object.ts';
 export interface Env {
   /** The boxes (`parseBoxes`). */
   BOXES: unknown;
+  /** Seconds that a box may take to begin its answer; default 90. Longer only where the caller's proxy waits longer, too. */
+  DEADLINE_SECONDS?: number | string;
   /** API keys, by the SHA-256 of the key. */
   KEYS: KVNamespace;
   QUOTA: DurableObjectNamespace<Pick<QuotaObject, 'take'>>;

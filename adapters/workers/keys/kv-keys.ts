@@ -5,15 +5,14 @@ import type { ApiKey, KeyStore, Quota } from '../../../lib/keys.ts';
 import { rateLimited } from '../../../lib/quota.ts';
 import type { Env } from '../env.ts';
 
-/** A key as KV holds it, under the SHA-256 of the secret in lower-case hex. */
-export const KvKey = v.object({
+/** A key as KV holds it, under the SHA-256 of the secret in lower-case hex. `assay keys --edge` writes it. */
+const KvKey = v.object({
   name: v.pipe(v.string(), v.minLength(1), v.maxLength(128)),
   models: v.optional(v.array(v.string()), ['*']),
-  requests_per_minute: v.optional(v.pipe(v.number(), v.finite(), v.minValue(1 / 60))),
+  requestsPerMinute: v.optional(v.pipe(v.number(), v.finite(), v.minValue(1))),
   scopes: v.optional(v.array(v.picklist(['admin'])), []),
   revoked: v.optional(v.boolean(), false),
 });
-export type KvKey = v.InferOutput<typeof KvKey>;
 
 /** KV's own cache, in seconds (60 is its least), then this isolate's. A revoked key is refused after both have run out. */
 const KV_CACHE_S = 60;
@@ -63,13 +62,7 @@ export class KvKeys implements KeyStore, Quota {
   }
 }
 
-function apiKey(stored: KvKey): ApiKey | null {
-  if (stored.revoked) return null;
-  const { name, models, scopes, requests_per_minute } = stored;
-  return {
-    name,
-    models,
-    scopes,
-    ...(requests_per_minute === undefined ? {} : { requestsPerMinute: requests_per_minute }),
-  };
+function apiKey({ revoked, requestsPerMinute, ...key }: v.InferOutput<typeof KvKey>): ApiKey | null {
+  if (revoked) return null;
+  return { ...key, ...(requestsPerMinute === undefined ? {} : { requestsPerMinute }) };
 }

@@ -1,0 +1,149 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { chat, errorCode, eventsOf, post, question } from './calls.ts';
+import { withEdge } from './fixture.ts';
+
+const as = (secret: string) => ({ headers: { authorization: `Bearer ${secret}` } });
+
+describe('who may ask', () => {
+  const fixture = withEdge({
+    edges: 2,
+    keys: {
+      'test-key': {},
+      narrow: { models: ['other/*'] },
+      revoked: { revoked: true },
+      'three-a-minute': { requestsPerMinute: 3 },
+      admin: { scopes: ['admin'] },
+    },
+  });
+  beforeEach(() => {
+    for (const box of fixture.boxes) box.play({});
+  });
+
+  it.each<[string, unknown, RequestInit, number, string]>([
+    ['no key', question('x'), { headers: { authorization: '' } }, 401, 'missing_api_key'],
+    ['an unknown key', question('x'), as('nobody'), 401, 'invalid_api_key'],
+    ['a revoked key', question('x'), as('revoked'), 401, 'invalid_api_key'],
+    ['a key for other models', question('x'), as('narrow'), 403, 'model_not_allowed'],
+    ['malformed JSON', '{"model":', {}, 400, 'malformed_json'],
+    ['an unknown field', { ...question('x'), stream: true }, {}, 400, 'unknown_field'],
+    ['an invalid value', { ...question('x'), temperature: 3 }, {}, 422, 'invalid_value'],
+    ['a model that no box serves', { ...question('x'), model: 'no/such' }, {}, 422, 'model_not_found'],
+  ])('%s: refused at the edge, no box is asked', async (_, body, init, status, code) => {
+    const response = await post(fixture.edge, '/v1/tasks', body, init);
+    expect(response.status).toBe(status);
+    expect(await errorCode(response)).toBe(code);
+    expect(fixture.asked()).toEqual([]);
+  });
+
+  it("shares a key's quota between two edges, and says when to come again", async () => {
+    const ask = (edge: number) => post(fixture.edge, '/v1/tasks', question('quota'), { ...as('three-a-minute'), edge });
+    for (const edge of [0, 1, 0]) expect((await ask(edge)).status).toBe(200);
+    for (const edge of [1, 0]) {
+      const response = await ask(edge);
+      expect(response.status).toBe(429);
+      const seconds = Number(response.headers.get('retry-after'));
+      // A token comes every 20 seconds, and a little of the first 20 is over.
+      expect(seconds).toBeGreaterThanOrEqual(15);
+      expect(seconds).toBeLessThanOrEqual(20);
+      expect(await errorCode(response)).toBe('rate_limited');
+    }
+  });
+
+  it('tells of the edge itself without a key', async () => {
+    const [url] = fixture.edge.urls;
+    expect(await (await fetch(`${url}/`)).json()).toMatchObject({ status: 'running' });
+    expect(await (await fetch(`${url}/health`)).json()).toMatchObject({ status: 'ok' });
+    expect((await fetch(`${url}/v1/models`)).status).toBe(401);
+  });
+
+  it('lists models and streams chats', async () => {
+    const list = await fetch(`${fixture.edge.urls[0]}/v1/models`, as('test-key'));
+    expect(await list.json()).toEqual({
+      object: 'list',
+      data: [{ id: 'assay/starter', object: 'model', status: 'active' }],
+    });
+    const events = eventsOf(await (await post(fixture.edge, '/v1/chat/completions', chat('hi'))).text());
+    expect(events.at(-2)).toMatchObject({ choices: [{ finish_reason: 'stop' }], usage: { total_tokens: 7 } });
+    expect(events.at(-1)).toBe('[DONE]');
+    const whole = await post(fixture.edge, '/v1/chat/completions', chat('hi', false));
+    expect(await whole.json()).toMatchObject({ choices: [{ message: { content: 'Hello.' } }] });
+  });
+});
+
+describe('a named box', () => {
+  const fixture = withEdge({ keys: { 'test-key': {}, admin: { scopes: ['admin'] } } });
+  const url = (path: string) => `${fixture.edge.urls[0]}/boxes${path}`;
+  const admin = { authorization: 'Bearer admin', 'content-type': 'application/json' };
+  beforeEach(() => {
+    for (const box of fixture.boxes) box.play({});
+  });
+
+  it.each([
+    ['GET', '', 403, 'model_not_allowed'],
+    ['GET', '/npu-1/health', 403, 'model_not_allowed'],
+    ['POST', '/npu-1/unload', 403, 'model_not_allowed'],
+  ])('%s /boxes%s needs the admin scope', async (method, path, status, code) => {
+    const response = await fetch(url(path), { method, headers: { authorization: 'Bearer test-key' } });
+    expect([response.status, await errorCode(response)]).toEqual([status, code]);
+    expect((await fetch(url(path), { method })).status).toBe(401);
+    expect(fixture.asked()).toEqual([]);
+  });
+
+  it('is listed', async () => {
+    const list = (await (await fetch(url(''), { headers: admin })).json()) as { data: object[] };
+    expect(list.data).toHaveLength(3);
+    expect(list.data[0]).toMatchObject({ name: 'npu-1', models: ['assay/starter'], weight: 1, breaker: 'closed' });
+  });
+
+  it.each([
+    ['POST', '/load', { model: 'assay/starter' }, 'load'],
+    ['POST', '/v1/models/load', { model: 'assay/starter', max_prompt_len: 1024 }, 'load'],
+    ['POST', '/unload', undefined, 'unload'],
+    ['POST', '/delete', { model: 'a/b', compiled_only: true }, 'remove'],
+    ['DELETE', '/v1/models/a/b', undefined, 'remove'],
+    ['DELETE', '/v1/models/a%2Fb', undefined, 'remove'],
+    ['POST', '/download', { model: 'a/b', allow_download: true }, 'download'],
+  ])('%s %s reaches that box alone', async (method, path, body, call) => {
+    const init = { method, headers: admin, ...(body ? { body: JSON.stringify(body) } : {}) };
+    const response = await fetch(url(`/npu-2${path}`), init);
+    expect(await response.json()).toMatchObject({ status: 'success' });
+    expect(fixture.asked()).toEqual([fixture.boxes[1]]);
+    expect(fixture.boxes[1]!.recorded.map((one) => one.call)).toContain(call);
+  });
+
+  it('passes on the event stream of a long download as it comes', async () => {
+    const progress = (bytes: number) => ({ type: 'progress', stage: 'downloading', bytes, total: 20 }) as const;
+    fixture.boxes[0]!.play({ download: [progress(10), { waitMs: 'forever' }] });
+    const response = await fetch(url('/npu-1/download'), {
+      method: 'POST',
+      headers: { ...admin, accept: 'text/event-stream' },
+      body: JSON.stringify({ model: 'a/b' }),
+    });
+    expect(response.headers.get('content-type')).toContain('text/event-stream');
+    const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
+    let text = '';
+    while (!text.includes('10')) text += (await reader.read()).value;
+    await reader.cancel();
+  });
+
+  it('answers with its own errors', async () => {
+    const response = await fetch(url('/npu-1/load'), {
+      method: 'POST',
+      headers: admin,
+      body: JSON.stringify({ model: 'not/here' }),
+    });
+    expect([response.status, await errorCode(response)]).toEqual([404, 'model_not_found']);
+  });
+
+  it.each([
+    ['GET', '/npu-9/health', 404, 'route_not_found'],
+    ['POST', '/npu-1/v1/chat/completions', 404, 'route_not_found'],
+    ['POST', '/npu-1/v1/tasks', 404, 'route_not_found'],
+    ['GET', '/npu-1/metrics', 404, 'route_not_found'],
+    ['DELETE', '/npu-1/v1/models/..%2Fx', 400, 'invalid_model_id'],
+  ])('%s /boxes%s is not there', async (method, path, status, code) => {
+    const response = await fetch(url(path), { method, headers: admin });
+    expect([response.status, await errorCode(response)]).toEqual([status, code]);
+    expect(fixture.asked()).toEqual([]);
+  });
+});
