@@ -23,7 +23,7 @@ export interface BranchSpec {
   suffix: readonly number[];
   /** A choice between whole token paths, decided before anything else is said. */
   choice?: Choice;
-  /** What may be said; null: anything. With a `choice`, `choice.then` says what follows and this is not read. */
+  /** What may be said; null: anything. With a `choice`, `choice.after` says what follows and this is not read. */
   constraint: Constraint | null;
   sampling: Sampling;
   maxTokens: number;
@@ -39,7 +39,7 @@ export interface Choice {
    */
   paths: readonly (readonly number[])[];
   /** What may be said after an option; absent or null: nothing, the branch ends with the choice. */
-  then?(option: number): Constraint | null;
+  after?(option: number): Constraint | null;
 }
 
 export interface Sampling {

@@ -29,15 +29,29 @@ export class PackedForward implements Forward {
   }
 
   async run(sequence: Sequence, start: number, rows: readonly number[]): Promise<Float32Array> {
+    const { length, linear } = sequence;
+    if (start > 0 || linear === length) return this.#run(sequence, start, length, rows);
+    // On an empty past the operator ignores positions and counts by itself, which only the trunk can bear.
+    const inTrunk = rows.filter((row) => row < linear);
+    const first = (await this.#run(sequence, 0, linear, inTrunk)).slice(0, inTrunk.length * this.vocabSize);
+    const second = await this.#run(sequence, linear, length, rows.slice(inTrunk.length));
+    if (inTrunk.length === 0) return second;
+    const both = new Float32Array(rows.length * this.vocabSize);
+    both.set(first);
+    both.set(second.subarray(0, both.length - first.length), first.length);
+    return both;
+  }
+
+  /** Runs the columns from `start` to `length`, as if there were no more. */
+  async #run(sequence: Sequence, start: number, length: number, rows: readonly number[]): Promise<Float32Array> {
     const { inputs, logits } = this.#manifest;
-    const { length } = sequence;
     const count = length - start;
     const { past, present } = this.#tensors(sequence);
     const feeds: Tensors = { ...past, [inputs.tokens]: integers(sequence.tokens, start, length) };
     if (inputs.positions) feeds[inputs.positions] = integers(sequence.positions, start, length);
     if (inputs.attentionMask) feeds[inputs.attentionMask] = new Tensor('int64', this.#onesOf(length), [1, length]);
     for (const [index, { name, window }] of inputs.masks.entries()) {
-      feeds[name] = new Tensor('float32', this.#mask(index, sequence, start, window), [1, 1, count, length]);
+      feeds[name] = new Tensor('float32', this.#mask(index, sequence, start, length, window), [1, 1, count, length]);
     }
     // Without rows to read, one is computed and thrown away: the head takes no empty product.
     const read = rows.length > 0 ? rows : [length - 1];
@@ -80,14 +94,14 @@ export class PackedForward implements Forward {
     return { past, present };
   }
 
-  #mask(index: number, sequence: Sequence, start: number, window: number | null): Float32Array {
-    const size = (sequence.length - start) * sequence.length;
-    if (isPlainCausal(sequence, window)) {
+  #mask(index: number, sequence: Sequence, start: number, length: number, window: number | null): Float32Array {
+    const size = (length - start) * length;
+    if (isPlainCausal(sequence, length, window)) {
       if (this.#zeros.length < size) this.#zeros = new Float32Array(Math.ceil(size * 1.25));
       return this.#zeros.subarray(0, size);
     }
     const mask = this.#masks[index]!.take(size);
-    writeTreeMask(mask, sequence, start, window);
+    writeTreeMask(mask, sequence, start, length, window);
     return mask;
   }
 

@@ -4,11 +4,16 @@ import type { Sequence } from './sequence.ts';
 const HIDDEN = -1e9;
 
 /**
- * Writes the additive mask of the columns from `start` on, `[new, all]` row by row: a token sees the columns it descends from,
- * and of these, with a window, only the last `window` positions (itself among them).
+ * Writes the additive mask of the columns from `start` to `length`, `[new, all]` row by row: a token sees the columns it
+ * descends from, and of these, with a window, only the last `window` positions (itself among them).
  */
-export function writeTreeMask(into: Float32Array, sequence: Sequence, start: number, window: number | null): void {
-  const { length, linear, parents, positions } = sequence;
+export function writeTreeMask(
+  into: Float32Array,
+  { linear, parents, positions }: Sequence,
+  start: number,
+  length: number,
+  window: number | null,
+): void {
   for (let column = start; column < length; column++) {
     const row = (column - start) * length;
     const first = window === null ? 0 : positions[column]! - window + 1;
@@ -23,7 +28,7 @@ export function writeTreeMask(into: Float32Array, sequence: Sequence, start: num
   }
 }
 
-/** Whether the operator's own causal mask is all that the columns from `start` on need. */
-export function isPlainCausal(sequence: Sequence, window: number | null): boolean {
-  return sequence.linear === sequence.length && (window === null || sequence.length <= window);
+/** Whether the operator's own causal mask is all that the columns up to `length` need. */
+export function isPlainCausal(sequence: Sequence, length: number, window: number | null): boolean {
+  return sequence.linear >= length && (window === null || length <= window);
 }

@@ -1,0 +1,309 @@
+import type { Constraint } from '../../lib/grammar/constraint.ts';
+import type { BranchResult, BranchSpec, ChosenToken } from './job.ts';
+import { normalise, OptionTrie } from './option-trie.ts';
+import { Random } from './random.ts';
+import { chooseToken } from './sampler.ts';
+import type { Sequence } from './sequence.ts';
+
+/** A token on its way into the model. */
+interface Item {
+  token: number;
+  /** Index of the item it follows; -1: the prefix. */
+  after: number;
+  /** Whether the logits behind it are wanted, and for which node of the options (0 where there are none). */
+  read: number | null;
+}
+
+export interface BranchSurroundings {
+  prefixLength: number;
+  contextLength: number;
+  vocabSize: number;
+  /** Tokens this branch may choose in all, as things stand: the budget less what the branches before it have used. */
+  allowance(): number;
+  onToken?(token: ChosenToken): void;
+}
+
+/** One branch while it is being answered: what is still to be fed, what was said, what may be said next. */
+export class BranchRun {
+  readonly #spec: BranchSpec;
+  readonly #around: BranchSurroundings;
+  readonly #random: Random;
+  readonly #items: Item[] = [];
+  /** Columns of the items that were fed. */
+  readonly #columns: number[] = [];
+  readonly #counts = new Map<number, number>();
+  readonly #tokens: number[] = [];
+  /** Index in `#tokens` of each chosen token. */
+  readonly #chosenAt: number[] = [];
+  readonly #trie: OptionTrie | null;
+  #parts: number[][] = [];
+  #unread = 0;
+  #rollback: number | null = null;
+  #option: BranchResult['option'];
+  #optionChoices = 0;
+  #constraint: Constraint | null;
+  /** The constraint before anything was said, for answers that the budget cuts afterwards. */
+  #untouched: Constraint | null;
+  #mask: Uint32Array | null = null;
+  #reason: 'stop' | 'length' | null = null;
+  #endedByToken = false;
+  /** Index of the item that what is said next follows. */
+  #after = -1;
+
+  constructor(spec: BranchSpec, around: BranchSurroundings) {
+    this.#spec = spec;
+    this.#around = around;
+    this.#random = new Random(spec.sampling.seed);
+    this.#trie = spec.choice ? new OptionTrie(spec.choice.paths) : null;
+    this.#constraint = spec.choice ? null : spec.constraint;
+    this.#untouched = this.#constraint?.fork() ?? null;
+  }
+
+  get done(): boolean {
+    return this.#reason !== null;
+  }
+
+  /** Tokens chosen so far. */
+  get chosen(): number {
+    return this.#optionChoices + this.#chosenAt.length;
+  }
+
+  /** Tokens that wait to be fed. */
+  get waiting(): number {
+    return this.#items.length - this.#columns.length;
+  }
+
+  /** Queues the suffix and what can be scored with it. May be done at once, when nothing is left to the model. */
+  start(): void {
+    const { suffix } = this.#spec;
+    if (!this.#trie) {
+      if (this.#writeForced(suffix)) this.#items.at(-1)!.read = 0;
+      this.#unread = 1;
+      return;
+    }
+    if (this.#spec.choice!.paths.length === 1) {
+      this.#settle(0, [0]);
+      return;
+    }
+    const longest = Math.max(...this.#spec.choice!.paths.map((path) => path.length));
+    const end = this.#around.prefixLength + suffix.length + longest;
+    if (this.#limit() <= 0 || end > this.#around.contextLength) {
+      this.#reason = 'length';
+      return;
+    }
+    this.#push(suffix);
+    this.#items.at(-1)!.read = 0;
+    this.#unread = 1;
+    this.#parts = this.#trie.parts();
+    this.#queuePart();
+  }
+
+  /** Appends up to `room` waiting tokens to the sequence; returns the new columns whose logits are wanted, at most `rows`. */
+  feed(sequence: Sequence, room: number, rows: number): { column: number; node: number }[] {
+    const wanted: { column: number; node: number }[] = [];
+    for (let fed = 0; fed < room && this.waiting > 0; fed++) {
+      const item = this.#items[this.#columns.length]!;
+      if (item.read !== null && wanted.length === rows) break;
+      const parent = item.after < 0 ? this.#around.prefixLength - 1 : this.#columns[item.after]!;
+      const column = sequence.append(item.token, parent);
+      this.#columns.push(column);
+      if (item.read !== null) wanted.push({ column, node: item.read });
+    }
+    return wanted;
+  }
+
+  /** The column from which on a finished part of many options is to be forgotten; null: nothing. */
+  takeRollback(): number | null {
+    const column = this.#rollback;
+    this.#rollback = null;
+    return column;
+  }
+
+  /** Takes the logits behind a column that `feed` reported. */
+  deliver(node: number, logits: Float32Array): void {
+    this.#unread--;
+    if (this.#trie && !this.#option) this.#scoreOption(this.#trie, node, logits);
+    else this.#say(logits);
+  }
+
+  /** The result, cut to `allowance` chosen tokens where it is longer. */
+  result(allowance: number): BranchResult {
+    if (this.chosen > allowance) this.#cut(allowance);
+    // With nothing left, it would not have been asked whether it ends here.
+    else if (this.#endedByToken && this.chosen >= allowance) this.#reason = 'length';
+    return {
+      ...(this.#option ? { option: this.#option } : {}),
+      tokens: this.#tokens,
+      constraint: this.#constraint,
+      chosen: this.chosen,
+      reason: this.#reason ?? 'length',
+    };
+  }
+
+  #limit(): number {
+    return Math.min(this.#spec.maxTokens, this.#around.allowance());
+  }
+
+  #scoreOption(trie: OptionTrie, node: number, logits: Float32Array): void {
+    trie.score(node, logits);
+    if (this.#unread > 0) return;
+    if (this.#parts.length > 0) {
+      this.#forgetOptions();
+      this.#queuePart();
+      return;
+    }
+    const logprobs = trie.logprobs();
+    const { temperature } = this.#spec.sampling;
+    const option = temperature === 0 ? bestOf(logprobs) : this.#drawOption(logprobs, temperature);
+    this.#settle(option, logprobs);
+  }
+
+  /** Queues the next part of the options' tree behind the suffix. */
+  #queuePart(): void {
+    const itemOf = new Map([[0, this.#spec.suffix.length - 1]]);
+    for (const node of this.#parts.shift() ?? []) {
+      const after = itemOf.get(this.#trie!.parent(node))!;
+      this.#items.push({ token: this.#trie!.token(node), after, read: node });
+      itemOf.set(node, this.#items.length - 1);
+      this.#unread++;
+    }
+  }
+
+  #forgetOptions(): void {
+    const kept = this.#spec.suffix.length;
+    this.#rollback = this.#columns[kept - 1]! + 1;
+    this.#items.length = kept;
+    this.#columns.length = kept;
+  }
+
+  #settle(option: number, logprobs: number[]): void {
+    const trie = this.#trie!;
+    const choices = trie.choices(option);
+    const limit = this.#limit();
+    if (choices > limit) {
+      // What was left went into the attempt: a branch after this one gets nothing either.
+      this.#optionChoices = Math.max(0, limit);
+      this.#reason = 'length';
+      return;
+    }
+    this.#option = { index: option, logprobs, probabilities: normalise(logprobs) };
+    this.#optionChoices = choices;
+    const next = this.#spec.choice!.after?.(option) ?? null;
+    this.#constraint = next;
+    this.#untouched = next?.fork() ?? null;
+    if (!next || next.complete) {
+      this.#reason = 'stop';
+      return;
+    }
+    const path = trie.path(option);
+    const itemBefore = this.#items.findIndex((item) => item.read === trie.nodeBeforeEnd(option));
+    if (itemBefore >= 0) {
+      this.#after = itemBefore;
+      this.#queueSpoken(path.slice(-1));
+      return;
+    }
+    // The option stood in an earlier part, or was never fed: feed its whole path.
+    if (this.#items.length === 0) this.#push(this.#spec.suffix);
+    else this.#forgetOptions();
+    if (this.done) return;
+    this.#after = this.#items.length - 1;
+    this.#queueSpoken(path);
+  }
+
+  #drawOption(logprobs: number[], temperature: number): number {
+    const probabilities = normalise(logprobs.map((logprob) => logprob / temperature));
+    let left = this.#random.uniform();
+    for (const [option, probability] of probabilities.entries()) {
+      left -= probability;
+      if (left < 0) return option;
+    }
+    return bestOf(logprobs);
+  }
+
+  /** Queues tokens that are said, with the forced text behind them, and asks for what comes next. */
+  #queueSpoken(tokens: readonly number[]): void {
+    if (!this.#writeForced(tokens)) return;
+    this.#items.at(-1)!.read = 0;
+    this.#unread = 1;
+  }
+
+  /** False when that was the end: nothing more may be said, or there is no room for it. */
+  #writeForced(tokens: readonly number[]): boolean {
+    const forced = this.#constraint?.takeForced() ?? [];
+    this.#tokens.push(...forced);
+    if (this.#constraint?.complete) this.#reason = 'stop';
+    else if (this.chosen >= this.#limit()) this.#reason = 'length';
+    else this.#push([...tokens, ...forced]);
+    return this.#reason === null;
+  }
+
+  #push(tokens: readonly number[]): void {
+    if (this.#around.prefixLength + this.#depth() + tokens.length > this.#around.contextLength) {
+      this.#reason = 'length';
+      return;
+    }
+    for (const token of tokens) {
+      this.#items.push({ token, after: this.#after, read: null });
+      this.#after = this.#items.length - 1;
+    }
+  }
+
+  /** Tokens from the prefix to where the branch stands. */
+  #depth(): number {
+    let depth = 0;
+    for (let at = this.#after; at >= 0; at = this.#items[at]!.after) depth++;
+    return depth;
+  }
+
+  #say(logits: Float32Array): void {
+    const mask = this.#allowed();
+    const chosen = chooseToken(logits, this.#spec.sampling, mask, this.#counts, this.#random);
+    const { token } = chosen;
+    if (this.#spec.endTokens.has(token)) {
+      this.#reason = 'stop';
+      this.#endedByToken = true;
+      return;
+    }
+    this.#chosenAt.push(this.#tokens.length);
+    this.#tokens.push(token);
+    this.#counts.set(token, (this.#counts.get(token) ?? 0) + 1);
+    this.#around.onToken?.(chosen);
+    this.#constraint?.accept(token);
+    this.#queueSpoken([token]);
+  }
+
+  #allowed(): Uint32Array | null {
+    if (!this.#constraint) return null;
+    this.#mask ??= new Uint32Array(Math.ceil(this.#around.vocabSize / 32));
+    this.#constraint.mask(this.#mask);
+    return this.#mask;
+  }
+
+  /** Takes back what was chosen beyond `allowance`, as if it had never been asked for. */
+  #cut(allowance: number): void {
+    this.#reason = 'length';
+    if (allowance < this.#optionChoices) {
+      this.#option = undefined;
+      this.#optionChoices = allowance;
+      this.#tokens.length = 0;
+      this.#chosenAt.length = 0;
+      this.#constraint = null;
+      return;
+    }
+    const kept = allowance - this.#optionChoices;
+    this.#tokens.length = this.#chosenAt[kept] ?? this.#tokens.length;
+    this.#chosenAt.length = kept;
+    this.#constraint = this.#untouched;
+    this.#constraint?.takeForced();
+    for (const at of this.#chosenAt) {
+      this.#constraint?.accept(this.#tokens[at]!);
+      this.#constraint?.takeForced();
+    }
+  }
+}
+
+function bestOf(logprobs: readonly number[]): number {
+  let best = 0;
+  for (const [option, logprob] of logprobs.entries()) if (logprob > logprobs[best]!) best = option;
+  return best;
+}

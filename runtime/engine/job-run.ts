@@ -1,0 +1,162 @@
+import { BranchRun } from './branch-run.ts';
+import type { Job, JobResult } from './job.ts';
+import type { KvCache } from './kv-cache.ts';
+import type { Sequence } from './sequence.ts';
+
+export interface Limits {
+  /** Prompt tokens of one run: keeps memory low and lets other jobs in between. */
+  chunk: number;
+  /** Tokens of one run in which branches take part. */
+  pack: number;
+  /** Rows of logits of one run. */
+  rows: number;
+  /** Branches side by side. More share the weights better but read each other's hidden columns. */
+  group: number;
+  /** Tokens that a group brings with it; a branch with more is alone. */
+  groupTokens: number;
+}
+
+export const DEFAULT_LIMITS: Limits = { chunk: 256, pack: 512, rows: 32, group: 16, groupTokens: 1024 };
+
+/** One run of the model, planned: the columns from `start` on are new, the logits of `rows` are wanted. */
+export interface Plan {
+  start: number;
+  rows: readonly PlannedRow[];
+}
+
+interface PlannedRow {
+  column: number;
+  branch: number;
+  node: number;
+}
+
+/** A job while it holds a sequence: its prefix, then its branches group by group. */
+export class JobRun {
+  readonly job: Job;
+  readonly sequence: Sequence;
+  readonly cachedTokens: number;
+  readonly #kv: KvCache;
+  readonly #limits: Limits;
+  readonly #branches: BranchRun[];
+  /** Indices of the branches that are in the sequence now. */
+  #group: number[] = [];
+  #next = 0;
+  #prefilled: number;
+
+  constructor(
+    job: Job,
+    acquired: { sequence: Sequence; cached: number },
+    kv: KvCache,
+    limits: Limits,
+    { contextLength, vocabSize }: { contextLength: number; vocabSize: number },
+  ) {
+    this.job = job;
+    this.sequence = acquired.sequence;
+    this.cachedTokens = acquired.cached;
+    this.#prefilled = acquired.cached;
+    this.#kv = kv;
+    this.#limits = limits;
+    this.#branches = job.branches.map(
+      (spec, index) =>
+        new BranchRun(spec, {
+          prefixLength: job.prefix.length,
+          contextLength,
+          vocabSize,
+          allowance: () => job.budget - this.#usedBefore(index),
+          onToken: (token) => job.onToken?.(index, token),
+        }),
+    );
+  }
+
+  /** Appends the tokens of the next run; null when the job is finished. */
+  plan(): Plan | null {
+    const { prefix } = this.job;
+    const { chunk, pack } = this.#limits;
+    const prompt = Math.min(chunk, prefix.length - this.#prefilled);
+    const inPrefix = this.#prefilled + prompt < prefix.length;
+    if (!inPrefix && !this.#openGroup()) return null;
+    const start = this.sequence.length;
+    this.#kv.reserve(this.sequence, start + (inPrefix ? prompt : pack + prompt));
+    for (let count = 0; count < prompt; count++) {
+      this.sequence.append(prefix[this.#prefilled++]!, this.sequence.length - 1);
+    }
+    if (inPrefix) return { start, rows: [] };
+    const rows: PlannedRow[] = [];
+    for (const branch of this.#group) {
+      const room = pack - (this.sequence.length - start - prompt);
+      const run = this.#branches[branch]!;
+      const found = run.feed(this.sequence, room, this.#limits.rows - rows.length);
+      rows.push(...found.map(({ column, node }) => ({ column, node, branch })));
+    }
+    return { start, rows };
+  }
+
+  /** Hands each row of logits to its branch, which chooses. */
+  deliver({ rows }: Plan, logits: Float32Array, vocabSize: number): void {
+    for (const [index, { branch, node }] of rows.entries()) {
+      const run = this.#branches[branch]!;
+      run.deliver(node, logits.subarray(index * vocabSize, (index + 1) * vocabSize));
+      const rollback = run.takeRollback();
+      if (rollback !== null && this.#group.length === 1) this.sequence.truncate(rollback);
+    }
+    this.#group = this.#group.filter((branch) => !this.#branches[branch]!.done);
+  }
+
+  result(): Omit<JobResult, 'queueMs' | 'promptMs' | 'generationMs'> {
+    let left = this.job.budget;
+    const branches = this.#branches.map((branch) => {
+      const result = branch.result(left);
+      left -= result.chosen;
+      return result;
+    });
+    return { branches, promptTokens: promptTokens(this.job), cachedTokens: this.cachedTokens };
+  }
+
+  /** Columns worth keeping: the prefix; of a single branch also what it said, which the next turn of a chat begins with. */
+  get worthKeeping(): number {
+    return this.job.branches.length === 1
+      ? this.sequence.linear
+      : Math.min(this.job.prefix.length, this.sequence.linear);
+  }
+
+  /** Prompt tokens that are still to be run, and tokens that may still be chosen. */
+  get workLeft(): { prompt: number; choices: number } {
+    const prompt = promptTokens(this.job) - this.#prefilled;
+    return { prompt: this.#next === 0 ? prompt : 0, choices: mostChoices(this.job) - this.#usedBefore(this.#next) };
+  }
+
+  /** False when no branch is left. */
+  #openGroup(): boolean {
+    if (this.#group.length > 0) return true;
+    if (this.#prefilled === this.job.prefix.length) this.sequence.truncate(this.job.prefix.length);
+    let tokens = 0;
+    while (this.#next < this.#branches.length && this.#group.length < this.#limits.group) {
+      const run = this.#branches[this.#next]!;
+      if (run.waiting === 0 && !run.done) run.start();
+      if (this.#group.length > 0 && tokens + run.waiting > this.#limits.groupTokens) break;
+      if (!run.done) this.#group.push(this.#next);
+      tokens += run.waiting;
+      this.#next++;
+    }
+    return this.#group.length > 0;
+  }
+
+  #usedBefore(index: number): number {
+    let used = 0;
+    for (let before = 0; before < index; before++) used += this.#branches[before]!.chosen;
+    return used;
+  }
+}
+
+/** The shared prefix once, and every branch's own part. */
+export function promptTokens(job: Job): number {
+  return job.branches.reduce((sum, branch) => sum + branch.suffix.length, job.prefix.length);
+}
+
+/** The most tokens a job can still choose. */
+export function mostChoices(job: Job): number {
+  return Math.min(
+    job.budget,
+    job.branches.reduce((sum, branch) => sum + branch.maxTokens, 0),
+  );
+}

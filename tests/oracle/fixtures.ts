@@ -1,0 +1,37 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { compileModel, type Precision } from '../../runtime/compile/compile.ts';
+import { Engine, type EngineOptions } from '../../runtime/engine/engine.ts';
+import { type Model, openModel } from '../../runtime/engine/model.ts';
+
+export const FIXTURES = join(import.meta.dirname, '../fixtures/models');
+
+export interface GoldenCase {
+  prompt: number[];
+  greedy: number[];
+  gap: number;
+}
+
+export function goldenCases(fixture: string): GoldenCase[] {
+  return JSON.parse(readFileSync(join(FIXTURES, fixture, 'golden.json'), 'utf8')).cases;
+}
+
+/** A fixture compiled into a temporary folder and loaded; `close` removes it again. */
+export async function compileFixture(fixture: string, precision: Precision): Promise<Model> {
+  const target = mkdtempSync(join(tmpdir(), 'assay-compiled-'));
+  await compileModel({ source: join(FIXTURES, fixture), target, device: 'CPU', precision, maxPromptLen: 512 });
+  const model = await openModel(target, { threads: 1 });
+  return {
+    ...model,
+    async close() {
+      await model.close();
+      rmSync(target, { recursive: true, force: true });
+    },
+  };
+}
+
+export function engineFor({ manifest, forward }: Model, options: Partial<EngineOptions> = {}): Engine {
+  const { maxPromptLen, contextLength, kv } = manifest;
+  return new Engine({ forward, kv: { layers: kv }, maxPromptLen, contextLength, kvBytes: 32 << 20, ...options });
+}

@@ -1,0 +1,48 @@
+import { afterAll, expect, test } from 'vitest';
+import type { Job } from '../../runtime/engine/job.ts';
+import { compileFixture, engineFor, goldenCases } from './fixtures.ts';
+
+const OPEN: Job['branches'][number] = {
+  suffix: [],
+  constraint: null,
+  sampling: { temperature: 0, topP: 1, seed: 0, presencePenalty: 0, frequencyPenalty: 0, topLogprobs: null },
+  maxTokens: 16,
+  endTokens: new Set(),
+};
+
+const closing: (() => Promise<void>)[] = [];
+afterAll(() => Promise.all(closing.map((close) => close())));
+
+test.each([
+  ['genai/llama', 'packed'],
+  ['genai/qwen2', 'packed'],
+  ['genai/qwen2-fp16', 'packed'],
+  ['genai/qwen3', 'packed'],
+  ['genai/gemma3', 'packed'],
+  ['genai/phi3', 'packed'],
+  ['genai/smollm2', 'packed'],
+  ['optimum/llama', 'plain'],
+  ['optimum/qwen2', 'plain'],
+  ['optimum/qwen3', 'plain'],
+  ['optimum/gemma3', 'plain'],
+  ['optimum/phi3', 'plain'],
+  ['optimum/smollm2', 'plain'],
+  ['optimum/smollm3', 'plain'],
+])('%s answers as PyTorch does, on the %s path', async (fixture, path) => {
+  const model = await compileFixture(fixture, 'float');
+  closing.push(model.close);
+  expect(model.manifest.path).toBe(path);
+  const engine = engineFor(model);
+  for (const { prompt, greedy } of goldenCases(fixture)) {
+    const branch = { ...OPEN, suffix: prompt.slice(-1) };
+    const { branches } = await engine.submit({
+      id: fixture,
+      prefix: prompt.slice(0, -1),
+      branches: [branch],
+      budget: 16,
+      deadline: Number.POSITIVE_INFINITY,
+    });
+    expect(branches[0]!.tokens).toEqual(greedy);
+  }
+  engine.checkIntegrity();
+});

@@ -1,0 +1,143 @@
+import { InferenceSession, Tensor } from 'onnxruntime-node';
+import type { Constraint } from '../../lib/grammar/constraint.ts';
+import type { BranchSpec, Job } from '../../runtime/engine/job.ts';
+
+/** What the oracle says about a branch; the parts of `BranchResult` that do not depend on how it was computed. */
+export interface OracleBranch {
+  option: number | null;
+  logprobs: number[] | null;
+  tokens: number[];
+  chosen: number;
+  reason: 'stop' | 'length';
+}
+
+/**
+ * A decoder as plain as it gets: the published graph, untouched, run over the whole text for every single token; one branch
+ * after the other; no cache, no packing, no rewriting. Greedy only. Slow, and the measure of what the engine may answer.
+ */
+export class Oracle {
+  readonly #session: InferenceSession;
+  /** The smallest gap between the best and the second-best choice since it was last reset: near-ties prove nothing. */
+  gap = Number.POSITIVE_INFINITY;
+
+  private constructor(session: InferenceSession) {
+    this.#session = session;
+  }
+
+  static async open(file: string): Promise<Oracle> {
+    return new Oracle(await InferenceSession.create(file, { logSeverityLevel: 3, intraOpNumThreads: 1 }));
+  }
+
+  async answer(job: Job, contextLength: number): Promise<OracleBranch[]> {
+    const answers: OracleBranch[] = [];
+    let budget = job.budget;
+    for (const branch of job.branches) {
+      const answer = await this.#branch([...job.prefix, ...branch.suffix], branch, budget, contextLength);
+      budget -= answer.chosen;
+      answers.push(answer);
+    }
+    return answers;
+  }
+
+  /** The logits behind every token of a text. */
+  async logits(tokens: readonly number[]): Promise<Float32Array[]> {
+    const { inputNames, inputMetadata } = this.#session;
+    const integers = (values: number[]) => new Tensor('int64', BigInt64Array.from(values, BigInt), [1, values.length]);
+    const feeds: Record<string, Tensor> = {};
+    for (const [index, name] of inputNames.entries()) {
+      if (name === 'input_ids') feeds[name] = integers([...tokens]);
+      else if (name === 'attention_mask') feeds[name] = integers(tokens.map(() => 1));
+      else if (name === 'position_ids') feeds[name] = integers(tokens.map((_, position) => position));
+      else {
+        const metadata = inputMetadata[index]!;
+        if (!metadata.isTensor) throw new Error(`unexpected input ${name}`);
+        const [, heads, , size] = metadata.shape as number[];
+        feeds[name] = new Tensor('float32', new Float32Array(0), [1, heads!, 0, size!]);
+      }
+    }
+    const { data, dims } = (await this.#session.run(feeds, ['logits'])).logits!;
+    const width = dims[2]!;
+    return tokens.map((_, row) => (data as Float32Array).slice(row * width, (row + 1) * width));
+  }
+
+  close(): Promise<void> {
+    return this.#session.release();
+  }
+
+  async #branch(start: number[], branch: BranchSpec, budget: number, contextLength: number): Promise<OracleBranch> {
+    const limit = Math.min(branch.maxTokens, budget);
+    if (!branch.choice) return this.#speak(start, branch, branch.constraint?.fork() ?? null, limit, 0, contextLength);
+    const { paths, after } = branch.choice;
+    const longest = Math.max(...paths.map((path) => path.length));
+    const unsettled = (chosen: number): OracleBranch => ({
+      option: null,
+      logprobs: null,
+      tokens: [],
+      chosen,
+      reason: 'length',
+    });
+    if (paths.length > 1 && (limit <= 0 || start.length + longest > contextLength)) return unsettled(0);
+    const logprobs: number[] = [];
+    for (const path of paths) logprobs.push(paths.length === 1 ? 0 : await this.#logprob(start, path));
+    const option = this.#best(logprobs, () => true);
+    const choices = paths[option]!.filter((_, at) => differ(paths, paths[option]!, at)).length;
+    if (choices > limit) return unsettled(Math.max(0, limit));
+    const next = after?.(option) ?? null;
+    const chosen = { option, logprobs, tokens: [] as number[], chosen: choices, reason: 'stop' as const };
+    if (!next || next.complete) return chosen;
+    const spoken = await this.#speak([...start, ...paths[option]!], branch, next, limit, choices, contextLength);
+    return { ...spoken, option, logprobs };
+  }
+
+  async #speak(
+    start: number[],
+    branch: BranchSpec,
+    constraint: Constraint | null,
+    limit: number,
+    alreadyChosen: number,
+    contextLength: number,
+  ): Promise<OracleBranch> {
+    const tokens: number[] = [];
+    let chosen = alreadyChosen;
+    const end = (reason: 'stop' | 'length'): OracleBranch => ({ option: null, logprobs: null, tokens, chosen, reason });
+    for (;;) {
+      tokens.push(...(constraint?.takeForced() ?? []));
+      if (constraint?.complete) return end('stop');
+      if (chosen >= limit) return end('length');
+      const text = [...start, ...tokens];
+      if (text.length > contextLength) return end('length');
+      const logits = (await this.logits(text)).at(-1)!;
+      const mask = new Uint32Array(Math.ceil(logits.length / 32));
+      constraint?.mask(mask);
+      const token = this.#best(Array.from(logits), (id) => !constraint || (mask[id >> 5]! & (1 << (id & 31))) !== 0);
+      if (branch.endTokens.has(token)) return end('stop');
+      tokens.push(token);
+      chosen++;
+      constraint?.accept(token);
+    }
+  }
+
+  async #logprob(start: number[], path: readonly number[]): Promise<number> {
+    const logits = await this.logits([...start, ...path]);
+    return path.reduce((sum, token, at) => sum + logSoftmax(logits[start.length - 1 + at]!, token), 0);
+  }
+
+  #best(values: readonly number[], allowed: (index: number) => boolean): number {
+    const order = values.map((_, index) => index).filter(allowed);
+    order.sort((a, b) => values[b]! - values[a]! || a - b);
+    if (order.length > 1) this.gap = Math.min(this.gap, values[order[0]!]! - values[order[1]!]!);
+    return order[0]!;
+  }
+}
+
+/** Whether the paths that begin like `path` up to `at` go on differently there. */
+function differ(paths: readonly (readonly number[])[], path: readonly number[], at: number): boolean {
+  const same = paths.filter((other) => path.slice(0, at).every((token, index) => other[index] === token));
+  return new Set(same.map((other) => other[at])).size > 1;
+}
+
+function logSoftmax(logits: Float32Array, token: number): number {
+  const highest = logits.reduce((a, b) => Math.max(a, b));
+  const sum = logits.reduce((total, logit) => total + Math.exp(logit - highest), 0);
+  return logits[token]! - highest - Math.log(sum);
+}
