@@ -42,13 +42,17 @@ async function* reports(
   first: IteratorResult<DownloadEvent>,
   events: AsyncIterator<DownloadEvent>,
 ): AsyncGenerator<DownloadProgress | DownloadResponse> {
-  for (let result = first; !result.done; result = await events.next()) {
-    const event = result.value;
-    if (event.type === 'done') {
-      yield { status: 'success', ...event.report };
-      return;
+  try {
+    for (let result = first; !result.done; result = await events.next()) {
+      const event = result.value;
+      if (event.type === 'done') {
+        yield { status: 'success', ...event.report };
+        return;
+      }
+      const { type: _, stage, ...counts } = event;
+      yield { status: stage, model, ...counts };
     }
-    const { type: _, stage, ...counts } = event;
-    yield { status: stage, model, ...counts };
+  } finally {
+    await events.return?.();
   }
 }

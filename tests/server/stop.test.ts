@@ -4,6 +4,7 @@ import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
+import { NO_METRICS } from '../scripted-backend/backend.ts';
 import type { Script } from '../scripted-backend/script.ts';
 
 let child: ChildProcess | undefined;
@@ -40,15 +41,28 @@ test.each(['SIGINT', 'SIGTERM'] as const)('%s of an idle server: exit code 0', a
   expect(await exitOf(server.process)).toBe(0);
 });
 
+/** A chat that takes a second and a half. */
+const finish = { type: 'finish', reason: 'stop', usage: { promptTokens: 1, completionTokens: 1 }, metrics: NO_METRICS };
+const slow = { chat: [{ event: { type: 'start', model: 'assay/starter' } }, { waitMs: 1500 }, { event: finish }] };
+
 test('SIGTERM lets a request in flight finish, and takes no new ones', async () => {
-  const finish = { type: 'finish', reason: 'stop', usage: { promptTokens: 1, completionTokens: 1 }, metrics: {} };
-  const chat = [{ event: { type: 'start', model: 'assay/starter' } }, { waitMs: 1500 }, { event: finish }];
-  const server = await start({ chat } as unknown as Script);
+  const server = await start(slow as Script);
   const answer = ask(server.url);
   await new Promise((resolve) => setTimeout(resolve, 300));
   server.process.kill('SIGTERM');
   await expect.poll(server.said).toContain('Stopping');
   await expect(fetch(`${server.url}/health`)).rejects.toThrow();
+  expect((await answer).status).toBe(200);
+  expect(await exitOf(server.process)).toBe(0);
+});
+
+test('a signal that comes twice at once, as npm passes it on, is one', async () => {
+  const server = await start(slow as Script);
+  const answer = ask(server.url);
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  server.process.kill('SIGINT');
+  await expect.poll(server.said).toContain('Stopping');
+  server.process.kill('SIGINT');
   expect((await answer).status).toBe(200);
   expect(await exitOf(server.process)).toBe(0);
 });
@@ -59,6 +73,7 @@ test('a second Ctrl-C does not wait for requests in flight', async () => {
   await new Promise((resolve) => setTimeout(resolve, 300));
   server.process.kill('SIGINT');
   await expect.poll(server.said).toContain('Stopping');
+  await new Promise((resolve) => setTimeout(resolve, 600));
   server.process.kill('SIGINT');
   expect(await exitOf(server.process)).toBe(1);
   expect(await answer).toBe('cut off');

@@ -27,9 +27,7 @@ export function addServe(program: Command, compose: typeof composeParts): void {
     .action(async ({ logLevel, ...flags }: ServerFlags & { logLevel: (typeof LOG_LEVELS)[number] }) => {
       const config = serverConfig(flags, process.env);
       const serving = await serve(config, { log: createLog(logLevel), say: console.log, compose });
-      const signal = await stopSignal();
-      // A second Ctrl-C does not wait.
-      process.once(signal, () => process.exit(1));
+      await stopSignal();
       console.log('Stopping; requests in flight may finish. Again to stop at once.');
       const inTime = await serving.stop();
       if (!inTime) console.log('Some requests took too long and were cut off.');
@@ -37,8 +35,18 @@ export function addServe(program: Command, compose: typeof composeParts): void {
     });
 }
 
-function stopSignal(): Promise<'SIGINT' | 'SIGTERM'> {
+/** How long after the first signal another one is the same: npm passes on the Ctrl-C that the terminal sent to us too. */
+const ECHO_MS = 500;
+
+/** The first Ctrl-C or SIGTERM; a later one ends the process at once. */
+function stopSignal(): Promise<void> {
   return new Promise((resolve) => {
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve(signal));
+    let first = Number.POSITIVE_INFINITY;
+    const stop = () => {
+      if (performance.now() - first > ECHO_MS) process.exit(1);
+      first = Math.min(first, performance.now());
+      resolve();
+    };
+    for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, stop);
   });
 }
