@@ -47,7 +47,7 @@ export class Engine {
   readonly #queue: Entry[] = [];
   /** In the order of their next turns. */
   #running: { entry: Entry; run: JobRun }[] = [];
-  #looping = false;
+  #stepping: Promise<boolean> | null = null;
 
   constructor(options: EngineOptions) {
     this.#options = options;
@@ -58,7 +58,7 @@ export class Engine {
   }
 
   /**
-   * Answers a job. Throws `input_too_long`, `overloaded` (the queue is full), `timeout` (its deadline) or `engine_failed`; when
+   * Queues a job; it is answered while someone calls `step()`. Throws `input_too_long`, `overloaded` (the queue is full), `timeout` (its deadline) or `engine_failed`; when
    * `signal` is aborted, its reason, and the job's KV is free within one step.
    */
   submit(job: Job, signal?: AbortSignal): Promise<JobResult> {
@@ -67,12 +67,18 @@ export class Engine {
       this.#check(job);
       const entry = { job, resolve, reject, signal, queuedAt: this.#now(), startedAt: 0, promptDoneAt: null };
       this.#queue.push(entry);
-      void this.#loop();
     });
   }
 
-  /** One turn: returns false when there is nothing to do. */
-  async step(): Promise<boolean> {
+  /** One turn of the next job; false when there is nothing to do. Called again before it is over, it is still the same turn. */
+  step(): Promise<boolean> {
+    this.#stepping ??= this.#step().finally(() => {
+      this.#stepping = null;
+    });
+    return this.#stepping;
+  }
+
+  async #step(): Promise<boolean> {
     this.#dropLost();
     this.#admit();
     const turn = this.#running.shift();
@@ -110,17 +116,6 @@ export class Engine {
   /** Throws when KV is leaked or owned twice. Call it between steps. */
   checkIntegrity(): void {
     this.#kv.checkIntegrity(this.#running.map(({ run }) => run.sequence));
-  }
-
-  async #loop(): Promise<void> {
-    if (this.#looping) return;
-    this.#looping = true;
-    try {
-      await Promise.resolve(); // lets everything that is submitted in one go be queued together
-      while (await this.step());
-    } finally {
-      this.#looping = false;
-    }
   }
 
   #check(job: Job): void {

@@ -35,3 +35,8 @@ export function engineFor({ manifest, forward }: Model, options: Partial<EngineO
   const { maxPromptLen, contextLength, kv } = manifest;
   return new Engine({ forward, kv: { layers: kv }, maxPromptLen, contextLength, kvBytes: 32 << 20, ...options });
 }
+
+/** Steps until nothing is left to do. */
+export async function drive(engine: Engine): Promise<void> {
+  while (await engine.step());
+}

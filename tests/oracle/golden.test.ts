@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from 'vitest';
 import type { Job } from '../../runtime/engine/job.ts';
-import { compileFixture, engineFor, goldenCases } from './fixtures.ts';
+import { compileFixture, drive, engineFor, goldenCases } from './fixtures.ts';
 
 const OPEN: Job['branches'][number] = {
   suffix: [],
@@ -35,13 +35,15 @@ test.each([
   const engine = engineFor(model);
   for (const { prompt, greedy } of goldenCases(fixture)) {
     const branch = { ...OPEN, suffix: prompt.slice(-1) };
-    const { branches } = await engine.submit({
+    const answer = engine.submit({
       id: fixture,
       prefix: prompt.slice(0, -1),
       branches: [branch],
       budget: 16,
       deadline: Number.POSITIVE_INFINITY,
     });
+    await drive(engine);
+    const { branches } = await answer;
     expect(branches[0]!.tokens).toEqual(greedy);
   }
   engine.checkIntegrity();
