@@ -20,7 +20,7 @@ export interface BranchSurroundings {
   vocabSize: number;
   /** Tokens this branch may choose in all, as things stand: the budget less what the branches before it have used. */
   allowance(): number;
-  onToken?(token: ChosenToken): void;
+  onToken?(token: ChosenToken): 'stop' | undefined;
 }
 
 /** One branch while it is being answered: what is still to be fed, what was said, what may be said next. */
@@ -267,8 +267,12 @@ export class BranchRun {
     this.#chosenAt.push(this.#tokens.length);
     this.#tokens.push(token);
     this.#counts.set(token, (this.#counts.get(token) ?? 0) + 1);
-    this.#around.onToken?.(chosen);
+    const enough = this.#around.onToken?.(chosen) === 'stop';
     this.#constraint?.accept(token);
+    if (enough) {
+      this.#reason = 'stop';
+      return;
+    }
     this.#queueSpoken([token]);
   }
 

@@ -13,9 +13,10 @@ export interface Job {
   deadline: number;
   /**
    * Called for each chosen token, in order, within the step that chose it. Branches run side by side, so of a job with
-   * several, tokens may be reported that the budget then cuts; `JobResult` is what counts.
+   * several, tokens may be reported that the budget then cuts; `JobResult` is what counts. `'stop'` ends the branch with this
+   * token: what it said is enough.
    */
-  onToken?(branch: number, token: ChosenToken): void;
+  onToken?(branch: number, token: ChosenToken): 'stop' | undefined;
 }
 
 export interface BranchSpec {
