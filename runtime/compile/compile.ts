@@ -6,6 +6,7 @@ import { gatherRows } from '../onnx/gather-rows.ts';
 import { attentionNodes, couplesRows, findLayout } from '../onnx/layout.ts';
 import { DataType, dataLength, type Model } from '../onnx/model.ts';
 import { packBranches } from '../onnx/pack-branches.ts';
+import { padRotaryTables } from '../onnx/pad-rotary.ts';
 import { prune } from '../onnx/prune.ts';
 import { readModel } from '../onnx/read-model.ts';
 import { widened } from '../onnx/tensor-data.ts';
@@ -105,6 +106,7 @@ function rewrite(model: Model, precision: Exclude<Precision, 'auto'>): { manifes
   if (isHalf(model)) toFloat32(model);
   const attention = couplesRows(model.graph) ? undefined : attentionNodes(model.graph, layout);
   const masks = attention ? packBranches(model, layout, attention) : [];
+  if (attention) padRotaryTables(model, attention);
   const rows = gatherRows(model, layout);
   if (precision === 'int8' || precision === 'int4') int8Embedding(model, layout.tokens);
   if (precision === 'int8') int8Weights(model);
