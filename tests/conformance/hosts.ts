@@ -1,5 +1,6 @@
 import { createTestHarness } from 'wrangler';
 import { startServer } from '../../adapters/node/server.ts';
+import { openEdge } from './edge-host.ts';
 import type { HostName } from './row.ts';
 import { fetchDirectly, type Send, sendTo } from './send.ts';
 import { createStage } from './stage.ts';
@@ -19,6 +20,8 @@ export async function openHost(name: HostName): Promise<Host> {
       return openSocket();
     case 'workerd':
       return openWorkerd();
+    case 'edge':
+      return openEdge();
   }
 }
 

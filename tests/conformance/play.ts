@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { answerProblems } from '../contract/bodies.ts';
 import type { Recorded } from '../scripted-backend/script.ts';
+import { isForwarded } from './edge-host.ts';
 import { type Host, openHost } from './hosts.ts';
 import type { Expectation, HostName, Row, RowRequest } from './row.ts';
 import { eventsOf, type Received } from './send.ts';
@@ -17,6 +18,7 @@ export function playAllIn(name: HostName): void {
   for (const [table, rows] of Object.entries(tables)) {
     describe(table, () => {
       for (const [i, row] of rows.entries()) {
+        if (name === 'edge' && !isForwarded(row)) continue;
         const skipped = row.skip?.hosts.includes(name) ?? false;
         test.skipIf(skipped)(row.name, () => play(host, row, `${table}-${i}`.replaceAll(' ', '-')));
       }

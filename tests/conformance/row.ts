@@ -17,7 +17,7 @@ export interface Row {
   skip?: { hosts: readonly HostName[]; because: string };
 }
 
-export type HostName = 'fetch' | 'socket' | 'workerd';
+export type HostName = 'fetch' | 'socket' | 'workerd' | 'edge';
 
 export interface RowRequest {
   /** Default: POST where there is a body, else GET. */

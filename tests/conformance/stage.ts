@@ -17,7 +17,7 @@ export interface AppScript extends Pick<AppDeps, 'faces' | 'keyForModels' | 'gua
 }
 
 /**
- * What the three hosts serve: for each row of a table its own app on a scripted backend. `PUT /-/rows/<id>` sets a row up,
+ * What the hosts serve: for each row of a table its own app on a scripted backend. `PUT /-/rows/<id>` sets a row up,
  * requests with `x-row: <id>` go to its app, `GET /-/rows/<id>` tells what its backend was asked.
  */
 export function createStage(): (request: Request) => Promise<Response> {
@@ -35,7 +35,7 @@ export function createStage(): (request: Request) => Promise<Response> {
   };
 }
 
-async function depsOf(app: AppScript, script: Script, recorded: Recorded[]): Promise<AppDeps> {
+export async function depsOf(app: AppScript, script: Script, recorded: Recorded[]): Promise<AppDeps> {
   const { keys = { 'test-key': {} }, quota = Number.POSITIVE_INFINITY, noHost, ...settings } = app;
   const byHash = new Map<string, ApiKey>();
   for (const [secret, key] of Object.entries(keys)) {

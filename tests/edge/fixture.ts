@@ -1,6 +1,7 @@
 import { afterAll, beforeAll } from 'vitest';
 import { startBox, type TestBox } from './box.ts';
-import { bundle, type EdgeOptions, startEdge, type TestEdge } from './edge.ts';
+import { type EdgeOptions, startEdge, type TestEdge } from './edge.ts';
+import { bundle } from './workerd.ts';
 
 export interface Fixture {
   edge: TestEdge;

@@ -1,0 +1,36 @@
+import { startServer } from '../../adapters/node/server.ts';
+import { bundle, runWorkers } from '../edge/workerd.ts';
+import type { Host } from './hosts.ts';
+import type { Row } from './row.ts';
+import { sendTo } from './send.ts';
+import { createStage } from './stage.ts';
+
+/** What an edge answers by asking a box; the other routes need a machine of its own. */
+const FORWARDED = new Set([
+  '/v1/tasks',
+  '/v1/decide-extract',
+  '/decide',
+  '/extract',
+  '/v1/chat/completions',
+  '/v1/models',
+  '/models',
+]);
+
+export function isForwarded(row: Row): boolean {
+  return [row, ...(row.next ?? [])].every(({ request }) => FORWARDED.has(request.path));
+}
+
+/** An edge in workerd before a stage on a Node server. */
+export async function openEdge(): Promise<Host> {
+  const box = await startServer(createStage(), { host: '127.0.0.1', port: 0 });
+  const script = await bundle('tests/conformance/edge-worker.ts');
+  const edge = await runWorkers([{ name: 'edge', script, bindings: { BOX: box.url } }]);
+  return {
+    name: 'edge',
+    send: sendTo(edge.urls[0]!),
+    close: async () => {
+      await edge.close();
+      await box.close(0);
+    },
+  };
+}

@@ -1,0 +1,3 @@
+import { playAllIn } from './play.ts';
+
+playAllIn('edge');
