@@ -15,7 +15,7 @@ import type { Box } from '../boxes/box.ts';
 import type { Fleet } from '../boxes/fleet.ts';
 import { hash64 } from '../boxes/rendezvous.ts';
 import { askBox, type BoxClientDeps, type BoxRequest, readText } from './box-client.ts';
-import { unreachable } from './box-fault.ts';
+import { BoxFault, unreachable } from './box-fault.ts';
 import { chatEvents } from './chat-events.ts';
 import { chatBody } from './chat-wire.ts';
 import { mergeModels } from './model-list.ts';
@@ -23,7 +23,7 @@ import { chatPrefix, taskPrefix } from './prefix.ts';
 import { readPieces } from './read-pieces.ts';
 import { taskAnswer } from './task-answer.ts';
 import { tasksBody } from './task-wire.ts';
-import { tryBoxes, type Visit } from './try-boxes.ts';
+import { tryBoxes, type Visit, verdict } from './try-boxes.ts';
 import type { VisitLog, VisitRecord } from './visit-log.ts';
 
 export interface Deadlines {
@@ -94,9 +94,9 @@ export class ForwardingBackend implements InferenceBackend {
     const known = this.#fleet.status().filter(({ state }) => state !== 'open');
     const asked = known.slice(0, MOST_LISTED);
     const lists = await Promise.all(asked.map(({ box }) => this.#list(box, call)));
-    const heard = lists.flatMap((list) => (list === null ? [] : [list]));
-    if (heard.length === 0) throw unreachable(new Error('no box gave its model list')).error;
-    return mergeModels(known, heard.flat());
+    const faults = lists.filter((list) => list instanceof BoxFault);
+    if (faults.length === lists.length) throw verdict(faults);
+    return mergeModels(known, lists.filter((list) => Array.isArray(list)).flat());
   }
 
   /** Boxes for a model, best first. Throws `model_not_found` where none is configured for it. */
@@ -152,15 +152,15 @@ export class ForwardingBackend implements InferenceBackend {
     return askBox(box, { ...request, requestId, signal, deadlineMs: this.#deadlines.answerMs }, this.#deps);
   }
 
-  /** A box's models; null where it does not say. */
-  async #list(box: Box, { requestId, signal }: Call): Promise<ListedModel[] | null> {
+  /** A box's models, or why it does not say. */
+  async #list(box: Box, { requestId, signal }: Call): Promise<ListedModel[] | BoxFault> {
     try {
       const deadlineMs = this.#deadlines.listMs;
       const request = { method: 'GET', path: '/v1/models', requestId, signal, deadlineMs };
       const { data } = v.parse(ModelList, JSON.parse(await readText(await askBox(box, request, this.#deps))));
       return data.map(({ id, status }) => ({ id: parseModelId(id), status }));
-    } catch {
-      return null;
+    } catch (error) {
+      return error instanceof BoxFault ? error : unreachable(error);
     }
   }
 }

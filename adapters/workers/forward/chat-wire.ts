@@ -12,16 +12,16 @@ export function chatBody(request: ChatRequest): string {
     top_p: topP,
     seed,
     stop: stop.length > 0 ? stop : undefined,
-    presence_penalty: request.presencePenalty,
-    frequency_penalty: request.frequencyPenalty,
+    presence_penalty: request.presencePenalty || undefined,
+    frequency_penalty: request.frequencyPenalty || undefined,
     ...(topLogprobs === undefined ? {} : { logprobs: true, top_logprobs: topLogprobs }),
     response_format: format(request.format),
     stream: true,
   });
 }
 
-function format(format: ChatRequest['format']): object {
-  if (format.type === 'text') return { type: 'text' };
+function format(format: ChatRequest['format']): object | undefined {
+  if (format.type === 'text') return undefined;
   const { shape } = format;
   if (shape.kind !== 'schema') return { type: 'json_object' };
   return { type: 'json_schema', json_schema: { name: 'answer', schema: shape.schema } };

@@ -2,6 +2,9 @@ import type { AnswerShape } from '../../../lib/answer-shape.ts';
 import type { Task, TaskBatch } from '../../../lib/backend.ts';
 import { media, message } from './turn-wire.ts';
 
+/** Left out where they say nothing, so that a request of the greatest length is not too long for the box. */
+const DEFAULTS = { temperature: 0, maxOutputTokens: 16 };
+
 /** The body for a box's `POST /v1/tasks` that its validation turns into this same batch. */
 export function tasksBody(batch: TaskBatch): string {
   const { model, input, temperature, maxOutputTokens, language } = batch;
@@ -13,8 +16,8 @@ export function tasksBody(batch: TaskBatch): string {
     ...(images.length > 0 ? { images: images.map(media) } : {}),
     ...(audio.length > 0 ? { audio: audio.map(media) } : {}),
     tasks: batch.tasks.map(task),
-    temperature,
-    max_output_tokens: maxOutputTokens,
+    temperature: temperature === DEFAULTS.temperature ? undefined : temperature,
+    max_output_tokens: maxOutputTokens === DEFAULTS.maxOutputTokens ? undefined : maxOutputTokens,
     target_language: language,
   });
 }

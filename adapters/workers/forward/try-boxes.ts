@@ -59,8 +59,11 @@ function outcome(error: unknown): Outcome {
   return error.code === 'timeout' ? 'failed' : 'answered';
 }
 
-/** A busy box will have time again, so `overloaded` with the shortest wait goes before what is wrong with the others. */
-function verdict(faults: readonly BoxFault[]): AssayError {
+/**
+ * What the caller is told when no box answered. A busy box will have time again, so `overloaded` with the shortest wait goes
+ * before what is wrong with the others.
+ */
+export function verdict(faults: readonly BoxFault[]): AssayError {
   const errors = faults.map(({ error }) => error);
   const [soonest] = errors
     .filter(({ code }) => code === 'overloaded')

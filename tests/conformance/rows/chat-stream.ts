@@ -16,7 +16,7 @@ const last = { ...chunk({}, { finish_reason: 'stop' }), usage, metrics };
 const token = { token: 'Hel', logprob: -0.5, bytes: [72, 101, 108] };
 
 /** workerd tells of a client's close at the next write alone. */
-const nothingWritten = { hosts: ['workerd'], because: 'nothing is written while the caller waits' } as const;
+const nothingWritten = { hosts: ['workerd', 'edge'], because: 'nothing is written while the caller waits' } as const;
 
 /** model-server.md, "Streaming order" and "Events"; open-points.md, part B, "Stream". */
 export const chatStreamRows: readonly Row[] = [
