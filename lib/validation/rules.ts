@@ -70,9 +70,10 @@ export function aliases<TInput extends object>(
   alias: keyof NoInfer<TInput> & string,
 ) {
   return rule<TInput>((value) => {
-    const [one, other] = [value[canonical], value[alias]];
-    if (one === undefined || one === null || other === undefined || other === null) return null;
-    if (isEqual(one, other)) return null;
+    const other = value[alias];
+    if (other === undefined || other === null) return null;
+    const one = value[canonical];
+    if (one === undefined || one === null || isEqual(one, other)) return null;
     return { code: 'alias_conflict', at: [alias], message: `is another name of ${canonical}: send one of the two` };
   });
 }
@@ -88,11 +89,17 @@ export function distinct<TItem>(
   member: (item: TItem) => readonly string[] = () => [],
 ) {
   return rule<TItem[]>((items) => {
-    const seen = new Set<string | undefined>();
-    const repeated = items.findIndex((item) => seen.size === seen.add(text(item)).size);
+    const repeated = firstRepeated(items.map(text));
     if (repeated === -1) return null;
     return { code, at: [repeated, ...member(items[repeated]!)], message: 'repeats an earlier one' };
   });
+}
+
+function firstRepeated(texts: readonly (string | undefined)[]): number {
+  // Most lists are short, and comparing is faster there than making a set.
+  if (texts.length <= 8) return texts.findIndex((text, i) => texts.indexOf(text) < i);
+  const seen = new Set<string | undefined>();
+  return texts.findIndex((text) => seen.size === seen.add(text).size);
 }
 
 /**

@@ -1,21 +1,21 @@
 import type * as v from 'valibot';
-import type { Node } from './node.ts';
-import type { Finding, Rule } from './rules.ts';
+import type { Finding } from './rules.ts';
 
 /** What Valibot has against a value, as code and words. Its own message quotes the value, which may be a whole document. */
-export function findingOf(check: ValibotItem, value: unknown): Finding | null {
-  const [issue] = (check as v.GenericValidation)['~run']({ typed: true, value }, { abortEarly: true }).issues ?? [];
-  if (!issue) return null;
-  if (issue.type === 'rule') return (issue.requirement as Rule<unknown>['find'])(issue.input);
-  const at = (issue.path ?? []).map((step) => step.key as string | number);
-  return { at, ...(issue.kind === 'schema' ? wrongKind(issue) : outOfBounds(issue)) };
+export function findingOf(judge: v.GenericSchema | v.GenericValidation, value: unknown): Finding | null {
+  dataset.value = value;
+  const { issues } = (judge as v.GenericValidation)['~run'](dataset, ABORT_EARLY);
+  if (!issues) return null;
+  dataset = { typed: true, value: undefined };
+  return issues[0].kind === 'schema' ? wrongKind(issues[0]) : outOfBounds(issues[0]);
 }
 
-type ValibotItem = Node | v.GenericPipeAction;
+const ABORT_EARLY = { abortEarly: true } as const;
+/** Used again for every value, until one is refused. */
+let dataset: v.SuccessDataset<unknown> = { typed: true, value: undefined };
 
-function wrongKind({ type, input, expected, path }: v.BaseIssue<unknown>): Finding {
-  if (path && input === undefined) return { code: 'missing_field', message: 'is required' };
-  if (type === 'picklist' || type === 'literal' || path) {
+function wrongKind({ type, input, expected }: v.BaseIssue<unknown>): Finding {
+  if (type === 'picklist' || type === 'literal') {
     const choices = expected?.replace(/^\(|\)$/g, '').replaceAll(' | ', ', ');
     return {
       code: typeof input === 'string' ? 'invalid_value' : 'invalid_type',
@@ -29,12 +29,7 @@ const KINDS: { readonly [schema: string]: string } = {
   string: 'a string',
   number: 'a number',
   boolean: 'true or false',
-  array: 'a list',
-  object: 'an object',
-  strict_object: 'an object',
-  variant: 'an object',
   custom: 'an object',
-  union: 'a string or a list',
 };
 
 function outOfBounds({ type, input, requirement }: v.BaseIssue<unknown>): Finding {

@@ -1,0 +1,174 @@
+import type * as v from 'valibot';
+import {
+  type Judge,
+  judgesBehind,
+  type LeafNode,
+  type ListNode,
+  type Node,
+  type ObjectNode,
+  type OptionalNode,
+  schemaOf,
+  type UnionNode,
+  type VariantNode,
+} from './node.ts';
+import type { Finding, LateRule, Rule } from './rules.ts';
+import type { Walk } from './walk.ts';
+import { findingOf } from './wording.ts';
+
+/** Looks at a value of one schema: notes what is bad in it, throws where something is unknown or missing. */
+export type Check = (value: unknown, walk: Walk) => void;
+
+/**
+ * A schema as a function that walks a value in document order. Valibot judges each single value; which of them comes first is ours,
+ * as Valibot goes through a schema, not through the document. What concerns an object or a list as a whole (a missing field, too
+ * few items, a rule across members) counts at its end.
+ */
+export function compile(node: Node): Check {
+  switch (node.type) {
+    case 'strict_object':
+    case 'object':
+      return compileObject(node);
+    case 'array':
+      return compileList(node);
+    case 'variant':
+      return compileVariant(node);
+    case 'union':
+      return compileUnion(node);
+    case 'exact_optional':
+    case 'optional':
+    case 'nullish':
+    case 'nullable':
+      return compileOptional(node);
+    default:
+      return compileLeaf(node);
+  }
+}
+
+function compileObject(node: ObjectNode): Check {
+  const members = new Map(Object.entries(node.entries).map(([name, member]) => [name, compile(member)]));
+  const required = Object.keys(node.entries).filter((name) => isRequired(node.entries[name]!));
+  const presence = judgesBehind(node).filter(isPresenceRule);
+  const judges = judgesBehind(node).filter((judge) => !isPresenceRule(judge));
+  const strict = node.type === 'strict_object';
+  return (value, walk) => {
+    if (!isObject(value)) return walk.note(NO_OBJECT);
+    // Names of a JSON object are its own; `for in` is the fastest way through them.
+    for (const name in value) {
+      const check = members.get(name);
+      walk.enter(name);
+      if (check) check(value[name], walk);
+      else if (strict) walk.refuse(UNKNOWN_FIELD);
+      walk.leave();
+    }
+    for (const rule of presence) {
+      const finding = rule.find(value);
+      if (finding) walk.refuse(finding);
+    }
+    if (walk.issue) return;
+    const missing = required.find((name) => !Object.hasOwn(value, name));
+    if (missing !== undefined) walk.note({ at: [missing], ...REQUIRED });
+    judgeAll(judges, value, walk);
+  };
+}
+
+function compileList(node: ListNode): Check {
+  const item = compile(node.item);
+  const judges = judgesBehind(node);
+  const soFar = judges.filter(({ type }) => type !== 'min_length');
+  return (value, walk) => {
+    if (!Array.isArray(value)) return walk.note(NO_LIST);
+    for (let i = 0; i < value.length; i++) {
+      const good = walk.issue === null;
+      walk.enter(i);
+      item(value[i], walk);
+      walk.leave();
+      if (good && walk.issue) preferEarlier(soFar, value.slice(0, i), walk);
+    }
+    judgeAll(judges, value, walk);
+  };
+}
+
+/** The items before the first bad one are good: what they break as a list was broken before that one came. */
+function preferEarlier(judges: readonly Judge[], goodItems: unknown[], walk: Walk): void {
+  const later = walk.issue;
+  walk.issue = null;
+  judgeAll(judges, goodItems, walk);
+  walk.issue ??= later;
+}
+
+function compileVariant({ key, options }: VariantNode): Check {
+  const byKind = new Map(options.map((option) => [literalOf(option.entries[key]!), compile(option)]));
+  const known = new Set(options.flatMap((option) => Object.keys(option.entries)));
+  const strict = options.every(({ type }) => type === 'strict_object');
+  const choices = [...byKind.keys()].map((kind) => JSON.stringify(kind)).join(', ');
+  return (value, walk) => {
+    if (!isObject(value)) return walk.note(NO_OBJECT);
+    const kind = value[key];
+    const check = byKind.get(kind);
+    if (check) return check(value, walk);
+    const stranger = strict ? Object.keys(value).find((name) => !known.has(name)) : undefined;
+    if (stranger !== undefined) walk.refuse({ at: [stranger], ...UNKNOWN_FIELD });
+    if (!Object.hasOwn(value, key)) return walk.note({ at: [key], ...REQUIRED });
+    const code = typeof kind === 'string' ? 'invalid_value' : 'invalid_type';
+    walk.note({ code, at: [key], message: `must be one of: ${choices}` });
+  };
+}
+
+/** A union is of kinds that JSON itself tells apart: a string, or a list. */
+function compileUnion({ options }: UnionNode): Check {
+  const byKind = new Map(options.map((option) => [option.type === 'array' ? 'list' : option.type, compile(option)]));
+  return (value, walk) => {
+    const check = byKind.get(Array.isArray(value) ? 'list' : (typeof value as 'string'));
+    if (check) check(value, walk);
+    else walk.note(NO_ALTERNATIVE);
+  };
+}
+
+function compileOptional(node: OptionalNode): Check {
+  const check = compile(node.wrapped);
+  if (node.type !== 'nullish' && node.type !== 'nullable') return check;
+  return (value, walk) => {
+    if (value !== null) check(value, walk);
+  };
+}
+
+function compileLeaf(node: LeafNode): Check {
+  const judges = [schemaOf(node) as unknown as v.GenericSchema, ...judgesBehind(node)];
+  return (value, walk) => judgeAll(judges, value, walk);
+}
+
+/** Notes what the first of them has against the value. Nothing is asked once something bad was met: what came first counts. */
+function judgeAll(judges: readonly Judge[], value: unknown, walk: Walk): void {
+  for (let i = 0; i < judges.length && walk.issue === null; i++) {
+    const judge = judges[i]!;
+    if (judge.type === 'late_rule') {
+      if (walk.late) walk.issue = (judge as LateRule<unknown>).judge(value, walk.path);
+    } else {
+      const finding = 'find' in judge ? judge.find(value) : findingOf(judge, value);
+      if (finding) walk.note(finding);
+    }
+  }
+}
+
+const UNKNOWN_FIELD: Finding = { code: 'unknown_field', message: 'is not a field of this request. Leave it out' };
+const REQUIRED: Finding = { code: 'missing_field', message: 'is required' };
+const NO_OBJECT: Finding = { code: 'invalid_type', message: 'must be an object' };
+const NO_LIST: Finding = { code: 'invalid_type', message: 'must be a list' };
+const NO_ALTERNATIVE: Finding = { code: 'invalid_type', message: 'must be a string or a list' };
+
+function isPresenceRule(judge: Judge): judge is Rule<unknown> {
+  return judge.type === 'presence';
+}
+
+function isRequired({ type }: Node): boolean {
+  return type !== 'exact_optional' && type !== 'optional' && type !== 'nullish';
+}
+
+function literalOf(node: Node): unknown {
+  if (node.type === 'literal') return (node as unknown as v.LiteralSchema<v.Literal, undefined>).literal;
+  throw new Error('The options of a variant are told apart by literals.');
+}
+
+function isObject(value: unknown): value is { readonly [name: string]: unknown } {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,40 @@
+import type { AssayError } from '../errors.ts';
+import { issueAt } from './issue.ts';
+import { pathTo } from './path.ts';
+import type { Finding } from './rules.ts';
+
+/** One walk over a value: where it stands, and the first bad value it met. */
+export class Walk {
+  /** In document order. */
+  issue: AssayError | null = null;
+  /** Whether late rules are asked too. */
+  readonly late: boolean;
+  readonly #steps: (string | number)[] = [];
+  #depth = 0;
+
+  constructor(late: boolean) {
+    this.late = late;
+  }
+
+  get path(): string {
+    return this.#steps.slice(0, this.#depth).reduce<string>(pathTo, '');
+  }
+
+  enter(step: string | number): void {
+    this.#steps[this.#depth++] = step;
+  }
+
+  leave(): void {
+    this.#depth--;
+  }
+
+  /** Notes a bad value; the first one counts. */
+  note(finding: Finding): void {
+    this.issue ??= issueAt(this.path, finding);
+  }
+
+  /** Ends the walk: an unknown field, or input that is missing, is told before any value (open-points.md, "Order of checks"). */
+  refuse(finding: Finding): never {
+    throw issueAt(this.path, finding);
+  }
+}
