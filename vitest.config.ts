@@ -7,7 +7,7 @@ export default defineConfig({
   // The examples import the package by its name, as its users do; tests take it from the source.
   resolve: { alias: { 'assay/node': source('adapters/node/index.ts'), assay: source('handlers/index.ts') } },
   test: {
-    include: ['{lib,handlers,runtime,adapters,tests,examples}/**/*.test.ts'],
+    include: ['{lib,handlers,runtime,adapters,tests,examples,benchmarks}/**/*.test.ts'],
     testTimeout: 20_000,
   },
 });

@@ -1,0 +1,98 @@
+import type { Case, Text } from './test-set.ts';
+
+/** Right answers among all, the share as `right / total`. A decide task counts once, an extraction once for each field. */
+export interface Score {
+  right: number;
+  total: number;
+}
+
+export interface Scores {
+  decide: Score;
+  fields: Score;
+}
+
+/** An answer as the service gave it: the option for a decide task, the object for an extraction. */
+export type Answer = unknown;
+
+export function noScores(): Scores {
+  return { decide: { right: 0, total: 0 }, fields: { right: 0, total: 0 } };
+}
+
+/** Adds one answer. A field counts when its value is equal, byte for byte; a wrong list or object misses all of its fields. */
+export function addAnswer(scores: Scores, task: Case, answer: Answer): void {
+  if (task.type === 'decide') add(scores.decide, answer === task.expected ? 1 : 0);
+  else for (const { path, value } of leaves(task.expected)) add(scores.fields, at(answer, path) === value ? 1 : 0);
+}
+
+/**
+ * What an answer without understanding scores, as an expectation. Decide: any option. Field: any word of the context or null, each
+ * as likely as the other.
+ */
+export function randomBaseline(texts: readonly Text[]): Scores {
+  const scores = noScores();
+  for (const { context, tasks } of texts) {
+    const guesses: unknown[] = [...context.split(/\s+/u).filter((word) => word !== ''), null];
+    for (const task of tasks) {
+      if (task.type === 'decide') add(scores.decide, 1 / task.options.length);
+      else {
+        for (const { value } of leaves(task.expected)) {
+          const equal = guesses.filter((guess) => guess === value || guess === String(value)).length;
+          add(scores.fields, equal / guesses.length);
+        }
+      }
+    }
+  }
+  return scores;
+}
+
+/** The answer that is right most often in this very set: among the options offered, and one value for every field. */
+export function majorityBaseline(texts: readonly Text[]): Scores {
+  const tasks = texts.flatMap((text) => text.tasks);
+  const labels = countsOf(tasks.flatMap((task) => (task.type === 'decide' ? [task.expected] : [])));
+  const values = tasks.flatMap((task) =>
+    task.type === 'extract' ? leaves(task.expected).map(({ value }) => value) : [],
+  );
+  const [commonest] = [...countsOf(values)].sort(([, one], [, other]) => other - one)[0] ?? [null];
+  const scores = noScores();
+  for (const task of tasks) {
+    if (task.type === 'decide') {
+      const guess = [...task.options].sort((one, other) => (labels.get(other) ?? 0) - (labels.get(one) ?? 0))[0];
+      add(scores.decide, guess === task.expected ? 1 : 0);
+    } else for (const { value } of leaves(task.expected)) add(scores.fields, value === commonest ? 1 : 0);
+  }
+  return scores;
+}
+
+function add(score: Score, right: number): void {
+  score.right += right;
+  score.total += 1;
+}
+
+function countsOf<T>(values: readonly T[]): Map<T, number> {
+  const counts = new Map<T, number>();
+  for (const value of values) counts.set(value, (counts.get(value) ?? 0) + 1);
+  return counts;
+}
+
+interface Leaf {
+  path: readonly (string | number)[];
+  value: unknown;
+}
+
+/** The fields of an expected answer: everything in it that is neither object nor list. */
+function leaves(value: unknown, path: readonly (string | number)[] = []): Leaf[] {
+  if (Array.isArray(value)) return value.flatMap((item, i) => leaves(item, [...path, i]));
+  if (value !== null && typeof value === 'object') {
+    return Object.entries(value).flatMap(([key, item]) => leaves(item, [...path, key]));
+  }
+  return [{ path, value }];
+}
+
+function at(value: unknown, path: readonly (string | number)[]): unknown {
+  let here = value;
+  for (const key of path) {
+    if (here === null || typeof here !== 'object' || !Object.hasOwn(here, key)) return undefined;
+    here = (here as Record<string | number, unknown>)[key];
+  }
+  return here;
+}
