@@ -1,0 +1,106 @@
+"""The written material under `data/`: lists of phrases, templates and words, each divided into a training and a test part.
+
+A list of five or more keeps every sixth entry for the test part; a list of wordings of three or more keeps its last.
+Training never sees the test part, and the test data uses nothing else where a test part exists.
+"""
+
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+DATA = Path(__file__).parent / "data"
+
+
+def part(items: list, split: str) -> list:
+    """The `train` or `test` part of a list."""
+    if len(items) < 5:
+        return items
+    return [x for i, x in enumerate(items) if (i % 6 == 4) == (split == "test")]
+
+
+def wordings(items: list[str], split: str) -> list[str]:
+    if len(items) < 3:
+        return items
+    return items[-1:] if split == "test" else items[:-1]
+
+
+@dataclass(frozen=True)
+class Section:
+    key: str
+    labels: tuple[str, ...]
+    items: tuple[str, ...]
+
+    def take(self, split: str) -> list[str]:
+        return _part(self.items, split)
+
+    def names(self, split: str) -> list[str]:
+        return _wordings(self.labels, split)
+
+
+@cache
+def _part(items: tuple[str, ...], split: str) -> list[str]:
+    return part(list(items), split)
+
+
+@cache
+def _wordings(items: tuple[str, ...], split: str) -> list[str]:
+    return wordings(list(items), split)
+
+
+@cache
+def bank(name: str) -> dict[str, Section]:
+    """`data/NAME.txt`: sections headed `= key | wording; wording`, then one item a line (`a | b` in word files: several)."""
+    sections: dict[str, tuple[list[str], list[str]]] = {}
+    lines: list[str] = []
+    key = ""
+    for raw in (DATA / f"{name}.txt").read_text(encoding="utf-8").splitlines():
+        line = raw.strip()
+        if not line or line.startswith("# "):
+            continue
+        if line.startswith("= "):
+            key, _, labels = line[2:].partition(" | ")
+            lines = []
+            sections[key.strip()] = ([w.strip() for w in labels.split(";") if w.strip()], lines)
+        elif name in WORD_FILES:
+            lines.extend(words_of(line))
+        elif name == "languages" or key.strip() in WORD_SECTIONS:
+            lines.extend(x.strip() for x in line.split("|"))
+        else:
+            lines.append(line.replace("\\n", "\n"))
+    return {k: Section(k, tuple(l), tuple(i)) for k, (l, i) in sections.items()}
+
+
+WORD_FILES = {"words", "classes", "polarity"}
+WORD_SECTIONS = {"room", "meeting", "subject", "thing"}
+
+
+def words_of(line: str) -> list[str]:
+    return [x.strip() for x in line.split("|")] if "|" in line else line.split()
+
+
+@dataclass(frozen=True)
+class Field:
+    slot: str
+    type: str
+    keys: tuple[str, ...]
+    phrases: tuple[str, ...]
+
+
+@cache
+def fields() -> dict[str, Field]:
+    found = {}
+    for line in (DATA / "fields.txt").read_text(encoding="utf-8").splitlines():
+        if line.strip() and not line.startswith("#"):
+            slot, kind, keys, phrases = (x.strip() for x in line.split(" : "))
+            found[slot] = Field(
+                slot, kind, tuple(k.strip() for k in keys.split(",")), tuple(p.strip() for p in phrases.split(";"))
+            )
+    return found
+
+
+def keys_of(slot: str, split: str) -> list[str]:
+    return _wordings(fields()[slot].keys, split)
+
+
+def phrases_of(slot: str, split: str) -> list[str]:
+    return _wordings(fields()[slot].phrases, split)

@@ -1,0 +1,61 @@
+"""A little conversation: greetings, what the model is, questions about a text in a sentence, thinking when asked to."""
+
+from random import Random
+
+from banks import fields, phrases_of
+from documents import make_document
+from values import choose
+
+Turn = tuple[str, str]
+
+GREETINGS = ["Hi", "Hello", "Hey", "Hello there!", "Good morning", "Good evening", "Hi!", "hello", "hey there", "Good day", "Hi, how are you?", "Hello, how is it going?"]
+GREETED = ["Hello! Give me a text and a question about it.", "Hi! Send me a text and tell me what you want to know.", "Hello! I answer short questions about a text."]
+WHO = ["Who are you?", "What are you?", "What is your name?", "what can you do?", "Tell me about yourself.", "Are you a human?", "Which model are you?", "What can you help me with?", "Introduce yourself.", "How big are you?"]
+I_AM = "I am Assay Starter, a very small language model. I can decide and extract things from a text that you give me."
+THANKS = ["Thanks", "Thank you!", "thanks a lot", "Great, thank you.", "Bye", "Goodbye", "See you"]
+WELCOME = {"t": "You are welcome.", "b": "Goodbye!"}
+BEYOND = ["Write a poem about the sea.", "What is the capital of Peru?", "Who won the world cup?", "Solve this equation: 3x = 12", "Tell me a joke.", "Write a program in C.", "Translate this into Greek.", "What is the meaning of life?", "How do I bake bread?", "Explain relativity to me.", "What time is it?", "Who is the president?"]
+SORRY = "I am too small for that. I only answer questions about a text that you give me."
+THINK = ["Think first.", "Think step by step.", "Please think before you answer.", "Show your reasoning.", "Reason about it first."]
+
+
+def make_chat(r: Random, split: str) -> list[Turn]:
+    """Turns without the system; the last is the assistant's. Reasoning stands in `<think>` tags as the template writes them."""
+    x = r.random()
+    if x < 0.14:
+        return [("user", choose(r, GREETINGS)), ("assistant", choose(r, GREETED[:1]))]
+    if x < 0.28:
+        return [("user", choose(r, WHO)), ("assistant", I_AM)]
+    if x < 0.36:
+        return [("user", choose(r, BEYOND)), ("assistant", SORRY)]
+    if x < 0.42:
+        said = choose(r, THANKS)
+        first = [("user", choose(r, GREETINGS)), ("assistant", GREETED[0])]
+        return [*first, ("user", said), ("assistant", WELCOME["b" if said[0] in "BS" else "t"])]
+    return about_text(r, split)
+
+
+def about_text(r: Random, split: str) -> list[Turn]:
+    d = make_document(r, split)
+    if not d.facts:
+        return [("user", choose(r, WHO)), ("assistant", I_AM)]
+    slot = choose(r, list(d.facts))
+    missing = r.random() < 0.15
+    if missing:
+        from tasks import absent
+
+        slot = absent(r, d) or slot
+        missing = slot not in d.facts
+    phrase = choose(r, phrases_of(slot, split))
+    value = None if missing else d.facts[slot]
+    ask = choose(r, ("What is {}?", "Tell me {}.", "Please give me {}.", "{}?")).format(phrase)
+    ask = ask[0].upper() + ask[1:]
+    think = r.random() < 0.35
+    if think:
+        ask = f"{ask} {choose(r, THINK)}" if r.random() < 0.6 else f"{choose(r, THINK)} {ask}"
+    answer = f"The text does not say {phrase}." if missing else f"According to the text, {phrase} is {value}{'' if value.endswith('.') else '.'}"
+    if think:
+        found = "I do not find it in the text." if missing else f"I find {value} in the text."
+        answer = f"<think>\nThe question asks for {phrase}. {found}\n</think>\n\n{answer}"
+    user = f"{d.text}\n\n{ask}" if r.random() < 0.7 else f"{ask}\n\n{d.text}"
+    return [("user", user), ("assistant", answer)]

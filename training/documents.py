@@ -1,0 +1,178 @@
+"""Documents: a template filled with values and phrases, and what is true of the result."""
+
+import re
+from dataclasses import dataclass, field
+from random import Random
+
+import values
+from banks import bank, fields
+from values import choose
+
+CHOICE = re.compile(r"\[([^\[\]]*\|[^\[\]]*)\]")
+SLOT = re.compile(r"\{(\w+)\}")
+
+
+@dataclass
+class Document:
+    kind: str
+    text: str
+    """Values that stand in the text, by slot: what extraction may ask for."""
+    facts: dict[str, str] = field(default_factory=dict)
+    """Attributes that decisions ask for: `topic`, `tone`, `opinion`, `news`, `level`, `language`, `kind`."""
+    labels: dict[str, str] = field(default_factory=dict)
+
+
+class Filler:
+    """Fills one document's slots; the same slot gives the same value throughout."""
+
+    def __init__(self, r: Random, split: str, labels: dict[str, str]):
+        self.r, self.split, self.labels = r, split, labels
+        self.facts: dict[str, str] = {}
+        self.used: set[str] = set()
+
+    def expand(self, template: str) -> str:
+        def pick(m):
+            options = m.group(1).split("|")
+            return choose(self.r, options)
+
+        text = template
+        if "[" in text:
+            text = CHOICE.sub(pick, text)
+        return SLOT.sub(lambda m: self.slot(m.group(1)), text)
+
+    def slot(self, name: str) -> str:
+        if name in fields():
+            if name not in self.facts:
+                self.facts[name] = self.value(name)
+            return self.facts[name]
+        phrase = getattr(self, f"do_{name.rstrip('23')}", None)
+        if phrase:
+            return phrase()
+        return self.plain(name.removeprefix("filler_").rstrip("2"))
+
+    def value(self, slot: str) -> str:
+        kind = fields()[slot].type
+        if kind == "email" and self.r.random() < 0.6:
+            for who in ("customer", "contact", "colleague"):
+                if who in self.facts:
+                    return values.email(self.r, self.split, self.facts[who])
+        return values.TYPES[kind](self.r, self.split)
+
+    def plain(self, name: str) -> str:
+        r, split = self.r, self.split
+        if name == "num":
+            return str(2 + int(r.random() * 90))
+        if name == "ms":
+            return str(3 + int(r.random() * 2000))
+        if name == "stamp":
+            return f"20{20 + int(r.random() * 9)}-{1 + int(r.random() * 12):02}-{1 + int(r.random() * 28):02}{choose(r, 'T ')}{int(r.random() * 24):02}:{int(r.random() * 60):02}:{int(r.random() * 60):02}"
+        if name in ("positive", "negative", "neutral"):
+            return choose(r, bank("polarity")[name].take(split))
+        if name in values.TYPES:
+            return values.TYPES[name](r, split)
+        if name == "month":
+            return choose(r, bank("words")["month"].items)
+        if name == "thing":
+            return choose(r, bank("reviews")["thing"].take(split))
+        return choose(r, bank("filler")[name].take(split))
+
+    def line(self, source: str, key: str) -> str:
+        """A phrase of a section; the same one is not used twice in a document."""
+        items = bank(source)[key].take(self.split)
+        for _ in range(4):
+            line = choose(self.r, items)
+            if line not in self.used:
+                break
+        self.used.add(line)
+        return self.expand(line)
+
+    def do_topic(self):
+        text = self.line("topics", self.labels["topic"])
+        return text + " " + self.line("topics", self.labels["topic"]) if self.r.random() < 0.35 else text
+
+    def do_tone(self):
+        keys = [self.labels[k] for k in ("urgency", "mood") if k in self.labels]
+        self.r.shuffle(keys)
+        return " ".join(self.line("tone", k) for k in keys)
+
+    def do_opinion(self):
+        return self.line("reviews", self.labels["opinion"])
+
+    def do_news(self):
+        return self.line("news", self.labels["news"])
+
+    def do_event(self):
+        return self.line("filler", f"event_{self.labels['level']}")
+
+    def do_level(self):
+        return self.labels["level"]
+
+    def do_filler(self):
+        return "" if self.r.random() < 0.35 else self.line("filler", "filler")
+
+
+URGENCY = ("urgent", "normal", "low")
+MOOD = ("angry", "polite", "happy", "worried", "sad")
+
+
+def make_document(r: Random, split: str) -> Document:
+    kinds = list(bank("documents"))
+    kind = choose(r, kinds + ["ticket", "email", "review", "news", "foreign"])
+    if kind == "foreign" or (kind in ("note", "review") and r.random() < 0.12):
+        return foreign(r, split)
+    template = choose(r, bank("documents")[kind].take(split))
+    labels = {"kind": kind}
+    if "{topic}" in template:
+        labels["topic"] = choose(r, list(bank("topics")))
+    if "{tone}" in template:
+        x = r.random()
+        if x < 0.65:
+            labels["urgency"] = choose(r, URGENCY)
+        if x > 0.45:
+            labels["mood"] = choose(r, MOOD)
+    if "{opinion" in template:
+        labels["opinion"] = choose(r, ("positive", "negative", "positive", "negative", "mixed"))
+    if "{news" in template:
+        labels["news"] = choose(r, list(bank("news")))
+    if "{level}" in template:
+        labels["level"] = choose(r, ("ERROR", "WARN", "INFO", "DEBUG"))
+    fill = Filler(r, split, labels)
+    text = tidy(fill.expand(template))
+    facts = {k: v for k, v in fill.facts.items() if v in text}
+    # A value that stands in the text twice in different slots cannot be told apart from its wrong twin; that is fine.
+    if r.random() < 0.12:
+        text = noise(r, text, facts)
+    return Document(kind, text, facts, labels)
+
+
+def foreign(r: Random, split: str) -> Document:
+    key = choose(r, list(bank("languages")))
+    items = bank("languages")[key].take(split)
+    lines = [choose(r, items) for _ in range(1 + int(r.random() * 3))]
+    facts = {}
+    if r.random() < 0.4:
+        facts["customer"] = values.person(r, split)
+        lines.append(facts["customer"])
+    return Document("foreign", " ".join(dict.fromkeys(lines)), facts, {"language": key})
+
+
+def tidy(text: str) -> str:
+    text = re.sub(r" {2,}", " ", text)
+    text = re.sub(r" *\n *", "\n", text)
+    return text.strip()
+
+
+def noise(r: Random, text: str, facts: dict[str, str]) -> str:
+    """Typing errors and lower case, outside of values and their lines."""
+    mode = r.random()
+    words = text.split(" ")
+    kept = " ".join(facts.values())
+    for i, w in enumerate(words):
+        if not w.isalpha() or w in kept or len(w) < 4:
+            continue
+        if mode < 0.5 and r.random() < 0.12:
+            j = 1 + int(r.random() * (len(w) - 2))
+            words[i] = choose(r, (w[:j] + w[j + 1 :], w[:j] + w[j + 1] + w[j] + w[j + 2 :], w[:j] + w[j] + w[j:]))
+        elif mode >= 0.5:
+            words[i] = w.lower()
+    return " ".join(words)

@@ -1,0 +1,39 @@
+"""Writes the held-out test set: `python make_test_set.py`. Templates, names and wordings of the test part alone, seeded.
+
+One JSON object a line: `context`, and `tasks` as the service takes them, each with the answer `expected` and the `skill` it needs.
+"""
+
+from random import Random
+
+import paths
+from documents import make_document
+from skills import make_exercise
+from tasks import dump, make_tasks
+
+TEXTS = 300
+FILE = paths.ROOT / "benchmarks" / "quality" / "sets" / "held-out.jsonl"
+
+
+def main():
+    r = Random("held-out")
+    FILE.parent.mkdir(parents=True, exist_ok=True)
+    with open(FILE, "w", encoding="utf-8") as out:
+        written = 0
+        while written < TEXTS:
+            # One in six is an exercise: lists of names and values, comparisons, what words mean.
+            if written % 6 == 5:
+                document, tasks = make_exercise(r, "test")
+            else:
+                document = make_document(r, "test")
+                tasks = make_tasks(r, document, "test", 5)
+            tasks = [t for t in tasks if t.body["type"] == "extract" or "options" in t.body]
+            tasks = list({dump(t.body): t for t in tasks}.values())[:4]
+            if not tasks:
+                continue
+            lines = [{**t.body, "expected": t.answer if t.body["type"] == "extract" else t.answer["value"], "skill": t.skill} for t in tasks]
+            out.write(dump({"context": document.text, "tasks": lines}) + "\n")
+            written += 1
+
+
+if __name__ == "__main__":
+    main()

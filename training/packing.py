@@ -1,0 +1,177 @@
+"""Rows of a batch: one root, several contexts behind it, several branches behind each context, all in one sequence.
+
+The mask shows a token the root, its own context and its own branch, and positions go on from what it sees: every branch reads
+as if it were alone, and root and contexts are computed once. It is the tree that the engine decodes.
+"""
+
+from dataclasses import dataclass, field
+from random import Random
+
+import numpy as np
+
+from chat import make_chat
+from documents import make_document
+from prompt import Encoder
+from skills import make_exercise
+from tasks import make_tasks
+from values import choose
+
+
+@dataclass(frozen=True)
+class Mix:
+    """Where the contexts of a batch come from."""
+
+    row: int
+    """Tokens of a row."""
+    rows: int
+    exercises: float
+    chats: float
+    tasks: int
+    """Most branches of a context."""
+    root: bool = True
+    """Whether rows begin with the system text; leaving it out makes the first lessons cheaper."""
+    longest: int = 160
+    """Longest context in tokens."""
+    echoes: float = 0.0
+    """Sequences that only repeat themselves: the shortest way to the heads that copy."""
+
+
+@dataclass
+class Group:
+    """A context with its branches. A chat is a context alone."""
+
+    context: list[int]
+    chosen: list[bool]
+    rooted: bool
+    branches: list[tuple[list[int], list[bool], str]] = field(default_factory=list)
+
+    def __len__(self):
+        return len(self.context) + sum(len(b[0]) for b in self.branches)
+
+
+def make_echo(r: Random, split: str, encoder: Encoder, mix: Mix) -> Group:
+    """Tokens at random, or a text's, then spans of them again; what goes on a span is to be told."""
+    if r.random() < 0.6:
+        size = 4 + int(r.random() * (10 if r.random() < 0.7 else 50))
+        first = [5 + int(r.random() * (encoder.size - 5)) for _ in range(size)]
+    else:
+        first = encoder.context(make_document(r, split).text)[: mix.row // 2]
+    ids, chosen = list(first), [False] * len(first)
+    while len(ids) < min(mix.row, 3 * len(first) + 12):
+        start = int(r.random() * (len(first) - 2))
+        span = first[start : start + 3 + int(r.random() * 20)]
+        ids += span
+        chosen += [False] + [True] * (len(span) - 1)
+    return Group(ids[: mix.row], chosen[: mix.row], False)
+
+
+def make_group(r: Random, split: str, encoder: Encoder, mix: Mix) -> Group:
+    x = r.random()
+    if x < mix.echoes:
+        return make_echo(r, split, encoder, mix)
+    x = r.random()
+    if x < mix.chats:
+        ids, chosen = encoder.chat(make_chat(r, split))
+        return Group(ids[: mix.row], chosen[: mix.row], False)
+    if x < mix.chats + mix.exercises:
+        document, tasks = make_exercise(r, split)
+    else:
+        document = make_document(r, split)
+        tasks = make_tasks(r, document, split, 2 + int(r.random() * (mix.tasks - 1)))
+    context = encoder.context(document.text)
+    head = encoder.root if mix.root else []
+    group = Group(context, [False] * len(context), True)
+    if len(context) > mix.longest:
+        return make_group(r, split, encoder, mix)
+    room = mix.row - len(head) - len(context)
+    for task in tasks:
+        ids, chosen = encoder.branch(task)
+        if len(ids) <= room:
+            group.branches.append((ids, chosen, task.skill))
+            room -= len(ids)
+    return group if group.branches else make_group(r, split, encoder, mix)
+
+
+@dataclass
+class Batch:
+    tokens: np.ndarray
+    positions: np.ndarray
+    mask: np.ndarray
+    """Index (row * length + column) of the position before each chosen token, the token, its weight and its branch's number."""
+    index: np.ndarray
+    target: np.ndarray
+    weight: np.ndarray
+    branch: np.ndarray
+    skills: list[str]
+
+
+ROOT, PAD = 0, -1
+
+
+class Packer:
+    """Batches without end; groups that do not fit a row wait for the next one."""
+
+    def __init__(self, encoder: Encoder, split: str):
+        self.encoder, self.split = encoder, split
+
+    def batch(self, r: Random, mix: Mix) -> Batch:
+        n = mix.row
+        head = self.encoder.root if mix.root else []
+        tokens = np.zeros((mix.rows, n), np.int64)
+        positions = np.zeros((mix.rows, n), np.int64)
+        context = np.full((mix.rows, n), PAD)
+        branch = np.zeros((mix.rows, n), np.int64)
+        rooted = np.zeros((mix.rows, n), bool)
+        index, target, weight, owner, skills = [], [], [], [], []
+        waiting: list[Group] = []
+        for row in range(mix.rows):
+            tokens[row, : len(head)] = head
+            positions[row, : len(head)] = np.arange(len(head))
+            context[row, : len(head)] = ROOT
+            rooted[row, : len(head)] = True
+            at, number, misses = len(head), 0, 0
+            while misses < 6:
+                fits = next((g for g in waiting if len(g) <= n - at), None)
+                if fits:
+                    waiting.remove(fits)
+                else:
+                    fits = make_group(r, self.split, self.encoder, mix)
+                    if len(fits) > n - at:
+                        misses += 1
+                        if len(waiting) < 24:
+                            waiting.append(fits)
+                        continue
+                number += 1
+                start = len(head) if fits.rooted else 0
+                parts = [(fits.context, fits.chosen, "told"), *fits.branches]
+                for b, (ids, chosen, skill) in enumerate(parts):
+                    end = at + len(ids)
+                    tokens[row, at:end] = ids
+                    positions[row, at:end] = start + np.arange(len(ids))
+                    context[row, at:end] = number
+                    branch[row, at:end] = b
+                    rooted[row, at:end] = fits.rooted
+                    places = [i for i, c in enumerate(chosen) if c]
+                    if places:
+                        for i in places:
+                            index.append(row * n + at + i - 1)
+                            target.append(ids[i])
+                            weight.append(len(places) ** -0.5)
+                            owner.append(len(skills))
+                        skills.append(skill)
+                    at = end
+                    if b == 0:
+                        start += len(ids)
+        return Batch(
+            tokens, positions, tree_mask(context, branch, rooted), np.array(index), np.array(target),
+            np.array(weight, np.float32), np.array(owner), skills,
+        )  # fmt: skip
+
+
+def tree_mask(context: np.ndarray, branch: np.ndarray, rooted: np.ndarray) -> np.ndarray:
+    """[rows, 1, n, n]: whether the token of a line sees the token of a column. All three: [rows, n]."""
+    n = context.shape[1]
+    at_root = (context == ROOT)[:, None, :] & rooted[:, :, None]
+    same = context[:, :, None] == context[:, None, :]
+    own = (branch[:, None, :] == 0) | (branch[:, :, None] == branch[:, None, :])
+    return ((at_root | (same & own)) & np.tri(n, dtype=bool))[:, None]

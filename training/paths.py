@@ -1,0 +1,10 @@
+"""Where things lie."""
+
+from pathlib import Path
+
+TRAINING = Path(__file__).parent
+ROOT = TRAINING.parent
+MODEL = ROOT / "models" / "starter"
+"""What git does not keep: checkpoints, logs, the exporter's input."""
+WORK = TRAINING / "work"
+TOKENIZER = WORK / "tokenizer"

@@ -1,0 +1,171 @@
+"""Trains the model: `python train.py config/cpu.json`. Goes on from the latest checkpoint of the same name; `--fresh` begins again.
+
+Runs on a GPU where there is one (CUDA, bfloat16), else on the CPU. What a step reads depends on the seed and the step's
+number alone, so a run that was interrupted goes on as if it had not been.
+"""
+
+import argparse
+import json
+import math
+import os
+import time
+from collections import defaultdict
+from random import Random
+
+import torch
+import torch.nn.functional as F
+from tokenizers import Tokenizer
+
+import paths
+from model import Model, Shape
+from packing import Batch, Mix, Packer
+from prompt import Encoder
+from wiring import wire
+
+
+def rate(step: int, c: dict) -> float:
+    """Factor on the learning rates: warm-up, level, then linear to zero over the last `decay` steps."""
+    return min(1.0, (step + 1) / c["warmup"], max(0.0, (c["steps"] - step) / c["decay"]))
+
+
+def optimizers(model: Model, c: dict) -> list[torch.optim.Optimizer]:
+    """Muon (Jordan et al. 2024) for the matrices of the layers, AdamW for embeddings and norms."""
+    o = c["optimizer"]
+    matrices = [p for n, p in model.named_parameters() if p.ndim == 2 and "embed" not in n]
+    rest = [p for n, p in model.named_parameters() if p.ndim != 2 or "embed" in n]
+    if "muon_lr" not in o:
+        return [torch.optim.AdamW([*matrices, *rest], lr=o["adam_lr"], betas=(0.9, 0.98), weight_decay=o["weight_decay"])]
+    return [
+        torch.optim.Muon(matrices, lr=o["muon_lr"], momentum=0.95, weight_decay=o["weight_decay"]),
+        torch.optim.AdamW(rest, lr=o["adam_lr"], betas=(0.9, 0.98), weight_decay=0.0),
+    ]
+
+
+class Run:
+    def __init__(self, c: dict, name: str, fresh: bool):
+        self.c, self.name = c, name
+        self.device = "cuda" if torch.cuda.is_available() else "cpu"
+        torch.manual_seed(c["seed"])
+        if self.device == "cpu":
+            torch.set_num_threads(c["threads"])
+        tokenizer = Tokenizer.from_file(str(paths.TOKENIZER / "tokenizer.json"))
+        self.encoder = Encoder(tokenizer)
+        self.shape = Shape(vocab_size=tokenizer.get_vocab_size(), **c["shape"])
+        self.model = Model(self.shape)
+        if c.get("wired"):
+            wire(self.model)
+        self.model.to(self.device)
+        self.opts = optimizers(self.model, c)
+        self.base = [[g["lr"] for g in o.param_groups] for o in self.opts]
+        self.step, self.tokens, self.seconds = 0, 0, 0.0
+        self.folder = paths.WORK / name
+        self.folder.mkdir(parents=True, exist_ok=True)
+        if not fresh and (self.folder / "last.pt").exists():
+            self.load()
+        self.hidden = torch.compile(self.model.hidden) if c["compile"] else self.model.hidden
+
+    def load(self):
+        s = torch.load(self.folder / "last.pt", map_location=self.device, weights_only=True)
+        self.model.load_state_dict(s["model"])
+        for o, state in zip(self.opts, s["optimizers"]):
+            o.load_state_dict(state)
+        self.step, self.tokens, self.seconds = s["step"], s["tokens"], s["seconds"]
+        print(f"goes on at step {self.step}", flush=True)
+
+    def save(self):
+        state = {
+            "model": self.model.state_dict(), "optimizers": [o.state_dict() for o in self.opts], "shape": self.shape.as_dict(),
+            "step": self.step, "tokens": self.tokens, "seconds": self.seconds,
+        }  # fmt: skip
+        torch.save(state, self.folder / "new.pt")
+        os.replace(self.folder / "new.pt", self.folder / "last.pt")
+
+    def mix(self) -> Mix:
+        return Mix(**next(s["mix"] for s in self.c["stages"] if self.step < s["until"]))
+
+    def forward(self, b: Batch) -> torch.Tensor:
+        """Logits of the chosen tokens: [chosen, vocab]."""
+        put = lambda a: torch.from_numpy(a).to(self.device, non_blocking=True)
+        with torch.autocast(self.device, torch.bfloat16):
+            hidden = self.hidden(put(b.tokens), put(b.positions), put(b.mask))
+            return self.model.logits(hidden.flatten(0, 1)[put(b.index)])
+
+    def train(self):
+        packer, c = Packer(self.encoder, "train"), self.c
+        log = open(self.folder / "log.jsonl", "a", encoding="utf-8")
+        saved = time.monotonic()
+        window: dict[str, float] = defaultdict(float)
+        while self.step < c["steps"]:
+            began = time.monotonic()
+            mix = self.mix()
+            b = packer.batch(Random(f"{c['seed']}/{self.step}"), mix)
+            for o, base in zip(self.opts, self.base):
+                for g, lr in zip(o.param_groups, base):
+                    g["lr"] = lr * rate(self.step, c)
+            logits = self.forward(b).float()
+            target = torch.from_numpy(b.target).to(self.device)
+            weight = torch.from_numpy(b.weight).to(self.device)
+            loss = (F.cross_entropy(logits, target, reduction="none") * weight).sum() / weight.sum()
+            loss.backward()
+            norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), c["optimizer"]["clip"])
+            for o in self.opts:
+                o.step()
+                o.zero_grad(set_to_none=True)
+            if not math.isfinite(loss.item()):
+                raise RuntimeError(f"loss is {loss.item()} at step {self.step}")
+            self.step += 1
+            self.tokens += b.tokens.size
+            self.seconds += time.monotonic() - began
+            window["loss"] += loss.item()
+            window["norm"] += norm.item()
+            window["n"] += 1
+            if self.step % 20 == 0:
+                n = window["n"]
+                line = {
+                    "step": self.step, "loss": round(window["loss"] / n, 4), "norm": round(window["norm"] / n, 2),
+                    "tokens": self.tokens, "seconds": round(self.seconds), "tok_s": round(self.tokens / self.seconds),
+                }  # fmt: skip
+                window.clear()
+                if self.step % c["evaluate_every"] == 0:
+                    line["test"] = self.evaluate("test")
+                    line["train"] = self.evaluate("train")
+                print(json.dumps(line), file=log, flush=True)
+                print(json.dumps(line), flush=True)
+            if time.monotonic() - saved > c["checkpoint_every_s"]:
+                self.save()
+                saved = time.monotonic()
+        self.save()
+
+    @torch.no_grad()
+    def evaluate(self, split: str, batches: int = 6) -> dict:
+        """Share of answers by skill whose every chosen token is the most probable one. Stricter than serving for options."""
+        packer, mix = Packer(self.encoder, split), self.mix()
+        right: dict[str, list[bool]] = defaultdict(list)
+        for i in range(batches):
+            b = packer.batch(Random(f"evaluation/{i}"), mix)
+            hit = (self.forward(b).argmax(-1).cpu() == torch.from_numpy(b.target)).numpy()
+            ok = [True] * len(b.skills)
+            for owner, h in zip(b.branch, hit):
+                ok[owner] &= bool(h)
+            for skill, value in zip(b.skills, ok):
+                right[skill].append(value)
+        return {k: round(sum(v) / len(v), 2) for k, v in sorted(right.items())}
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__)
+    p.add_argument("config")
+    p.add_argument("--name", help="folder of the run under work/; default: the configuration's name")
+    p.add_argument("--fresh", action="store_true", help="begin again")
+    p.add_argument("--steps", type=int, help="end here instead of where the configuration says, with its decay before it")
+    a = p.parse_args()
+    c = json.load(open(a.config, encoding="utf-8"))
+    if a.steps:
+        c["steps"] = a.steps
+    run = Run(c, a.name or os.path.basename(a.config).removesuffix(".json"), a.fresh)
+    print(f"{sum(q.numel() for q in run.model.parameters()):,} parameters on {run.device}", flush=True)
+    run.train()
+
+
+if __name__ == "__main__":
+    main()
