@@ -26,7 +26,9 @@ export async function compose(config: Pick<ServerConfig, 'home' | 'device' | 'dt
   const metrics = createEngineMetrics(() => engine.status());
   const host = await createModelHost({ ...config, engine, log });
   const timeoutMs = REQUEST_TIMEOUT_MS;
-  const backend = createEngineBackend({ engine, models: host, metrics, log, timeoutMs, logPrompts: false });
+  // Prompts are private: they are logged only for who asks for it by this name.
+  const logPrompts = process.env.ASSAY_LOG_PROMPTS === '1';
+  const backend = createEngineBackend({ engine, models: host, metrics, log, timeoutMs, logPrompts });
   return {
     backend,
     host,

@@ -13,7 +13,7 @@ const SPARE_ROWS = 16_384;
 export function padRotaryTables({ graph }: Model, attention: readonly Node[]): void {
   for (const name of new Set(attention.flatMap((node) => node.inputs.slice(7, 9)))) {
     const table = graph.initializers.get(name);
-    if (!table || table.dims.length !== 2) continue;
+    if (table?.dims.length !== 2) continue;
     const [rows, columns] = table.dims as [number, number];
     const length = dataLength(table.data);
     const spare = (length / rows) * SPARE_ROWS;

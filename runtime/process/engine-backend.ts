@@ -83,7 +83,7 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
   function finished(log: Logger, work: Work, model: ModelId, { usage, metrics, reason }: Finished): void {
     options.metrics.answered(work.kind, usage, metrics);
     const tasks = work.kind === 'tasks' ? { tasks: work.batch.tasks.length } : {};
-    log.info({ model, ...tasks, reason, ...usage, ...metrics }, 'answered');
+    log.info({ model, ...tasks, reason, ...metrics }, 'answered');
   }
 
   return {

@@ -15,7 +15,10 @@ export interface EngineProcess {
   load(spec: LoadSpec): Promise<ModelInfo>;
   /** Takes no new requests, lets those in flight finish, then ends the process, so that all its memory is free. */
   unload(): Promise<void>;
-  /** Compiles in a process of its own, beside the one that serves. An abort kills it; what it wrote stays for the caller. */
+  /**
+   * Compiles in a process of its own, beside the one that serves. An abort kills it; what it wrote stays for the caller, who
+   * also adds the text files (tokenizer, template, configuration) that `load` reads from the same folder.
+   */
   compile(spec: CompileSpec, options?: CompileCall): Promise<CompileReport>;
   /** Ends everything at once; requests in flight fail. */
   close(): Promise<void>;
@@ -39,7 +42,9 @@ export interface EngineStatus {
   /** Requests that are being answered, and that wait. */
   running: number;
   waiting: number;
-  /** Resident memory of the process; null while there is none. */
+  /** The process, for operators; null while there is none. */
+  pid: number | null;
+  /** Its resident memory. */
   rssBytes: number | null;
 }
 

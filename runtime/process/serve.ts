@@ -1,4 +1,3 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import * as v from 'valibot';
 import { AssayError } from '../../lib/errors.ts';
 import type { Reply } from './call.ts';
@@ -10,21 +9,21 @@ export interface ServedModel {
   info: Omit<ModelInfo, 'loadMs'>;
   /** Checks a request and makes its tokens. Throws `AssayError`. */
   prepare(work: Work): PreparedWork;
-  /** Does one step of work. Resolves to whether there is more to do. */
-  step(): Promise<boolean>;
   load(): { running: number; waiting: number };
 }
 
 export interface PreparedWork {
   promptTokens: number;
-  /** Queues the request; throws `overloaded`. `reply` gets all but the end of it, which is what `done` resolves to. */
-  start(reply: (message: Unaddressed<Reply>) => void, timeoutMs: number): StartedWork;
+  /**
+   * Queues the request, calls `queued` when it holds a place, and resolves when all is said. Throws `overloaded` and what
+   * goes wrong later. An abort frees what it holds before the next step.
+   */
+  run(channel: WorkChannel, timeoutMs: number): Promise<void>;
 }
 
-export interface StartedWork {
-  done: Promise<Unaddressed<Extract<Reply, { type: 'finished' }>>>;
-  /** Frees the place in the queue and the cache before the next step. */
-  cancel(): void;
+export interface WorkChannel {
+  reply(message: Unaddressed<Reply>): void;
+  signal: AbortSignal;
 }
 
 /** A message without the id of its request. */
@@ -46,12 +45,11 @@ export interface Channel {
 
 const PULSE_MS = 500;
 
-/** Answers the server's messages until it goes away. One model, one request after another into the scheduler, one step at a time. */
+/** Answers the server's messages until it goes away; the engine yields to them between its steps. */
 export function serve(served: Served, channel: Channel): void {
   let model: ServedModel | null = null;
-  let stepping = false;
   const prepared = new Map<string, PreparedWork>();
-  const started = new Map<string, StartedWork>();
+  const running = new Map<string, AbortController>();
   const send = (message: FromEngine) => void channel.send?.(message);
 
   channel.on('disconnect', () => channel.exit(0));
@@ -64,7 +62,7 @@ export function serve(served: Served, channel: Channel): void {
   function hear(message: ToEngine): void {
     if (message.type === 'cancel') {
       prepared.delete(message.id);
-      started.get(message.id)?.cancel();
+      running.get(message.id)?.abort(new AssayError('internal_error', 'The request was cancelled.'));
       return;
     }
     handle(message).catch((error) => send(failure(message.id, error)));
@@ -98,31 +96,11 @@ export function serve(served: Served, channel: Channel): void {
         // Cancelled meanwhile: nobody waits.
         if (!work) return;
         prepared.delete(id);
-        const running = work.start((reply) => send({ ...reply, id } as FromEngine), message.timeoutMs);
-        started.set(id, running);
-        send({ type: 'queued', id });
-        void pump();
-        try {
-          send({ ...(await running.done), id });
-        } finally {
-          started.delete(id);
-        }
+        const leaving = new AbortController();
+        running.set(id, leaving);
+        const reply = (answer: Unaddressed<Reply>) => send({ ...answer, id } as FromEngine);
+        await work.run({ reply, signal: leaving.signal }, message.timeoutMs).finally(() => running.delete(id));
       }
-    }
-  }
-
-  /** Steps while there is work, and reads messages between steps. */
-  async function pump(): Promise<void> {
-    if (stepping) return;
-    stepping = true;
-    try {
-      while (await model?.step()) await nextTurn();
-    } catch (error) {
-      // What a failed step leaves behind cannot be trusted: a new process starts clean.
-      process.stderr.write(`${error instanceof Error ? error.stack : error}\n`);
-      channel.exit(70);
-    } finally {
-      stepping = false;
     }
   }
 }

@@ -80,6 +80,7 @@ class Supervisor implements EngineProcess, EngineCalls {
       restarts: this.#restarts,
       reason: this.#reason,
       ...this.#queue,
+      pid: this.#child?.pid ?? null,
       rssBytes: this.#child?.rssBytes ?? null,
     };
   }

@@ -48,13 +48,13 @@ export class ChatOutput {
     this.#heard += said.content.length;
     if (this.#splitter.thinking) this.#pending = [];
     else if (sampled.logprob !== undefined && !(thought && said.content === '')) {
-      this.#pending.push({ end: this.#heard, logprob: this.#logprob(sampled, sampled.logprob) });
+      this.#pending.push({ end: this.#heard, logprob: spellToken(this.#vocabulary, sampled, sampled.logprob) });
     }
     return this.#give(said.reasoning, this.#scanner.push(said.content));
   }
 
   /** What was held back, when no more tokens come. */
-  end(): ChatDelta {
+  end(_cut?: boolean): ChatDelta {
     const last = this.#splitter.push(this.#detokenizer.end());
     const rest = this.#splitter.end();
     const content = this.#scanner.push(last.content + rest.content) + this.#scanner.end();
@@ -66,16 +66,14 @@ export class ChatOutput {
     const count = content === '' ? 0 : this.#pending.filter(({ end }) => end <= this.#given).length;
     return { reasoning, content, logprobs: this.#pending.splice(0, count).map(({ logprob }) => logprob) };
   }
+}
 
-  #logprob(sampled: SampledToken, logprob: number): TokenLogprob {
-    return {
-      ...this.#spell(sampled.token, logprob),
-      top: (sampled.top ?? []).map((other) => this.#spell(other.token, other.logprob)),
-    };
-  }
-
-  #spell(token: number, logprob: number): Omit<TokenLogprob, 'top'> {
-    const bytes = this.#vocabulary.spelling(token);
-    return { token: new TextDecoder().decode(bytes), logprob, bytes: [...bytes] };
-  }
+/** A token with its alternatives as the interface reports them. */
+export function spellToken(vocabulary: TextVocabulary, sampled: SampledToken, logprob: number): TokenLogprob {
+  const spell = (token: number, value: number) => {
+    const bytes = vocabulary.spelling(token);
+    return { token: new TextDecoder().decode(bytes), logprob: value, bytes: [...bytes] };
+  };
+  const top = (sampled.top ?? []).map((other) => spell(other.token, other.logprob));
+  return { ...spell(sampled.token, logprob), top };
 }

@@ -33,6 +33,12 @@ const ModelConfig = v.looseObject({
   text_config: v.nullish(v.looseObject({ vocab_size: v.nullish(TokenId), eos_token_id: TokenIds })),
 });
 
+const GenerationConfig = v.looseObject({
+  eos_token_id: TokenIds,
+  temperature: v.nullish(v.pipe(v.number(), v.minValue(0), v.maxValue(2))),
+  top_p: v.nullish(v.pipe(v.number(), v.gtValue(0), v.maxValue(1))),
+});
+
 /** What the text side of a model needs, from its published files. */
 export interface ModelText {
   tokenizer: TokenizerJson;
@@ -43,6 +49,8 @@ export interface ModelText {
   endTokens: readonly number[];
   /** Width of the logits as the configuration says; 0 where it does not. */
   vocabSize: number;
+  /** How the model's makers sample it. */
+  sampling: { temperature: number; topP: number };
 }
 
 /** Names of the files that `readModelText` reads: what a compiled model has to keep of its source. */
@@ -67,7 +75,7 @@ export async function readModelText(dir: string): Promise<ModelText> {
   }
   const tokenizerConfig = (await readJson(dir, 'tokenizer_config.json', TokenizerConfig)) ?? {};
   const config = await readJson(dir, 'config.json', ModelConfig);
-  const generation = await readJson(dir, 'generation_config.json', v.looseObject({ eos_token_id: TokenIds }));
+  const generation = await readJson(dir, 'generation_config.json', GenerationConfig);
   const genai = await readJson(
     dir,
     'genai_config.json',
@@ -84,6 +92,7 @@ export async function readModelText(dir: string): Promise<ModelText> {
     tokenizerConfig,
     template: await readTemplate(dir, tokenizerConfig),
     endTokens: [...new Set(ends.flatMap((ids) => ids ?? []))],
+    sampling: { temperature: generation?.temperature ?? 1, topP: generation?.top_p ?? 1 },
     vocabSize: config?.vocab_size ?? config?.text_config?.vocab_size ?? genai?.model.vocab_size ?? 0,
   };
 }

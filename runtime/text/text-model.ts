@@ -8,6 +8,8 @@ export interface TextModel {
   tokenizer: Tokenizer;
   vocabulary: TextVocabulary;
   template: ChatTemplate;
+  /** How the model's makers sample it. */
+  sampling: ModelText['sampling'];
 }
 
 /** Reads the text side of the model in `dir`. Throws `engine_failed`. */
@@ -26,5 +28,5 @@ export function createTextModel(model: ModelText): TextModel {
   // Some published configurations name only the token that ends a text, not the one that ends a turn.
   const endOfTurn = tokenizer.encodeTemplate(template.afterAnswer, true).find((id) => tokenizer.control.has(id));
   const vocabulary = createVocabulary(model, tokenizer, endOfTurn === undefined ? [] : [endOfTurn]);
-  return { tokenizer, vocabulary, template };
+  return { tokenizer, vocabulary, template, sampling: model.sampling };
 }

@@ -1,5 +1,6 @@
 import { Tokenizer as LibraryTokenizer } from '@huggingface/tokenizers';
 import type { ModelText, TokenizerJson } from './model-files.ts';
+import { RecentEncodings } from './recent-encodings.ts';
 
 /**
  * Text to token ids, for the two kinds of text in a prompt. Text of the template may name control tokens; text of a user
@@ -7,8 +8,8 @@ import type { ModelText, TokenizerJson } from './model-files.ts';
  * some tokenizers write a space in front of a text's first word.
  */
 export interface Tokenizer {
-  encodeTemplate(text: string, continues: boolean): number[];
-  encodeUser(text: string, continues: boolean): number[];
+  encodeTemplate(text: string, continues: boolean): readonly number[];
+  encodeUser(text: string, continues: boolean): readonly number[];
   /** Tokens that steer the model instead of writing text. */
   readonly control: ReadonlySet<number>;
   /** The begin token, where the tokenizer puts one in front of every text; null otherwise. */
@@ -45,7 +46,11 @@ export function createTokenizer(model: ModelText): Tokenizer {
     return [...ids(templateContinued, text.slice(0, cut)), ...ids(template, text.slice(cut))];
   }
 
-  function encodeUser(text: string, continues: boolean): number[] {
+  const recent = new RecentEncodings(RECENT_CHARACTERS);
+  const encodeUser = (text: string, continues: boolean) =>
+    recent.get(continues ? 'c' : 's', text, () => spellOut(text, continues));
+
+  function spellOut(text: string, continues: boolean): number[] {
     const encoded = ids(continues ? userContinued : user, text);
     const found = encoded.find((id) => control.has(id));
     if (found === undefined) return encoded;
@@ -55,7 +60,7 @@ export function createTokenizer(model: ModelText): Tokenizer {
     return text
       .split(spelling)
       .flatMap((piece, i) => (i === 0 ? [piece] : [spelling.slice(0, 1), spelling.slice(1) + piece]))
-      .flatMap((piece, i) => encodeUser(piece, continues || i > 0));
+      .flatMap((piece, i) => spellOut(piece, continues || i > 0));
   }
 
   const id = (token: string) => template.token_to_id(token);
@@ -66,6 +71,9 @@ export function createTokenizer(model: ModelText): Tokenizer {
 export function tokenText(token: ModelText['tokenizerConfig']['bos_token']): string {
   return typeof token === 'string' ? token : (token?.content ?? '');
 }
+
+/** Of user texts whose tokens are kept: some megabytes. */
+const RECENT_CHARACTERS = 1_000_000;
 
 const EMPTY_MODEL = { type: 'BPE', vocab: {}, merges: [] };
 

@@ -43,7 +43,7 @@ export function createVocabulary(
     bytes: (token) => (tokenizer.control.has(token) || end.has(token) ? null : (table[token] ?? null)),
     spelling: (token) => table[token] ?? EMPTY,
     written: (token) => (special.has(token) || end.has(token) ? EMPTY : (table[token] ?? EMPTY)),
-    encode: (text) => tokenizer.encodeUser(text, true),
+    encode: (text) => [...tokenizer.encodeUser(text, true)],
     end,
     leadingSpace: takesLeadingSpace(model.tokenizer.decoder),
   };

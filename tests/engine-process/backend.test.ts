@@ -139,7 +139,7 @@ describe('what operators see', () => {
       expect(text.includes('a secret question')).toBe(logPrompts);
       expect(text.includes('a private text')).toBe(logPrompts);
       const answered = lines.map((line) => JSON.parse(line)).find(({ msg }) => msg === 'answered');
-      expect(answered).toMatchObject({ requestId: 'req-1', kind: 'tasks', model: MODEL, tasks: 1, promptTokens: 3 });
+      expect(answered).toMatchObject({ requestId: 'req-1', kind: 'tasks', model: MODEL, tasks: 1, prompt_tokens: 3 });
     }
   });
 });

@@ -29,29 +29,17 @@ function prepare(text: string): PreparedWork {
   if (text === 'hang while preparing') for (;;);
   return {
     promptTokens: 3,
-    start(reply) {
+    async run({ reply, signal }) {
       if (text === 'queue full') throw new AssayError('overloaded', 'Busy.', { retryAfterSeconds: 7 });
-      const cancelled = Promise.withResolvers<never>();
-      cancelled.promise.catch(() => {});
-      const work = async () => {
-        if (text === 'crash') process.kill(process.pid, 'SIGSEGV');
-        if (text === 'exit') process.exit(3);
-        if (text === 'hang') for (;;);
-        if (text === 'nonsense') process.send?.({ type: 'finished', id: 5 });
-        if (text === 'grow') for (;;) hoard.push(new Uint8Array(32 * 1024 * 1024).fill(1)) && (await delay(5));
-        if (text.startsWith('wait')) await delay(Number(text.slice(5)));
-        reply({ type: 'answers', answers: [{ name: 'a', json: `{"value":${JSON.stringify(text)}}` }] });
-        return {
-          type: 'finished' as const,
-          reason: 'stop' as const,
-          usage: { promptTokens: 3, completionTokens: 1 },
-          metrics: METRICS,
-        };
-      };
-      return {
-        done: Promise.race([work(), cancelled.promise]),
-        cancel: () => cancelled.reject(new AssayError('internal_error', 'Cancelled.')),
-      };
+      reply({ type: 'queued' });
+      if (text === 'crash') process.kill(process.pid, 'SIGSEGV');
+      if (text === 'exit') process.exit(3);
+      if (text === 'hang') for (;;);
+      if (text === 'nonsense') process.send?.({ type: 'finished', id: 5 });
+      if (text === 'grow') for (;;) hoard.push(new Uint8Array(32 * 1024 * 1024).fill(1)) && (await delay(5));
+      if (text.startsWith('wait')) await delay(Number(text.slice(5)), null, { signal });
+      reply({ type: 'answers', answers: [{ name: 'a', json: `{"value":${JSON.stringify(text)}}` }] });
+      reply({ type: 'finished', reason: 'stop', usage: { promptTokens: 3, completionTokens: 1 }, metrics: METRICS });
     },
   };
 }
@@ -65,7 +53,6 @@ serve(
       return {
         info: { model, device: 'CPU', maxPromptLen: 8, contextLength: 16 },
         prepare: (work) => prepare(work.kind === 'tasks' ? questionOf(work.batch.tasks[0]) : ''),
-        step: async () => false,
         load: () => ({ running: 0, waiting: 0 }),
       };
     },

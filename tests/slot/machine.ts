@@ -57,6 +57,7 @@ export class ScriptedEngine implements Pick<EngineProcess, 'load' | 'unload' | '
     reason: null,
     running: 0,
     waiting: 0,
+    pid: null,
     rssBytes: null,
   };
 

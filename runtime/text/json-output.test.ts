@@ -1,0 +1,57 @@
+import { describe, expect, it } from 'vitest';
+import type { Constraint } from '../../lib/grammar/constraint.ts';
+import { JsonOutput } from './json-output.ts';
+import { loadTextModel } from './text-model.ts';
+
+const { vocabulary } = await loadTextModel(new URL('../../tests/fixtures/text/qwen', import.meta.url).pathname);
+
+/** A grammar whose text grows as a test says. */
+function growing(texts: readonly string[], closed: string) {
+  const left = [...texts];
+  let now = left.shift()!;
+  const constraint = { text: () => now, closed: () => closed } as Constraint;
+  return {
+    constraint,
+    grow() {
+      now = left.shift() ?? now;
+    },
+  };
+}
+
+function read(texts: readonly string[], closed: string, { cut = false, stops = [] as string[] } = {}) {
+  const { constraint, grow } = growing(texts, closed);
+  const output = new JsonOutput(vocabulary, constraint, stops);
+  const deltas = texts.slice(1).map(() => {
+    const delta = output.push({ token: 65, logprob: -1, top: [] });
+    grow();
+    return delta;
+  });
+  deltas.push(output.end(cut));
+  return { content: deltas.map((delta) => delta.content), logprobs: deltas.flatMap((delta) => delta.logprobs), output };
+}
+
+describe('JsonOutput', () => {
+  it.each([
+    // Forced text comes with the token after it; the rest at the end.
+    [['{"a":', '{"a":"x', '{"a":"xy"}'], '{"a":"xy"}', false, '{"a":"xy"}'],
+    // Half a character is held back.
+    [['{"a":"', '{"a":"\uFFFD', '{"a":"é"}'], '{"a":"é"}', false, '{"a":"é"}'],
+    // A cut answer is closed where that goes on from what was said.
+    [['{"a":', '{"a":"x'], '{"a":"x"}', true, '{"a":"x"}'],
+    [['{"a":', '{"a":tr', '{"a":tru'], '{"a":null}', true, '{"a":tr'],
+  ])('%j', (texts, closed, cut, whole) => {
+    expect(read(texts, closed, { cut }).content.join('')).toBe(whole);
+  });
+
+  it('stops before a stop string', () => {
+    const { content, output } = read(['{"a":"', '{"a":"one', '{"a":"one two'], '', { stops: ['e t'] });
+    expect(content.join('')).toBe('{"a":"on');
+    expect(output.stopped).toBe(true);
+  });
+
+  it('reports every chosen token once', () => {
+    const { logprobs } = read(['{"a":', '{"a":', '{"a":1', '{"a":1}'], '{"a":1}');
+    expect(logprobs).toHaveLength(3);
+    expect(logprobs[0]).toMatchObject({ logprob: -1, bytes: [...vocabulary.spelling(65)] });
+  });
+});
