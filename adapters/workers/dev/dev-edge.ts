@@ -1,0 +1,91 @@
+import { execFile } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { hashSecret } from '../../../lib/keys.ts';
+import { type Child, startChild } from './child.ts';
+
+// `npm run dev:edge`: two boxes and an edge before them, all on this machine.
+// EDGE_PORT: where the edge listens (8787). ASSAY_API_KEY: the key it takes (default: one made now). Other variables and
+// ~/.assay are the boxes', as with `assay serve`.
+
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
+const WRANGLER = join(ROOT, 'node_modules/wrangler/bin/wrangler.js');
+/** KV and Durable Objects of this run. */
+const STATE = join(ROOT, '.wrangler/dev-edge');
+const BOXES = ['box-1', 'box-2'];
+
+const { ASSAY_API_KEY, EDGE_PORT, PORT: _, ...rest } = process.env;
+const env = { ...rest, WRANGLER_SEND_METRICS: 'false', CLOUDFLARE_CF_FETCH_ENABLED: 'false' };
+const port = EDGE_PORT || '8787';
+const key = ASSAY_API_KEY || `sk-assay-${randomBytes(24).toString('base64url')}`;
+const boxKey = `sk-assay-${randomBytes(24).toString('base64url')}`;
+const model = rest.ASSAY_MODEL || 'assay/starter';
+
+const children: Child[] = [];
+let stopping = false;
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => void stopAll(0));
+
+try {
+  if (!/^\d{1,5}$/.test(port)) throw new Error('EDGE_PORT is a port number, such as 8787.');
+  const urls = await Promise.all(BOXES.map(startBox));
+  await rm(STATE, { recursive: true, force: true });
+  await putKey();
+  await startEdge(urls);
+  console.log(greeting());
+  const [code] = await Promise.all([Promise.race(children.map(({ ended }) => ended))]);
+  await stopAll(code);
+} catch (error) {
+  if (!stopping) console.error(error instanceof Error ? error.message : error);
+  await stopAll(1);
+}
+
+async function startBox(name: string): Promise<string> {
+  const args = ['adapters/node/bin.ts', 'serve', '--port', '0', '--api-key', boxKey, '--log-level', 'warn'];
+  const box = startChild(name, args, { env, ready: /http:\/\/127\.0\.0\.1:\d+/ });
+  children.push(box);
+  return (await box.ready)[0];
+}
+
+/** Puts the key where the edge looks for it. */
+async function putKey(): Promise<void> {
+  const value = JSON.stringify({ name: 'dev', scopes: ['admin'] });
+  const args = ['kv', 'key', 'put', '--local', '--persist-to', STATE, '--env', '', '--binding', 'KEYS'];
+  await promisify(execFile)(process.execPath, [WRANGLER, ...args, await hashSecret(key), value], { cwd: ROOT, env });
+}
+
+async function startEdge(urls: readonly string[]): Promise<void> {
+  const boxes = urls.map((url, i) => ({ name: BOXES[i], url, key_secret: 'BOX_KEY', models: [model] }));
+  const vars = ['--var', `BOXES:${JSON.stringify(boxes)}`, '--var', `BOX_KEY:${boxKey}`];
+  const state = ['--persist-to', STATE, '--show-interactive-dev-session', 'false', '--inspector-port', '0'];
+  const args = [WRANGLER, 'dev', '--env', '', '--ip', '127.0.0.1', '--port', port, ...state, ...vars];
+  const edge = startChild('edge', args, { env, ready: /Ready on/ });
+  children.push(edge);
+  await edge.ready;
+}
+
+function greeting(): string {
+  const url = `http://127.0.0.1:${port}`;
+  const body = {
+    model,
+    context: 'The invoice is due on 3 May.',
+    tasks: [{ type: 'decide', name: 'due', question: 'When is it due?' }],
+  };
+  return [
+    '',
+    `The edge listens on ${url}, before ${BOXES.join(' and ')}. Ctrl-C stops everything. Try:`,
+    '',
+    `curl ${url}/v1/tasks -H "Authorization: Bearer ${key}" -H "Content-Type: application/json" \\`,
+    `  -d '${JSON.stringify(body)}'`,
+    '',
+  ].join('\n');
+}
+
+async function stopAll(code: number): Promise<void> {
+  if (stopping) return;
+  stopping = true;
+  await Promise.all(children.map((child) => child.stop()));
+  process.exit(code);
+}
