@@ -4,6 +4,8 @@ import { errorName, errorResponse, REQUEST_ID_HEADER } from './errors.ts';
 import { EXAMPLES } from './examples.ts';
 import { jsonSchemas, refTo } from './json-schemas.ts';
 import { OPERATIONS, type Operation } from './operations.ts';
+import { OWN_PATHS, OWN_TAG } from './own-paths.ts';
+import { SECURITY } from './security.ts';
 
 /** The version of both interfaces (decision-service.md, "Versioning"). */
 export const CONTRACT_VERSION = '0.5.0';
@@ -24,9 +26,9 @@ export function openApiDocument(): object {
     tags: [
       { name: TAGS.decisions, description: 'Decisions and extractions. Every call needs a key.' },
       { name: TAGS.models, description: 'Models on this machine, and chat. On the loopback address no key is needed.' },
-      { name: CONTRACT_TAG, description: 'This document.' },
+      { name: OWN_TAG, description: 'The contract, and figures for those who run the server.' },
     ],
-    paths: { ...paths(), ...CONTRACT_PATH },
+    paths: { ...paths(), ...OWN_PATHS },
     components: {
       securitySchemes: { bearer: { type: 'http', scheme: 'bearer', description: 'An API key of this server.' } },
       responses: errorResponses(),
@@ -36,7 +38,6 @@ export function openApiDocument(): object {
 }
 
 const TAGS: Record<Face, string> = { decisions: 'decision service', models: 'model server' };
-const CONTRACT_TAG = 'contract';
 
 function paths(): Record<string, object> {
   const byPath: Record<string, object> = {};
@@ -62,12 +63,6 @@ function operation(row: Operation): object {
     },
   };
 }
-
-const SECURITY: Record<Operation['key'], object[]> = {
-  always: [{ bearer: [] }],
-  'off loopback': [{}, { bearer: [] }],
-  never: [],
-};
 
 const MODEL_ID = {
   name: 'model_id',
@@ -103,25 +98,6 @@ function errorResponses(): Record<string, object> {
   );
   return Object.fromEntries(named.sort(([one], [other]) => one.localeCompare(other)));
 }
-
-const CONTRACT_PATH = {
-  '/openapi.json': {
-    get: {
-      operationId: 'getContract',
-      tags: [CONTRACT_TAG],
-      summary: 'This document',
-      security: [],
-      responses: {
-        200: {
-          description: 'OpenAPI 3.1.',
-          headers: REQUEST_ID_HEADER,
-          content: { 'application/json': { schema: { type: 'object', additionalProperties: true } } },
-        },
-        403: { $ref: `#/components/responses/${errorName('models', 403)}` },
-      },
-    },
-  },
-};
 
 /** The document as the text that is committed and served. */
 export function openApiText(): string {

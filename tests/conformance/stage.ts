@@ -1,7 +1,7 @@
 import { createApp } from '../../handlers/app.ts';
 import type { AppDeps } from '../../handlers/context.ts';
 import { AssayError } from '../../lib/errors.ts';
-import type { ApiKey } from '../../lib/keys.ts';
+import { type ApiKey, hashSecret, listedKeys } from '../../lib/keys.ts';
 import { scriptedBackend } from '../scripted-backend/backend.ts';
 import { scriptedHost } from '../scripted-backend/host.ts';
 import type { Recorded, Script } from '../scripted-backend/script.ts';
@@ -37,15 +37,18 @@ export function createStage(): (request: Request) => Promise<Response> {
 
 export async function depsOf(app: AppScript, script: Script, recorded: Recorded[]): Promise<AppDeps> {
   const { keys = { 'test-key': {} }, quota = Number.POSITIVE_INFINITY, noHost, ...settings } = app;
-  const byHash = new Map<string, ApiKey>();
-  for (const [secret, key] of Object.entries(keys)) {
-    byHash.set(await sha256(secret), { name: secret, models: ['*'], scopes: [], ...key });
-  }
+  const stored = Object.entries(keys).map(async ([secret, key]) => ({
+    name: secret,
+    models: ['*'],
+    scopes: [],
+    ...key,
+    sha256: await hashSecret(secret),
+  }));
   let left = quota;
   return {
     backend: scriptedBackend(script, recorded),
     ...(noHost ? {} : { host: scriptedHost(script, recorded) }),
-    keys: { find: async (hash) => byHash.get(hash) ?? null },
+    keys: listedKeys(await Promise.all(stored)),
     quota: {
       take: async () => {
         if (left-- <= 0) throw new AssayError('rate_limited', 'This key is used up.', { retryAfterSeconds: 7 });
@@ -54,9 +57,4 @@ export async function depsOf(app: AppScript, script: Script, recorded: Recorded[
     newRequestId: () => 'generated-id',
     ...settings,
   };
-}
-
-async function sha256(text: string): Promise<string> {
-  const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text));
-  return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, '0')).join('');
 }

@@ -1,0 +1,100 @@
+import { describe, expect, test } from 'vitest';
+import type { BatchAnswer, Call, InferenceBackend } from '../lib/backend.ts';
+import { hashSecret, listedKeys, type StoredKey } from '../lib/keys.ts';
+import { parseModelId } from '../lib/model-id.ts';
+import { memoryQuota } from '../lib/quota.ts';
+import { createApp } from './app.ts';
+import type { AppDeps, RequestRecord } from './context.ts';
+
+const ANSWER: BatchAnswer = {
+  model: parseModelId('assay/starter'),
+  answers: [{ name: 'a', json: '{"value":"yes"}' }],
+  finishReason: 'stop',
+  usage: { promptTokens: 1, completionTokens: 1 },
+};
+const KEY: StoredKey = { name: 'ann', sha256: await hashSecret('s'), models: ['*'], scopes: [] };
+
+type RunTasks = InferenceBackend['runTasks'];
+const admitting: RunTasks = async (_, call) => {
+  await call.admit();
+  return ANSWER;
+};
+
+function appOf(runTasks: RunTasks, deps: Partial<AppDeps> = {}) {
+  const backend: InferenceBackend = { runTasks, listModels: async () => [], chat: async function* () {} };
+  const app = createApp({ backend, keys: listedKeys([KEY]), ...deps });
+  return (init: RequestInit = {}) =>
+    app.request('/v1/tasks', {
+      method: 'POST',
+      headers: { authorization: 'Bearer s', 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'm', context: '', tasks: [{ type: 'decide', name: 'a', question: 'q' }] }),
+      ...init,
+    });
+}
+
+describe('a backend that breaks its word is an internal_error', () => {
+  const admitted = (answer: Partial<BatchAnswer>) => async (_: unknown, call: Call) => {
+    await call.admit();
+    return { ...ANSWER, ...answer };
+  };
+  test.each<[string, RunTasks]>([
+    ['no quota taken', async () => ANSWER],
+    [
+      'quota taken twice',
+      async (_, call) => {
+        await call.admit();
+        await call.admit();
+        return ANSWER;
+      },
+    ],
+    ['an answer missing', admitted({ answers: [] })],
+    ['an answer too many', admitted({ answers: [...ANSWER.answers, ...ANSWER.answers] })],
+    ['the answer of another task', admitted({ answers: [{ name: 'b', json: '{}' }] })],
+    [
+      'something thrown that is no AssayError',
+      async () => {
+        throw new TypeError('/home/ann/secret.ts is undefined');
+      },
+    ],
+  ])('%s', async (_, runTasks) => {
+    const records: RequestRecord[] = [];
+    const response = await appOf(runTasks, { log: (record) => records.push(record) })();
+    expect(response.status).toBe(500);
+    const text = await response.text();
+    expect(JSON.parse(text)).toMatchObject({ error: { type: 'server_error', code: 'internal_error' } });
+    expect(text).not.toMatch(/secret|TypeError|admit/);
+    expect(records).toMatchObject([{ status: 500, error: expect.any(Error) }]);
+  });
+});
+
+test('a key that is revoked is refused at once', async () => {
+  const keys = [KEY];
+  const send = appOf(admitting, { keys: { find: async (sha256) => listedKeys(keys).find(sha256) } });
+  expect((await send()).status).toBe(200);
+  keys.pop();
+  expect((await send()).status).toBe(401);
+  keys.push(KEY);
+  expect((await send()).status).toBe(200);
+});
+
+test('without a key store every call is refused', async () => {
+  const backend: InferenceBackend = { runTasks: admitting, listModels: async () => [], chat: async function* () {} };
+  const response = await createApp({ backend }).request('/v1/tasks', {
+    method: 'POST',
+    headers: { authorization: 'Bearer s' },
+  });
+  expect(response.status).toBe(401);
+});
+
+test("a key's requests per minute, with the exact seconds to wait", async () => {
+  let now = 0;
+  const limited = listedKeys([{ ...KEY, requestsPerMinute: 2 }]);
+  const send = appOf(admitting, { keys: limited, quota: memoryQuota({ now: () => now }) });
+  const statuses = [await send(), await send(), await send()];
+  expect(statuses.map(({ status }) => status)).toEqual([200, 200, 429]);
+  expect(statuses[2]!.headers.get('retry-after')).toBe('30');
+  now = 29_000;
+  expect((await send()).headers.get('retry-after')).toBe('1');
+  now = 30_000;
+  expect((await send()).status).toBe(200);
+});
