@@ -23,7 +23,7 @@ export async function accessOf(config: ServerConfig, filed: KeysStore): Promise<
   const none = given.length === 0 && (await filed.list()).length === 0;
   if (none && !loopbackOnly) {
     throw new Error(
-      `Other machines can reach ${config.host}, so the server needs an API key. Make one first: assay keys create my-key\n` +
+      `Other machines can reach ${config.host}, so the server needs an API key. Make one first: assay keys add my-key\n` +
         'Or give one with --api-key or ASSAY_API_KEY. Or serve this machine alone: --host 127.0.0.1',
     );
   }

@@ -1,21 +1,19 @@
 #!/usr/bin/env node
-import { Command } from 'commander';
-import { VERSION } from '../../lib/version.ts';
-import { addKeys } from './cli/keys.ts';
-import { addServe } from './cli/serve.ts';
-import { compose } from './compose.ts';
+import { CommanderError } from 'commander';
+import { exitCodeOf } from './cli/exit-code.ts';
+import { createProgram } from './cli/program.ts';
 
-const program = new Command('assay')
-  .description('Many small judgement tasks about one shared context, in one request, with a local language model.')
-  .version(VERSION)
-  .showHelpAfterError('(assay --help tells more)');
-addServe(program, compose);
-addKeys(program);
+// The engine is only loaded by commands that need it: the others start in a fraction of the time.
+const compose: typeof import('./compose.ts').compose = async (...args) =>
+  (await import('./compose.ts')).compose(...args);
 
 try {
-  await program.parseAsync();
+  await createProgram({ compose }).parseAsync();
 } catch (error) {
-  // What goes wrong in use is said in one line; ASSAY_DEBUG shows where it came from.
-  console.error(process.env.ASSAY_DEBUG || !(error instanceof Error) ? error : `assay: ${error.message}`);
-  process.exit(1);
+  // Commander has said what it has to say itself.
+  if (!(error instanceof CommanderError)) {
+    // What goes wrong in use is said in one line; ASSAY_DEBUG shows where it came from.
+    console.error(process.env.ASSAY_DEBUG || !(error instanceof Error) ? error : `assay: ${error.message}`);
+  }
+  process.exitCode = exitCodeOf(error);
 }

@@ -66,7 +66,7 @@ export class KeysStore {
     try {
       return v.parse(KeysFile, JSON.parse(text)).keys;
     } catch (cause) {
-      throw new Error(`${this.file} is damaged. Move it away, then make new keys with: assay keys create`, { cause });
+      throw new Error(`${this.file} is damaged. Move it away, then make new keys with: assay keys add`, { cause });
     }
   }
 

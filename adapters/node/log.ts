@@ -2,11 +2,10 @@ import { destination, type Logger, pino } from 'pino';
 import type { RequestLog } from '../../handlers/context.ts';
 import { errorStatus } from '../../lib/error-status.ts';
 import { AssayError } from '../../lib/errors.ts';
-
-export const LOG_LEVELS = ['silent', 'error', 'warn', 'info', 'debug'] as const;
+import type { LogLevel } from './log-level.ts';
 
 /** Structured logs on standard error, one JSON object a line; standard output is for people. */
-export function createLog(level: (typeof LOG_LEVELS)[number]): Logger {
+export function createLog(level: LogLevel): Logger {
   return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, destination({ dest: 2, sync: true }));
 }
 

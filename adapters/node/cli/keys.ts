@@ -1,65 +1,71 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { assayHome } from '../config.ts';
 import { KeysStore } from '../keys-file.ts';
+import { wholeNumber } from './number.ts';
+import { screen, table } from './screen.ts';
 
-const HOME = ['--home <folder>', 'where keys are kept (env: ASSAY_HOME, default: ~/.assay)'] as const;
+interface KeyFlags {
+  home?: string;
+  json: boolean;
+}
+
+type AddFlags = KeyFlags & { models: string[]; requestsPerMinute?: number; admin: boolean };
 
 /** `assay keys` */
 export function addKeys(program: Command): void {
-  const keys = program.command('keys').description('Make, list and revoke API keys.');
-  const storeOf = (flags: { home?: string }) => new KeysStore(assayHome(flags, process.env));
+  const keys = program.command('keys').description('Make, list and revoke API keys.').addHelpText('after', KEYS_HELP);
+  const storeOf = (flags: KeyFlags): KeysStore => new KeysStore(assayHome(flags, process.env));
+  const keyFlags = (command: Command): Command =>
+    command
+      .option('--home <folder>', 'where keys are kept (env: ASSAY_HOME, default: ~/.assay)')
+      .option('--json', 'print the answer as JSON', false);
 
-  keys
-    .command('create')
+  keyFlags(keys.command('add').alias('create'))
     .description('Make a key. It is shown this once; only its hash is kept.')
     .argument('<name>', 'name for logs and for revoking', keyName)
     .option('--models <pattern...>', 'models it may use, with * for any characters', ['*'])
-    .option('--requests-per-minute <number>', 'limit (default: none)', wholeNumber)
+    .option('--requests-per-minute <number>', 'limit (default: none)', wholeNumber(1, 999_999_999))
     .option('--admin', 'may load, unload, download and delete on the boxes of an edge', false)
-    .option(...HOME)
-    .action(async (name: string, flags: CreateFlags) => {
+    .action(async (name: string, flags: AddFlags) => {
       const { models, requestsPerMinute, admin } = flags;
       const limit = requestsPerMinute === undefined ? {} : { requestsPerMinute };
-      console.log(await storeOf(flags).create({ name, models, scopes: admin ? ['admin'] : [], ...limit }));
+      const key = await storeOf(flags).create({ name, models, scopes: admin ? ['admin'] : [], ...limit });
+      if (flags.json) screen.json({ name, key });
+      else screen.line(key);
     });
 
-  keys
-    .command('list')
+  keyFlags(keys.command('list').alias('ls'))
     .description('List the keys by name.')
-    .option(...HOME)
-    .action(async (flags: { home?: string }) => {
+    .action(async (flags: KeyFlags) => {
       const all = await storeOf(flags).list();
-      if (all.length === 0) console.log('There are no keys. Make one with: assay keys create my-key');
-      for (const { name, models, requestsPerMinute, scopes, created } of all) {
+      if (flags.json) return screen.json(all.map(({ sha256: _, ...shown }) => shown));
+      if (all.length === 0) return screen.line('There are no keys. Make one with: assay keys add my-key');
+      const rows = all.map(({ name, models, requestsPerMinute, scopes, created }) => {
         const limit = requestsPerMinute === undefined ? 'no limit' : `${requestsPerMinute} requests a minute`;
-        console.log([name, created.slice(0, 10), models.join(' '), limit, ...scopes].join('\t'));
-      }
+        return [name, created.slice(0, 10), models.join(' '), limit, scopes.join(' ')];
+      });
+      screen.line(table([['NAME', 'MADE', 'MODELS', 'LIMIT', 'SCOPES'], ...rows]));
     });
 
-  keys
-    .command('revoke')
+  keyFlags(keys.command('revoke').alias('rm'))
     .description('Take a key back, at once.')
     .argument('<name>')
-    .option(...HOME)
-    .action(async (name: string, flags: { home?: string }) => {
+    .action(async (name: string, flags: KeyFlags) => {
       await storeOf(flags).revoke(name);
-      console.log(`The key ${name} is revoked.`);
+      if (flags.json) screen.json({ name, revoked: true });
+      else screen.line(`The key ${name} is revoked.`);
     });
 }
 
-interface CreateFlags {
-  home?: string;
-  models: string[];
-  requestsPerMinute?: number;
-  admin: boolean;
-}
+const KEYS_HELP = `
+Keys are kept as hashes in keys.json of the home folder; a running server sees a change at once.
+
+Examples:
+  $ assay keys add web-shop --models 'assay/*' --requests-per-minute 60
+  $ assay keys list
+  $ assay keys revoke web-shop`;
 
 function keyName(text: string): string {
   if (/^[\w.-]{1,64}$/.test(text)) return text;
   throw new InvalidArgumentError('Use 1 to 64 of A-Z a-z 0-9 . _ -');
-}
-
-function wholeNumber(text: string): number {
-  if (/^[1-9]\d{0,8}$/.test(text)) return Number(text);
-  throw new InvalidArgumentError('Use a whole number from 1.');
 }

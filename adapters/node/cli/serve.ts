@@ -1,8 +1,7 @@
 import { type Command, Option } from 'commander';
 import type { compose as composeParts } from '../compose.ts';
 import { type ServerFlags, serverConfig } from '../config.ts';
-import { createLog, LOG_LEVELS } from '../log.ts';
-import { serve } from '../serve.ts';
+import { LOG_LEVELS } from '../log-level.ts';
 
 /** `assay serve`, on what `compose` puts together. */
 export function addServe(program: Command, compose: typeof composeParts): void {
@@ -25,6 +24,7 @@ export function addServe(program: Command, compose: typeof composeParts): void {
       new Option('--log-level <level>', 'what is logged to standard error').choices(LOG_LEVELS).default('info'),
     )
     .action(async ({ logLevel, ...flags }: ServerFlags & { logLevel: (typeof LOG_LEVELS)[number] }) => {
+      const [{ serve }, { createLog }] = await Promise.all([import('../serve.ts'), import('../log.ts')]);
       const config = serverConfig(flags, process.env);
       const serving = await serve(config, { log: createLog(logLevel), say: console.log, compose });
       await stopSignal();

@@ -1,0 +1,78 @@
+import type { Command } from 'commander';
+import * as v from 'valibot';
+import { AssayError } from '../../../lib/errors.ts';
+import { Health } from '../../../lib/schema/status.ts';
+import { type Connection, type ConnectionFlags, connect, connectionFlags } from './connection.ts';
+import { UsageError } from './exit-code.ts';
+import { loadModel } from './load.ts';
+import { temperature, wholeNumber } from './number.ts';
+import { isWatched, screen } from './screen.ts';
+
+/** Flags that all commands share which ask the model something. */
+export interface AskFlags extends ConnectionFlags {
+  model?: string;
+  temperature?: number;
+  maxOutputTokens?: number;
+  language?: string;
+}
+
+/** Adds the flags of `AskFlags`. */
+export function askFlags(command: Command): Command {
+  return connectionFlags(command)
+    .option('--model <id>', 'model to ask (default: the one that the server has loaded)')
+    .option('--language <code>', 'language of the answer, such as en or de')
+    .option('--temperature <number>', '0 for the likeliest answer, up to 2 (default: 0)', temperature)
+    .option('--max-output-tokens <number>', 'room for the answer, 1 to 4096', wholeNumber(1, 4096));
+}
+
+/** The fields of a request that the flags give. */
+export function sharedFields(flags: AskFlags, defaultTokens: number): Record<string, unknown> {
+  return {
+    max_output_tokens: flags.maxOutputTokens ?? defaultTokens,
+    ...(flags.temperature === undefined ? {} : { temperature: flags.temperature }),
+    ...(flags.language === undefined ? {} : { target_language: flags.language }),
+  };
+}
+
+/**
+ * Runs `work` with a connection that has a model to ask: the server's active one, or the one named. Where no server runs, the
+ * model is loaded in this process for this one call.
+ */
+export async function withModel<T>(
+  flags: AskFlags,
+  work: (connection: Connection, model: string) => Promise<T>,
+): Promise<T> {
+  const connection = await connect(flags, { alone: true });
+  try {
+    return await work(connection, await modelOf(connection, flags));
+  } finally {
+    await connection.close();
+  }
+}
+
+async function modelOf(connection: Connection, flags: AskFlags): Promise<string> {
+  if (connection.url === null) {
+    const model = flags.model ?? (process.env.ASSAY_MODEL || 'assay/starter');
+    if (isWatched())
+      screen.note(`No server is running, so ${model} is loaded here. Faster from the second call on: assay serve`);
+    await loadModel(connection, model, { json: !isWatched() });
+    return model;
+  }
+  if (flags.model !== undefined) return flags.model;
+  const health = v.safeParse(Health, await (await connection.request('/health')).json());
+  if (!health.success)
+    throw new UsageError(`${connection.url} has more than one model. Name one with --model (assay list shows them).`);
+  const { state, active_model: model, reason } = health.output;
+  if (state === 'loaded' && model !== 'none') return model;
+  const why = reason ? ` ${reason}` : '';
+  throw new AssayError(
+    'model_not_loaded',
+    `The server has no model loaded (its slot is ${state}).${why} Load one: assay load assay/starter`,
+  );
+}
+
+/** Says so where an answer was cut. */
+export function warnIfCut(response: { choices: readonly { finish_reason: string }[] }): void {
+  if (response.choices[0]?.finish_reason !== 'length') return;
+  screen.note('The answer was cut: there was no more room. Give more with --max-output-tokens.');
+}

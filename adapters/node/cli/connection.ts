@@ -1,0 +1,98 @@
+import type { Command } from 'commander';
+import * as v from 'valibot';
+import { Health } from '../../../lib/schema/status.ts';
+import { assayHome } from '../config.ts';
+import { NoServerError } from './exit-code.ts';
+import { localKey } from './local-key.ts';
+import { type RequestOptions, requestOf, successOf } from './request.ts';
+import { startHere } from './start-here.ts';
+
+/** Flags of every command that talks to a server or works alone. */
+export interface ConnectionFlags {
+  url?: string;
+  apiKey?: string;
+  home?: string;
+  json?: boolean;
+}
+
+/** What answers a command's requests: a running server, or the same app inside this process. */
+export interface Connection {
+  /** Address of the server; null when the work is done here. */
+  readonly url: string | null;
+  /** Sends a request. Throws `AssayError` for any answer but success. */
+  request(path: string, options?: RequestOptions): Promise<Response>;
+  close(): Promise<void>;
+}
+
+/** Adds the flags that `connect` reads. */
+export function connectionFlags(command: Command): Command {
+  return command
+    .option('--url <address>', 'server to talk to (env: ASSAY_URL, default: http://127.0.0.1:8080)')
+    .option('--api-key <key>', 'key for the server (env: ASSAY_API_KEY)')
+    .option('--home <folder>', 'where models and keys are kept (env: ASSAY_HOME, default: ~/.assay)')
+    .option('--json', 'print the answer as JSON, as the server gives it', false);
+}
+
+const PROBE_MS = 2_000;
+
+/**
+ * The running server, or with `alone` this process where none runs (with `always` also where one does). A server that was named,
+ * by flag or ASSAY_URL, has to be there.
+ *
+ * @throws NoServerError
+ */
+export async function connect(
+  flags: ConnectionFlags,
+  { alone, always = false }: { alone: boolean; always?: boolean },
+): Promise<Connection> {
+  const { env } = process;
+  if (always) return startHere(assayHome(flags, env));
+  const named = flags.url ?? (env.ASSAY_URL || undefined);
+  const url = (named ?? `http://127.0.0.1:${env.PORT || 8080}`).replace(/\/+$/, '');
+  const home = assayHome(flags, env);
+  const key = flags.apiKey ?? (env.ASSAY_API_KEY || undefined);
+  if (!URL.canParse(url)) throw new NoServerError(`${url} is no address. Give one such as http://127.0.0.1:8080.`);
+  if (await isAssay(url)) return serverConnection(url, key, home);
+  if (named !== undefined)
+    throw new NoServerError(`No Assay server answers at ${url}. Is it running? Start one with: assay serve`);
+  if (!alone) throw new NoServerError(`No server is running at ${url}. Start one with: assay serve`);
+  return startHere(home);
+}
+
+async function isAssay(url: string): Promise<boolean> {
+  try {
+    const response = await fetch(`${url}/health`, { signal: AbortSignal.timeout(PROBE_MS) });
+    // An edge says what it is in other words; any of ours has a request id.
+    return response.headers.has('x-request-id') || v.is(Health, await response.json());
+  } catch {
+    return false;
+  }
+}
+
+function serverConnection(url: string, given: string | undefined, home: string): Connection {
+  let key = given;
+  const send = (path: string, options: RequestOptions = {}): Promise<Response> =>
+    fetch(`${url}${path}`, requestOf(options, key));
+  return {
+    url,
+    async request(path, options) {
+      const lost = (cause: unknown): never => {
+        options?.signal?.throwIfAborted();
+        throw new NoServerError(`The connection to ${url} broke. Is the server still running?`, { cause });
+      };
+      let response = await send(path, options).catch(lost);
+      // On one's own machine nobody should have to paste a key: one is made, and kept beside the others.
+      if (response.status === 401 && given === undefined && isLoopback(url)) {
+        key = await localKey(home);
+        response = await send(path, options).catch(lost);
+      }
+      return successOf(response);
+    },
+    close: async () => undefined,
+  };
+}
+
+function isLoopback(url: string): boolean {
+  const { hostname } = new URL(url);
+  return hostname === 'localhost' || hostname === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(hostname);
+}

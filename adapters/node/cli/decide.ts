@@ -1,0 +1,63 @@
+import type { Command } from 'commander';
+import * as v from 'valibot';
+import { DecideResponse } from '../../../lib/schema/task-response.ts';
+import { type AskFlags, askFlags, sharedFields, warnIfCut, withModel } from './ask.ts';
+import { EXIT, UsageError } from './exit-code.ts';
+import { type InputFlags, readContext } from './read-input.ts';
+import { screen, shown } from './screen.ts';
+
+type DecideFlags = AskFlags & InputFlags & { option: string[]; instruction?: string; expect?: string };
+
+/** Room for an answer: an option is settled in few tokens, words of the model's own need more. */
+const TOKENS = { options: 32, free: 128 };
+
+/** `assay decide` */
+export function addDecide(program: Command): void {
+  askFlags(program.command('decide').description('Answer one question about a text.'))
+    .argument('<question>', 'what to decide')
+    .option(
+      '-o, --option <answer>',
+      'an allowed answer; repeat it for each',
+      (one: string, all: string[]) => [...all, one],
+      [] as string[],
+    )
+    .option('-f, --file <path>', 'file with the text (default: standard input)')
+    .option('-c, --context <text>', 'the text itself')
+    .option('--instruction <text>', 'extra guidance, such as "Give a reason."')
+    .option('--expect <answer>', 'exit with 0 for this answer and with 1 for any other')
+    .addHelpText('after', DECIDE_HELP)
+    .action(async (question: string, flags: DecideFlags) => {
+      if (flags.expect !== undefined && flags.option.length > 0 && !flags.option.includes(flags.expect)) {
+        throw new UsageError(`--expect ${flags.expect} is none of the options (${flags.option.join(', ')}).`);
+      }
+      const context = await readContext(flags, 'assay decide "Is this urgent?"');
+      const answer = await withModel(flags, async (connection, model) => {
+        const body = {
+          model,
+          question,
+          context,
+          ...sharedFields(flags, flags.option.length > 0 ? TOKENS.options : TOKENS.free),
+          ...(flags.option.length > 0 ? { options: flags.option } : {}),
+          ...(flags.instruction === undefined ? {} : { instruction: flags.instruction }),
+        };
+        return (await connection.request('/decide', { body })).json();
+      });
+      const response = v.parse(DecideResponse, answer);
+      if (flags.json) screen.json(answer);
+      else {
+        screen.line(shown(response.value));
+        if (response.result.reason) screen.note(shown(response.result.reason));
+      }
+      warnIfCut(response);
+      if (flags.expect !== undefined && response.value !== flags.expect) process.exitCode = EXIT.no;
+    });
+}
+
+const DECIDE_HELP = `
+With options the answer is one of them, always. Without, it is a few words of the model's own.
+
+Examples:
+  $ assay decide "Is this urgent?" --option yes --option no < mail.txt
+  $ assay decide "Which team?" -o billing -o support -o sales --file mail.txt
+  $ git diff | assay decide "Does this change the interface?" -o yes -o no
+  $ if assay decide "Is this spam?" -o yes -o no --expect yes < mail.txt; then mv mail.txt spam/; fi`;

@@ -1,0 +1,53 @@
+import { CommanderError } from 'commander';
+import { AssayError, type ErrorCode } from '../../../lib/errors.ts';
+
+/** What the shell is told (docs/cli.md). 1 is left for `--expect` and `doctor`: "answered, and the answer is no". */
+export const EXIT = {
+  ok: 0,
+  no: 1,
+  usage: 2,
+  noServer: 3,
+  notFound: 4,
+  conflict: 5,
+  denied: 6,
+  hub: 7,
+  diskFull: 8,
+  failed: 9,
+  busy: 10,
+  internal: 70,
+} as const;
+
+/** A server was needed, and none runs. */
+export class NoServerError extends Error {}
+
+/** What was typed cannot be done as it stands. */
+export class UsageError extends Error {}
+
+const BY_CODE: Partial<Record<ErrorCode, number>> = {
+  missing_api_key: EXIT.denied,
+  invalid_api_key: EXIT.denied,
+  model_not_allowed: EXIT.denied,
+  forbidden_origin: EXIT.denied,
+  model_not_found: EXIT.notFound,
+  model_not_loaded: EXIT.notFound,
+  not_downloaded: EXIT.notFound,
+  model_in_use: EXIT.conflict,
+  operation_in_progress: EXIT.conflict,
+  rate_limited: EXIT.busy,
+  overloaded: EXIT.busy,
+  engine_failed: EXIT.failed,
+  backend_unreachable: EXIT.failed,
+  timeout: EXIT.failed,
+  internal_error: EXIT.failed,
+  hub_unreachable: EXIT.hub,
+  disk_full: EXIT.diskFull,
+};
+
+export function exitCodeOf(error: unknown): number {
+  if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
+  if (error instanceof NoServerError) return EXIT.noServer;
+  if (error instanceof UsageError) return EXIT.usage;
+  // The codes that are left tell of the request itself.
+  if (error instanceof AssayError) return BY_CODE[error.code] ?? EXIT.usage;
+  return EXIT.internal;
+}

@@ -1,0 +1,59 @@
+import type { Command } from 'commander';
+import * as v from 'valibot';
+import { AssayError } from '../../../lib/errors.ts';
+import { parseModelId } from '../../../lib/model-id.ts';
+import { LoadResponse, UnloadResponse } from '../../../lib/schema/model-operations.ts';
+import { type Connection, type ConnectionFlags, connect, connectionFlags } from './connection.ts';
+import { promptLength } from './number.ts';
+import { prepareModel } from './prepare.ts';
+import { screen } from './screen.ts';
+
+type LoadFlags = ConnectionFlags & { maxPromptLen?: number };
+
+/** `assay load` and `assay unload` */
+export function addLoad(program: Command): void {
+  connectionFlags(program.command('load').description('Load a model into the memory of the running server.'))
+    .argument('<model>')
+    .option('--max-prompt-len <tokens>', 'longest prompt, 16 to the context of the model', promptLength)
+    .addHelpText('after', LOAD_HELP)
+    .action(async (model: string, flags: LoadFlags) => {
+      parseModelId(model);
+      const report = await loadModel(await connect(flags, { alone: false }), model, flags);
+      if (flags.json) return screen.json(report);
+      const seconds = (report.load_ms / 1000).toFixed(1);
+      screen.line(
+        `${model} is loaded on the ${report.device} (${seconds} s, prompts up to ${report.max_prompt_len} tokens).`,
+      );
+    });
+
+  connectionFlags(
+    program.command('unload').description('Free the memory of the loaded model. Requests in flight finish first.'),
+  )
+    .addHelpText('after', '\nExample:\n  $ assay unload')
+    .action(async (flags: ConnectionFlags) => {
+      const connection = await connect(flags, { alone: false });
+      const report = v.parse(UnloadResponse, await (await connection.request('/unload', { method: 'POST' })).json());
+      if (flags.json) screen.json(report);
+      else screen.line(report.model ? `${report.model} is unloaded.` : 'No model was loaded.');
+    });
+}
+
+const LOAD_HELP = `
+A model that is loaded gives way to the new one when its requests in flight have finished.
+
+Examples:
+  $ assay load assay/starter
+  $ assay load onnx-community/Qwen3-0.6B-ONNX --max-prompt-len 8192`;
+
+/** Compiles where that is needed, with its progress, then loads. */
+export async function loadModel(connection: Connection, model: string, flags: LoadFlags): Promise<LoadResponse> {
+  const length = flags.maxPromptLen === undefined ? {} : { max_prompt_len: flags.maxPromptLen };
+  const quiet = flags.json ?? false;
+  await prepareModel(connection, { model, allow_download: false, ...length }, { quiet }).catch((error) => {
+    // What is not here, or busy, is for the load to say.
+    const expected = ['not_downloaded', 'operation_in_progress'].includes((error as AssayError).code);
+    if (!(error instanceof AssayError && expected)) throw error;
+  });
+  const response = await connection.request('/v1/models/load', { body: { model, ...length } });
+  return v.parse(LoadResponse, await response.json());
+}

@@ -1,0 +1,19 @@
+import { InvalidArgumentError } from 'commander';
+
+/** A parser for whole numbers of a range, for commander. */
+export function wholeNumber(least: number, most: number): (text: string) => number {
+  return (text) => {
+    const value = Number(text);
+    if (/^\d+$/.test(text) && value >= least && value <= most) return value;
+    throw new InvalidArgumentError(`Use a whole number from ${least} to ${most}.`);
+  };
+}
+
+export const promptLength = wholeNumber(16, 1_048_576);
+
+/** 0 to 2. */
+export function temperature(text: string): number {
+  const value = Number(text);
+  if (text.trim() !== '' && value >= 0 && value <= 2) return value;
+  throw new InvalidArgumentError('Use a number from 0 to 2.');
+}

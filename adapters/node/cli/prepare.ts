@@ -1,0 +1,45 @@
+import { createParser } from 'eventsource-parser';
+import * as v from 'valibot';
+import { AssayError } from '../../../lib/errors.ts';
+import { DownloadProgress, DownloadResponse } from '../../../lib/schema/model-operations.ts';
+import type { Connection } from './connection.ts';
+import { progressView } from './progress.ts';
+import { errorOf } from './request.ts';
+
+/** Downloads and compiles a model, and shows how far it is. */
+export async function prepareModel(
+  connection: Connection,
+  body: { model: string; max_prompt_len?: number; allow_download: boolean },
+  { quiet }: { quiet: boolean },
+): Promise<DownloadResponse> {
+  const response = await connection.request('/v1/models/download', { body, accept: 'text/event-stream' });
+  const view = progressView(quiet);
+  try {
+    for await (const data of eventsOf(response)) {
+      const done = v.safeParse(v.pipe(v.string(), v.parseJson(), DownloadResponse), data);
+      if (done.success) return done.output;
+      const failure = errorOf(data);
+      if (failure) throw failure;
+      const progress = v.safeParse(v.pipe(v.string(), v.parseJson(), DownloadProgress), data);
+      if (progress.success) view.show(progress.output);
+    }
+  } finally {
+    view.end();
+  }
+  throw new AssayError(
+    'internal_error',
+    'The download ended without a result. Run the command again to go on with it.',
+  );
+}
+
+/** The data of each server-sent event of a response. */
+export async function* eventsOf(response: Response): AsyncGenerator<string> {
+  const ready: string[] = [];
+  const parser = createParser({ onEvent: ({ data }) => void ready.push(data) });
+  const decoder = new TextDecoder();
+  if (!response.body) return;
+  for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
+    parser.feed(decoder.decode(chunk, { stream: true }));
+    yield* ready.splice(0);
+  }
+}

@@ -1,0 +1,49 @@
+import { Command } from 'commander';
+import { VERSION } from '../../../lib/version.ts';
+import type { compose } from '../compose.ts';
+import { addChat } from './chat.ts';
+import { addDecide } from './decide.ts';
+import { addDoctor } from './doctor.ts';
+import { addExtract } from './extract.ts';
+import { addKeys } from './keys.ts';
+import { addList } from './list.ts';
+import { addLoad } from './load.ts';
+import { addPull } from './pull.ts';
+import { addRemove } from './rm.ts';
+import { addRun } from './run-tasks.ts';
+import { addServe } from './serve.ts';
+import { addStatus } from './status.ts';
+
+/** The whole `assay` command. Throws what goes wrong; `exitCodeOf` says what the shell is told. */
+export function createProgram(parts: { compose: typeof compose }): Command {
+  const program = new Command('assay')
+    .description('Many small judgement tasks about one shared context, in one request, with a local language model.')
+    .version(VERSION)
+    .exitOverride()
+    .showHelpAfterError('(assay --help tells more)')
+    .addHelpText('after', EXAMPLES);
+  program.commandsGroup('Ask:');
+  addDecide(program);
+  addExtract(program);
+  addRun(program);
+  addChat(program);
+  program.commandsGroup('Server:');
+  addServe(program, parts.compose);
+  addStatus(program);
+  addLoad(program);
+  addKeys(program);
+  program.commandsGroup('Models and machine:');
+  addPull(program);
+  addList(program);
+  addRemove(program);
+  addDoctor(program);
+  return program;
+}
+
+const EXAMPLES = `
+Examples:
+  $ assay decide "Is this urgent?" --option yes --option no < mail.txt
+  $ assay serve
+  $ assay pull onnx-community/Qwen3-0.6B-ONNX && assay load onnx-community/Qwen3-0.6B-ONNX
+
+Every command has its own help with examples: assay decide --help. Exit codes: docs/cli.md.`;

@@ -1,0 +1,63 @@
+import type { Command } from 'commander';
+import { parseModelId } from '../../../lib/model-id.ts';
+import { formatBytes } from '../../../runtime/store/disk-error.ts';
+import { type ConnectionFlags, connect, connectionFlags } from './connection.ts';
+import { promptLength } from './number.ts';
+import { prepareModel } from './prepare.ts';
+import { screen } from './screen.ts';
+
+type PullFlags = ConnectionFlags & { maxPromptLen?: number; dtype?: string };
+
+/** `assay pull` and `assay compile` */
+export function addPull(program: Command): void {
+  const shared = (command: Command): Command =>
+    connectionFlags(command.argument('<model>', 'such as onnx-community/Qwen3-0.6B-ONNX')).option(
+      '--max-prompt-len <tokens>',
+      'longest prompt to compile for, 16 to the context of the model (default: its context, at most 4096)',
+      promptLength,
+    );
+
+  shared(program.command('pull').description('Fetch a model from the hub and compile it for this machine.'))
+    .option(
+      '--dtype <format>',
+      'number format to fetch, such as q4 or fp16; the work is then done here, not by a server',
+    )
+    .addHelpText('after', PULL_EXAMPLES)
+    .action((model: string, flags: PullFlags) => run(model, flags, true));
+
+  shared(program.command('compile').description('Compile a model that is on this machine, without asking the hub.'))
+    .addHelpText('after', '\nExample:\n  $ assay compile onnx-community/Qwen3-0.6B-ONNX --max-prompt-len 8192')
+    .action((model: string, flags: PullFlags) => run(model, flags, false));
+}
+
+const PULL_EXAMPLES = `
+What was fetched is kept when the command is interrupted; the next one goes on from there. Models go to the cache that
+Hugging Face tools share (HF_HOME, HF_HUB_CACHE); HF_TOKEN opens gated models, HF_ENDPOINT names another hub.
+
+Examples:
+  $ assay pull onnx-community/Qwen3-0.6B-ONNX
+  $ assay pull onnx-community/Qwen3-0.6B-ONNX --max-prompt-len 8192
+  $ HF_TOKEN=hf_... assay pull onnx-community/gemma-3-270m-it-ONNX`;
+
+async function run(model: string, flags: PullFlags, download: boolean): Promise<void> {
+  parseModelId(model);
+  if (flags.dtype) process.env.ASSAY_DTYPE = flags.dtype;
+  const connection = await connect(flags, { alone: true, always: flags.dtype !== undefined });
+  try {
+    const length = flags.maxPromptLen === undefined ? {} : { max_prompt_len: flags.maxPromptLen };
+    const report = await prepareModel(
+      connection,
+      { model, allow_download: download, ...length },
+      { quiet: flags.json ?? false },
+    );
+    if (flags.json) return screen.json(report);
+    const fetched =
+      report.bytes > 0 ? `Fetched ${formatBytes(report.bytes)}.` : download ? 'Everything was here already.' : '';
+    const compiled = report.compiled ? 'Compiled' : 'Compiled earlier';
+    screen.line(
+      `${fetched} ${compiled} for prompts up to ${report.max_prompt_len} tokens. Load it with: assay load ${model}`.trim(),
+    );
+  } finally {
+    await connection.close();
+  }
+}

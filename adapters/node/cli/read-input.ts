@@ -1,0 +1,55 @@
+import { readFile } from 'node:fs/promises';
+import { text } from 'node:stream/consumers';
+import { UsageError } from './exit-code.ts';
+
+export interface InputFlags {
+  context?: string;
+  file?: string;
+}
+
+/**
+ * The text that tasks read: `--context`, a file, or standard input.
+ *
+ * @throws UsageError where there is none of them, or more than one
+ */
+export async function readContext(flags: InputFlags, command: string): Promise<string> {
+  if (flags.context !== undefined && flags.file !== undefined)
+    throw new UsageError('Give --context or --file, not both.');
+  if (flags.context !== undefined) return flags.context;
+  if (flags.file !== undefined && flags.file !== '-') return readText(flags.file);
+  if (process.stdin.isTTY) {
+    throw new UsageError(
+      `What shall be read? Pipe it in, or name a file: ${command} < mail.txt, or ${command} --file mail.txt`,
+    );
+  }
+  return text(process.stdin);
+}
+
+/** A file as text. Throws `UsageError` in plain words. */
+export async function readText(file: string): Promise<string> {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(await readFile(file));
+  } catch (cause) {
+    const code = (cause as NodeJS.ErrnoException).code;
+    const why =
+      code === 'ENOENT'
+        ? 'is not there'
+        : code === 'EISDIR'
+          ? 'is a folder'
+          : code?.startsWith('E')
+            ? `cannot be read (${code})`
+            : 'is not UTF-8 text';
+    throw new UsageError(`${file} ${why}.`, { cause });
+  }
+}
+
+/** A file of JSON, or JSON written in place: `{"a":"string"}`. */
+export async function readJson(fileOrText: string): Promise<unknown> {
+  const inPlace = /^\s*[[{]/.test(fileOrText);
+  const source = inPlace ? fileOrText : await readText(fileOrText);
+  try {
+    return JSON.parse(source);
+  } catch (cause) {
+    throw new UsageError(`${inPlace ? 'The text' : fileOrText} is not JSON: ${(cause as Error).message}`, { cause });
+  }
+}

@@ -1,0 +1,44 @@
+import * as v from 'valibot';
+import { AssayError, type ErrorCode } from '../../../lib/errors.ts';
+import { ErrorBody } from '../../../lib/schema/error-body.ts';
+
+export interface RequestOptions {
+  /** Sent as JSON. */
+  body?: unknown;
+  /** Default: POST with a body, GET without. */
+  method?: string;
+  accept?: string;
+  signal?: AbortSignal;
+}
+
+/** A request's headers and body. */
+export function requestOf({ body, method, accept, signal }: RequestOptions, key: string | undefined): RequestInit {
+  return {
+    method: method ?? (body === undefined ? 'GET' : 'POST'),
+    headers: {
+      accept: accept ?? 'application/json',
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
+    },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    ...(signal ? { signal } : {}),
+  };
+}
+
+/** The response, or the error that its body tells of. */
+export async function successOf(response: Response): Promise<Response> {
+  if (response.ok) return response;
+  const text = await response.text();
+  throw (
+    errorOf(text) ??
+    new AssayError('backend_unreachable', `The server answered ${response.status}. Is it an Assay server?`)
+  );
+}
+
+/** An error body as the error that it was, or null for other text. */
+export function errorOf(text: string): AssayError | null {
+  const parsed = v.safeParse(v.pipe(v.string(), v.parseJson(), ErrorBody), text);
+  if (!parsed.success) return null;
+  const { code, message, param } = parsed.output.error;
+  return new AssayError(code as ErrorCode, message, param === undefined ? {} : { param });
+}

@@ -1,0 +1,63 @@
+import type { Command } from 'commander';
+import * as v from 'valibot';
+import { RunTasksResponse } from '../../../lib/schema/task-response.ts';
+import { type AskFlags, askFlags, sharedFields, warnIfCut, withModel } from './ask.ts';
+import { UsageError } from './exit-code.ts';
+import { type InputFlags, readContext, readJson } from './read-input.ts';
+import { screen } from './screen.ts';
+
+type RunFlags = AskFlags & InputFlags;
+
+const TOKENS = 1024;
+
+/** `assay run` */
+export function addRun(program: Command): void {
+  askFlags(program.command('run').description('Run a file of tasks about one text, in one request.'))
+    .argument('<tasks.json>', 'a list of tasks, or a whole request as POST /v1/tasks takes it')
+    .option('-f, --file <path>', 'file with the text, where the tasks file has none (default: standard input)')
+    .option('-c, --context <text>', 'the text itself')
+    .addHelpText('after', RUN_HELP)
+    .action(async (file: string, flags: RunFlags) => {
+      const content = await readJson(file);
+      const request = Array.isArray(content) ? { tasks: content } : content;
+      if (typeof request !== 'object' || request === null || !('tasks' in request)) {
+        throw new UsageError(`${file} is neither a list of tasks nor an object with "tasks".`);
+      }
+      const hasInput = 'context' in request || 'messages' in request;
+      const input = hasInput ? {} : { context: await readContext(flags, `assay run ${file}`) };
+      const named = 'model' in request && typeof request.model === 'string' ? request.model : undefined;
+      const asked = flags.model ?? named;
+      const answer = await withModel(
+        { ...flags, ...(asked === undefined ? {} : { model: asked }) },
+        async (connection, model) => {
+          // What the file says counts, unless a flag says otherwise.
+          const defaults =
+            'max_output_tokens' in request && flags.maxOutputTokens === undefined
+              ? request.max_output_tokens
+              : undefined;
+          const body = {
+            ...request,
+            ...input,
+            ...sharedFields(flags, TOKENS),
+            ...(defaults === undefined ? {} : { max_output_tokens: defaults }),
+            model,
+          };
+          return (await connection.request('/v1/tasks', { body })).text();
+        },
+      );
+      const response = v.parse(v.pipe(v.string(), v.parseJson(), RunTasksResponse), answer);
+      // The results as they were sent: parsing would move members such as "10".
+      screen.line(flags.json ? answer : (response.choices[0]?.message.content ?? ''));
+      warnIfCut(response);
+    });
+}
+
+const RUN_HELP = `
+Prints the results by name, as one JSON object in the order of the tasks.
+
+Examples:
+  $ cat tasks.json
+  [{ "type": "decide", "name": "urgent", "question": "Is this urgent?", "options": ["yes", "no"] },
+   { "type": "extract", "name": "who", "instruction": "The sender", "keys": ["name", "company"] }]
+  $ assay run tasks.json < mail.txt
+  $ assay run tasks.json --file mail.txt | jq -r .urgent.value`;

@@ -1,0 +1,29 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const BIN = fileURLToPath(new URL('../../adapters/node/bin.ts', import.meta.url));
+
+export interface Ran {
+  code: number;
+  out: string;
+  err: string;
+}
+
+/** Runs the command line as a user does: a process of its own, its input a pipe, nothing of this environment but PATH. */
+export function assay(
+  args: readonly string[],
+  options: { input?: string; env?: Record<string, string> } = {},
+): Promise<Ran> {
+  const env = { PATH: process.env.PATH ?? '', HOME: '/nonexistent', ...options.env };
+  return new Promise((resolve) => {
+    const child = execFile(process.execPath, [BIN, ...args], { env, timeout: 60_000 }, (error, out, err) => {
+      resolve({ code: error ? Number(error.code ?? 255) : 0, out, err });
+    });
+    child.stdin?.end(options.input ?? '');
+  });
+}
+
+export const newFolder = (): Promise<string> => mkdtemp(join(tmpdir(), 'assay-cli-'));

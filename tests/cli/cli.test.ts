@@ -1,0 +1,359 @@
+import { readFile, stat, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { createProgram } from '../../adapters/node/cli/program.ts';
+import { serverConfig } from '../../adapters/node/config.ts';
+import { serve } from '../../adapters/node/serve.ts';
+import { composeScripted } from '../scripted-backend/compose.ts';
+import type { Recorded, Script } from '../scripted-backend/script.ts';
+import { assay, newFolder, type Ran } from './assay.ts';
+
+/** A server with a scripted backend, and the command line beside it, sharing its home. */
+async function beside(script: Script = {}) {
+  const home = await newFolder();
+  const recorded: Recorded[] = [];
+  const config = serverConfig({ port: '0', home, load: false }, {});
+  const effects = { log: pino({ level: 'silent' }), say: () => undefined };
+  const serving = await serve(config, { ...effects, compose: composeScripted(script, recorded) });
+  onTestFinished(() => void serving.stop());
+  const run = (args: readonly string[], input?: string, env: Record<string, string> = {}): Promise<Ran> =>
+    assay(args, {
+      ...(input === undefined ? {} : { input }),
+      env: { ASSAY_URL: serving.url, ASSAY_HOME: home, ...env },
+    });
+  return { run, recorded, home, url: serving.url };
+}
+
+const FAULT = (code: string) => ({ code, message: `This is ${code}.` }) as { code: 'engine_failed'; message: string };
+
+describe('decide', () => {
+  const yes: Script = { tasks: { answers: ['{"value":"yes","reason":"It says so."}'] } };
+
+  it('reads standard input and writes the bare answer; the reason goes to standard error', async () => {
+    const { run, recorded } = await beside(yes);
+    expect(await run(['decide', 'Is this urgent?', '--option', 'yes', '--option', 'no'], 'Help!\n')).toEqual({
+      code: 0,
+      out: 'yes\n',
+      err: 'It says so.\n',
+    });
+    const asked = recorded.find(({ call }) => call === 'runTasks');
+    expect(asked).toMatchObject({
+      batch: { input: { context: 'Help!\n' }, tasks: [{ question: 'Is this urgent?', options: ['yes', 'no'] }] },
+    });
+  });
+
+  it('--json prints the whole answer', async () => {
+    const { run } = await beside(yes);
+    const { out } = await run(['decide', 'Urgent?', '-o', 'yes', '-o', 'no', '--json'], 'x');
+    expect(JSON.parse(out)).toMatchObject({
+      value: 'yes',
+      model: 'assay/starter',
+      choices: [{ finish_reason: 'stop' }],
+    });
+  });
+
+  it.each([
+    ['yes', 0],
+    ['no', 1],
+  ])('--expect %s exits with %i', async (expected, code) => {
+    const { run } = await beside(yes);
+    expect((await run(['decide', 'Urgent?', '-o', 'yes', '-o', 'no', '--expect', expected], 'x')).code).toBe(code);
+  });
+
+  it.each([
+    [['decide', 'Urgent?', '--option', 'yes', '--expect', 'maybe'], '--expect maybe is none of the options (yes).'],
+    [['decide', 'Urgent?', '--file', '/none.txt'], '/none.txt is not there.'],
+    [['decide', 'Urgent?', '--file', '/'], '/ is a folder.'],
+    [['decide', 'Urgent?', '--file', 'x', '--context', 'y'], 'Give --context or --file, not both.'],
+    [['decide', 'Urgent?', '--temperature', '3'], 'Use a number from 0 to 2.'],
+    [['decide', 'Urgent?', '--language', 'xx', '-c', ''], 'target_language'],
+    [['decide'], "missing required argument 'question'"],
+    [['decide', 'Urgent?', '--nonsense'], "unknown option '--nonsense'"],
+    [['frobnicate'], "unknown command 'frobnicate'"],
+    [['pull', '../../etc/passwd'], 'A model id is <namespace>/<name>'],
+    [['extract', '--schema', '{bad', '-c', 'x'], 'The text is not JSON'],
+    [['extract', '--schema', '/none.json', '-c', 'x'], '/none.json is not there.'],
+    [['load', 'a/b', '--max-prompt-len', '8'], 'Use a whole number from 16 to 1048576.'],
+  ])('%j is a mistake of the caller, with exit code 2', async (args, message) => {
+    const { run } = await beside(yes);
+    const { code, out, err } = await run(args, 'x');
+    expect({ code, out }).toEqual({ code: 2, out: '' });
+    expect(err).toContain(message);
+    expect(err).not.toMatch(/\n\s+at /);
+  });
+
+  it('says when the answer was cut', async () => {
+    const { run } = await beside({ tasks: { finishReason: 'length', answers: ['{"value":"ye"}'] } });
+    expect((await run(['decide', 'Urgent?'], 'x')).err).toContain('--max-output-tokens');
+  });
+
+  it('says what to do where no model is loaded', async () => {
+    const { run } = await beside({
+      slot: { state: 'error', model: 'assay/starter', device: 'CPU', reason: 'It broke.' },
+    });
+    const { code, err } = await run(['decide', 'Urgent?'], 'x');
+    expect({ code, err }).toEqual({
+      code: 4,
+      err: 'assay: The server has no model loaded (its slot is error). It broke. Load one: assay load assay/starter\n',
+    });
+  });
+});
+
+it('extract prints the fields', async () => {
+  const { run, recorded } = await beside({ tasks: { answers: ['{"vendor":"Acme","total":null}'] } });
+  const schema = join(await newFolder(), 'schema.json');
+  await writeFile(schema, '{"vendor":"string","total":"number"}');
+  const { out } = await run(['extract', '--schema', schema], 'Invoice of Acme');
+  expect(JSON.parse(out)).toEqual({ vendor: 'Acme', total: null });
+  await run(['extract', 'The buyer', '-k', 'name', '-k', 'city', '-c', 'x']);
+  expect(recorded.filter(({ call }) => call === 'runTasks').at(-1)).toMatchObject({
+    batch: { tasks: [{ instruction: 'The buyer', shape: { keys: ['name', 'city'] } }] },
+  });
+});
+
+describe('run', () => {
+  const tasks = [
+    { type: 'decide', name: 'urgent', question: 'Urgent?', options: ['yes', 'no'] },
+    { type: 'extract', name: '10', instruction: 'Who?', keys: ['name'] },
+  ];
+  const script: Script = { tasks: { answers: ['{"value":"no"}', '{"name":"Bo"}'] } };
+  const fileOf = async (content: unknown): Promise<string> => {
+    const file = join(await newFolder(), 'tasks.json');
+    await writeFile(file, JSON.stringify(content));
+    return file;
+  };
+
+  it('takes a list of tasks and the text from standard input; results keep their order', async () => {
+    const { run } = await beside(script);
+    const { out } = await run(['run', await fileOf(tasks)], 'text');
+    expect(out).toBe('{"urgent":{"value":"no"},"10":{"name":"Bo"}}\n');
+  });
+
+  it('takes a whole request, and what it says counts', async () => {
+    const { run, recorded } = await beside(script);
+    const request = { model: 'assay/starter', context: 'text', tasks, max_output_tokens: 7 };
+    const { code, out } = await run(['run', await fileOf(request), '--json']);
+    expect({ code, model: JSON.parse(out).model }).toEqual({ code: 0, model: 'assay/starter' });
+    expect(recorded.find(({ call }) => call === 'runTasks')).toMatchObject({
+      batch: { maxOutputTokens: 7, input: { context: 'text' } },
+    });
+  });
+
+  it.each([[{ nothing: 1 }], ['text'], [null]])('%j is no file of tasks', async (content) => {
+    const { run } = await beside(script);
+    expect(await run(['run', await fileOf(content)], 'x')).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('neither a list of tasks nor'),
+    });
+  });
+});
+
+describe('chat', () => {
+  const finish = { reason: 'stop', usage: { promptTokens: 1, completionTokens: 2 } } as const;
+  const none = {
+    queue_ms: 0,
+    prompt_ms: 1,
+    time_to_first_token_ms: 1,
+    generation_ms: 1,
+    total_ms: 2,
+    prompt_tokens: 1,
+    cached_tokens: 0,
+    completion_tokens: 2,
+    prompt_tokens_per_second: 1,
+    tokens_per_second: 2,
+    device: 'CPU',
+  } as const;
+  const chat: Script['chat'] = [
+    { event: { type: 'start', model: 'assay/starter' } },
+    { event: { type: 'reasoning', text: 'hm' } },
+    { event: { type: 'content', text: 'Hello ' } },
+    { event: { type: 'content', text: 'you.' } },
+    { event: { type: 'finish', ...finish, metrics: none } },
+  ];
+
+  it('streams the answer, without what was thought', async () => {
+    const { run } = await beside({ chat });
+    expect(await run(['chat', 'Hi'])).toEqual({ code: 0, out: 'Hello you.\n', err: '' });
+    expect((await run(['chat', '--system', 'Be brief.'], 'Hi')).out).toBe('Hello you.\n');
+  });
+
+  it('--json prints the whole completion', async () => {
+    const { run } = await beside({ chat });
+    expect(JSON.parse((await run(['chat', 'Hi', '--json'])).out)).toMatchObject({
+      object: 'chat.completion',
+      choices: [{ message: { content: 'Hello you.' } }],
+    });
+  });
+
+  it('an error in the middle of the stream is told, and what came stays', async () => {
+    const { run } = await beside({ chat: [...chat.slice(0, 3), { fail: FAULT('engine_failed') }] });
+    expect(await run(['chat', 'Hi'])).toEqual({ code: 9, out: 'Hello ', err: 'assay: This is engine_failed.\n' });
+  });
+});
+
+describe('models', () => {
+  it('status, list, load, unload and rm say what is and what was done', async () => {
+    const { run, url } = await beside({
+      models: [
+        { id: 'assay/starter', status: 'active' },
+        { id: 'acme/very-long-name', status: 'downloaded' },
+      ],
+      remove: {
+        removed: [
+          { kind: 'compiled', bytes: 1_234_567 },
+          { kind: 'locks', bytes: 0 },
+        ],
+      },
+    });
+    expect((await run(['status'])).out).toBe(`server  ${url}\nstate   loaded\nmodel   assay/starter\ndevice  CPU\n`);
+    expect((await run(['list'])).out).toBe(
+      'MODEL                STATUS\nassay/starter        active\nacme/very-long-name  downloaded\n',
+    );
+    expect((await run(['load', 'acme/very-long-name'])).out).toMatch(
+      /^acme\/very-long-name is loaded on the CPU \(\d+\.\d s, prompts up to \d+ tokens\)\.\n$/,
+    );
+    expect((await run(['unload'])).out).toMatch(/is unloaded\.\n$/);
+    expect((await run(['rm', 'acme/tiny', '--compiled-only'])).out).toBe(
+      'Removed compiled files (1.2 MB), lock files of acme/tiny.\n',
+    );
+  });
+
+  it.each([
+    [['status']],
+    [['list']],
+    [['load', 'assay/starter']],
+    [['unload']],
+    [['rm', 'acme/tiny']],
+    [['pull', 'acme/tiny']],
+    [['compile', 'acme/tiny']],
+  ])('%j --json prints JSON and nothing else', async (args) => {
+    const { run } = await beside();
+    const { code, out, err } = await run([...args, '--json']);
+    expect({ code, err, type: typeof JSON.parse(out) }).toEqual({ code: 0, err: '', type: 'object' });
+  });
+
+  it('pull shows progress in plain lines where nobody watches', async () => {
+    const progress = (stage: 'downloading' | 'compiling', bytes: number, more = {}) =>
+      ({ type: 'progress', stage, bytes, total: 2_000_000, ...more }) as const;
+    const { run } = await beside({
+      download: [
+        progress('downloading', 0),
+        { waitMs: 300 },
+        progress('downloading', 1_000_000),
+        progress('compiling', 500_000, { step: 'weights' }),
+        { type: 'done', report: { bytes: 2_000_000, compiled: true } },
+      ],
+    });
+    const { out, err } = await run(['pull', 'acme/tiny']);
+    expect(err).toBe(
+      'Downloading acme/tiny: 0 B of 2.0 MB (0 %)\nCompiling acme/tiny: 500 kB of 2.0 MB, weights (25 %)\n',
+    );
+    expect(out).toMatch(
+      /^Fetched 2\.0 MB\. Compiled for prompts up to \d+ tokens\. Load it with: assay load acme\/tiny\n$/,
+    );
+  });
+
+  it('errors are told in one line, with their exit code', async () => {
+    const { run } = await beside({ download: [{ fail: FAULT('disk_full') }], remove: { fail: FAULT('model_in_use') } });
+    expect(await run(['pull', 'acme/tiny'])).toEqual({ code: 8, out: '', err: 'assay: This is disk_full.\n' });
+    expect(await run(['rm', 'acme/tiny'])).toEqual({ code: 5, out: '', err: 'assay: This is model_in_use.\n' });
+  });
+});
+
+describe('the server', () => {
+  const NOWHERE = 'http://127.0.0.1:9';
+  it.each([[['status']], [['load', 'a/b']], [['unload']]])(
+    '%j without one is exit code 3, and says how to start it',
+    async (args) => {
+      const { code, err } = await assay(args, { env: { PORT: '9', ASSAY_HOME: await newFolder() } });
+      expect({ code, err }).toEqual({
+        code: 3,
+        err: 'assay: No server is running at http://127.0.0.1:9. Start one with: assay serve\n',
+      });
+    },
+  );
+
+  it('that was named has to be there, also for commands that work alone', async () => {
+    const { code, err } = await assay(['list', '--url', NOWHERE], { env: { ASSAY_HOME: await newFolder() } });
+    expect({ code, err }).toEqual({
+      code: 3,
+      err: `assay: No Assay server answers at ${NOWHERE}. Is it running? Start one with: assay serve\n`,
+    });
+  });
+
+  it('of another kind on the port is not taken for one', async () => {
+    const other = createServer((_, response) => response.end('hello'));
+    await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => void other.close());
+    const PORT = String((other.address() as AddressInfo).port);
+    expect((await assay(['status'], { env: { PORT, ASSAY_HOME: await newFolder() } })).code).toBe(3);
+  });
+
+  it('gets a key of its own from the home, which only its owner can read; a key that is given is used instead', async () => {
+    const { run, home } = await beside();
+    expect((await run(['decide', 'Urgent?'], 'x')).code).toBe(0);
+    const file = join(home, 'cli-key');
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
+    const secret = await readFile(file, 'utf8');
+    await run(['decide', 'Urgent?'], 'x');
+    expect(await readFile(file, 'utf8')).toBe(secret);
+    await run(['keys', 'revoke', 'cli']);
+    expect((await run(['decide', 'Urgent?'], 'x')).code).toBe(0);
+    expect(await readFile(file, 'utf8')).not.toBe(secret);
+    const wrong = await run(['decide', 'Urgent?', '--api-key', 'wrong'], 'x');
+    expect(wrong).toMatchObject({ code: 6, err: expect.stringContaining('not known here') });
+  });
+});
+
+describe('keys', () => {
+  it('are added, listed without their secret, and revoked', async () => {
+    const home = await newFolder();
+    const run = (...args: string[]) => assay(['keys', ...args, '--home', home]);
+    const { out } = await run('add', 'shop', '--models', 'assay/*', '--requests-per-minute', '5');
+    expect(out).toMatch(/^sk-assay-[\w-]{32}\n$/);
+    expect((await run('list')).out).toMatch(/^NAME {2}.*\nshop {2}.*assay\/\* {2}5 requests a minute$/m);
+    expect((await run('list')).out).not.toContain(out.trim());
+    expect(JSON.parse((await run('list', '--json')).out)).toMatchObject([{ name: 'shop', requestsPerMinute: 5 }]);
+    expect((await run('revoke', 'shop')).out).toBe('The key shop is revoked.\n');
+    expect((await run('revoke', 'shop')).code).not.toBe(0);
+    expect((await run('add', 'bad name')).code).toBe(2);
+  });
+});
+
+describe('help', () => {
+  const commands = createProgram({ compose: composeScripted() }).commands;
+  const leaves = commands.flatMap((command) => (command.commands.length > 0 ? command.commands : [command]));
+
+  it('of every command has a description and --json, and of every one that a person types an example', () => {
+    for (const command of leaves) {
+      expect(command.description(), command.name()).not.toBe('');
+      if (command.name() !== 'serve')
+        expect(
+          command.options.map(({ long }) => long),
+          command.name(),
+        ).toContain('--json');
+    }
+    for (const command of commands.filter((one) => one.name() !== 'serve')) {
+      let help = '';
+      command.configureOutput({ writeOut: (text) => (help += text) }).outputHelp();
+      expect(help, command.name()).toMatch(/Examples?:\n(?:.*\n)* {2}\$ .*assay/);
+    }
+  });
+
+  it('exits with 0, and so does --version', async () => {
+    expect(await assay(['--version'])).toMatchObject({ code: 0, out: '0.5.0\n' });
+    expect((await assay(['--help'])).code).toBe(0);
+  });
+});
+
+it('docs/cli.md lists every command and every exit code', async () => {
+  const page = await readFile(new URL('../../docs/cli.md', import.meta.url), 'utf8');
+  const { EXIT } = await import('../../adapters/node/cli/exit-code.ts');
+  for (const command of createProgram({ compose: composeScripted() }).commands)
+    expect(page).toContain(`assay ${command.name()}`);
+  const codes = [...page.matchAll(/^\| (\d+) \|/gm)].map(([, code]) => Number(code));
+  expect(codes).toEqual(Object.values(EXIT));
+});
