@@ -1,5 +1,5 @@
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
-import { APICallError, generateObject, generateText, jsonSchema, streamText } from 'ai';
+import { APICallError, generateText, jsonSchema, Output, streamText } from 'ai';
 import { afterEach, expect, test } from 'vitest';
 import { NO_METRICS } from '../scripted-backend/backend.ts';
 import type { ChatStep, Script } from '../scripted-backend/script.ts';
@@ -56,11 +56,12 @@ test('streamText: an abort frees the backend', async () => {
   await expect.poll(() => server?.recorded.at(-1)).toEqual({ call: 'aborted', of: 'chat' });
 });
 
-test('generateObject: the schema reaches the backend', async () => {
+test('structured output: the schema reaches the backend', async () => {
   const schema = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] } as const;
   const chat = [start, says('{"city":"Rome"}'), finish];
-  const result = await generateObject({ model: await model({ chat }), prompt: 'Where?', schema: jsonSchema(schema) });
-  expect(result.object).toEqual({ city: 'Rome' });
+  const output = Output.object({ schema: jsonSchema(schema) });
+  const result = await generateText({ model: await model({ chat }), prompt: 'Where?', output });
+  expect(result.output).toEqual({ city: 'Rome' });
   expect(server?.recorded[0]).toMatchObject({ request: { format: { type: 'json', shape: { schema } } } });
 });
 
