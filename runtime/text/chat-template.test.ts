@@ -105,6 +105,22 @@ describe('templates that cannot be used', () => {
     expect(() => createChatTemplate(text, {}, { timeMs: 250, output: 1_000 })).toThrow(message);
   });
 
+  it.each([
+    "''.constructor.constructor('return process')()",
+    "messages.constructor.constructor('return 1')()",
+    'raise_exception.constructor',
+    "range.call.call('x')",
+    'messages[0].__proto__.polluted',
+    'namespace().__proto__.x.y',
+  ])('get nowhere by %s', (expression) => {
+    const text = `{% for m in messages %}{{ m.content }}{% endfor %}{% if ${expression} %}reached{% endif %}`;
+    try {
+      expect(createChatTemplate(text).render(conversation('u:a'))).toEqual([{ text: 'a', trust: 'user' }]);
+    } catch (error) {
+      expect(error).toMatchObject({ code: 'engine_failed' });
+    }
+  });
+
   it('reach nothing of the host', () => {
     for (const name of [
       'process',

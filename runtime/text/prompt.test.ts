@@ -61,7 +61,7 @@ describe('encodeChat', () => {
 
   it('knows when the prompt opens the reasoning', async () => {
     expect(encodeChat(await model('reasoner'), turns).thinking).toBe(true);
-    expect(encodeChat(await model('reasoner'), turns, false).thinking).toBe(false);
+    expect(encodeChat(await model('reasoner'), turns, { thinking: false }).thinking).toBe(false);
     expect(encodeChat(await model('qwen'), turns).thinking).toBe(false);
   });
 
@@ -85,3 +85,21 @@ describe('encodeChat', () => {
     );
   });
 });
+
+describe('a prompt that is too long', async () => {
+  const mostTokens = 4 * 64;
+  const short = await loadTextModel(new URL('../../tests/fixtures/text/qwen', import.meta.url).pathname, mostTokens);
+
+  it.each([
+    ['word '.repeat(100), /^The input is 4\d\d tokens long and the model reads at most 300\./u, 300],
+    ['word '.repeat(100), /^The input is more than 256 tokens long and the model reads at most 64\./u, 64],
+    ['x'.repeat(5_000_000), /^The input is more than 256 tokens long/u, 64],
+  ])('says how long it is: %.20s…', (context, message, limit) => {
+    const model = limit === 64 ? short : { ...short, tokenizer: full.tokenizer };
+    expect(() => encodeTasks(model, batch({ context }, TASKS), limit)).toThrow(message);
+    const turns = [{ role: 'user' as const, parts: [{ type: 'text' as const, text: context }] }];
+    expect(() => encodeChat(model, turns, { limit })).toThrow(expect.objectContaining({ code: 'input_too_long' }));
+  });
+});
+
+const full = await model('qwen');

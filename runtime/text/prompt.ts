@@ -7,6 +7,19 @@ import { type Message, messagesOf } from './message.ts';
 import { encodeSegments, type Segment } from './segment.ts';
 import type { TextModel } from './text-model.ts';
 
+/** Longer texts are counted no further than so many times the limit. */
+export const COUNTED_LIMITS = 4;
+
+/** Throws `input_too_long` with both counts where a prompt has more than `limit` tokens. */
+export function checkLength(tokens: number, limit: number): void {
+  if (tokens <= limit) return;
+  const count = tokens > COUNTED_LIMITS * limit ? `more than ${COUNTED_LIMITS * limit}` : tokens;
+  throw new AssayError(
+    'input_too_long',
+    `The input is ${count} tokens long and the model reads at most ${limit}. Shorten it, or load the model with a larger max_prompt_len.`,
+  );
+}
+
 /** Token ids of a batch: what all tasks share, and each task's own part up to where the model writes. */
 export interface TaskTokens {
   prefix: number[];
@@ -15,9 +28,10 @@ export interface TaskTokens {
 
 /**
  * The tokens of a task batch. The cut lies inside the last user turn, before the task's text, and both sides are encoded
- * apart: the prefix is the same tokens whatever the tasks are. Throws `unsupported_modality`.
+ * apart: the prefix is the same tokens whatever the tasks are. Throws `unsupported_modality` and, for a prompt of more than
+ * `limit` tokens, `input_too_long`.
  */
-export function encodeTasks(model: TextModel, batch: TaskBatch): TaskTokens {
+export function encodeTasks(model: TextModel, batch: TaskBatch, limit = Number.POSITIVE_INFINITY): TaskTokens {
   const [media] = batch.media;
   if (media) messagesOf([{ role: 'user', parts: [media] }]);
   const { turns, openTurn, tasks } = taskPrompt(batch);
@@ -29,11 +43,15 @@ export function encodeTasks(model: TextModel, batch: TaskBatch): TaskTokens {
   // Merged into one turn with what the template cannot take apart, the mark stands at the end of that turn.
   const shared = last.slice(0, last.lastIndexOf(TASK_MARK)) + openTurn + TASK_SEPARATOR;
   const prefix = begun(model, [...rendered.slice(0, cut), { text: shared, trust: 'user' }]);
+  checkLength(prefix.length, limit);
   const tail = rendered.slice(cut + 1);
-  return {
-    prefix,
-    branches: tasks.map((task) => encodeSegments(model.tokenizer, [{ text: task, trust: 'user' }, ...tail], prefix)),
-  };
+  const branches = tasks.map((task) => {
+    const branch = encodeSegments(model.tokenizer, [{ text: task, trust: 'user' }, ...tail], prefix);
+    // Each task is answered as if it had been sent alone, so each alone has to fit.
+    checkLength(prefix.length + branch.length, limit);
+    return branch;
+  });
+  return { prefix, branches };
 }
 
 /** Stands for the open turn and the task while the template is rendered; merging keeps it at the end of its turn. */
@@ -45,11 +63,20 @@ export interface ChatTokens {
   thinking: boolean;
 }
 
-/** The tokens of a chat. `thinking: false` for answers that a grammar bounds. Throws `unsupported_modality`. */
-export function encodeChat(model: TextModel, turns: readonly Turn[], thinking?: false): ChatTokens {
+/**
+ * The tokens of a chat. `thinking: false` for answers that a grammar bounds. Throws `unsupported_modality` and, for a prompt of
+ * more than `limit` tokens, `input_too_long`.
+ */
+export function encodeChat(
+  model: TextModel,
+  turns: readonly Turn[],
+  { thinking, limit = Number.POSITIVE_INFINITY }: { thinking?: false; limit?: number } = {},
+): ChatTokens {
   const messages: Message[] = messagesOf(turns);
   const segments = model.template.render(messages, thinking === false ? { thinking } : {});
-  return { ids: begun(model, segments), thinking: opensThinking(segments) };
+  const ids = begun(model, segments);
+  checkLength(ids.length, limit);
+  return { ids, thinking: opensThinking(segments) };
 }
 
 /** A template writes its begin token itself; for a model without a template it is added. */
@@ -58,13 +85,4 @@ function begun({ tokenizer, template }: TextModel, segments: readonly Segment[])
   return begin === null
     ? encodeSegments(tokenizer, segments)
     : [begin, ...encodeSegments(tokenizer, segments, [begin])];
-}
-
-/** Throws `input_too_long` with both counts where a prompt has more than `limit` tokens. */
-export function checkLength(tokens: number, limit: number): void {
-  if (tokens <= limit) return;
-  throw new AssayError(
-    'input_too_long',
-    `The input is ${tokens} tokens long and the model reads at most ${limit}. Shorten it, or load the model with a larger max_prompt_len.`,
-  );
 }

@@ -12,13 +12,13 @@ export interface TextModel {
   sampling: ModelText['sampling'];
 }
 
-/** Reads the text side of the model in `dir`. Throws `engine_failed`. */
-export async function loadTextModel(dir: string): Promise<TextModel> {
-  return createTextModel(await readModelText(dir));
+/** Reads the text side of the model in `dir`. `mostTokens`: where texts are cut (`createTokenizer`). Throws `engine_failed`. */
+export async function loadTextModel(dir: string, mostTokens?: number): Promise<TextModel> {
+  return createTextModel(await readModelText(dir), mostTokens);
 }
 
-export function createTextModel(model: ModelText): TextModel {
-  const tokenizer = createTokenizer(model);
+export function createTextModel(model: ModelText, mostTokens?: number): TextModel {
+  const tokenizer = createTokenizer(model, mostTokens);
   const { bos_token, eos_token, pad_token, unk_token } = model.tokenizerConfig;
   const special = Object.entries({ bos_token, eos_token, pad_token, unk_token }).map(([name, token]) => [
     name,

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { Tokenizer as LibraryTokenizer } from '@huggingface/tokenizers';
 import { describe, expect, it } from 'vitest';
 import { readModelText } from './model-files.ts';
 import { encodeSegments } from './segment.ts';
@@ -32,6 +33,15 @@ describe.each(FAMILIES)('%s', async (family) => {
     const segments = model.template.render(messages);
     expect(segments.map(({ text }) => text).join('')).toBe(prompt);
     expect(encodeSegments(model.tokenizer, segments)).toEqual(ids);
+  });
+
+  it('encodes a long text in pieces as it would in one', async () => {
+    const words = readFileSync(new URL('../../LICENSE', import.meta.url), 'utf8').slice(0, 3_000);
+    const text = `${words}\nSeñor 日本語、テキスト 👋🏽 don't\n\n\tx = 1;\n`.repeat(12);
+    expect(text.length).toBeGreaterThan(2 * 16_384);
+    const { tokenizer, tokenizerConfig } = await readModelText(dir.pathname);
+    const whole = new LibraryTokenizer(tokenizer, tokenizerConfig).encode(text, { add_special_tokens: false }).ids;
+    expect(model.tokenizer.encodeUser(text, false)).toEqual(whole);
   });
 
   it('never makes a control token of user text', () => {

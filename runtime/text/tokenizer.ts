@@ -1,6 +1,7 @@
 import { Tokenizer as LibraryTokenizer } from '@huggingface/tokenizers';
 import type { ModelText, TokenizerJson } from './model-files.ts';
 import { RecentEncodings } from './recent-encodings.ts';
+import { textPieces } from './text-pieces.ts';
 
 /**
  * Text to token ids, for the two kinds of text in a prompt. Text of the template may name control tokens; text of a user
@@ -20,7 +21,11 @@ export interface Tokenizer {
 
 type AddedToken = TokenizerJson['added_tokens'][number];
 
-export function createTokenizer(model: ModelText): Tokenizer {
+/**
+ * The tokenizer of a model. A user's text is encoded up to about `mostTokens`: one that has more is too long anyway, and
+ * encoding megabytes takes minutes.
+ */
+export function createTokenizer(model: ModelText, mostTokens = Number.POSITIVE_INFINITY): Tokenizer {
   const { tokenizer: json, tokenizerConfig: config } = model;
   const controlTokens = json.added_tokens.filter((token) => isControl(token, model.template));
   const control = new Set(controlTokens.map(({ id }) => id));
@@ -48,7 +53,14 @@ export function createTokenizer(model: ModelText): Tokenizer {
 
   const recent = new RecentEncodings(RECENT_CHARACTERS);
   const encodeUser = (text: string, continues: boolean) =>
-    recent.get(continues ? 'c' : 's', text, () => spellOut(text, continues));
+    recent.get(continues ? 'c' : 's', text, () => {
+      const encoded: number[] = [];
+      for (const piece of textPieces(text)) {
+        for (const id of spellOut(piece, continues || encoded.length > 0)) encoded.push(id);
+        if (encoded.length > mostTokens) break;
+      }
+      return encoded;
+    });
 
   function spellOut(text: string, continues: boolean): number[] {
     const encoded = ids(continues ? userContinued : user, text);
