@@ -1,5 +1,5 @@
 import type { AnswerShape, Json, JsonSchema } from '../answer-shape.ts';
-import { parseSchema } from './schema/parse.ts';
+import { compileSchema } from './resolve/compile.ts';
 import { isObject, refuse, show } from './schema/problem.ts';
 import { expandShorthand, isShorthand } from './schema/shorthand.ts';
 
@@ -23,13 +23,10 @@ export interface AnswerSchemaRequest {
 export function checkAnswerSchema({ schema, param, keys, keysParam }: AnswerSchemaRequest): AnswerShape {
   if (!isObject(schema)) refuse(param, `must be an object, not ${show(schema)}.`, 'invalid_type');
   const json: JsonSchema = isShorthand(schema as Json) ? expandShorthand(schema) : schema;
-  const document = parseSchema(json, param);
-  const root = document.subschemas[0]!;
-  for (const [i, key] of (keys ?? []).entries()) {
-    if (!root.properties.has(key)) {
-      const path = keysParam === undefined ? param : `${keysParam}[${i}]`;
-      refuse(path, `${show(key)} is no property of the schema; choose among its properties.`, 'invalid_value');
-    }
-  }
+  compileSchema(json, {
+    path: param,
+    ...(keys ? { keys } : {}),
+    ...(keysParam === undefined ? {} : { keysPath: keysParam }),
+  });
   return { kind: 'schema', schema: json, ...(keys ? { keys } : {}) };
 }

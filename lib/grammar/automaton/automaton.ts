@@ -1,0 +1,112 @@
+import type { Node } from '../resolve/node.ts';
+import { EndFrame, type Frame } from './frame.ts';
+import { ValueFrame } from './value-frame.ts';
+
+/** After so many frames the tables are begun anew, so that a long-lived grammar stays small. */
+const TABLE_LIMIT = 50_000;
+
+/**
+ * The byte automaton of one answer: JSON text without spaces, members in their order, each string written in its one shortest form
+ * (as `JSON.stringify` does). It is made while it is walked: states and their edges are kept once seen.
+ */
+export class Automaton {
+  private readonly root: Node;
+  private readonly frames = new Map<string, Frame>();
+  private readonly states = new Map<string, State>();
+  private begin: State | undefined;
+  private frameCount = 0;
+  private stateCount = 0;
+
+  constructor(root: Node) {
+    this.root = root;
+  }
+
+  /** Before the first byte. */
+  get start(): State {
+    if (!this.begin || this.frames.size > TABLE_LIMIT) {
+      this.frames.clear();
+      this.states.clear();
+      this.begin = this.state([new ValueFrame(this, this.root, new EndFrame(this), 0)])!;
+    }
+    return this.begin;
+  }
+
+  /** The one frame of this key. */
+  frame<F extends Frame>(key: string, make: () => F): F {
+    let frame = this.frames.get(key);
+    if (!frame) {
+      frame = make();
+      this.frames.set(key, frame);
+    }
+    return frame as F;
+  }
+
+  nextFrameId(): number {
+    return this.frameCount++;
+  }
+
+  /** The state in which any of these frames may be the true one; null for none. */
+  state(frames: readonly Frame[]): State | null {
+    if (frames.length === 0) return null;
+    const unique = [...new Set(frames)].sort((a, b) => a.id - b.id).slice(0, MOST_READINGS);
+    const key = unique.map(({ id }) => id).join();
+    let state = this.states.get(key);
+    if (!state) {
+      state = new State(this, unique, this.stateCount++);
+      this.states.set(key, state);
+    }
+    return state;
+  }
+}
+
+/**
+ * How many readings of the text so far are followed at once. Where a schema is more ambiguous than that, the later alternatives are
+ * given up: what is left is still valid and can still end.
+ */
+const MOST_READINGS = 512;
+
+/** All readings of the text so far. */
+export class State {
+  readonly id: number;
+  readonly frames: readonly Frame[];
+  private readonly automaton: Automaton;
+  private readonly edges = new Map<number, State | null>();
+  private only: number | undefined;
+
+  constructor(automaton: Automaton, frames: readonly Frame[], id: number) {
+    this.automaton = automaton;
+    this.frames = frames;
+    this.id = id;
+  }
+
+  /** Nothing may follow. */
+  get complete(): boolean {
+    return this.frames.length === 1 && this.frames[0] instanceof EndFrame;
+  }
+
+  /** The state after one more byte; null: not possible. */
+  next(byte: number): State | null {
+    let next = this.edges.get(byte);
+    if (next === undefined) {
+      const frames: Frame[] = [];
+      for (const frame of this.frames) frame.step(byte, frames);
+      next = this.automaton.state(frames);
+      this.edges.set(byte, next);
+    }
+    return next;
+  }
+
+  /** The state of some of these frames; null for none. */
+  with(frames: readonly Frame[]): State | null {
+    return this.automaton.state(frames);
+  }
+
+  /** The one byte that can come next; -1: there are several, or none. */
+  get forced(): number {
+    if (this.only === undefined) {
+      const bytes = new Set(this.frames.map((frame) => frame.forced()));
+      this.only = bytes.size === 1 ? [...bytes][0]! : -1;
+    }
+    return this.only;
+  }
+}

@@ -1,0 +1,84 @@
+import type { ObjectAlternative } from '../resolve/node.ts';
+import { Frame } from './frame.ts';
+import { compareBytes, narrow, type SortedTexts } from './literal-frame.ts';
+import type { ObjectFrame } from './object-frame.ts';
+import { ValueFrame } from './value-frame.ts';
+
+interface KeyTexts {
+  /** `name":` of every declared member, in byte order. */
+  texts: SortedTexts;
+  /** For each text the index of its member. */
+  members: readonly number[];
+  /** For each index the next required member from there on; the number of members if there is none. */
+  nextRequired: readonly number[];
+}
+
+const encoder = new TextEncoder();
+const cache = new WeakMap<ObjectAlternative, KeyTexts>();
+
+export function keyTexts(shape: ObjectAlternative): KeyTexts {
+  let found = cache.get(shape);
+  if (!found) {
+    const all = shape.members.map(({ name }, index) => ({
+      index,
+      text: encoder.encode(`${JSON.stringify(name)}:`).subarray(1),
+    }));
+    all.sort((a, b) => compareBytes(a.text, b.text));
+    const nextRequired = [shape.members.length];
+    for (let i = shape.members.length - 1; i >= 0; i--)
+      nextRequired.unshift(shape.members[i]!.required ? i : nextRequired[0]!);
+    found = { texts: all.map(({ text }) => text), members: all.map(({ index }) => index), nextRequired };
+    cache.set(shape, found);
+  }
+  return found;
+}
+
+/** In the name of a declared member, its opening quote behind it. */
+export class KeyFrame extends Frame {
+  readonly object: ObjectFrame;
+  private readonly low: number;
+  private readonly high: number;
+  /** Bytes of the name so far. */
+  readonly at: number;
+  /** The next bytes that lead to a member which is allowed here. */
+  private readonly bytes: ReadonlySet<number>;
+
+  private constructor(object: ObjectFrame, low: number, high: number, at: number, bytes: ReadonlySet<number>) {
+    super(object.automaton, object, object.depth);
+    this.object = object;
+    this.low = low;
+    this.high = high;
+    this.at = at;
+    this.bytes = bytes;
+  }
+
+  /** null: no declared member may come. */
+  static first(object: ObjectFrame): KeyFrame | null {
+    return KeyFrame.make(object, 0, object.shape.members.length, 0);
+  }
+
+  private static make(object: ObjectFrame, low: number, high: number, at: number): KeyFrame | null {
+    const frame = object.automaton.frame(`k${object.id},${low},${high},${at}`, () => {
+      const { texts, members } = keyTexts(object.shape);
+      const bytes = new Set<number>();
+      for (let i = low; i < high; i++) if (object.allows(members[i]!)) bytes.add(texts[i]![at]!);
+      return new KeyFrame(object, low, high, at, bytes);
+    });
+    return frame.bytes.size > 0 ? frame : null;
+  }
+
+  override step(byte: number, into: Frame[]): void {
+    if (!this.bytes.has(byte)) return;
+    const { texts, members } = keyTexts(this.object.shape);
+    const [low, high] = narrow(texts, this.low, this.high, this.at, byte);
+    if (texts[low]!.length > this.at + 1) into.push(KeyFrame.make(this.object, low, high, this.at + 1)!);
+    else {
+      const index = members[low]!;
+      into.push(ValueFrame.at(this.object.shape.members[index]!.node, this.object.afterMember(index), this.depth));
+    }
+  }
+
+  override forced(): number {
+    return this.bytes.size === 1 ? [...this.bytes][0]! : -1;
+  }
+}

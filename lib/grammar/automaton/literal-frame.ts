@@ -1,0 +1,83 @@
+import type { LiteralsAlternative } from '../resolve/node.ts';
+import { Frame, idOf } from './frame.ts';
+
+/** Texts as bytes, in byte order, none twice. */
+export type SortedTexts = readonly Uint8Array[];
+
+const encoder = new TextEncoder();
+const cache = new WeakMap<LiteralsAlternative, SortedTexts>();
+
+export function literalTexts(alternative: LiteralsAlternative): SortedTexts {
+  let texts = cache.get(alternative);
+  if (!texts) {
+    texts = alternative.values.map((value) => encoder.encode(JSON.stringify(value))).sort(compareBytes);
+    cache.set(alternative, texts);
+  }
+  return texts;
+}
+
+export function compareBytes(a: Uint8Array, b: Uint8Array): number {
+  const length = Math.min(a.length, b.length);
+  for (let i = 0; i < length; i++) if (a[i] !== b[i]) return a[i]! - b[i]!;
+  return a.length - b.length;
+}
+
+/** The texts from `low` up to `high`, all alike before `at`, that have this byte there. */
+export function narrow(texts: SortedTexts, low: number, high: number, at: number, byte: number): [number, number] {
+  const first = (least: number) => {
+    let [a, b] = [low, high];
+    while (a < b) {
+      const middle = (a + b) >> 1;
+      if ((texts[middle]![at] ?? -1) < least) a = middle + 1;
+      else b = middle;
+    }
+    return a;
+  };
+  return [first(byte), first(byte + 1)];
+}
+
+/** One of several fixed texts, such as the values of an `enum`: those from `low` to `high` begin with the `at` bytes so far. */
+export class LiteralFrame extends Frame {
+  private readonly texts: SortedTexts;
+  private readonly low: number;
+  private readonly high: number;
+  readonly at: number;
+
+  private constructor(texts: SortedTexts, low: number, high: number, at: number, after: Frame) {
+    super(after.automaton, after, after.depth);
+    this.texts = texts;
+    this.low = low;
+    this.high = high;
+    this.at = at;
+  }
+
+  static first(texts: SortedTexts, after: Frame): LiteralFrame {
+    return LiteralFrame.make(texts, 0, texts.length, 0, after);
+  }
+
+  private static make(texts: SortedTexts, low: number, high: number, at: number, after: Frame): LiteralFrame {
+    const key = `l${idOf(texts)},${low},${high},${at},${after.id}`;
+    return after.automaton.frame(key, () => new LiteralFrame(texts, low, high, at, after));
+  }
+
+  /** One text is whole; it goes on only if a longer one begins with it, as 12 with 1. */
+  private get whole(): boolean {
+    return this.texts[this.low]!.length === this.at;
+  }
+
+  override step(byte: number, into: Frame[]): void {
+    const { texts, at } = this;
+    const [low, high] = narrow(texts, this.low, this.high, at, byte);
+    if (low < high) {
+      const last = low + 1 === high && texts[low]!.length === at + 1;
+      into.push(last ? this.parent! : LiteralFrame.make(texts, low, high, at + 1, this.parent!));
+    } else if (this.whole) this.parent!.step(byte, into);
+  }
+
+  override forced(): number {
+    const { texts, at } = this;
+    const byte = texts[this.low]![at];
+    // Sorted, so the first and the last differ if any two do.
+    return byte !== undefined && texts[this.high - 1]![at] === byte ? byte : -1;
+  }
+}

@@ -1,0 +1,38 @@
+import type { NumberLanguage } from '../number/number-language.ts';
+import { Frame, idOf, isNumeric } from './frame.ts';
+
+const NUMERIC = [...'-.0123456789'];
+
+/** A number of which `text` is written. It ends when something else follows. */
+export class NumberFrame extends Frame {
+  private readonly language: NumberLanguage;
+  readonly text: string;
+
+  private constructor(language: NumberLanguage, text: string, after: Frame) {
+    super(after.automaton, after, after.depth);
+    this.language = language;
+    this.text = text;
+  }
+
+  static first(language: NumberLanguage, after: Frame): NumberFrame {
+    return NumberFrame.make(language, '', after);
+  }
+
+  private static make(language: NumberLanguage, text: string, after: Frame): NumberFrame {
+    const key = `n${idOf(language)},${text},${after.id}`;
+    return after.automaton.frame(key, () => new NumberFrame(language, text, after));
+  }
+
+  override step(byte: number, into: Frame[]): void {
+    if (isNumeric(byte)) {
+      const text = this.text + String.fromCharCode(byte);
+      if (this.language.fits(text)) into.push(NumberFrame.make(this.language, text, this.parent!));
+    } else if (this.language.accepts(this.text)) this.parent!.step(byte, into);
+  }
+
+  override forced(): number {
+    const next = NUMERIC.filter((char) => this.language.fits(this.text + char));
+    if (this.language.accepts(this.text)) return next.length === 0 ? this.parent!.forced() : -1;
+    return next.length === 1 ? next[0]!.charCodeAt(0) : -1;
+  }
+}

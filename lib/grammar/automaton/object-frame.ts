@@ -1,0 +1,113 @@
+import type { ObjectAlternative } from '../resolve/node.ts';
+import { BYTE, Frame, idOf } from './frame.ts';
+import { KeyFrame, keyTexts } from './key-frame.ts';
+import { MemberNameFrame, MOST_EXTRA_MEMBERS } from './member-name-frame.ts';
+import { canStand } from './value-frame.ts';
+
+/** Names of the members that were written beyond the declared ones. */
+export type Names = readonly string[];
+
+/**
+ * Inside an object: the next declared member is `index` or a later one, up to the next required one. `expects`: a member or the end, a
+ * comma or the end, or a member.
+ */
+export class ObjectFrame extends Frame {
+  readonly shape: ObjectAlternative;
+  readonly index: number;
+  private readonly expects: 'first' | 'comma' | 'member';
+  /** Extra members so far: no name comes twice. */
+  readonly extras: Names;
+
+  private constructor(
+    shape: ObjectAlternative,
+    index: number,
+    expects: ObjectFrame['expects'],
+    extras: Names,
+    after: Frame,
+    depth: number,
+  ) {
+    super(after.automaton, after, depth);
+    this.shape = shape;
+    this.index = index;
+    this.expects = expects;
+    this.extras = extras;
+  }
+
+  /** @param depth objects and lists open inside the object, itself included */
+  static first(shape: ObjectAlternative, after: Frame, depth: number): ObjectFrame {
+    return ObjectFrame.make(shape, 0, 'first', [], after, depth);
+  }
+
+  private static make(
+    shape: ObjectAlternative,
+    index: number,
+    expects: ObjectFrame['expects'],
+    extras: Names,
+    after: Frame,
+    depth: number,
+  ): ObjectFrame {
+    const key = `o${idOf(shape)},${index},${expects},${after.id}${extras.length > 0 ? JSON.stringify(extras) : ''}`;
+    return after.automaton.frame(key, () => new ObjectFrame(shape, index, expects, extras, after, depth));
+  }
+
+  /** Behind the value of a declared member. */
+  afterMember(index: number): ObjectFrame {
+    return ObjectFrame.make(this.shape, index + 1, 'comma', this.extras, this.parent!, this.depth);
+  }
+
+  /** Behind the value of another member. */
+  afterExtra(name: string): ObjectFrame {
+    const { shape, extras, parent, depth } = this;
+    return ObjectFrame.make(shape, shape.members.length, 'comma', [...extras, name], parent!, depth);
+  }
+
+  /** Whether a declared member may come next. */
+  allows(index: number): boolean {
+    return index >= this.index && index <= this.nextRequired && canStand(this.shape.members[index]!.node, this.depth);
+  }
+
+  /** Index of the next required member; the number of members if there is none. */
+  private get nextRequired(): number {
+    return keyTexts(this.shape).nextRequired[this.index]!;
+  }
+
+  get mayEnd(): boolean {
+    return this.expects !== 'member' && this.noneRequired;
+  }
+
+  private get noneRequired(): boolean {
+    return this.nextRequired === this.shape.members.length;
+  }
+
+  private get keys(): KeyFrame | null {
+    return KeyFrame.first(this);
+  }
+
+  private get extraName(): MemberNameFrame | null {
+    const { extra } = this.shape;
+    const possible =
+      extra && this.noneRequired && this.extras.length < MOST_EXTRA_MEMBERS && canStand(extra, this.depth);
+    return possible ? MemberNameFrame.first(this) : null;
+  }
+
+  override step(byte: number, into: Frame[]): void {
+    if (byte === BYTE.closeObject && this.mayEnd) into.push(this.parent!);
+    const { keys, extraName } = this;
+    if (!keys && !extraName) return;
+    if (this.expects === 'comma') {
+      if (byte === BYTE.comma) {
+        const { shape, index, extras, parent, depth } = this;
+        into.push(ObjectFrame.make(shape, index, 'member', extras, parent!, depth));
+      }
+    } else if (byte === BYTE.quote) {
+      if (keys) into.push(keys);
+      if (extraName) into.push(extraName);
+    }
+  }
+
+  override forced(): number {
+    const goesOn = this.keys !== null || this.extraName !== null;
+    if (this.mayEnd) return goesOn ? -1 : BYTE.closeObject;
+    return this.expects === 'comma' ? BYTE.comma : BYTE.quote;
+  }
+}

@@ -1,0 +1,116 @@
+import type { StringLanguage } from '../text/string-language.ts';
+import { BYTE, Frame, idOf } from './frame.ts';
+import { ESCAPE, escaped, INSIDE, PLAIN, sequence, utf8Length } from './text-bytes.ts';
+
+/** Where a string is: the state of its language, the characters so far, and what is written of the next one. */
+export interface Place {
+  state: number;
+  length: number;
+  /** `PLAIN`, `ESCAPE`, or the UTF-8 sequence so far (`text-bytes.ts`). */
+  pending: number;
+}
+
+/** What one more byte did: 'no', 'on' (the place was moved), or 'end' (the closing quote). */
+export type Advance = 'no' | 'on' | 'end';
+
+/** Moves `place` on by one byte of JSON string text. */
+export function advance(language: StringLanguage, place: Place, byte: number): Advance {
+  const { state, length, pending } = place;
+  if (pending === PLAIN) {
+    if (byte === BYTE.quote) return language.accepts(state, length) ? 'end' : 'no';
+    if (byte === BYTE.backslash) {
+      if (!escaped.some(([, codePoint]) => language.step(state, length, codePoint) >= 0)) return 'no';
+      place.pending = ESCAPE;
+      return 'on';
+    }
+    if (byte < 0x20) return 'no';
+    if (byte < 0x80) return character(language, place, byte);
+    return begin(language, place, byte);
+  }
+  if (pending === ESCAPE) {
+    const found = escaped.find(([letter]) => letter === byte);
+    return found ? character(language, place, found[1]) : 'no';
+  }
+  if (byte < 0x80 || byte > 0xbf) return 'no';
+  return goOn(language, place, INSIDE.more(pending, byte));
+}
+
+function begin(language: StringLanguage, place: Place, byte: number): Advance {
+  const bytes = utf8Length(byte);
+  return bytes === 0 ? 'no' : goOn(language, place, INSIDE.first(byte, bytes));
+}
+
+function goOn(language: StringLanguage, place: Place, pending: number): Advance {
+  const { first, last } = sequence(pending);
+  if (first > last) return 'no';
+  if (INSIDE.left(pending) === 0) return character(language, place, first);
+  if (!language.allowsAny(place.state, place.length, first, last)) return 'no';
+  place.pending = pending;
+  return 'on';
+}
+
+function character(language: StringLanguage, place: Place, codePoint: number): Advance {
+  const next = language.step(place.state, place.length, codePoint);
+  if (next < 0) return 'no';
+  place.state = next;
+  place.length++;
+  place.pending = PLAIN;
+  return 'on';
+}
+
+/** What a string frame does when a character or the string is done; object keys look at their text. */
+export class StringFrame extends Frame {
+  readonly language: StringLanguage;
+  readonly place: Readonly<Place>;
+
+  constructor(language: StringLanguage, place: Place, after: Frame) {
+    super(after.automaton, after, after.depth);
+    this.language = language;
+    this.place = place;
+  }
+
+  override step(byte: number, into: Frame[]): void {
+    const place = { ...this.place };
+    const done = advance(this.language, place, byte);
+    if (done === 'end') into.push(this.parent!);
+    else if (done === 'on') into.push(stringFrame(this.language, this.parent!, place));
+  }
+
+  override forced(): number {
+    return forcedIn(this.language, this.place);
+  }
+}
+
+/** The frame of a string at a place; at its beginning if none is given. */
+export function stringFrame(
+  language: StringLanguage,
+  after: Frame,
+  place: Place = { state: 0, length: 0, pending: 0 },
+): StringFrame {
+  const at = { ...place, length: countOf(language, place.length) };
+  const key = `s${idOf(language)},${at.state},${at.length},${at.pending},${after.id}`;
+  return after.automaton.frame(key, () => new StringFrame(language, at, after));
+}
+
+/** The characters so far as far as they matter: without a maximum, no further than the minimum. */
+function countOf({ min, max }: StringLanguage, length: number): number {
+  return max === Infinity ? Math.min(length, min) : length;
+}
+
+/** The one byte that can come next; -1 where there may be several. */
+export function forcedIn(language: StringLanguage, place: Readonly<Place>): number {
+  const { state, length, pending } = place;
+  if (pending === PLAIN) {
+    const only = language.onlyNext(state, length);
+    if (only >= 0) return INSIDE.firstByte(only);
+    const ends = language.accepts(state, length) && !language.allowsAny(state, length, 0, 0x10_ff_ff);
+    return ends ? BYTE.quote : -1;
+  }
+  if (!language.dfa) return -1;
+  const possible: number[] = [];
+  const [from, to] = pending === ESCAPE ? [0x20, 0x7e] : [0x80, 0xbf];
+  for (let byte = from; byte <= to && possible.length < 2; byte++) {
+    if (advance(language, { ...place }, byte) === 'on') possible.push(byte);
+  }
+  return possible.length === 1 ? possible[0]! : -1;
+}

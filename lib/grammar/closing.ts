@@ -1,0 +1,89 @@
+import { ArrayFrame } from './automaton/array-frame.ts';
+import type { State } from './automaton/automaton.ts';
+import { BYTE, type Frame } from './automaton/frame.ts';
+import { KeyFrame } from './automaton/key-frame.ts';
+import { LiteralFrame } from './automaton/literal-frame.ts';
+import { ColonFrame, MemberNameFrame } from './automaton/member-name-frame.ts';
+import { NumberFrame } from './automaton/number-frame.ts';
+import { ObjectFrame } from './automaton/object-frame.ts';
+import { StringFrame } from './automaton/string-frame.ts';
+import { pendingBytes } from './automaton/text-bytes.ts';
+import { ValueFrame } from './automaton/value-frame.ts';
+
+/** What members become that were not reached, where it is not null. */
+export type Missing = ReadonlyMap<string, string>;
+
+/**
+ * What an answer becomes that is cut here (open-points.md, "Answers"): a string that is being written ends as far as it got, in whole
+ * characters; a number, `enum` value or name that is not settled is left out; required members that were not reached are null. Always valid
+ * JSON.
+ *
+ * @param bytes the text so far
+ * @param missing what members of the root become instead of null
+ */
+export function close(bytes: Uint8Array, state: State, missing: Missing): string {
+  if (state.complete) return decode(bytes);
+  // All readings agree on the text so far; one that keeps a begun string keeps most.
+  const top = state.frames.find((frame) => frame instanceof StringFrame) ?? state.frames[0]!;
+  const open = containers(top);
+  if (open.length === 0) return emptyRoot(top, missing);
+  let text = decode(bytes.subarray(0, bytes.length - unsettledBytes(top)));
+  const value = top instanceof ValueFrame || top instanceof NumberFrame || top instanceof LiteralFrame;
+  if (top instanceof StringFrame) text += '"';
+  else if (value && open[0] instanceof ObjectFrame) text += missingText(open[0], open[0].index - 1, missing);
+  // What was left out was behind a comma, unless it was the first.
+  else if (text.endsWith(',')) text = text.slice(0, -1);
+  for (const frame of open) text += rest(frame, text, missing);
+  return text;
+}
+
+/** The objects and lists around a frame, the innermost first. */
+function containers(top: Frame): (ObjectFrame | ArrayFrame)[] {
+  const open: (ObjectFrame | ArrayFrame)[] = [];
+  for (let frame: Frame | null = top; frame; frame = frame.parent) {
+    if (frame instanceof ObjectFrame || frame instanceof ArrayFrame) open.push(frame);
+  }
+  return open;
+}
+
+/** How many bytes at the end belong to something that is not settled. */
+function unsettledBytes(top: Frame): number {
+  if (top instanceof StringFrame) return pendingBytes(top.place.pending);
+  if (top instanceof NumberFrame) return top.text.length;
+  if (top instanceof LiteralFrame) return top.at;
+  if (top instanceof KeyFrame) return 1 + top.at;
+  if (top instanceof MemberNameFrame) return written(top.text) - 1 + pendingBytes(top.place.pending);
+  return top instanceof ColonFrame ? written(top.name) : 0;
+}
+
+function written(name: string): number {
+  return new TextEncoder().encode(JSON.stringify(name)).length;
+}
+
+/** What ends a container, its required members included. */
+function rest(frame: ObjectFrame | ArrayFrame, before: string, missing: Missing): string {
+  if (frame instanceof ArrayFrame) return String.fromCharCode(BYTE.closeList);
+  let text = '';
+  for (let i = frame.index; i < frame.shape.members.length; i++) {
+    const { name, required } = frame.shape.members[i]!;
+    if (!required) continue;
+    const comma = text === '' && before.endsWith('{') ? '' : ',';
+    text += `${comma}${JSON.stringify(name)}:${missingText(frame, i, missing)}`;
+  }
+  return `${text}}`;
+}
+
+function missingText({ shape, depth }: ObjectFrame, index: number, missing: Missing): string {
+  const name = shape.members[index]?.name;
+  return (depth === 1 && name !== undefined && missing.get(name)) || 'null';
+}
+
+/** An answer of which nothing is written. */
+function emptyRoot(top: Frame, missing: Missing): string {
+  const shape = top instanceof ValueFrame ? top.node.alternatives.find((one) => one.kind === 'object') : undefined;
+  return shape?.kind === 'object' ? `{${rest(ObjectFrame.first(shape, top.parent!, 1), '{', missing)}` : '{}';
+}
+
+function decode(bytes: Uint8Array): string {
+  return new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes, { stream: true });
+}

@@ -1,0 +1,173 @@
+import { AssayError } from '../errors.ts';
+import type { Automaton, State } from './automaton/automaton.ts';
+import { isNumeric } from './automaton/frame.ts';
+import { NumberFrame } from './automaton/number-frame.ts';
+import { StringFrame } from './automaton/string-frame.ts';
+import { PLAIN } from './automaton/text-bytes.ts';
+import { close, type Missing } from './closing.ts';
+import type { Constraint } from './constraint.ts';
+import type { Masks } from './vocabulary/masks.ts';
+import { descend } from './vocabulary/trie.ts';
+import { anyBelow } from './vocabulary/walk.ts';
+
+/** Forced bytes taken at once. A text without a choice may be long (`minItems`); the model's context ends it. */
+const MOST_FORCED = 65_536;
+
+/**
+ * A `Constraint` made of a byte automaton and a vocabulary.
+ *
+ * Forced text and token boundaries. Text without a choice is written in the vocabulary's own tokens (`encode`). Where it ends before a choice
+ * of another kind than free text, its last token is held back, if a longer token begins with it: in `{"a":` before a string or null, a
+ * model trained on whole texts has seen `":"` as one token, so taking `":` for granted would all but rule strings out. The model
+ * then chooses among the tokens that begin with the bytes held back. Before free text nothing is held back: one choice saved for each
+ * string outweighs the few texts that begin with a quote or slash.
+ */
+export class GrammarConstraint implements Constraint {
+  private readonly automaton: Automaton;
+  private readonly masks: Masks;
+  private state: State;
+  private bytes: Uint8Array;
+  private length: number;
+  /** Bytes that must come next and are not written yet; `state` is behind them. Empty but before a choice. */
+  private held: Uint8Array = NOTHING;
+  private heldNode = 0;
+  /** What a required member that was not reached becomes; `null` where the map has no entry. */
+  private readonly missing: Missing;
+
+  constructor(automaton: Automaton, masks: Masks, missing: Missing = new Map()) {
+    this.automaton = automaton;
+    this.masks = masks;
+    this.state = automaton.start;
+    this.bytes = new Uint8Array(64);
+    this.length = 0;
+    this.missing = missing;
+  }
+
+  get complete(): boolean {
+    return this.state.complete;
+  }
+
+  takeForced(): number[] {
+    if (this.held.length > 0 || this.complete) return [];
+    const { text, state } = this.forcedText();
+    if (text.length === 0) return [];
+    const tokens = this.masks.tokenise(text);
+    this.state = state;
+    this.append(text);
+    if (!state.complete && !inFreeText(state)) this.holdBack(tokens);
+    return tokens;
+  }
+
+  mask(into: Uint32Array): void {
+    this.masks.fill(this.state, this.heldNode, into);
+    if (into.every((word) => word === 0)) {
+      throw new AssayError('engine_failed', 'The model has no token for what has to come next; use another model.');
+    }
+  }
+
+  accept(token: number): void {
+    if (this.complete && this.masks.vocabulary.end.has(token)) return;
+    const bytes = this.masks.vocabulary.end.has(token) ? null : this.masks.vocabulary.bytes(token);
+    let state: State | null = this.state;
+    const { held } = this;
+    if (!bytes || bytes.length === 0 || held.some((byte, i) => bytes[i] !== byte)) state = null;
+    else for (let i = held.length; i < bytes.length && state; i++) state = state.next(bytes[i]!);
+    if (!state) throw new RangeError(`token ${token} is not allowed here`);
+    this.state = state;
+    this.append(bytes!);
+    this.held = NOTHING;
+    this.heldNode = 0;
+  }
+
+  text(): string {
+    return decode(this.bytes.subarray(0, this.length));
+  }
+
+  closed(): string {
+    const whole = new Uint8Array(this.length + this.held.length);
+    whole.set(this.bytes.subarray(0, this.length));
+    whole.set(this.held, this.length);
+    return close(whole, this.state, this.missing);
+  }
+
+  fork(): GrammarConstraint {
+    const copy = new GrammarConstraint(this.automaton, this.masks, this.missing);
+    copy.state = this.state;
+    copy.bytes = this.bytes.slice(0, this.length + 64);
+    copy.length = this.length;
+    copy.held = this.held;
+    copy.heldNode = this.heldNode;
+    return copy;
+  }
+
+  /** Goes on over text that is known; throws where the grammar does not allow it. */
+  skip(text: string): void {
+    const bytes = new TextEncoder().encode(text);
+    let state: State | null = this.state;
+    for (const byte of bytes) state = state?.next(byte) ?? null;
+    if (!state) throw new RangeError('this text is not allowed here');
+    this.state = state;
+    this.append(bytes);
+  }
+
+  /** The text that has to come next, up to a whole character, and the state behind it. */
+  private forcedText(): { text: Uint8Array; state: State } {
+    const bytes: number[] = [];
+    let { state } = this;
+    let whole = { length: 0, state };
+    for (let byte = state.forced; byte >= 0 && bytes.length < MOST_FORCED; byte = state.forced) {
+      const next = state.next(byte);
+      if (!next) break;
+      bytes.push(byte);
+      state = next;
+      if (byte < 0x80 || !midCharacter(bytes)) whole = { length: bytes.length, state };
+    }
+    return { text: Uint8Array.from(bytes.slice(0, whole.length)), state: whole.state };
+  }
+
+  /** Gives the last token back to the model's choice where a longer one could stand in its place. */
+  private holdBack(tokens: number[]): void {
+    const { vocabulary, trie } = this.masks;
+    const last = vocabulary.bytes(tokens.at(-1)!)!;
+    const node = descend(trie, last);
+    // A minus behind the colon is no reason: it would cost every number a choice.
+    if (node < 0 || !anyBelow(trie, node, this.state, (byte) => !isNumeric(byte))) return;
+    tokens.pop();
+    this.length -= last.length;
+    this.held = last;
+    this.heldNode = node;
+  }
+
+  private append(bytes: Uint8Array): void {
+    if (this.length + bytes.length > this.bytes.length) {
+      const larger = new Uint8Array(2 * (this.length + bytes.length));
+      larger.set(this.bytes.subarray(0, this.length));
+      this.bytes = larger;
+    }
+    this.bytes.set(bytes, this.length);
+    this.length += bytes.length;
+  }
+}
+
+const NOTHING = new Uint8Array();
+
+function decode(bytes: Uint8Array): string {
+  // As a stream, so that a character cut in the middle is left out instead of replaced.
+  return new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes, { stream: true });
+}
+
+/** Whether the bytes end inside a UTF-8 sequence. */
+function midCharacter(bytes: readonly number[]): boolean {
+  let lead = bytes.length - 1;
+  while (lead > 0 && (bytes[lead]! & 0xc0) === 0x80) lead--;
+  const first = bytes[lead]!;
+  const length = first < 0x80 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+  return bytes.length - lead < length;
+}
+
+/** Whether the model is about to choose characters of a string or digits of a number, and nothing else. */
+function inFreeText({ frames }: State): boolean {
+  return frames.every(
+    (frame) => (frame instanceof StringFrame && frame.place.pending === PLAIN) || frame instanceof NumberFrame,
+  );
+}

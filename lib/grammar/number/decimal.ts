@@ -1,0 +1,52 @@
+/** An exact decimal: `units / 10^places`. */
+export interface Decimal {
+  units: bigint;
+  /** Digits after the point, at least 0. */
+  places: number;
+}
+
+/** The decimal that a number is written as: 0.1 is one tenth, not the nearest binary fraction. */
+export function decimal(value: number | string): Decimal {
+  const [mantissa, exponent] = String(value).split('e') as [string, string?];
+  const [whole, fraction = ''] = mantissa.split('.') as [string, string?];
+  const places = fraction.length - Number(exponent ?? 0);
+  const units = BigInt(whole + fraction);
+  // -0.5 has the whole part -0, whose sign BigInt('-05') keeps, so nothing is lost here.
+  return reduce(places < 0 ? { units: units * power(-places), places: 0 } : { units, places });
+}
+
+const powers: bigint[] = [];
+
+/** 10 to the power of a small number. */
+export function power(exponent: number): bigint {
+  powers[exponent] ??= 10n ** BigInt(exponent);
+  return powers[exponent];
+}
+
+/** Without zeros at the end of the fraction. */
+function reduce({ units, places }: Decimal): Decimal {
+  let rest = units;
+  let left = places;
+  while (left > 0 && rest % 10n === 0n) {
+    rest /= 10n;
+    left--;
+  }
+  return { units: rest, places: left };
+}
+
+/** The units of a decimal at a scale of at least its own places. */
+export function atScale({ units, places }: Decimal, scale: number): bigint {
+  return units * power(scale - places);
+}
+
+export function lcm(a: bigint, b: bigint): bigint {
+  let [x, y] = [a, b];
+  while (y !== 0n) [x, y] = [y, x % y];
+  return (a / x) * b;
+}
+
+/** The smallest multiple of `step` that is at least `value`. */
+export function ceilTo(value: bigint, step: bigint): bigint {
+  const rest = value % step;
+  return rest === 0n ? value : value - rest + (value > 0n ? step : 0n);
+}

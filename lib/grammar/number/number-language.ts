@@ -1,0 +1,176 @@
+import { atScale, ceilTo, decimal, lcm, power } from './decimal.ts';
+
+/** What a schema says about a number. Bounds are inclusive unless `above` or `below`; all of `multipleOf` hold. */
+export interface NumberRules {
+  integer: boolean;
+  minimum?: number;
+  maximum?: number;
+  above?: number;
+  below?: number;
+  multipleOf: readonly number[];
+}
+
+/** Digits of a number with a fraction. Up to 15 digits, different decimals are different doubles (IEEE 754). */
+const DIGITS = 15;
+/** Whole numbers are exact up to here (I-JSON, RFC 7493, section 2.2). */
+const LARGEST = BigInt(Number.MAX_SAFE_INTEGER);
+/** How many multiples are looked at to find one that no exclusion holds. */
+const TRIES = 64;
+
+/** A set of numbers at one scale: the multiples of `step` from `from` to `to` (null: no bound). */
+interface Progression {
+  from: bigint | null;
+  to: bigint | null;
+  step: bigint;
+}
+
+/**
+ * The numbers that one place may hold, written without exponent, without `-0`, and with as many digits as a double tells apart. A
+ * place in a number is its text so far; `fits` says whether it can still end well. The arithmetic is exact.
+ */
+export class NumberLanguage {
+  readonly rules: NumberRules;
+  /** Digits after the point of the units that everything here is counted in. */
+  private readonly scale: number;
+  private readonly all: Progression;
+  /** Fraction digits that may be written. */
+  private readonly places: number;
+  private readonly except: readonly Progression[];
+  private readonly known = new Map<string, boolean>();
+
+  /** @param except numbers that may not be written, where `oneOf` asks for it */
+  constructor(rules: NumberRules, except: readonly NumberRules[] = []) {
+    this.rules = rules;
+    const numbers = [rules, ...except].flatMap((r) => [r.minimum, r.maximum, r.above, r.below, ...r.multipleOf]);
+    this.scale = Math.max(DIGITS, ...numbers.map((n) => (n === undefined ? 0 : decimal(n).places)));
+    this.all = progression(rules, this.scale);
+    this.plain = numbers.every((n) => n === undefined);
+    this.except = except.map((r) => progression(r, this.scale));
+    const steps = rules.multipleOf.map((n) => decimal(n).places);
+    // A whole multiple needs no fraction; a multiple of 0.5 one digit.
+    this.places = rules.integer ? 0 : Math.min(DIGITS - 1, steps.length === 0 ? DIGITS - 1 : Math.max(...steps));
+  }
+
+  get empty(): boolean {
+    return !this.fits('');
+  }
+
+  /** Whether a number of this language begins with `text`. */
+  fits(text: string): boolean {
+    let known = this.known.get(text);
+    if (known === undefined) {
+      known = this.look(text);
+      if (this.known.size > 10_000) this.known.clear();
+      this.known.set(text, known);
+    }
+    return known;
+  }
+
+  /** Whether `text` is a whole number of this language. */
+  accepts(text: string): boolean {
+    if (!/^-?(0|[1-9]\d*)(\.\d+)?$/.test(text) || !this.fits(text)) return false;
+    const { units, places } = decimal(text);
+    if (units === 0n && text.startsWith('-')) return false;
+    const value = atScale({ units, places }, this.scale);
+    return this.within(value, value, 1n);
+  }
+
+  /** Whether only the way of writing is bounded, not the value. */
+  private readonly plain: boolean;
+
+  private look(text: string): boolean {
+    if (text === '') return [...'0123456789-'].some((first) => this.fits(first));
+    if (text === '-') return [...'0123456789'].some((first) => this.fits(`-${first}`));
+    const match = /^(-?)(0|[1-9]\d*)(?:\.(\d*))?$/.exec(text);
+    if (!match) return false;
+    const [, sign, whole = '', fraction] = match;
+    const tail = fraction?.length ?? 0;
+    if (this.plain) {
+      const places = Math.max(0, Math.min(this.places, DIGITS - whole.length));
+      if (fraction !== undefined && places === 0) return false;
+      const isZero = Number(`${whole}.${fraction ?? ''}`) === 0;
+      // -0 is not written, so a digit above 0 must still come.
+      return tail + (sign === '-' && isZero ? 1 : 0) <= places && Number(whole) <= Number.MAX_SAFE_INTEGER;
+    }
+    if (fraction !== undefined) {
+      const places = Math.min(this.places, DIGITS - whole.length);
+      if (places < Math.max(1, tail)) return false;
+      return this.anyFrom(BigInt(whole + fraction), tail, places, sign === '-');
+    }
+    const most = whole === '0' ? 1 : 16;
+    for (let digits = whole.length; digits <= most; digits++) {
+      const first = BigInt(whole) * power(digits - whole.length);
+      const last = first + power(digits - whole.length) - 1n;
+      const places = Math.max(0, Math.min(this.places, DIGITS - digits));
+      if (this.between(first, last, places, sign === '-')) return true;
+    }
+    return false;
+  }
+
+  /** Whether some number is written with `places` fraction digits at most, its first `tail` ones and the rest being `units`. */
+  private anyFrom(units: bigint, tail: number, places: number, negative: boolean): boolean {
+    const unit = power(this.scale - tail);
+    const step = power(this.scale - places);
+    return this.mirrored(units * unit, (units + 1n) * unit - 1n, step, negative);
+  }
+
+  /** Whether there is a number whose whole part is from `first` to `last`, with at most `places` digits after the point. */
+  private between(first: bigint, last: bigint, places: number, negative: boolean): boolean {
+    const one = power(this.scale);
+    const end = last > LARGEST ? LARGEST * one : (last + 1n) * one - 1n;
+    return this.mirrored(first * one, end, power(this.scale - places), negative);
+  }
+
+  private mirrored(first: bigint, last: bigint, step: bigint, negative: boolean): boolean {
+    if (!negative) return this.within(first, last, step);
+    return this.within(-last, first === 0n ? -1n : -first, step);
+  }
+
+  /** Whether a multiple of `step` from `first` to `last` is allowed. */
+  private within(first: bigint, last: bigint, step: bigint): boolean {
+    const { from, to } = this.all;
+    const low = from !== null && from > first ? from : first;
+    const high = to !== null && to < last ? to : last;
+    const stride = lcm(this.all.step, step);
+    let value = ceilTo(low, stride);
+    for (let tries = 0; value <= high && tries < TRIES; tries++) {
+      if (!this.except.some((set) => holds(set, value))) return true;
+      value += stride;
+    }
+    return false;
+  }
+}
+
+function holds({ from, to, step }: Progression, value: bigint): boolean {
+  return (from === null || value >= from) && (to === null || value <= to) && value % step === 0n;
+}
+
+function progression(rules: NumberRules, scale: number): Progression {
+  const units = (n: number): bigint => atScale(decimal(n), scale);
+  const lows = [
+    ...(rules.minimum === undefined ? [] : [units(rules.minimum)]),
+    ...(rules.above === undefined ? [] : [units(rules.above) + 1n]),
+  ];
+  const highs = [
+    ...(rules.maximum === undefined ? [] : [units(rules.maximum)]),
+    ...(rules.below === undefined ? [] : [units(rules.below) - 1n]),
+  ];
+  const steps = [...rules.multipleOf.map(units), ...(rules.integer ? [power(scale)] : [])];
+  return {
+    from: lows.length === 0 ? null : lows.reduce((a, b) => (a > b ? a : b)),
+    to: highs.length === 0 ? null : highs.reduce((a, b) => (a < b ? a : b)),
+    step: steps.reduce((a, b) => lcm(a, b), 1n),
+  };
+}
+
+/** Whether no number is in both. Exact; what cannot be written counts too. */
+export function numbersApart(a: NumberRules, b: NumberRules): boolean {
+  const numbers = [a, b].flatMap((r) => [r.minimum, r.maximum, r.above, r.below, ...r.multipleOf]);
+  // One place more than any bound has, so that there is a unit between two different bounds.
+  const scale = 1 + Math.max(0, ...numbers.map((n) => (n === undefined ? 0 : decimal(n).places)));
+  const [p, q] = [progression(a, scale), progression(b, scale)];
+  const low = p.from === null || (q.from !== null && q.from > p.from) ? q.from : p.from;
+  const high = p.to === null || (q.to !== null && q.to < p.to) ? q.to : p.to;
+  if (low === null || high === null) return false;
+  return low > high || ceilTo(low, lcm(p.step, q.step)) > high;
+}

@@ -1,0 +1,88 @@
+import type { JsonSchema } from '../../answer-shape.ts';
+import { LIMITS } from '../limits.ts';
+import { parseSchema } from '../schema/parse.ts';
+import { member, refuse } from '../schema/problem.ts';
+import { measure } from './measure.ts';
+import { itemAt, type Member, type Node } from './node.ts';
+import { keepExactlyOne } from './one-of.ts';
+import { Resolver } from './resolver.ts';
+import { selectKeys } from './select-keys.ts';
+
+export interface CompileOptions {
+  /** Where the schema stands in the request, for messages. */
+  path: string;
+  /** Exactly these properties of the root, in this order. */
+  keys?: readonly string[];
+  /** Where the keys stand. */
+  keysPath?: string;
+}
+
+/**
+ * Compiles a JSON Schema to the node of its answer: an object (a schema that allows other values too is narrowed to objects). Throws what
+ * `checkAnswerSchema` throws.
+ */
+export function compileSchema(schema: JsonSchema, { path, keys, keysPath }: CompileOptions): Node {
+  const resolver = new Resolver(parseSchema(schema, path));
+  const found = resolver.node([0]);
+  resolver.resolve();
+  measure(resolver.nodes);
+  keepExactlyOne(resolver);
+  // A copy: further down, a reference to the root may mean other values than objects, and other keys.
+  const root: Node = { ...found, alternatives: [] };
+  for (const alternative of found.alternatives) {
+    if (alternative.kind === 'object')
+      root.alternatives.push(alternative.from.written ? alternative : asWritten(alternative));
+    else if (alternative.kind === 'literals') {
+      const values = alternative.values.filter(
+        (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
+      );
+      if (values.length > 0) root.alternatives.push({ ...alternative, values });
+    }
+  }
+  if (root.alternatives.length === 0 && found.alternatives.length > 0) {
+    refuse(path, 'must describe an object, because every answer is one; put it under a property.');
+  }
+  if (keys) selectKeys(root, keys, keysPath ?? path);
+  measure([...resolver.nodes, root]);
+  if (root.size === Infinity) refuseEmpty(root, path);
+  return root;
+}
+
+function asWritten<T extends Node['alternatives'][number]>(alternative: T): T {
+  return { ...alternative, from: { ...alternative.from, written: true } };
+}
+
+/** Says which part nothing satisfies: the first one that has to be there, followed down. */
+function refuseEmpty(root: Node, path: string): never {
+  const seen = new Set<Node>();
+  let node: Node | undefined = root;
+  let at = path;
+  for (let below: Node | undefined = root; below && !seen.has(below); ) {
+    node = below;
+    seen.add(node);
+    below = undefined;
+    for (const alternative of node.alternatives) {
+      if (alternative.kind === 'object') {
+        const empty: Member | undefined = alternative.members.find((one) => one.required && one.node.size === Infinity);
+        if (empty) {
+          below = empty.node;
+          at = member(member(at, 'properties'), empty.name);
+          break;
+        }
+      } else if (alternative.kind === 'array' && alternative.min > 0 && alternative.min <= alternative.max) {
+        below = Array.from({ length: Math.min(alternative.min, alternative.prefix.length + 1) }, (_, i) =>
+          itemAt(alternative, i),
+        ).find(({ size }) => size === Infinity);
+        if (below) {
+          at = member(at, 'items');
+          break;
+        }
+      }
+    }
+  }
+  refuse(
+    at,
+    'no answer can satisfy this: its keywords contradict each other, or it asks for more than ' +
+      `${LIMITS.shortestAnswer} bytes or ${LIMITS.answerDepth} levels at least, or for numbers beyond 9007199254740991 or 15 digits.`,
+  );
+}

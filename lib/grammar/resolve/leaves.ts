@@ -1,0 +1,81 @@
+import { LIMITS } from '../limits.ts';
+import type { SchemaDocument } from '../schema/document.ts';
+import { refuse } from '../schema/problem.ts';
+
+/** One way to meet a set of subschemas: all the subschemas that then hold, and those that must not match because of `oneOf`. */
+export interface Leaf {
+  facts: readonly number[];
+  exclusions: readonly number[];
+}
+
+interface Branch {
+  facts: number[];
+  exclusions: number[];
+  /** Still to be taken in. */
+  pending: number[];
+  /** Still to be chosen from. */
+  choices: { from: readonly number[]; exactlyOne: boolean }[];
+}
+
+/**
+ * Resolves `$ref`, `allOf`, `anyOf` and `oneOf`: all ways to meet the subschemas `ids` at once. Ends, because `parseSchema` refuses
+ * schemas that refer to themselves in place.
+ */
+export function leaves(ids: readonly number[], { subschemas }: SchemaDocument, spend: (steps: number) => void): Leaf[] {
+  const found: Leaf[] = [];
+  const open: Branch[] = [{ facts: [], exclusions: [], pending: [...ids], choices: [] }];
+  for (let branch = open.pop(); branch !== undefined; branch = open.pop()) {
+    if (!takeIn(branch)) continue;
+    const choice = branch.choices.shift();
+    if (!choice) {
+      const { facts, exclusions } = branch;
+      found.push({ facts, exclusions });
+      if (found.length > LIMITS.alternatives) {
+        const { path } = subschemas[ids[0]!]!;
+        refuse(path, `its anyOf and oneOf multiply to more than ${LIMITS.alternatives} alternatives; use fewer.`);
+      }
+      continue;
+    }
+    // Last first, because the stack gives them back in the order sent.
+    for (let i = choice.from.length - 1; i >= 0; i--) {
+      const others = choice.exactlyOne ? choice.from.filter((_, other) => other !== i) : [];
+      spend(1 + branch.facts.length);
+      open.push({
+        facts: [...branch.facts],
+        exclusions: [...branch.exclusions, ...others],
+        pending: [choice.from[i]!],
+        choices: [...branch.choices],
+      });
+    }
+  }
+  return found;
+
+  /** Takes in all that is pending. False: nothing can match. */
+  function takeIn(branch: Branch): boolean {
+    while (branch.pending.length > 0) {
+      const id = branch.pending.shift()!;
+      if (branch.facts.includes(id)) continue;
+      spend(1 + branch.facts.length);
+      const schema = subschemas[id]!;
+      if (schema.nothing) return false;
+      branch.facts.push(id);
+      if (schema.ref !== undefined) branch.pending.push(schema.ref);
+      branch.pending.push(...schema.allOf);
+      if (schema.anyOf) branch.choices.push({ from: schema.anyOf, exactlyOne: false });
+      if (schema.oneOf) branch.choices.push({ from: schema.oneOf, exactlyOne: true });
+    }
+    return typesMeet(branch.facts);
+  }
+
+  /** Cuts branches that no type is left for, so that their choices are not multiplied out. */
+  function typesMeet(facts: readonly number[]): boolean {
+    let left: Set<string> | undefined;
+    for (const id of facts) {
+      const types = subschemas[id]!.types;
+      if (!types) continue;
+      const names: readonly string[] = types.includes('number') ? [...types, 'integer'] : types;
+      left = new Set(left ? names.filter((name) => left?.has(name)) : names);
+    }
+    return left === undefined || left.size > 0;
+  }
+}

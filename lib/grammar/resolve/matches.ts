@@ -1,0 +1,98 @@
+import type { Json } from '../../answer-shape.ts';
+import { atScale, decimal } from '../number/decimal.ts';
+import type { SchemaDocument, Subschema, TypeName } from '../schema/document.ts';
+import { isObject } from '../schema/problem.ts';
+
+/** What `matches` needs from outside. */
+export interface MatchContext {
+  document: SchemaDocument;
+  /** Counts the work. */
+  spend(steps: number): void;
+  /** Whether a text keeps to `pattern` and `format`. */
+  textFits(text: string, schema: Subschema): boolean;
+  /** The values of an `enum` or `const` in canonical form. */
+  canonicals(list: readonly Json[]): ReadonlySet<string>;
+}
+
+/**
+ * Whether a value is valid against a subschema: JSON Schema 2020-12 as `KEYWORDS` has it. For the values of `enum` and `const`. The recursion goes
+ * down the value, whose depth `parseSchema` bounds (`LIMITS.schemaDepth`), and down references that `parseSchema` found free of loops.
+ */
+export function matches(value: Json, id: number, context: MatchContext): boolean {
+  const schema = context.document.subschemas[id]!;
+  context.spend(1);
+  const all = (ids: readonly number[]) => ids.every((other) => matches(value, other, context));
+  const some = (ids: readonly number[]) => ids.some((other) => matches(value, other, context));
+  return (
+    !schema.nothing &&
+    (schema.types === undefined || schema.types.some((type) => isOfType(value, type))) &&
+    schema.values.every((list) => context.canonicals(list).has(canonical(value))) &&
+    (schema.ref === undefined || matches(value, schema.ref, context)) &&
+    all(schema.allOf) &&
+    (schema.anyOf === undefined || some(schema.anyOf)) &&
+    (schema.oneOf === undefined || schema.oneOf.filter((other) => matches(value, other, context)).length === 1) &&
+    contentMatches(value, schema, context)
+  );
+}
+
+function contentMatches(value: Json, schema: Subschema, context: MatchContext): boolean {
+  if (typeof value === 'string') return stringMatches(value, schema) && context.textFits(value, schema);
+  if (typeof value === 'number') return numberMatches(value, schema);
+  if (Array.isArray(value)) return arrayMatches(value, schema, context);
+  return !isObject(value) || objectMatches(value, schema, context);
+}
+
+function stringMatches(value: string, { minLength = 0, maxLength = Number.POSITIVE_INFINITY }: Subschema): boolean {
+  const length = [...value].length;
+  return length >= minLength && length <= maxLength;
+}
+
+function numberMatches(value: number, schema: Subschema): boolean {
+  const { minimum = -Infinity, maximum = Infinity, exclusiveMinimum = -Infinity, exclusiveMaximum = Infinity } = schema;
+  if (value < minimum || value > maximum || value <= exclusiveMinimum || value >= exclusiveMaximum) return false;
+  if (schema.multipleOf === undefined) return true;
+  const [a, b] = [decimal(value), decimal(schema.multipleOf)];
+  const scale = Math.max(a.places, b.places);
+  return atScale(a, scale) % atScale(b, scale) === 0n;
+}
+
+function arrayMatches(value: readonly Json[], schema: Subschema, context: MatchContext): boolean {
+  if (value.length < (schema.minItems ?? 0) || value.length > (schema.maxItems ?? Infinity)) return false;
+  return value.every((item, i) => {
+    const id = schema.prefixItems[i] ?? schema.items;
+    return id === undefined || matches(item, id, context);
+  });
+}
+
+function objectMatches(value: { readonly [key: string]: Json }, schema: Subschema, context: MatchContext): boolean {
+  if (!schema.required.every((name) => Object.hasOwn(value, name))) return false;
+  return Object.entries(value).every(([name, content]) => {
+    const id = schema.properties.get(name) ?? schema.additionalProperties;
+    return id === undefined || matches(content, id, context);
+  });
+}
+
+export function isOfType(value: Json, type: TypeName): boolean {
+  switch (type) {
+    case 'null':
+      return value === null;
+    case 'array':
+      return Array.isArray(value);
+    case 'object':
+      return isObject(value);
+    case 'integer':
+      return Number.isInteger(value);
+    default:
+      return typeof value === type;
+  }
+}
+
+/** Equal for equal values: members by name, numbers as JavaScript writes them. */
+export function canonical(value: Json): string {
+  return JSON.stringify(value, (_, part: Json) => {
+    if (!isObject(part)) return part;
+    // Entries as a list, because an object would move names such as `10`.
+    const names = Object.keys(part).sort();
+    return { members: names.map((name) => [name, part[name]]) };
+  });
+}

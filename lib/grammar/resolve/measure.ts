@@ -1,0 +1,80 @@
+import { LIMITS } from '../limits.ts';
+import { type Alternative, itemAt, type Node } from './node.ts';
+
+/**
+ * Finds the height and size of every node: the least fixpoint, reached from below in as many rounds as answers may be deep. A node that
+ * no value of that depth and size fits stays at Infinity.
+ */
+export function measure(nodes: readonly Node[]): void {
+  for (const node of nodes) {
+    node.height = node.size = Infinity;
+    for (const alternative of node.alternatives) alternative.height = alternative.size = Infinity;
+  }
+  for (let round = 0, changed = true; changed && round <= LIMITS.answerDepth + 1; round++) {
+    changed = false;
+    for (const node of nodes) {
+      for (const alternative of node.alternatives) {
+        if (!alternative.from.written) continue;
+        const size = sizeOf(alternative);
+        const height = heightOf(alternative);
+        if (size > LIMITS.shortestAnswer || height > LIMITS.answerDepth) continue;
+        alternative.size = size;
+        alternative.height = height;
+        if (size < node.size || height < node.height) changed = true;
+        node.size = Math.min(node.size, size);
+        node.height = Math.min(node.height, height);
+      }
+    }
+  }
+}
+
+function sizeOf(alternative: Alternative): number {
+  switch (alternative.kind) {
+    case 'literals':
+      return Math.min(...alternative.values.map((value) => JSON.stringify(value).length));
+    case 'string':
+      return alternative.language.empty ? Infinity : alternative.language.shortestLength + 2;
+    case 'number':
+      return alternative.language.empty ? Infinity : 1;
+    case 'object':
+      return alternative.members.reduce(
+        (sum, { name, node, required }) => sum + (required ? name.length + 4 + node.size : 0),
+        2,
+      );
+    default: {
+      const { min, max, prefix, rest } = alternative;
+      if (min > max) return Infinity;
+      const first = prefix.slice(0, min).reduce((sum, node) => sum + node.size + 1, 2);
+      return min > prefix.length ? first + (min - prefix.length) * (rest.size + 1) : first;
+    }
+  }
+}
+
+function heightOf(alternative: Alternative): number {
+  switch (alternative.kind) {
+    case 'literals':
+      return Math.min(...alternative.values.map(depthOf));
+    case 'object':
+      return 1 + Math.max(0, ...alternative.members.map(({ node, required }) => (required ? node.height : 0)));
+    case 'array': {
+      const { min, prefix } = alternative;
+      const items = Array.from({ length: Math.min(min, prefix.length + 1) }, (_, i) => itemAt(alternative, i).height);
+      return 1 + Math.max(0, ...items);
+    }
+    default:
+      return 0;
+  }
+}
+
+/** Objects and lists open at once in a value. */
+export function depthOf(value: unknown): number {
+  let deepest = 0;
+  const open: [unknown, number][] = [[value, 0]];
+  for (let top = open.pop(); top !== undefined; top = open.pop()) {
+    const [part, depth] = top;
+    if (typeof part !== 'object' || part === null) continue;
+    deepest = Math.max(deepest, depth + 1);
+    for (const child of Object.values(part)) open.push([child, depth + 1]);
+  }
+  return deepest;
+}

@@ -1,0 +1,67 @@
+import type { NumberRules } from '../number/number-language.ts';
+import type { Subschema, TypeName } from '../schema/document.ts';
+import type { Format } from '../schema/keywords.ts';
+import type { StringRules } from '../text/string-language.ts';
+
+/** The types that remain when all of `facts` hold, and of those the ones that are written. */
+export interface Types {
+  allowed: ReadonlySet<TypeName>;
+  written: ReadonlySet<TypeName>;
+  /** Numbers must be whole. */
+  integer: boolean;
+}
+
+const BASE: readonly TypeName[] = ['object', 'array', 'string', 'number', 'boolean', 'null'];
+
+/** Keywords that speak of one type only. Where no `type` is named, they say which one is meant. */
+const SPEAKS_OF: readonly (readonly [TypeName, readonly string[]])[] = [
+  ['object', ['properties', 'required', 'additionalProperties']],
+  ['array', ['items', 'prefixItems', 'minItems', 'maxItems']],
+  ['string', ['minLength', 'maxLength', 'pattern', 'format']],
+  ['number', ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf']],
+];
+
+export function mergeTypes(facts: readonly Subschema[]): Types {
+  let allowed: ReadonlySet<TypeName> = new Set(BASE);
+  let integer = false;
+  let named = false;
+  for (const { types } of facts) {
+    if (!types) continue;
+    named = true;
+    const names: readonly TypeName[] = types.map((type) => (type === 'integer' ? 'number' : type));
+    allowed = new Set([...allowed].filter((type) => names.includes(type)));
+    if (types.includes('integer') && !types.includes('number')) integer = true;
+  }
+  const hints = SPEAKS_OF.filter(([, keywords]) =>
+    facts.some(({ has }) => keywords.some((keyword) => has.has(keyword))),
+  );
+  const meant: readonly TypeName[] = named || hints.length === 0 ? BASE : hints.map(([type]) => type);
+  const written = new Set([...allowed].filter((type) => meant.includes(type)));
+  return { allowed, written, integer };
+}
+
+export function mergeStrings(facts: readonly Subschema[]): StringRules {
+  const unique = (list: readonly (string | undefined)[]) => [...new Set(list.filter((one) => one !== undefined))];
+  return {
+    min: Math.max(0, ...facts.map(({ minLength }) => minLength ?? 0)),
+    max: Math.min(Infinity, ...facts.map(({ maxLength }) => maxLength ?? Infinity)),
+    patterns: unique(facts.map(({ pattern }) => pattern)),
+    formats: unique(facts.map(({ format }) => format)) as Format[],
+  };
+}
+
+export function mergeNumbers(facts: readonly Subschema[], integer: boolean): NumberRules {
+  const all = (pick: (schema: Subschema) => number | undefined) => facts.map(pick).filter((n) => n !== undefined);
+  const minimum = all((schema) => schema.minimum);
+  const maximum = all((schema) => schema.maximum);
+  const above = all((schema) => schema.exclusiveMinimum);
+  const below = all((schema) => schema.exclusiveMaximum);
+  return {
+    integer,
+    ...(minimum.length > 0 ? { minimum: Math.max(...minimum) } : {}),
+    ...(maximum.length > 0 ? { maximum: Math.min(...maximum) } : {}),
+    ...(above.length > 0 ? { above: Math.max(...above) } : {}),
+    ...(below.length > 0 ? { below: Math.min(...below) } : {}),
+    multipleOf: [...new Set(all((schema) => schema.multipleOf))],
+  };
+}

@@ -1,0 +1,82 @@
+import { NumberLanguage, type NumberRules } from '../number/number-language.ts';
+import { refuse } from '../schema/problem.ts';
+import { combine, listDfa } from '../text/combine.ts';
+import type { Dfa } from '../text/dfa.ts';
+import { StringLanguage } from '../text/string-language.ts';
+import { apart } from './apart.ts';
+import type { Alternative } from './node.ts';
+import { guard, type Resolver } from './resolver.ts';
+
+/**
+ * Makes `oneOf` mean exactly one: what an alternative writes must not be valid against the other branches. Branches that are apart stay as
+ * they are; from overlapping texts and numbers the overlap is taken out; anything else is refused.
+ */
+export function keepExactlyOne(resolver: Resolver): void {
+  for (const node of resolver.nodes) {
+    for (const alternative of node.alternatives) {
+      const { exclusions, written } = alternative.from;
+      // Literals were checked one by one, `oneOf` included.
+      if (!written || exclusions.length === 0 || alternative.kind === 'literals') continue;
+      const overlaps = exclusions.flatMap((id) =>
+        resolver
+          .node([id])
+          .alternatives.filter((other) => !apart(alternative, other, resolver))
+          .map((other) => ({ id, other })),
+      );
+      if (overlaps.length === 0) continue;
+      if (alternative.kind === 'string')
+        takeTexts(
+          alternative,
+          overlaps.map(({ other }) => other),
+          resolver,
+        );
+      else if (alternative.kind === 'number')
+        takeNumbers(
+          alternative,
+          overlaps.map(({ other }) => other),
+        );
+      else {
+        const path = resolver.path([overlaps[0]!.id]);
+        refuse(
+          path,
+          `this branch of oneOf and another may both match one ${alternative.kind}, and then the answer would be invalid; ` +
+            'give the branches a required property with different `const` values, or use anyOf.',
+        );
+      }
+    }
+  }
+}
+
+function takeTexts(from: Alternative & { kind: 'string' }, overlaps: readonly Alternative[], resolver: Resolver): void {
+  const path = resolver.path(from.from.facts);
+  guard(path, () => {
+    const { effort } = resolver;
+    let dfa: Dfa = from.language.asDfa(effort);
+    for (const other of overlaps) {
+      dfa = combine(dfa, otherTexts(other), 'minus', effort);
+    }
+    from.language = new StringLanguage(dfa, 0, Number.POSITIVE_INFINITY, effort);
+  });
+
+  function otherTexts(other: Alternative): Dfa {
+    if (other.kind === 'literals') {
+      return listDfa(
+        other.values.filter((value) => typeof value === 'string'),
+        resolver.effort,
+      );
+    }
+    if (other.kind !== 'string') throw new Error('texts overlap with texts only');
+    const facts = other.from.facts.map((id) => resolver.document.subschemas[id]!);
+    return resolver.language(other.rules, facts, 'covers').asDfa(resolver.effort);
+  }
+}
+
+function takeNumbers(from: Alternative & { kind: 'number' }, overlaps: readonly Alternative[]): void {
+  const except = overlaps.flatMap((other): NumberRules[] => {
+    if (other.kind === 'number') return [other.rules];
+    if (other.kind !== 'literals') throw new Error('numbers overlap with numbers only');
+    const numbers = other.values.filter((value) => typeof value === 'number');
+    return numbers.map((n) => ({ integer: false, minimum: n, maximum: n, multipleOf: [] }));
+  });
+  from.language = new NumberLanguage(from.rules, except);
+}

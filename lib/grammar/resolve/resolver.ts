@@ -1,0 +1,208 @@
+import type { Json } from '../../answer-shape.ts';
+import { LIMITS } from '../limits.ts';
+import { NumberLanguage } from '../number/number-language.ts';
+import type { SchemaDocument, Subschema } from '../schema/document.ts';
+import { member, refuse, show } from '../schema/problem.ts';
+import { type Dfa, Effort } from '../text/dfa.ts';
+import { TooLarge } from '../text/nfa.ts';
+import { UnsupportedPattern } from '../text/pattern.ts';
+import { patternDfa, type StringLanguage, type StringRules, stringLanguage } from '../text/string-language.ts';
+import { type Leaf, leaves } from './leaves.ts';
+import { canonical, type MatchContext, matches } from './matches.ts';
+import { mergeNumbers, mergeStrings, mergeTypes } from './merge.ts';
+import type { Alternative, ArrayAlternative, Member, Node, ObjectAlternative, Origin } from './node.ts';
+
+/** Turns the subschemas of a document into nodes. Every set of subschemas is one node, so recursion becomes a cycle. */
+export class Resolver implements MatchContext {
+  readonly document: SchemaDocument;
+  readonly effort = new Effort();
+  readonly nodes: Node[] = [];
+  private readonly known = new Map<string, Node>();
+  private readonly languages = new Map<string, StringLanguage>();
+  private readonly patterns = new Map<string, Dfa>();
+  private readonly lists = new Map<readonly Json[], ReadonlySet<string>>();
+  private stepsLeft: number = LIMITS.resolveSteps;
+
+  constructor(document: SchemaDocument) {
+    this.document = document;
+  }
+
+  /** The node of a set of subschemas; its alternatives are there after `resolve`. */
+  node(ids: readonly number[]): Node {
+    const sorted = [...new Set(ids)].sort((a, b) => a - b);
+    const key = sorted.join();
+    let node = this.known.get(key);
+    if (!node) {
+      if (this.nodes.length >= LIMITS.nodes) {
+        refuse(
+          this.path(sorted),
+          `this schema has more than ${LIMITS.nodes} different parts; ask for less in one task.`,
+        );
+      }
+      node = { ids: sorted, alternatives: [], height: Infinity, size: Infinity };
+      this.known.set(key, node);
+      this.nodes.push(node);
+    }
+    return node;
+  }
+
+  /** Fills in all nodes that are reached. */
+  resolve(): void {
+    // The list grows while it is read.
+    for (let i = 0; i < this.nodes.length; i++) {
+      const node = this.nodes[i]!;
+      const found = leaves(node.ids, this.document, (steps) => this.spend(steps));
+      const texts = new Set<string>();
+      node.alternatives = found.flatMap((leaf) => this.alternatives(node, leaf, texts));
+    }
+  }
+
+  path(ids: readonly number[]): string {
+    return this.document.subschemas[ids[0] ?? 0]!.path;
+  }
+
+  spend(steps: number): void {
+    this.stepsLeft -= steps;
+    if (this.stepsLeft < 0) {
+      refuse(this.path([0]), 'takes too many steps to resolve (allOf, anyOf, oneOf, enum); make it smaller.');
+    }
+  }
+
+  canonicals(list: readonly Json[]): ReadonlySet<string> {
+    let set = this.lists.get(list);
+    if (!set) {
+      set = new Set(list.map(canonical));
+      this.lists.set(list, set);
+    }
+    return set;
+  }
+
+  textFits(text: string, schema: Subschema): boolean {
+    const rules = { ...mergeStrings([schema]), min: 0, max: Infinity };
+    if (this.language(rules, [schema]).has(text)) return true;
+    if (schema.format !== undefined && this.language(rules, [schema], 'covers').has(text)) {
+      refuse(
+        schema.path,
+        `whether ${show(text)} is a ${schema.format} depends on who reads it; leave the value or the format out.`,
+      );
+    }
+    return false;
+  }
+
+  /** @param texts literals that the node has already */
+  private alternatives(node: Node, leaf: Leaf, texts: Set<string>): Alternative[] {
+    const facts = leaf.facts.map((id) => this.document.subschemas[id]!);
+    for (const id of leaf.exclusions) this.node([id]);
+    const make = (shape: object, written: boolean): Alternative => {
+      const from: Origin = { facts: leaf.facts, exclusions: leaf.exclusions, written };
+      return { height: Infinity, size: Infinity, from, ...shape } as Alternative;
+    };
+    const literals = (values: readonly Json[], written: boolean): Alternative[] => {
+      const fresh = values.filter((value) => {
+        const text = canonical(value);
+        if (texts.has(text) || !node.ids.every((id) => matches(value, id, this))) return false;
+        texts.add(text);
+        return true;
+      });
+      return fresh.length > 0 ? [make({ kind: 'literals', values: fresh }, written)] : [];
+    };
+    const list = facts.find(({ values }) => values.length > 0)?.values[0];
+    if (list) return literals(list, true);
+    const types = mergeTypes(facts);
+    const found: Alternative[] = [];
+    for (const type of types.allowed) {
+      const written = types.written.has(type);
+      if (type === 'null') found.push(...literals([null], written));
+      else if (type === 'boolean') found.push(...literals([true, false], written));
+      else if (type === 'string') {
+        const rules = mergeStrings(facts);
+        found.push(make({ kind: 'string', rules, language: this.language(rules, facts) }, written));
+      } else if (type === 'number') {
+        const rules = mergeNumbers(facts, types.integer);
+        found.push(make({ kind: 'number', rules, language: new NumberLanguage(rules) }, written));
+      } else if (type === 'object') found.push(make(this.object(facts), written));
+      else found.push(make(this.array(facts), written));
+    }
+    return found;
+  }
+
+  private object(facts: readonly Subschema[]): ObjectAlternative {
+    const names = new Set(facts.flatMap(({ properties }) => [...properties.keys()]));
+    const required = new Set(facts.flatMap((schema) => schema.required));
+    const declared = names.size;
+    for (const name of required) names.add(name);
+    this.spend(names.size * facts.length);
+    const members = [...names].map((name): Member => {
+      const ids = facts.map(({ properties, additionalProperties }) => properties.get(name) ?? additionalProperties);
+      return { name, node: this.node(defined(ids)), required: required.has(name) };
+    });
+    const others = defined(facts.map(({ additionalProperties }) => additionalProperties));
+    const closed = others.some((id) => this.document.subschemas[id]!.nothing);
+    if (closed) return { kind: 'object', members, extra: null, others: 'nothing' };
+    // Where the schema does not speak of other members, they are written only if it names no member at all.
+    if (others.length === 0 && (declared > 0 || required.size > 0)) {
+      return { kind: 'object', members, extra: null, others: 'any' };
+    }
+    const extra = this.node(others);
+    return { kind: 'object', members, extra, others: extra };
+  }
+
+  private array(facts: readonly Subschema[]): ArrayAlternative {
+    const at = (i: number) => this.node(defined(facts.map(({ prefixItems, items }) => prefixItems[i] ?? items)));
+    const length = Math.max(0, ...facts.map(({ prefixItems }) => prefixItems.length));
+    this.spend(length * facts.length);
+    const prefix = Array.from({ length }, (_, i) => at(i));
+    const items = defined(facts.map((schema) => schema.items));
+    const min = Math.max(0, ...facts.map(({ minItems }) => minItems ?? 0));
+    const closed = items.some((id) => this.document.subschemas[id]!.nothing);
+    const allowed = Math.min(closed ? length : Infinity, ...facts.map(({ maxItems }) => maxItems ?? Infinity));
+    // Items that only the silence of the schema allows are written where `minItems` asks for them.
+    const max = items.length === 0 && length > 0 ? Math.min(allowed, Math.max(min, length)) : allowed;
+    return { kind: 'array', prefix, rest: this.node(items), min, max, allowed };
+  }
+
+  /** The language of merged rules; a pattern that cannot be kept to is refused where it stands. */
+  language(rules: StringRules, facts: readonly Subschema[], side: 'writes' | 'covers' = 'writes'): StringLanguage {
+    const key = JSON.stringify([side, rules, String(rules.max)]);
+    let language = this.languages.get(key);
+    if (!language) {
+      for (const { pattern, path } of facts) {
+        if (pattern !== undefined && !this.patterns.has(pattern)) {
+          const what = `the pattern ${show(pattern)}`;
+          this.patterns.set(
+            pattern,
+            guard(member(path, 'pattern'), () => patternDfa(pattern, this.effort), what),
+          );
+        }
+      }
+      const path = facts.find(({ has }) =>
+        ['pattern', 'format', 'minLength'].some((keyword) => has.has(keyword)),
+      )?.path;
+      language = guard(path ?? this.path([0]), () =>
+        stringLanguage(rules, side, this.effort, (pattern) => this.patterns.get(pattern)!),
+      );
+      this.languages.set(key, language);
+    }
+    return language;
+  }
+}
+
+/** Says where a string cannot be kept to, and why. */
+export function guard<T>(path: string, work: () => T, what = 'this string'): T {
+  try {
+    return work();
+  } catch (error) {
+    if (error instanceof SyntaxError) {
+      refuse(path, `${what} is no valid regular expression (ECMA-262 with the u flag).`, 'invalid_value');
+    }
+    if (error instanceof TooLarge) refuse(path, `${what} ${error.message}.`);
+    if (error instanceof UnsupportedPattern) {
+      refuse(path, `${what} ${error.message}, which cannot be kept to while writing; say it without.`);
+    }
+    throw error;
+  }
+}
+
+function defined(ids: readonly (number | undefined)[]): number[] {
+  return ids.filter((id) => id !== undefined);
+}

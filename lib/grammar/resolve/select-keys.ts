@@ -1,0 +1,28 @@
+import { refuse, show } from '../schema/problem.ts';
+import type { Alternative, Member, Node } from './node.ts';
+
+/** `keys` with a schema: exactly these of the root's properties, in this order. */
+export function selectKeys(root: Node, keys: readonly string[], path: string): void {
+  const lists = root.alternatives.map(membersOf);
+  for (const [i, key] of keys.entries()) {
+    if (!lists.some((members) => members?.some(({ name }) => name === key))) {
+      refuse(
+        `${path}[${i}]`,
+        `${show(key)} is no property of the schema; choose among its properties.`,
+        'invalid_value',
+      );
+    }
+  }
+  root.alternatives = root.alternatives.flatMap((alternative, i): Alternative[] => {
+    const members = lists[i];
+    const chosen = keys.map((key) => members?.find(({ name }) => name === key)).filter((one) => one !== undefined);
+    if (alternative.kind !== 'object' || chosen.length < keys.length) return [];
+    return [{ ...alternative, members: chosen.map((one): Member => ({ ...one, required: true })), extra: null }];
+  });
+  if (root.alternatives.length === 0)
+    refuse(path, 'no alternative of the schema has all of these properties.', 'invalid_value');
+}
+
+function membersOf(alternative: Alternative): readonly Member[] | undefined {
+  return alternative.kind === 'object' ? alternative.members : undefined;
+}

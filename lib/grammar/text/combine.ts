@@ -1,0 +1,93 @@
+import { type CodePoints, TEXT } from './code-points.ts';
+import { alphabetOf, Builder, classOf, type Dfa, type Effort } from './dfa.ts';
+
+/** The texts in both (`and`), or in the first and not in the second (`minus`): the product automaton. */
+export function combine(a: Dfa, b: Dfa, operation: 'and' | 'minus', effort: Effort): Dfa {
+  if (a.states === 0 || (b.states === 0 && operation === 'minus')) return a;
+  if (b.states === 0) return b;
+  const alphabet = alphabetOf([...classSets(a), ...classSets(b)], effort);
+  const classes = classPairs(alphabet.classes, alphabet, a, b);
+  const builder = new Builder(alphabet);
+  const open: [number, number, number][] = [];
+  const enter = (p: number, q: number): number => {
+    if (p < 0 || (q < 0 && operation === 'and')) return -1;
+    const inB = q >= 0 && b.accepts[q] === 1;
+    const { id, isNew } = builder.state(`${p},${q}`, a.accepts[p] === 1 && inB === (operation === 'and'));
+    if (isNew) open.push([id, p, q]);
+    return id;
+  };
+  enter(0, 0);
+  for (let top = open.pop(); top !== undefined; top = open.pop()) {
+    const [id, p, q] = top;
+    effort.spend(alphabet.classes);
+    for (let c = 0; c < alphabet.classes; c++) {
+      const [ca, cb] = classes[c]!;
+      builder.rows[id]![c] = enter(
+        a.next[p * a.alphabet.classes + ca]!,
+        q < 0 ? -1 : b.next[q * b.alphabet.classes + cb]!,
+      );
+    }
+  }
+  return builder.finish(effort);
+}
+
+/** Exactly these texts. */
+export function listDfa(texts: readonly string[], effort: Effort): Dfa {
+  const points = new Set(texts.flatMap((text) => [...text].map((char) => char.codePointAt(0)!)));
+  const alphabet = alphabetOf(
+    [...points].map((point) => [point, point]),
+    effort,
+  );
+  const builder = new Builder(alphabet);
+  const all = new Set(texts);
+  builder.state('', all.has(''));
+  for (const text of texts) {
+    let from = 0;
+    let prefix = '';
+    for (const char of text) {
+      prefix += char;
+      effort.spend(prefix.length);
+      const c = classOf(alphabet, char.codePointAt(0)!);
+      if (c < 0) break; // not a text that can be generated
+      from = builder.rows[from]![c] = builder.state(prefix, all.has(prefix)).id;
+    }
+  }
+  return builder.finish(effort);
+}
+
+/** All texts of `min` to `max` characters. */
+export function lengthDfa(min: number, max: number, effort: Effort): Dfa {
+  const alphabet = alphabetOf([], effort);
+  const builder = new Builder(alphabet);
+  const last = max === Number.POSITIVE_INFINITY ? min : max;
+  for (let length = 0; length <= last; length++) {
+    builder.state(String(length), length >= min);
+    effort.spend(1);
+    if (length > 0) builder.rows[length - 1]!.fill(length);
+  }
+  if (max === Number.POSITIVE_INFINITY) builder.rows[last]!.fill(last);
+  return builder.finish(effort);
+}
+
+/** Any text. */
+export function anyDfa(effort: Effort): Dfa {
+  return lengthDfa(0, Number.POSITIVE_INFINITY, effort);
+}
+
+/** The classes of an alphabet as sets. */
+function classSets({ alphabet }: Dfa): CodePoints[] {
+  const sets: number[][] = Array.from({ length: alphabet.classes }, () => []);
+  alphabet.of.forEach((c, i) => {
+    if (c >= 0) sets[c]!.push(alphabet.firsts[i]!, (alphabet.firsts[i + 1] ?? TEXT.at(-1)! + 1) - 1);
+  });
+  return sets;
+}
+
+/** For each class of a finer alphabet the classes of both automata that hold it. */
+function classPairs(count: number, fine: Dfa['alphabet'], a: Dfa, b: Dfa): (readonly [number, number])[] {
+  const pairs: (readonly [number, number])[] = Array.from({ length: count }, () => [-1, -1]);
+  fine.of.forEach((c, i) => {
+    if (c >= 0) pairs[c] = [classOf(a.alphabet, fine.firsts[i]!), classOf(b.alphabet, fine.firsts[i]!)];
+  });
+  return pairs;
+}

@@ -1,0 +1,140 @@
+import { LIMITS } from '../limits.ts';
+import { type CodePoints, TEXT } from './code-points.ts';
+import { TooLarge } from './nfa.ts';
+
+/**
+ * A deterministic automaton over the characters of `TEXT`. State 0 is the start; a step that leads nowhere is -1. Every state can still
+ * reach an accepting one; where there is none at all, `states` is 0.
+ */
+export interface Dfa {
+  states: number;
+  accepts: Uint8Array;
+  alphabet: Alphabet;
+  /** `next[state * alphabet.classes + class]`. */
+  next: Int32Array;
+}
+
+/** Characters that no state tells apart share a class. `firsts` are ascending; class `of[i]` holds from `firsts[i]` on. */
+export interface Alphabet {
+  classes: number;
+  firsts: Int32Array;
+  /** -1: outside `TEXT`. */
+  of: Int32Array;
+}
+
+/** Counts the work of all automata of one schema, so that it is bounded whatever the patterns are. */
+export class Effort {
+  private left: number = LIMITS.stringSteps;
+  spend(steps: number): void {
+    this.left -= steps;
+    if (this.left < 0) throw new TooLarge('takes too many steps to compile; make it simpler or shorter');
+  }
+}
+
+/** The class of a code point; -1 outside `TEXT`. */
+export function classOf({ firsts, of }: Alphabet, codePoint: number): number {
+  return of[rangeOf(firsts, codePoint)]!;
+}
+
+/** Index of the range that holds a code point. */
+export function rangeOf(firsts: Int32Array, codePoint: number): number {
+  let low = 0;
+  for (let high = firsts.length; high - low > 1; ) {
+    const middle = (low + high) >> 1;
+    if (firsts[middle]! <= codePoint) low = middle;
+    else high = middle;
+  }
+  return low;
+}
+
+/** The coarsest alphabet in which each of the sets is a union of classes. */
+export function alphabetOf(sets: readonly CodePoints[], effort: Effort): Alphabet {
+  const toggles = new Map<number, number[]>([[0, []]]);
+  const toggle = (at: number, set: number) => toggles.get(at)?.push(set) ?? toggles.set(at, [set]);
+  [TEXT, ...sets].forEach((set, i) => {
+    for (let r = 0; r < set.length; r += 2) {
+      toggle(set[r]!, i);
+      toggle(set[r + 1]! + 1, i);
+    }
+  });
+  const firsts = [...toggles.keys()].sort((a, b) => a - b).filter((at) => at <= 0x10_ff_ff);
+  const inside = new Set<number>();
+  const classes = new Map<string, number>();
+  const of = firsts.map((at) => {
+    for (const set of toggles.get(at)!) inside.delete(set) || inside.add(set);
+    effort.spend(1 + inside.size);
+    if (!inside.has(0)) return -1;
+    const key = [...inside].sort((a, b) => a - b).join();
+    if (!classes.has(key)) classes.set(key, classes.size);
+    return classes.get(key)!;
+  });
+  return { classes: classes.size, firsts: Int32Array.from(firsts), of: Int32Array.from(of) };
+}
+
+/** Builds up automata: states are found by their key, edges are given row by row. */
+export class Builder {
+  readonly rows: Int32Array[] = [];
+  readonly accepts: number[] = [];
+  private readonly ids = new Map<string, number>();
+  readonly alphabet: Alphabet;
+  constructor(alphabet: Alphabet) {
+    this.alphabet = alphabet;
+  }
+
+  /** The state of this key; `isNew` says that its row has to be filled. */
+  state(key: string, accepts: boolean): { id: number; isNew: boolean } {
+    const known = this.ids.get(key);
+    if (known !== undefined) return { id: known, isNew: false };
+    if (this.rows.length >= LIMITS.stringStates) {
+      throw new TooLarge(`needs more than ${LIMITS.stringStates} states; make it simpler or shorter`);
+    }
+    const id = this.rows.length;
+    this.ids.set(key, id);
+    this.rows.push(new Int32Array(this.alphabet.classes).fill(-1));
+    this.accepts.push(accepts ? 1 : 0);
+    return { id, isNew: true };
+  }
+
+  /** Drops the states from which nothing is accepted. */
+  finish(effort: Effort): Dfa {
+    const { classes } = this.alphabet;
+    const before: number[][] = this.rows.map(() => []);
+    this.rows.forEach((row, id) => {
+      effort.spend(classes);
+      for (const to of new Set(row)) if (to >= 0) before[to]!.push(id);
+    });
+    const alive = new Set<number>();
+    const open = this.accepts.flatMap((accepts, id) => (accepts ? [id] : []));
+    for (let id = open.pop(); id !== undefined; id = open.pop()) {
+      if (alive.has(id)) continue;
+      alive.add(id);
+      open.push(...before[id]!);
+    }
+    if (!alive.has(0)) return { states: 0, accepts: new Uint8Array(), alphabet: this.alphabet, next: new Int32Array() };
+    const kept = [...alive].sort((a, b) => a - b);
+    const renamed = new Map(kept.map((id, i) => [id, i]));
+    const next = new Int32Array(kept.length * classes).fill(-1);
+    kept.forEach((id, i) => {
+      this.rows[id]!.forEach((to, c) => {
+        next[i * classes + c] = renamed.get(to) ?? -1;
+      });
+    });
+    const accepts = Uint8Array.from(kept, (id) => this.accepts[id]!);
+    return { states: kept.length, accepts, alphabet: this.alphabet, next };
+  }
+}
+
+/** The classes that a set of `alphabetOf` is made of. */
+export function classesIn(alphabet: Alphabet, set: CodePoints): number[] {
+  const found = new Set<number>();
+  for (let r = 0; r < set.length; r += 2) {
+    for (
+      let i = rangeOf(alphabet.firsts, set[r]!);
+      i < alphabet.firsts.length && alphabet.firsts[i]! <= set[r + 1]!;
+      i++
+    ) {
+      if (alphabet.of[i]! >= 0) found.add(alphabet.of[i]!);
+    }
+  }
+  return [...found];
+}

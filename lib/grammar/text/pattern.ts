@@ -1,0 +1,185 @@
+import {
+  ALL,
+  type CodePoints,
+  complement,
+  DIGIT,
+  intersection,
+  LINE_END,
+  SPACE,
+  TEXT,
+  unicodeProperty,
+  union,
+  WORD,
+} from './code-points.ts';
+import { type Fragment, Nfa } from './nfa.ts';
+
+/** A pattern that no bounded automaton can keep to. The message says why. */
+export class UnsupportedPattern extends Error {}
+
+interface Group {
+  alternatives: Fragment[];
+  parts: Fragment[];
+  /** First state of the part that is being read. */
+  from: number;
+}
+
+/**
+ * Reads an ECMA-262 pattern (with the `u` flag, as JSON Schema asks) into an automaton. Not supported, because they look beyond the
+ * characters read so far: lookaround, back references, word boundaries; nor inline modifiers.
+ *
+ * @param source a valid pattern: `new RegExp(source, 'u')` was tried
+ */
+export function parsePattern(source: string): { nfa: Nfa; start: number; end: number } {
+  const chars = [...source];
+  const nfa = new Nfa();
+  const groups: Group[] = [{ alternatives: [], parts: [], from: 0 }];
+  let at = 0;
+  const closeAlternative = (group: Group) => {
+    group.alternatives.push(nfa.sequence(group.parts));
+    group.parts = [];
+  };
+  const add = (fragment: Fragment) => groups.at(-1)!.parts.push(fragment);
+  while (at < chars.length) {
+    const char = chars[at++]!;
+    if (char === '(') {
+      at = groupStart(chars, at);
+      groups.push({ alternatives: [], parts: [], from: nfa.free.length });
+      continue;
+    }
+    if (char === '|') {
+      closeAlternative(groups.at(-1)!);
+      continue;
+    }
+    if (char === ')') {
+      const group = groups.pop()!;
+      closeAlternative(group);
+      add(nfa.either(group.alternatives));
+    } else if (char === '^') add(nfa.empty('start'));
+    else if (char === '$') add(nfa.empty('end'));
+    else if (char === '.') add(nfa.set(complement(LINE_END)));
+    else if (char === '[') {
+      const [set, next] = classSet(chars, at);
+      at = next;
+      add(nfa.set(text(set)));
+    } else if (char === '\\') {
+      const [set, next] = escapeSet(chars, at);
+      at = next;
+      add(nfa.set(text(set)));
+    } else add(nfa.set(text(single(char.codePointAt(0)!))));
+    const quantifier = readQuantifier(chars, at);
+    if (quantifier) {
+      at = quantifier.next;
+      add(nfa.repeat(groups.at(-1)!.parts.pop()!, quantifier.min, quantifier.max));
+    }
+  }
+  closeAlternative(groups[0]!);
+  const { start, end } = nfa.either(groups[0]!.alternatives);
+  return { nfa, start, end };
+}
+
+const single = (codePoint: number): CodePoints => [codePoint, codePoint];
+const text = (set: CodePoints): CodePoints => intersection(set, TEXT);
+
+function groupStart(chars: readonly string[], at: number): number {
+  if (chars[at] !== '?') return at;
+  if (chars[at + 1] === ':') return at + 2;
+  if (chars[at + 1] === '<' && chars[at + 2] !== '=' && chars[at + 2] !== '!') return chars.indexOf('>', at) + 1;
+  if (['=', '!', '<'].includes(chars[at + 1]!)) throw new UnsupportedPattern('uses lookahead or lookbehind');
+  throw new UnsupportedPattern('uses inline modifiers');
+}
+
+function readQuantifier(chars: readonly string[], at: number): { min: number; max: number; next: number } | null {
+  const lazy = (next: number) => (chars[next] === '?' ? next + 1 : next); // the same texts, whichever is tried first
+  switch (chars[at]) {
+    case '*':
+      return { min: 0, max: Number.POSITIVE_INFINITY, next: lazy(at + 1) };
+    case '+':
+      return { min: 1, max: Number.POSITIVE_INFINITY, next: lazy(at + 1) };
+    case '?':
+      return { min: 0, max: 1, next: lazy(at + 1) };
+    case '{': {
+      const close = chars.indexOf('}', at);
+      const [min, max] = chars
+        .slice(at + 1, close)
+        .join('')
+        .split(',');
+      const most = max === undefined ? Number(min) : max === '' ? Number.POSITIVE_INFINITY : Number(max);
+      return { min: Number(min), max: most, next: lazy(close + 1) };
+    }
+    default:
+      return null;
+  }
+}
+
+/** The set after a `[`, and where it goes on. */
+function classSet(chars: readonly string[], from: number): [CodePoints, number] {
+  let at = from;
+  const negated = chars[at] === '^';
+  if (negated) at++;
+  const sets: CodePoints[] = [];
+  const atom = (): CodePoints => {
+    const char = chars[at++]!;
+    if (char !== '\\') return single(char.codePointAt(0)!);
+    const [set, next] = escapeSet(chars, at, true);
+    at = next;
+    return set;
+  };
+  while (chars[at] !== ']') {
+    const first = atom();
+    if (chars[at] === '-' && chars[at + 1] !== ']') {
+      at++;
+      sets.push([first[0]!, atom()[0]!]);
+    } else sets.push(first);
+  }
+  const set = union(...sets);
+  return [negated ? complement(set) : set, at + 1];
+}
+
+const SETS: { readonly [letter: string]: CodePoints } = {
+  d: DIGIT,
+  D: complement(DIGIT),
+  w: WORD,
+  W: complement(WORD),
+  s: SPACE,
+  S: complement(SPACE),
+  t: single(9),
+  n: single(10),
+  v: single(11),
+  f: single(12),
+  r: single(13),
+  0: single(0),
+};
+
+/** The set of the escape after a backslash, and where it goes on. */
+function escapeSet(chars: readonly string[], at: number, inClass = false): [CodePoints, number] {
+  const char = chars[at]!;
+  if (char === 'b' && inClass) return [single(8), at + 1];
+  if (char === 'b' || char === 'B') throw new UnsupportedPattern('uses a word boundary (\\b or \\B)');
+  if (char === 'k' || (char >= '1' && char <= '9')) throw new UnsupportedPattern('refers back to a group');
+  if (Object.hasOwn(SETS, char)) return [SETS[char]!, at + 1];
+  if (char === 'c') return [single(chars[at + 1]!.codePointAt(0)! % 32), at + 2];
+  if (char === 'x') return [single(hex(chars, at + 1, at + 3)), at + 3];
+  if (char === 'p' || char === 'P') {
+    const close = chars.indexOf('}', at);
+    const set = unicodeProperty(chars.slice(at + 2, close).join(''));
+    return [char === 'p' ? set : intersection(complement(set), ALL), close + 1];
+  }
+  if (char === 'u') {
+    if (chars[at + 1] === '{') {
+      const close = chars.indexOf('}', at);
+      return [single(hex(chars, at + 2, close)), close + 1];
+    }
+    const unit = hex(chars, at + 1, at + 5);
+    if (unit >= 0xd8_00 && unit <= 0xdb_ff && chars[at + 5] === '\\' && chars[at + 6] === 'u') {
+      const low = hex(chars, at + 7, at + 11);
+      if (low >= 0xdc_00 && low <= 0xdf_ff)
+        return [single((unit - 0xd8_00) * 0x4_00 + (low - 0xdc_00) + 0x1_00_00), at + 11];
+    }
+    return [single(unit), at + 5];
+  }
+  return [single(char.codePointAt(0)!), at + 1];
+}
+
+function hex(chars: readonly string[], from: number, to: number): number {
+  return Number.parseInt(chars.slice(from, to).join(''), 16);
+}

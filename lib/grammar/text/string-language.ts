@@ -1,0 +1,205 @@
+import { LIMITS } from '../limits.ts';
+import { FORMATS, type Format } from '../schema/keywords.ts';
+import { intersection, TEXT } from './code-points.ts';
+import { combine, lengthDfa } from './combine.ts';
+import { classOf, type Dfa, Effort, rangeOf } from './dfa.ts';
+import { FORMAT_RULES } from './formats.ts';
+import { TooLarge } from './nfa.ts';
+import { parsePattern } from './pattern.ts';
+import { searchDfa } from './search.ts';
+
+/** What a schema says about a string. Lengths in code points; `max` may be Infinity. */
+export interface StringRules {
+  min: number;
+  max: number;
+  patterns: readonly string[];
+  formats: readonly Format[];
+}
+
+/**
+ * The texts that one string may hold: an automaton (null: any text) and bounds on the length. A place in such a string is the
+ * automaton's state and the number of characters so far; `fits` says whether it can still end well.
+ */
+export class StringLanguage {
+  readonly dfa: Dfa | null;
+  readonly min: number;
+  readonly max: number;
+  /** `shortest[state * (min + 1) + n]`: the length of the shortest rest from there with at least n characters; -1: none. */
+  private readonly shortest: Int32Array | null;
+
+  constructor(dfa: Dfa | null, min: number, max: number, effort: Effort) {
+    this.dfa = dfa;
+    this.min = min;
+    this.max = max;
+    this.shortest = dfa && shortestRests(dfa, min, effort);
+  }
+
+  get empty(): boolean {
+    return !this.fits(0, 0);
+  }
+
+  /** The length of the shortest text. */
+  get shortestLength(): number {
+    return this.rest(0, 0);
+  }
+
+  /** Characters that are still to come at least, from a state after `length` characters; -1: it cannot end well. */
+  private rest(state: number, length: number): number {
+    const missing = Math.max(0, this.min - length);
+    if (this.dfa?.states === 0) return -1;
+    return this.shortest ? this.shortest[state * (this.min + 1) + missing]! : missing;
+  }
+
+  /** Whether some text of this language goes on from here. */
+  fits(state: number, length: number): boolean {
+    const rest = this.rest(state, length);
+    return rest >= 0 && length + rest <= this.max;
+  }
+
+  /** Whether the text may end here. */
+  accepts(state: number, length: number): boolean {
+    return length >= this.min && length <= this.max && (this.dfa === null || this.dfa.accepts[state] === 1);
+  }
+
+  /** The state after one more character; -1: not possible. */
+  step(state: number, length: number, codePoint: number): number {
+    const next = this.move(state, codePoint);
+    return next >= 0 && this.fits(next, length + 1) ? next : -1;
+  }
+
+  private move(state: number, codePoint: number): number {
+    const { dfa } = this;
+    if (!dfa) return isText(codePoint) ? 0 : -1;
+    const c = classOf(dfa.alphabet, codePoint);
+    return c < 0 ? -1 : dfa.next[state * dfa.alphabet.classes + c]!;
+  }
+
+  /** Whether some character from `first` to `last` is possible. */
+  allowsAny(state: number, length: number, first: number, last: number): boolean {
+    const { dfa } = this;
+    if (!dfa) return this.fits(0, length + 1) && intersection([first, last], TEXT).length > 0;
+    const { firsts, of, classes } = dfa.alphabet;
+    for (let i = rangeOf(firsts, first); i < firsts.length && firsts[i]! <= last; i++) {
+      const next = of[i]! < 0 ? -1 : dfa.next[state * classes + of[i]!]!;
+      if (next >= 0 && this.fits(next, length + 1)) return true;
+    }
+    return false;
+  }
+
+  /** The one character that can come next; -1: there are several, or none, or the text may end here. */
+  onlyNext(state: number, length: number): number {
+    const { dfa } = this;
+    if (!dfa || this.accepts(state, length)) return -1;
+    const { firsts, of, classes } = dfa.alphabet;
+    let only = -1;
+    for (let i = 0; i < firsts.length; i++) {
+      const next = of[i]! < 0 ? -1 : dfa.next[state * classes + of[i]!]!;
+      if (next < 0 || !this.fits(next, length + 1)) continue;
+      if (only >= 0 || (firsts[i + 1] ?? 0) !== firsts[i]! + 1) return -1;
+      only = firsts[i]!;
+    }
+    return only;
+  }
+
+  /** Whether a whole text belongs to it. */
+  has(text: string): boolean {
+    let state = this.empty ? -1 : 0;
+    let length = 0;
+    for (const char of text) {
+      if (state < 0) return false;
+      state = this.step(state, length++, char.codePointAt(0)!);
+    }
+    return state >= 0 && this.accepts(state, length);
+  }
+
+  /** The same texts without bounds on the length. */
+  asDfa(effort: Effort): Dfa {
+    if (this.dfa && this.min === 0 && this.max === Number.POSITIVE_INFINITY) return this.dfa;
+    const lengths = lengthDfa(this.min, this.max, effort);
+    return this.dfa ? combine(this.dfa, lengths, 'and', effort) : lengths;
+  }
+}
+
+export function isText(codePoint: number): boolean {
+  return codePoint >= 0x20
+    ? codePoint < 0xd8_00 || (codePoint > 0xdf_ff && codePoint <= 0x10_ff_ff)
+    : codePoint === 9 || codePoint === 10 || codePoint === 13;
+}
+
+/** For every state and every n up to `min`: the shortest rest of at least n characters. */
+function shortestRests(dfa: Dfa, min: number, effort: Effort): Int32Array {
+  const { states, next, accepts } = dfa;
+  const { classes } = dfa.alphabet;
+  if (states * (min + 1) > LIMITS.stringSteps)
+    throw new TooLarge('with this minLength takes too many steps to compile; ask for less');
+  const rests = new Int32Array(states * (min + 1)).fill(-1);
+  const after: number[][] = [];
+  const before: number[][] = Array.from({ length: states }, () => []);
+  for (let s = 0; s < states; s++) {
+    const reached = new Set(next.subarray(s * classes, (s + 1) * classes));
+    reached.delete(-1);
+    effort.spend(classes + reached.size * (min + 1));
+    after.push([...reached]);
+    for (const to of reached) before[to]!.push(s);
+  }
+  // n = 0: breadth first, backwards from the accepting states.
+  const queue: number[] = [];
+  for (let s = 0; s < states; s++) {
+    if (accepts[s]) {
+      rests[s * (min + 1)] = 0;
+      queue.push(s);
+    }
+  }
+  for (const s of queue) {
+    for (const from of before[s]!) {
+      if (rests[from * (min + 1)]! >= 0) continue;
+      rests[from * (min + 1)] = rests[s * (min + 1)]! + 1;
+      queue.push(from);
+    }
+  }
+  for (let n = 1; n <= min; n++) {
+    for (let s = 0; s < states; s++) {
+      let best = -1;
+      for (const to of after[s]!) {
+        const rest = rests[to * (min + 1) + n - 1]!;
+        if (rest >= 0 && (best < 0 || rest + 1 < best)) best = rest + 1;
+      }
+      rests[s * (min + 1) + n] = best;
+    }
+  }
+  return rests;
+}
+
+const formatLanguages = new Map<string, Dfa>();
+
+/** The automaton of a format: what is written, or all that it may cover. Made once. */
+export function formatDfa(format: Format, side: 'writes' | 'covers'): Dfa {
+  const key = `${side} ${format}`;
+  let dfa = formatLanguages.get(key);
+  if (!dfa) {
+    if (!FORMATS.includes(format)) throw new Error(`no such format: ${format}`);
+    dfa = patternDfa(FORMAT_RULES[format][side], new Effort());
+    formatLanguages.set(key, dfa);
+  }
+  return dfa;
+}
+
+/** The automaton of a pattern. Throws `TooLarge`, `UnsupportedPattern`, or `SyntaxError` for one that is no pattern. */
+export function patternDfa(pattern: string, effort: Effort): Dfa {
+  if (pattern.length > LIMITS.patternLength) throw new TooLarge(`is longer than ${LIMITS.patternLength} characters`);
+  new RegExp(pattern, 'u');
+  const { nfa, start, end } = parsePattern(pattern);
+  return searchDfa(nfa, start, end, effort);
+}
+
+/** @param side `writes`: what is generated; `covers`: everything that the rules may mean (formats are wider then) */
+export function stringLanguage(
+  rules: StringRules,
+  side: 'writes' | 'covers',
+  effort: Effort,
+  ofPattern: (pattern: string) => Dfa = (pattern) => patternDfa(pattern, effort),
+): StringLanguage {
+  const parts = [...rules.patterns.map(ofPattern), ...rules.formats.map((format) => formatDfa(format, side))];
+  const dfa = parts.length === 0 ? null : parts.reduce((a, b) => combine(a, b, 'and', effort));
+  return new StringLanguage(dfa, rules.min, rules.max, effort);
+}

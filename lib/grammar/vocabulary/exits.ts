@@ -1,0 +1,47 @@
+import type { State } from '../automaton/automaton.ts';
+import type { Trie } from './trie.ts';
+
+/**
+ * The tokens that close a string and go on, such as `",`: a small trie over the bytes behind the closing quote. Whatever stands before the
+ * quote, tokens with the same rest share a node, so asking which of them may come takes a few steps.
+ */
+export class Exits {
+  readonly tokens: number[] = [];
+  private readonly children = new Map<number, Exits>();
+
+  /** Takes in the tokens at and below a trie node that stands behind a closing quote. */
+  add(trie: Trie, node: number): void {
+    const { byte, depth, skip, token, same } = trie;
+    const path: Exits[] = [];
+    const top = depth[node]!;
+    path[top] = this;
+    for (let at = node; at < skip[node]!; at++) {
+      const level = depth[at]!;
+      const here = at === node ? this : path[level - 1]!.child(byte[at]!);
+      path[level] = here;
+      for (let id = token[at]!; id >= 0; id = same[id]!) here.tokens.push(id);
+    }
+  }
+
+  private child(byte: number): Exits {
+    let child = this.children.get(byte);
+    if (!child) {
+      child = new Exits();
+      this.children.set(byte, child);
+    }
+    return child;
+  }
+
+  /** Calls `found` with every token that may come, and the number of its bytes behind the quote. */
+  walk(after: State, found: (token: number, rest: number) => void): void {
+    const open: [Exits, State, number][] = [[this, after, 0]];
+    for (let top = open.pop(); top !== undefined; top = open.pop()) {
+      const [exits, state, rest] = top;
+      for (const token of exits.tokens) found(token, rest);
+      for (const [byte, child] of exits.children) {
+        const next = state.next(byte);
+        if (next) open.push([child, next, rest + 1]);
+      }
+    }
+  }
+}

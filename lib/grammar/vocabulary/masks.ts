@@ -1,0 +1,127 @@
+import { AssayError } from '../../errors.ts';
+import type { State } from '../automaton/automaton.ts';
+import type { Frame } from '../automaton/frame.ts';
+import { ColonFrame, MEMBER_NAME, MemberNameFrame } from '../automaton/member-name-frame.ts';
+import { StringFrame } from '../automaton/string-frame.ts';
+import { PLAIN } from '../automaton/text-bytes.ts';
+import type { Vocabulary } from '../constraint.ts';
+import { StringMasks } from './string-masks.ts';
+import { buildTrie, descend, longestTokens, mark, type Trie, unmark } from './trie.ts';
+import { walk } from './walk.ts';
+
+const encoder = new TextEncoder();
+
+/** A vocabulary made ready for masks: the trie, and the masks of string places. Made once for each vocabulary (`masksOf`). */
+export class Masks {
+  readonly vocabulary: Vocabulary;
+  readonly trie: Trie;
+  private readonly strings: StringMasks;
+  private readonly scratch: Uint32Array;
+
+  constructor(vocabulary: Vocabulary) {
+    this.vocabulary = vocabulary;
+    this.trie = buildTrie(vocabulary);
+    this.strings = new StringMasks(this.trie, vocabulary.size);
+    this.scratch = new Uint32Array(Math.ceil(vocabulary.size / 32));
+  }
+
+  /**
+   * Marks the tokens that may come in a state. Strings are looked up; what is left of the trie is walked.
+   *
+   * @param node the trie node of bytes that are written already but not as a token: only tokens from there are marked
+   */
+  fill(state: State, node: number, into: Uint32Array): void {
+    into.fill(0);
+    if (state.complete) {
+      for (const token of this.vocabulary.end) into[token >> 5]! |= 1 << (token & 31);
+      return;
+    }
+    if (node !== 0) {
+      mark(this.trie, node, into);
+      walk(this.trie, node, state, into);
+      return;
+    }
+    const others: Frame[] = [];
+    for (const frame of state.frames) {
+      if (frame instanceof StringFrame) this.addString(frame, into);
+      else if (frame instanceof MemberNameFrame && frame.place.pending === PLAIN) this.addName(frame, into);
+      else others.push(frame);
+    }
+    const rest = others.length === state.frames.length ? state : state.with(others);
+    if (rest) walk(this.trie, 0, rest, into);
+  }
+
+  private addString(frame: StringFrame, into: Uint32Array): void {
+    const { inside, exits } = this.strings.at(frame.language, frame.place);
+    for (let i = 0; i < into.length; i++) into[i]! |= inside[i] ?? 0;
+    const after = frame.automaton.state([frame.parent!])!;
+    for (const exit of exits) exit.walk(after, (token) => set(into, token));
+  }
+
+  /** The name of an open member: any name, less the tokens that end in one that is taken. */
+  private addName(frame: MemberNameFrame, into: Uint32Array): void {
+    const { automaton, text, place, object } = frame;
+    const { inside, exits } = this.strings.at(MEMBER_NAME, place);
+    const mask = this.scratch;
+    mask.set(inside);
+    const after = automaton.state([ColonFrame.after(frame)])!;
+    for (const exit of exits) {
+      exit.walk(after, (token, rest) => {
+        // A token that goes on to the next member's name could repeat this one: it is gone along byte by byte.
+        if (rest <= 2 || frame.reads(this.vocabulary.bytes(token)!)) set(mask, token);
+      });
+    }
+    for (const taken of [...object.extras, ...object.shape.members.map(({ name }) => name)]) {
+      if (!taken.startsWith(text)) continue;
+      const rest = encoder.encode(JSON.stringify(taken.slice(text.length)).slice(1, -1));
+      const node = descend(this.trie, rest);
+      if (node < 0) continue;
+      if (rest.length > 0 && !frame.reads(rest)) unmark(this.trie, node, mask);
+      const closed = descend(this.trie, Uint8Array.of(...rest, 0x22));
+      if (closed >= 0) this.unmarkAll(closed, mask);
+    }
+    for (let i = 0; i < into.length; i++) into[i]! |= mask[i]!;
+  }
+
+  /** The vocabulary's tokens of a text; if they do not write exactly this text, the longest tokens that do. */
+  tokenise(text: Uint8Array): number[] {
+    const tokens = this.vocabulary.encode(new TextDecoder('utf-8', { ignoreBOM: true }).decode(text));
+    if (this.writes(tokens, text)) return tokens;
+    try {
+      return longestTokens(this.trie, text);
+    } catch (cause) {
+      throw new AssayError('engine_failed', 'The model has no tokens for a part of the answer; use another model.', {
+        cause,
+      });
+    }
+  }
+
+  private writes(tokens: readonly number[], text: Uint8Array): boolean {
+    let at = 0;
+    for (const token of tokens) {
+      const bytes = this.vocabulary.bytes(token);
+      if (!bytes) return false;
+      for (const byte of bytes) if (text[at++] !== byte) return false;
+    }
+    return at === text.length;
+  }
+
+  private unmarkAll(node: number, mask: Uint32Array): void {
+    for (let at = node; at < this.trie.skip[node]!; at++) unmark(this.trie, at, mask);
+  }
+}
+
+function set(into: Uint32Array, token: number): void {
+  into[token >> 5]! |= 1 << (token & 31);
+}
+
+const made = new WeakMap<Vocabulary, Masks>();
+
+export function masksOf(vocabulary: Vocabulary): Masks {
+  let masks = made.get(vocabulary);
+  if (!masks) {
+    masks = new Masks(vocabulary);
+    made.set(vocabulary, masks);
+  }
+  return masks;
+}

@@ -1,0 +1,133 @@
+import { advance, type Place } from '../automaton/string-frame.ts';
+import { PLAIN } from '../automaton/text-bytes.ts';
+import { Effort } from '../text/dfa.ts';
+import { StringLanguage } from '../text/string-language.ts';
+import { Exits } from './exits.ts';
+import { mark, type Trie } from './trie.ts';
+
+/** What may come at one place of a string, whatever is around the string. */
+export interface StringMask {
+  /** Tokens that stay inside the string. */
+  inside: Uint32Array;
+  /** Tokens that close it. */
+  exits: readonly Exits[];
+}
+
+/** Masks kept for one vocabulary: at 150,000 tokens 19 kB each. */
+const KEPT = 1_000;
+
+/**
+ * The masks of string places, made on first use and kept. Free text, by far the most common, is sorted once by the number of
+ * characters in a token, so that any bound on the length is a look-up.
+ */
+export class StringMasks {
+  private readonly trie: Trie;
+  private readonly words: number;
+  private readonly kept = new Map<string, StringMask>();
+  private readonly languageIds = new WeakMap<StringLanguage, number>();
+  private lastId = 0;
+  private free: FreeText | undefined;
+
+  constructor(trie: Trie, vocabularySize: number) {
+    this.trie = trie;
+    this.words = Math.ceil(vocabularySize / 32);
+  }
+
+  at(language: StringLanguage, place: Readonly<Place>): StringMask {
+    if (!language.dfa && place.pending === PLAIN) {
+      this.free ??= new FreeText(this.trie, this.words);
+      return this.free.at(language.min - place.length, language.max - place.length);
+    }
+    const key = `${this.idOf(language)},${place.state},${place.length},${place.pending}`;
+    let mask = this.kept.get(key);
+    if (!mask) {
+      mask = this.look(language, place);
+      if (this.kept.size >= KEPT) this.kept.delete(this.kept.keys().next().value!);
+      this.kept.set(key, mask);
+    }
+    return mask;
+  }
+
+  private idOf(language: StringLanguage): number {
+    // Automata of formats are shared by all schemas, and so are their masks.
+    let id = this.languageIds.get(language);
+    if (id === undefined) {
+      id = ++this.lastId;
+      this.languageIds.set(language, id);
+    }
+    return id;
+  }
+
+  private look(language: StringLanguage, start: Readonly<Place>): StringMask {
+    const inside = new Uint32Array(this.words);
+    const exits = new Exits();
+    walkString(this.trie, language, start, (node, _, closes) => {
+      if (closes) exits.add(this.trie, node);
+      else mark(this.trie, node, inside);
+    });
+    return { inside, exits: [exits] };
+  }
+}
+
+/** Visits the trie nodes that stay in the string and those that close it, with the place behind or before them. */
+function walkString(
+  trie: Trie,
+  language: StringLanguage,
+  start: Readonly<Place>,
+  visit: (node: number, place: Readonly<Place>, closes: boolean) => void,
+): void {
+  const { byte, depth, skip, nodes } = trie;
+  const places: Place[] = Array.from({ length: trie.deepest + 1 }, () => ({ ...start }));
+  for (let at = 1; at < nodes; ) {
+    const level = depth[at]!;
+    const before = places[level - 1]!;
+    const place = places[level]!;
+    place.state = before.state;
+    place.length = before.length;
+    place.pending = before.pending;
+    const done = advance(language, place, byte[at]!);
+    if (done !== 'no') visit(at, place, done === 'end');
+    at = done === 'on' ? at + 1 : skip[at]!;
+  }
+}
+
+const ANY_TEXT = new StringLanguage(null, 0, Number.POSITIVE_INFINITY, new Effort());
+
+/** Masks of text without a pattern, between two characters. */
+class FreeText {
+  private readonly trie: Trie;
+  /** `upTo[n]`: tokens that begin at most n characters, the last perhaps unfinished. */
+  private readonly upTo: readonly Uint32Array[];
+  /** `closes[n]`: tokens that close the string after n characters. */
+  private readonly closes: Exits[] = [];
+  private readonly closesAny = new Exits();
+
+  constructor(trie: Trie, words: number) {
+    this.trie = trie;
+    const starts: number[][] = [];
+    walkString(trie, ANY_TEXT, { state: 0, length: 0, pending: PLAIN }, (node, { length, pending }, closes) => {
+      if (closes) {
+        this.closes[length] ??= new Exits();
+        this.closes[length].add(trie, node);
+        this.closesAny.add(trie, node);
+      } else if (trie.token[node]! >= 0) {
+        const begun = length + (pending === PLAIN ? 0 : 1);
+        starts[begun] ??= [];
+        starts[begun].push(node);
+      }
+    });
+    const mask = new Uint32Array(words);
+    this.upTo = Array.from({ length: Math.max(1, starts.length) }, (_, n) => {
+      for (const node of starts[n] ?? []) mark(this.trie, node, mask);
+      return mask.slice();
+    });
+  }
+
+  /** @param missing characters that must come at least @param left characters that may come at most */
+  at(missing: number, left: number): StringMask {
+    const inside = this.upTo[Math.min(left, this.upTo.length - 1)]!;
+    if (missing <= 0 && left >= this.closes.length) return { inside, exits: [this.closesAny] };
+    const exits = this.closes.filter((_, n) => n >= missing && n <= left);
+    return { inside, exits };
+  }
+}

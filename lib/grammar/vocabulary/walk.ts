@@ -1,0 +1,42 @@
+import type { State } from '../automaton/automaton.ts';
+import { mark, type Trie } from './trie.ts';
+
+/** Sets the bits of all tokens below `node` whose further bytes the automaton can go along from `state`. */
+export function walk(trie: Trie, node: number, state: State, into: Uint32Array): void {
+  const { byte, depth, skip } = trie;
+  const states: State[] = [];
+  const top = depth[node]!;
+  states[top] = state;
+  const end = skip[node]!;
+  for (let at = node + 1; at < end; ) {
+    const level = depth[at]!;
+    const next = states[level - 1]!.next(byte[at]!);
+    if (!next) {
+      at = skip[at]!;
+      continue;
+    }
+    states[level] = next;
+    mark(trie, at, into);
+    at++;
+  }
+}
+
+/** Whether some token below `node` can be gone along whose first further byte passes `first`. */
+export function anyBelow(trie: Trie, node: number, state: State, first: (byte: number) => boolean): boolean {
+  const { byte, depth, skip, token } = trie;
+  const states: State[] = [];
+  const top = depth[node]!;
+  states[top] = state;
+  for (let at = node + 1; at < skip[node]!; ) {
+    const level = depth[at]!;
+    const next = level > top + 1 || first(byte[at]!) ? states[level - 1]!.next(byte[at]!) : null;
+    if (!next) {
+      at = skip[at]!;
+      continue;
+    }
+    if (token[at]! >= 0) return true;
+    states[level] = next;
+    at++;
+  }
+  return false;
+}

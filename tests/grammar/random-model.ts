@@ -1,0 +1,86 @@
+import type { Constraint, Vocabulary } from '../../lib/grammar/constraint.ts';
+
+/** Numbers in [0, 1), the same for the same seed (mulberry32). */
+export function randomFrom(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d_2b_79_f5) >>> 0;
+    let t = Math.imul(state ^ (state >>> 15), 1 | state);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+export function allowedTokens(constraint: Constraint, { size }: Vocabulary): number[] {
+  const mask = new Uint32Array(Math.ceil(size / 32));
+  constraint.mask(mask);
+  const allowed: number[] = [];
+  mask.forEach((bits, word) => {
+    for (let rest = bits; rest !== 0; rest &= rest - 1) allowed.push(word * 32 + 31 - Math.clz32(rest & -rest));
+  });
+  return allowed;
+}
+
+/** Tokens by their first byte, as masks. */
+const beginningWith = new WeakMap<Vocabulary, Map<string, Uint32Array>>();
+
+function tokensFrom(vocabulary: Vocabulary, first: string): Uint32Array {
+  const known = beginningWith.get(vocabulary) ?? new Map<string, Uint32Array>();
+  beginningWith.set(vocabulary, known);
+  let mask = known.get(first);
+  if (!mask) {
+    mask = new Uint32Array(Math.ceil(vocabulary.size / 32));
+    for (let token = 0; token < vocabulary.size; token++) {
+      const byte = vocabulary.bytes(token)?.[0];
+      if (byte !== undefined && first.includes(String.fromCharCode(byte))) mask[token >> 5]! |= 1 << (token & 31);
+    }
+    known.set(first, mask);
+  }
+  return mask;
+}
+
+/** Some token of a mask that is in `among` too; -1 where there is none. Scans from a random place, so it is quick and nearly fair. */
+function some(mask: Uint32Array, among: Uint32Array | null, random: () => number): number {
+  const start = Math.floor(random() * mask.length);
+  for (let i = 0; i < mask.length; i++) {
+    const word = (start + i) % mask.length;
+    const bits = mask[word]! & (among ? among[word]! : -1);
+    if (bits === 0) continue;
+    const set = Array.from({ length: 32 }, (_, bit) => bit).filter((bit) => bits & (1 << bit));
+    return word * 32 + set[Math.floor(random() * set.length)]!;
+  }
+  return -1;
+}
+
+/**
+ * Picks any allowed token, and often one that begins with a quote, bracket or comma, as a model comes to an end; in a hurry always one that
+ * closes something, where there is any.
+ */
+export function pick(constraint: Constraint, vocabulary: Vocabulary, random: () => number, hurried: boolean): number {
+  const mask = new Uint32Array(Math.ceil(vocabulary.size / 32));
+  constraint.mask(mask);
+  const wanted = hurried ? ['"}]', ','] : random() < 0.4 ? ['"}],'] : [];
+  for (const first of wanted) {
+    const token = some(mask, tokensFrom(vocabulary, first), random);
+    if (token >= 0) return token;
+  }
+  return some(mask, null, random);
+}
+
+/** Generates an answer. `whole` is false where `limit` tokens were not enough. */
+export function generate(
+  constraint: Constraint,
+  vocabulary: Vocabulary,
+  random: () => number,
+  { patience = 40, limit = 3_000, before = (_: Constraint): void => {} } = {},
+): { whole: boolean; chosen: number } {
+  let chosen = 0;
+  while (true) {
+    constraint.takeForced();
+    if (constraint.complete) return { whole: true, chosen };
+    if (chosen >= limit) return { whole: false, chosen };
+    before(constraint);
+    constraint.accept(pick(constraint, vocabulary, random, chosen > patience));
+    chosen++;
+  }
+}
