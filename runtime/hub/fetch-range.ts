@@ -1,4 +1,5 @@
 import { AssayError } from '../../lib/errors.ts';
+import { isFileError } from '../store/disk-error.ts';
 import type { HubAccess } from './hub-client.ts';
 import { HubRefusal } from './hub-error.ts';
 import type { PartialFile, Range } from './partial-file.ts';
@@ -102,10 +103,4 @@ function bytesBefore(response: Response, range: Range, size: number): number {
     throw new Error('the answer is for other bytes than were asked for');
   }
   return range.next;
-}
-
-/** An error of the file system (it has a system call's name) is not the network's fault, and trying again does not help. */
-function isFileError(error: unknown): boolean {
-  const { syscall, code } = error as NodeJS.ErrnoException;
-  return code === 'ENOSPC' || code === 'EDQUOT' || syscall === 'write' || syscall === 'open';
 }

@@ -70,13 +70,15 @@ export async function pullModel(context: PullContext, model: ModelId, options: P
   try {
     for (const file of files) paths.snapshotFile(model, listing.commit, file.path);
     for (const directory of [paths.locks(model), paths.blobs(model)]) await paths.makeDirectory(directory);
-    const total = sum(files);
+    // Two files with the same content are one blob.
+    const blobs = [...new Map(files.map((file) => [file.hash, file])).values()];
+    const total = sum(blobs);
     const waiting = { stage: 'downloading', total, step: 'another process is fetching it' } as const;
     const held = await lock(paths.modelLock(model), hub.clock, options.signal, () => {
-      void bytesThere(context, model, files).then((bytes) => options.onProgress({ ...waiting, bytes }));
+      void bytesThere(context, model, blobs).then((bytes) => options.onProgress({ ...waiting, bytes }));
     });
     try {
-      const bytes = await fetchAll(context, model, listing.commit, files, options);
+      const bytes = await fetchAll(context, model, listing.commit, blobs, options);
       await publishSnapshot(paths, model, { commit: listing.commit, revision, files, graph: selection.files.graph });
       return { commit: listing.commit, bytes };
     } finally {

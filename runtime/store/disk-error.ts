@@ -19,7 +19,22 @@ export function diskError(error: unknown, variable: 'HF_HUB_CACHE' | 'ASSAY_HOME
       },
     );
   }
-  return error;
+  if (!isFileError(error)) return error;
+  return new AssayError(
+    'internal_error',
+    `A file of ${variable} could not be used (${code}). Try again; the log tells which.`,
+    {
+      cause: error,
+    },
+  );
+}
+
+/**
+ * Whether the file system failed. Errors of `fetch` have the system's error only as their cause, so one that names a system call
+ * itself is of a file; and trying again does not help.
+ */
+export function isFileError(error: unknown): boolean {
+  return error instanceof Error && typeof (error as NodeJS.ErrnoException).syscall === 'string';
 }
 
 /** Bytes in words, as people read disks: 1.2 GB is 1,200,000,000 bytes. */

@@ -10,10 +10,10 @@ import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vit
 import { findLocalModel } from '../../runtime/store/hub-cache.ts';
 import { touch } from '../../runtime/store/lock.ts';
 import { HubServer } from './hub-server.ts';
-import { MODEL, machine, NEEDED, RANGE_BYTES, randomModel } from './pull.ts';
+import { MODEL, machine, neededFiles, RANGE_BYTES, randomModel } from './pull.ts';
 
 const model = randomModel({ dataBytes: 24 * RANGE_BYTES + 77 });
-const needed = model.files.filter((file) => (NEEDED as readonly string[]).includes(file.path));
+const needed = neededFiles(model);
 const neededBytes = needed.reduce((sum, file) => sum + file.content.length, 0);
 let hub: HubServer;
 
@@ -90,7 +90,7 @@ describe('kill -9', () => {
 
 describe('two processes', () => {
   it('that pull at once share one transfer', async () => {
-    hub.fail({ on: 'content', fault: { kind: 'throttle', bytesPerSecond: 3_000_000 } });
+    hub.fail({ on: 'content', fault: { kind: 'throttle', bytesPerSecond: 200_000 } });
     const hubCache = await newCache();
     const run = async (): Promise<{ done: number; waited: boolean }> => {
       let [done, waited] = [-1, false];
@@ -184,6 +184,17 @@ describe('a full disk', () => {
     expect(report.bytes).toBeGreaterThan(0);
     expect(report.bytes).toBeLessThan(neededBytes);
     expect(await findLocalModel(box.paths, MODEL, { device: 'CPU' })).not.toBeNull();
+  });
+
+  it('is not taken for the network, and neither is any other fault of a file', async () => {
+    const open = async () => {
+      throw Object.assign(new Error('EIO: i/o error'), { code: 'EIO', syscall: 'open' });
+    };
+    const box = await machine(hub, { fs: { open } });
+    await expect(box.pull()).rejects.toMatchObject({
+      code: 'internal_error',
+      message: expect.stringContaining('HF_HUB_CACHE could not be used (EIO)'),
+    });
   });
 
   it('by an injected ENOSPC: the same', async () => {

@@ -26,6 +26,8 @@ export function randomModel(
       'config.json': '{"model_type":"qwen3","max_position_embeddings":512}',
       'tokenizer.json': JSON.stringify({ filler: 'x'.repeat(20_000) }),
       'tokenizer_config.json': '{}',
+      // The same content: one blob.
+      'generation_config.json': '{}',
       'onnx/model_q4.onnx': randomBytes(3000),
       'onnx/model_q4.onnx_data': randomBytes(options.dataBytes ?? 10 * RANGE_BYTES + 123),
       'onnx/model_fp16.onnx': randomBytes(3000),
@@ -37,11 +39,18 @@ export function randomModel(
 /** Paths of `randomModel` that a CPU needs. */
 export const NEEDED = [
   'config.json',
+  'generation_config.json',
   'onnx/model_q4.onnx',
   'onnx/model_q4.onnx_data',
   'tokenizer.json',
   'tokenizer_config.json',
 ] as const;
+
+/** The files that a pull fetches: those with the same content once. */
+export function neededFiles(model: HubRepository): HubRepository['files'] {
+  const needed = model.files.filter((file) => (NEEDED as readonly string[]).includes(file.path));
+  return [...new Map(needed.map((file) => [file.oid, file])).values()];
+}
 
 export interface Machine extends PullContext {
   pull(options?: Partial<PullOptions>, model?: ModelId): Promise<PullReport>;
