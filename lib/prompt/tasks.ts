@@ -1,5 +1,6 @@
 import type { Task, TaskBatch } from '../backend.ts';
 import type { Turn } from '../conversation.ts';
+import { compactSchema } from './compact-schema.ts';
 import { LANGUAGE_NAMES } from './language-names.ts';
 
 /** What every task of a batch is told once. Part of the shared prefix, and of the starter model's training data. */
@@ -67,7 +68,7 @@ function shapeLine(shape: Extract<Task, { type: 'extract' }>['shape']): string[]
     case 'schema':
       return [
         ...(shape.keys ? [`Keys: ${JSON.stringify(shape.keys)}`] : []),
-        `Schema: ${JSON.stringify(shape.schema)}`,
+        `Schema: ${JSON.stringify(compactSchema(shape.schema))}`,
       ];
     default:
       return [];
