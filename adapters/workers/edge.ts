@@ -27,9 +27,9 @@ export function createEdge(env: Env): Hono<AppEnv> {
     clock,
     edge: crypto.randomUUID(),
   });
-  const client = { fetch: (...request: Parameters<typeof fetch>) => fetch(...request), keyOf: keyOf(env), clock };
+  const client = { fetch: (...request: Parameters<typeof fetch>) => fetch(...request), keyOf: keyOf(env) };
   const keys = new KvKeys({ kv: env.KEYS, quota: env.QUOTA, clock });
-  const backend = new ForwardingBackend(fleet, { ...client, log: logLine }, deadlinesOf(env));
+  const backend = new ForwardingBackend(fleet, { ...client, clock, log: logLine }, deadlinesOf(env));
   const app = createApp({ backend, keys, quota: keys, keyForModels: true, log: logLine });
   statusRoutes(app, fleet);
   boxRoutes(app, { fleet, keys, client });

@@ -1,12 +1,17 @@
+import { waitUntil } from 'cloudflare:workers';
 import type { RequestRecord } from '../../handlers/context.ts';
+import { systemClock } from '../../lib/clock.ts';
 import type { VisitRecord } from './forward/visit-log.ts';
 
-/** One JSON line for each request and each visit to a box, for `wrangler tail` and Workers Logs. No prompts, answers or keys. */
+/**
+ * One JSON line for each request and each visit to a box, for `wrangler tail` and Workers Logs. No prompts, answers or keys.
+ * Written after the response has been handed over, so that no caller waits for it.
+ */
 export function logLine(record: RequestRecord | VisitRecord): void {
   const { error, ...rest } = record;
   const line = error === undefined ? rest : { ...rest, error: errorFields(error) };
   // biome-ignore lint/suspicious/noConsole: the console is where a Worker's log goes.
-  console.log(JSON.stringify(line));
+  waitUntil(systemClock.sleep(0).then(() => console.log(JSON.stringify(line))));
 }
 
 /** What an operator has to mend. */

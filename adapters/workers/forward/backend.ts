@@ -8,6 +8,7 @@ import type {
   ListedModel,
   TaskBatch,
 } from '../../../lib/backend.ts';
+import type { Clock } from '../../../lib/clock.ts';
 import { AssayError } from '../../../lib/errors.ts';
 import { parseModelId } from '../../../lib/model-id.ts';
 import { ModelList } from '../../../lib/schema/model-list.ts';
@@ -36,6 +37,7 @@ export interface Deadlines {
 }
 
 export interface ForwardingDeps extends BoxClientDeps {
+  clock: Clock;
   /** Told of each request at each box. */
   log: VisitLog;
 }

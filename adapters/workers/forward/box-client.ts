@@ -1,4 +1,3 @@
-import type { Clock } from '../../../lib/clock.ts';
 import { AssayError } from '../../../lib/errors.ts';
 import { readBytes } from '../../../lib/json/body.ts';
 import type { Box } from '../boxes/box.ts';
@@ -8,7 +7,6 @@ export interface BoxClientDeps {
   fetch: typeof fetch;
   /** The API key that the box knows this edge by. */
   keyOf(box: Box): string;
-  clock: Clock;
 }
 
 export interface BoxRequest {
@@ -31,10 +29,7 @@ const MOST_BYTES = 32 * 1024 * 1024;
 export async function fetchBox(box: Box, request: BoxRequest, deps: BoxClientDeps): Promise<Response> {
   const { method, path, body, headers, requestId, signal, deadlineMs } = request;
   const late = new AbortController();
-  const waited = new AbortController();
-  void deps.clock.sleep(deadlineMs, waited.signal).then(() => {
-    if (!waited.signal.aborted) late.abort();
-  });
+  const timer = setTimeout(() => late.abort(), deadlineMs);
   try {
     return await deps.fetch(`${box.url}${path}`, {
       method,
@@ -53,7 +48,7 @@ export async function fetchBox(box: Box, request: BoxRequest, deps: BoxClientDep
     if (signal.aborted) throw signal.reason;
     throw late.signal.aborted ? timedOut(deadlineMs) : unreachable(error);
   } finally {
-    waited.abort();
+    clearTimeout(timer);
   }
 }
 
@@ -67,6 +62,9 @@ export async function askBox(box: Box, request: BoxRequest, deps: BoxClientDeps)
 /** The whole answer; one that breaks off counts as a box that cannot be reached. */
 export async function readText(response: Response): Promise<string> {
   try {
+    // HTTP itself sees to it that a body is no longer than its Content-Length.
+    const length = Number(response.headers.get('content-length') ?? Number.NaN);
+    if (length <= MOST_BYTES) return await response.text();
     return new TextDecoder().decode(await readBytes(response.body, MOST_BYTES));
   } catch (cause) {
     throw unreachable(cause);

@@ -6,8 +6,8 @@ import { unreachable } from './box-fault.ts';
 
 const Count = v.pipe(v.number(), v.integer(), v.minValue(0));
 
-/** What is read of a RunTasksResponse; its results are taken from the text, where they are in order. */
-const RunTasksResponse = v.object({
+/** What is read of a RunTasksResponse beside its results. */
+const Envelope = v.object({
   model: v.string(),
   choices: v.pipe(v.array(v.object({ finish_reason: v.picklist(['stop', 'length', 'content_filter']) })), v.length(1)),
   usage: v.object({ prompt_tokens: Count, completion_tokens: Count }),
@@ -16,20 +16,26 @@ const RunTasksResponse = v.object({
 /** A box's answer to `tasksBody(batch)`. Throws a `BoxFault` for anything that is not one whole answer to each task. */
 export function taskAnswer(text: string, batch: TaskBatch): BatchAnswer {
   try {
-    const { model, choices, usage } = v.parse(RunTasksResponse, JSON.parse(text));
-    const results = splitMembers(splitMembers(text).get('results') ?? '');
-    const answers = batch.tasks.map(({ name }) => {
-      const json = results.get(name);
-      if (json === undefined) throw new Error('an answer is missing');
-      return { name, json };
+    // By members, not as one value: objects move and lose names such as 10 and __proto__.
+    const members = splitMembers(text);
+    const value = (name: string) => JSON.parse(members.get(name) ?? 'null');
+    const results = splitMembers(members.get('results') ?? '');
+    const { model, choices, usage } = v.parse(Envelope, {
+      model: value('model'),
+      choices: value('choices'),
+      usage: value('usage'),
     });
     return {
       model: parseModelId(model),
-      answers,
+      answers: batch.tasks.map(({ name }) => ({ name, json: results.get(name) ?? missing(name) })),
       finishReason: choices[0]!.finish_reason,
       usage: { promptTokens: usage.prompt_tokens, completionTokens: usage.completion_tokens },
     };
   } catch (cause) {
     throw unreachable(cause);
   }
+}
+
+function missing(name: string): never {
+  throw new Error(`there is no answer to ${name}`);
 }
