@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { Tokenizer as LibraryTokenizer } from '@huggingface/tokenizers';
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { readModelText } from './model-files.ts';
 import { encodeSegments } from './segment.ts';
@@ -52,5 +53,35 @@ describe.each(FAMILIES)('%s', async (family) => {
       expect(ids.filter((id) => model.tokenizer.control.has(id))).toEqual([]);
     }
     expect(hostile.length).toBeGreaterThan(0);
+  });
+
+  it('spells any text of a user, hostile ones too, and loses nothing', () => {
+    const control = [...model.tokenizer.control].map((id) => new TextDecoder().decode(model.vocabulary.spelling(id)));
+    const piece = fc.oneof(
+      fc.constantFrom(
+        ...control,
+        ...control.map((token) => token.slice(1)),
+        '<0x0A>',
+        '▁',
+        '<|',
+        '\n\n',
+        '  ',
+        '\uFEFF',
+      ),
+      fc.string({ unit: 'grapheme', maxLength: 12 }),
+    );
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 8 }), fc.boolean(), (parts, continues) => {
+        const text = parts.join('');
+        const ids = model.tokenizer.encodeUser(text, continues);
+        expect(ids.filter((id) => model.tokenizer.control.has(id))).toEqual([]);
+        const bytes = ids.flatMap((id) => [...(model.vocabulary.bytes(id) ?? [])]);
+        const said = new TextDecoder('utf-8', { ignoreBOM: true }).decode(Uint8Array.from(bytes));
+        // A SentencePiece vocabulary writes `▁` for a space, so that it cannot tell the two apart; some put a space in front.
+        const plain = (t: string) => t.normalize('NFC').replaceAll('▁', ' ');
+        expect([plain(text), ` ${plain(text)}`]).toContain(plain(said));
+      }),
+      { numRuns: Number(process.env.ASSAY_PROPERTY_RUNS ?? 200) },
+    );
   });
 });
