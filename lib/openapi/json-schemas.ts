@@ -44,10 +44,8 @@ function plain(
       const { propertyNames: _, additionalProperties, ...rest } = jsonSchema;
       return { ...rest, additionalProperties: isEmpty(additionalProperties) ? true : additionalProperties! };
     }
-    case 'object': {
-      const { required, ...rest } = jsonSchema;
-      return required?.length === 0 ? rest : undefined;
-    }
+    case 'object':
+      return plainObject(jsonSchema);
     case 'nullable':
     case 'nullish':
       return orNull(jsonSchema);
@@ -56,6 +54,18 @@ function plain(
     default:
       return undefined;
   }
+}
+
+/** Without fields that are only there to be refused, and without an empty `required`. */
+function plainObject({
+  properties = {},
+  required = [],
+  ...rest
+}: SchemaContext['jsonSchema']): SchemaContext['jsonSchema'] {
+  const offered = Object.entries(properties).filter(
+    ([, property]) => !JSON.stringify(property).includes('"x-unsupported"'),
+  );
+  return { ...rest, properties: Object.fromEntries(offered), ...(required.length > 0 ? { required } : {}) };
 }
 
 function isEmpty(schema: unknown): boolean {

@@ -143,7 +143,9 @@ export const OPERATIONS: readonly Operation[] = [
     summary: 'Complete a chat, at once or as a stream',
     description:
       'With stream: true the answer is a stream of events: chunks with reasoning, chunks with content, one last chunk with ' +
-      'finish_reason, usage and metrics, then the line data: [DONE]. An error after the first chunk is one event with an ErrorBody.',
+      'finish_reason, usage and metrics, then the line data: [DONE]. An error after the first chunk is one event with an ErrorBody. ' +
+      'Fields that are not listed are ignored, but for tools, functions, logit_bias, audio and others that would change the ' +
+      'meaning: those are refused with unsupported_parameter.',
     request: 'ChatCompletionRequest',
     response: 'ChatCompletion',
     events: 'ChatCompletionChunk',

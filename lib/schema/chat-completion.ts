@@ -20,7 +20,10 @@ const alternative = { token: v.string(), logprob: v.number(), bytes: v.nullable(
 
 export const TokenAlternative = v.object(alternative);
 export const TokenLogprob = v.object({ ...alternative, top_logprobs: v.array(TokenAlternative) });
-export const ChatLogprobs = v.object({ content: v.nullable(v.array(TokenLogprob)), refusal: v.null() });
+export const ChatLogprobs = v.object({
+  content: v.nullable(v.array(TokenLogprob)),
+  refusal: v.nullable(v.array(TokenLogprob)),
+});
 export type ChatLogprobs = v.InferOutput<typeof ChatLogprobs>;
 
 const head = { id: v.string(), created: Count, model: ModelIdText };

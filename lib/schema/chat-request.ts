@@ -6,25 +6,25 @@ import { ModelIdText } from './model-list.ts';
 // The request side of POST /v1/chat/completions. Fields that nobody here knows are ignored, as clients send extras, and null
 // is a field not sent, as OpenAI's own clients write it (open-points.md, part B, "Chat").
 
-/** A field that would change the meaning of the request: refused unless it says nothing. */
-function unsupported(saysNothing: (value: unknown) => boolean, instead: string, contract: Record<string, unknown>) {
+/**
+ * A field that would change the meaning of the request: refused unless it says nothing. It is not in the contract, so that
+ * generated clients do not offer it.
+ */
+function unsupported(saysNothing: (value: unknown) => boolean, instead: string) {
   return v.nullish(
     v.pipe(
       v.unknown(),
       rule((value) => (saysNothing(value) ? null : { code: 'unsupported_parameter', message: instead })),
-      v.metadata(contract),
+      v.metadata({ 'x-unsupported': true }),
     ),
   );
 }
 
 const isEmpty = (value: unknown) => typeof value === 'object' && value !== null && Object.keys(value).length === 0;
-const noTools = unsupported(isEmpty, 'is not supported: ask for JSON with response_format', { maxItems: 0 });
+const noTools = unsupported(isEmpty, 'is not supported: ask for JSON with response_format');
 const noToolChoice = unsupported(
   (value) => value === 'none' || value === 'auto',
   'is not supported: there are no tools',
-  {
-    enum: ['none', 'auto'],
-  },
 );
 
 export const ChatTextPart = v.object(TextPart.entries);
@@ -118,15 +118,12 @@ export const ChatCompletionRequest = v.pipe(
     functions: noTools,
     tool_choice: noToolChoice,
     function_call: noToolChoice,
-    logit_bias: unsupported(isEmpty, 'is not supported', { maxProperties: 0 }),
+    logit_bias: unsupported(isEmpty, 'is not supported'),
     modalities: unsupported(
       (value) => Array.isArray(value) && value.every((one) => one === 'text'),
       'must hold text alone',
-      {
-        items: { const: 'text' },
-      },
     ),
-    audio: unsupported(() => false, 'is not supported: answers are text', { type: 'null' }),
+    audio: unsupported(() => false, 'is not supported: answers are text'),
   }),
   aliases('max_completion_tokens', 'max_tokens'),
   rule((request) =>

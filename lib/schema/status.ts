@@ -1,14 +1,12 @@
 import * as v from 'valibot';
 import { Device } from './metrics.ts';
-import { ModelIdText } from './model-list.ts';
 
 /** States of the one slot for a model (open-points.md, part B). */
 export const SLOT_STATES = ['unloaded', 'loading', 'loaded', 'unloading', 'error'] as const;
 export const SlotState = v.picklist(SLOT_STATES);
 export type SlotState = v.InferOutput<typeof SlotState>;
 
-/** The loaded model, or `none`. */
-const ActiveModel = v.union([ModelIdText, v.literal('none')]);
+const ActiveModel = v.pipe(v.string(), v.description('The loaded model, or none.'));
 
 /** `GET /` (model-server.md, "Server status"). */
 export const ServerStatus = v.object({
