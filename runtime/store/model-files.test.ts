@@ -1,0 +1,103 @@
+import { describe, expect, it } from 'vitest';
+import { type Dtype, pathsOf, selectModelFiles } from './model-files.ts';
+
+const entries = (...paths: string[]) => paths.map((path) => ({ path, size: 1 }));
+const TEXT = ['config.json', 'generation_config.json', 'tokenizer.json', 'tokenizer_config.json'];
+/** As onnx-community publishes Qwen3-0.6B. */
+const COMMUNITY = entries(
+  '.gitattributes',
+  'README.md',
+  ...TEXT,
+  'vocab.json',
+  'merges.txt',
+  'special_tokens_map.json',
+  'chat_template.jinja',
+  'onnx/model.onnx',
+  'onnx/model.onnx_data',
+  'onnx/model_bnb4.onnx',
+  'onnx/model_fp16.onnx',
+  'onnx/model_fp16.onnx_data',
+  'onnx/model_fp16.onnx_data_1',
+  'onnx/model_int8.onnx',
+  'onnx/model_q4.onnx',
+  'onnx/model_q4f16.onnx',
+  'onnx/model_quantized.onnx',
+  'onnx/model_uint8.onnx',
+);
+/** As Microsoft publishes Phi for onnxruntime-genai. */
+const genai = (folder: string) =>
+  ['genai_config.json', 'model.onnx', 'model.onnx.data', 'tokenizer.json', 'tokenizer_config.json'].map(
+    (name) => `${folder}/${name}`,
+  );
+const GENAI = entries(
+  'config.json',
+  'README.md',
+  ...genai('gpu/gpu-int4-rtn-block-32'),
+  ...genai('cpu_and_mobile/cpu-int4-rtn-block-32-acc-level-4'),
+);
+
+const graphOf = (...args: Parameters<typeof selectModelFiles>) => {
+  const selection = selectModelFiles(...args);
+  return 'files' in selection ? selection.files.graph : selection.missing;
+};
+
+describe('the best variant', () => {
+  it.each<['CPU' | 'GPU' | 'NPU', Dtype | undefined, string]>([
+    ['CPU', undefined, 'onnx/model_q4.onnx'],
+    ['GPU', undefined, 'onnx/model_q4f16.onnx'],
+    ['NPU', undefined, 'onnx/model_q4f16.onnx'],
+    ['CPU', 'fp16', 'onnx/model_fp16.onnx'],
+    ['CPU', 'fp32', 'onnx/model.onnx'],
+    ['GPU', 'int8', 'onnx/model_int8.onnx'],
+    ['CPU', 'q8', 'onnx/model_quantized.onnx'],
+  ])('on %s, asked for %s: %s', (device, dtype, graph) => {
+    expect(graphOf(COMMUNITY, { device, ...(dtype ? { dtype } : {}) })).toBe(graph);
+  });
+
+  it('comes with its external data and the text files, and with nothing else', () => {
+    const selection = selectModelFiles(COMMUNITY, { device: 'CPU', dtype: 'fp16' });
+    if (!('files' in selection)) throw new Error(selection.missing);
+    expect(pathsOf(selection.files).sort()).toEqual(
+      [
+        ...TEXT,
+        'chat_template.jinja',
+        'onnx/model_fp16.onnx',
+        'onnx/model_fp16.onnx_data',
+        'onnx/model_fp16.onnx_data_1',
+      ].sort(),
+    );
+  });
+
+  it.each([
+    ['CPU', 'cpu_and_mobile/cpu-int4-rtn-block-32-acc-level-4/model.onnx'],
+    ['GPU', 'gpu/gpu-int4-rtn-block-32/model.onnx'],
+  ] as const)('of a genai repository on %s: %s', (device, graph) => {
+    const selection = selectModelFiles(GENAI, { device });
+    if (!('files' in selection)) throw new Error(selection.missing);
+    const folder = graph.slice(0, -'model.onnx'.length);
+    expect(selection.files).toMatchObject({
+      layout: 'genai',
+      dtype: 'q4',
+      graph,
+      data: [`${folder}model.onnx.data`],
+      support: { 'tokenizer.json': `${folder}tokenizer.json`, 'config.json': 'config.json' },
+    });
+  });
+
+  it('of a repository with everything at the top', () => {
+    expect(graphOf(entries(...TEXT, 'model.onnx'), { device: 'CPU' })).toBe('model.onnx');
+    expect(graphOf(entries('genai_config.json', 'model.onnx', 'tokenizer.json'), { device: 'CPU' })).toBe('model.onnx');
+  });
+});
+
+describe('what is missing', () => {
+  it.each([
+    [entries('config.json', 'model.safetensors'), 'It has no ONNX file at all; a copy under onnx-community may.'],
+    [entries(...TEXT, 'onnx/decoder.onnx'), 'It has onnx/decoder.onnx.'],
+    [entries('config.json', 'onnx/model.onnx'), 'It lacks tokenizer.json.'],
+    [entries('onnx/model.onnx'), 'It lacks config.json and tokenizer.json.'],
+    [entries('genai_config.json', 'model.onnx'), 'It lacks tokenizer.json.'],
+  ])('%j', (files, sentence) => {
+    expect(graphOf(files, { device: 'CPU' })).toContain(sentence);
+  });
+});
