@@ -7,6 +7,7 @@ import { AssayError } from '../../lib/errors.ts';
 import type { DownloadEvent, DownloadReport } from '../../lib/host.ts';
 import type { ModelId } from '../../lib/model-id.ts';
 import { compileModel } from '../../runtime/compile/compile.ts';
+import type { PullContext } from '../../runtime/hub/pull-model.ts';
 import type { EngineProcess, EngineStatus } from '../../runtime/process/engine-process.ts';
 import type { CompileContext } from '../../runtime/slot/ensure-compiled.ts';
 import { LocalModelHost } from '../../runtime/slot/model-host.ts';
@@ -117,36 +118,49 @@ export interface TestHost {
 export async function testHost(hub: HubServer, changes: Partial<CompileContext> = {}): Promise<TestHost> {
   const pull = await pullMachine(hub);
   const base = dirname(pull.paths.roots.hubCache);
-  const bundled = join(base, 'models');
-  await fs.cp(join(FIXTURES, 'optimum/qwen2'), join(bundled, 'tiny'), { recursive: true });
-  const paths = new StorePaths({ ...pull.paths.roots, bundled });
-  const make = (more: Partial<CompileContext>): TestHost => {
-    const engine = new ScriptedEngine();
-    const compile: CompileContext = {
-      paths,
-      engine,
-      clock: systemClock,
-      log: pino({ level: 'silent' }),
-      devices: ['CPU'],
-      runtimeVersion: '1.30.0',
-      freeBytes: async () => 1e12,
-      ...changes,
-      ...more,
-    };
-    const host = new LocalModelHost({ engine, pull: { ...pull, paths }, compile });
-    return {
-      host,
-      engine,
-      paths,
-      download: async (model, options = {}) => {
-        const events = host.download(model, { allowDownload: true, ...options });
-        let last: DownloadEvent | undefined;
-        for await (const event of events) last = event;
-        if (last?.type !== 'done') throw new Error('the download did not end with its report');
-        return last.report;
-      },
-      restarted: (again = {}) => make(again),
-    };
+  await bundleTiny(base);
+  return hostOver(base, new ScriptedEngine(), { pull, changes });
+}
+
+/** Puts the bundled model of these tests under a base folder. */
+export async function bundleTiny(base: string): Promise<void> {
+  await fs.cp(join(FIXTURES, 'optimum/qwen2'), join(base, 'models/tiny'), { recursive: true });
+}
+
+/** A host over the files of a base folder: `hub/`, `assay/`, `models/`. Without `pull` it cannot download. */
+export function hostOver(
+  base: string,
+  engine: ScriptedEngine,
+  { pull, changes = {} }: { pull?: PullContext; changes?: Partial<CompileContext> } = {},
+): TestHost {
+  const paths = new StorePaths({
+    hubCache: join(base, 'hub'),
+    assayHome: join(base, 'assay'),
+    bundled: join(base, 'models'),
+  });
+  const compile: CompileContext = {
+    paths,
+    engine,
+    clock: systemClock,
+    log: pino({ level: 'silent' }),
+    devices: ['CPU'],
+    runtimeVersion: '1.30.0',
+    freeBytes: async () => 1e12,
+    ...changes,
   };
-  return make({});
+  const host = new LocalModelHost({ engine, pull: { ...(pull as PullContext), paths }, compile });
+  return {
+    host,
+    engine,
+    paths,
+    download: async (model, options = {}) => {
+      const events = host.download(model, { allowDownload: true, ...options });
+      let last: DownloadEvent | undefined;
+      for await (const event of events) last = event;
+      if (last?.type !== 'done') throw new Error('the download did not end with its report');
+      return last.report;
+    },
+    restarted: (again = {}) =>
+      hostOver(base, new ScriptedEngine(), { ...(pull ? { pull } : {}), changes: { ...changes, ...again } }),
+  };
 }
