@@ -14,7 +14,7 @@ const LIMITS = {
   connectionsCheckingInterval: 5_000,
   /** Bytes of all headers together. */
   maxHeaderSize: 16 * 1024,
-} as const;
+};
 const MAX_CONNECTIONS = 1024;
 
 export interface RunningServer {
@@ -30,9 +30,9 @@ export interface RunningServer {
 /** Serves `fetch` over HTTP. Throws an `Error` with a plain message where the address cannot be had. */
 export async function startServer(
   fetch: (request: Request) => Response | Promise<Response>,
-  { host, port }: { host: string; port: number },
+  { host, port, limits }: { host: string; port: number; limits?: Partial<typeof LIMITS> },
 ): Promise<RunningServer> {
-  const server = createServer(LIMITS, getRequestListener(fetch, { errorHandler: unreadable }));
+  const server = createServer({ ...LIMITS, ...limits }, getRequestListener(fetch, { errorHandler: unreadable }));
   server.maxConnections = MAX_CONNECTIONS;
   await listen(server, host, port);
   const taken = (server.address() as AddressInfo).port;

@@ -10,6 +10,8 @@ import { type ServerFlags, serverConfig } from '../../adapters/node/config.ts';
 import { KeysStore } from '../../adapters/node/keys-file.ts';
 import { requestLog } from '../../adapters/node/log.ts';
 import { type Serving, serve } from '../../adapters/node/serve.ts';
+import { startServer } from '../../adapters/node/server.ts';
+import { createApp } from '../../handlers/app.ts';
 import { AssayError } from '../../lib/errors.ts';
 import { composeScripted } from '../scripted-backend/compose.ts';
 import type { Recorded, Script } from '../scripted-backend/script.ts';
@@ -131,6 +133,24 @@ describe('requests that are no HTTP as it should be', () => {
     const { url } = await start();
     expect(await raw(url, text)).toMatch(expected);
     expect((await fetch(url)).status).toBe(200);
+  });
+});
+
+describe('senders that never come to an end', () => {
+  const limits = { headersTimeout: 200, requestTimeout: 400, connectionsCheckingInterval: 50 };
+  const head = 'POST /unload HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n';
+
+  test.each([
+    ['headers', 'GET / HTTP/1.1\r\nHost: localhost\r\nX-Slow: '],
+    ['a body shorter than its length', `${head}Content-Length: 100\r\n\r\n{`],
+    ['a chunked body', `${head}Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n`],
+  ])('%s: the connection is ended', async (_, text) => {
+    const { backend, host } = await composeScripted()();
+    const app = createApp({ backend, host, faces: ['models'] });
+    const server = await startServer(app.fetch, { host: '127.0.0.1', port: 0, limits });
+    expect(await raw(server.url, text)).toMatch(/^HTTP\/1.1 4\d\d /);
+    expect((await fetch(server.url)).status).toBe(200);
+    await server.close(0);
   });
 });
 
