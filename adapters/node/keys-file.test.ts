@@ -74,3 +74,12 @@ test.each(['', '{', '[]', '{"version":2,"keys":[]}', '{"version":1,"keys":[{"nam
     expect(await readFile(store.file, 'utf8')).toBe(text);
   },
 );
+
+test('a home that cannot be used is said plainly', async () => {
+  const home = await newHome();
+  await writeFile(join(home, 'file'), '');
+  const store = new KeysStore(join(home, 'file/below'));
+  const plainly = /file\/below\/keys\.json cannot be used \(ENOTDIR\)\. Choose another folder with --home/;
+  await expect(store.list()).rejects.toThrow(plainly);
+  await expect(store.create({ name: 'ann', ...ANY })).rejects.toThrow(plainly);
+});

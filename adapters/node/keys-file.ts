@@ -32,7 +32,7 @@ export class KeysStore {
 
   /** All keys; read again only when the file changed. Throws an `Error` that names the file where it is damaged. */
   async list(): Promise<readonly FiledKey[]> {
-    const stamp = await stampOf(this.file);
+    const stamp = await stampOf(this.file).catch(this.#unusable);
     if (stamp !== this.#read.stamp) this.#read = { stamp, keys: await this.#parse() };
     return this.#read.keys;
   }
@@ -60,6 +60,12 @@ export class KeysStore {
     });
   }
 
+  #unusable = (error: NodeJS.ErrnoException): never => {
+    throw new Error(`${this.file} cannot be used (${error.code}). Choose another folder with --home or ASSAY_HOME.`, {
+      cause: error,
+    });
+  };
+
   async #parse(): Promise<readonly FiledKey[]> {
     const text = await readFile(this.file, 'utf8').catch(emptyWhereMissing);
     if (text === null) return [];
@@ -72,12 +78,12 @@ export class KeysStore {
 
   /** One change at a time, also between processes; the file is whole at every moment. */
   async #change(change: (keys: readonly FiledKey[]) => FiledKey[]): Promise<void> {
-    await mkdir(dirname(this.file), { recursive: true, mode: 0o700 });
+    await mkdir(dirname(this.file), { recursive: true, mode: 0o700 }).catch(this.#unusable);
     const held = await lock(`${this.file}.lock`, this.#clock, AbortSignal.timeout(10_000));
     const next = `${this.file}.${process.pid}.tmp`;
     try {
       const keys = change(await this.#parse());
-      const file = await open(next, 'w', 0o600);
+      const file = await open(next, 'w', 0o600).catch(this.#unusable);
       await file.writeFile(`${JSON.stringify({ version: 1, keys }, null, 2)}\n`);
       await file.sync();
       await file.close();

@@ -37,21 +37,25 @@ export async function serve(config: ServerConfig, { log, say, compose }: ServeEf
   const quota = memoryQuota(systemClock);
   const { backend, host, metrics } = parts;
   const app = createApp({ ...access, backend, host, metrics, quota, log: requestLog(log) });
-  const server = await startServer(app.fetch, config).catch(async (error: unknown) => {
-    await parts.close();
+  const opened: { close(): Promise<unknown> }[] = [parts];
+  try {
+    const server = await startServer(app.fetch, config);
+    opened.unshift({ close: () => server.close(0) });
+    say(listening(server.url, config));
+    if (firstKey) say(firstRequest(server.url, await makeFirstKey(filed), config.model));
+    return {
+      url: server.url,
+      loaded: config.load ? loadFirst(config.model, host, say) : Promise.resolve(),
+      async stop() {
+        const inTime = await server.close(GRACE_MS);
+        await parts.close();
+        return inTime;
+      },
+    };
+  } catch (error) {
+    for (const one of opened) await one.close();
     throw error;
-  });
-  say(listening(server.url, config));
-  if (firstKey) say(firstRequest(server.url, await makeFirstKey(filed), config.model));
-  return {
-    url: server.url,
-    loaded: config.load ? loadFirst(config.model, parts.host, say) : Promise.resolve(),
-    async stop() {
-      const inTime = await server.close(GRACE_MS);
-      await parts.close();
-      return inTime;
-    },
-  };
+  }
 }
 
 /** The server answers already while its model loads; where that fails, it goes on without one. */

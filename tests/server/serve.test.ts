@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdtemp } from 'node:fs/promises';
+import { mkdir, mkdtemp } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -55,6 +55,17 @@ describe('a first start', () => {
       fetch(`${url}/v1/tasks`, { method: 'POST', body: '{}', headers: { authorization: `Bearer ${key}` } });
     expect((await call('demo')).status).toBe(400);
     expect((await call('other')).status).toBe(401);
+  });
+
+  test('that cannot keep its key leaves nothing running', async () => {
+    const home = await mkdtemp(join(tmpdir(), 'assay-serve-'));
+    await mkdir(join(home, 'keys.json.lock'));
+    const said: string[] = [];
+    const config = serverConfig({ port: '0', home }, {});
+    const effects = { log: pino({ level: 'silent' }), say: (text: string) => said.push(text) };
+    await expect(serve(config, { ...effects, compose: composeScripted() })).rejects.toThrow();
+    const url = /listens on (\S+)/.exec(said.join('\n'))?.[1] ?? '';
+    await expect(fetch(url)).rejects.toThrow(/fetch failed/);
   });
 
   test('loads the model, and says how that went', async () => {
