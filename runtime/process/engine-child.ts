@@ -1,0 +1,15 @@
+import { compileModel } from '../compile/compile.ts';
+import { loadModel } from './load-model.ts';
+import { type Channel, serve } from './serve.ts';
+
+/* The engine process: everything that is native, or made by strangers, runs here. Started by `child.ts`. */
+serve(
+  {
+    load: loadModel,
+    async compile(spec, onStep) {
+      const { device, maxPromptLen } = await compileModel({ ...spec, onStep });
+      return { device, maxPromptLen };
+    },
+  },
+  process as Channel,
+);

@@ -1,0 +1,56 @@
+import { copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { pino } from 'pino';
+import type { Call, InferenceBackend } from '../../lib/backend.ts';
+import type { ModelId } from '../../lib/model-id.ts';
+import { createEngineBackend } from '../../runtime/process/engine-backend.ts';
+import type { EngineProcess } from '../../runtime/process/engine-process.ts';
+import { createEngineMetrics } from '../../runtime/process/metrics.ts';
+import { createEngineProcess, type EngineCalls, type SupervisorOptions } from '../../runtime/process/supervisor.ts';
+import { TEXT_FILES } from '../../runtime/text/model-files.ts';
+
+export const MODEL = 'test/tiny' as ModelId;
+
+/** The real engine process with a tiny model in it, and the backend over it. */
+export interface Machine {
+  engine: EngineProcess & EngineCalls;
+  backend: InferenceBackend;
+  load(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Compiles a fixture model (`optimum/qwen3`) into a folder of its own and loads it. */
+export async function startMachine(
+  fixture: string,
+  { maxPromptLen = 512, ...options }: Partial<SupervisorOptions> & { maxPromptLen?: number } = {},
+): Promise<Machine> {
+  const source = fileURLToPath(new URL(`../fixtures/models/${fixture}`, import.meta.url));
+  const target = mkdtempSync(join(tmpdir(), 'assay-compiled-'));
+  const log = pino({ level: 'silent' });
+  const engine = createEngineProcess({ log, watchMs: 50, ...options });
+  const metrics = createEngineMetrics(() => engine.status());
+  const models = { listModels: async () => [{ id: MODEL, status: 'compiled' as const }] };
+  const backend = createEngineBackend({ engine, models, metrics, log, timeoutMs: 60_000, logPrompts: false });
+  await engine.compile({ source, target, device: 'CPU', precision: 'keep', maxPromptLen });
+  for (const name of TEXT_FILES)
+    if (existsSync(join(source, name))) copyFileSync(join(source, name), join(target, name));
+  const machine: Machine = {
+    engine,
+    backend,
+    async load() {
+      await engine.load({ model: MODEL, dir: target, threads: 1 });
+    },
+    async close() {
+      await engine.close();
+      rmSync(target, { recursive: true });
+    },
+  };
+  await machine.load();
+  return machine;
+}
+
+export function newCall(signal = new AbortController().signal): Call {
+  return { requestId: 'test', signal, admit: async () => {} };
+}
