@@ -30,9 +30,10 @@ def branch_scores(model, encoder: Encoder, context: str, tasks: list[Task]):
     tokens = np.array(shared + [t for b in branches for t in b])
     positions = np.concatenate([np.arange(len(shared)), *[len(shared) + np.arange(len(b)) for b in branches]])
     branch = np.concatenate([np.zeros(len(shared), int), *[np.full(len(b), i + 1) for i, b in enumerate(branches)]])
-    mask = tree_mask(np.ones((1, len(tokens)), int), branch[None], np.zeros((1, len(tokens)), bool))
     put = lambda a: torch.from_numpy(np.ascontiguousarray(a)).to(model.cos.device)
-    logits = model.logits(model.hidden(put(tokens)[None], put(positions)[None], put(mask)))[0]
+    one = torch.ones(1, len(tokens), dtype=torch.long, device=model.cos.device)
+    mask = tree_mask(one, put(branch)[None], one == 0)
+    logits = model.logits(model.hidden(put(tokens)[None], put(positions)[None], mask))[0]
     scores = logits.float().log_softmax(-1)
     found, at = [], len(shared)
     for b in branches:

@@ -96,12 +96,15 @@ def make_group(r: Random, split: str, encoder: Encoder, mix: Mix) -> Group:
 class Batch:
     tokens: np.ndarray
     positions: np.ndarray
-    mask: np.ndarray
-    """Index (row * length + column) of the position before each chosen token, the token, its weight and its branch's number."""
+    """For `tree_mask`: number of the context, number of the branch in it, and whether the root is seen."""
+    context: np.ndarray
+    branch: np.ndarray
+    rooted: np.ndarray
+    """Index (row * length + column) of the position before each chosen token, the token, its weight and its answer's number in `skills`."""
     index: np.ndarray
     target: np.ndarray
     weight: np.ndarray
-    branch: np.ndarray
+    answer: np.ndarray
     skills: list[str]
 
 
@@ -119,7 +122,7 @@ class Packer:
         head = self.encoder.root if mix.root else []
         tokens = np.zeros((mix.rows, n), np.int64)
         positions = np.zeros((mix.rows, n), np.int64)
-        context = np.full((mix.rows, n), PAD)
+        context = np.full((mix.rows, n), PAD, np.int64)
         branch = np.zeros((mix.rows, n), np.int64)
         rooted = np.zeros((mix.rows, n), bool)
         index, target, weight, owner, skills = [], [], [], [], []
@@ -163,15 +166,14 @@ class Packer:
                     if b == 0:
                         start += len(ids)
         return Batch(
-            tokens, positions, tree_mask(context, branch, rooted), np.array(index), np.array(target),
+            tokens, positions, context, branch, rooted, np.array(index), np.array(target),
             np.array(weight, np.float32), np.array(owner), skills,
         )  # fmt: skip
 
 
-def tree_mask(context: np.ndarray, branch: np.ndarray, rooted: np.ndarray) -> np.ndarray:
-    """[rows, 1, n, n]: whether the token of a line sees the token of a column. All three: [rows, n]."""
-    n = context.shape[1]
+def tree_mask(context, branch, rooted):
+    """[rows, 1, n, n]: whether the token of a line sees the token of a column. All three: tensors [rows, n]."""
     at_root = (context == ROOT)[:, None, :] & rooted[:, :, None]
     same = context[:, :, None] == context[:, None, :]
     own = (branch[:, None, :] == 0) | (branch[:, :, None] == branch[:, None, :])
-    return ((at_root | (same & own)) & np.tri(n, dtype=bool))[:, None]
+    return (at_root | (same & own)).tril()[:, None]

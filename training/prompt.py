@@ -5,7 +5,6 @@ an answer is put in tokens as a whole (`lib/grammar`).
 """
 
 import re
-from functools import cache
 
 from tokenizers import Tokenizer
 
@@ -27,13 +26,16 @@ class Encoder:
     def __init__(self, tokenizer: Tokenizer):
         self.t = tokenizer
         self.size = tokenizer.get_vocab_size()
-        self.ids = cache(self._ids)
+        self.known: dict[str, list[int]] = {}
         self.stop = tokenizer.token_to_id("<|im_end|>")
         self.root = self.ids("<|im_start|>system\n") + self.user(TASK_SYSTEM) + self.ids("<|im_end|>\n<|im_start|>user\n")
         self.tail = self.ids("<|im_end|>\n<|im_start|>assistant\n<think></think>")
 
-    def _ids(self, text: str) -> list[int]:
-        return self.t.encode(text, add_special_tokens=False).ids
+    def ids(self, text: str) -> list[int]:
+        """Text of the template, of which there is little."""
+        if text not in self.known:
+            self.known[text] = self.t.encode(text, add_special_tokens=False).ids
+        return self.known[text]
 
     def user(self, text: str) -> list[int]:
         """Text that names no control token (the generator writes none)."""

@@ -9,7 +9,10 @@ import json
 import math
 import os
 import time
-from collections import defaultdict
+from collections import defaultdict, deque
+from concurrent.futures import ProcessPoolExecutor
+from itertools import islice
+from multiprocessing import get_context
 from random import Random
 
 import torch
@@ -18,14 +21,14 @@ from tokenizers import Tokenizer
 
 import paths
 from model import Model, Shape
-from packing import Batch, Mix, Packer
+from packing import Batch, Mix, Packer, tree_mask
 from prompt import Encoder
 from wiring import wire
 
 
-def rate(step: int, c: dict) -> float:
-    """Factor on the learning rates: warm-up, level, then linear to zero over the last `decay` steps."""
-    return min(1.0, (step + 1) / c["warmup"], max(0.0, (c["steps"] - step) / c["decay"]))
+def rate(step: int, done: float, c: dict) -> float:
+    """Factor on the learning rates: warm-up, level, then linear to zero over the last part (`decay`) of the way."""
+    return min(1.0, (step + 1) / c["warmup"], max(0.0, (1 - done) / c["decay"]))
 
 
 def optimizers(model: Model, c: dict) -> list[torch.optim.Optimizer]:
@@ -41,6 +44,23 @@ def optimizers(model: Model, c: dict) -> list[torch.optim.Optimizer]:
     ]
 
 
+packer: Packer
+"""Of this process; the training process makes its batches itself where there are no workers."""
+
+
+def load_encoder() -> Encoder:
+    return Encoder(Tokenizer.from_file(str(paths.TOKENIZER / "tokenizer.json")))
+
+
+def prepare_worker():
+    global packer
+    packer = Packer(load_encoder(), "train")
+
+
+def make_batch(r: Random, mix: Mix) -> Batch:
+    return packer.batch(r, mix)
+
+
 class Run:
     def __init__(self, c: dict, name: str, fresh: bool):
         self.c, self.name = c, name
@@ -48,9 +68,8 @@ class Run:
         torch.manual_seed(c["seed"])
         if self.device == "cpu":
             torch.set_num_threads(c["threads"])
-        tokenizer = Tokenizer.from_file(str(paths.TOKENIZER / "tokenizer.json"))
-        self.encoder = Encoder(tokenizer)
-        self.shape = Shape(vocab_size=tokenizer.get_vocab_size(), **c["shape"])
+        self.encoder = load_encoder()
+        self.shape = Shape(vocab_size=self.encoder.size, **c["shape"])
         self.model = Model(self.shape)
         if c.get("wired"):
             wire(self.model)
@@ -80,28 +99,50 @@ class Run:
         torch.save(state, self.folder / "new.pt")
         os.replace(self.folder / "new.pt", self.folder / "last.pt")
 
-    def mix(self) -> Mix:
-        return Mix(**next(s["mix"] for s in self.c["stages"] if self.step < s["until"]))
+    def mix(self, step: int) -> Mix:
+        return Mix(**next(s["mix"] for s in self.c["stages"] if step < s["until"]))
+
+    def batches(self):
+        """The batch of each step from here on, in order. With `workers`, other processes make them ahead."""
+        workers = self.c.get("workers", 0)
+        steps = iter(range(self.step, self.c["steps"]))
+        if workers == 0:
+            prepare_worker()
+            for step in steps:
+                yield make_batch(*self.source(step))
+            return
+        with ProcessPoolExecutor(workers, get_context("spawn"), prepare_worker) as pool:
+            ahead = deque(pool.submit(make_batch, *self.source(s)) for s in islice(steps, 4 * workers))
+            while ahead:
+                yield ahead.popleft().result()
+                ahead.extend(pool.submit(make_batch, *self.source(s)) for s in islice(steps, 1))
+
+    def source(self, step: int) -> tuple[Random, Mix]:
+        return Random(f"{self.c['seed']}/{step}"), self.mix(step)
 
     def forward(self, b: Batch) -> torch.Tensor:
         """Logits of the chosen tokens: [chosen, vocab]."""
         put = lambda a: torch.from_numpy(a).to(self.device, non_blocking=True)
         with torch.autocast(self.device, torch.bfloat16):
-            hidden = self.hidden(put(b.tokens), put(b.positions), put(b.mask))
+            mask = tree_mask(put(b.context), put(b.branch), put(b.rooted))
+            hidden = self.hidden(put(b.tokens), put(b.positions), mask)
             return self.model.logits(hidden.flatten(0, 1)[put(b.index)])
 
-    def train(self):
-        packer, c = Packer(self.encoder, "train"), self.c
+    def train(self, minutes: float | None):
+        """To the last step, or for so many minutes where they are given."""
+        c = self.c
+        start = time.monotonic()
         log = open(self.folder / "log.jsonl", "a", encoding="utf-8")
         saved = time.monotonic()
         window: dict[str, float] = defaultdict(float)
-        while self.step < c["steps"]:
-            began = time.monotonic()
-            mix = self.mix()
-            b = packer.batch(Random(f"{c['seed']}/{self.step}"), mix)
+        began = start
+        for b in self.batches():
+            done = (time.monotonic() - start) / (60 * minutes) if minutes else self.step / c["steps"]
+            if done >= 1:
+                break
             for o, base in zip(self.opts, self.base):
                 for g, lr in zip(o.param_groups, base):
-                    g["lr"] = lr * rate(self.step, c)
+                    g["lr"] = lr * rate(self.step, done, c)
             logits = self.forward(b).float()
             target = torch.from_numpy(b.target).to(self.device)
             weight = torch.from_numpy(b.weight).to(self.device)
@@ -115,7 +156,9 @@ class Run:
                 raise RuntimeError(f"loss is {loss.item()} at step {self.step}")
             self.step += 1
             self.tokens += b.tokens.size
-            self.seconds += time.monotonic() - began
+            now = time.monotonic()
+            self.seconds += now - began
+            began = now
             window["loss"] += loss.item()
             window["norm"] += norm.item()
             window["n"] += 1
@@ -139,13 +182,13 @@ class Run:
     @torch.no_grad()
     def evaluate(self, split: str, batches: int = 6) -> dict:
         """Share of answers by skill whose every chosen token is the most probable one. Stricter than serving for options."""
-        packer, mix = Packer(self.encoder, split), self.mix()
+        source, mix = Packer(self.encoder, split), self.mix(self.step)
         right: dict[str, list[bool]] = defaultdict(list)
         for i in range(batches):
-            b = packer.batch(Random(f"evaluation/{i}"), mix)
+            b = source.batch(Random(f"evaluation/{i}"), mix)
             hit = (self.forward(b).argmax(-1).cpu() == torch.from_numpy(b.target)).numpy()
             ok = [True] * len(b.skills)
-            for owner, h in zip(b.branch, hit):
+            for owner, h in zip(b.answer, hit):
                 ok[owner] &= bool(h)
             for skill, value in zip(b.skills, ok):
                 right[skill].append(value)
@@ -157,14 +200,12 @@ def main():
     p.add_argument("config")
     p.add_argument("--name", help="folder of the run under work/; default: the configuration's name")
     p.add_argument("--fresh", action="store_true", help="begin again")
-    p.add_argument("--steps", type=int, help="end here instead of where the configuration says, with its decay before it")
+    p.add_argument("--minutes", type=float, help="train so long from now, whatever the number of steps; the rates decay to this end")
     a = p.parse_args()
     c = json.load(open(a.config, encoding="utf-8"))
-    if a.steps:
-        c["steps"] = a.steps
     run = Run(c, a.name or os.path.basename(a.config).removesuffix(".json"), a.fresh)
     print(f"{sum(q.numel() for q in run.model.parameters()):,} parameters on {run.device}", flush=True)
-    run.train()
+    run.train(a.minutes)
 
 
 if __name__ == "__main__":
