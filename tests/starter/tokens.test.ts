@@ -2,7 +2,9 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import type { JsonSchema } from '../../lib/answer-shape.ts';
 import type { Task } from '../../lib/backend.ts';
+import type { Constraint } from '../../lib/grammar/constraint.ts';
 import { expandShorthand } from '../../lib/grammar/schema/shorthand.ts';
+import { taskGrammar } from '../../lib/grammar/task-grammar.ts';
 import { encodeTasks } from '../../runtime/text/prompt.ts';
 import { loadTextModel } from '../../runtime/text/text-model.ts';
 
@@ -44,3 +46,35 @@ describe('prompts', () => {
     expect(tokens.branches).toEqual(tasks.map(({ prompt }) => prompt));
   });
 });
+
+describe('answers', () => {
+  const answers = samples.flatMap(({ tasks }) => tasks).map((sample) => ({ ...sample, task: taskOf(sample.task) }));
+
+  it.each(answers.filter(({ task }) => task.type === 'decide' && task.options))('$task', ({ task, answer }) => {
+    const { head, choice } = taskGrammar(task, model.vocabulary);
+    const right = choice!.paths.map((path) => [...head, ...path]).filter((tokens) => tokens.join() === answer.join());
+    expect(right).toHaveLength(1);
+  });
+
+  it.each(answers.filter(({ task }) => task.type === 'extract' || !task.options))('$task', ({ task, answer, chosen }) => {
+    const grammar = taskGrammar(task, model.vocabulary);
+    const written = spell(grammar.head, grammar.constraint(), answer);
+    expect(written.tokens).toEqual(answer);
+    // What the grammar leaves open is what training asks for.
+    expect(written.chosen.filter((place) => !chosen[place])).toEqual([]);
+  });
+});
+
+/** The tokens of an answer as the engine comes to them: forced ones from the grammar, chosen ones from `answer`. */
+function spell(head: readonly number[], constraint: Constraint, answer: readonly number[]) {
+  const tokens = [...head];
+  const chosen: number[] = [];
+  while (!constraint.complete) {
+    tokens.push(...constraint.takeForced());
+    if (constraint.complete || tokens.length >= answer.length) break;
+    chosen.push(tokens.length);
+    constraint.accept(answer[tokens.length]!);
+    tokens.push(answer[tokens.length]!);
+  }
+  return { tokens, chosen };
+}
