@@ -56,13 +56,16 @@ describe('answers', () => {
     expect(right).toHaveLength(1);
   });
 
-  it.each(answers.filter(({ task }) => task.type === 'extract' || !task.options))('$task', ({ task, answer, chosen }) => {
-    const grammar = taskGrammar(task, model.vocabulary);
-    const written = spell(grammar.head, grammar.constraint(), answer);
-    expect(written.tokens).toEqual(answer);
-    // What the grammar leaves open is what training asks for.
-    expect(written.chosen.filter((place) => !chosen[place])).toEqual([]);
-  });
+  it.each(answers.filter(({ task }) => task.type === 'extract' || !task.options))(
+    '$task',
+    ({ task, answer, chosen }) => {
+      const grammar = taskGrammar(task, model.vocabulary);
+      const written = spell(grammar.head, grammar.constraint(), answer);
+      expect(written.tokens).toEqual(answer);
+      // What the grammar leaves open is what training asks for.
+      expect(written.chosen.filter((place) => !chosen[place])).toEqual([]);
+    },
+  );
 });
 
 /** The tokens of an answer as the engine comes to them: forced ones from the grammar, chosen ones from `answer`. */
