@@ -76,7 +76,8 @@ export class JobRun {
     const inPrefix = this.#prefilled + prompt < prefix.length;
     if (!inPrefix && !this.#openGroup()) return null;
     const start = this.sequence.length;
-    this.#kv.reserve(this.sequence, start + (inPrefix ? prompt : pack + prompt));
+    const waiting = this.#group.reduce((sum, branch) => sum + this.#branches[branch]!.waiting, 0);
+    this.#kv.reserve(this.sequence, start + prompt + (inPrefix ? 0 : Math.min(pack, waiting)));
     for (let count = 0; count < prompt; count++) {
       this.sequence.append(prefix[this.#prefilled++]!, this.sequence.length - 1);
     }
@@ -128,6 +129,7 @@ export class JobRun {
   /** False when no branch is left. */
   #openGroup(): boolean {
     if (this.#group.length > 0) return true;
+    if (this.#next === this.#branches.length) return false;
     if (this.#prefilled === this.job.prefix.length) this.sequence.truncate(this.job.prefix.length);
     let tokens = 0;
     while (this.#next < this.#branches.length && this.#group.length < this.#limits.group) {

@@ -4,6 +4,8 @@ import { columnBytes, type KvShape, Sequence } from './sequence.ts';
 const GRANULE = 256;
 /** A shorter common beginning is not worth a copy. */
 const MIN_MATCH = 16;
+/** So few columns are lost without regret: running them again costs less than a copy of the rest. */
+const MAX_LOSS = 64;
 
 export interface Acquired {
   sequence: Sequence;
@@ -45,7 +47,7 @@ export class KvCache {
       const lost = best.sequence.linear - best.cached;
       // Taking it over loses what it holds beyond the match; a copy keeps both, where there is room.
       const room = this.bytes + capacity * this.#columnBytes <= this.#maxBytes;
-      if (lost === 0 || !room) return this.#takeOver(best, capacity);
+      if (lost <= MAX_LOSS || !room) return this.#takeOver(best, capacity);
     }
     const sequence = this.#fresh(capacity, best?.sequence);
     if (!sequence) return undefined;

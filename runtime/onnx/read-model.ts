@@ -166,10 +166,11 @@ function fileSource(file: string): ByteSource & { close(): void } {
   } catch (cause) {
     throw unusable('it cannot be opened', cause);
   }
-  const { size } = fstatSync(fd);
-  if (size > MAX_MODEL_BYTES) {
+  const stat = fstatSync(fd);
+  const { size } = stat;
+  if (!stat.isFile() || size > MAX_MODEL_BYTES) {
     closeSync(fd);
-    throw unusable('it is larger than 2 GiB');
+    throw unusable(stat.isFile() ? 'it is larger than 2 GiB' : 'it is no file');
   }
   let window = new Uint8Array(0);
   let windowStart = 0;

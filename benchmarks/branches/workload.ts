@@ -1,0 +1,100 @@
+import { Engine } from '../../runtime/engine/engine.ts';
+import type { BranchSpec, Job, JobResult } from '../../runtime/engine/job.ts';
+import type { Limits } from '../../runtime/engine/job-run.ts';
+import { type Model, openModel } from '../../runtime/engine/model.ts';
+import { Random } from '../../runtime/engine/random.ts';
+
+/** Workload W: a context of 1,024 tokens, tasks of 24 tokens, 6 answered tokens each. */
+export const W = { context: 1024, task: 24, answer: 6 } as const;
+
+const GREEDY = { temperature: 0, topP: 1, seed: 0, presencePenalty: 0, frequencyPenalty: 0, topLogprobs: null };
+
+export function randomTokens(count: number, seed: number): number[] {
+  const random = new Random(seed);
+  return Array.from({ length: count }, () => 300 + Math.floor(random.uniform() * 150_000));
+}
+
+/** W with `tasks` tasks. Contexts differ from seed to seed, so that nothing is cached by accident. */
+export function workload(tasks: number, seed: number): Job {
+  return job(
+    randomTokens(W.context, seed),
+    Array.from({ length: tasks }, (_, task) => open(randomTokens(W.task, seed * 1000 + task), W.answer)),
+  );
+}
+
+/** The same tasks as choices between three options of one to three tokens. */
+export function optionsWorkload(tasks: number, seed: number): Job {
+  const branches = Array.from({ length: tasks }, (_, task): BranchSpec => {
+    const [a, b, c, end] = randomTokens(4, seed * 1000 + task + 500) as [number, number, number, number];
+    const suffix = randomTokens(W.task, seed * 1000 + task);
+    return {
+      ...open(suffix, 16),
+      choice: {
+        paths: [
+          [a, end],
+          [b, end],
+          [b, c, end],
+        ],
+      },
+    };
+  });
+  return job(randomTokens(W.context, seed), branches);
+}
+
+export function chat(prompt: number, answer: number, seed: number): Job {
+  const tokens = randomTokens(prompt, seed);
+  return job(tokens.slice(0, -1), [open(tokens.slice(-1), answer)]);
+}
+
+export function engineOf({ manifest, forward }: Model, limits: Partial<Limits> = {}): Engine {
+  const { maxPromptLen, contextLength, kv } = manifest;
+  return new Engine({ forward, kv: { layers: kv }, maxPromptLen, contextLength, kvBytes: 256 << 20, limits });
+}
+
+export interface Cost {
+  /** Milliseconds on the clock. */
+  ms: number;
+  /** Milliseconds of processor time, all threads together: what stays comparable when others use the machine too. */
+  cpuMs: number;
+}
+
+export async function measure<T>(work: () => Promise<T>): Promise<Cost & { result: T }> {
+  const cpu = process.cpuUsage();
+  const began = performance.now();
+  const result = await work();
+  const ms = performance.now() - began;
+  const { user, system } = process.cpuUsage(cpu);
+  return { result, ms, cpuMs: (user + system) / 1000 };
+}
+
+/** What it costs to answer a job. */
+export function answer(engine: Engine, work: Job): Promise<Cost & { result: JobResult }> {
+  return measure(async () => {
+    const done = engine.submit(work);
+    while (await engine.step());
+    return done;
+  });
+}
+
+/** The cheapest of several measurements, in clock and in processor time. */
+export async function best(runs: number, once: () => Promise<Cost>): Promise<Cost> {
+  const least: Cost = { ms: Number.POSITIVE_INFINITY, cpuMs: Number.POSITIVE_INFINITY };
+  for (let run = 0; run < runs; run++) {
+    const { ms, cpuMs } = await once();
+    least.ms = Math.min(least.ms, ms);
+    least.cpuMs = Math.min(least.cpuMs, cpuMs);
+  }
+  return least;
+}
+
+export function openForBenchmark(folder: string): Promise<Model> {
+  return openModel(folder, { threads: Number(process.env.ASSAY_BENCHMARK_THREADS ?? 2) });
+}
+
+function job(prefix: number[], branches: BranchSpec[]): Job {
+  return { id: 'benchmark', prefix, branches, budget: Number.MAX_SAFE_INTEGER, deadline: Number.POSITIVE_INFINITY };
+}
+
+function open(suffix: number[], maxTokens: number): BranchSpec {
+  return { suffix, constraint: null, sampling: GREEDY, maxTokens, endTokens: new Set() };
+}

@@ -1,0 +1,27 @@
+import { Random } from '../../runtime/engine/random.ts';
+
+const BLOCK = 1 << 20;
+
+/** Random weights by the gigabyte: one block of uniform noise, read again and again from other places. */
+export class Noise {
+  readonly #random: Random;
+  readonly #block = new Float32Array(BLOCK);
+
+  constructor(seed: number) {
+    this.#random = new Random(seed);
+    for (let at = 0; at < BLOCK; at++) this.#block[at] = 2 * this.#random.uniform() - 1;
+  }
+
+  /** `count` numbers between -amplitude and amplitude, in bfloat16 (the upper half of a float's bits). */
+  *bfloat16(count: number, amplitude: number): Generator<Uint8Array> {
+    const scaled = this.#block.map((value) => value * amplitude);
+    const bits = new Uint32Array(scaled.buffer);
+    const halves = Uint16Array.from(bits, (word) => word >>> 16);
+    for (let left = count; left > 0; ) {
+      const from = Math.floor(this.#random.uniform() * (BLOCK / 2));
+      const piece = halves.subarray(from, Math.min(BLOCK, from + left));
+      yield new Uint8Array(piece.buffer, piece.byteOffset, piece.byteLength);
+      left -= piece.length;
+    }
+  }
+}

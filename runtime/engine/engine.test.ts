@@ -1,0 +1,312 @@
+import { beforeEach, describe, expect, test } from 'vitest';
+import { TOY_KV, ToyForward } from '../../tests/oracle/toy-forward.ts';
+import { Engine, type EngineOptions } from './engine.ts';
+import type { BranchSpec, ChosenToken, Job } from './job.ts';
+
+const GREEDY = { temperature: 0, topP: 1, seed: 0, presencePenalty: 0, frequencyPenalty: 0, topLogprobs: null };
+
+let forward: ToyForward;
+let now: number;
+beforeEach(() => {
+  forward = new ToyForward();
+  now = 0;
+});
+
+function engineOf(options: Partial<EngineOptions> = {}): Engine {
+  return new Engine({
+    forward,
+    kv: TOY_KV,
+    maxPromptLen: 2000,
+    contextLength: 4000,
+    kvBytes: 1 << 20,
+    now: () => now,
+    ...options,
+  });
+}
+
+function branch(spec: Partial<BranchSpec> = {}): BranchSpec {
+  return { suffix: [5], constraint: null, sampling: GREEDY, maxTokens: 4, endTokens: new Set(), ...spec };
+}
+
+function job(spec: Partial<Job> = {}): Job {
+  return { id: 'job', prefix: tokens(20), branches: [branch()], budget: 1000, deadline: 1e9, ...spec };
+}
+
+function tokens(count: number, from = 0): number[] {
+  return Array.from({ length: count }, (_, index) => (from + index * 7) % 64);
+}
+
+async function finish(engine: Engine, work: Job) {
+  const done = engine.submit(work);
+  while (await engine.step());
+  engine.checkIntegrity();
+  return done;
+}
+
+describe('the prefix cache', () => {
+  test('a second job on the same prefix starts at its branches, and answers the same', async () => {
+    const engine = engineOf();
+    const first = await finish(engine, job());
+    const second = await finish(engine, job());
+    expect([first.cachedTokens, second.cachedTokens]).toEqual([0, 20]);
+    expect(second.branches[0]!.tokens).toEqual(first.branches[0]!.tokens);
+    expect(second.promptTokens).toBe(21);
+  });
+
+  test('the longest common beginning is used, also of a prefix that goes on otherwise', async () => {
+    const engine = engineOf();
+    await finish(engine, job({ prefix: tokens(140) }));
+    const other = [...tokens(30), 63, 62, 61];
+    const shared = await finish(engine, job({ prefix: other }));
+    const alone = await finish(engineOf(), job({ prefix: other }));
+    expect(shared.cachedTokens).toBe(30);
+    expect(shared.branches).toEqual(alone.branches);
+    // and the first is still there in full
+    expect((await finish(engine, job({ prefix: tokens(140) }))).cachedTokens).toBe(140);
+  });
+
+  test('the next turn of a chat finds what was said in the last', async () => {
+    const engine = engineOf();
+    const first = await finish(engine, job());
+    const next = [...tokens(20), 5, ...first.branches[0]!.tokens, 1, 2, 3];
+    // all but the last chosen token went through the model
+    expect((await finish(engine, job({ prefix: next }))).cachedTokens).toBe(24);
+  });
+
+  test('the least recently used prefix goes first, and bytes stay bounded', async () => {
+    const bytes = 256 * 16;
+    const engine = engineOf({ kvBytes: 2 * bytes });
+    for (const from of [1, 2, 1, 3]) await finish(engine, job({ prefix: tokens(20, from), budget: 4 }));
+    expect(engine.kvBytes).toBeLessThanOrEqual(2 * bytes);
+    expect((await finish(engine, job({ prefix: tokens(20, 1), budget: 4 }))).cachedTokens).toBe(20);
+    expect((await finish(engine, job({ prefix: tokens(20, 2), budget: 4 }))).cachedTokens).toBe(0);
+  });
+});
+
+describe('scheduling', () => {
+  test('jobs take turns, so a chat goes on beside a long prefill', async () => {
+    const engine = engineOf();
+    const order: string[] = [];
+    const chat = engine.submit(job({ onToken: () => order.push('chat') }));
+    const batch = engine.submit(job({ prefix: tokens(1500, 3), branches: Array.from({ length: 40 }, () => branch()) }));
+    forward.onRun = () => order.push('run');
+    while (await engine.step());
+    await Promise.all([chat, batch]);
+    // the chat's four tokens come in every second run, long before the six runs of the other's prefill are over
+    expect(order.slice(0, 11)).toEqual([
+      'run',
+      'chat',
+      'run',
+      'run',
+      'chat',
+      'run',
+      'run',
+      'chat',
+      'run',
+      'run',
+      'chat',
+    ]);
+    engine.checkIntegrity();
+  });
+
+  test('a prefill goes in chunks, and options cost one run in all', async () => {
+    const options = {
+      paths: [
+        [1, 9],
+        [2, 3, 9],
+        [2, 4, 9],
+      ],
+    };
+    const branches = Array.from({ length: 10 }, (_, i) => branch({ suffix: tokens(5, i), choice: options }));
+    const { branches: results } = await finish(engineOf(), job({ prefix: tokens(600), branches }));
+    // 256 + 256 + the remaining 88 together with 10 suffixes and their 3 scored nodes; 32 rows of logits at most
+    expect(forward.runs.slice(0, 2)).toEqual([256, 256]);
+    expect(forward.runs.length).toBe(4);
+    for (const { option, chosen } of results) expect(chosen).toBe(option!.index === 0 ? 1 : 2);
+  });
+
+  test('forced text costs no run of its own', async () => {
+    const { PatternConstraint } = await import('../../tests/oracle/pattern-constraint.ts');
+    const steps = [{ forced: [1, 2, 3] }, { among: [4, 5], times: 1 }, { forced: [6, 7] }, { among: [8, 9], times: 1 }];
+    const constraint = new PatternConstraint([...steps, { forced: [10] }]);
+    const { branches } = await finish(engineOf(), job({ branches: [branch({ constraint })] }));
+    expect(branches[0]).toMatchObject({ chosen: 2, reason: 'stop' });
+    expect(branches[0]!.tokens).toHaveLength(8);
+    expect(forward.runs).toEqual([24, 3]);
+  });
+
+  test('a branch that is all forced asks the model nothing', async () => {
+    const { PatternConstraint } = await import('../../tests/oracle/pattern-constraint.ts');
+    const constraint = new PatternConstraint([{ forced: [1, 2] }]);
+    const { branches } = await finish(engineOf(), job({ branches: [branch({ constraint })], budget: 0 }));
+    expect(branches[0]).toMatchObject({ tokens: [1, 2], chosen: 0, reason: 'stop' });
+    expect(forward.runs).toEqual([]);
+  });
+
+  test('a second step while one is under way is the same step', async () => {
+    const engine = engineOf();
+    const done = engine.submit(job());
+    await Promise.all([engine.step(), engine.step()]);
+    expect(forward.runs).toHaveLength(1);
+    while (await engine.step());
+    await done;
+  });
+});
+
+describe('what is refused', () => {
+  test('a full queue says when to come back, from the speed so far', async () => {
+    const engine = engineOf({ maxQueued: 2 });
+    forward.onRun = () => {
+      now += 4000;
+    };
+    await finish(engine, job());
+    const waiting = [engine.submit(job()), engine.submit(job())];
+    const error = await engine.submit(job()).catch((reason: unknown) => reason);
+    expect(error).toMatchObject({ code: 'overloaded' });
+    // two jobs of four steps; a step is known to take seconds by now
+    const seconds = (error as { retryAfterSeconds: number }).retryAfterSeconds;
+    expect(seconds).toBeGreaterThan(8);
+    expect(seconds).toBeLessThan(60);
+    while (await engine.step());
+    await Promise.all(waiting);
+  });
+
+  test('a prompt that is too long gives both counts', async () => {
+    const error = await engineOf()
+      .submit(job({ prefix: tokens(2000) }))
+      .catch((reason: unknown) => reason);
+    expect(error).toMatchObject({ code: 'input_too_long', message: expect.stringMatching(/2001.*2000/) });
+  });
+
+  test.each([0, 1, 3])('a deadline passed after %i runs', async (runs) => {
+    const engine = engineOf();
+    forward.onRun = () => {
+      now += 10;
+    };
+    const done = engine.submit(job({ deadline: runs * 10 })).catch((reason: unknown) => reason);
+    while (await engine.step());
+    expect(await done).toMatchObject({ code: 'timeout' });
+    expect(forward.runs).toHaveLength(runs);
+    expect(engine.running + engine.queued).toBe(0);
+    engine.checkIntegrity();
+  });
+
+  test('a caller who leaves frees the slot within one step', async () => {
+    const engine = engineOf({ maxRunning: 1 });
+    const leaving = new AbortController();
+    const left = engine
+      .submit(job({ branches: [branch({ maxTokens: 500 })] }), leaving.signal)
+      .catch((reason: unknown) => reason);
+    const next = engine.submit(job({ prefix: tokens(20, 9) }));
+    for (let i = 0; i < 3; i++) await engine.step();
+    leaving.abort('gone');
+    await engine.step();
+    expect(await left).toBe('gone');
+    expect(engine.running).toBe(1);
+    engine.checkIntegrity();
+    while (await engine.step());
+    await next;
+  });
+
+  test('one who left before queueing costs nothing', async () => {
+    const engine = engineOf();
+    await expect(engine.submit(job(), AbortSignal.abort('gone'))).rejects.toBe('gone');
+    expect(await engine.step()).toBe(false);
+  });
+
+  test('a run that fails ends its job alone, and its KV is not used again', async () => {
+    const engine = engineOf();
+    forward.onRun = () => {
+      forward.onRun = () => {};
+      throw new Error('native trouble');
+    };
+    const failed = engine.submit(job()).catch((reason: unknown) => reason);
+    const other = engine.submit(job({ prefix: tokens(20, 9) }));
+    while (await engine.step());
+    expect(await failed).toMatchObject({ code: 'engine_failed' });
+    expect((await other).branches[0]!.tokens).toHaveLength(4);
+    expect((await finish(engine, job())).cachedTokens).toBe(0);
+  });
+
+  test('options of which one begins another are refused, and nothing leaks', async () => {
+    const engine = engineOf();
+    const done = engine
+      .submit(job({ branches: [branch({ choice: { paths: [[1], [1, 2]] } })] }))
+      .catch((reason: unknown) => reason);
+    while (await engine.step());
+    expect(await done).toMatchObject({ code: 'internal_error' });
+    engine.checkIntegrity();
+  });
+});
+
+describe('limits', () => {
+  test('an answer ends where the context ends', async () => {
+    const { branches } = await finish(engineOf({ contextLength: 23 }), job({ branches: [branch({ maxTokens: 50 })] }));
+    expect(branches[0]).toMatchObject({ reason: 'length', chosen: 3 });
+  });
+
+  test('an end token ends a branch and is not part of it', async () => {
+    const { branches: open } = await finish(engineOf(), job());
+    const third = open[0]!.tokens[2]!;
+    const { branches } = await finish(engineOf(), job({ branches: [branch({ endTokens: new Set([third]) })] }));
+    expect(branches[0]).toMatchObject({
+      tokens: open[0]!.tokens.slice(0, open[0]!.tokens.indexOf(third)),
+      reason: 'stop',
+    });
+  });
+
+  test('many long options are scored in parts, on bounded KV', async () => {
+    const paths = Array.from({ length: 60 }, (_, option) => [...tokens(100, option), 70 + option]);
+    forward = new ToyForward(200);
+    const engine = engineOf({ kvBytes: 1 });
+    let most = 0;
+    forward.onRun = () => {
+      most = Math.max(most, engine.kvBytes / 16);
+    };
+    const { branches } = await finish(engine, job({ branches: [branch({ choice: { paths } })] }));
+    expect(branches[0]!.option!.probabilities.reduce((sum, one) => sum + one, 0)).toBeCloseTo(1, 9);
+    expect(most).toBeLessThan(3000);
+    // the same as each option scored in company of one other
+    const { logprobs } = branches[0]!.option!;
+    for (const pair of [
+      [0, 1],
+      [17, 59],
+    ] as const) {
+      const two = await finish(
+        engineOf(),
+        job({ branches: [branch({ choice: { paths: pair.map((i) => paths[i]!) } })] }),
+      );
+      for (const [at, option] of pair.entries()) {
+        expect(two.branches[0]!.option!.logprobs[at]).toBeCloseTo(logprobs[option]!, 3);
+      }
+    }
+  });
+});
+
+test('tokens are reported as they are chosen', async () => {
+  const seen: [number, ChosenToken][] = [];
+  const work = job({
+    branches: [branch({ sampling: { ...GREEDY, topLogprobs: 2 } })],
+    onToken: (i, token) => seen.push([i, token]),
+  });
+  const { branches } = await finish(engineOf(), work);
+  expect(seen.map(([, { token }]) => token)).toEqual(branches[0]!.tokens);
+  expect(seen[0]![1].top).toHaveLength(2);
+  expect(seen[0]![1].logprob).toBeCloseTo(seen[0]![1].top![0]!.logprob, 9);
+});
+
+test('the same seed says the same, alone and in company', async () => {
+  const random = { ...GREEDY, temperature: 1, seed: 11 };
+  const spoken = (extra: number, seed: number) =>
+    finish(
+      engineOf(),
+      job({
+        branches: [
+          ...Array.from({ length: extra }, (_, i) => branch({ suffix: tokens(3, i), sampling: random })),
+          branch({ sampling: { ...random, seed }, maxTokens: 10 }),
+        ],
+      }),
+    ).then(({ branches }) => branches.at(-1)!.tokens);
+  expect(await spoken(5, 1)).toEqual(await spoken(0, 1));
+  expect(await spoken(0, 2)).not.toEqual(await spoken(0, 1));
+});
