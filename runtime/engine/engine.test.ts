@@ -87,7 +87,7 @@ describe('scheduling', () => {
   test('jobs take turns, so a chat goes on beside a long prefill', async () => {
     const engine = engineOf();
     const order: string[] = [];
-    const chat = engine.submit(job({ onToken: () => order.push('chat') }));
+    const chat = engine.submit(job({ onToken: () => void order.push('chat') }));
     const batch = engine.submit(job({ prefix: tokens(1500, 3), branches: Array.from({ length: 40 }, () => branch()) }));
     forward.onRun = () => order.push('run');
     while (await engine.step());
@@ -287,7 +287,7 @@ test('tokens are reported as they are chosen', async () => {
   const seen: [number, ChosenToken][] = [];
   const work = job({
     branches: [branch({ sampling: { ...GREEDY, topLogprobs: 2 } })],
-    onToken: (i, token) => seen.push([i, token]),
+    onToken: (i, token) => void seen.push([i, token]),
   });
   const { branches } = await finish(engineOf(), work);
   expect(seen.map(([, { token }]) => token)).toEqual(branches[0]!.tokens);
