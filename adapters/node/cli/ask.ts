@@ -1,11 +1,11 @@
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import * as v from 'valibot';
 import { AssayError } from '../../../lib/errors.ts';
 import { Health } from '../../../lib/schema/status.ts';
 import { type Connection, type ConnectionFlags, connect, connectionFlags } from './connection.ts';
 import { UsageError } from './exit-code.ts';
 import { loadModel } from './load.ts';
-import { temperature, wholeNumber } from './number.ts';
+import { temperature, wholeNumber } from './parse-flags.ts';
 import { isWatched, screen } from './screen.ts';
 
 /** Flags that all commands share which ask the model something. */
@@ -16,13 +16,17 @@ export interface AskFlags extends ConnectionFlags {
   language?: string;
 }
 
-/** Adds the flags of `AskFlags`. */
+/** Adds the flags of `AskFlags`, after the command's own. */
 export function askFlags(command: Command): Command {
-  return connectionFlags(command)
-    .option('--model <id>', 'model to ask (default: the one that the server has loaded)')
-    .option('--language <code>', 'language of the answer, such as en or de')
-    .option('--temperature <number>', '0 for the likeliest answer, up to 2 (default: 0)', temperature)
-    .option('--max-output-tokens <number>', 'room for the answer, 1 to 4096', wholeNumber(1, 4096));
+  const add = (flags: string, description: string, parse?: (text: string) => unknown) => {
+    const option = new Option(flags, description).helpGroup('Model:');
+    command.addOption(parse ? option.argParser(parse) : option);
+  };
+  add('--model <id>', 'model to ask (default: the one that the server has loaded)');
+  add('--language <code>', 'language of the answer, such as en or de');
+  add('--temperature <number>', '0 for the likeliest answer, up to 2 (default: 0)', temperature);
+  add('--max-output-tokens <number>', 'room for the answer, 1 to 4096', wholeNumber(1, 4096));
+  return connectionFlags(command);
 }
 
 /** The fields of a request that the flags give. */

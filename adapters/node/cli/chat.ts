@@ -19,9 +19,13 @@ interface Message {
 
 /** `assay chat` */
 export function addChat(program: Command): void {
-  askFlags(program.command('chat').description('Chat with the model; the answer is written as it comes.'))
-    .argument('[message]', 'what to say (default: standard input; on a terminal, a conversation)')
-    .option('--system <text>', 'instructions for the whole conversation')
+  askFlags(
+    program
+      .command('chat')
+      .description('Chat with the model; the answer is written as it comes.')
+      .argument('[message]', 'what to say (default: standard input; on a terminal, a conversation)')
+      .option('--system <text>', 'instructions for the whole conversation'),
+  )
     .addHelpText('after', CHAT_HELP)
     .action((message: string | undefined, flags: ChatFlags) =>
       withModel(flags, async (connection, model) => {

@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import * as v from 'valibot';
 import { Health } from '../../../lib/schema/status.ts';
 import { assayHome } from '../config.ts';
@@ -24,13 +24,15 @@ export interface Connection {
   close(): Promise<void>;
 }
 
-/** Adds the flags that `connect` reads. */
+/** Adds the flags that `connect` reads; after the command's own, so that help shows those first. */
 export function connectionFlags(command: Command): Command {
-  return command
-    .option('--url <address>', 'server to talk to (env: ASSAY_URL, default: http://127.0.0.1:8080)')
-    .option('--api-key <key>', 'key for the server (env: ASSAY_API_KEY)')
-    .option('--home <folder>', 'where models and keys are kept (env: ASSAY_HOME, default: ~/.assay)')
-    .option('--json', 'print the answer as JSON, as the server gives it', false);
+  const add = (flags: string, description: string) =>
+    command.addOption(new Option(flags, description).helpGroup('Server and output:'));
+  add('--url <address>', 'server to talk to (env: ASSAY_URL, default: http://127.0.0.1:8080)');
+  add('--api-key <key>', 'key for the server (env: ASSAY_API_KEY)');
+  add('--home <folder>', 'where models and keys are kept (env: ASSAY_HOME, default: ~/.assay)');
+  add('--json', 'print the answer as JSON, as the server gives it');
+  return command;
 }
 
 const PROBE_MS = 2_000;

@@ -3,32 +3,33 @@ import * as v from 'valibot';
 import { DecideResponse } from '../../../lib/schema/task-response.ts';
 import { type AskFlags, askFlags, sharedFields, warnIfCut, withModel } from './ask.ts';
 import { EXIT, UsageError } from './exit-code.ts';
+import { repeated } from './parse-flags.ts';
 import { type InputFlags, readContext } from './read-input.ts';
 import { screen, shown } from './screen.ts';
 
-type DecideFlags = AskFlags & InputFlags & { option: string[]; instruction?: string; expect?: string };
+type DecideFlags = AskFlags & InputFlags & { option?: string[]; instruction?: string; expect?: string };
 
 /** Room for an answer: an option is settled in few tokens, words of the model's own need more. */
 const TOKENS = { options: 32, free: 128 };
 
 /** `assay decide` */
 export function addDecide(program: Command): void {
-  askFlags(program.command('decide').description('Answer one question about a text.'))
-    .argument('<question>', 'what to decide')
-    .option(
-      '-o, --option <answer>',
-      'an allowed answer; repeat it for each',
-      (one: string, all: string[]) => [...all, one],
-      [] as string[],
-    )
-    .option('-f, --file <path>', 'file with the text (default: standard input)')
-    .option('-c, --context <text>', 'the text itself')
-    .option('--instruction <text>', 'extra guidance, such as "Give a reason."')
-    .option('--expect <answer>', 'exit with 0 for this answer and with 1 for any other')
+  askFlags(
+    program
+      .command('decide')
+      .description('Answer one question about a text.')
+      .argument('<question>', 'what to decide')
+      .option('-o, --option <answer>', 'an allowed answer; repeat it for each', repeated)
+      .option('-f, --file <path>', 'file with the text (default: standard input)')
+      .option('-c, --context <text>', 'the text itself')
+      .option('--instruction <text>', 'extra guidance, such as "Give a reason."')
+      .option('--expect <answer>', 'exit with 0 for this answer and with 1 for any other'),
+  )
     .addHelpText('after', DECIDE_HELP)
     .action(async (question: string, flags: DecideFlags) => {
-      if (flags.expect !== undefined && flags.option.length > 0 && !flags.option.includes(flags.expect)) {
-        throw new UsageError(`--expect ${flags.expect} is none of the options (${flags.option.join(', ')}).`);
+      const options = flags.option ?? [];
+      if (flags.expect !== undefined && options.length > 0 && !options.includes(flags.expect)) {
+        throw new UsageError(`--expect ${flags.expect} is none of the options (${options.join(', ')}).`);
       }
       const context = await readContext(flags, 'assay decide "Is this urgent?"');
       const answer = await withModel(flags, async (connection, model) => {
@@ -36,8 +37,8 @@ export function addDecide(program: Command): void {
           model,
           question,
           context,
-          ...sharedFields(flags, flags.option.length > 0 ? TOKENS.options : TOKENS.free),
-          ...(flags.option.length > 0 ? { options: flags.option } : {}),
+          ...sharedFields(flags, options.length > 0 ? TOKENS.options : TOKENS.free),
+          ...(options.length > 0 ? { options } : {}),
           ...(flags.instruction === undefined ? {} : { instruction: flags.instruction }),
         };
         return (await connection.request('/decide', { body })).json();

@@ -13,9 +13,9 @@ export function addDoctor(program: Command): void {
   program
     .command('doctor')
     .description('Examine the devices of this machine: what works, what does not, why, and what would change that.')
-    .option('--json', 'print the findings as JSON', false)
+    .option('--json', 'print the findings as JSON')
     .addHelpText('after', DOCTOR_HELP)
-    .action(async ({ json }: { json: boolean }) => {
+    .action(async ({ json }: { json?: boolean }) => {
       const choice = DEVICE_CHOICES.find((one) => one === (process.env.ASSAY_DEVICE || 'auto'));
       if (!choice) throw new UsageError(`ASSAY_DEVICE is one of ${DEVICE_CHOICES.join(', ')}.`);
       const platform = `${process.platform}-${process.arch}`;

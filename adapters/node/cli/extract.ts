@@ -2,32 +2,32 @@ import type { Command } from 'commander';
 import * as v from 'valibot';
 import { ExtractResponse } from '../../../lib/schema/task-response.ts';
 import { type AskFlags, askFlags, sharedFields, warnIfCut, withModel } from './ask.ts';
+import { repeated } from './parse-flags.ts';
 import { type InputFlags, readContext, readJson } from './read-input.ts';
 import { screen } from './screen.ts';
 
-type ExtractFlags = AskFlags & InputFlags & { key: string[]; schema?: string };
+type ExtractFlags = AskFlags & InputFlags & { key?: string[]; schema?: string };
 
 const TOKENS = 512;
 
 /** `assay extract` */
 export function addExtract(program: Command): void {
-  askFlags(program.command('extract').description('Take fields out of a text, as JSON.'))
-    .argument('[instruction]', 'what to extract', 'Extract the requested fields.')
-    .option(
-      '-k, --key <name>',
-      'a field; repeat it for each',
-      (one: string, all: string[]) => [...all, one],
-      [] as string[],
-    )
-    .option('--schema <file or JSON>', 'JSON Schema of the answer, or the short form {"total":"number"}')
-    .option('-f, --file <path>', 'file with the text (default: standard input)')
-    .option('-c, --context <text>', 'the text itself')
+  askFlags(
+    program
+      .command('extract')
+      .description('Take fields out of a text, as JSON.')
+      .argument('[instruction]', 'what to extract', 'Extract the requested fields.')
+      .option('-k, --key <name>', 'a field; repeat it for each', repeated)
+      .option('--schema <file or JSON>', 'JSON Schema of the answer, or the short form {"total":"number"}')
+      .option('-f, --file <path>', 'file with the text (default: standard input)')
+      .option('-c, --context <text>', 'the text itself'),
+  )
     .addHelpText('after', EXTRACT_HELP)
     .action(async (instruction: string, flags: ExtractFlags) => {
       const schema = flags.schema === undefined ? {} : { schema: await readJson(flags.schema) };
       const context = await readContext(flags, 'assay extract --key total');
       const answer = await withModel(flags, async (connection, model) => {
-        const keys = flags.key.length > 0 ? { keys: flags.key } : {};
+        const keys = flags.key === undefined ? {} : { keys: flags.key };
         const body = { model, instruction, context, ...sharedFields(flags, TOKENS), ...keys, ...schema };
         return (await connection.request('/extract', { body })).json();
       });

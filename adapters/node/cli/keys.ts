@@ -1,12 +1,12 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { assayHome } from '../config.ts';
 import { KeysStore } from '../keys-file.ts';
-import { wholeNumber } from './number.ts';
+import { wholeNumber } from './parse-flags.ts';
 import { screen, table } from './screen.ts';
 
 interface KeyFlags {
   home?: string;
-  json: boolean;
+  json?: boolean;
 }
 
 type AddFlags = KeyFlags & { models: string[]; requestsPerMinute?: number; admin: boolean };
@@ -18,7 +18,7 @@ export function addKeys(program: Command): void {
   const keyFlags = (command: Command): Command =>
     command
       .option('--home <folder>', 'where keys are kept (env: ASSAY_HOME, default: ~/.assay)')
-      .option('--json', 'print the answer as JSON', false);
+      .option('--json', 'print the answer as JSON');
 
   keyFlags(keys.command('add').alias('create'))
     .description('Make a key. It is shown this once; only its hash is kept.')

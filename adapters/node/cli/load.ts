@@ -4,7 +4,7 @@ import { AssayError } from '../../../lib/errors.ts';
 import { parseModelId } from '../../../lib/model-id.ts';
 import { LoadResponse, UnloadResponse } from '../../../lib/schema/model-operations.ts';
 import { type Connection, type ConnectionFlags, connect, connectionFlags } from './connection.ts';
-import { promptLength } from './number.ts';
+import { promptLength } from './parse-flags.ts';
 import { prepareModel } from './prepare.ts';
 import { screen } from './screen.ts';
 
@@ -12,9 +12,13 @@ type LoadFlags = ConnectionFlags & { maxPromptLen?: number };
 
 /** `assay load` and `assay unload` */
 export function addLoad(program: Command): void {
-  connectionFlags(program.command('load').description('Load a model into the memory of the running server.'))
-    .argument('<model>')
-    .option('--max-prompt-len <tokens>', 'longest prompt, 16 to the context of the model', promptLength)
+  connectionFlags(
+    program
+      .command('load')
+      .description('Load a model into the memory of the running server.')
+      .argument('<model>')
+      .option('--max-prompt-len <tokens>', 'longest prompt, 16 to the context of the model', promptLength),
+  )
     .addHelpText('after', LOAD_HELP)
     .action(async (model: string, flags: LoadFlags) => {
       parseModelId(model);

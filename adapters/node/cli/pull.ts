@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { parseModelId } from '../../../lib/model-id.ts';
 import { formatBytes } from '../../../runtime/store/disk-error.ts';
 import { type ConnectionFlags, connect, connectionFlags } from './connection.ts';
-import { promptLength } from './number.ts';
+import { promptLength } from './parse-flags.ts';
 import { prepareModel } from './prepare.ts';
 import { screen } from './screen.ts';
 
@@ -10,22 +10,31 @@ type PullFlags = ConnectionFlags & { maxPromptLen?: number; dtype?: string };
 
 /** `assay pull` and `assay compile` */
 export function addPull(program: Command): void {
-  const shared = (command: Command): Command =>
-    connectionFlags(command.argument('<model>', 'such as onnx-community/Qwen3-0.6B-ONNX')).option(
-      '--max-prompt-len <tokens>',
-      'longest prompt to compile for, 16 to the context of the model (default: its context, at most 4096)',
-      promptLength,
-    );
+  const modelFlags = (command: Command): Command =>
+    command
+      .argument('<model>', 'such as onnx-community/Qwen3-0.6B-ONNX')
+      .option(
+        '--max-prompt-len <tokens>',
+        'longest prompt to compile for, 16 to the context of the model (default: its context, at most 4096)',
+        promptLength,
+      );
 
-  shared(program.command('pull').description('Fetch a model from the hub and compile it for this machine.'))
-    .option(
+  connectionFlags(
+    modelFlags(
+      program.command('pull').description('Fetch a model from the hub and compile it for this machine.'),
+    ).option(
       '--dtype <format>',
       'number format to fetch, such as q4 or fp16; the work is then done here, not by a server',
-    )
+    ),
+  )
     .addHelpText('after', PULL_EXAMPLES)
     .action((model: string, flags: PullFlags) => run(model, flags, true));
 
-  shared(program.command('compile').description('Compile a model that is on this machine, without asking the hub.'))
+  connectionFlags(
+    modelFlags(
+      program.command('compile').description('Compile a model that is on this machine, without asking the hub.'),
+    ),
+  )
     .addHelpText('after', '\nExample:\n  $ assay compile onnx-community/Qwen3-0.6B-ONNX --max-prompt-len 8192')
     .action((model: string, flags: PullFlags) => run(model, flags, false));
 }

@@ -14,13 +14,13 @@ export function addRemove(program: Command): void {
     program.command('rm').description('Remove a model from this machine: compiled files, weights and lock files.'),
   )
     .argument('<model>')
-    .option('--compiled-only', 'keep the downloaded weights', false)
+    .option('--compiled-only', 'keep the downloaded weights')
     .addHelpText('after', REMOVE_HELP)
-    .action(async (model: string, flags: ConnectionFlags & { compiledOnly: boolean }) => {
+    .action(async (model: string, flags: ConnectionFlags & { compiledOnly?: boolean }) => {
       parseModelId(model);
       const connection = await connect(flags, { alone: true });
       try {
-        const body = { model, compiled_only: flags.compiledOnly };
+        const body = { model, compiled_only: flags.compiledOnly ?? false };
         const report = v.parse(DeleteResponse, await (await connection.request('/v1/models/delete', { body })).json());
         if (flags.json) return screen.json(report);
         const removed = report.removed.map(({ kind, bytes }) =>

@@ -12,10 +12,14 @@ const TOKENS = 1024;
 
 /** `assay run` */
 export function addRun(program: Command): void {
-  askFlags(program.command('run').description('Run a file of tasks about one text, in one request.'))
-    .argument('<tasks.json>', 'a list of tasks, or a whole request as POST /v1/tasks takes it')
-    .option('-f, --file <path>', 'file with the text, where the tasks file has none (default: standard input)')
-    .option('-c, --context <text>', 'the text itself')
+  askFlags(
+    program
+      .command('run')
+      .description('Run a file of tasks about one text, in one request.')
+      .argument('<tasks.json>', 'a list of tasks, or a whole request as POST /v1/tasks takes it')
+      .option('-f, --file <path>', 'file with the text, where the tasks file has none (default: standard input)')
+      .option('-c, --context <text>', 'the text itself'),
+  )
     .addHelpText('after', RUN_HELP)
     .action(async (file: string, flags: RunFlags) => {
       const content = await readJson(file);

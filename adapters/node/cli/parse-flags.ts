@@ -17,3 +17,8 @@ export function temperature(text: string): number {
   if (text.trim() !== '' && value >= 0 && value <= 2) return value;
   throw new InvalidArgumentError('Use a number from 0 to 2.');
 }
+
+/** Collects an option that may be given more than once. */
+export function repeated(one: string, all: string[] | undefined): string[] {
+  return [...(all ?? []), one];
+}
