@@ -14,13 +14,12 @@ import { isHalf, toFloat32 } from '../onnx/to-float32.ts';
 import { WeightsWriter, writeModel } from '../onnx/write-model.ts';
 import { hasInt8Products } from './cpu.ts';
 import { COMPILER_VERSION, MANIFEST_FILE, type Manifest, type WeightForm } from './manifest.ts';
+import type { Precision } from './precision.ts';
 import { contextLength, sourceFile } from './source.ts';
 import { int4Weights } from './weights/int4.ts';
 import { int8Embedding, int8Weights } from './weights/int8.ts';
 
-/** `auto`: what suits the device; `int8`, `int4`, `float`: that form; `keep`: the published weights as they are. */
-export const PRECISIONS = ['auto', 'int8', 'int4', 'float', 'keep'] as const;
-export type Precision = (typeof PRECISIONS)[number];
+export type { Precision } from './precision.ts';
 
 export interface CompileOptions {
   /** Folder of the downloaded model, as published. Read only. */

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { attribute, type Model } from '../onnx/model.ts';
 import { unusable } from '../onnx/unusable.ts';
-import type { Precision } from './compile.ts';
+import type { Precision } from './precision.ts';
 
 /**
  * Which published file to start from. Names are onnx-community's; `model.onnx` in the folder itself is the genai layout. Files

@@ -3,7 +3,7 @@ import type { ChatRequest, TaskBatch } from '../../lib/backend.ts';
 import { ERROR_CODES } from '../../lib/errors.ts';
 import type { ModelId } from '../../lib/model-id.ts';
 import { Device } from '../../lib/schema/metrics.ts';
-import { PRECISIONS } from '../compile/compile.ts';
+import { PRECISIONS } from '../compile/precision.ts';
 import { ChatRequestSchema, Finish, TaskAnswers, TaskBatchSchema, TokenLogprobs } from './payloads.ts';
 
 /*

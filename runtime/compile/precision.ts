@@ -1,0 +1,3 @@
+/** `auto`: what suits the device; `int8`, `int4`, `float`: that form; `keep`: the published weights as they are. */
+export const PRECISIONS = ['auto', 'int8', 'int4', 'float', 'keep'] as const;
+export type Precision = (typeof PRECISIONS)[number];
