@@ -69,7 +69,7 @@ describe('refuses', () => {
     ['a $ref to nothing', object({ a: { $ref: '#/$defs/b' } }), 'unsupported_schema', 'schema.properties.a.$ref'],
     ['a $ref to itself', { $ref: '#' }, 'unsupported_schema', 'schema'],
     ['nesting over 64', nested(33), 'unsupported_schema', 'schema'],
-    ['20,001 values', object({ a: { enum: Array(20_001).fill(1) } }), 'unsupported_schema', 'schema'],
+    ['10,001 values', object({ a: { enum: Array(10_001).fill(1) } }), 'unsupported_schema', 'schema'],
   ])('%s', (_, schema, code, param) => {
     const failure = expect(() => check(schema));
     failure.toThrow(AssayError);

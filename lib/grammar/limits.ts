@@ -6,7 +6,7 @@ export const LIMITS = {
   /** Objects and lists open at once inside one schema. */
   schemaDepth: 64,
   /** JSON values in one schema, annotations included. */
-  schemaValues: 20_000,
+  schemaValues: 10_000,
   /** Different node shapes after `$ref`, `allOf`, `anyOf` and `oneOf` are resolved. */
   nodes: 4_000,
   /** Alternatives that one place in the answer may have. */
@@ -24,5 +24,5 @@ export const LIMITS = {
   /** States of the deterministic automaton of one string (all its patterns and formats together). */
   stringStates: 2_000,
   /** Elementary steps of making all string automata of a schema. */
-  stringSteps: 2_000_000,
+  stringSteps: 600_000,
 } as const;

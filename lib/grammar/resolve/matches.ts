@@ -89,6 +89,7 @@ export function isOfType(value: Json, type: TypeName): boolean {
 
 /** Equal for equal values: members by name, numbers as JavaScript writes them. */
 export function canonical(value: Json): string {
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
   return JSON.stringify(value, (_, part: Json) => {
     if (!isObject(part)) return part;
     // Entries as a list, because an object would move names such as `10`.

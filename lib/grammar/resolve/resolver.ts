@@ -21,6 +21,7 @@ export class Resolver implements MatchContext {
   private readonly languages = new Map<string, StringLanguage>();
   private readonly patterns = new Map<string, Dfa>();
   private readonly lists = new Map<readonly Json[], ReadonlySet<string>>();
+  private readonly texts = { writes: new Map<Subschema, StringLanguage>(), covers: new Map<Subschema, StringLanguage>() };
   private stepsLeft: number = LIMITS.resolveSteps;
 
   constructor(document: SchemaDocument) {
@@ -78,9 +79,17 @@ export class Resolver implements MatchContext {
   }
 
   textFits(text: string, schema: Subschema): boolean {
-    const rules = { ...mergeStrings([schema]), min: 0, max: Infinity };
-    if (this.language(rules, [schema]).has(text)) return true;
-    if (schema.format !== undefined && this.language(rules, [schema], 'covers').has(text)) {
+    if (schema.pattern === undefined && schema.format === undefined) return true;
+    const language = (side: 'writes' | 'covers') => {
+      const known = this.texts[side].get(schema);
+      if (known) return known;
+      const made = this.language({ ...mergeStrings([schema]), min: 0, max: Infinity }, [schema], side);
+      this.texts[side].set(schema, made);
+      return made;
+    };
+    this.spend(text.length >> 3);
+    if (language('writes').has(text)) return true;
+    if (schema.format !== undefined && language('covers').has(text)) {
       refuse(
         schema.path,
         `whether ${show(text)} is a ${schema.format} depends on who reads it; leave the value or the format out.`,

@@ -7,7 +7,7 @@ export function combine(a: Dfa, b: Dfa, operation: 'and' | 'minus', effort: Effo
   if (b.states === 0) return b;
   const alphabet = alphabetOf([...classSets(a), ...classSets(b)], effort);
   const classes = classPairs(alphabet.classes, alphabet, a, b);
-  const builder = new Builder(alphabet);
+  const builder = new Builder(alphabet, effort);
   const open: [number, number, number][] = [];
   const enter = (p: number, q: number): number => {
     if (p < 0 || (q < 0 && operation === 'and')) return -1;
@@ -28,7 +28,7 @@ export function combine(a: Dfa, b: Dfa, operation: 'and' | 'minus', effort: Effo
       );
     }
   }
-  return builder.finish(effort);
+  return builder.finish();
 }
 
 /** Exactly these texts. */
@@ -38,7 +38,7 @@ export function listDfa(texts: readonly string[], effort: Effort): Dfa {
     [...points].map((point) => [point, point]),
     effort,
   );
-  const builder = new Builder(alphabet);
+  const builder = new Builder(alphabet, effort);
   const all = new Set(texts);
   builder.state('', all.has(''));
   for (const text of texts) {
@@ -52,13 +52,13 @@ export function listDfa(texts: readonly string[], effort: Effort): Dfa {
       from = builder.rows[from]![c] = builder.state(prefix, all.has(prefix)).id;
     }
   }
-  return builder.finish(effort);
+  return builder.finish();
 }
 
 /** All texts of `min` to `max` characters. */
 export function lengthDfa(min: number, max: number, effort: Effort): Dfa {
   const alphabet = alphabetOf([], effort);
-  const builder = new Builder(alphabet);
+  const builder = new Builder(alphabet, effort);
   const last = max === Number.POSITIVE_INFINITY ? min : max;
   for (let length = 0; length <= last; length++) {
     builder.state(String(length), length >= min);
@@ -66,7 +66,7 @@ export function lengthDfa(min: number, max: number, effort: Effort): Dfa {
     if (length > 0) builder.rows[length - 1]!.fill(length);
   }
   if (max === Number.POSITIVE_INFINITY) builder.rows[last]!.fill(last);
-  return builder.finish(effort);
+  return builder.finish();
 }
 
 /** Any text. */

@@ -71,18 +71,24 @@ export function alphabetOf(sets: readonly CodePoints[], effort: Effort): Alphabe
   return { classes: classes.size, firsts: Int32Array.from(firsts), of: Int32Array.from(of) };
 }
 
+/** What making or finding a state costs, in steps. */
+const STATE_STEPS = 10;
+
 /** Builds up automata: states are found by their key, edges are given row by row. */
 export class Builder {
   readonly rows: Int32Array[] = [];
   readonly accepts: number[] = [];
   private readonly ids = new Map<string, number>();
   readonly alphabet: Alphabet;
-  constructor(alphabet: Alphabet) {
+  private readonly effort: Effort;
+  constructor(alphabet: Alphabet, effort: Effort) {
     this.alphabet = alphabet;
+    this.effort = effort;
   }
 
   /** The state of this key; `isNew` says that its row has to be filled. */
   state(key: string, accepts: boolean): { id: number; isNew: boolean } {
+    this.effort.spend(STATE_STEPS);
     const known = this.ids.get(key);
     if (known !== undefined) return { id: known, isNew: false };
     if (this.rows.length >= LIMITS.stringStates) {
@@ -96,12 +102,13 @@ export class Builder {
   }
 
   /** Drops the states from which nothing is accepted. */
-  finish(effort: Effort): Dfa {
+  finish(): Dfa {
     const { classes } = this.alphabet;
+    this.effort.spend(this.rows.length * classes);
     const before: number[][] = this.rows.map(() => []);
     this.rows.forEach((row, id) => {
-      effort.spend(classes);
-      for (const to of new Set(row)) if (to >= 0) before[to]!.push(id);
+      let last = -1;
+      for (const to of row) if (to >= 0 && to !== last) before[(last = to)]!.push(id);
     });
     const alive = new Set<number>();
     const open = this.accepts.flatMap((accepts, id) => (accepts ? [id] : []));
@@ -112,12 +119,14 @@ export class Builder {
     }
     if (!alive.has(0)) return { states: 0, accepts: new Uint8Array(), alphabet: this.alphabet, next: new Int32Array() };
     const kept = [...alive].sort((a, b) => a - b);
-    const renamed = new Map(kept.map((id, i) => [id, i]));
-    const next = new Int32Array(kept.length * classes).fill(-1);
+    const renamed = new Int32Array(this.rows.length).fill(-1);
     kept.forEach((id, i) => {
-      this.rows[id]!.forEach((to, c) => {
-        next[i * classes + c] = renamed.get(to) ?? -1;
-      });
+      renamed[id] = i;
+    });
+    const next = new Int32Array(kept.length * classes);
+    kept.forEach((id, i) => {
+      const row = this.rows[id]!;
+      for (let c = 0; c < classes; c++) next[i * classes + c] = row[c]! < 0 ? -1 : renamed[row[c]!]!;
     });
     const accepts = Uint8Array.from(kept, (id) => this.accepts[id]!);
     return { states: kept.length, accepts, alphabet: this.alphabet, next };

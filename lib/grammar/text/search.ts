@@ -7,62 +7,80 @@ import type { Assertion, Nfa } from './nfa.ts';
 export function searchDfa(nfa: Nfa, start: number, end: number, effort: Effort): Dfa {
   const sets = [...new Set(nfa.reads.flatMap((edge) => (edge ? [edge.set] : [])))];
   const alphabet = alphabetOf(sets, effort);
-  const builder = new Builder(alphabet);
+  const builder = new Builder(alphabet, effort);
   const classesOf = new Map(sets.map((set) => [set, classesIn(alphabet, set)]));
-  const closure = (from: readonly number[], holds: (asks: Assertion) => boolean): Set<number> => {
-    const reached = new Set(from);
-    for (const state of reached) {
-      effort.spend(1);
-      for (const { to, asks } of nfa.free[state]!) if (holds(asks)) reached.add(to);
-    }
-    return reached;
-  };
+  const closure = closures(nfa, effort);
   const open: [number, readonly number[]][] = [];
   /** @param first whether nothing was read yet, so that `^` holds */
-  const enter = (states: Set<number>, first: boolean): number => {
+  const enter = (reached: readonly number[], first: boolean): number => {
     // Once found without `$`, any text may follow.
-    if (states.has(end)) {
+    if (reached.includes(end)) {
       const found = builder.state('found', true);
       if (found.isNew) builder.rows[found.id]!.fill(found.id);
       return found.id;
     }
-    const reading = [...states].filter(
-      (state) => nfa.reads[state] || nfa.free[state]!.some(({ asks }) => asks === 'end'),
-    );
-    reading.sort((a, b) => a - b);
-    const accepts = closure(reading, (asks) => asks !== 'start' || first).has(end);
-    const { id, isNew } = builder.state(`${first}:${reading.join()}`, accepts);
-    if (isNew) open.push([id, reading]);
+    const telling = reached.filter((state) => nfa.reads[state] || nfa.free[state]!.some(({ asks }) => asks === 'end'));
+    telling.sort((a, b) => a - b);
+    const ends = telling.some((state) => !nfa.reads[state]);
+    const accepts = ends && closure(telling, (asks) => asks !== 'start' || first).includes(end);
+    const { id, isNew } = builder.state(`${first}:${telling.join()}`, accepts);
+    if (isNew) open.push([id, telling]);
     return id;
   };
-  const again = [...closure([start], (asks) => asks === 'none')];
   enter(
     closure([start], (asks) => asks !== 'end'),
     true,
   );
+  // The search begins anew at every character.
+  const again = closure([start], (asks) => asks === 'none');
+  const targetsSeen = new Map<string, number>();
   for (let top = open.pop(); top !== undefined; top = open.pop()) {
     const [id, states] = top;
-    const targets: number[][] = Array.from({ length: alphabet.classes }, () => []);
+    const row = builder.rows[id]!;
+    const targets: number[][] = [];
     for (const state of states) {
       const edge = nfa.reads[state];
       if (!edge) continue;
       const classes = classesOf.get(edge.set)!;
       effort.spend(classes.length);
-      for (const c of classes) targets[c]!.push(edge.to);
+      for (const c of classes) {
+        targets[c] ??= [];
+        targets[c].push(edge.to);
+      }
     }
-    const known = new Map<string, number>();
-    targets.forEach((list, c) => {
-      const key = list.join();
-      let to = known.get(key);
+    for (let c = 0; c < alphabet.classes; c++) {
+      const list = targets[c];
+      const key = list ? list.join() : '';
+      let to = targetsSeen.get(key);
       if (to === undefined) {
         to = enter(
-          closure([...again, ...list], (asks) => asks === 'none'),
+          closure(list ? [...again, ...list] : again, (asks) => asks === 'none'),
           false,
         );
-        known.set(key, to);
+        targetsSeen.set(key, to);
       }
-      builder.rows[id]![c] = to;
-    });
+      row[c] = to;
+    }
   }
-  return builder.finish(effort);
+  return builder.finish();
+}
+
+/** What is reached from some states without reading a character, given which assertions hold. */
+function closures(nfa: Nfa, effort: Effort): (from: readonly number[], holds: (asks: Assertion) => boolean) => number[] {
+  const seen = new Uint32Array(nfa.free.length);
+  let round = 0;
+  return (from, holds) => {
+    round++;
+    const reached: number[] = [];
+    const add = (state: number) => {
+      if (seen[state] === round) return;
+      seen[state] = round;
+      reached.push(state);
+    };
+    from.forEach(add);
+    // The list grows while it is read.
+    for (let i = 0; i < reached.length; i++) for (const { to, asks } of nfa.free[reached[i]!]!) if (holds(asks)) add(to);
+    effort.spend(reached.length);
+    return reached;
+  };
 }

@@ -184,10 +184,15 @@ export function formatDfa(format: Format, side: 'writes' | 'covers'): Dfa {
   return dfa;
 }
 
+/** What finding the set of a `\p{...}` costs, in steps. */
+const PROPERTY_STEPS = 40_000;
+
 /** The automaton of a pattern. Throws `TooLarge`, `UnsupportedPattern`, or `SyntaxError` for one that is no pattern. */
 export function patternDfa(pattern: string, effort: Effort): Dfa {
   if (pattern.length > LIMITS.patternLength) throw new TooLarge(`is longer than ${LIMITS.patternLength} characters`);
   new RegExp(pattern, 'u');
+  // Charged also where the set is known already, so that a schema is accepted or refused alike at any time.
+  effort.spend(PROPERTY_STEPS * new Set(pattern.match(/\\p\{[^}]*\}/gi)).size);
   const { nfa, start, end } = parsePattern(pattern);
   return searchDfa(nfa, start, end, effort);
 }
