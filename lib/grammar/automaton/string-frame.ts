@@ -1,6 +1,17 @@
 import type { StringLanguage } from '../text/string-language.ts';
 import { BYTE, Frame, idOf } from './frame.ts';
-import { ESCAPE, escaped, INSIDE, PLAIN, sequence, utf8Length } from './text-bytes.ts';
+import {
+  ESCAPE,
+  escaped,
+  firstByte,
+  firstOf,
+  highest,
+  leftOf,
+  lowest,
+  moreOf,
+  PLAIN,
+  utf8Length,
+} from './text-bytes.ts';
 
 /** Where a string is: the state of its language, the characters so far, and what is written of the next one. */
 export interface Place {
@@ -31,19 +42,19 @@ export function advance(language: StringLanguage, place: Place, byte: number): A
     const found = escaped.find(([letter]) => letter === byte);
     return found ? character(language, place, found[1]) : 'no';
   }
-  if (byte < 0x80 || byte > 0xbf) return 'no';
-  return goOn(language, place, INSIDE.more(pending, byte));
+  return byte < 0x80 || byte > 0xbf ? 'no' : goOn(language, place, moreOf(pending, byte));
 }
 
 function begin(language: StringLanguage, place: Place, byte: number): Advance {
   const bytes = utf8Length(byte);
-  return bytes === 0 ? 'no' : goOn(language, place, INSIDE.first(byte, bytes));
+  return bytes === 0 ? 'no' : goOn(language, place, firstOf(byte, bytes));
 }
 
 function goOn(language: StringLanguage, place: Place, pending: number): Advance {
-  const { first, last } = sequence(pending);
+  const first = lowest(pending);
+  const last = highest(pending);
   if (first > last) return 'no';
-  if (INSIDE.left(pending) === 0) return character(language, place, first);
+  if (leftOf(pending) === 0) return character(language, place, first);
   if (!language.allowsAny(place.state, place.length, first, last)) return 'no';
   place.pending = pending;
   return 'on';
@@ -102,7 +113,7 @@ export function forcedIn(language: StringLanguage, place: Readonly<Place>): numb
   const { state, length, pending } = place;
   if (pending === PLAIN) {
     const only = language.onlyNext(state, length);
-    if (only >= 0) return INSIDE.firstByte(only);
+    if (only >= 0) return firstByte(only);
     const ends = language.accepts(state, length) && !language.allowsAny(state, length, 0, 0x10_ff_ff);
     return ends ? BYTE.quote : -1;
   }

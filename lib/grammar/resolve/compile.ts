@@ -2,7 +2,7 @@ import type { JsonSchema } from '../../answer-shape.ts';
 import { LIMITS } from '../limits.ts';
 import { parseSchema } from '../schema/parse.ts';
 import { member, refuse } from '../schema/problem.ts';
-import { measure } from './measure.ts';
+import { measure, measureValues } from './measure.ts';
 import { itemAt, type Member, type Node } from './node.ts';
 import { keepExactlyOne } from './one-of.ts';
 import { Resolver } from './resolver.ts';
@@ -36,7 +36,7 @@ export function compileSchema(schema: JsonSchema, { path, keys, keysPath }: Comp
       const values = alternative.values.filter(
         (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
       );
-      if (values.length > 0) root.alternatives.push({ ...alternative, values });
+      if (values.length > 0) root.alternatives.push({ ...alternative, values, ...measureValues(values) });
     }
   }
   if (root.alternatives.length === 0 && found.alternatives.length > 0) {

@@ -1,3 +1,4 @@
+import type { Json } from '../../answer-shape.ts';
 import { LIMITS } from '../limits.ts';
 import { type Alternative, itemAt, type Node } from './node.ts';
 
@@ -31,7 +32,7 @@ export function measure(nodes: readonly Node[]): void {
 function sizeOf(alternative: Alternative): number {
   switch (alternative.kind) {
     case 'literals':
-      return Math.min(...alternative.values.map((value) => JSON.stringify(value).length));
+      return alternative.shortest;
     case 'string':
       return alternative.language.empty ? Infinity : alternative.language.shortestLength + 2;
     case 'number':
@@ -53,7 +54,7 @@ function sizeOf(alternative: Alternative): number {
 function heightOf(alternative: Alternative): number {
   switch (alternative.kind) {
     case 'literals':
-      return Math.min(...alternative.values.map(depthOf));
+      return alternative.flattest;
     case 'object':
       return 1 + Math.max(0, ...alternative.members.map(({ node, required }) => (required ? node.height : 0)));
     case 'array': {
@@ -66,8 +67,18 @@ function heightOf(alternative: Alternative): number {
   }
 }
 
+/** Bytes of the shortest of some values, and levels of the flattest. */
+export function measureValues(values: readonly Json[]): { shortest: number; flattest: number } {
+  let [shortest, flattest] = [Infinity, Infinity];
+  for (const value of values) {
+    shortest = Math.min(shortest, JSON.stringify(value).length);
+    flattest = Math.min(flattest, depthOf(value));
+  }
+  return { shortest, flattest };
+}
+
 /** Objects and lists open at once in a value. */
-export function depthOf(value: unknown): number {
+function depthOf(value: unknown): number {
   let deepest = 0;
   const open: [unknown, number][] = [[value, 0]];
   for (let top = open.pop(); top !== undefined; top = open.pop()) {

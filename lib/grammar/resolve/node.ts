@@ -40,6 +40,9 @@ export interface Origin {
 export interface LiteralsAlternative {
   kind: 'literals';
   values: readonly Json[];
+  /** Bytes of the shortest, and levels of the flattest. */
+  shortest: number;
+  flattest: number;
 }
 
 export interface StringAlternative {

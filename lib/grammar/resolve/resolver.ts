@@ -9,6 +9,7 @@ import { UnsupportedPattern } from '../text/pattern.ts';
 import { patternDfa, type StringLanguage, type StringRules, stringLanguage } from '../text/string-language.ts';
 import { type Leaf, leaves } from './leaves.ts';
 import { canonical, type MatchContext, matches } from './matches.ts';
+import { measureValues } from './measure.ts';
 import { mergeNumbers, mergeStrings, mergeTypes } from './merge.ts';
 import type { Alternative, ArrayAlternative, Member, Node, ObjectAlternative, Origin } from './node.ts';
 
@@ -21,7 +22,10 @@ export class Resolver implements MatchContext {
   private readonly languages = new Map<string, StringLanguage>();
   private readonly patterns = new Map<string, Dfa>();
   private readonly lists = new Map<readonly Json[], ReadonlySet<string>>();
-  private readonly texts = { writes: new Map<Subschema, StringLanguage>(), covers: new Map<Subschema, StringLanguage>() };
+  private readonly texts = {
+    writes: new Map<Subschema, StringLanguage>(),
+    covers: new Map<Subschema, StringLanguage>(),
+  };
   private stepsLeft: number = LIMITS.resolveSteps;
 
   constructor(document: SchemaDocument) {
@@ -113,7 +117,7 @@ export class Resolver implements MatchContext {
         texts.add(text);
         return true;
       });
-      return fresh.length > 0 ? [make({ kind: 'literals', values: fresh }, written)] : [];
+      return fresh.length > 0 ? [make({ kind: 'literals', values: fresh, ...measureValues(fresh) }, written)] : [];
     };
     const list = facts.find(({ values }) => values.length > 0)?.values[0];
     if (list) return literals(list, true);

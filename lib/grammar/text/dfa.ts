@@ -20,6 +20,8 @@ export interface Alphabet {
   firsts: Int32Array;
   /** -1: outside `TEXT`. */
   of: Int32Array;
+  /** The classes of the first 128 code points, which most text is made of. */
+  ascii: Int32Array;
 }
 
 /** Counts the work of all automata of one schema, so that it is bounded whatever the patterns are. */
@@ -32,8 +34,8 @@ export class Effort {
 }
 
 /** The class of a code point; -1 outside `TEXT`. */
-export function classOf({ firsts, of }: Alphabet, codePoint: number): number {
-  return of[rangeOf(firsts, codePoint)]!;
+export function classOf({ firsts, of, ascii }: Alphabet, codePoint: number): number {
+  return codePoint < 128 ? ascii[codePoint]! : of[rangeOf(firsts, codePoint)]!;
 }
 
 /** Index of the range that holds a code point. */
@@ -68,7 +70,9 @@ export function alphabetOf(sets: readonly CodePoints[], effort: Effort): Alphabe
     if (!classes.has(key)) classes.set(key, classes.size);
     return classes.get(key)!;
   });
-  return { classes: classes.size, firsts: Int32Array.from(firsts), of: Int32Array.from(of) };
+  const table = { classes: classes.size, firsts: Int32Array.from(firsts), of: Int32Array.from(of) };
+  const ascii = Int32Array.from({ length: 128 }, (_, codePoint) => table.of[rangeOf(table.firsts, codePoint)]!);
+  return { ...table, ascii };
 }
 
 /** What making or finding a state costs, in steps. */
@@ -108,7 +112,10 @@ export class Builder {
     const before: number[][] = this.rows.map(() => []);
     this.rows.forEach((row, id) => {
       let last = -1;
-      for (const to of row) if (to >= 0 && to !== last) before[(last = to)]!.push(id);
+      for (const to of row) {
+        if (to >= 0 && to !== last) before[to]!.push(id);
+        last = to;
+      }
     });
     const alive = new Set<number>();
     const open = this.accepts.flatMap((accepts, id) => (accepts ? [id] : []));

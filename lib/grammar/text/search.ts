@@ -66,7 +66,10 @@ export function searchDfa(nfa: Nfa, start: number, end: number, effort: Effort):
 }
 
 /** What is reached from some states without reading a character, given which assertions hold. */
-function closures(nfa: Nfa, effort: Effort): (from: readonly number[], holds: (asks: Assertion) => boolean) => number[] {
+function closures(
+  nfa: Nfa,
+  effort: Effort,
+): (from: readonly number[], holds: (asks: Assertion) => boolean) => number[] {
   const seen = new Uint32Array(nfa.free.length);
   let round = 0;
   return (from, holds) => {
@@ -79,7 +82,8 @@ function closures(nfa: Nfa, effort: Effort): (from: readonly number[], holds: (a
     };
     from.forEach(add);
     // The list grows while it is read.
-    for (let i = 0; i < reached.length; i++) for (const { to, asks } of nfa.free[reached[i]!]!) if (holds(asks)) add(to);
+    for (let i = 0; i < reached.length; i++)
+      for (const { to, asks } of nfa.free[reached[i]!]!) if (holds(asks)) add(to);
     effort.spend(reached.length);
     return reached;
   };

@@ -1,6 +1,5 @@
 import { LIMITS } from '../limits.ts';
 import { FORMATS, type Format } from '../schema/keywords.ts';
-import { intersection, TEXT } from './code-points.ts';
 import { combine, lengthDfa } from './combine.ts';
 import { classOf, type Dfa, Effort, rangeOf } from './dfa.ts';
 import { FORMAT_RULES } from './formats.ts';
@@ -74,10 +73,10 @@ export class StringLanguage {
     return c < 0 ? -1 : dfa.next[state * dfa.alphabet.classes + c]!;
   }
 
-  /** Whether some character from `first` to `last` is possible. */
+  /** Whether some character from `first` to `last` is possible; without an automaton only the two are looked at. */
   allowsAny(state: number, length: number, first: number, last: number): boolean {
     const { dfa } = this;
-    if (!dfa) return this.fits(0, length + 1) && intersection([first, last], TEXT).length > 0;
+    if (!dfa) return this.fits(0, length + 1) && (isText(first) || isText(last));
     const { firsts, of, classes } = dfa.alphabet;
     for (let i = rangeOf(firsts, first); i < firsts.length && firsts[i]! <= last; i++) {
       const next = of[i]! < 0 ? -1 : dfa.next[state * classes + of[i]!]!;
@@ -135,12 +134,18 @@ function shortestRests(dfa: Dfa, min: number, effort: Effort): Int32Array {
   const rests = new Int32Array(states * (min + 1)).fill(-1);
   const after: number[][] = [];
   const before: number[][] = Array.from({ length: states }, () => []);
+  const seenFrom = new Int32Array(states).fill(-1);
   for (let s = 0; s < states; s++) {
-    const reached = new Set(next.subarray(s * classes, (s + 1) * classes));
-    reached.delete(-1);
-    effort.spend(classes + reached.size * (min + 1));
-    after.push([...reached]);
-    for (const to of reached) before[to]!.push(s);
+    const reached: number[] = [];
+    for (let at = s * classes; at < (s + 1) * classes; at++) {
+      const to = next[at]!;
+      if (to < 0 || seenFrom[to] === s) continue;
+      seenFrom[to] = s;
+      reached.push(to);
+      before[to]!.push(s);
+    }
+    effort.spend(classes + ((reached.length * min) >> 3));
+    after.push(reached);
   }
   // n = 0: breadth first, backwards from the accepting states.
   const queue: number[] = [];
@@ -171,6 +176,7 @@ function shortestRests(dfa: Dfa, min: number, effort: Effort): Int32Array {
 }
 
 const formatLanguages = new Map<string, Dfa>();
+const wholeFormats = new Map<string, StringLanguage>();
 
 /** The automaton of a format: what is written, or all that it may cover. Made once. */
 export function formatDfa(format: Format, side: 'writes' | 'covers'): Dfa {
@@ -204,7 +210,22 @@ export function stringLanguage(
   effort: Effort,
   ofPattern: (pattern: string) => Dfa = (pattern) => patternDfa(pattern, effort),
 ): StringLanguage {
+  const [format, ...more] = rules.formats;
+  if (format && more.length === 0 && rules.patterns.length === 0 && rules.min === 0 && rules.max === Infinity) {
+    return wholeFormat(format, side);
+  }
   const parts = [...rules.patterns.map(ofPattern), ...rules.formats.map((format) => formatDfa(format, side))];
   const dfa = parts.length === 0 ? null : parts.reduce((a, b) => combine(a, b, 'and', effort));
   return new StringLanguage(dfa, rules.min, rules.max, effort);
+}
+
+/** A format and nothing else: one language for all schemas, so that its masks are kept too. */
+function wholeFormat(format: Format, side: 'writes' | 'covers'): StringLanguage {
+  const key = `${side} ${format}`;
+  let language = wholeFormats.get(key);
+  if (!language) {
+    language = new StringLanguage(formatDfa(format, side), 0, Number.POSITIVE_INFINITY, new Effort());
+    wholeFormats.set(key, language);
+  }
+  return language;
 }
