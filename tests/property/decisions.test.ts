@@ -9,7 +9,7 @@ import { validate } from '../../lib/validation/validate.ts';
 import { answerProblems, requestProblems } from '../contract/bodies.ts';
 import { scriptedBackend } from '../scripted-backend/backend.ts';
 import { edited, scrambled } from './mutations.ts';
-import { validRequest } from './requests.ts';
+import { validRequest } from './valid-requests.ts';
 
 const numRuns = Number(process.env.ASSAY_PROPERTY_RUNS ?? 500);
 const keys = listedKeys([{ name: 'k', sha256: await hashSecret('k'), models: ['*'], scopes: [] }]);
