@@ -1,4 +1,3 @@
-import { totalmem } from 'node:os';
 import { setImmediate } from 'node:timers/promises';
 import type { Metrics } from '../../lib/backend.ts';
 import { AssayError } from '../../lib/errors.ts';
@@ -9,6 +8,7 @@ import { type Model, openModel, readManifest } from '../engine/model.ts';
 import { columnBytes } from '../engine/sequence.ts';
 import { COUNTED_LIMITS } from '../text/prompt.ts';
 import { loadTextModel } from '../text/text-model.ts';
+import { availableMemory } from './available-memory.ts';
 import { planChat } from './chat-job.ts';
 import type { LoadSpec, Work } from './messages.ts';
 import type { PreparedWork, ServedModel, WorkChannel } from './serve.ts';
@@ -23,7 +23,7 @@ export async function loadModel({ model, dir, threads, prefixCacheBytes }: LoadS
   const { maxPromptLen, contextLength, device } = manifest;
   const text = await loadTextModel(dir, COUNTED_LIMITS * maxPromptLen);
   const kv = { layers: manifest.kv };
-  const kvBytes = prefixCacheBytes ?? Math.min(KEPT_PROMPTS * maxPromptLen * columnBytes(kv), totalmem() / 4);
+  const kvBytes = prefixCacheBytes ?? Math.min(KEPT_PROMPTS * maxPromptLen * columnBytes(kv), availableMemory() / 4);
   const engine = new Engine({ forward, kv, maxPromptLen, contextLength, kvBytes });
   let nextJob = 0;
   let stepping = false;

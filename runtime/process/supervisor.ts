@@ -1,6 +1,6 @@
-import { totalmem } from 'node:os';
 import type { Logger } from 'pino';
 import { AssayError } from '../../lib/errors.ts';
+import { availableMemory } from './available-memory.ts';
 import { Call, type CallOptions } from './call.ts';
 import { Child, type ChildOptions, ENGINE_ENTRY } from './child.ts';
 import { compileInChild } from './compile-child.ts';
@@ -9,7 +9,7 @@ import type { FromEngine, LoadSpec, ModelInfo } from './messages.ts';
 
 export interface SupervisorOptions {
   log: Logger;
-  /** Resident bytes of the engine process above which it is killed. Default: 90% of the machine's memory. */
+  /** Resident bytes of the engine process above which it is killed. Default: 90% of what there is. */
   memoryLimitBytes?: number;
   /** Milliseconds that one step of the engine may take. Default: two minutes. */
   stepLimitMs?: number;
@@ -66,7 +66,7 @@ class Supervisor implements EngineProcess, EngineCalls {
     this.#childOptions = {
       entry: options.entry ?? ENGINE_ENTRY,
       log: options.log,
-      memoryLimitBytes: options.memoryLimitBytes ?? totalmem() * 0.9,
+      memoryLimitBytes: options.memoryLimitBytes ?? availableMemory() * 0.9,
       watchMs: options.watchMs ?? 500,
     };
   }

@@ -56,6 +56,36 @@ describe.each(['qwen', 'smollm', 'reasoner', 'llama3', 'gemma', 'llama2', 'mistr
   });
 });
 
+it.each([
+  ['in the last message', [['user', 1]], 0, 'messages[0].content[1]'],
+  [
+    'in an earlier message',
+    [
+      ['user', 1],
+      ['assistant', 0],
+      ['user', 0],
+    ],
+    0,
+    'messages[0].content[1]',
+  ],
+  ['beside the messages', [['user', 0]], 1, 'images[0]'],
+  ['in both: the first counts', [['user', 1]], 1, 'messages[0].content[1]'],
+] as const)('refuses an image %s', async (_, turns, beside, param) => {
+  const image = (where: string) => ({
+    type: 'image' as const,
+    source: { type: 'url' as const, url: 'https://a/b.png' },
+    param: where,
+  });
+  const input = {
+    turns: turns.map(([role, images], i) => ({
+      role,
+      parts: [{ type: 'text' as const, text: 'Look:' }, ...(images ? [image(`messages[${i}].content[1]`)] : [])],
+    })),
+  };
+  const asked = { ...batch(input, TASKS), media: beside ? [image('images[0]')] : [] };
+  expect(() => encodeTasks(full, asked)).toThrow(expect.objectContaining({ code: 'unsupported_modality', param }));
+});
+
 describe('encodeChat', () => {
   const turns = [{ role: 'user' as const, parts: [{ type: 'text' as const, text: 'Hi' }] }];
 

@@ -32,8 +32,7 @@ export interface TaskTokens {
  * `limit` tokens, `input_too_long`.
  */
 export function encodeTasks(model: TextModel, batch: TaskBatch, limit = Number.POSITIVE_INFINITY): TaskTokens {
-  const [media] = batch.media;
-  if (media) messagesOf([{ role: 'user', parts: [media] }]);
+  refuseMedia(batch);
   const { turns, openTurn, tasks } = taskPrompt(batch);
   const rendered = model.template.render([...messagesOf(turns), { role: 'user', content: TASK_MARK }], {
     thinking: false,
@@ -52,6 +51,11 @@ export function encodeTasks(model: TextModel, batch: TaskBatch, limit = Number.P
     return branch;
   });
   return { prefix, branches };
+}
+
+/** The turns are joined to one text below, so what is no text has to be found here. */
+function refuseMedia({ input, media }: TaskBatch): void {
+  messagesOf([...('turns' in input ? input.turns : []), { role: 'user', parts: media }]);
 }
 
 /** Stands for the open turn and the task while the template is rendered; merging keeps it at the end of its turn. */
