@@ -1,4 +1,3 @@
-import { InferenceSession, Tensor } from 'onnxruntime-node';
 import type { Constraint } from '../../lib/grammar/constraint.ts';
 import type { BranchSpec, Job } from '../../runtime/engine/job.ts';
 
@@ -11,21 +10,23 @@ export interface OracleBranch {
   reason: 'stop' | 'length';
 }
 
+/** The logits behind every token of a text, computed in one go from nothing. */
+export interface PlainModel {
+  logits(tokens: readonly number[]): Promise<Float32Array[]>;
+  close(): Promise<void>;
+}
+
 /**
- * A decoder as plain as it gets: the published graph, untouched, run over the whole text for every single token; one branch
- * after the other; no cache, no packing, no rewriting. Greedy only. Slow, and the measure of what the engine may answer.
+ * A decoder as plain as it gets: the whole text through the model for every single token, one branch after the other; no
+ * cache, no packing. Greedy only. Slow, and the measure of what the engine may answer.
  */
 export class Oracle {
-  readonly #session: InferenceSession;
+  readonly #model: PlainModel;
   /** The smallest gap between the best and the second-best choice since it was last reset: near-ties prove nothing. */
   gap = Number.POSITIVE_INFINITY;
 
-  private constructor(session: InferenceSession) {
-    this.#session = session;
-  }
-
-  static async open(file: string): Promise<Oracle> {
-    return new Oracle(await InferenceSession.create(file, { logSeverityLevel: 3, intraOpNumThreads: 1 }));
+  constructor(model: PlainModel) {
+    this.#model = model;
   }
 
   async answer(job: Job, contextLength: number): Promise<OracleBranch[]> {
@@ -37,31 +38,6 @@ export class Oracle {
       answers.push(answer);
     }
     return answers;
-  }
-
-  /** The logits behind every token of a text. */
-  async logits(tokens: readonly number[]): Promise<Float32Array[]> {
-    const { inputNames, inputMetadata } = this.#session;
-    const integers = (values: number[]) => new Tensor('int64', BigInt64Array.from(values, BigInt), [1, values.length]);
-    const feeds: Record<string, Tensor> = {};
-    for (const [index, name] of inputNames.entries()) {
-      if (name === 'input_ids') feeds[name] = integers([...tokens]);
-      else if (name === 'attention_mask') feeds[name] = integers(tokens.map(() => 1));
-      else if (name === 'position_ids') feeds[name] = integers(tokens.map((_, position) => position));
-      else {
-        const metadata = inputMetadata[index]!;
-        if (!metadata.isTensor) throw new Error(`unexpected input ${name}`);
-        const [, heads, , size] = metadata.shape as number[];
-        feeds[name] = new Tensor('float32', new Float32Array(0), [1, heads!, 0, size!]);
-      }
-    }
-    const { data, dims } = (await this.#session.run(feeds, ['logits'])).logits!;
-    const width = dims[2]!;
-    return tokens.map((_, row) => (data as Float32Array).slice(row * width, (row + 1) * width));
-  }
-
-  close(): Promise<void> {
-    return this.#session.release();
   }
 
   async #branch(start: number[], branch: BranchSpec, budget: number, contextLength: number): Promise<OracleBranch> {
@@ -106,7 +82,7 @@ export class Oracle {
       if (chosen >= limit) return end('length');
       const text = [...start, ...tokens];
       if (text.length > contextLength) return end('length');
-      const logits = (await this.logits(text)).at(-1)!;
+      const logits = (await this.#model.logits(text)).at(-1)!;
       const mask = new Uint32Array(Math.ceil(logits.length / 32));
       constraint?.mask(mask);
       const token = this.#best(Array.from(logits), (id) => !constraint || (mask[id >> 5]! & (1 << (id & 31))) !== 0);
@@ -118,7 +94,7 @@ export class Oracle {
   }
 
   async #logprob(start: number[], path: readonly number[]): Promise<number> {
-    const logits = await this.logits([...start, ...path]);
+    const logits = await this.#model.logits([...start, ...path]);
     return path.reduce((sum, token, at) => sum + logSoftmax(logits[start.length - 1 + at]!, token), 0);
   }
 

@@ -1,0 +1,156 @@
+import { createHash } from 'node:crypto';
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { compiledModel, publishedModel } from '../../tests/oracle/plain-models.ts';
+import { openModel, readManifest } from '../engine/model.ts';
+import { type CompileStep, compileModel, type Precision } from './compile.ts';
+import { MANIFEST_FILE } from './manifest.ts';
+
+const FIXTURES = join(import.meta.dirname, '../../tests/fixtures/models');
+const TEXT = [5, 300, 17, 401, 33, 256, 9, 120, 77];
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'assay-compile-'));
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+function compile(source: string, precision: Precision, target = join(folder, 'out')) {
+  return compileModel({ source, target, device: 'CPU', precision, maxPromptLen: 256 });
+}
+
+/** Mean difference of the logits from the published model's, as a share of their spread. */
+async function error(fixture: string, file: string, precision: Precision): Promise<number> {
+  await compile(join(FIXTURES, fixture), precision);
+  const published = await publishedModel(join(FIXTURES, fixture, file));
+  const compiled = compiledModel(await openModel(join(folder, 'out'), { threads: 1 }));
+  const [wanted, got] = await Promise.all([published.logits(TEXT), compiled.logits(TEXT)]);
+  await Promise.all([published.close(), compiled.close()]);
+  let difference = 0;
+  let spread = 0;
+  for (const [row, logits] of wanted.entries()) {
+    for (const [token, logit] of logits.entries()) {
+      difference += Math.abs(logit - got[row]![token]!);
+      spread += Math.abs(logit);
+    }
+  }
+  return difference / spread;
+}
+
+describe('what compiling does to the numbers', () => {
+  // The bounds are about twice what was measured; a wrong scale or a transposed matrix is off by more than 1.
+  test.each<[string, string, Precision, number]>([
+    ['genai/qwen2', 'model.onnx', 'float', 1e-5],
+    ['genai/gemma3', 'model.onnx', 'float', 1e-5],
+    ['optimum/llama', 'onnx/model.onnx', 'float', 1e-5],
+    ['genai/llama-int4', 'model.onnx', 'keep', 1e-5],
+    ['genai/qwen2', 'model.onnx', 'int8', 0.06],
+    ['genai/llama', 'model.onnx', 'int8', 0.06],
+    ['genai/gemma3', 'model.onnx', 'int8', 0.16],
+    ['optimum/qwen3', 'onnx/model.onnx', 'int8', 0.06],
+    ['genai/llama-int4', 'model.onnx', 'int8', 0.08],
+    ['genai/llama', 'model.onnx', 'int4', 0.6],
+    ['optimum/phi3', 'onnx/model.onnx', 'int4', 0.6],
+  ])('%s/%s as %s', async (fixture, file, precision, bound) => {
+    expect(await error(fixture, file, precision)).toBeLessThan(bound);
+  });
+});
+
+test('the same model gives the same bytes', async () => {
+  const hashes = await Promise.all(
+    ['a', 'b'].map(async (name) => {
+      const target = join(folder, name);
+      await compile(join(FIXTURES, 'genai/qwen2-fp16'), 'int8', target);
+      return readdirSync(target)
+        .sort()
+        .map((file) => [
+          file,
+          createHash('sha256')
+            .update(readFileSync(join(target, file)))
+            .digest('hex'),
+        ]);
+    }),
+  );
+  expect(hashes[0]).toEqual(hashes[1]);
+  expect(hashes[0]!.map(([file]) => file)).toEqual([MANIFEST_FILE, 'model.onnx', 'weights.bin']);
+});
+
+describe('which file is compiled', () => {
+  beforeEach(() => {
+    const copy = (fixture: string, as: string) => {
+      cpSync(join(FIXTURES, fixture, 'model.onnx'), join(folder, as));
+    };
+    cpSync(join(FIXTURES, 'genai/llama'), folder, { recursive: true });
+    mkdirSync(join(folder, 'onnx'));
+    renameSync(join(folder, 'model.onnx.data'), join(folder, 'onnx/model.onnx.data'));
+    rmSync(join(folder, 'model.onnx'));
+    copy('genai/llama', 'onnx/model.onnx');
+  });
+
+  test.each<[Precision, string]>([
+    ['int8', 'int8'],
+    ['float', 'float'],
+    ['int4', 'int4'],
+    ['keep', 'float'],
+  ])('--precision %s gives %s', async (precision, form) => {
+    const manifest = await compile(folder, precision);
+    expect(manifest).toMatchObject({ form, path: 'packed', maxPromptLen: 256, contextLength: 512, vocabSize: 512 });
+    expect(readManifest(join(folder, 'out'))).toEqual(manifest);
+  });
+});
+
+describe('models that cannot be used', () => {
+  test.each<[string, () => void, RegExp]>([
+    ['no graph', () => rmSync(join(folder, 'in/model.onnx')), /no \.onnx file/],
+    ['no weights', () => rmSync(join(folder, 'in/model.onnx.data')), /download the model again/],
+    [
+      'no model at all',
+      () => writeFileSync(join(folder, 'in/model.onnx'), 'version https://git-lfs'),
+      /cannot be used/,
+    ],
+  ])('%s', async (_, damage, message) => {
+    cpSync(join(FIXTURES, 'genai/smollm2'), join(folder, 'in'), { recursive: true });
+    damage();
+    await expect(compile(join(folder, 'in'), 'int8')).rejects.toMatchObject({
+      code: 'engine_failed',
+      message: expect.stringMatching(message),
+    });
+  });
+
+  test('no configuration, and no rotary tables to tell the context from', async () => {
+    cpSync(join(FIXTURES, 'optimum/smollm2'), join(folder, 'in'), { recursive: true });
+    rmSync(join(folder, 'in/config.json'));
+    await expect(compile(join(folder, 'in'), 'int8')).rejects.toThrow(/how long its context is/);
+  });
+
+  test('a compiled folder that is incomplete', async () => {
+    await compile(join(FIXTURES, 'genai/smollm2'), 'float');
+    rmSync(join(folder, 'out/weights.bin'));
+    await expect(openModel(join(folder, 'out'))).rejects.toMatchObject({ code: 'engine_failed' });
+    rmSync(join(folder, 'out', MANIFEST_FILE));
+    await expect(openModel(join(folder, 'out'))).rejects.toMatchObject({ code: 'engine_failed' });
+  });
+});
+
+test('progress counts up to the total, and an abort stops it', async () => {
+  const steps: CompileStep[] = [];
+  const leaving = new AbortController();
+  const options = {
+    source: join(FIXTURES, 'genai/phi3'),
+    device: 'CPU',
+    precision: 'int8',
+    maxPromptLen: 256,
+    onStep: (step: CompileStep) => void steps.push(step),
+  } as const;
+  await compileModel({ ...options, target: join(folder, 'a') });
+  expect(steps[0]).toMatchObject({ step: 'reading' });
+  expect(steps.at(-1)).toMatchObject({ step: 'graph' });
+  const weights = steps.filter(({ step }) => step === 'weights').map(({ done }) => done);
+  expect(weights).toEqual(weights.toSorted((a, b) => a - b));
+  leaving.abort(new Error('enough'));
+  await expect(compileModel({ ...options, target: join(folder, 'b'), signal: leaving.signal })).rejects.toThrow(
+    'enough',
+  );
+});
