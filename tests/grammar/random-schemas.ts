@@ -127,6 +127,12 @@ const { schema } = fc.letrec<{ schema: Schema; object: Schema; array: Schema; co
   combined: fc.oneof(
     fc.record({ anyOf: fc.array(tie('schema'), { minLength: 1, maxLength: 3 }) }),
     fc.record({ oneOf: fc.array(tie('schema'), { minLength: 1, maxLength: 3 }) }),
+    fc
+      .tuple(stringSchema, numberSchema, fc.array(scalar, { minLength: 1, maxLength: 3 }))
+      .map(([text, number, values]) => ({
+        oneOf: [text, number, ...values.map((value) => ({ const: value }))],
+      })),
+    fc.record({ oneOf: fc.array(fc.oneof(stringSchema, numberSchema), { minLength: 2, maxLength: 3 }) }),
     fc.record({ allOf: fc.array(tie('schema'), { minLength: 1, maxLength: 2 }) }),
     fc
       .tuple(tie('object'), fc.array(tie('object'), { minLength: 1, maxLength: 2 }))

@@ -1,7 +1,7 @@
 import { numbersApart } from '../number/number-language.ts';
 import { combine } from '../text/combine.ts';
 import { TooLarge } from '../text/nfa.ts';
-import { matches } from './matches.ts';
+import { matches, matchesAlone } from './matches.ts';
 import { type Alternative, itemAt, type Node, type ObjectAlternative } from './node.ts';
 import type { Resolver } from './resolver.ts';
 
@@ -19,7 +19,8 @@ export function apart(a: Alternative, b: Alternative, resolver: Resolver, depth 
     return a.values.every((value) => !b.from.facts.every((id) => matches(value, id, resolver)));
   }
   if (b.kind === 'literals') {
-    return b.values.every((value) => !a.from.facts.every((id) => matches(value, id, resolver)));
+    // Alone, because `oneOf` itself is what is being made true here: it must not count as a reason.
+    return b.values.every((value) => !a.from.facts.every((id) => matchesAlone(value, id, resolver)));
   }
   if (a.kind === 'string' && b.kind === 'string') return stringsApart(a, b, resolver);
   if (a.kind === 'number' && b.kind === 'number') return numbersApart(a.rules, b.rules);

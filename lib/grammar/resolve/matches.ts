@@ -20,17 +20,25 @@ export interface MatchContext {
  */
 export function matches(value: Json, id: number, context: MatchContext): boolean {
   const schema = context.document.subschemas[id]!;
-  context.spend(1);
   const all = (ids: readonly number[]) => ids.every((other) => matches(value, other, context));
   const some = (ids: readonly number[]) => ids.some((other) => matches(value, other, context));
+  return (
+    matchesAlone(value, id, context) &&
+    (schema.ref === undefined || matches(value, schema.ref, context)) &&
+    all(schema.allOf) &&
+    (schema.anyOf === undefined || some(schema.anyOf)) &&
+    (schema.oneOf === undefined || schema.oneOf.filter((other) => matches(value, other, context)).length === 1)
+  );
+}
+
+/** Whether a value is valid against what a subschema says itself, without `$ref`, `allOf`, `anyOf` and `oneOf`. */
+export function matchesAlone(value: Json, id: number, context: MatchContext): boolean {
+  const schema = context.document.subschemas[id]!;
+  context.spend(1);
   return (
     !schema.nothing &&
     (schema.types === undefined || schema.types.some((type) => isOfType(value, type))) &&
     schema.values.every((list) => context.canonicals(list).has(canonical(value))) &&
-    (schema.ref === undefined || matches(value, schema.ref, context)) &&
-    all(schema.allOf) &&
-    (schema.anyOf === undefined || some(schema.anyOf)) &&
-    (schema.oneOf === undefined || schema.oneOf.filter((other) => matches(value, other, context)).length === 1) &&
     contentMatches(value, schema, context)
   );
 }
