@@ -1,9 +1,9 @@
 import type { ChatRequest } from '../backend.ts';
-import { turnsOf } from '../decision/turns.ts';
 import { checkAnswerSchema } from '../grammar/check-answer-schema.ts';
 import { parseModelId } from '../model-id.ts';
 import type { ChatCompletionRequest } from '../schema/chat-request.ts';
 import type { Message } from '../schema/message.ts';
+import { turnsOf } from '../turns.ts';
 
 /** A valid request as the backends read it. Throws `invalid_model_id`, and what `checkAnswerSchema` says of a `json_schema`. */
 export function chatRequest(sent: ChatCompletionRequest): ChatRequest {

@@ -1,6 +1,6 @@
 import type { AnswerShape } from '../answer-shape.ts';
 import { checkAnswerSchema } from '../grammar/check-answer-schema.ts';
-import { pathTo } from '../validation/path.ts';
+import { pathTo } from '../param-path.ts';
 
 /** The members of an extract task that say what its answer looks like; `fields` is another name of `keys`. */
 interface ShapeFields {

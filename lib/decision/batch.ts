@@ -1,8 +1,8 @@
 import type { DecideTask, ExtractTask, TaskBatch } from '../backend.ts';
 import type * as wire from '../schema/task.ts';
 import type { DecideRequest, ExtractRequest, RunTasksRequest } from '../schema/task-request.ts';
+import { mediaOf, turnsOf } from '../turns.ts';
 import { answerShape } from './answer-shape.ts';
-import { mediaOf, turnsOf } from './turns.ts';
 
 /** What `/decide` and `/extract` call their one task. */
 export const ONLY_TASK = 'result';

@@ -1,5 +1,5 @@
 import { AssayError } from '../errors.ts';
-import { pathTo } from './path.ts';
+import { pathTo } from '../param-path.ts';
 import type { Finding } from './rules.ts';
 
 /** What was found at a path, as the error that the caller gets. */

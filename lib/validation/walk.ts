@@ -1,6 +1,6 @@
 import type { AssayError } from '../errors.ts';
+import { pathTo } from '../param-path.ts';
 import { issueAt } from './issue.ts';
-import { pathTo } from './path.ts';
 import type { Finding } from './rules.ts';
 
 /** One walk over a value: where it stands, and the first bad value it met. */

@@ -1,7 +1,8 @@
 import type { JsonSchema } from '../../answer-shape.ts';
+import { pathTo } from '../../param-path.ts';
 import { LIMITS } from '../limits.ts';
 import { parseSchema } from '../schema/parse.ts';
-import { member, refuse } from '../schema/problem.ts';
+import { refuse } from '../schema/problem.ts';
 import { measure, measureValues } from './measure.ts';
 import { itemAt, type Member, type Node } from './node.ts';
 import { keepExactlyOne } from './one-of.ts';
@@ -66,7 +67,7 @@ function refuseEmpty(root: Node, path: string): never {
         const empty: Member | undefined = alternative.members.find((one) => one.required && one.node.size === Infinity);
         if (empty) {
           below = empty.node;
-          at = member(member(at, 'properties'), empty.name);
+          at = pathTo(pathTo(at, 'properties'), empty.name);
           break;
         }
       } else if (alternative.kind === 'array' && alternative.min > 0 && alternative.min <= alternative.max) {
@@ -74,7 +75,7 @@ function refuseEmpty(root: Node, path: string): never {
           itemAt(alternative, i),
         ).find(({ size }) => size === Infinity);
         if (below) {
-          at = member(at, 'items');
+          at = pathTo(at, 'items');
           break;
         }
       }

@@ -1,8 +1,9 @@
 import type { Json } from '../../answer-shape.ts';
+import { pathTo } from '../../param-path.ts';
 import { LIMITS } from '../limits.ts';
 import { NumberLanguage } from '../number/number-language.ts';
 import type { SchemaDocument, Subschema } from '../schema/document.ts';
-import { member, refuse, show } from '../schema/problem.ts';
+import { refuse, show } from '../schema/problem.ts';
 import { type Dfa, Effort } from '../text/dfa.ts';
 import { TooLarge } from '../text/nfa.ts';
 import { UnsupportedPattern } from '../text/pattern.ts';
@@ -184,7 +185,7 @@ export class Resolver implements MatchContext {
           const what = `the pattern ${show(pattern)}`;
           this.patterns.set(
             pattern,
-            guard(member(path, 'pattern'), () => patternDfa(pattern, this.effort), what),
+            guard(pathTo(path, 'pattern'), () => patternDfa(pattern, this.effort), what),
           );
         }
       }

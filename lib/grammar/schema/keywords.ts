@@ -1,6 +1,7 @@
 import type { Json } from '../../answer-shape.ts';
+import { pathTo } from '../../param-path.ts';
 import { TYPES, type TypeName } from './document.ts';
-import { entry, isObject, refuse, show } from './problem.ts';
+import { isObject, refuse, show } from './problem.ts';
 
 /** `format` values that are kept to (open-points.md, "Fields"). */
 export const FORMATS = [
@@ -98,7 +99,7 @@ function checkType(v: Json, path: string): void {
   const names: readonly Json[] = Array.isArray(v) ? v : [v];
   if (names.length === 0) refuse(path, 'needs at least one type name.', 'invalid_value');
   names.forEach((name, i) => {
-    const at = Array.isArray(v) ? entry(path, i) : path;
+    const at = Array.isArray(v) ? pathTo(path, i) : path;
     if (typeof name !== 'string') wrongType(at, 'a type name', name);
     if (!TYPES.includes(name as TypeName)) {
       refuse(at, `${show(name)} is no type; use one of ${TYPES.join(', ')}.`, 'invalid_value');
@@ -109,7 +110,7 @@ function checkType(v: Json, path: string): void {
 
 function checkRequired(v: Json, path: string): void {
   checkList(v, path).forEach((name, i, names) => {
-    if (typeof name !== 'string') wrongType(entry(path, i), 'a property name', name);
+    if (typeof name !== 'string') wrongType(pathTo(path, i), 'a property name', name);
     // Long lists are compared once, not each with each.
     if (i === 0 && new Set(names).size !== names.length) refuse(path, 'a name is there twice.', 'invalid_value');
   });

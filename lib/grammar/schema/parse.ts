@@ -1,8 +1,9 @@
 import type { Json, JsonSchema } from '../../answer-shape.ts';
+import { pathTo } from '../../param-path.ts';
 import { LIMITS } from '../limits.ts';
 import type { SchemaDocument, Subschema, TypeName } from './document.ts';
 import { childrenOf, KEYWORDS, refuseKeyword, wrongType } from './keywords.ts';
-import { entry, isObject, member, refuse, show } from './problem.ts';
+import { isObject, refuse, show } from './problem.ts';
 
 /**
  * Parses a JSON Schema (2020-12) into its subschemas. Throws `unsupported_schema` for a keyword, `$ref` or size that cannot be
@@ -51,7 +52,7 @@ function draft(json: Json, path: string, pointer: string): Draft {
 function read(draft: Draft, add: (json: Json, path: string, pointer: string) => number): void {
   if (!isObject(draft.json)) return;
   for (const [keyword, value] of Object.entries<Json>(draft.json)) {
-    const path = member(draft.path, keyword);
+    const path = pathTo(draft.path, keyword);
     const rule = KEYWORDS.get(keyword);
     if (!rule) refuseKeyword(path, keyword);
     if (rule.holds === 'value') {
@@ -60,7 +61,7 @@ function read(draft: Draft, add: (json: Json, path: string, pointer: string) => 
       continue;
     }
     const ids = childrenOf(rule.holds, value, path).map(([name, json]): [string | number, number] => {
-      const at = rule.holds === 'schema' ? path : typeof name === 'number' ? entry(path, name) : member(path, name);
+      const at = rule.holds === 'schema' ? path : typeof name === 'number' ? pathTo(path, name) : pathTo(path, name);
       const pointer = rule.holds === 'schema' ? `/${keyword}` : `/${keyword}/${escapePointer(String(name))}`;
       return [name, add(json, at, draft.pointer + pointer)];
     });
@@ -127,7 +128,7 @@ function measure(schema: Json, path: string): void {
 
 /** Resolves a `$ref` inside the document (JSON Pointer, RFC 6901, as a URI fragment). */
 function target(from: Draft, ref: string, byPointer: ReadonlyMap<string, number>): number {
-  const path = member(from.path, '$ref');
+  const path = pathTo(from.path, '$ref');
   if (!ref.startsWith('#')) {
     refuse(path, `${show(ref)} leads outside this schema; put the target under $defs and use "#/$defs/...".`);
   }

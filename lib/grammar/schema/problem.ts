@@ -1,15 +1,5 @@
 import { AssayError, type ErrorCode } from '../../errors.ts';
 
-/** The path of a member: `schema.properties.total`, `schema["odd name"]`. */
-export function member(path: string, key: string): string {
-  return /^[A-Za-z_$][\w$]*$/.test(key) ? `${path}.${key}` : `${path}[${JSON.stringify(key)}]`;
-}
-
-/** The path of a list entry: `schema.anyOf[1]`. */
-export function entry(path: string, index: number): string {
-  return `${path}[${index}]`;
-}
-
 /** Says no to a schema. `path` is where in the request; the message says what to do instead. */
 export function refuse(path: string, message: string, code: ErrorCode = 'unsupported_schema'): never {
   throw new AssayError(code, `${path}: ${message}`, { param: path });

@@ -1,6 +1,6 @@
-import type { MediaPart, Part, Turn } from '../conversation.ts';
-import type { MediaInput } from '../schema/media.ts';
-import type { ContentPart, Message } from '../schema/message.ts';
+import type { MediaPart, Part, Turn } from './conversation.ts';
+import type { MediaInput } from './schema/media.ts';
+import type { ContentPart, Message } from './schema/message.ts';
 
 /** Messages as the backends read them: `developer` is `system`, a string is one text part. */
 export function turnsOf(messages: readonly Message[]): Turn[] {
