@@ -18,9 +18,9 @@ export interface World {
  */
 export const WORLD: World = {
   boxes: 1_000,
-  contexts: 50_000,
+  contexts: 20_000,
   skew: 0.9,
-  cached: 100,
+  cached: 40,
   hitMs: 200,
   missMs: 1_900,
   requests: 300_000,
