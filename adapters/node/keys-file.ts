@@ -6,7 +6,8 @@ import { type Clock, systemClock } from '../../lib/clock.ts';
 import { hashSecret, type StoredKey } from '../../lib/keys.ts';
 import { lock } from '../../runtime/store/lock.ts';
 
-const StoredKeySchema = v.strictObject({
+/** A key as it is kept: in keys.json, and by an edge (`edge-keys.ts`). */
+export const StoredKeySchema = v.strictObject({
   name: v.pipe(v.string(), v.regex(/^[\w.-]{1,64}$/)),
   sha256: v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/)),
   models: v.pipe(v.array(v.string()), v.minLength(1)),
@@ -39,7 +40,7 @@ export class KeysStore {
 
   /** Makes a key and gives its secret, which is kept nowhere. Throws an `Error` where the name is taken. */
   async create(key: Omit<FiledKey, 'sha256' | 'created'>): Promise<string> {
-    const secret = `sk-assay-${randomBytes(24).toString('base64url')}`;
+    const secret = newSecret();
     const created = new Date(this.#clock.now()).toISOString();
     const filed = v.parse(StoredKeySchema, { ...key, sha256: await hashSecret(secret), created });
     await this.#change((keys) => {
@@ -105,6 +106,11 @@ async function stampOf(file: string): Promise<string> {
 function emptyWhereMissing(error: NodeJS.ErrnoException): null {
   if (error.code === 'ENOENT') return null;
   throw error;
+}
+
+/** 192 random bits. */
+export function newSecret(): string {
+  return `sk-assay-${randomBytes(24).toString('base64url')}`;
 }
 
 /** A key given on the command line: it may use everything. */

@@ -7,7 +7,8 @@ import { promisify } from 'node:util';
 import { convertV4MiniflareOptions, Miniflare } from 'miniflare';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-const OFFLINE = { WRANGLER_SEND_METRICS: 'false', CLOUDFLARE_CF_FETCH_ENABLED: 'false' };
+export const WRANGLER = join(ROOT, 'node_modules/wrangler/bin/wrangler.js');
+export const OFFLINE = { WRANGLER_SEND_METRICS: 'false', CLOUDFLARE_CF_FETCH_ENABLED: 'false' };
 
 /** The Worker of `wrangler.toml`, or another one, bundled as `wrangler deploy` does it. */
 export async function bundle(main?: string): Promise<string> {
@@ -15,7 +16,7 @@ export async function bundle(main?: string): Promise<string> {
   try {
     const args = ['deploy', ...(main ? [main] : []), '--dry-run', '--env', '', '--outdir', folder];
     const env = { ...process.env, ...OFFLINE };
-    await promisify(execFile)(join(ROOT, 'node_modules/.bin/wrangler'), args, { cwd: ROOT, env });
+    await promisify(execFile)(process.execPath, [WRANGLER, ...args], { cwd: ROOT, env });
     return await readFile(join(folder, `${basename(main ?? 'index.ts', '.ts')}.js`), 'utf8');
   } finally {
     await rm(folder, { recursive: true });

@@ -1,11 +1,15 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { assayHome } from '../config.ts';
+import { EdgeKeys } from '../edge-keys.ts';
 import { KeysStore } from '../keys-file.ts';
+import { wrangler } from '../wrangler.ts';
 import { wholeNumber } from './parse-flags.ts';
 import { screen, table } from './screen.ts';
 
 interface KeyFlags {
   home?: string;
+  /** An environment of wrangler.toml; `true`: the one without a name. */
+  edge?: string | true;
   json?: boolean;
 }
 
@@ -14,10 +18,14 @@ type AddFlags = KeyFlags & { models: string[]; requestsPerMinute?: number; admin
 /** `assay keys` */
 export function addKeys(program: Command): void {
   const keys = program.command('keys').description('Make, list and revoke API keys.').addHelpText('after', KEYS_HELP);
-  const storeOf = (flags: KeyFlags): KeysStore => new KeysStore(assayHome(flags, process.env));
+  const storeOf = (flags: KeyFlags): KeysStore | EdgeKeys => {
+    if (flags.edge === undefined) return new KeysStore(assayHome(flags, process.env));
+    return new EdgeKeys(wrangler, { environment: flags.edge === true ? '' : flags.edge });
+  };
   const keyFlags = (command: Command): Command =>
     command
       .option('--home <folder>', 'where keys are kept (env: ASSAY_HOME, default: ~/.assay)')
+      .option('--edge [environment]', 'keys of the edge on Cloudflare, through wrangler and the wrangler.toml here')
       .option('--json', 'print the answer as JSON');
 
   keyFlags(keys.command('add').alias('create'))
@@ -48,7 +56,7 @@ export function addKeys(program: Command): void {
     });
 
   keyFlags(keys.command('revoke').alias('rm'))
-    .description('Take a key back, at once.')
+    .description('Take a key back: at once, at an edge within 90 seconds.')
     .argument('<name>')
     .action(async (name: string, flags: KeyFlags) => {
       await storeOf(flags).revoke(name);
@@ -58,12 +66,14 @@ export function addKeys(program: Command): void {
 }
 
 const KEYS_HELP = `
-Keys are kept as hashes in keys.json of the home folder; a running server sees a change at once.
+Keys are kept as hashes in keys.json of the home folder; a running server sees a change at once. With --edge they
+are those of a Cloudflare Workers edge; run it in the folder with wrangler.toml.
 
 Examples:
   $ assay keys add web-shop --models 'assay/*' --requests-per-minute 60
   $ assay keys list
-  $ assay keys revoke web-shop`;
+  $ assay keys revoke web-shop
+  $ assay keys add web-shop --edge production`;
 
 function keyName(text: string): string {
   if (/^[\w.-]{1,64}$/.test(text)) return text;

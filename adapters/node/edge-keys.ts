@@ -1,0 +1,61 @@
+import * as v from 'valibot';
+import { hashSecret } from '../../lib/keys.ts';
+import { type FiledKey, newSecret, StoredKeySchema } from './keys-file.ts';
+
+/** Runs wrangler with these arguments and gives what it printed. Rejects with its complaint. */
+export type Wrangler = (args: readonly string[]) => Promise<string>;
+
+/** What KV holds of a key, under its hash; also its metadata, so that one call lists all. */
+const EdgeKey = v.object({ ...v.omit(StoredKeySchema, ['sha256']).entries, revoked: v.exactOptional(v.boolean()) });
+type EdgeKey = v.InferOutput<typeof EdgeKey>;
+
+const Listed = v.array(v.object({ name: v.string(), metadata: v.optional(v.unknown()) }));
+
+/** The keys of an edge: the namespace KEYS of the wrangler.toml in the current folder. */
+export class EdgeKeys {
+  readonly #wrangler: Wrangler;
+  /** Which namespace: `--binding KEYS`, the environment, and whether it is Cloudflare's. */
+  readonly #place: readonly string[];
+
+  constructor(
+    wrangler: Wrangler,
+    { environment, where = ['--remote'] }: { environment: string; where?: readonly string[] },
+  ) {
+    this.#wrangler = wrangler;
+    this.#place = ['--binding', 'KEYS', '--env', environment, ...where];
+  }
+
+  /** All keys that are not revoked. */
+  async list(): Promise<readonly FiledKey[]> {
+    const listed = v.parse(Listed, JSON.parse(await this.#wrangler(['kv', 'key', 'list', ...this.#place])));
+    return listed.flatMap(({ name: sha256, metadata }) => {
+      const key = v.safeParse(EdgeKey, metadata);
+      if (!key.success || key.output.revoked) return [];
+      const { revoked: _, ...rest } = key.output;
+      return [{ ...rest, sha256 }];
+    });
+  }
+
+  /** Makes a key and gives its secret, which is kept nowhere. Throws an `Error` where the name is taken. */
+  async create(key: Omit<FiledKey, 'sha256' | 'created'>): Promise<string> {
+    if ((await this.list()).some(({ name }) => name === key.name)) {
+      throw new Error(`There is a key named ${key.name} already. Choose another name, or revoke that one first.`);
+    }
+    const secret = newSecret();
+    await this.#put(await hashSecret(secret), { ...key, created: new Date().toISOString() });
+    return secret;
+  }
+
+  /** Takes a key back. Edges that know it go on for up to 90 seconds (`adapters/workers/keys/kv-keys.ts`). */
+  async revoke(name: string): Promise<void> {
+    const key = (await this.list()).find((one) => one.name === name);
+    if (!key) throw new Error(`There is no key named ${name}.`);
+    const { sha256, ...rest } = key;
+    await this.#put(sha256, { ...rest, revoked: true });
+  }
+
+  async #put(sha256: string, key: EdgeKey): Promise<void> {
+    const value = JSON.stringify(v.parse(EdgeKey, key));
+    await this.#wrangler(['kv', 'key', 'put', sha256, value, '--metadata', value, ...this.#place]);
+  }
+}

@@ -1,0 +1,22 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import type { Wrangler } from './edge-keys.ts';
+
+const run = promisify(execFile);
+
+/** The wrangler of the project in the current folder. Rejects with an `Error` that says what wrangler said. */
+export const wrangler: Wrangler = async (args) => {
+  try {
+    const { stdout } = await run('npx', ['--no-install', 'wrangler', ...args], {
+      env: { ...process.env, WRANGLER_SEND_METRICS: 'false' },
+      maxBuffer: 64 * 1024 * 1024,
+    });
+    return stdout;
+  } catch (cause) {
+    const said = cause instanceof Error && 'stderr' in cause ? String(cause.stderr).trim() : '';
+    throw new Error(
+      `wrangler did not do it. Run this in the folder with wrangler.toml, after npm install and npx wrangler login.\n${said}`,
+      { cause },
+    );
+  }
+};
