@@ -31,7 +31,8 @@ export function plot(title: string, panels: readonly Panel[]): string {
     return `${line(i, `M${x} ${height - 18}h36`)}<text x="${x + 44}" y="${height - 14}">${name}</text>`;
   });
   return [
-    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" font-family="system-ui, sans-serif" font-size="12">`,
+    `<svg xmlns="http://www.w3.org/2000/svg" role="img" viewBox="0 0 ${width} ${height}" font-family="system-ui, sans-serif" font-size="12">`,
+    `<title>${title}</title>`,
     `<rect width="${width}" height="${height}" fill="#fff"/>`,
     `<text x="${width / 2}" y="20" text-anchor="middle" font-size="14" font-weight="600">${title}</text>`,
     ...panels.map((panel, i) => `<g transform="translate(${i * WIDTH} 12)">${drawPanel(panel)}</g>`),
