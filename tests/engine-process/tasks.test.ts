@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Task, TaskBatch } from '../../lib/backend.ts';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import type { BatchAnswer, Task, TaskBatch } from '../../lib/backend.ts';
 import { type Machine, MODEL, newCall, startMachine } from './machine.ts';
 
 const CONTEXT = 'The parcel came on Monday. The box was wet and the lamp was broken. Ana Ruiz asks for 12.50 back.';
@@ -117,5 +117,49 @@ describe.each(['optimum/qwen3', 'genai/llama', 'genai/gemma3'])('%s', (fixture) 
       code: 'unsupported_modality',
       param: 'images[0]',
     });
+  });
+});
+
+describe('many callers at once', () => {
+  let machine: Machine;
+  beforeAll(async () => {
+    machine = await startMachine('optimum/qwen2');
+  });
+  afterAll(() => machine.close());
+
+  it('each get the answer that they get alone, and those who leave take nothing from the others', {
+    timeout: 60_000,
+  }, async () => {
+    const asked = Array.from({ length: 6 }, (_, i) =>
+      batch(TASKS.slice(0, 1 + (i % 4)), { input: { context: `${CONTEXT} Order ${i % 3}.` }, maxOutputTokens: 24 }),
+    );
+    const alone: BatchAnswer[] = [];
+    for (const one of asked) alone.push(await machine.backend.runTasks(one, newCall()));
+    const callers = Array.from({ length: 24 }, async (_, i) => {
+      const leave = new AbortController();
+      if (i % 3 === 0) setTimeout(() => leave.abort(), i * 5);
+      const answer = await machine.backend
+        .runTasks(asked[i % asked.length]!, newCall(leave.signal))
+        .catch((error) => error);
+      if (leave.signal.aborted && answer instanceof Error) return;
+      expect(answer).toEqual(alone[i % asked.length]);
+    });
+    await Promise.all(callers);
+    await vi.waitFor(() => expect(machine.engine.status()).toMatchObject({ running: 0, waiting: 0 }), {
+      timeout: 5_000,
+    });
+  });
+
+  it('are told to wait when the queue is full', { timeout: 60_000 }, async () => {
+    const results = await Promise.allSettled(
+      Array.from({ length: 120 }, () => machine.backend.runTasks(batch([TASKS[2]!]), newCall())),
+    );
+    const refused = results.filter((result) => result.status === 'rejected').map(({ reason }) => reason);
+    expect(refused.length).toBeGreaterThan(0);
+    expect(refused.length).toBeLessThan(120);
+    for (const error of refused) {
+      expect(error).toMatchObject({ code: 'overloaded' });
+      expect(error.retryAfterSeconds).toBeGreaterThanOrEqual(1);
+    }
   });
 });
