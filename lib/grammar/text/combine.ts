@@ -69,11 +69,6 @@ export function lengthDfa(min: number, max: number, effort: Effort): Dfa {
   return builder.finish();
 }
 
-/** Any text. */
-export function anyDfa(effort: Effort): Dfa {
-  return lengthDfa(0, Number.POSITIVE_INFINITY, effort);
-}
-
 /** The classes of an alphabet as sets. */
 function classSets({ alphabet }: Dfa): CodePoints[] {
   const sets: number[][] = Array.from({ length: alphabet.classes }, () => []);
