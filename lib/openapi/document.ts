@@ -73,18 +73,20 @@ const MODEL_ID = {
 };
 
 function requestContent({ id, request }: Operation): object {
-  const example = EXAMPLES[id];
-  const examples = example ? { examples: { [id]: { summary: example.summary, value: example.request } } } : {};
-  return { schema: { $ref: refTo(request!) }, ...examples };
+  return { schema: { $ref: refTo(request!) }, ...exampleOf(id, 'request') };
 }
 
 function responseContent({ id, response, events }: Operation): object {
-  const example = EXAMPLES[id];
-  const examples = example ? { examples: { [id]: { summary: example.summary, value: example.response } } } : {};
   return {
-    'application/json': { schema: { $ref: refTo(response) }, ...examples },
+    'application/json': { schema: { $ref: refTo(response) }, ...exampleOf(id, 'response') },
     ...(events ? { 'text/event-stream': { schema: { $ref: refTo(events) } } } : {}),
   };
+}
+
+function exampleOf(id: string, side: 'request' | 'response'): object {
+  const example = EXAMPLES[id];
+  const value = example?.[side];
+  return value ? { examples: { [id]: { summary: example.summary, value } } } : {};
 }
 
 /** Statuses of errors: the operation's own, 403 (a foreign page) and 500 on every one, 401 where a key may be needed. */

@@ -12,7 +12,8 @@ const choice = (answer: object) => ({
 export interface Example {
   summary: string;
   request: object;
-  response: object;
+  /** Absent where it depends on the machine. */
+  response?: object;
 }
 
 const angry = { value: 'yes' };
@@ -39,6 +40,13 @@ const batch: Example = {
   },
 };
 
+const load: Example = { summary: 'With room for long prompts', request: { model, max_prompt_len: 2048 } };
+const download: Example = {
+  summary: 'From the hub',
+  request: { model: 'Qwen/Qwen2.5-0.5B-Instruct', allow_download: true },
+};
+const remove: Example = { summary: 'Compiled files only', request: { model, compiled_only: true } };
+
 /** By operation id. Each request is played in the tests, and answered with exactly the response beside it. */
 export const EXAMPLES: Record<string, Example> = {
   runTasks: batch,
@@ -64,6 +72,24 @@ export const EXAMPLES: Record<string, Example> = {
       result: { order_id: 'A-1042', amount: 49.9 },
       data: { order_id: 'A-1042', amount: 49.9 },
       usage,
+    },
+  },
+  loadModel: load,
+  loadModelShort: load,
+  downloadModel: download,
+  downloadModelShort: download,
+  deleteModel: remove,
+  deleteModelShort: remove,
+  createChatCompletion: {
+    summary: 'A short answer',
+    request: {
+      model,
+      messages: [
+        { role: 'system', content: 'Answer in one sentence.' },
+        { role: 'user', content: 'What does a refund mean?' },
+      ],
+      max_tokens: 64,
+      temperature: 0,
     },
   },
 };
