@@ -43,7 +43,7 @@ const batch: Example = {
 const load: Example = { summary: 'With room for long prompts', request: { model, max_prompt_len: 2048 } };
 const download: Example = {
   summary: 'From the hub',
-  request: { model: 'Qwen/Qwen2.5-0.5B-Instruct', allow_download: true },
+  request: { model: 'onnx-community/Qwen3-0.6B-ONNX', allow_download: true },
 };
 const remove: Example = { summary: 'Compiled files only', request: { model, compiled_only: true } };
 
