@@ -6,7 +6,12 @@ export function listening(url: string, { home }: Pick<ServerConfig, 'home'>): st
   return `Assay ${VERSION} listens on ${url}\nModels and keys are kept in ${home}. Stop with Ctrl-C.`;
 }
 
-/** The first key, which is shown this once, in a request that can be pasted into a shell. */
+/** The first key, which is shown this once. */
+export function firstKeyMade(secret: string): string {
+  return `\nThis is your API key. It is shown this once; only its hash is kept.\n  ${secret}\n`;
+}
+
+/** A request that can be pasted into a shell. */
 export function firstRequest(url: string, secret: string, model: string): string {
   const body = {
     model,
@@ -18,9 +23,6 @@ export function firstRequest(url: string, secret: string, model: string): string
     max_output_tokens: 64,
   };
   return [
-    '',
-    'This is your API key. It is shown this once; only its hash is kept.',
-    `  ${secret}`,
     '',
     'Try it:',
     `  curl ${url}/v1/tasks \\`,

@@ -6,7 +6,7 @@ import { memoryQuota } from '../../lib/quota.ts';
 import { accessOf, makeFirstKey } from './access.ts';
 import type { compose as composeParts } from './compose.ts';
 import type { ServerConfig } from './config.ts';
-import { firstRequest, listening } from './greeting.ts';
+import { firstKeyMade, firstRequest, listening } from './greeting.ts';
 import { KeysStore } from './keys-file.ts';
 import { requestLog } from './log.ts';
 import { startServer } from './server.ts';
@@ -24,7 +24,7 @@ export interface ServeEffects {
 export interface Serving {
   url: string;
   /** Ends when the model of the start is loaded, or is not. */
-  loaded: Promise<void>;
+  loaded: Promise<unknown>;
   /** Stops in order: no new requests, those in flight, the engine. False where some had to be cut off. */
   stop(): Promise<boolean>;
 }
@@ -42,10 +42,13 @@ export async function serve(config: ServerConfig, { log, say, compose }: ServeEf
     const server = await startServer(app.fetch, config);
     opened.unshift({ close: () => server.close(0) });
     say(listening(server.url, config));
-    if (firstKey) say(firstRequest(server.url, await makeFirstKey(filed), config.model));
+    const secret = firstKey ? await makeFirstKey(filed) : null;
+    if (secret) say(firstKeyMade(secret));
+    const loaded = config.load ? loadFirst(config.model, host, say) : Promise.resolve();
     return {
       url: server.url,
-      loaded: config.load ? loadFirst(config.model, host, say) : Promise.resolve(),
+      // Shown when it can be answered.
+      loaded: loaded.then(() => secret && say(firstRequest(server.url, secret, config.model))),
       async stop() {
         const inTime = await server.close(GRACE_MS);
         await parts.close();

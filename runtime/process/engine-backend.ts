@@ -5,6 +5,7 @@ import type {
   ChatEvent,
   ChatRequest,
   InferenceBackend,
+  ModelStatus,
   TaskAnswer,
   TaskBatch,
 } from '../../lib/backend.ts';
@@ -29,6 +30,9 @@ export interface EngineBackendOptions {
   logPrompts: boolean;
 }
 
+/** What a model goes through before it is active. */
+const UNDER_WAY: ReadonlySet<ModelStatus | undefined> = new Set(['loading', 'compiling', 'downloading']);
+
 type Finished = Extract<Reply, { type: 'finished' }>;
 
 /** Answers with the engine process. */
@@ -45,9 +49,11 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
     }
     const id = asModelId(wanted);
     if (id && id === active) return id;
-    const known = id !== null && (id === model || (await models.listModels()).some((listed) => listed.id === id));
-    if (known) {
-      const message = `The model ${id} is not loaded. Load it with POST /load or "assay load ${id}".`;
+    const listed = id === null ? undefined : (await models.listModels()).find((one) => one.id === id);
+    if (id !== null && (id === model || listed)) {
+      const message = UNDER_WAY.has(listed?.status)
+        ? `The model ${id} is not ready yet (${listed?.status}). Try again in a moment.`
+        : `The model ${id} is not loaded. Load it with POST /load or "assay load ${id}".`;
       throw new AssayError('model_not_loaded', message, { param: 'model' });
     }
     throw new AssayError('model_not_found', 'There is no such model here. GET /v1/models lists those there are.', {

@@ -20,7 +20,7 @@ export function scriptedHost(script: Script, recorded: Recorded[] = []): ModelHo
       await pause(script.load);
       throwFault(script.load?.fail);
       if (!listed(script).some((one) => one.id === model)) {
-        throw new AssayError('model_not_found', `No ${model} on this machine. Fetch it with: assay download ${model}`);
+        throw new AssayError('model_not_found', `No ${model} on this machine. Fetch it with: assay pull ${model}`);
       }
       slot = { state: 'loaded', model, device: slot.device };
       const max_prompt_len = options.maxPromptLen ?? 4096;

@@ -71,9 +71,9 @@ describe('a first start', () => {
   test('loads the model, and says how that went', async () => {
     const good = await start({ model: 'assay/starter' });
     expect(good.recorded).toMatchObject([{ call: 'load', model: 'assay/starter' }]);
-    expect(good.said.at(-1)).toBe('assay/starter is ready on the CPU after 0.0 s.');
+    expect(good.said.at(-2)).toBe('assay/starter is ready on the CPU after 0.0 s.');
     const absent = await start({ model: 'org/absent' });
-    expect(absent.said.at(-1)).toMatch(/^org\/absent is not loaded\. .*assay download org\/absent/);
+    expect(absent.said.at(-2)).toMatch(/^org\/absent is not loaded\. .*assay pull org\/absent/);
     expect((await fetch(absent.url)).status).toBe(200);
   });
 

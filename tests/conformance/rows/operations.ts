@@ -63,7 +63,7 @@ export const operationRows: readonly Row[] = [
       request: { path, json: { model: 'org/absent' } },
       expect: {
         status: 404,
-        error: { code: 'model_not_found', type: 'not_found_error', message: /assay download org\/absent/ },
+        error: { code: 'model_not_found', type: 'not_found_error', message: /assay pull org\/absent/ },
       },
     },
     {
