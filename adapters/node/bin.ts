@@ -7,6 +7,12 @@ import { createProgram } from './cli/program.ts';
 const compose: typeof import('./compose.ts').compose = async (...args) =>
   (await import('./compose.ts')).compose(...args);
 
+// `assay list | head -1`: a reader that has seen enough is no error. A server goes on without one.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') throw error;
+  if (process.argv[2] !== 'serve') process.exit();
+});
+
 try {
   await createProgram({ compose }).parseAsync();
 } catch (error) {

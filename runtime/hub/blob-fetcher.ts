@@ -80,7 +80,9 @@ export class BlobFetcher {
     for (let tries = 1; ; tries += 1) {
       signal.throwIfAborted();
       await this.#fetchRanges(file, { data: partial, journal }, signal);
-      if (await this.#isIntact(file, partial, (bytes) => this.#verifying(file, bytes, file.size))) break;
+      // While other files still arrive, theirs is the progress to show.
+      const shown = (bytes: number) => this.#doneBytes === this.#totalBytes && this.#verifying(file, bytes, file.size);
+      if (await this.#isIntact(file, partial, shown)) break;
       // Which bytes are wrong cannot be told, so all go. Once more, because a damaged journal or a passing fault looks the same.
       await Promise.all([fs.rm(journal, { force: true }), fs.rm(partial, { force: true })]);
       this.#doneBytes -= file.size;
@@ -132,7 +134,7 @@ export class BlobFetcher {
     return true;
   }
 
-  async #isIntact(file: HubFile, path: string, onBytes: (bytes: number) => void): Promise<boolean> {
+  async #isIntact(file: HubFile, path: string, onBytes: (bytes: number) => unknown): Promise<boolean> {
     const { signal } = this.#options;
     if ((await this.#context.fs.stat(path)).size !== file.size) return false;
     return (await hashFile(path, file.size, file.hash, { signal, onBytes })) === file.hash;

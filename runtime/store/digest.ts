@@ -14,7 +14,7 @@ export async function hashFile(
   file: string,
   size: number,
   like: FileHash,
-  options: { signal?: AbortSignal; onBytes?: (bytes: number) => void } = {},
+  options: { signal?: AbortSignal; onBytes?: (bytes: number) => unknown } = {},
 ): Promise<FileHash> {
   const hash = like.length === 40 ? createHash('sha1').update(`blob ${size}\0`) : createHash('sha256');
   let bytes = 0;

@@ -1,0 +1,199 @@
+import { readFile } from 'node:fs/promises';
+import { afterEach, describe, expect, it } from 'vitest';
+import { HubServer } from '../hub/hub-server.ts';
+import { fixtureModel } from '../slot/machine.ts';
+import { type Json, newBase, processTree, type ServerProcess, startServer } from './server.ts';
+
+/* What happens when requests cross, and when the server dies in the middle: against real server processes (docs/slot.md). */
+
+const QWEN = 'acme/qwen3';
+const LLAMA = 'acme/llama';
+const toStop: { stop(): Promise<void> }[] = [];
+afterEach(async () => {
+  for (const one of toStop.splice(0).reverse()) await one.stop();
+});
+
+async function start(base?: string, hub?: HubServer): Promise<{ hub: HubServer; server: ServerProcess; base: string }> {
+  const home = base ?? (await newBase());
+  const from =
+    hub ?? (await HubServer.start(await fixtureModel('optimum/qwen3', QWEN), await fixtureModel('genai/llama', LLAMA)));
+  if (!hub) toStop.push(from);
+  const server = await startServer(from, home);
+  toStop.push(server);
+  return { hub: from, server, base: home };
+}
+
+const post = (server: ServerProcess, path: string, body?: Json) => server.call('POST', path, body);
+const state = async (server: ServerProcess) => (await server.health()).state;
+const chat = (server: ServerProcess, body: Json = {}) =>
+  post(server, '/v1/chat/completions', { messages: [{ role: 'user', content: 'Hi' }], max_tokens: 4, ...body });
+
+/** A list of so many numbers that a random model does not end it early: a stream that takes its time. */
+const LONG = {
+  type: 'json_schema',
+  json_schema: {
+    name: 'numbers',
+    schema: {
+      type: 'object',
+      properties: { numbers: { type: 'array', minItems: 200, items: { type: 'integer' } } },
+      required: ['numbers'],
+      additionalProperties: false,
+    },
+  },
+};
+
+/** A long stream: its first chunk has come when this resolves. */
+async function longStream(server: ServerProcess) {
+  const response = await fetch(`${server.url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({
+      messages: [{ role: 'user', content: 'Count.' }],
+      stream: true,
+      response_format: LONG,
+      max_tokens: 100,
+    }),
+  });
+  const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
+  let text = (await reader.read()).value ?? '';
+  const rest = async (): Promise<string> => {
+    for (let read = await reader.read(); !read.done; read = await reader.read()) text += read.value;
+    return text;
+  };
+  return { rest: rest() };
+}
+
+describe('unload during a stream', { timeout: 60_000 }, () => {
+  it('waits until the stream has ended whole; new requests are refused meanwhile', async () => {
+    const { server } = await start();
+    await post(server, '/download', { model: QWEN });
+    await post(server, '/load', { model: QWEN });
+    const { rest } = await longStream(server);
+    const order: string[] = [];
+    const unload = post(server, '/unload').then((answer) => {
+      order.push('unloaded');
+      return answer;
+    });
+    await expect.poll(() => state(server), { interval: 5 }).toBe('unloading');
+    expect(await chat(server)).toMatchObject({ status: 409, body: { error: { code: 'model_not_loaded' } } });
+    const text = await rest.then((all) => {
+      order.push('streamed');
+      return all;
+    });
+    expect(text).toMatch(/"metrics"[\s\S]*data: \[DONE\]\n\n$/);
+    expect(await unload).toMatchObject({ status: 200, body: { model: QWEN } });
+    expect(order).toEqual(['streamed', 'unloaded']);
+    expect(await state(server)).toBe('unloaded');
+  });
+
+  it('and so does loading another model', async () => {
+    const { server } = await start();
+    for (const model of [QWEN, LLAMA]) await post(server, '/download', { model });
+    await post(server, '/load', { model: QWEN });
+    const { rest } = await longStream(server);
+    const load = post(server, '/load', { model: LLAMA });
+    expect(await rest).toContain('data: [DONE]');
+    expect(await load).toMatchObject({ status: 200, body: { model: LLAMA } });
+    expect((await chat(server)).body.model).toBe(LLAMA);
+  });
+});
+
+describe('requests that cross', { timeout: 60_000 }, () => {
+  it('delete during load: 409 model_in_use, and the load goes on', async () => {
+    const { server } = await start();
+    await post(server, '/download', { model: QWEN });
+    const load = post(server, '/load', { model: QWEN });
+    await expect.poll(() => state(server)).toBe('loading');
+    for (const compiled_only of [true, false]) {
+      expect(await post(server, '/delete', { model: QWEN, compiled_only })).toMatchObject({
+        status: 409,
+        body: { error: { code: 'model_in_use' } },
+      });
+    }
+    expect(await post(server, '/unload')).toMatchObject({
+      status: 409,
+      body: { error: { code: 'operation_in_progress' } },
+    });
+    expect((await load).status).toBe(200);
+    expect((await chat(server)).status).toBe(200);
+  });
+
+  it('load and delete during a download: 409 with how far it is; nothing is lost', async () => {
+    const { server, hub } = await start();
+    const faster = hub.fail({ on: 'content', fault: { kind: 'throttle', bytesPerSecond: 100_000 } });
+    const download = post(server, '/download', { model: QWEN });
+    await expect
+      .poll(async () => (await post(server, '/load', { model: QWEN })).body.error?.message)
+      .toMatch(/downloading now \(\d+ %\)/);
+    expect(await post(server, '/delete', { model: QWEN })).toMatchObject({
+      status: 409,
+      body: { error: { code: 'operation_in_progress' } },
+    });
+    const joined = post(server, '/download', { model: QWEN });
+    faster();
+    const [first, second] = await Promise.all([download, joined]);
+    expect(first).toEqual(second);
+    expect((await post(server, '/load', { model: QWEN })).status).toBe(200);
+  });
+
+  it('a download goes on when its caller leaves', async () => {
+    const { server, hub } = await start();
+    hub.fail({ on: 'content', times: 1, fault: { kind: 'throttle', bytesPerSecond: 300_000 } });
+    const leaving = new AbortController();
+    const call = fetch(`${server.url}/download`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ model: QWEN }),
+      signal: leaving.signal,
+    });
+    await expect.poll(() => hub.requests.some(({ on }) => on === 'content')).toBe(true);
+    leaving.abort();
+    await expect(call).rejects.toThrow();
+    const statusOf = async () =>
+      (await server.call('GET', '/models')).body.data.find((one: Json) => one.id === QWEN)?.status;
+    await expect.poll(statusOf, { timeout: 15_000 }).toBe('compiled');
+  });
+});
+
+describe.runIf(process.platform === 'linux')('kill -9 of the server', { timeout: 60_000 }, () => {
+  it.each(['download', 'compile', 'load', 'stream'])(
+    'during a %s: its engine ends too, and a new server over the same files is clean',
+    async (step) => {
+      const { server, hub, base } = await start();
+      const slow = hub.fail({
+        on: 'content',
+        fault: { kind: 'throttle', bytesPerSecond: step === 'download' ? 100_000 : 1e9 },
+      });
+      const forget = (promise: Promise<unknown>): void => void promise.catch(() => undefined);
+      if (step !== 'download' && step !== 'compile') await post(server, '/download', { model: QWEN });
+      if (step === 'stream') await post(server, '/load', { model: QWEN });
+      if (step === 'download' || step === 'compile') forget(post(server, '/download', { model: QWEN }));
+      if (step === 'load') forget(post(server, '/load', { model: QWEN }));
+      if (step === 'stream') forget((await longStream(server)).rest);
+      const there: Record<string, () => Promise<boolean>> = {
+        download: async () => hub.requests.some(({ on }) => on === 'content'),
+        compile: async () =>
+          (await server.call('GET', '/models')).body.data.some((one: Json) => one.status === 'compiling'),
+        load: async () => (await state(server)) === 'loading',
+      };
+      await expect.poll(there[step] ?? (async () => true), { interval: 10, timeout: 10_000 }).toBe(true);
+      const processes = await processTree(server.pid);
+      await server.kill();
+      await expect
+        .poll(async () => (await Promise.all(processes.map(alive))).filter(Boolean), { timeout: 10_000 })
+        .toEqual([]);
+      slow();
+      const { server: again } = await start(base, hub);
+      expect(await state(again)).toBe('unloaded');
+      expect((await post(again, '/download', { model: QWEN })).status).toBe(200);
+      expect((await post(again, '/load', { model: QWEN })).status).toBe(200);
+      expect((await chat(again)).status).toBe(200);
+    },
+  );
+
+  /** A dead process that nobody has waited for is no process. */
+  async function alive(pid: number): Promise<boolean> {
+    const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
+    return stat !== '' && !/^\d+ \(.*\) Z/.test(stat);
+  }
+});

@@ -1,0 +1,101 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import * as fs from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { HubServer } from '../hub/hub-server.ts';
+
+const BIN = fileURLToPath(new URL('../../adapters/node/bin.ts', import.meta.url));
+
+/** A real `assay serve`, with its engine process and files of its own. */
+export interface ServerProcess {
+  url: string;
+  pid: number;
+  base: string;
+  /** Status and body of an answer. */
+  call(
+    method: string,
+    path: string,
+    body?: unknown,
+    headers?: Record<string, string>,
+  ): Promise<{ status: number; body: Json }>;
+  health(): Promise<Json>;
+  /** SIGKILL, as a crash does it. */
+  kill(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: the tests say what they expect of it
+export type Json = any;
+
+export const newBase = (): Promise<string> => fs.mkdtemp(join(tmpdir(), 'assay-server-'));
+
+/** Starts a server over the files of `base`, with `hub` as its hub, on any free port. */
+export async function startServer(
+  hub: HubServer,
+  base: string,
+  flags: readonly string[] = ['--no-load'],
+): Promise<ServerProcess> {
+  const env = {
+    PATH: process.env.PATH ?? '',
+    HOME: base,
+    HF_ENDPOINT: hub.endpoint,
+    HF_HOME: join(base, 'hf'),
+    ASSAY_HOME: join(base, 'assay'),
+  };
+  const args = [BIN, 'serve', '--port', '0', '--log-level', 'warn', ...flags];
+  const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'ignore'] });
+  const url = await listeningUrl(child);
+  const call: ServerProcess['call'] = async (method, path, body, headers = {}) => {
+    const response = await fetch(`${url}${path}`, {
+      method,
+      headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    return { status: response.status, body: await response.json() };
+  };
+  const end = async (signal: 'SIGKILL' | 'SIGTERM'): Promise<void> => {
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    const exited = once(child, 'exit');
+    child.kill(signal);
+    await exited;
+  };
+  return {
+    url,
+    pid: child.pid ?? 0,
+    base,
+    call,
+    health: async () => (await call('GET', '/health')).body,
+    kill: () => end('SIGKILL'),
+    stop: () => end('SIGTERM'),
+  };
+}
+
+function listeningUrl(child: ChildProcess): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let said = '';
+    child.stdout?.on('data', (chunk) => {
+      said += String(chunk);
+      const url = /listens on (http:\/\/\S+)/.exec(said)?.[1];
+      if (url) resolve(url);
+    });
+    child.once('exit', (code) => reject(new Error(`the server ended with code ${code}: ${said}`)));
+  });
+}
+
+/** A process and all below it (Linux). */
+export async function processTree(pid: number): Promise<number[]> {
+  const text = await fs.readFile(`/proc/${pid}/task/${pid}/children`, 'utf8').catch(() => '');
+  const children = text.split(' ').filter(Boolean).map(Number);
+  return [pid, ...(await Promise.all(children.map(processTree))).flat()];
+}
+
+/** Resident bytes of a process and all below it (Linux). */
+export async function residentBytes(pid: number): Promise<number> {
+  const sizes = (await processTree(pid)).map(async (one) => {
+    const status = await fs.readFile(`/proc/${one}/status`, 'utf8').catch(() => '');
+    return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) * 1024;
+  });
+  return (await Promise.all(sizes)).reduce((a, b) => a + b, 0);
+}
