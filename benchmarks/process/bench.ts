@@ -1,0 +1,75 @@
+import { rmSync } from 'node:fs';
+import { pino } from 'pino';
+import type { ChatRequest } from '../../lib/backend.ts';
+import type { ModelId } from '../../lib/model-id.ts';
+import { createEngineBackend } from '../../runtime/process/engine-backend.ts';
+import { createEngineMetrics } from '../../runtime/process/metrics.ts';
+import { createEngineProcess } from '../../runtime/process/supervisor.ts';
+import { answer, chat, engineOf, openForBenchmark } from '../branches/workload.ts';
+import { compiledRandomModel } from '../models/random-model.ts';
+import { withTokenizer } from '../models/random-tokenizer.ts';
+import { median, type Report } from '../report.ts';
+
+const PROMPT = 512;
+const TOKENS = 48;
+const ROUNDS = 5;
+const MODEL = 'benchmark/random' as ModelId;
+
+/**
+ * What the engine process costs a chat: the same model decodes in turns in this process, by the engine alone, and in the
+ * engine process, through messages, detokeniser and backend. Model: the Qwen2.5-0.5B shape, 8 bits.
+ */
+export async function run(report: Report): Promise<void> {
+  const folder = await compiledRandomModel('qwen2.5-0.5b', 'int8');
+  const inside = await openForBenchmark(folder);
+  const dir = withTokenizer(folder, inside.manifest.vocabSize);
+  const log = pino({ level: 'silent' });
+  const engine = createEngineProcess({ log });
+  const metrics = createEngineMetrics(() => engine.status());
+  const models = { listModels: async () => [] };
+  const backend = createEngineBackend({ engine, models, metrics, log, timeoutMs: 600_000, logPrompts: false });
+  try {
+    const threads = Number(process.env.ASSAY_BENCHMARK_THREADS ?? 2);
+    const { loadMs } = await engine.load({ model: MODEL, dir, threads });
+    report({ system: 'assay', case: 'load', metric: 'time', value: loadMs, unit: 'ms' });
+    const alone: number[] = [];
+    const through: number[] = [];
+    for (let round = 0; round <= ROUNDS; round++) {
+      const inner = await answer(engineOf(inside), chat(PROMPT, TOKENS, round));
+      const outer = await decodeMs(round);
+      if (round === 0) continue; // warm up
+      alone.push(inner.result.generationMs / (TOKENS - 1));
+      through.push(outer);
+    }
+    const of = (system: string, value: number) =>
+      report({ system, case: 'decode', metric: 'time per token', value, unit: 'ms' });
+    of('engine alone', median(alone));
+    of('engine process', median(through));
+    const share = median(alone.map((ms, round) => ms / through[round]!));
+    report({ system: 'engine process', case: 'decode', metric: 'share of alone', value: share, unit: '' });
+  } finally {
+    await engine.close();
+    await inside.close();
+    rmSync(dir, { recursive: true });
+  }
+
+  /** Milliseconds between tokens, as the caller of the backend sees them. */
+  async function decodeMs(round: number): Promise<number> {
+    const request: ChatRequest = {
+      turns: [{ role: 'user', parts: [{ type: 'text', text: `${round}${'x'.repeat(PROMPT - 24)}` }] }],
+      maxTokens: TOKENS,
+      temperature: 0,
+      stop: [],
+      presencePenalty: 0,
+      frequencyPenalty: 0,
+      format: { type: 'text' },
+    };
+    const call = { requestId: 'bench', signal: new AbortController().signal, admit: async () => {} };
+    let first = 0;
+    for await (const event of backend.chat(request, call)) {
+      if (event.type === 'content') first ||= performance.now();
+      if (event.type === 'finish' && event.usage.completionTokens !== TOKENS) throw new Error('the answer ended early');
+    }
+    return (performance.now() - first) / (TOKENS - 1);
+  }
+}
