@@ -31,6 +31,10 @@ const shared = (name: string, fields: object, batch: object): readonly Row[] =>
     expect: { calls: admitted({ model, ...batch }) },
   }));
 
+const longestName = `a${'-'.repeat(63)}`;
+const oddKeys = ['b', '10', '__proto__', '1'];
+const numbered = (count: number) => Array.from({ length: count }, (_, i) => `n${i}`);
+
 const turn = (role: string, text: string) => ({ role, parts: [{ type: 'text', text }] });
 const says = (content: unknown) => ({ context: undefined, messages: [{ role: 'user', content }] });
 const hears = (part: object) => ({ input: { turns: [{ role: 'user', parts: [part] }] } });
@@ -68,6 +72,15 @@ export const decisionRequests: readonly Row[] = [
   ofExtract('target_language', { target_language: 'ja' }, { language: 'ja' }),
   ofExtract('id, alias of name', { name: undefined, id: 'bill' }, { name: 'bill' }),
 
+  // decision-service.md, "Limits", and open-points.md, part A, "Fields": what is just within
+  ofDecide('name of 1 character', { name: '_' }, { name: '_' }),
+  ofDecide('name of 64 characters', { name: longestName }, { name: longestName }),
+  ofDecide('options, 256 of them', { options: numbered(256) }, { options: numbered(256) }),
+  ofDecide('an option of 1,024 code points', { options: ['😀'.repeat(1024)] }, { options: ['😀'.repeat(1024)] }),
+  ofDecide('an instruction that is empty', { instruction: '' }, { instruction: '' }),
+  ofExtract('keys, 128 of them', { keys: numbered(128) }, { shape: { kind: 'keys', keys: numbered(128) } }),
+  ofExtract('keys such as 10 and __proto__', { keys: oddKeys }, { shape: { kind: 'keys', keys: oddKeys } }),
+
   ...shared('model, context', {}, { input: { context } }),
   ...shared('context, empty', { context: '' }, { input: { context: '' } }),
   ...shared('messages', says('Hi'), { input: { turns: [turn('user', 'Hi')] } }),
@@ -86,6 +99,8 @@ export const decisionRequests: readonly Row[] = [
     },
   ),
   ...shared('temperature, default 0', {}, { temperature: 0 }),
+  ...shared('temperature 0', { temperature: 0 }, { temperature: 0 }),
+  ...shared('max_output_tokens 1', { max_output_tokens: 1 }, { maxOutputTokens: 1 }),
   ...shared('temperature 2', { temperature: 2 }, { temperature: 2 }),
   ...shared('max_output_tokens, default 16', {}, { maxOutputTokens: 16 }),
   ...shared('max_output_tokens 4096', { max_output_tokens: 4096 }, { maxOutputTokens: 4096 }),
