@@ -50,6 +50,7 @@ export class Child {
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
       // Not those of this process: a debugger or a test runner must not reach into the child.
       execArgv: [],
+      env: withoutSecrets(process.env),
     });
     this.#process.on('message', (message) => this.#hear(message));
     this.#process.on('error', (error) => this.#leave(`could not be started (${error.message})`));
@@ -58,6 +59,7 @@ export class Child {
     );
     for (const stream of [this.#process.stdout, this.#process.stderr]) {
       stream?.setEncoding('utf8').on('data', (text: string) => this.#logLines(text));
+      stream?.on('error', () => {});
     }
     this.#watch = setInterval(() => void this.#look(), options.watchMs).unref();
   }
@@ -117,6 +119,13 @@ export class Child {
       if (line.trim()) this.#options.log.warn({ pid: this.pid, line: line.slice(0, MAX_LINE) }, 'engine process wrote');
     }
   }
+}
+
+/** Tokens and keys are none of its business: what strangers wrote runs there. */
+function withoutSecrets(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  return Object.fromEntries(
+    Object.entries(env).filter(([name]) => !/token|key|secret|password|credential/iu.test(name)),
+  );
 }
 
 /** Where the system tells, also while the process is inside a step; elsewhere its own pulse does. */

@@ -37,7 +37,7 @@ export interface Served {
 /** The process's side of its channel. */
 export interface Channel {
   on(event: 'message', listener: (message: unknown) => void): unknown;
-  on(event: 'disconnect', listener: () => void): unknown;
+  on(event: 'disconnect' | 'SIGINT' | 'SIGTERM' | 'SIGHUP', listener: () => void): unknown;
   send?(message: FromEngine): unknown;
   exit(code: number): never;
   memoryUsage: { rss(): number };
@@ -53,6 +53,8 @@ export function serve(served: Served, channel: Channel): void {
   const send = (message: FromEngine) => void channel.send?.(message);
 
   channel.on('disconnect', () => channel.exit(0));
+  // A Ctrl-C or a service manager signals the whole group. The server decides when this process ends: after its last request.
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) channel.on(signal, () => {});
   channel.on('message', (message) => hear(v.parse(ToEngine, message)));
   setInterval(() => {
     send({ type: 'pulse', rssBytes: channel.memoryUsage.rss(), ...(model?.load() ?? { running: 0, waiting: 0 }) });

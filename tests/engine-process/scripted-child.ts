@@ -38,7 +38,8 @@ function prepare(text: string): PreparedWork {
       if (text === 'nonsense') process.send?.({ type: 'finished', id: 5 });
       if (text === 'grow') for (;;) hoard.push(new Uint8Array(32 * 1024 * 1024).fill(1)) && (await delay(5));
       if (text.startsWith('wait')) await delay(Number(text.slice(5)), null, { signal });
-      reply({ type: 'answers', answers: [{ name: 'a', json: `{"value":${JSON.stringify(text)}}` }] });
+      const value = text === 'environment' ? JSON.stringify(process.env) : text;
+      reply({ type: 'answers', answers: [{ name: 'a', json: `{"value":${JSON.stringify(value)}}` }] });
       reply({ type: 'finished', reason: 'stop', usage: { promptTokens: 3, completionTokens: 1 }, metrics: METRICS });
     },
   };

@@ -192,6 +192,24 @@ it('survives a hundred deaths: no request is lost, no process or listener stays'
   expect(childrenOf(process.pid)).toHaveLength(1);
 }, 240_000);
 
+it('leaves it to the server when to end: a Ctrl-C reaches both', async () => {
+  const engine = start();
+  await engine.load(SPEC);
+  const slow = ask(engine, 'wait 300');
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.kill(engine.status().pid!, signal);
+  expect(await slow).toBe('{"value":"wait 300"}');
+  expect(engine.status().restarts).toBe(0);
+});
+
+it('is told no secrets', async () => {
+  process.env.ASSAY_TEST_API_KEY = 'sk-secret';
+  const engine = start();
+  await engine.load(SPEC);
+  expect(await ask(engine, 'environment')).not.toContain('sk-secret');
+  expect(await ask(engine, 'environment')).toContain('PATH');
+  delete process.env.ASSAY_TEST_API_KEY;
+});
+
 it('does not outlive the server', async () => {
   const server = spawn(process.execPath, [fileURLToPath(new URL('./doomed-server.ts', import.meta.url))], {
     stdio: ['ignore', 'pipe', 'inherit'],
