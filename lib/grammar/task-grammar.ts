@@ -53,6 +53,11 @@ export function taskGrammar(task: Task, vocabulary: Vocabulary): TaskGrammar {
   };
 }
 
+/** Makes a vocabulary ready for grammars, about a second of work, so that the first answer does not wait for it. */
+export function prepareVocabulary(vocabulary: Vocabulary): void {
+  masksOf(vocabulary).warm();
+}
+
 /** The constraint of an answer's shape: extract tasks, and `response_format` of chat. */
 export function shapeConstraint(shape: AnswerShape, vocabulary: Vocabulary): Constraint {
   return new GrammarConstraint(shapeAutomaton(shape), masksOf(vocabulary));
@@ -108,7 +113,7 @@ function objectSchema(
 
 /** Automata of recent answers, with the states that were walked: the next request with the same schema finds them warm. */
 const recent = new Map<string, Automaton>();
-const KEPT = 64;
+const KEPT = 32;
 
 function automatonOf(schema: JsonSchema, keys?: readonly string[]): Automaton {
   const key = JSON.stringify([schema, keys]);

@@ -2,8 +2,8 @@ import type { Node } from '../resolve/node.ts';
 import { EndFrame, type Frame } from './frame.ts';
 import { ValueFrame } from './value-frame.ts';
 
-/** After so many frames the tables are begun anew, so that a long-lived grammar stays small. */
-const TABLE_LIMIT = 50_000;
+/** After so many frames the tables are begun anew, so that a grammar stays small (about 5 MB) however long it is used. */
+const TABLE_LIMIT = 10_000;
 
 /**
  * The byte automaton of one answer: JSON text without spaces, members in their order, each string written in its one shortest form
@@ -23,11 +23,7 @@ export class Automaton {
 
   /** Before the first byte. */
   get start(): State {
-    if (!this.begin || this.frames.size > TABLE_LIMIT) {
-      this.frames.clear();
-      this.states.clear();
-      this.begin = this.state([new ValueFrame(this, this.root, new EndFrame(this), 0)])!;
-    }
+    this.begin ??= this.state([new ValueFrame(this, this.root, new EndFrame(this), 0)])!;
     return this.begin;
   }
 
@@ -35,10 +31,18 @@ export class Automaton {
   frame<F extends Frame>(key: string, make: () => F): F {
     let frame = this.frames.get(key);
     if (!frame) {
+      if (this.frames.size >= TABLE_LIMIT) this.forget();
       frame = make();
       this.frames.set(key, frame);
     }
     return frame as F;
+  }
+
+  /** Equal frames made before and after are two then, which costs some work and changes no answer. */
+  private forget(): void {
+    this.frames.clear();
+    this.states.clear();
+    this.begin = undefined;
   }
 
   nextFrameId(): number {

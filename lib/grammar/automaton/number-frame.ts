@@ -5,7 +5,7 @@ const NUMERIC = [...'-.0123456789'];
 
 /** A number of which `text` is written. It ends when something else follows. */
 export class NumberFrame extends Frame {
-  private readonly language: NumberLanguage;
+  readonly language: NumberLanguage;
   readonly text: string;
 
   private constructor(language: NumberLanguage, text: string, after: Frame) {

@@ -2,12 +2,13 @@ import { AssayError } from '../../errors.ts';
 import type { State } from '../automaton/automaton.ts';
 import type { Frame } from '../automaton/frame.ts';
 import { ColonFrame, MEMBER_NAME, MemberNameFrame } from '../automaton/member-name-frame.ts';
+import { NumberFrame } from '../automaton/number-frame.ts';
 import { StringFrame } from '../automaton/string-frame.ts';
 import { PLAIN } from '../automaton/text-bytes.ts';
 import type { Vocabulary } from '../constraint.ts';
 import { StringMasks } from './string-masks.ts';
 import { buildTrie, descend, longestTokens, mark, type Trie, unmark } from './trie.ts';
-import { walk } from './walk.ts';
+import { walk, walkNumber } from './walk.ts';
 
 const encoder = new TextEncoder();
 
@@ -44,6 +45,7 @@ export class Masks {
     const others: Frame[] = [];
     for (const frame of state.frames) {
       if (frame instanceof StringFrame) this.addString(frame, into);
+      else if (frame instanceof NumberFrame) walkNumber(this.trie, frame, into);
       else if (frame instanceof MemberNameFrame && frame.place.pending === PLAIN) this.addName(frame, into);
       else others.push(frame);
     }
@@ -104,6 +106,11 @@ export class Masks {
       for (const byte of bytes) if (text[at++] !== byte) return false;
     }
     return at === text.length;
+  }
+
+  /** Does now what the first masks would wait for. */
+  warm(): void {
+    this.strings.at(MEMBER_NAME, { state: 0, length: 0, pending: PLAIN });
   }
 
   private unmarkAll(node: number, mask: Uint32Array): void {

@@ -24,12 +24,14 @@ const LONGEST_TOKEN = 128;
 
 /** About 0.3 s for 150,000 tokens; made once for a vocabulary (`trieOf`). */
 export function buildTrie(vocabulary: Vocabulary): Trie {
-  const tokens: { id: number; bytes: Uint8Array }[] = [];
+  const tokens: { id: number; bytes: Uint8Array; beginning: number }[] = [];
   for (let id = 0; id < vocabulary.size; id++) {
     const bytes = vocabulary.end.has(id) ? null : vocabulary.bytes(id);
-    if (bytes && bytes.length > 0 && bytes.length <= LONGEST_TOKEN) tokens.push({ id, bytes });
+    if (bytes && bytes.length > 0 && bytes.length <= LONGEST_TOKEN)
+      tokens.push({ id, bytes, beginning: beginningOf(bytes) });
   }
-  tokens.sort((a, b) => compare(a.bytes, b.bytes) || a.id - b.id);
+  // Most tokens differ in their first six bytes, and numbers compare fastest.
+  tokens.sort((a, b) => a.beginning - b.beginning || compare(a.bytes, b.bytes) || a.id - b.id);
   let most = 1;
   for (const { bytes } of tokens) most += bytes.length;
   const byte = new Uint8Array(most);
@@ -67,6 +69,13 @@ export function buildTrie(vocabulary: Vocabulary): Trie {
     same,
     deepest,
   };
+}
+
+/** The first six bytes as one number. */
+function beginningOf(bytes: Uint8Array): number {
+  let beginning = 0;
+  for (let i = 0; i < 6; i++) beginning = beginning * 256 + (bytes[i] ?? 0);
+  return beginning;
 }
 
 function compare(a: Uint8Array, b: Uint8Array): number {

@@ -1,4 +1,6 @@
 import type { State } from '../automaton/automaton.ts';
+import { isNumeric } from '../automaton/frame.ts';
+import type { NumberFrame } from '../automaton/number-frame.ts';
 import { mark, type Trie } from './trie.ts';
 
 /** Sets the bits of all tokens below `node` whose further bytes the automaton can go along from `state`. */
@@ -39,4 +41,33 @@ export function anyBelow(trie: Trie, node: number, state: State, first: (byte: n
     at++;
   }
   return false;
+}
+
+/**
+ * Sets the bits of the tokens that go on with a number, or end it and go on behind it. Only the number's text is followed, so the thousand
+ * tokens made of digits leave no states behind.
+ */
+export function walkNumber(trie: Trie, { language, text, parent, automaton }: NumberFrame, into: Uint32Array): void {
+  const { byte, depth, skip, nodes } = trie;
+  const texts = [text];
+  const after = automaton.state([parent!])!;
+  for (let at = 1; at < nodes; ) {
+    const before = texts[depth[at]! - 1]!;
+    if (isNumeric(byte[at]!)) {
+      const now = before + String.fromCharCode(byte[at]!);
+      if (language.fits(now)) {
+        texts[depth[at]!] = now;
+        mark(trie, at, into);
+        at++;
+        continue;
+      }
+    } else if (language.accepts(before)) {
+      const next = after.next(byte[at]!);
+      if (next) {
+        mark(trie, at, into);
+        walk(trie, at, next, into);
+      }
+    }
+    at = skip[at]!;
+  }
 }
