@@ -1,29 +1,22 @@
 import { checkAnswerSchema } from '../../lib/grammar/check-answer-schema.ts';
-import { shapeConstraint } from '../../lib/grammar/task-grammar.ts';
-import { masksOf } from '../../lib/grammar/vocabulary/masks.ts';
-import { generate, randomFrom } from '../../tests/grammar/random-model.ts';
+import { prepareVocabulary, shapeConstraint } from '../../lib/grammar/task-grammar.ts';
+import { generate, pick, randomFrom } from '../../tests/grammar/random-model.ts';
 import { largeVocabulary } from '../../tests/grammar/vocabularies.ts';
 import { median, quantile, type Report } from '../report.ts';
-import { SHAPES } from './schemas.ts';
+import { peerTokenizer, record, replay, replayWithPeer } from './peer.ts';
+import { PEER_SHAPES, SHAPES } from './schemas.ts';
 
 /** Answers generated for each shape. */
 const ANSWERS = 20;
 
 /**
- * Compile time, and time of a mask over 150,000 tokens at every step of random answers. `first`: the first answer of a grammar, when no
- * mask was seen before.
+ * Compile time, and time of a mask over 150,000 tokens at every choice of random answers (`first`: of a grammar's first answer, when no mask
+ * was seen before). Then the same answers beside `@huggingface/transformers-structured-output`, in turns.
  */
 export async function run(report: Report): Promise<void> {
   const vocabulary = largeVocabulary();
-  const began = performance.now();
-  masksOf(vocabulary);
-  report({
-    system: 'assay',
-    case: '150,000 tokens',
-    metric: 'vocabulary ready',
-    value: performance.now() - began,
-    unit: 'ms',
-  });
+  const ready = timed(() => prepareVocabulary(vocabulary));
+  report({ system: 'assay', case: '150,000 tokens', metric: 'vocabulary ready', value: ready, unit: 'ms' });
   const mask = new Uint32Array(Math.ceil(vocabulary.size / 32));
   const overall: number[] = [];
   for (const [name, shape] of SHAPES) {
@@ -56,6 +49,30 @@ export async function run(report: Report): Promise<void> {
     );
   }
   report({ system: 'assay', case: 'all', metric: 'mask, median', value: median(overall), unit: 'ms' });
+
+  const tokenizer = peerTokenizer(vocabulary);
+  for (const [name, schema] of PEER_SHAPES) {
+    const ours: number[] = [];
+    const theirs: number[] = [];
+    for (let answer = 0; answer < ANSWERS; answer++) {
+      const random = randomFrom(answer);
+      let chosen = 0;
+      const constraint = () => shapeConstraint({ kind: 'schema', schema }, vocabulary);
+      const tokens = record(constraint(), (now) => pick(now, vocabulary, random, chosen++ > 40), 200);
+      ours.push(replay(constraint(), tokens, mask) / tokens.length);
+      theirs.push(replayWithPeer(tokenizer, schema, tokens, vocabulary.size) / tokens.length);
+    }
+    report({ system: 'assay', case: name, metric: 'per token of answer', value: median(ours), unit: 'ms' });
+    report({
+      system: 'structured-output',
+      case: name,
+      metric: 'per token of answer',
+      value: median(theirs),
+      unit: 'ms',
+    });
+    const ratio = median(theirs.map((time, i) => time / ours[i]!));
+    report({ system: 'structured-output / assay', case: name, metric: 'time ratio', value: ratio, unit: 'x' });
+  }
 }
 
 function timed(work: () => void): number {

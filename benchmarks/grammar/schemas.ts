@@ -69,3 +69,31 @@ export const SHAPES: readonly (readonly [string, AnswerShape])[] = [
   ['1,000 optional', schema({ type: 'object', properties: fields(1_000, () => ({ type: ['string', 'null'] })) })],
   ['100 long patterns', schema(object(fields(100, (i) => ({ type: 'string', pattern: `^[a-z]{3}-\\d{${i + 1}}$` }))))],
 ];
+
+const line = object({ sku: { type: 'string' }, qty: { type: 'integer' } }, { additionalProperties: false });
+
+/** Schemas of keywords that the peer has too. */
+export const PEER_SHAPES: readonly (readonly [string, JsonSchema])[] = [
+  [
+    '4 strings',
+    object(
+      fields(4, () => ({ type: 'string', maxLength: 60 })),
+      { additionalProperties: false },
+    ),
+  ],
+  ['list of lines', object({ lines: { type: 'array', items: line, maxItems: 20 } }, { additionalProperties: false })],
+  [
+    'bounded numbers',
+    object(
+      fields(6, (i) => ({ type: 'number', minimum: i, maximum: 1000 })),
+      { additionalProperties: false },
+    ),
+  ],
+  [
+    'nullable strings',
+    object(
+      fields(16, () => ({ type: ['string', 'null'] })),
+      { additionalProperties: false },
+    ),
+  ],
+];

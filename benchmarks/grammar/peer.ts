@@ -1,0 +1,51 @@
+import { StructuredOutputProcessor } from '@huggingface/transformers-structured-output';
+import type { JsonSchema } from '../../lib/answer-shape.ts';
+import type { Constraint, Vocabulary } from '../../lib/grammar/constraint.ts';
+
+/** Tokens of an answer as they were said: forced and chosen. */
+export function record(constraint: Constraint, choose: (constraint: Constraint) => number, limit: number): number[] {
+  const tokens: number[] = [];
+  while (tokens.length < limit) {
+    tokens.push(...constraint.takeForced());
+    if (constraint.complete) break;
+    const token = choose(constraint);
+    constraint.accept(token);
+    tokens.push(token);
+  }
+  return tokens;
+}
+
+/** Says a recorded answer again with masks, as an engine would; returns milliseconds. */
+export function replay(constraint: Constraint, tokens: readonly number[], mask: Uint32Array): number {
+  const began = performance.now();
+  for (let at = constraint.takeForced().length; at < tokens.length; at += 1 + constraint.takeForced().length) {
+    if (constraint.complete) break;
+    constraint.mask(mask);
+    constraint.accept(tokens[at]!);
+  }
+  return performance.now() - began;
+}
+
+/** A source that the peer takes a vocabulary from; the same object for all schemas, so that its tables are made once. */
+export function peerTokenizer(vocabulary: Vocabulary): object {
+  const [end] = vocabulary.end;
+  return {
+    tokens: Array.from({ length: vocabulary.size }, (_, token) => vocabulary.bytes(token) ?? new Uint8Array([0])),
+    eos_token_id: end,
+  };
+}
+
+/** The same answer with the peer, which masks every token; returns milliseconds. Its time holds setting 150,000 logits, too. */
+export function replayWithPeer(tokenizer: object, schema: JsonSchema, tokens: readonly number[], size: number): number {
+  const processor = new StructuredOutputProcessor(tokenizer, { type: 'json_schema', json_schema: schema as never });
+  const data = new Float32Array(size);
+  const input: bigint[] = [];
+  const began = performance.now();
+  for (const token of tokens) {
+    data.fill(0);
+    processor._call([input] as never, { dims: [1, size], data } as never);
+    if (data[token] === Number.NEGATIVE_INFINITY) throw new Error('the peer does not allow our answer');
+    input.push(BigInt(token));
+  }
+  return performance.now() - began;
+}
