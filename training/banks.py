@@ -67,7 +67,7 @@ def bank(name: str) -> dict[str, Section]:
             lines.extend(x.strip() for x in line.split("|"))
         else:
             lines.append(line.replace("\\n", "\n"))
-    return {k: Section(k, tuple(l), tuple(i)) for k, (l, i) in sections.items()}
+    return {k: Section(k, tuple(names), tuple(items)) for k, (names, items) in sections.items()}
 
 
 WORD_FILES = {"words", "classes", "polarity"}

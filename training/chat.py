@@ -2,21 +2,69 @@
 
 from random import Random
 
-from banks import fields, phrases_of
+from absence import absent
+from banks import phrases_of
 from documents import make_document
 from values import choose
 
 Turn = tuple[str, str]
 
-GREETINGS = ["Hi", "Hello", "Hey", "Hello there!", "Good morning", "Good evening", "Hi!", "hello", "hey there", "Good day", "Hi, how are you?", "Hello, how is it going?"]
-GREETED = ["Hello! Give me a text and a question about it.", "Hi! Send me a text and tell me what you want to know.", "Hello! I answer short questions about a text."]
-WHO = ["Who are you?", "What are you?", "What is your name?", "what can you do?", "Tell me about yourself.", "Are you a human?", "Which model are you?", "What can you help me with?", "Introduce yourself.", "How big are you?"]
+GREETINGS = [
+    "Hi",
+    "Hello",
+    "Hey",
+    "Hello there!",
+    "Good morning",
+    "Good evening",
+    "Hi!",
+    "hello",
+    "hey there",
+    "Good day",
+    "Hi, how are you?",
+    "Hello, how is it going?",
+]
+GREETED = [
+    "Hello! Give me a text and a question about it.",
+    "Hi! Send me a text and tell me what you want to know.",
+    "Hello! I answer short questions about a text.",
+]
+WHO = [
+    "Who are you?",
+    "What are you?",
+    "What is your name?",
+    "what can you do?",
+    "Tell me about yourself.",
+    "Are you a human?",
+    "Which model are you?",
+    "What can you help me with?",
+    "Introduce yourself.",
+    "How big are you?",
+]
 I_AM = "I am Assay Starter, a very small language model. I can decide and extract things from a text that you give me."
 THANKS = ["Thanks", "Thank you!", "thanks a lot", "Great, thank you.", "Bye", "Goodbye", "See you"]
 WELCOME = {"t": "You are welcome.", "b": "Goodbye!"}
-BEYOND = ["Write a poem about the sea.", "What is the capital of Peru?", "Who won the world cup?", "Solve this equation: 3x = 12", "Tell me a joke.", "Write a program in C.", "Translate this into Greek.", "What is the meaning of life?", "How do I bake bread?", "Explain relativity to me.", "What time is it?", "Who is the president?"]
+BEYOND = [
+    "Write a poem about the sea.",
+    "What is the capital of Peru?",
+    "Who won the world cup?",
+    "Solve this equation: 3x = 12",
+    "Tell me a joke.",
+    "Write a program in C.",
+    "Translate this into Greek.",
+    "What is the meaning of life?",
+    "How do I bake bread?",
+    "Explain relativity to me.",
+    "What time is it?",
+    "Who is the president?",
+]
 SORRY = "I am too small for that. I only answer questions about a text that you give me."
-THINK = ["Think first.", "Think step by step.", "Please think before you answer.", "Show your reasoning.", "Reason about it first."]
+THINK = [
+    "Think first.",
+    "Think step by step.",
+    "Please think before you answer.",
+    "Show your reasoning.",
+    "Reason about it first.",
+]
 
 
 def make_chat(r: Random, split: str) -> list[Turn]:
@@ -42,8 +90,6 @@ def about_text(r: Random, split: str) -> list[Turn]:
     slot = choose(r, list(d.facts))
     missing = r.random() < 0.15
     if missing:
-        from tasks import absent
-
         slot = absent(r, d) or slot
         missing = slot not in d.facts
     phrase = choose(r, phrases_of(slot, split))
@@ -53,7 +99,11 @@ def about_text(r: Random, split: str) -> list[Turn]:
     think = r.random() < 0.35
     if think:
         ask = f"{ask} {choose(r, THINK)}" if r.random() < 0.6 else f"{choose(r, THINK)} {ask}"
-    answer = f"The text does not say {phrase}." if missing else f"According to the text, {phrase} is {value}{'' if value.endswith('.') else '.'}"
+    answer = (
+        f"The text does not say {phrase}."
+        if missing
+        else f"According to the text, {phrase} is {value}{'' if value.endswith('.') else '.'}"
+    )
     if think:
         found = "I do not find it in the text." if missing else f"I find {value} in the text."
         answer = f"<think>\nThe question asks for {phrase}. {found}\n</think>\n\n{answer}"

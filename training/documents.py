@@ -140,6 +140,8 @@ def make_document(r: Random, split: str) -> Document:
     text = tidy(fill.expand(template))
     facts = {k: v for k, v in fill.facts.items() if v in text}
     # A value that stands in the text twice in different slots cannot be told apart from its wrong twin; that is fine.
+    if r.random() < 0.2:
+        text = lengthened(r, split, text)
     if r.random() < 0.12:
         text = noise(r, text, facts)
     return Document(kind, text, facts, labels)
@@ -160,6 +162,17 @@ def tidy(text: str) -> str:
     text = re.sub(r" {2,}", " ", text)
     text = re.sub(r" *\n *", "\n", text)
     return text.strip()
+
+
+def lengthened(r: Random, split: str, text: str) -> str:
+    """The text inside of others that are beside the point, up to some 400 words."""
+    lines = bank("filler")["padding"].items
+    count = 2 + int(r.random() ** 2 * (len(lines) - 2))
+    around = r.sample(lines, min(count, len(lines)))
+    cut = int(r.random() * (len(around) + 1))
+    before, after = " ".join(around[:cut]), " ".join(around[cut:])
+    gap = choose(r, ("\n\n", "\n", " "))
+    return gap.join(x for x in (before, text, after) if x)
 
 
 def noise(r: Random, text: str, facts: dict[str, str]) -> str:

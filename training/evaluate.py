@@ -40,7 +40,12 @@ def branch_scores(model, encoder: Encoder, context: str, tasks: list[Task]):
         rows = scores[at : at + len(b) - 1]
         target = put(np.array(b[1:]))
         said = rows.gather(1, target[:, None])[:, 0]
-        found.append((np.concatenate([[0.0], said.cpu().numpy()]), np.concatenate([[True], (rows.argmax(-1) == target).cpu().numpy()])))
+        found.append(
+            (
+                np.concatenate([[0.0], said.cpu().numpy()]),
+                np.concatenate([[True], (rows.argmax(-1) == target).cpu().numpy()]),
+            )
+        )
         at += len(b)
     return found
 
@@ -62,7 +67,7 @@ def evaluate(model, encoder: Encoder, name: str) -> dict[str, list[int]]:
             counts[key][0] += right
             counts[key][1] += total
 
-    for line in open(SETS / f"{name}.jsonl", encoding="utf-8"):
+    for line in (SETS / f"{name}.jsonl").read_text(encoding="utf-8").split("\n")[:-1]:
         text = json.loads(line)
         tasks, owners = [], []
         for t in text["tasks"]:
@@ -75,12 +80,15 @@ def evaluate(model, encoder: Encoder, name: str) -> dict[str, list[int]]:
             if t["type"] == "decide":
                 totals = []
                 for task, (said, _) in zip(tasks[first : first + many], scores[first : first + many]):
-                    _, chosen = encoder.branch(task)
-                    totals.append(float(said[np.array(chosen)].sum()))
+                    _, weights = encoder.branch(task)
+                    totals.append(float(said[np.array(weights) > 0].sum()))
                 right = t["options"][int(np.argmax(totals))] == t["expected"]
                 count(("decide", "decide " + t.get("skill", "all")), int(right), 1)
             else:
-                count(("fields", "fields " + t.get("skill", "all")), *fields_right(encoder, t["expected"], scores[first][1]))
+                count(
+                    ("fields", "fields " + t.get("skill", "all")),
+                    *fields_right(encoder, t["expected"], scores[first][1]),
+                )
     return counts
 
 

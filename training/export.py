@@ -25,12 +25,16 @@ MOST_BYTES = 16 * 1024 * 1024
 
 def write_source(model: Model, folder: Path) -> None:
     """The checkpoint as transformers reads it: what exporters start from."""
-    tokens = {t["content"]: t["id"] for t in json.loads((paths.TOKENIZER / "tokenizer.json").read_text())["added_tokens"]}
+    tokens = {
+        t["content"]: t["id"] for t in json.loads((paths.TOKENIZER / "tokenizer.json").read_text())["added_tokens"]
+    }
     end, pad = tokens["<|im_end|>"], tokens["<|endoftext|>"]
     (folder / "config.json").write_text(json.dumps(model.s.to_config([end], pad), indent=2) + "\n")
     generation = {"eos_token_id": [end, pad], "pad_token_id": pad, "do_sample": False}
     (folder / "generation_config.json").write_text(json.dumps(generation, indent=2) + "\n")
-    save_file({k: v.contiguous() for k, v in model.state_dict().items()}, folder / "model.safetensors", {"format": "pt"})
+    save_file(
+        {k: v.contiguous() for k, v in model.state_dict().items()}, folder / "model.safetensors", {"format": "pt"}
+    )
     for name in ("tokenizer.json", "tokenizer_config.json"):
         shutil.copy(paths.TOKENIZER / name, folder / name)
 

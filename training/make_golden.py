@@ -8,10 +8,11 @@ from random import Random
 from tokenizers import Tokenizer
 
 import paths
+from document_tasks import make_tasks
 from documents import make_document
 from prompt import Encoder
 from skills import make_exercise
-from tasks import dump, make_tasks
+from tasks import dump
 
 FILE = paths.ROOT / "tests" / "starter" / "golden.jsonl"
 
@@ -29,18 +30,27 @@ def main(texts: int = 40):
                 tasks = make_tasks(r, document, "train", 4)
             lines = []
             for task in tasks[:3]:
-                ids, chosen = encoder.branch(task)
-                answer = encoder.user(task.written()[0])
+                ids, weights = encoder.branch(task)
+                prompt = encoder.prompt(task)
                 lines.append(
                     {
                         "task": task.body,
-                        "prompt": ids[: len(ids) - len(answer)],
-                        "answer": answer,
-                        "chosen": [int(c) for c in chosen[len(ids) - len(answer) :]],
+                        "prompt": prompt,
+                        "answer": ids[len(prompt) :],
+                        "chosen": [int(w > 0) for w in weights[len(prompt) :]],
                     }
                 )
             if lines:
-                out.write(dump({"context": document.text, "prefix": encoder.root + encoder.context(document.text), "tasks": lines}) + "\n")
+                out.write(
+                    dump(
+                        {
+                            "context": document.text,
+                            "prefix": encoder.root + encoder.context(document.text),
+                            "tasks": lines,
+                        }
+                    )
+                    + "\n"
+                )
 
 
 if __name__ == "__main__":

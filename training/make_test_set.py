@@ -6,9 +6,10 @@ One JSON object a line: `context`, and `tasks` as the service takes them, each w
 from random import Random
 
 import paths
+from document_tasks import make_tasks
 from documents import make_document
 from skills import make_exercise
-from tasks import dump, make_tasks
+from tasks import dump
 
 TEXTS = 300
 FILE = paths.ROOT / "benchmarks" / "quality" / "sets" / "held-out.jsonl"
@@ -30,7 +31,10 @@ def main():
             tasks = list({dump(t.body): t for t in tasks}.values())[:4]
             if not tasks:
                 continue
-            lines = [{**t.body, "expected": t.answer if t.body["type"] == "extract" else t.answer["value"], "skill": t.skill} for t in tasks]
+            lines = [
+                {**t.body, "expected": t.answer if t.body["type"] == "extract" else t.answer["value"], "skill": t.skill}
+                for t in tasks
+            ]
             out.write(dump({"context": document.text, "tasks": lines}) + "\n")
             written += 1
 

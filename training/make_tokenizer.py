@@ -14,10 +14,11 @@ from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, train
 import paths
 from banks import bank
 from chat import make_chat
+from document_tasks import make_tasks
 from documents import make_document
 from prompt import TASK_SYSTEM
 from skills import make_exercise
-from tasks import dump, make_tasks, task_text
+from tasks import dump, task_text
 
 END, START, STOP, THINK, UNTHINK = SPECIAL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", "<think>", "</think>"]
 
@@ -66,7 +67,10 @@ def corpus(documents: int):
 def main(size: int, documents: int = 30_000):
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
-        [pre_tokenizers.Split(Regex(CUT), "isolated"), pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)]
+        [
+            pre_tokenizers.Split(Regex(CUT), "isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
     )
     tokenizer.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(

@@ -9,7 +9,6 @@ import torch
 import torch.nn as nn
 import torch.nn.functional as F
 
-
 EMBEDDING = 0.3
 """Standard deviation of the embeddings at the beginning."""
 

@@ -10,11 +10,10 @@ from random import Random
 import numpy as np
 
 from chat import make_chat
+from document_tasks import make_tasks
 from documents import make_document
 from prompt import Encoder
 from skills import make_exercise
-from tasks import make_tasks
-from values import choose
 
 
 @dataclass(frozen=True)
@@ -41,9 +40,10 @@ class Group:
     """A context with its branches. A chat is a context alone."""
 
     context: list[int]
-    chosen: list[bool]
+    """What each token weighs in the loss; the same for each branch, behind its tokens."""
+    weights: list[float]
     rooted: bool
-    branches: list[tuple[list[int], list[bool], str]] = field(default_factory=list)
+    branches: list[tuple[list[int], list[float], str]] = field(default_factory=list)
 
     def __len__(self):
         return len(self.context) + sum(len(b[0]) for b in self.branches)
@@ -56,13 +56,13 @@ def make_echo(r: Random, split: str, encoder: Encoder, mix: Mix) -> Group:
         first = [5 + int(r.random() * (encoder.size - 5)) for _ in range(size)]
     else:
         first = encoder.context(make_document(r, split).text)[: mix.row // 2]
-    ids, chosen = list(first), [False] * len(first)
+    ids, weights = list(first), [0.0] * len(first)
     while len(ids) < min(mix.row, 3 * len(first) + 12):
         start = int(r.random() * (len(first) - 2))
         span = first[start : start + 3 + int(r.random() * 20)]
         ids += span
-        chosen += [False] + [True] * (len(span) - 1)
-    return Group(ids[: mix.row], chosen[: mix.row], False)
+        weights += [0.0] + [0.3] * (len(span) - 1)
+    return Group(ids[: mix.row], weights[: mix.row], False)
 
 
 def make_group(r: Random, split: str, encoder: Encoder, mix: Mix) -> Group:
@@ -71,8 +71,8 @@ def make_group(r: Random, split: str, encoder: Encoder, mix: Mix) -> Group:
         return make_echo(r, split, encoder, mix)
     x = r.random()
     if x < mix.chats:
-        ids, chosen = encoder.chat(make_chat(r, split))
-        return Group(ids[: mix.row], chosen[: mix.row], False)
+        ids, weights = encoder.chat(make_chat(r, split))
+        return Group(ids[: mix.row], weights[: mix.row], False)
     if x < mix.chats + mix.exercises:
         document, tasks = make_exercise(r, split)
     else:
@@ -80,14 +80,14 @@ def make_group(r: Random, split: str, encoder: Encoder, mix: Mix) -> Group:
         tasks = make_tasks(r, document, split, 2 + int(r.random() * (mix.tasks - 1)))
     context = encoder.context(document.text)
     head = encoder.root if mix.root else []
-    group = Group(context, [False] * len(context), True)
+    group = Group(context, [0.0] * len(context), True)
     if len(context) > mix.longest:
         return make_group(r, split, encoder, mix)
     room = mix.row - len(head) - len(context)
     for task in tasks:
-        ids, chosen = encoder.branch(task)
+        ids, weights = encoder.branch(task)
         if len(ids) <= room:
-            group.branches.append((ids, chosen, task.skill))
+            group.branches.append((ids, weights, task.skill))
             room -= len(ids)
     return group if group.branches else make_group(r, split, encoder, mix)
 
@@ -146,20 +146,20 @@ class Packer:
                         continue
                 number += 1
                 start = len(head) if fits.rooted else 0
-                parts = [(fits.context, fits.chosen, "told"), *fits.branches]
-                for b, (ids, chosen, skill) in enumerate(parts):
+                parts = [(fits.context, fits.weights, "told"), *fits.branches]
+                for b, (ids, weights, skill) in enumerate(parts):
                     end = at + len(ids)
                     tokens[row, at:end] = ids
                     positions[row, at:end] = start + np.arange(len(ids))
                     context[row, at:end] = number
                     branch[row, at:end] = b
                     rooted[row, at:end] = fits.rooted
-                    places = [i for i, c in enumerate(chosen) if c]
+                    places = [i for i, w in enumerate(weights) if w]
                     if places:
                         for i in places:
                             index.append(row * n + at + i - 1)
                             target.append(ids[i])
-                            weight.append(len(places) ** -0.5)
+                            weight.append(weights[i])
                             owner.append(len(skills))
                         skills.append(skill)
                     at = end

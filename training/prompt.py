@@ -22,13 +22,23 @@ TASK_SYSTEM = _system()
 SEPARATOR = "\n\n"
 
 
+FREE = '{"value":"'
+"""How a decision without options begins."""
+DECISION = 2.0
+"""Weight of a decision's tokens, of which there are few beside those of extractions."""
+REST = 0.3
+"""Weight of a value's tokens behind its first: to go on with a copy is easily learned, to find the place is not."""
+
+
 class Encoder:
     def __init__(self, tokenizer: Tokenizer):
         self.t = tokenizer
         self.size = tokenizer.get_vocab_size()
         self.known: dict[str, list[int]] = {}
         self.stop = tokenizer.token_to_id("<|im_end|>")
-        self.root = self.ids("<|im_start|>system\n") + self.user(TASK_SYSTEM) + self.ids("<|im_end|>\n<|im_start|>user\n")
+        self.root = (
+            self.ids("<|im_start|>system\n") + self.user(TASK_SYSTEM) + self.ids("<|im_end|>\n<|im_start|>user\n")
+        )
         self.tail = self.ids("<|im_end|>\n<|im_start|>assistant\n<think></think>")
 
     def ids(self, text: str) -> list[int]:
@@ -44,21 +54,35 @@ class Encoder:
     def context(self, text: str) -> list[int]:
         return self.user(text + SEPARATOR)
 
-    def branch(self, task: Task) -> tuple[list[int], list[bool]]:
-        """The tokens of a task with its answer, and which of them the model has to choose."""
-        ids = self.user(task_text(task.body)) + self.tail
-        text, spans = task.written()
-        answer = self.t.encode(text, add_special_tokens=False)
-        chosen = [any(start < b and end > a for a, b in spans) for start, end in answer.offsets]
-        return ids + answer.ids, [False] * len(ids) + chosen
+    def prompt(self, task: Task) -> list[int]:
+        """A task up to where the model writes."""
+        return self.user(task_text(task.body)) + self.tail
 
-    def chat(self, turns) -> tuple[list[int], list[bool]]:
+    def branch(self, task: Task) -> tuple[list[int], list[float]]:
+        """The tokens of a task with its answer, and what each weighs in the loss: nothing where the model has no choice."""
+        ids = self.prompt(task)
+        text, spans = task.written()
+        # In front of free text the grammar writes all that is forced; elsewhere an answer is put in tokens as a whole.
+        cut = len(FREE) if task.body["type"] == "decide" and "options" not in task.body else 0
+        answer: list[tuple[int, int, int]] = []
+        for part, shift in ((text[:cut], 0), (text[cut:], cut)):
+            encoding = self.t.encode(part, add_special_tokens=False)
+            answer += [(t, a + shift, b + shift) for t, (a, b) in zip(encoding.ids, encoding.offsets)]
+        weights = [0.0] * (len(ids) + len(answer))
+        scale = DECISION if task.body["type"] == "decide" else 1.0
+        for a, b in spans:
+            mine = [i for i, (_, start, end) in enumerate(answer) if start < b and end > a]
+            for order, i in enumerate(mine):
+                weights[len(ids) + i] = scale * (1.0 if order < 2 else REST)
+        return ids + [t for t, _, _ in answer], weights
+
+    def chat(self, turns) -> tuple[list[int], list[float]]:
         ids: list[int] = []
-        chosen: list[bool] = []
+        weights: list[float] = []
         for i, (role, text) in enumerate(turns):
             head = self.ids(("\n" if i else "") + f"<|im_start|>{role}\n") if i else self.ids(f"<|im_start|>{role}\n")
             body = self.user(text)
             mine = role == "assistant"
             ids += [*head, *body, self.stop]
-            chosen += [False] * len(head) + [mine] * (len(body) + 1)
-        return ids, chosen
+            weights += [0.0] * len(head) + [0.5 * mine] * (len(body) + 1)
+        return ids, weights

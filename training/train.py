@@ -13,6 +13,7 @@ from collections import defaultdict, deque
 from concurrent.futures import ProcessPoolExecutor
 from itertools import islice
 from multiprocessing import get_context
+from pathlib import Path
 from random import Random
 
 import torch
@@ -37,7 +38,9 @@ def optimizers(model: Model, c: dict) -> list[torch.optim.Optimizer]:
     matrices = [p for n, p in model.named_parameters() if p.ndim == 2 and "embed" not in n]
     rest = [p for n, p in model.named_parameters() if p.ndim != 2 or "embed" in n]
     if "muon_lr" not in o:
-        return [torch.optim.AdamW([*matrices, *rest], lr=o["adam_lr"], betas=(0.9, 0.98), weight_decay=o["weight_decay"])]
+        return [
+            torch.optim.AdamW([*matrices, *rest], lr=o["adam_lr"], betas=(0.9, 0.98), weight_decay=o["weight_decay"])
+        ]
     return [
         torch.optim.Muon(matrices, lr=o["muon_lr"], momentum=0.95, weight_decay=o["weight_decay"]),
         torch.optim.AdamW(rest, lr=o["adam_lr"], betas=(0.9, 0.98), weight_decay=0.0),
@@ -132,7 +135,6 @@ class Run:
         """To the last step, or for so many minutes where they are given."""
         c = self.c
         start = time.monotonic()
-        log = open(self.folder / "log.jsonl", "a", encoding="utf-8")
         saved = time.monotonic()
         window: dict[str, float] = defaultdict(float)
         began = start
@@ -162,7 +164,7 @@ class Run:
             window["loss"] += loss.item()
             window["norm"] += norm.item()
             window["n"] += 1
-            if self.step % 20 == 0:
+            if self.step % 50 == 0:
                 n = window["n"]
                 line = {
                     "step": self.step, "loss": round(window["loss"] / n, 4), "norm": round(window["norm"] / n, 2),
@@ -172,7 +174,8 @@ class Run:
                 if self.step % c["evaluate_every"] == 0:
                     line["test"] = self.evaluate("test")
                     line["train"] = self.evaluate("train")
-                print(json.dumps(line), file=log, flush=True)
+                with (self.folder / "log.jsonl").open("a", encoding="utf-8") as log:
+                    print(json.dumps(line), file=log)
                 print(json.dumps(line), flush=True)
             if time.monotonic() - saved > c["checkpoint_every_s"]:
                 self.save()
@@ -200,9 +203,13 @@ def main():
     p.add_argument("config")
     p.add_argument("--name", help="folder of the run under work/; default: the configuration's name")
     p.add_argument("--fresh", action="store_true", help="begin again")
-    p.add_argument("--minutes", type=float, help="train so long from now, whatever the number of steps; the rates decay to this end")
+    p.add_argument(
+        "--minutes",
+        type=float,
+        help="train so long from now, whatever the number of steps; the rates decay to this end",
+    )
     a = p.parse_args()
-    c = json.load(open(a.config, encoding="utf-8"))
+    c = json.loads(Path(a.config).read_text(encoding="utf-8"))
     run = Run(c, a.name or os.path.basename(a.config).removesuffix(".json"), a.fresh)
     print(f"{sum(q.numel() for q in run.model.parameters()):,} parameters on {run.device}", flush=True)
     run.train(a.minutes)

@@ -4,8 +4,37 @@ from random import Random
 
 from banks import bank
 
-ONSETS = "b br c ch d dr f g gr h j k kl kr l m n p pr r s sh st t tr v w z".split()
-VOWELS = "a e i o u ai ea ou ie oa".split()
+ONSETS = [
+    "b",
+    "br",
+    "c",
+    "ch",
+    "d",
+    "dr",
+    "f",
+    "g",
+    "gr",
+    "h",
+    "j",
+    "k",
+    "kl",
+    "kr",
+    "l",
+    "m",
+    "n",
+    "p",
+    "pr",
+    "r",
+    "s",
+    "sh",
+    "st",
+    "t",
+    "tr",
+    "v",
+    "w",
+    "z",
+]
+VOWELS = ["a", "e", "i", "o", "u", "ai", "ea", "ou", "ie", "oa"]
 CODAS = ["", "", "", "n", "r", "l", "s", "m", "ck", "nd", "rt", "x", "th"]
 # Syllables that only test names begin with, so that an invented test name is never a training name.
 TEST_ONSETS = {"train": [o for o in ONSETS if o not in ("gr", "v", "st")], "test": ["gr", "v", "st"]}
@@ -143,11 +172,27 @@ def date(r, split):
 
 def time(r, _split):
     h, m = int(r.random() * 24), choose(r, ("00", "15", "30", "45", "05", "10", "20", "40"))
-    return choose(r, (f"{h:02}:{m}", f"{h % 12 + 1}:{m} {choose(r, ('am', 'pm'))}", f"{h % 12 + 1} {choose(r, ('am', 'pm'))}", f"{h}:{m}"))
+    return choose(
+        r,
+        (
+            f"{h:02}:{m}",
+            f"{h % 12 + 1}:{m} {choose(r, ('am', 'pm'))}",
+            f"{h % 12 + 1} {choose(r, ('am', 'pm'))}",
+            f"{h}:{m}",
+        ),
+    )
 
 
 def amount(r, _split):
-    whole = choose(r, (1 + int(r.random() * 99), 100 + int(r.random() * 900), 1000 + int(r.random() * 9000), 10000 + int(r.random() * 90000)))
+    whole = choose(
+        r,
+        (
+            1 + int(r.random() * 99),
+            100 + int(r.random() * 900),
+            1000 + int(r.random() * 9000),
+            10000 + int(r.random() * 90000),
+        ),
+    )
     cents = choose(r, ("00", "50", "99", "90", digits(r, 2)))
     return choose(
         r,
@@ -212,14 +257,31 @@ TYPES = {
     "url": url,
     "int": lambda r, s: str(2 + int(r.random() * (10 if r.random() < 0.6 else 200))),
     "country": lambda r, s: word(r, s, "country"),
-    "postcode": lambda r, s: choose(r, (digits(r, 5), digits(r, 4), f"{letters(r, 2)}{digits(r, 1)} {digits(r, 1)}{letters(r, 2)}")),
+    "postcode": lambda r, s: choose(
+        r, (digits(r, 5), digits(r, 4), f"{letters(r, 2)}{digits(r, 1)} {digits(r, 1)}{letters(r, 2)}")
+    ),
     "weekday": lambda r, s: choose(r, bank("words")["weekday"].items),
-    "percent": lambda r, s: choose(r, (f"{1 + int(r.random() * 60)}%", f"{1 + int(r.random() * 60)} percent", f"{int(r.random() * 20)}.{digits(r, 1)}%")),
+    "percent": lambda r, s: choose(
+        r,
+        (
+            f"{1 + int(r.random() * 60)}%",
+            f"{1 + int(r.random() * 60)} percent",
+            f"{int(r.random() * 20)}.{digits(r, 1)}%",
+        ),
+    ),
     "job": lambda r, s: word(r, s, "job_title"),
     "service": lambda r, s: word(r, s, "service") + choose(r, ("", "-service", "-api", "-worker", f"-{digits(r, 2)}")),
-    "ip": lambda r, s: f"{10 + int(r.random() * 240)}.{int(r.random() * 256)}.{int(r.random() * 256)}.{1 + int(r.random() * 254)}",
-    "code": lambda r, s: choose(r, (f"E{digits(r, 3)}", f"{choose(r, '45')}0{digits(r, 1)}", f"ERR_{letters(r, 4)}", f"0x{digits(r, 2)}{letters(r, 1)}")),
+    "ip": lambda r,
+    s: f"{10 + int(r.random() * 240)}.{int(r.random() * 256)}.{int(r.random() * 256)}.{1 + int(r.random() * 254)}",
+    "code": lambda r, s: choose(
+        r,
+        (
+            f"E{digits(r, 3)}",
+            f"{choose(r, '45')}0{digits(r, 1)}",
+            f"ERR_{letters(r, 4)}",
+            f"0x{digits(r, 2)}{letters(r, 1)}",
+        ),
+    ),
     "room": lambda r, s: choose(r, bank("filler")["room"].take(s)),
     "username": lambda r, s: invented(r, s).lower() + choose(r, ("", digits(r, 2), "_" + digits(r, 1))),
 }
-
