@@ -1,6 +1,7 @@
 import { AssayError } from '../errors.ts';
 import type { Automaton, State } from './automaton/automaton.ts';
 import { isNumeric } from './automaton/frame.ts';
+import { MemberNameFrame } from './automaton/member-name-frame.ts';
 import { NumberFrame } from './automaton/number-frame.ts';
 import { StringFrame } from './automaton/string-frame.ts';
 import { PLAIN } from './automaton/text-bytes.ts';
@@ -165,9 +166,10 @@ function midCharacter(bytes: readonly number[]): boolean {
   return bytes.length - lead < length;
 }
 
-/** Whether the model is about to choose characters of a string or digits of a number, and nothing else. */
+/** Whether the model is about to choose characters of a string or open name, or digits of a number, and nothing else. */
 function inFreeText({ frames }: State): boolean {
-  return frames.every(
-    (frame) => (frame instanceof StringFrame && frame.place.pending === PLAIN) || frame instanceof NumberFrame,
-  );
+  return frames.every((frame) => {
+    if (frame instanceof StringFrame || frame instanceof MemberNameFrame) return frame.place.pending === PLAIN;
+    return frame instanceof NumberFrame;
+  });
 }

@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Metrics } from '../../lib/backend.ts';
 import { AssayError } from '../../lib/errors.ts';
+import { prepareVocabulary } from '../../lib/grammar/task-grammar.ts';
 import { providersOf } from '../device/device-table.ts';
 import { Engine } from '../engine/engine.ts';
 import type { JobResult } from '../engine/job.ts';
@@ -22,6 +23,7 @@ export async function loadModel({ model, dir, threads, prefixCacheBytes }: LoadS
   const { manifest, forward } = await openOn(dir, threads);
   const { maxPromptLen, contextLength, device } = manifest;
   const text = await loadTextModel(dir, COUNTED_LIMITS * maxPromptLen);
+  prepareVocabulary(text.vocabulary);
   const kv = { layers: manifest.kv };
   const kvBytes = prefixCacheBytes ?? Math.min(KEPT_PROMPTS * maxPromptLen * columnBytes(kv), availableMemory() / 4);
   const engine = new Engine({ forward, kv, maxPromptLen, contextLength, kvBytes });
