@@ -9,7 +9,7 @@ import { Fleet } from './boxes/fleet.ts';
 import type { Env } from './env.ts';
 import { DEADLINES, type Deadlines, ForwardingBackend } from './forward/backend.ts';
 import { KvKeys } from './keys/kv-keys.ts';
-import { logError, logLine } from './log.ts';
+import { logError, logRequest, logVisit } from './log.ts';
 import { statusRoutes } from './status-routes.ts';
 
 /** The one fleet object's name. */
@@ -29,8 +29,8 @@ export function createEdge(env: Env): Hono<AppEnv> {
   });
   const client = { fetch: (...request: Parameters<typeof fetch>) => fetch(...request), keyOf: keyOf(env) };
   const keys = new KvKeys({ kv: env.KEYS, quota: env.QUOTA, clock });
-  const backend = new ForwardingBackend(fleet, { ...client, clock, log: logLine }, deadlinesOf(env));
-  const app = createApp({ backend, keys, quota: keys, keyForModels: true, log: logLine });
+  const backend = new ForwardingBackend(fleet, { ...client, clock, log: logVisit }, deadlinesOf(env));
+  const app = createApp({ backend, keys, quota: keys, keyForModels: true, log: logRequest });
   statusRoutes(app, fleet);
   boxRoutes(app, { fleet, keys, client });
   return app;

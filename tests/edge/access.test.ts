@@ -49,6 +49,22 @@ describe('who may ask', () => {
     }
   });
 
+  it('logs a request with its visits, and nothing of what was said', async () => {
+    const { edge } = fixture;
+    const logged = (id: string) => edge.log.filter((line) => line.includes(id)).map((line) => JSON.parse(line));
+    const visit = { box: expect.stringMatching(/^npu-/), outcome: 'answered', usage: { promptTokens: 10 } };
+    await post(edge, '/v1/tasks', question('a secret plan'), { headers: { 'x-request-id': 'log-1' } });
+    await expect.poll(() => logged('log-1')).toHaveLength(1);
+    expect(logged('log-1')).toMatchObject([{ event: 'request', key: 'test-key', status: 200, visits: [visit] }]);
+
+    await (await post(edge, '/v1/chat/completions', chat('hi'), { headers: { 'x-request-id': 'log-2' } })).text();
+    await expect.poll(() => logged('log-2').map(({ event }) => event)).toEqual(['request', 'visits']);
+
+    await post(edge, '/v1/tasks', '{"context": a secret plan', { headers: { 'x-request-id': 'log-3' } });
+    await expect.poll(() => logged('log-3')).toMatchObject([{ status: 400, error: { code: 'malformed_json' } }]);
+    expect(edge.log.join('\n')).not.toMatch(/secret|key-of-the-box/);
+  });
+
   it('tells of the edge itself without a key', async () => {
     const [url] = fixture.edge.urls;
     expect(await (await fetch(`${url}/`)).json()).toMatchObject({ status: 'running' });

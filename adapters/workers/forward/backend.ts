@@ -124,15 +124,7 @@ export class ForwardingBackend implements InferenceBackend {
       end(outcome, error) {
         end(outcome);
         const ms = clock.now() - begin;
-        log({
-          event: 'visit',
-          requestId,
-          box: box.name,
-          outcome,
-          ms,
-          ...seen,
-          ...(error === undefined ? {} : { error }),
-        });
+        log({ requestId, box: box.name, outcome, ms, ...seen, ...(error === undefined ? {} : { error }) });
       },
     };
   }

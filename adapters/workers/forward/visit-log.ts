@@ -3,7 +3,6 @@ import type { Outcome } from '../boxes/fleet.ts';
 
 /** One request at one box, as it is logged. */
 export interface VisitRecord {
-  event: 'visit';
   requestId: string;
   box: string;
   outcome: Outcome;
