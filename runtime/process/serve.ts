@@ -110,7 +110,7 @@ export function serve(served: Served, channel: Channel): void {
 function failure(id: string, error: unknown): FromEngine {
   const detail = (error instanceof Error ? (error.stack ?? error.message) : String(error)).slice(0, 8_000);
   if (!(error instanceof AssayError)) {
-    const message = 'The engine could not answer this request because of an error of its own.';
+    const message = 'The engine failed with an error of its own; the log tells more.';
     return { type: 'failed', id, error: { code: 'engine_failed', message }, detail };
   }
   const { code, message, param, retryAfterSeconds, cause } = error;

@@ -1,4 +1,5 @@
 import { Tokenizer as LibraryTokenizer } from '@huggingface/tokenizers';
+import { AssayError } from '../../lib/errors.ts';
 import type { ModelText, TokenizerJson } from './model-files.ts';
 import { RecentEncodings } from './recent-encodings.ts';
 import { textPieces } from './text-pieces.ts';
@@ -31,7 +32,7 @@ export function createTokenizer(model: ModelText, mostTokens = Number.POSITIVE_I
   const control = new Set(controlTokens.map(({ id }) => id));
   const plain = json.added_tokens.filter(({ id }) => !control.has(id));
 
-  const template = new LibraryTokenizer(json, config);
+  const template = readable(() => new LibraryTokenizer(json, config));
   const sharing = (source: TokenizerJson, added: readonly AddedToken[]): LibraryTokenizer => {
     const own = new LibraryTokenizer({ ...source, model: EMPTY_MODEL, added_tokens: added }, config);
     own.model = template.model;
@@ -77,6 +78,16 @@ export function createTokenizer(model: ModelText, mostTokens = Number.POSITIVE_I
 
   const id = (token: string) => template.token_to_id(token);
   return { encodeTemplate, encodeUser, control, begin: beginToken(template, tokenText(config.bos_token)), id };
+}
+
+/** Throws `engine_failed` for a tokenizer of a kind that the library does not know. */
+function readable<T>(work: () => T): T {
+  try {
+    return work();
+  } catch (cause) {
+    const message = `The model's tokenizer cannot be used: ${(cause as Error).message}.`;
+    throw new AssayError('engine_failed', message.slice(0, 500), { cause });
+  }
 }
 
 /** The text of a special token of `tokenizer_config.json`; empty where there is none. */

@@ -1,0 +1,91 @@
+import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { readModelText } from './model-files.ts';
+import { loadTextModel } from './text-model.ts';
+
+let dir: string;
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), 'assay-text-'));
+  cpSync(fileURLToPath(new URL('../../tests/fixtures/text/qwen', import.meta.url)), dir, { recursive: true });
+});
+afterEach(() => rmSync(dir, { recursive: true }));
+
+const write = (name: string, content: unknown) =>
+  writeFileSync(join(dir, name), typeof content === 'string' ? content : JSON.stringify(content));
+
+describe('readModelText', () => {
+  it('takes the template from its own file before the configuration', async () => {
+    write('tokenizer_config.json', { chat_template: 'in the configuration' });
+    expect((await readModelText(dir)).template).toContain('enable_thinking');
+    rmSync(join(dir, 'chat_template.jinja'));
+    expect((await readModelText(dir)).template).toBe('in the configuration');
+    write('tokenizer_config.json', {
+      chat_template: [
+        { name: 'tool_use', template: 't' },
+        { name: 'default', template: 'd' },
+      ],
+    });
+    expect((await readModelText(dir)).template).toBe('d');
+    rmSync(join(dir, 'tokenizer_config.json'));
+    expect((await readModelText(dir)).template).toBeNull();
+  });
+
+  it('gathers what ends an answer from every configuration', async () => {
+    write('config.json', { eos_token_id: 1, text_config: { eos_token_id: [2, 3], vocab_size: 9 } });
+    write('generation_config.json', { eos_token_id: [3, 4], temperature: 0.6, top_p: 0.95 });
+    write('genai_config.json', { model: { eos_token_id: 5 } });
+    const { endTokens, vocabSize, sampling } = await readModelText(dir);
+    expect(endTokens).toEqual([1, 2, 3, 4, 5]);
+    expect(vocabSize).toBe(9);
+    expect(sampling).toEqual({ temperature: 0.6, topP: 0.95 });
+  });
+});
+
+describe('files that cannot be used', () => {
+  it.each([
+    ['tokenizer.json', '{', /tokenizer\.json is damaged/u],
+    ['tokenizer.json', { model: {} }, /tokenizer\.json is damaged/u],
+    [
+      'tokenizer.json',
+      {
+        model: { type: 'Nonsense' },
+        added_tokens: [],
+        normalizer: null,
+        pre_tokenizer: null,
+        post_processor: null,
+        decoder: null,
+      },
+      /tokenizer cannot be used: .*Nonsense/u,
+    ],
+    [
+      'tokenizer.json',
+      {
+        model: { type: 'BPE', vocab: { a: 0 }, merges: [] },
+        added_tokens: [],
+        normalizer: null,
+        pre_tokenizer: null,
+        post_processor: null,
+        decoder: { type: 'CTC' },
+      },
+      /does not spell its tokens as bytes/u,
+    ],
+    ['config.json', { vocab_size: -1 }, /config\.json is damaged/u],
+    ['chat_template.jinja', '{% if %}', /chat template cannot be used/u],
+  ])('%s: %j', async (name, content, message) => {
+    write(name, content);
+    await expect(loadTextModel(dir)).rejects.toMatchObject({
+      code: 'engine_failed',
+      message: expect.stringMatching(message),
+    });
+  });
+
+  it('no tokenizer at all', async () => {
+    rmSync(join(dir, 'tokenizer.json'));
+    await expect(loadTextModel(dir)).rejects.toMatchObject({
+      message: expect.stringMatching(/has no tokenizer\.json/u),
+    });
+  });
+});
