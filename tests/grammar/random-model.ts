@@ -59,12 +59,17 @@ function some(mask: Uint32Array, among: Uint32Array | null, random: () => number
 export function pick(constraint: Constraint, vocabulary: Vocabulary, random: () => number, hurried: boolean): number {
   const mask = new Uint32Array(Math.ceil(vocabulary.size / 32));
   constraint.mask(mask);
-  const wanted = hurried ? ['"}]', ','] : random() < 0.4 ? ['"}],'] : [];
+  const wanted = hurried ? (inString(constraint) ? ['"'] : ['}]', '"', ',']) : random() < 0.4 ? ['"}],'] : [];
   for (const first of wanted) {
     const token = some(mask, tokensFrom(vocabulary, first), random);
     if (token >= 0) return token;
   }
   return some(mask, null, random);
+}
+
+/** Whether the text so far ends inside a string. */
+function inString(constraint: Constraint): boolean {
+  return constraint.text().replace(/\\./gs, '').split('"').length % 2 === 0;
 }
 
 /** Generates an answer. `whole` is false where `limit` tokens were not enough. */
