@@ -1,4 +1,5 @@
 import type { DecideTask, ExtractTask, TaskBatch } from '../backend.ts';
+import { requestEffort, type SchemaEffort } from '../grammar/effort.ts';
 import type * as wire from '../schema/task.ts';
 import type { DecideRequest, ExtractRequest, RunTasksRequest } from '../schema/task-request.ts';
 import { mediaOf, turnsOf } from '../turns.ts';
@@ -13,10 +14,11 @@ export const ONLY_TASK = 'result';
  */
 
 export function batchOfTasks(request: RunTasksRequest): TaskBatch {
+  const effort = requestEffort();
   const tasks = request.tasks.map((task, i) =>
     task.type === 'decide'
       ? decideTask((task.name ?? task.id)!, task)
-      : extractTask((task.name ?? task.id)!, task, `tasks[${i}]`),
+      : extractTask((task.name ?? task.id)!, task, `tasks[${i}]`, effort),
   );
   return { ...sharedPart(request), tasks };
 }
@@ -58,12 +60,12 @@ function decideTask(name: string, fields: DecideFields): DecideTask {
 
 type ExtractFields = Pick<wire.ExtractTask, 'instruction' | 'keys' | 'fields' | 'schema' | 'target_language'>;
 
-function extractTask(name: string, fields: ExtractFields, path: string): ExtractTask {
+function extractTask(name: string, fields: ExtractFields, path: string, effort?: SchemaEffort): ExtractTask {
   const task: ExtractTask = {
     type: 'extract',
     name,
     instruction: fields.instruction,
-    shape: answerShape(fields, path),
+    shape: answerShape(fields, path, effort),
   };
   if (fields.target_language) task.language = fields.target_language;
   return task;

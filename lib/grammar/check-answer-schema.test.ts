@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { AssayError } from '../errors.ts';
 import { checkAnswerSchema } from './check-answer-schema.ts';
+import { requestEffort } from './effort.ts';
 
 const check = (schema: unknown, keys?: string[]) =>
   checkAnswerSchema({ schema, param: 'schema', ...(keys ? { keys, keysParam: 'keys' } : {}) });
@@ -94,4 +95,14 @@ describe('keys with a schema', () => {
       expect.objectContaining({ code: 'invalid_value', param: 'keys[1]' }),
     );
   });
+});
+
+test('many large schemas of one request do not add up without end', () => {
+  const effort = requestEffort();
+  const large = object(
+    Object.fromEntries(Array.from({ length: 40 }, (_, i) => [`p${i}`, { pattern: `^[a-z]{${i + 100}}$` }])),
+  );
+  expect(() => checkAnswerSchema({ schema: large, param: 'schema' })).not.toThrow();
+  const check = () => checkAnswerSchema({ schema: large, param: 'schema', effort });
+  expect(() => Array.from({ length: 256 }, check)).toThrow(expect.objectContaining({ code: 'unsupported_schema' }));
 });

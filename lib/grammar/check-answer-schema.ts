@@ -1,4 +1,5 @@
 import type { AnswerShape, Json, JsonSchema } from '../answer-shape.ts';
+import type { SchemaEffort } from './effort.ts';
 import { compileSchema } from './resolve/compile.ts';
 import { isObject, refuse, show } from './schema/problem.ts';
 import { expandShorthand, isShorthand } from './schema/shorthand.ts';
@@ -12,6 +13,8 @@ export interface AnswerSchemaRequest {
   keys?: readonly string[];
   /** Where the keys stand: `tasks[2].keys`. */
   keysParam?: string;
+  /** One for all schemas of a request (`requestEffort`), so that many large ones do not add up. */
+  effort?: SchemaEffort;
 }
 
 /**
@@ -20,13 +23,14 @@ export interface AnswerSchemaRequest {
  * Throws `AssayError`: `invalid_type` or `invalid_value` for a malformed schema, `unsupported_schema` for one that cannot be
  * kept to or that nothing satisfies. The message names the keyword, `param` its path.
  */
-export function checkAnswerSchema({ schema, param, keys, keysParam }: AnswerSchemaRequest): AnswerShape {
+export function checkAnswerSchema({ schema, param, keys, keysParam, effort }: AnswerSchemaRequest): AnswerShape {
   if (!isObject(schema)) refuse(param, `must be an object, not ${show(schema)}.`, 'invalid_type');
   const json: JsonSchema = isShorthand(schema as Json) ? expandShorthand(schema) : schema;
   compileSchema(json, {
     path: param,
     ...(keys ? { keys } : {}),
     ...(keysParam === undefined ? {} : { keysPath: keysParam }),
+    ...(effort ? { effort } : {}),
   });
   return { kind: 'schema', schema: json, ...(keys ? { keys } : {}) };
 }

@@ -1,4 +1,5 @@
-import { Effort } from '../text/dfa.ts';
+import { Effort } from '../effort.ts';
+
 import { StringLanguage } from '../text/string-language.ts';
 import { BYTE, Frame } from './frame.ts';
 import type { ObjectFrame } from './object-frame.ts';

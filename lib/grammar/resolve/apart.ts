@@ -1,6 +1,7 @@
+import { TooLarge } from '../effort.ts';
 import { numbersApart } from '../number/number-language.ts';
 import { combine } from '../text/combine.ts';
-import { TooLarge } from '../text/nfa.ts';
+
 import { matches, matchesAlone } from './matches.ts';
 import { type Alternative, itemAt, type Node, type ObjectAlternative } from './node.ts';
 import type { Resolver } from './resolver.ts';

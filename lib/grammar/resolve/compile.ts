@@ -1,5 +1,6 @@
 import type { JsonSchema } from '../../answer-shape.ts';
 import { pathTo } from '../../param-path.ts';
+import { type SchemaEffort, schemaEffort } from '../effort.ts';
 import { LIMITS } from '../limits.ts';
 import { parseSchema } from '../schema/parse.ts';
 import { refuse } from '../schema/problem.ts';
@@ -16,14 +17,16 @@ export interface CompileOptions {
   keys?: readonly string[];
   /** Where the keys stand. */
   keysPath?: string;
+  /** What the request's schemas may take together. */
+  effort?: SchemaEffort;
 }
 
 /**
  * Compiles a JSON Schema to the node of its answer: an object (a schema that allows other values too is narrowed to objects). Throws what
  * `checkAnswerSchema` throws.
  */
-export function compileSchema(schema: JsonSchema, { path, keys, keysPath }: CompileOptions): Node {
-  const resolver = new Resolver(parseSchema(schema, path));
+export function compileSchema(schema: JsonSchema, { path, keys, keysPath, effort }: CompileOptions): Node {
+  const resolver = new Resolver(parseSchema(schema, path), schemaEffort(effort));
   const found = resolver.node([0]);
   resolver.resolve();
   measure(resolver.nodes);

@@ -1,11 +1,12 @@
 import type { Json } from '../../answer-shape.ts';
 import { pathTo } from '../../param-path.ts';
+import { type Effort, type SchemaEffort, TooLarge } from '../effort.ts';
 import { LIMITS } from '../limits.ts';
 import { NumberLanguage } from '../number/number-language.ts';
 import type { SchemaDocument, Subschema } from '../schema/document.ts';
 import { refuse, show } from '../schema/problem.ts';
-import { type Dfa, Effort } from '../text/dfa.ts';
-import { TooLarge } from '../text/nfa.ts';
+import type { Dfa } from '../text/dfa.ts';
+
 import { UnsupportedPattern } from '../text/pattern.ts';
 import { patternDfa, type StringLanguage, type StringRules, stringLanguage } from '../text/string-language.ts';
 import { type Leaf, leaves } from './leaves.ts';
@@ -17,7 +18,8 @@ import type { Alternative, ArrayAlternative, Member, Node, ObjectAlternative, Or
 /** Turns the subschemas of a document into nodes. Every set of subschemas is one node, so recursion becomes a cycle. */
 export class Resolver implements MatchContext {
   readonly document: SchemaDocument;
-  readonly effort = new Effort();
+  /** The work of string automata. */
+  readonly effort: Effort;
   readonly nodes: Node[] = [];
   private readonly known = new Map<string, Node>();
   private readonly languages = new Map<string, StringLanguage>();
@@ -27,10 +29,12 @@ export class Resolver implements MatchContext {
     writes: new Map<Subschema, StringLanguage>(),
     covers: new Map<Subschema, StringLanguage>(),
   };
-  private stepsLeft: number = LIMITS.resolveSteps;
+  private readonly steps: Effort;
 
-  constructor(document: SchemaDocument) {
+  constructor(document: SchemaDocument, { resolve, strings }: SchemaEffort) {
     this.document = document;
+    this.steps = resolve;
+    this.effort = strings;
   }
 
   /** The node of a set of subschemas; its alternatives are there after `resolve`. */
@@ -68,10 +72,7 @@ export class Resolver implements MatchContext {
   }
 
   spend(steps: number): void {
-    this.stepsLeft -= steps;
-    if (this.stepsLeft < 0) {
-      refuse(this.path([0]), 'takes too many steps to resolve (allOf, anyOf, oneOf, enum); make it smaller.');
-    }
+    guard(this.path([0]), () => this.steps.spend(steps), 'resolving allOf, anyOf, oneOf and enum');
   }
 
   canonicals(list: readonly Json[]): ReadonlySet<string> {

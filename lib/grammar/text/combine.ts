@@ -1,5 +1,6 @@
+import type { Effort } from '../effort.ts';
 import { type CodePoints, TEXT } from './code-points.ts';
-import { alphabetOf, Builder, classOf, type Dfa, type Effort } from './dfa.ts';
+import { alphabetOf, Builder, classOf, type Dfa } from './dfa.ts';
 
 /** The texts in both (`and`), or in the first and not in the second (`minus`): the product automaton. */
 export function combine(a: Dfa, b: Dfa, operation: 'and' | 'minus', effort: Effort): Dfa {

@@ -1,6 +1,6 @@
+import { type Effort, TooLarge } from '../effort.ts';
 import { LIMITS } from '../limits.ts';
 import { type CodePoints, TEXT } from './code-points.ts';
-import { TooLarge } from './nfa.ts';
 
 /**
  * A deterministic automaton over the characters of `TEXT`. State 0 is the start; a step that leads nowhere is -1. Every state can still
@@ -22,15 +22,6 @@ export interface Alphabet {
   of: Int32Array;
   /** The classes of the first 128 code points, which most text is made of. */
   ascii: Int32Array;
-}
-
-/** Counts the work of all automata of one schema, so that it is bounded whatever the patterns are. */
-export class Effort {
-  private left: number = LIMITS.stringSteps;
-  spend(steps: number): void {
-    this.left -= steps;
-    if (this.left < 0) throw new TooLarge('takes too many steps to compile; make it simpler or shorter');
-  }
 }
 
 /** The class of a code point; -1 outside `TEXT`. */

@@ -1,3 +1,4 @@
+import { TooLarge } from '../effort.ts';
 import { LIMITS } from '../limits.ts';
 import type { CodePoints } from './code-points.ts';
 
@@ -11,8 +12,6 @@ export interface Fragment {
   start: number;
   end: number;
 }
-
-export class TooLarge extends Error {}
 
 /**
  * A nondeterministic automaton over code points, put together from fragments (K. Thompson, "Regular expression search

@@ -1,4 +1,5 @@
-import { alphabetOf, Builder, classesIn, type Dfa, type Effort } from './dfa.ts';
+import type { Effort } from '../effort.ts';
+import { alphabetOf, Builder, classesIn, type Dfa } from './dfa.ts';
 import type { Assertion, Nfa } from './nfa.ts';
 
 /**

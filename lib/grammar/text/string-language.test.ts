@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { Effort } from './dfa.ts';
-import { TooLarge } from './nfa.ts';
+import { Effort, TooLarge } from '../effort.ts';
+
 import { UnsupportedPattern } from './pattern.ts';
 import { patternDfa, StringLanguage, stringLanguage } from './string-language.ts';
 

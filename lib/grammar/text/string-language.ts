@@ -1,9 +1,10 @@
+import { Effort, TooLarge } from '../effort.ts';
 import { LIMITS } from '../limits.ts';
 import { FORMATS, type Format } from '../schema/keywords.ts';
 import { combine, lengthDfa } from './combine.ts';
-import { classOf, type Dfa, Effort, rangeOf } from './dfa.ts';
+import { classOf, type Dfa, rangeOf } from './dfa.ts';
 import { FORMAT_RULES } from './formats.ts';
-import { TooLarge } from './nfa.ts';
+
 import { parsePattern } from './pattern.ts';
 import { searchDfa } from './search.ts';
 

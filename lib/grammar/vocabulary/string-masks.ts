@@ -1,6 +1,7 @@
 import { advance, type Place } from '../automaton/string-frame.ts';
 import { PLAIN } from '../automaton/text-bytes.ts';
-import { Effort } from '../text/dfa.ts';
+import { Effort } from '../effort.ts';
+
 import { StringLanguage } from '../text/string-language.ts';
 import { Exits } from './exits.ts';
 import { mark, type Trie } from './trie.ts';
