@@ -9,6 +9,9 @@ const HELP = `npm run bench -- quality --key sk-assay-... [--url http://127.0.0.
 Puts both test sets to a running server and tells how often it is right. --skills tells it for each kind of task, too.
 The key may stand in ASSAY_API_KEY instead.`;
 
+/** Room for a task's answer. The longest expected one takes about 60 tokens; a model that does not find its end is cut here. */
+const TOKENS_EACH = 96;
+
 /** How many requests wait for the server at once. */
 const CLIENTS = 4;
 
@@ -78,7 +81,7 @@ async function runTasks({ url, key, model }: Server, { context, tasks }: Text): 
   const body = {
     model,
     context,
-    max_output_tokens: 4096,
+    max_output_tokens: TOKENS_EACH * tasks.length,
     tasks: tasks.map(({ expected: _, skill: __, ...task }, i) => ({ ...task, name: `t${i}` })),
   };
   const response = await fetch(`${url}/v1/tasks`, {
