@@ -90,6 +90,15 @@ test('whatever fits can be ended, also with numbers taken out', () => {
   );
 });
 
+test('numbers of which all are taken out are none', () => {
+  const all: NumberRules = { integer: false, multipleOf: [] };
+  const whole: NumberRules = { integer: true, multipleOf: [] };
+  expect(new NumberLanguage(whole, [whole]).empty).toBe(true);
+  expect(new NumberLanguage(all, [all]).empty).toBe(true);
+  expect(new NumberLanguage(all, [whole]).fits('12.00000000000')).toBe(true);
+  expect(new NumberLanguage(all, [whole]).fits('1234567890123456')).toBe(false);
+});
+
 test.each<[Partial<NumberRules>, Partial<NumberRules>, boolean]>([
   [{ maximum: 1 }, { minimum: 1 }, false],
   [{ below: 1 }, { minimum: 1 }, true],

@@ -44,7 +44,7 @@ export class NumberLanguage {
     const numbers = [rules, ...except].flatMap((r) => [r.minimum, r.maximum, r.above, r.below, ...r.multipleOf]);
     this.scale = Math.max(DIGITS, ...numbers.map((n) => (n === undefined ? 0 : decimal(n).places)));
     this.all = progression(rules, this.scale);
-    this.plain = numbers.every((n) => n === undefined);
+    this.plain = except.length === 0 && numbers.every((n) => n === undefined);
     this.except = except.map((r) => progression(r, this.scale));
     const steps = rules.multipleOf.map((n) => decimal(n).places);
     // A whole multiple needs no fraction; a multiple of 0.5 one digit.
