@@ -29,6 +29,9 @@ export const ENGINE_ENTRY = new URL(
 /** What native code writes is logged, a line at a time, at most this much of one. */
 const MAX_LINE = 2_000;
 
+/** A watch that comes this late was held up itself. */
+const STALL_MS = 2_000;
+
 /** One engine process: checked messages, and a watch on its memory and on how long it says nothing. */
 export class Child {
   /** Milliseconds without a message after which the process counts as hung; set by the owner for what it does now. */
@@ -39,6 +42,7 @@ export class Child {
   readonly #events: ChildEvents;
   readonly #watch: NodeJS.Timeout;
   #lastHeard = performance.now();
+  #lastLook = performance.now();
   #reason: string | null = null;
   #gone = false;
 
@@ -70,7 +74,6 @@ export class Child {
 
   /** A message to a process that is gone is dropped: `exit` tells the owner. */
   send(message: ToEngine): void {
-    this.#lastHeard = performance.now();
     if (this.#process.connected) this.#process.send(message, () => {});
   }
 
@@ -102,7 +105,11 @@ export class Child {
   }
 
   async #look(): Promise<void> {
-    const silentMs = performance.now() - this.#lastHeard;
+    const now = performance.now();
+    // After a stop of this process itself (a debugger, Ctrl-Z), messages wait that were not read: the silence is its own.
+    if (now - this.#lastLook > 2 * this.#options.watchMs + STALL_MS) this.#lastHeard = now;
+    this.#lastLook = now;
+    const silentMs = now - this.#lastHeard;
     if (silentMs > this.patienceMs) {
       this.kill(`did not answer for ${Math.round(silentMs / 1000)} s`);
       return;
