@@ -129,7 +129,7 @@ function objectOf(property: fc.Arbitrary<JsonSchema>): fc.Arbitrary<JsonSchema> 
 }
 
 test('agrees with transformers-structured-output on shared keywords', () => {
-  const numRuns = Math.ceil(Number(process.env.ASSAY_PROPERTY_RUNS ?? 200) / 2);
+  const numRuns = Math.ceil(Number(process.env.ASSAY_PROPERTY_RUNS ?? 120) / 2);
   let texts = 0;
   let rejected = 0;
   fc.assert(

@@ -11,7 +11,7 @@ import { objectSchema } from './random-schemas.ts';
 import { largeVocabulary, smallVocabulary } from './vocabularies.ts';
 
 /** Schemas for each property; the thousands are run with ASSAY_PROPERTY_RUNS. */
-const numRuns = Number(process.env.ASSAY_PROPERTY_RUNS ?? 200);
+const numRuns = Number(process.env.ASSAY_PROPERTY_RUNS ?? 120);
 /** Answers for each schema: with thousands of schemas one is enough. */
 const answers = numRuns > 1_000 ? 1 : 3;
 
