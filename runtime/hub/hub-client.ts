@@ -51,6 +51,9 @@ export async function listModelFiles(
   if (hub.offline) {
     throw new AssayError('hub_unreachable', 'HF_HUB_OFFLINE is set, so the hub is not asked. Unset it to download.');
   }
+  if (!URL.canParse(hub.endpoint)) {
+    throw new AssayError('hub_unreachable', 'HF_ENDPOINT is no address. Give one such as https://huggingface.co.');
+  }
   const common = {
     hubUrl: hub.endpoint,
     ...(hub.token ? { accessToken: hub.token } : {}),

@@ -131,7 +131,12 @@ async function compile(
       maxPromptLen: fingerprint.maxPromptLen,
     } as const;
     const onProgress = ({ step, done, total }: CompileProgress): void =>
-      options.onProgress({ stage: 'compiling', bytes: done, total, step });
+      // Only weights are counted in bytes.
+      options.onProgress({
+        stage: 'compiling',
+        step,
+        ...(step === 'reading' ? { bytes: 0, total: null } : { bytes: done, total }),
+      });
     options.onProgress({ stage: 'compiling', bytes: 0, total: null, step: 'starting' });
     const report = await engine.compile(spec, { signal: options.signal, onProgress });
     for (const [name, path] of Object.entries(model.files.support)) {

@@ -136,6 +136,14 @@ describe('a pull that cannot be', () => {
     });
   });
 
+  it('says that HF_ENDPOINT is no address', async () => {
+    const box = await machine(hub, { hub: { endpoint: 'huggingface' } });
+    await expect(box.pull()).rejects.toMatchObject({
+      code: 'hub_unreachable',
+      message: expect.stringMatching(/^HF_ENDPOINT is no address/),
+    });
+  });
+
   it('says that it was told to stay offline', async () => {
     const box = await machine(hub, { hub: { offline: true } });
     await expect(box.pull()).rejects.toThrow(/HF_HUB_OFFLINE/);

@@ -14,7 +14,7 @@ export const EXIT = {
   diskFull: 8,
   failed: 9,
   busy: 10,
-  internal: 70,
+  other: 70,
 } as const;
 
 /** A server was needed, and none runs. */
@@ -49,5 +49,5 @@ export function exitCodeOf(error: unknown): number {
   if (error instanceof UsageError) return EXIT.usage;
   // The codes that are left tell of the request itself.
   if (error instanceof AssayError) return BY_CODE[error.code] ?? EXIT.usage;
-  return EXIT.internal;
+  return EXIT.other;
 }

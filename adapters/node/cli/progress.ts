@@ -57,6 +57,7 @@ function barView(now: () => number): ProgressView {
   let bar: SingleBar | null = null;
   let stage: string | null = null;
   let speed = new Speed();
+  let permille = 0;
   const end = (): void => {
     bar?.stop();
     bar = null;
@@ -67,6 +68,7 @@ function barView(now: () => number): ProgressView {
         end();
         stage = progress.status;
         speed = new Speed();
+        permille = 0;
         bar = new SingleBar({
           format: `${LABEL[progress.status].padEnd(11)} {bar} {percentage}%  {words}`,
           stream: process.stderr,
@@ -77,7 +79,9 @@ function barView(now: () => number): ProgressView {
         bar.start(1000, 0, { words: '' });
       }
       const words = describeProgress(progress, speed.add(now(), progress.bytes));
-      bar?.update(progress.total ? Math.round((1000 * progress.bytes) / progress.total) : 0, { words });
+      // A step that counts nothing leaves the bar where it is.
+      if (progress.total) permille = Math.round((1000 * progress.bytes) / progress.total);
+      bar?.update(permille, { words });
     },
     end,
   };

@@ -1,7 +1,8 @@
 import { type Command, Option } from 'commander';
 import type { compose as composeParts } from '../compose.ts';
-import { type ServerFlags, serverConfig } from '../config.ts';
+import type { ServerFlags } from '../config.ts';
 import { LOG_LEVELS } from '../log-level.ts';
+import { configOf } from './config-of.ts';
 
 /** `assay serve`, on what `compose` puts together. */
 export function addServe(program: Command, compose: typeof composeParts): void {
@@ -25,7 +26,7 @@ export function addServe(program: Command, compose: typeof composeParts): void {
     )
     .action(async ({ logLevel, ...flags }: ServerFlags & { logLevel: (typeof LOG_LEVELS)[number] }) => {
       const [{ serve }, { createLog }] = await Promise.all([import('../serve.ts'), import('../log.ts')]);
-      const config = serverConfig(flags, process.env);
+      const config = configOf(flags);
       const serving = await serve(config, { log: createLog(logLevel), say: console.log, compose });
       await stopSignal();
       console.log('Stopping; requests in flight may finish. Again to stop at once.');

@@ -1,4 +1,5 @@
 import type { ApiKey } from '../../../lib/keys.ts';
+import { configOf } from './config-of.ts';
 import type { Connection } from './connection.ts';
 import { requestOf, successOf } from './request.ts';
 
@@ -7,13 +8,12 @@ const OWNER: ApiKey = { name: 'owner', models: ['*'], scopes: ['admin'] };
 
 /** The same app as the server's, inside this process and without a port. Loaded only when it is needed: it is most of the program. */
 export async function startHere(home: string): Promise<Connection> {
-  const [{ createApp }, { compose }, { serverConfig }, { createLog }] = await Promise.all([
+  const [{ createApp }, { compose }, { createLog }] = await Promise.all([
     import('../../../handlers/app.ts'),
     import('../compose.ts'),
-    import('../config.ts'),
     import('../log.ts'),
   ]);
-  const config = serverConfig({ home }, process.env);
+  const config = configOf({ home });
   const parts = await compose(config, createLog(process.env.ASSAY_DEBUG ? 'debug' : 'silent'));
   const app = createApp({ ...parts, keys: { find: async () => OWNER } });
   return {
