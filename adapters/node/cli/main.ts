@@ -1,0 +1,26 @@
+import { CommanderError } from 'commander';
+import { exitCodeOf } from './exit-code.ts';
+import { createProgram } from './program.ts';
+
+// The engine is only loaded by commands that need it: the others start in a fraction of the time.
+const compose: typeof import('../compose.ts').compose = async (...args) =>
+  (await import('../compose.ts')).compose(...args);
+
+/** Runs the command line that this process was started with, and sets its exit code. */
+export async function main(): Promise<void> {
+  // `assay list | head -1`: a reader that has seen enough is no error. A server goes on without one.
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error;
+    if (process.argv[2] !== 'serve') process.exit();
+  });
+  try {
+    await createProgram({ compose }).parseAsync();
+  } catch (error) {
+    // Commander has said what it has to say itself.
+    if (!(error instanceof CommanderError)) {
+      // What goes wrong in use is said in one line; ASSAY_DEBUG shows where it came from.
+      console.error(process.env.ASSAY_DEBUG || !(error instanceof Error) ? error : `assay: ${error.message}`);
+    }
+    process.exitCode = exitCodeOf(error);
+  }
+}
