@@ -2,7 +2,7 @@ import { fixtureModel } from '../slot/machine.ts';
 import { HubServer } from './hub-server.ts';
 
 /*
- * A hub to try the command line against, without a network: `node tests/hub/serve.ts [bytes per second]`, then
+ * A hub to try the command line against, without a network: `npm run dev:hub [-- bytes per second]`, then
  * `HF_ENDPOINT=<what it prints> assay pull acme/qwen3`. It has two tiny models with random weights.
  */
 const hub = await HubServer.start(
