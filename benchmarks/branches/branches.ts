@@ -1,5 +1,5 @@
 // Workload W on a model of the Qwen2.5-0.5B shape.
-// node benchmarks/branches/branches.ts [--form=int8|int4] [--group=16] [--chunk=256] [--tasks=1,4,16,64] [--runs=3]
+// node benchmarks/branches/branches.ts [--form=int8|int4] [--group=16] [--tokens=256] [--tasks=1,4,16,64] [--runs=3]
 import { parseArgs } from 'node:util';
 import { compiledRandomModel } from '../models/random-model.ts';
 import { answer, best, type Cost, engineOf, openForBenchmark, optionsWorkload, workload } from './workload.ts';
@@ -8,14 +8,14 @@ const { values } = parseArgs({
   options: {
     form: { type: 'string', default: 'int8' },
     group: { type: 'string', default: '16' },
-    chunk: { type: 'string', default: '256' },
+    tokens: { type: 'string', default: '256' },
     tasks: { type: 'string', default: '1,4,16,64' },
     runs: { type: 'string', default: '3' },
   },
 });
 const form = values.form === 'int4' ? 'int4' : 'int8';
 const runs = Number(values.runs);
-const limits = { group: Number(values.group), chunk: Number(values.chunk) };
+const limits = { group: Number(values.group), tokens: Number(values.tokens) };
 const model = await openForBenchmark(await compiledRandomModel('qwen2.5-0.5b', form));
 let seed = 1;
 

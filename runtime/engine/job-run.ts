@@ -4,10 +4,8 @@ import type { KvCache } from './kv-cache.ts';
 import type { Sequence } from './sequence.ts';
 
 export interface Limits {
-  /** Prompt tokens of one run: keeps memory low and lets other jobs in between. */
-  chunk: number;
-  /** Tokens of one run in which branches take part. */
-  pack: number;
+  /** New tokens of one run: as fast as more, with less memory, and other jobs come in between. */
+  tokens: number;
   /** Rows of logits of one run. */
   rows: number;
   /** Branches side by side. More share the weights better but read each other's hidden columns. */
@@ -16,7 +14,7 @@ export interface Limits {
   groupTokens: number;
 }
 
-export const DEFAULT_LIMITS: Limits = { chunk: 256, pack: 512, rows: 32, group: 16, groupTokens: 1024 };
+export const DEFAULT_LIMITS: Limits = { tokens: 256, rows: 32, group: 16, groupTokens: 1024 };
 
 /** One run of the model, planned: the columns from `start` on are new, the logits of `rows` are wanted. */
 export interface Plan {
@@ -71,20 +69,20 @@ export class JobRun {
   /** Appends the tokens of the next run; null when the job is finished. */
   plan(): Plan | null {
     const { prefix } = this.job;
-    const { chunk, pack } = this.#limits;
-    const prompt = Math.min(chunk, prefix.length - this.#prefilled);
+    const { tokens } = this.#limits;
+    const prompt = Math.min(tokens, prefix.length - this.#prefilled);
     const inPrefix = this.#prefilled + prompt < prefix.length;
     if (!inPrefix && !this.#openGroup()) return null;
     const start = this.sequence.length;
     const waiting = this.#group.reduce((sum, branch) => sum + this.#branches[branch]!.waiting, 0);
-    this.#kv.reserve(this.sequence, start + prompt + (inPrefix ? 0 : Math.min(pack, waiting)));
+    this.#kv.reserve(this.sequence, start + (inPrefix ? prompt : Math.min(tokens, prompt + waiting)));
     for (let count = 0; count < prompt; count++) {
       this.sequence.append(prefix[this.#prefilled++]!, this.sequence.length - 1);
     }
     if (inPrefix) return { start, rows: [] };
     const rows: PlannedRow[] = [];
     for (const branch of this.#group) {
-      const room = pack - (this.sequence.length - start - prompt);
+      const room = tokens - (this.sequence.length - start);
       const run = this.#branches[branch]!;
       const found = run.feed(this.sequence, room, this.#limits.rows - rows.length);
       rows.push(...found.map(({ column, node }) => ({ column, node, branch })));

@@ -74,8 +74,7 @@ const scenario = contexts.chain((bases) =>
     ),
     together: fc.boolean(),
     limits: fc.record({
-      chunk: fc.integer({ min: 1, max: 40 }),
-      pack: fc.integer({ min: 1, max: 60 }),
+      tokens: fc.integer({ min: 1, max: 60 }),
       rows: fc.integer({ min: 1, max: 16 }),
       group: fc.integer({ min: 1, max: 6 }),
       groupTokens: fc.integer({ min: 8, max: 200 }),
