@@ -14,8 +14,7 @@ declare module 'cloudflare:workers' {
 
   export interface DurableObjectStorage {
     get<T>(key: string): Promise<T | undefined>;
-    /** `allowUnconfirmed`: answers are not held back until the write is on disk. */
-    put<T>(key: string, value: T, options?: { allowUnconfirmed?: boolean }): Promise<void>;
+    put<T>(key: string, value: T): Promise<void>;
     deleteAll(): Promise<void>;
     getAlarm(): Promise<number | null>;
     setAlarm(at: number): Promise<void>;

@@ -133,6 +133,7 @@ describe('runTasks', () => {
     ["too long is the request's own fault", [error(422, 'input_too_long')], 1, 'input_too_long'],
     ['an unknown model is passed on', [error(422, 'model_not_found')], 1, 'model_not_found'],
     ['a box that hangs is not tried elsewhere', ['hangs'], 1, 'timeout'],
+    ['a box that hangs in the middle of its answer', [stream('{"id":', null)], 1, 'timeout'],
   ])('%s', async (_, answers, tried, code) => {
     const { backend, asked } = edge(answers);
     const result = await asError(backend.runTasks(batch, call()));
@@ -167,6 +168,12 @@ describe('runTasks', () => {
     const one = { ...call(), admit: () => Promise.reject(refused) };
     expect(await asError(backend.runTasks(batch, one))).toBe(refused);
     expect(asked.length).toBe(0);
+  });
+
+  it('stops a box that hangs in the middle of its answer', async () => {
+    const { backend, asked } = edge([stream('{"id":', null)]);
+    await asError(backend.runTasks(batch, call()));
+    expect(asked[0]?.signal.aborted).toBe(true);
   });
 
   it('stops the box when the caller leaves, and holds it against nobody', async () => {

@@ -130,8 +130,16 @@ export class ForwardingBackend implements InferenceBackend {
   }
 
   async *#answer(box: Box, batch: TaskBatch, body: string, call: Call): AsyncGenerator<BatchAnswer> {
-    const response = await this.#ask(box, call, { method: 'POST', path: '/v1/tasks', body });
-    yield taskAnswer(await readText(response), batch);
+    const over = new AbortController();
+    const signal = AbortSignal.any([call.signal, over.signal]);
+    try {
+      const response = await this.#ask(box, { ...call, signal }, { method: 'POST', path: '/v1/tasks', body });
+      yield taskAnswer(await readText(response, this.#deadlines.answerMs), batch);
+    } catch (error) {
+      // Ends an answer that hangs half way, and the box's work with it.
+      over.abort();
+      throw error;
+    }
   }
 
   async *#events(box: Box, body: string, call: Call): AsyncGenerator<ChatEvent> {
@@ -142,7 +150,11 @@ export class ForwardingBackend implements InferenceBackend {
     yield* chatEvents(readPieces(response.body, { clock, silenceMs, signal: call.signal }));
   }
 
-  #ask(box: Box, { requestId, signal }: Call, request: Pick<BoxRequest, 'method' | 'path' | 'body'>) {
+  #ask(
+    box: Box,
+    { requestId, signal }: Pick<Call, 'requestId' | 'signal'>,
+    request: Pick<BoxRequest, 'method' | 'path' | 'body'>,
+  ) {
     return askBox(box, { ...request, requestId, signal, deadlineMs: this.#deadlines.answerMs }, this.#deps);
   }
 
@@ -151,7 +163,10 @@ export class ForwardingBackend implements InferenceBackend {
     try {
       const deadlineMs = this.#deadlines.listMs;
       const request = { method: 'GET', path: '/v1/models', requestId, signal, deadlineMs };
-      const { data } = v.parse(ModelList, JSON.parse(await readText(await askBox(box, request, this.#deps))));
+      const { data } = v.parse(
+        ModelList,
+        JSON.parse(await readText(await askBox(box, request, this.#deps), deadlineMs)),
+      );
       return data.map(({ id, status }) => ({ id: parseModelId(id), status }));
     } catch (error) {
       return error instanceof BoxFault ? error : unreachable(error);

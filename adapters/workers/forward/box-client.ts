@@ -1,6 +1,7 @@
 import { AssayError } from '../../../lib/errors.ts';
 import { readBytes } from '../../../lib/json/body.ts';
 import type { Box } from '../boxes/box.ts';
+import { within } from '../within.ts';
 import { boxError, unreachable } from './box-fault.ts';
 
 export interface BoxClientDeps {
@@ -56,19 +57,23 @@ export async function fetchBox(box: Box, request: BoxRequest, deps: BoxClientDep
 export async function askBox(box: Box, request: BoxRequest, deps: BoxClientDeps): Promise<Response> {
   const response = await fetchBox(box, request, deps);
   if (response.ok) return response;
-  throw boxError(response.status, await readText(response), response.headers.get('retry-after'));
+  throw boxError(response.status, await readText(response, request.deadlineMs), response.headers.get('retry-after'));
 }
 
-/** The whole answer; one that breaks off counts as a box that cannot be reached. */
-export async function readText(response: Response): Promise<string> {
+/** The whole answer. One that breaks off is a box that cannot be reached; one that takes longer than the deadline, `timeout`. */
+export async function readText(response: Response, deadlineMs: number): Promise<string> {
   try {
-    // HTTP itself sees to it that a body is no longer than its Content-Length.
-    const length = Number(response.headers.get('content-length') ?? Number.NaN);
-    if (length <= MOST_BYTES) return await response.text();
-    return new TextDecoder().decode(await readBytes(response.body, MOST_BYTES));
-  } catch (cause) {
-    throw unreachable(cause);
+    return await within(wholeText(response), deadlineMs, () => timedOut(deadlineMs));
+  } catch (error) {
+    throw error instanceof AssayError && error.code === 'timeout' ? error : unreachable(error);
   }
+}
+
+async function wholeText(response: Response): Promise<string> {
+  // HTTP itself sees to it that a body is no longer than its Content-Length.
+  const length = Number(response.headers.get('content-length') ?? Number.NaN);
+  if (length <= MOST_BYTES) return response.text();
+  return new TextDecoder().decode(await readBytes(response.body, MOST_BYTES));
 }
 
 /** A box took longer than this edge waits. */

@@ -1,9 +1,11 @@
 import type { KVNamespace } from 'cloudflare:workers';
 import * as v from 'valibot';
 import type { Clock } from '../../../lib/clock.ts';
+import { AssayError } from '../../../lib/errors.ts';
 import type { ApiKey, KeyStore, Quota } from '../../../lib/keys.ts';
 import { rateLimited } from '../../../lib/quota.ts';
 import type { Env } from '../env.ts';
+import { within } from '../within.ts';
 
 /** A key as KV holds it, under the SHA-256 of the secret in lower-case hex. `assay keys --edge` writes it. */
 const KvKey = v.object({
@@ -18,6 +20,7 @@ const KvKey = v.object({
 const KV_CACHE_S = 60;
 const KEPT_MS = 30_000;
 const MOST_KEPT = 1_000;
+const DEADLINE_MS = 5_000;
 
 interface Kept {
   key: ApiKey | null;
@@ -45,7 +48,7 @@ export class KvKeys implements KeyStore, Quota {
     const now = this.#deps.clock.now();
     const kept = this.#kept.get(sha256);
     if (kept && now < kept.until) return kept.key;
-    const stored = await this.#deps.kv.get(sha256, { type: 'json', cacheTtl: KV_CACHE_S });
+    const stored = await inTime(this.#deps.kv.get(sha256, { type: 'json', cacheTtl: KV_CACHE_S }));
     const key = stored === null ? null : apiKey(v.parse(KvKey, stored));
     if (key) this.#hashes.set(key, sha256);
     if (this.#kept.size >= MOST_KEPT) this.#kept.delete(this.#kept.keys().next().value!);
@@ -57,9 +60,17 @@ export class KvKeys implements KeyStore, Quota {
   async take(key: ApiKey): Promise<void> {
     const hash = this.#hashes.get(key);
     if (key.requestsPerMinute === undefined || hash === undefined) return;
-    const retryAfterSeconds = await this.#deps.quota.getByName(hash).take(key.requestsPerMinute);
+    const retryAfterSeconds = await inTime(this.#deps.quota.getByName(hash).take(key.requestsPerMinute));
     if (retryAfterSeconds !== null) throw rateLimited(retryAfterSeconds);
   }
+}
+
+function inTime<T>(work: Promise<T>): Promise<T> {
+  return within(
+    work,
+    DEADLINE_MS,
+    () => new AssayError('timeout', 'The store of the API keys did not answer. Try again.'),
+  );
 }
 
 function apiKey({ revoked, requestsPerMinute, ...key }: v.InferOutput<typeof KvKey>): ApiKey | null {

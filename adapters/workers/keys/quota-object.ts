@@ -2,6 +2,8 @@ import { DurableObject } from 'cloudflare:workers';
 import { fullAfterMs, type TokenBucket, takeToken } from '../../../lib/token-bucket.ts';
 import type { Env } from '../env.ts';
 
+const SAVE_AFTER_MS = 500;
+
 interface Kept {
   bucket: TokenBucket;
   requestsPerMinute: number;
@@ -11,6 +13,7 @@ interface Kept {
 export class QuotaObject extends DurableObject<Env> {
   #kept: Kept | undefined;
   #loaded = false;
+  #saving = false;
 
   /** Takes one request; seconds to wait where there is none left, else null. */
   async take(requestsPerMinute: number): Promise<number | null> {
@@ -21,9 +24,18 @@ export class QuotaObject extends DurableObject<Env> {
     }
     const { bucket, retryAfterSeconds } = takeToken(this.#kept?.bucket, requestsPerMinute, Date.now());
     this.#kept = { bucket, requestsPerMinute };
-    // An answer need not wait for the disk: losing the last few requests of a crash is no harm.
-    void this.ctx.storage.put('bucket', this.#kept, { allowUnconfirmed: true });
+    this.#saveSoon();
     return retryAfterSeconds;
+  }
+
+  /** Not at each request: nobody waits for the disk, and a crash forgets no more than half a second. */
+  #saveSoon(): void {
+    if (this.#saving) return;
+    this.#saving = true;
+    setTimeout(() => {
+      this.#saving = false;
+      if (this.#kept) void this.ctx.storage.put('bucket', this.#kept);
+    }, SAVE_AFTER_MS);
   }
 
   /** Forgets a full bucket, so that keys out of use cost no storage. */
