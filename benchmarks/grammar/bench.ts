@@ -1,5 +1,8 @@
+import type { JsonSchema } from '../../lib/answer-shape.ts';
+import { AssayError } from '../../lib/errors.ts';
 import { checkAnswerSchema } from '../../lib/grammar/check-answer-schema.ts';
 import { prepareVocabulary, shapeConstraint } from '../../lib/grammar/task-grammar.ts';
+import { HOSTILE } from '../../tests/grammar/hostile-schemas.ts';
 import { generate, pick, randomFrom } from '../../tests/grammar/random-model.ts';
 import { largeVocabulary } from '../../tests/grammar/vocabularies.ts';
 import { median, quantile, type Report } from '../report.ts';
@@ -11,7 +14,7 @@ const ANSWERS = 20;
 
 /**
  * Compile time, and time of a mask over 150,000 tokens at every choice of random answers (`first`: of a grammar's first answer, when no mask
- * was seen before). Then the same answers beside `@huggingface/transformers-structured-output`, in turns.
+ * was seen before). Then schemas made to be expensive, accepted or refused, and answers beside `@huggingface/transformers-structured-output`, in turns.
  */
 export async function run(report: Report): Promise<void> {
   const vocabulary = largeVocabulary();
@@ -50,6 +53,11 @@ export async function run(report: Report): Promise<void> {
   }
   report({ system: 'assay', case: 'all', metric: 'mask, median', value: median(overall), unit: 'ms' });
 
+  for (const [name, schema, outcome] of HOSTILE) {
+    const times = Array.from({ length: 5 }, () => timed(() => tryCompile(schema)));
+    report({ system: `assay, ${outcome}`, case: name, metric: 'compile, median', value: median(times), unit: 'ms' });
+  }
+
   const tokenizer = peerTokenizer(vocabulary);
   for (const [name, schema] of PEER_SHAPES) {
     const ours: number[] = [];
@@ -72,6 +80,14 @@ export async function run(report: Report): Promise<void> {
     });
     const ratio = median(theirs.map((time, i) => time / ours[i]!));
     report({ system: 'structured-output / assay', case: name, metric: 'time ratio', value: ratio, unit: 'x' });
+  }
+}
+
+function tryCompile(schema: JsonSchema): void {
+  try {
+    checkAnswerSchema({ schema, param: 'schema' });
+  } catch (error) {
+    if (!(error instanceof AssayError)) throw error;
   }
 }
 

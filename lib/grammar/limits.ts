@@ -12,7 +12,7 @@ export const LIMITS = {
   /** Alternatives that one place in the answer may have. */
   alternatives: 256,
   /** Elementary steps of resolving `allOf`, `anyOf` and `oneOf`, and of checking `enum` and `const`. */
-  resolveSteps: 200_000,
+  resolveSteps: 150_000,
   /** Objects and lists open at once in an answer. */
   answerDepth: 32,
   /** Bytes of the shortest answer a schema allows (`minItems`, `minLength` and long names add up). */
@@ -24,5 +24,5 @@ export const LIMITS = {
   /** States of the deterministic automaton of one string (all its patterns and formats together). */
   stringStates: 2_000,
   /** Elementary steps of making all string automata of a schema. */
-  stringSteps: 600_000,
+  stringSteps: 500_000,
 } as const;

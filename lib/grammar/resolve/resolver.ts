@@ -93,7 +93,7 @@ export class Resolver implements MatchContext {
       this.texts[side].set(schema, made);
       return made;
     };
-    this.spend(text.length >> 3);
+    this.spend(text.length >> 2);
     if (language('writes').has(text)) return true;
     if (schema.format !== undefined && language('covers').has(text)) {
       refuse(
