@@ -12,7 +12,8 @@ import { ChatRequestSchema, Finish, TaskAnswers, TaskBatchSchema, TokenLogprobs 
  */
 
 const Id = v.pipe(v.string(), v.minLength(1), v.maxLength(64));
-const Text = v.pipe(v.string(), v.maxLength(64 * 1024));
+/** More than an answer can grow to between two tokens: a grammar may force some 64 KiB at once. */
+const Text = v.pipe(v.string(), v.maxLength(4 * 1024 * 1024));
 const Path = v.pipe(v.string(), v.minLength(1), v.maxLength(4096));
 const Count = v.pipe(v.number(), v.integer(), v.minValue(0));
 const ModelIdText = v.custom<ModelId>((value) => typeof value === 'string');

@@ -8,7 +8,8 @@ import { Metrics } from '../../lib/schema/metrics.ts';
 
 /*
  * The requests and answers of `lib/backend.ts` as they cross to the engine process and back. The limits are those of the
- * interfaces (open-points.md) or above them: this is a check of the other side, not of the user.
+ * interfaces (open-points.md) or above them: this is a check of the other side, not of the user. Strict, so that a field which is
+ * new on one side is noticed instead of lost.
  */
 
 /** A request body has at most 20 MiB, and so has all that is made of it. */
@@ -21,44 +22,44 @@ const LanguageName = v.picklist(Object.keys(LANGUAGE_NAMES) as Language[]);
 
 const Schema = v.custom<JsonSchema>((value) => typeof value === 'object' && value !== null && !Array.isArray(value));
 const Shape = v.variant('kind', [
-  v.object({ kind: v.literal('keys'), keys: list(Text, 128) }),
-  v.object({ kind: v.literal('schema'), schema: Schema, keys: v.exactOptional(list(Text, 128)) }),
-  v.object({ kind: v.literal('open') }),
-  v.object({ kind: v.literal('any') }),
+  v.strictObject({ kind: v.literal('keys'), keys: list(Text, 128) }),
+  v.strictObject({ kind: v.literal('schema'), schema: Schema, keys: v.exactOptional(list(Text, 128)) }),
+  v.strictObject({ kind: v.literal('open') }),
+  v.strictObject({ kind: v.literal('any') }),
 ]);
 
-const MediaPart = v.object({
+const MediaPart = v.strictObject({
   type: v.picklist(['image', 'audio']),
   source: v.variant('type', [
-    v.object({ type: v.literal('url'), url: Text }),
-    v.object({ type: v.literal('base64'), data: Text, mimeType: Short }),
+    v.strictObject({ type: v.literal('url'), url: Text }),
+    v.strictObject({ type: v.literal('base64'), data: Text, mimeType: Short }),
   ]),
   detail: v.exactOptional(v.picklist(['low', 'high', 'auto'])),
   param: Short,
 });
 const Turns = v.array(
-  v.object({
+  v.strictObject({
     role: v.picklist(['system', 'user', 'assistant']),
-    parts: v.array(v.union([v.object({ type: v.literal('text'), text: Text }), MediaPart])),
+    parts: v.array(v.union([v.strictObject({ type: v.literal('text'), text: Text }), MediaPart])),
     name: v.exactOptional(Text),
   }),
 );
 
 const common = { name: Short, language: v.exactOptional(LanguageName) };
 const Task = v.variant('type', [
-  v.object({
+  v.strictObject({
     type: v.literal('decide'),
     ...common,
     question: Text,
     options: v.exactOptional(list(Short, 256)),
     instruction: v.exactOptional(Text),
   }),
-  v.object({ type: v.literal('extract'), ...common, instruction: Text, shape: Shape }),
+  v.strictObject({ type: v.literal('extract'), ...common, instruction: Text, shape: Shape }),
 ]);
 
-export const TaskBatchSchema: v.GenericSchema<unknown, TaskBatch> = v.object({
+export const TaskBatchSchema: v.GenericSchema<unknown, TaskBatch> = v.strictObject({
   model: Text,
-  input: v.union([v.object({ context: Text }), v.object({ turns: Turns })]),
+  input: v.union([v.strictObject({ context: Text }), v.strictObject({ turns: Turns })]),
   media: v.array(MediaPart),
   tasks: v.pipe(v.array(Task), v.minLength(1), v.maxLength(256)),
   temperature: Real,
@@ -66,7 +67,7 @@ export const TaskBatchSchema: v.GenericSchema<unknown, TaskBatch> = v.object({
   language: v.exactOptional(LanguageName),
 });
 
-export const ChatRequestSchema: v.GenericSchema<unknown, ChatRequest> = v.object({
+export const ChatRequestSchema: v.GenericSchema<unknown, ChatRequest> = v.strictObject({
   model: v.exactOptional(v.custom<ModelId>((value) => typeof value === 'string')),
   turns: Turns,
   maxTokens: v.exactOptional(Count),
@@ -78,19 +79,19 @@ export const ChatRequestSchema: v.GenericSchema<unknown, ChatRequest> = v.object
   frequencyPenalty: Real,
   topLogprobs: v.exactOptional(Count),
   format: v.variant('type', [
-    v.object({ type: v.literal('text') }),
-    v.object({ type: v.literal('json'), shape: Shape }),
+    v.strictObject({ type: v.literal('text') }),
+    v.strictObject({ type: v.literal('json'), shape: Shape }),
   ]),
 });
 
 const Alternative = { token: Short, logprob: v.number(), bytes: list(Count, 4096) };
 export const TokenLogprobs: v.GenericSchema<unknown, readonly TokenLogprob[]> = v.array(
-  v.object({ ...Alternative, top: list(v.object(Alternative), 64) }),
+  v.strictObject({ ...Alternative, top: list(v.strictObject(Alternative), 64) }),
 );
 
-export const TaskAnswers = list(v.object({ name: Short, json: Text }), 256);
+export const TaskAnswers = list(v.strictObject({ name: Short, json: Text }), 256);
 
-const UsageSchema: v.GenericSchema<unknown, Usage> = v.object({ promptTokens: Count, completionTokens: Count });
+const UsageSchema: v.GenericSchema<unknown, Usage> = v.strictObject({ promptTokens: Count, completionTokens: Count });
 /** The end of an answer; both kinds of work have one. */
 export const Finish = {
   reason: v.picklist(['stop', 'length', 'content_filter']),
