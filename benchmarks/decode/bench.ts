@@ -1,0 +1,94 @@
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { InferenceSession, Tensor } from 'onnxruntime-node';
+import { readManifest } from '../../runtime/engine/model.ts';
+import { answer, chat, engineOf, measure, openForBenchmark, randomTokens } from '../branches/workload.ts';
+import { compiledRandomModel } from '../models/random-model.ts';
+import type { Report } from '../report.ts';
+
+/**
+ * What the engine adds to a decode step: the same graph at the same length, by the engine and by onnxruntime alone, in turns.
+ * Arguments: `--form=int8|int4 --prompt=512 --tokens=64 --rounds=3`.
+ */
+export async function run(report: Report, args: readonly string[]): Promise<void> {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      form: { type: 'string', default: 'int8' },
+      prompt: { type: 'string', default: '512' },
+      tokens: { type: 'string', default: '64' },
+      rounds: { type: 'string', default: '3' },
+    },
+  });
+  const form = values.form === 'int4' ? 'int4' : 'int8';
+  const prompt = Number(values.prompt);
+  const tokens = Number(values.tokens);
+  const rounds = Number(values.rounds);
+  const folder = await compiledRandomModel('qwen2.5-0.5b', form);
+  const model = await openForBenchmark(folder);
+  const bare = await bareDecoder(folder, prompt + tokens);
+  const costs = { engine: { ms: 0, cpuMs: 0 }, bare: { ms: 0, cpuMs: 0 } };
+  for (let round = 0; round <= rounds; round++) {
+    const engine = engineOf(model);
+    const work = chat(prompt, tokens, round);
+    // The prompt is run first, and then found in the cache, so that only steps are measured.
+    await answer(engine, { ...work, branches: [{ ...work.branches[0]!, maxTokens: 1 }] });
+    const byEngine = await answer(engine, work);
+    const alone = await measure(() => bare(prompt, tokens));
+    if (round === 0) continue; // warm up
+    for (const [name, cost] of [['engine', byEngine] as const, ['bare', alone] as const]) {
+      costs[name].ms += cost.ms / (rounds * tokens);
+      costs[name].cpuMs += cost.cpuMs / (rounds * tokens);
+    }
+  }
+  const what = `a token at ${prompt}`;
+  for (const [system, { ms, cpuMs }] of [
+    [`assay ${form}`, costs.engine] as const,
+    [`onnxruntime ${form}`, costs.bare] as const,
+  ]) {
+    report({ system, case: what, metric: 'time', value: ms, unit: 'ms' });
+    report({ system, case: what, metric: 'processor time', value: cpuMs, unit: 'ms' });
+  }
+  const ratio = { system: `assay ${form}`, case: what, unit: 'of onnxruntime' };
+  report({ ...ratio, metric: 'speed', value: costs.bare.ms / costs.engine.ms });
+  report({ ...ratio, metric: 'speed (processor)', value: costs.bare.cpuMs / costs.engine.cpuMs });
+  await model.close();
+}
+
+/** The least that a decode loop can be: one KV buffer in place, tensors made once, the best token taken. */
+async function bareDecoder(
+  modelFolder: string,
+  capacity: number,
+): Promise<(from: number, count: number) => Promise<void>> {
+  const manifest = readManifest(modelFolder);
+  const session = await InferenceSession.create(join(modelFolder, manifest.graph), {
+    intraOpNumThreads: Number(process.env.ASSAY_BENCHMARK_THREADS ?? 2),
+    enableMemPattern: false,
+    extra: { session: { intra_op: { allow_spinning: '0' } } },
+  });
+  const feeds: Record<string, Tensor> = {};
+  const fetches: Record<string, Tensor> = {};
+  for (const { past, present, heads, headSize } of manifest.kv) {
+    for (const part of [0, 1]) {
+      const data = new Float32Array(heads * capacity * headSize).fill(0.01);
+      feeds[past[part]!] = new Tensor('float32', data, [1, heads, capacity, headSize]);
+      fetches[present[part]!] = feeds[past[part]!]!;
+    }
+  }
+  const logits = new Float32Array(manifest.vocabSize);
+  fetches[manifest.logits] = new Tensor('float32', logits, [1, 1, manifest.vocabSize]);
+  const { inputs } = manifest;
+  return async (from, count) => {
+    let token = randomTokens(1, from)[0]!;
+    for (let at = from; at < from + count; at++) {
+      feeds[inputs.tokens] = new Tensor('int64', BigInt64Array.of(BigInt(token)), [1, 1]);
+      feeds[inputs.positions!] = new Tensor('int64', BigInt64Array.of(BigInt(at)), [1, 1]);
+      feeds[inputs.attentionMask!] = new Tensor('int64', new BigInt64Array(at + 1).fill(1n), [1, at + 1]);
+      feeds[inputs.rows!] = new Tensor('int64', BigInt64Array.of(0n), [1]);
+      for (const { name } of inputs.masks)
+        feeds[name] = new Tensor('float32', new Float32Array(at + 1), [1, 1, 1, at + 1]);
+      await session.run(feeds, fetches);
+      token = logits.indexOf(logits.reduce((a, b) => Math.max(a, b)));
+    }
+  };
+}

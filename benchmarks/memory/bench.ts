@@ -1,0 +1,38 @@
+import { readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { answer, engineOf, openForBenchmark, workload } from '../branches/workload.ts';
+import { compiledRandomModel } from '../models/random-model.ts';
+import type { Report } from '../report.ts';
+
+/** Peak memory of W with 16 tasks, beside the bytes of weights and KV. Linux only. Arguments: `--form=int8|int4`. */
+export async function run(report: Report, args: readonly string[]): Promise<void> {
+  const { values } = parseArgs({ args: [...args], options: { form: { type: 'string', default: 'int8' } } });
+  const form = values.form === 'int4' ? 'int4' : 'int8';
+  const folder = await compiledRandomModel('qwen2.5-0.5b', form);
+  const weights = statSync(join(folder, 'weights.bin')).size;
+  const before = peakBytes();
+  const model = await openForBenchmark(folder);
+  const loaded = peakBytes();
+  const engine = engineOf(model);
+  await answer(engine, workload(16, 1));
+  const peak = peakBytes();
+  const wanted = weights + engine.kvBytes;
+  const figures: [string, number, string][] = [
+    ['weights', weights / 2 ** 20, 'MB'],
+    ['KV', engine.kvBytes / 2 ** 20, 'MB'],
+    ['Node alone', before / 2 ** 20, 'MB'],
+    ['peak of loading', loaded / 2 ** 20, 'MB'],
+    ['peak', peak / 2 ** 20, 'MB'],
+    ['peak of weights + KV', peak / wanted, ''],
+    ['the same without Node', (peak - before) / wanted, ''],
+  ];
+  for (const [metric, value, unit] of figures)
+    report({ system: `assay ${form}`, case: '16 tasks', metric, value, unit });
+  await model.close();
+}
+
+function peakBytes(): number {
+  const kilobytes = /^VmHWM:\s*(\d+) kB$/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1];
+  return Number(kilobytes) * 1024;
+}
