@@ -42,17 +42,23 @@ export async function lock(file: string, clock: Clock, signal: AbortSignal, onWa
 
 /**
  * Whether some process holds a `flock` on this file, as Python's `filelock` (and so `huggingface_hub`) does. Linux lists
- * them; elsewhere the answer is false, and the worst case is that two tools fetch the same file: each writes under its own
- * name, so nothing breaks.
+ * them (proc_locks(5): `<number>: FLOCK ADVISORY WRITE <pid> <major>:<minor>:<inode> ...`); elsewhere the answer is false, and
+ * the worst case is that two tools fetch the same file: each writes under its own name, so nothing breaks.
  */
 export async function isFlocked(file: string): Promise<boolean> {
-  const inode = await stat(file).then(
-    (s) => s.ino,
-    () => null,
-  );
+  const seen = await stat(file).catch(() => null);
+  if (seen === null) return false;
   const locks = await readFile('/proc/locks', 'utf8').catch(() => '');
-  if (inode === null) return false;
-  return locks.split('\n').some((line) => line.includes(' FLOCK ') && line.includes(`:${inode} `));
+  const place = ` ${deviceNumbers(seen.dev)}:${seen.ino} `;
+  return locks.split('\n').some((line) => line.includes(' FLOCK ') && line.includes(place));
+}
+
+/** Linux's `dev_t` as the kernel prints it, in hexadecimal (makedev(3)). */
+function deviceNumbers(device: number): string {
+  const bits = BigInt(device);
+  const major = ((bits >> 8n) & 0xfffn) | ((bits >> 32n) & 0xfffff000n);
+  const minor = (bits & 0xffn) | ((bits >> 12n) & 0xffffff00n);
+  return [major, minor].map((number) => number.toString(16).padStart(2, '0')).join(':');
 }
 
 /** Makes an empty lock file where there is none. */

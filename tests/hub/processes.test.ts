@@ -6,11 +6,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { findLocalModel } from '../../runtime/store/hub-cache.ts';
 import { touch } from '../../runtime/store/lock.ts';
 import { HubServer } from './hub-server.ts';
 import { MODEL, machine, neededFiles, RANGE_BYTES, randomModel } from './pull.ts';
+
+// Processes start slowly on a busy machine.
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 const model = randomModel({ dataBytes: 24 * RANGE_BYTES + 77 });
 const needed = neededFiles(model);

@@ -1,8 +1,14 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { HubServer } from '../hub/hub-server.ts';
 import { hubRepository } from '../hub/repository.ts';
 import { fixtureModel } from '../slot/machine.ts';
 import { type Json, newBase, residentBytes, type ServerProcess, startServer } from './server.ts';
+
+// Processes start slowly on a busy machine.
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 /*
  * The endpoint table and the state table of model-server.md, row by row, against a real server process with real (tiny) models.
@@ -330,3 +336,41 @@ describe('delete', () => {
     expect(await statusOf(QWEN)).toBeUndefined();
   });
 });
+
+it('500 hostile ids on every route that takes one: refused, and nothing outside the roots is touched', async () => {
+  const outside = join(server.base, 'outside');
+  await mkdir(outside);
+  await writeFile(join(outside, 'precious'), 'precious');
+  const before = await readdir(server.base);
+  const parts = fc.constantFrom(
+    '..',
+    '.',
+    '/',
+    '%2f',
+    '%2e%2e',
+    '\\',
+    '\0',
+    '%00',
+    'outside',
+    'precious',
+    'a',
+    '--',
+    '~',
+    ' ',
+    'C:',
+    '…',
+  );
+  const ids = fc.sample(
+    fc.array(parts, { minLength: 1, maxLength: 9 }).map((all) => all.join('')),
+    { numRuns: 500, seed: 4 },
+  );
+  for (const id of ids) {
+    const answers = await Promise.all([
+      server.call('DELETE', `/v1/models/${encodeURIComponent(id)}`),
+      ...['/load', '/delete', '/download'].map((path) => server.call('POST', path, { model: id })),
+    ]);
+    for (const { status } of answers) expect([400, 404], id).toContain(status);
+  }
+  expect(await readdir(server.base)).toEqual(before);
+  expect(await readFile(join(outside, 'precious'), 'utf8')).toBe('precious');
+}, 60_000);

@@ -101,7 +101,8 @@ async function answer(
       continue;
     }
     const delta = chunk.output.choices[0]?.delta;
-    if (delta?.reasoning_content && isWatched()) process.stderr.write(styleText('dim', shown(delta.reasoning_content)));
+    if (delta?.reasoning_content && isWatched())
+      process.stderr.write(styleText('dim', shown(delta.reasoning_content, process.stderr)));
     if (delta?.content) {
       content += delta.content;
       screen.out(shown(delta.content));

@@ -47,7 +47,7 @@ export function addDecide(program: Command): void {
       if (flags.json) screen.json(answer);
       else {
         screen.line(shown(response.value));
-        if (response.result.reason) screen.note(shown(response.result.reason));
+        if (response.result.reason) screen.note(shown(response.result.reason, process.stderr));
       }
       warnIfCut(response);
       if (flags.expect !== undefined && response.value !== flags.expect) process.exitCode = EXIT.no;

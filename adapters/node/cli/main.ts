@@ -1,6 +1,7 @@
 import { CommanderError } from 'commander';
 import { exitCodeOf } from './exit-code.ts';
 import { createProgram } from './program.ts';
+import { screen, shown } from './screen.ts';
 
 // The engine is only loaded by commands that need it: the others start in a fraction of the time.
 const compose: typeof import('../compose.ts').compose = async (...args) =>
@@ -19,7 +20,8 @@ export async function main(): Promise<void> {
     // Commander has said what it has to say itself.
     if (!(error instanceof CommanderError)) {
       // What goes wrong in use is said in one line; ASSAY_DEBUG shows where it came from.
-      console.error(process.env.ASSAY_DEBUG || !(error instanceof Error) ? error : `assay: ${error.message}`);
+      if (process.env.ASSAY_DEBUG || !(error instanceof Error)) console.error(error);
+      else screen.note(`assay: ${shown(error.message, process.stderr)}`);
     }
     process.exitCode = exitCodeOf(error);
   }

@@ -20,8 +20,8 @@ const CONTROLS = /[\u0000-\u0008\u000b-\u001f\u007f]/g;
  * Text from a model or a server, for a terminal: control sequences could move the cursor, set the title or write to the
  * clipboard, so they are left out. Into a pipe it goes as it is.
  */
-export function shown(text: string): string {
-  return process.stdout.isTTY ? stripVTControlCharacters(text).replace(CONTROLS, '') : text;
+export function shown(text: string, stream: { isTTY?: boolean } = process.stdout): string {
+  return stream.isTTY ? stripVTControlCharacters(text).replace(CONTROLS, '') : text;
 }
 
 /** Rows with their columns aligned. */
