@@ -9,7 +9,7 @@ import type {
   TaskAnswer,
   TaskBatch,
 } from '../../lib/backend.ts';
-import { AssayError } from '../../lib/errors.ts';
+import { AssayError, type ErrorCode } from '../../lib/errors.ts';
 import type { ModelHost } from '../../lib/host.ts';
 import { asModelId, type ModelId } from '../../lib/model-id.ts';
 import type { Call, Reply } from './call.ts';
@@ -32,6 +32,9 @@ export interface EngineBackendOptions {
 
 /** What a model goes through before it is active. */
 const UNDER_WAY: ReadonlySet<ModelStatus | undefined> = new Set(['loading', 'compiling', 'downloading']);
+
+/** Errors that operators look into; all others tell the caller what to change. */
+const OURS: ReadonlySet<ErrorCode> = new Set(['engine_failed', 'timeout', 'internal_error']);
 
 type Finished = Extract<Reply, { type: 'finished' }>;
 
@@ -80,7 +83,8 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
       call?.cancel();
       const code = error instanceof AssayError ? error.code : 'internal_error';
       if (outer.signal.aborted) log.info('caller left');
-      else log.warn({ code, err: error }, 'not answered');
+      else if (OURS.has(code)) log.warn({ code, err: error }, 'not answered');
+      else log.info({ code }, 'not answered');
       options.metrics.failed(work.kind, code);
       throw error;
     }
