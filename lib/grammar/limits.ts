@@ -13,6 +13,8 @@ export const LIMITS = {
   alternatives: 256,
   /** Elementary steps of resolving `allOf`, `anyOf` and `oneOf`, and of checking `enum` and `const`. */
   resolveSteps: 150_000,
+  /** References and levels between an `enum` or `const` value and what it is checked against. */
+  matchDepth: 400,
   /** Objects and lists open at once in an answer. */
   answerDepth: 32,
   /** Bytes of the shortest answer a schema allows (`minItems`, `minLength` and long names add up). */

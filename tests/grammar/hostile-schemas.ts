@@ -60,6 +60,26 @@ export const HOSTILE: readonly (readonly [string, JsonSchema, 'accepted' | 'refu
     { ...value({ enum: ['a'], $ref: '#/$defs/d0' }), $defs: doubled({ type: 'string' }) },
     'refused',
   ],
+  [
+    'a chain of 4,000 references',
+    {
+      ...value({ $ref: '#/$defs/d0' }),
+      $defs: Object.fromEntries(
+        range(4_000).map((i) => [`d${i}`, i === 3_999 ? { type: 'string' } : { $ref: `#/$defs/d${i + 1}` }]),
+      ),
+    },
+    'refused',
+  ],
+  [
+    'a value at the end of 4,000 references',
+    {
+      ...value({ enum: ['a'], $ref: '#/$defs/d0' }),
+      $defs: Object.fromEntries(
+        range(4_000).map((i) => [`d${i}`, i === 3_999 ? { type: 'string' } : { $ref: `#/$defs/d${i + 1}` }]),
+      ),
+    },
+    'refused',
+  ],
   ['tiny steps', value({ type: 'number', multipleOf: 1e-300 }), 'accepted'],
   [
     'a step of a thousand primes',

@@ -1,7 +1,8 @@
 import type { Json } from '../../answer-shape.ts';
+import { LIMITS } from '../limits.ts';
 import { atScale, decimal } from '../number/decimal.ts';
 import type { SchemaDocument, Subschema, TypeName } from '../schema/document.ts';
-import { isObject } from '../schema/problem.ts';
+import { isObject, refuse } from '../schema/problem.ts';
 
 /** What `matches` needs from outside. */
 export interface MatchContext {
@@ -15,39 +16,42 @@ export interface MatchContext {
 }
 
 /**
- * Whether a value is valid against a subschema: JSON Schema 2020-12 as `KEYWORDS` has it. For the values of `enum` and `const`. The recursion goes
- * down the value, whose depth `parseSchema` bounds (`LIMITS.schemaDepth`), and down references that `parseSchema` found free of loops.
+ * Whether a value is valid against a subschema: JSON Schema 2020-12 as `KEYWORDS` has it. For the values of `enum` and `const`. The recursion, down the
+ * value and along references, is bounded by `LIMITS.matchDepth`.
+ *
+ * @param depth how deep the recursion is
  */
-export function matches(value: Json, id: number, context: MatchContext): boolean {
+export function matches(value: Json, id: number, context: MatchContext, depth = 0): boolean {
   const schema = context.document.subschemas[id]!;
-  const all = (ids: readonly number[]) => ids.every((other) => matches(value, other, context));
-  const some = (ids: readonly number[]) => ids.some((other) => matches(value, other, context));
+  if (depth > LIMITS.matchDepth)
+    refuse(schema.path, 'checking enum and const values leads here through too many references; use fewer.');
+  const fits = (other: number) => matches(value, other, context, depth + 1);
   return (
-    matchesAlone(value, id, context) &&
-    (schema.ref === undefined || matches(value, schema.ref, context)) &&
-    all(schema.allOf) &&
-    (schema.anyOf === undefined || some(schema.anyOf)) &&
-    (schema.oneOf === undefined || schema.oneOf.filter((other) => matches(value, other, context)).length === 1)
+    matchesAlone(value, id, context, depth) &&
+    (schema.ref === undefined || fits(schema.ref)) &&
+    schema.allOf.every(fits) &&
+    (schema.anyOf === undefined || schema.anyOf.some(fits)) &&
+    (schema.oneOf === undefined || schema.oneOf.filter(fits).length === 1)
   );
 }
 
 /** Whether a value is valid against what a subschema says itself, without `$ref`, `allOf`, `anyOf` and `oneOf`. */
-export function matchesAlone(value: Json, id: number, context: MatchContext): boolean {
+export function matchesAlone(value: Json, id: number, context: MatchContext, depth = 0): boolean {
   const schema = context.document.subschemas[id]!;
   context.spend(1);
   return (
     !schema.nothing &&
     (schema.types === undefined || schema.types.some((type) => isOfType(value, type))) &&
     schema.values.every((list) => context.canonicals(list).has(canonical(value))) &&
-    contentMatches(value, schema, context)
+    contentMatches(value, schema, context, depth)
   );
 }
 
-function contentMatches(value: Json, schema: Subschema, context: MatchContext): boolean {
+function contentMatches(value: Json, schema: Subschema, context: MatchContext, depth: number): boolean {
   if (typeof value === 'string') return stringMatches(value, schema) && context.textFits(value, schema);
   if (typeof value === 'number') return numberMatches(value, schema);
-  if (Array.isArray(value)) return arrayMatches(value, schema, context);
-  return !isObject(value) || objectMatches(value, schema, context);
+  if (Array.isArray(value)) return arrayMatches(value, schema, context, depth);
+  return !isObject(value) || objectMatches(value, schema, context, depth);
 }
 
 function stringMatches(value: string, { minLength = 0, maxLength = Number.POSITIVE_INFINITY }: Subschema): boolean {
@@ -64,19 +68,24 @@ function numberMatches(value: number, schema: Subschema): boolean {
   return atScale(a, scale) % atScale(b, scale) === 0n;
 }
 
-function arrayMatches(value: readonly Json[], schema: Subschema, context: MatchContext): boolean {
+function arrayMatches(value: readonly Json[], schema: Subschema, context: MatchContext, depth: number): boolean {
   if (value.length < (schema.minItems ?? 0) || value.length > (schema.maxItems ?? Infinity)) return false;
   return value.every((item, i) => {
     const id = schema.prefixItems[i] ?? schema.items;
-    return id === undefined || matches(item, id, context);
+    return id === undefined || matches(item, id, context, depth + 1);
   });
 }
 
-function objectMatches(value: { readonly [key: string]: Json }, schema: Subschema, context: MatchContext): boolean {
+function objectMatches(
+  value: { readonly [key: string]: Json },
+  schema: Subschema,
+  context: MatchContext,
+  depth: number,
+): boolean {
   if (!schema.required.every((name) => Object.hasOwn(value, name))) return false;
   return Object.entries(value).every(([name, content]) => {
     const id = schema.properties.get(name) ?? schema.additionalProperties;
-    return id === undefined || matches(content, id, context);
+    return id === undefined || matches(content, id, context, depth + 1);
   });
 }
 
