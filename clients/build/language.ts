@@ -1,0 +1,18 @@
+/** What `npm run clients` does for one language. */
+export interface Language {
+  name: string;
+  /** Why this machine cannot make the package, or null where it can. */
+  missing(): string | null;
+  /** Writes the generated sources. */
+  generate(): Promise<void>;
+  /** Builds the package and puts it into `clients/dist/`; absent: only generated. */
+  pack?(): Promise<void>;
+  /** Plays the tests against running servers. */
+  test?(urls: ServerUrls): Promise<void>;
+}
+
+/** As the tests of the packages get them from the environment. */
+export interface ServerUrls extends Record<string, string> {
+  ASSAY_CASES_URL: string;
+  ASSAY_STARTER_URL: string;
+}

@@ -1,0 +1,47 @@
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { writeGenerated } from './contract.ts';
+import { WORK } from './paths.ts';
+import { run, saysOf } from './run.ts';
+
+const VERSION = '7.17.0';
+const SHA256 = '25d6bd8273dd2be99979d544b62ea43f0ce1975f1aa582678b5093d1e7fcfce8';
+const JAR = `${homedir()}/.m2/repository/org/openapitools/openapi-generator-cli/${VERSION}/openapi-generator-cli-${VERSION}.jar`;
+
+export interface Settings {
+  generatorName: string;
+  inputSpec: string;
+  outputDir: string;
+  additionalProperties: Record<string, string | boolean>;
+  schemaMappings?: Record<string, string>;
+  modelNameMappings?: Record<string, string>;
+  globalProperties: Record<string, string>;
+}
+
+/** Why OpenAPI Generator cannot run here, or null. */
+export function generatorMissing(): string | null {
+  if (saysOf('java', '-version') === null) return 'needs java of at least 11 for the generator';
+  if (!existsSync(JAR) && saysOf('mvn', '--version') === null) return 'needs mvn to fetch the generator';
+  return null;
+}
+
+/** Runs OpenAPI Generator. What it left in `output` the last time is removed first. */
+export async function generateModels(language: string, settings: Settings, output: string): Promise<void> {
+  await fetchJar();
+  rmSync(output, { recursive: true, force: true });
+  const config = `${WORK}/${language}.config.json`;
+  writeGenerated(config, JSON.stringify(settings, null, 2));
+  // One short run: start fast, and log only what is wrong.
+  const quick = ['-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC', '-Dlog.level=error'];
+  await run(WORK, ['java', ...quick, '-jar', JAR, 'generate', '--config', config]);
+}
+
+async function fetchJar(): Promise<void> {
+  if (!existsSync(JAR)) {
+    const artifact = `org.openapitools:openapi-generator-cli:${VERSION}`;
+    await run(WORK, ['mvn', '-q', '-B', 'dependency:get', `-Dartifact=${artifact}`, '-Dtransitive=false']);
+  }
+  const found = createHash('sha256').update(readFileSync(JAR)).digest('hex');
+  if (found !== SHA256) throw new Error(`${JAR} has the checksum ${found}, not ${SHA256}. Remove it and run again.`);
+}

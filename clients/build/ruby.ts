@@ -1,0 +1,55 @@
+import { rmSync } from 'node:fs';
+import { checkVersion, FINGERPRINT, VERSION, writeContract, writeGenerated } from './contract.ts';
+import type { Language } from './language.ts';
+import { generateModels, generatorMissing } from './openapi-generator.ts';
+import { CLIENTS, DIST, WORK } from './paths.ts';
+import { run, saysOf } from './run.ts';
+
+const HOME = `${CLIENTS}ruby`;
+const GEM = `${DIST}/assay-client-${VERSION}.gem`;
+const INSTALLED = `${WORK}/gems`;
+
+/** OpenAPI Generator's models, with tasks as classes of their own. */
+export const ruby: Language = {
+  name: 'Ruby',
+
+  missing: () =>
+    saysOf('gem', '--version') === null ? 'needs ruby with gem (Debian: apt-get install ruby)' : generatorMissing(),
+
+  async generate() {
+    checkVersion(`${HOME}/assay-client.gemspec`, /spec\.version = '(.*)'/);
+    const settings = {
+      generatorName: 'ruby',
+      inputSpec: writeContract('ruby', { tags: ['decision service'], enums: 'text', tag: 'default' }),
+      outputDir: HOME,
+      additionalProperties: {
+        gemName: 'assay',
+        moduleName: 'Assay',
+        library: 'faraday',
+        hideGenerationTimestamp: true,
+      },
+      // The generated code reads a map of objects, but not a map of maps.
+      schemaMappings: { TaskResults: 'Object' },
+      globalProperties: { models: '', modelTests: 'false', modelDocs: 'false', supportingFiles: 'api_model_base.rb' },
+    };
+    await generateModels('ruby', settings, `${HOME}/lib/assay/models`);
+    const constants =
+      `  # The version of the contract that this package was made from, and its SHA-256.\n  CONTRACT_VERSION = '${VERSION}'\n` +
+      `  CONTRACT_FINGERPRINT = '${FINGERPRINT}'\n`;
+    writeGenerated(`${HOME}/lib/assay/contract.rb`, `# frozen_string_literal: true\n\nmodule Assay\n${constants}end\n`);
+  },
+
+  async pack() {
+    await run(HOME, ['gem', 'build', '--quiet', '--output', GEM, 'assay-client.gemspec']);
+  },
+
+  async test(urls) {
+    rmSync(INSTALLED, { recursive: true, force: true });
+    await run(HOME, ['gem', 'install', '--quiet', '--local', '--no-document', '--install-dir', INSTALLED, GEM]);
+    const found = { GEM_PATH: `${INSTALLED}:${saysOf('gem', 'env', 'gempath')}` };
+    const both = ['./test/cases_test.rb', './test/package_test.rb'].flatMap((file) => ['-r', file]);
+    await run(HOME, ['ruby', '-W0', ...both, '-e', ''], { ...urls, ...found });
+    const env = { ...found, ASSAY_URL: urls.ASSAY_STARTER_URL, ASSAY_API_KEY: 'demo' };
+    await run(HOME, ['ruby', 'examples/refund.rb'], env);
+  },
+};

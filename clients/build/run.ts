@@ -1,0 +1,20 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+
+/** Runs a program with its output in ours; throws where it fails. */
+export async function run(cwd: string, command: readonly string[], env: Record<string, string> = {}): Promise<void> {
+  const [program, ...args] = command;
+  const child = spawn(program!, args, {
+    cwd,
+    stdio: ['ignore', 'inherit', 'inherit'],
+    env: { ...process.env, ...env },
+  });
+  const [code] = (await once(child, 'close')) as [number | null];
+  if (code !== 0) throw new Error(`${command.join(' ')} ended with ${code}.`);
+}
+
+/** What a program says, or null where it is not on this machine. */
+export function saysOf(program: string, ...args: string[]): string | null {
+  const { status, stdout } = spawnSync(program, args, { encoding: 'utf8' });
+  return status === 0 ? stdout.trim() : null;
+}

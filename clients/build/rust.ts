@@ -1,0 +1,56 @@
+import { copyFileSync, readFileSync, rmSync } from 'node:fs';
+import { checkVersion, FINGERPRINT, VERSION, writeContract, writeGenerated } from './contract.ts';
+import type { Language } from './language.ts';
+import { generateModels, generatorMissing } from './openapi-generator.ts';
+import { CLIENTS, DIST } from './paths.ts';
+import { run, saysOf } from './run.ts';
+
+const HOME = `${CLIENTS}rust`;
+const CRATE = `assay-client-${VERSION}.crate`;
+
+/** OpenAPI Generator's models: plain structs, and an enum for tasks with serde's own tag. */
+export const rust: Language = {
+  name: 'Rust',
+
+  missing: () => (saysOf('cargo', '--version') === null ? 'needs cargo' : generatorMissing()),
+
+  async generate() {
+    checkVersion(`${HOME}/Cargo.toml`, /^version = "(.*)"$/m);
+    const settings = {
+      generatorName: 'rust',
+      inputSpec: writeContract('rust', { tags: ['decision service'], enums: 'text', tag: 'drop' }),
+      outputDir: HOME,
+      additionalProperties: { packageName: 'assay', avoidBoxedModels: true },
+      globalProperties: { models: '', modelTests: 'false', modelDocs: 'false', supportingFiles: 'mod.rs' },
+    };
+    await generateModels('rust', settings, `${HOME}/src/models`);
+    // Comes with the models' mod.rs, which has the same file name.
+    rmSync(`${HOME}/src/apis`, { recursive: true, force: true });
+    nameParts(`${HOME}/src/models/message_content.rs`);
+    const constants =
+      `/// The version of the contract that this package was made from.\npub const CONTRACT_VERSION: &str = "${VERSION}";\n` +
+      `/// SHA-256 of that contract.\npub const CONTRACT_FINGERPRINT: &str =\n    "${FINGERPRINT}";\n`;
+    writeGenerated(`${HOME}/src/contract.rs`, constants);
+  },
+
+  async pack() {
+    // Building is left to the tests, which compile the same sources.
+    await run(HOME, ['cargo', 'package', '--quiet', '--allow-dirty', '--no-verify', '--locked']);
+    copyFileSync(`${HOME}/target/package/${CRATE}`, `${DIST}/${CRATE}`);
+  },
+
+  async test(urls) {
+    // Without TLS, which takes most of the time to compile, and none of the tests need.
+    const plain = ['--quiet', '--locked', '--no-default-features'];
+    await run(HOME, ['cargo', 'test', ...plain], urls);
+    const env = { ASSAY_URL: urls.ASSAY_STARTER_URL, ASSAY_API_KEY: 'demo' };
+    await run(HOME, ['cargo', 'run', ...plain, '--example', 'refund'], env);
+  },
+};
+
+/** The generator names the variant of a list after its type, which is no name. */
+function nameParts(file: string): void {
+  const text = readFileSync(file, 'utf8');
+  const named = text.replace('ArrayVecmodels::ContentPart(', 'Parts(').replace('  String(String)', '  Text(String)');
+  writeGenerated(file, named.replace('Self::String(', 'Self::Text('));
+}

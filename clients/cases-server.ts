@@ -1,0 +1,71 @@
+import { readFile } from 'node:fs/promises';
+import { type RunningServer, startServer } from '../adapters/node/server.ts';
+import { createApp } from '../handlers/app.ts';
+import { depsOf } from '../tests/conformance/stage.ts';
+import type { Script } from '../tests/scripted-backend/script.ts';
+
+/** What the server does on one try: what its backend does, or an answer that is not Assay's at all. */
+type Try = Script & {
+  /** Members that the response gets beside its own, as from a newer server. */
+  adds?: object;
+  raw?: { status: number; headers: Record<string, string>; body: string };
+};
+
+interface Case {
+  id: string;
+  script?: Try[];
+}
+
+/** What came in for a case: `GET /seen/<id>` tells it. */
+interface Seen {
+  attempts: number;
+  sent: unknown;
+}
+
+const KEYS = { demo: {}, narrow: { models: ['other/*'] } };
+
+/**
+ * The real handlers on scripted backends, one for each case of `cases.json`: a client's base URL is `<url>/cases/<id>`. Each
+ * `GET /seen/<id>` begins the case anew.
+ */
+export async function startCasesServer(): Promise<RunningServer> {
+  const { cases } = JSON.parse(await readFile(new URL('cases.json', import.meta.url), 'utf8')) as { cases: Case[] };
+  const byId = new Map(cases.map((one) => [one.id, one]));
+  const seen = new Map<string, Seen>();
+  return startServer(
+    async (request) => {
+      const { pathname } = new URL(request.url);
+      const [, kind, id = ''] = pathname.split('/', 3);
+      if (kind === 'seen') {
+        const told = seen.get(id) ?? { attempts: 0, sent: null };
+        seen.delete(id);
+        return Response.json(told);
+      }
+      const one = kind === 'cases' ? byId.get(id) : undefined;
+      if (!one) return new Response(`No case ${pathname}`, { status: 404 });
+      const body = await request.text();
+      const attempts = (seen.get(id)?.attempts ?? 0) + 1;
+      seen.set(id, { attempts, sent: JSON.parse(body) });
+      return play(one.script?.[Math.min(attempts, one.script.length) - 1] ?? {}, forwarded(request, id, body));
+    },
+    { host: '127.0.0.1', port: 0 },
+  );
+}
+
+/** The request as the app takes it: without the case in its path. */
+function forwarded(request: Request, id: string, body: string): Request {
+  const url = request.url.replace(`/cases/${id}`, '');
+  return new Request(url, { method: request.method, headers: request.headers, body, signal: request.signal });
+}
+
+async function play({ adds, raw, ...script }: Try, request: Request): Promise<Response> {
+  if (raw) return new Response(raw.body, raw);
+  const response = await createApp(await depsOf({ keys: KEYS }, script, [])).fetch(request);
+  if (!adds) return response;
+  return Response.json({ ...((await response.json()) as object), ...adds }, response);
+}
+
+if (import.meta.main) {
+  const server = await startCasesServer();
+  process.stdout.write(`${server.url}\n`);
+}

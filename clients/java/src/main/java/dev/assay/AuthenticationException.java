@@ -1,0 +1,12 @@
+package dev.assay;
+
+import java.net.http.HttpResponse;
+
+/** 401: no key, or one that is not known. */
+public final class AuthenticationException extends AssayStatusException {
+  private static final long serialVersionUID = 1L;
+
+  AuthenticationException(HttpResponse<String> response) {
+    super(response);
+  }
+}

@@ -1,0 +1,12 @@
+package dev.assay;
+
+import java.net.http.HttpResponse;
+
+/** 400: the request is malformed. */
+public final class BadRequestException extends AssayStatusException {
+  private static final long serialVersionUID = 1L;
+
+  BadRequestException(HttpResponse<String> response) {
+    super(response);
+  }
+}

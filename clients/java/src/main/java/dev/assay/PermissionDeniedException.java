@@ -1,0 +1,12 @@
+package dev.assay;
+
+import java.net.http.HttpResponse;
+
+/** 403: the key may not use this model. */
+public final class PermissionDeniedException extends AssayStatusException {
+  private static final long serialVersionUID = 1L;
+
+  PermissionDeniedException(HttpResponse<String> response) {
+    super(response);
+  }
+}

@@ -1,0 +1,47 @@
+package dev.assay;
+
+import java.net.http.HttpResponse;
+import java.time.Duration;
+import java.util.Optional;
+import java.util.concurrent.ThreadLocalRandom;
+
+/** When a request is sent again. */
+final class Retry {
+  /** A server that asks for more gets no second try: the caller decides. */
+  private static final Duration LONGEST_WAIT = Duration.ofSeconds(60);
+
+  private static final double FIRST_BACKOFF = 0.5;
+  private static final double LONGEST_BACKOFF = 8.0;
+
+  private Retry() {}
+
+  /**
+   * How long to wait before sending again, or empty for no second try: 429 after {@code Retry-After}, 5xx with a back-off that
+   * doubles, other statuses never. {@code attempt} counts from 0.
+   */
+  static Optional<Duration> waitBefore(HttpResponse<?> response, int attempt) {
+    int status = response.statusCode();
+    if (status != 429 && status < 500) {
+      return Optional.empty();
+    }
+    Optional<Duration> named = retryAfter(response);
+    if (named.isPresent()) {
+      return named.filter(wait -> wait.compareTo(LONGEST_WAIT) <= 0);
+    }
+    double seconds = Math.min(LONGEST_BACKOFF, FIRST_BACKOFF * Math.pow(2, attempt));
+    return Optional.of(seconds(seconds * ThreadLocalRandom.current().nextDouble(0.75, 1.0)));
+  }
+
+  /** The {@code Retry-After} header; empty where there is none, or none that is a number. */
+  static Optional<Duration> retryAfter(HttpResponse<?> response) {
+    try {
+      return response.headers().firstValue("retry-after").map(text -> seconds(Math.max(0, Double.parseDouble(text))));
+    } catch (NumberFormatException notSeconds) {
+      return Optional.empty();
+    }
+  }
+
+  private static Duration seconds(double count) {
+    return Duration.ofMillis(Math.round(count * 1000));
+  }
+}

@@ -1,0 +1,12 @@
+package dev.assay;
+
+import java.net.http.HttpResponse;
+
+/** 422: a value is not valid. */
+public final class UnprocessableEntityException extends AssayStatusException {
+  private static final long serialVersionUID = 1L;
+
+  UnprocessableEntityException(HttpResponse<String> response) {
+    super(response);
+  }
+}

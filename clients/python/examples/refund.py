@@ -1,0 +1,24 @@
+"""Two judgements about one mail, in one request. Run `assay serve` first, and set ASSAY_API_KEY to the key that it prints."""
+
+from assay import Assay, DecideTask, ExtractTask, ensure_complete
+
+MAIL = (
+    "Order A-1042 from Lumen Ltd arrived on 3 March with a broken lamp. I have asked twice for my 49.90 euro back. "
+    "Please refund me today!"
+)
+
+with Assay() as assay:
+    response = ensure_complete(
+        assay.run_tasks(
+            model="assay/starter",
+            context=MAIL,
+            tasks=[
+                DecideTask(name="wants_refund", question="Does the customer want a refund?", options=["yes", "no"]),
+                ExtractTask(name="order", instruction="Extract the order.", keys=["order_id", "amount"]),
+            ],
+            max_output_tokens=64,
+        )
+    )
+
+print("wants a refund:", response.results["wants_refund"]["value"])
+print("order:", response.results["order"])

@@ -1,0 +1,166 @@
+"""The decision service."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import httpx
+from typing_extensions import Self, TypedDict, Unpack
+
+from .connection import DEFAULT_MAX_RETRIES, DEFAULT_TIMEOUT, base_url_from, headers_from, send, send_async
+from .models import (
+    AudioInput,
+    DecideRequest,
+    DecideResponse,
+    ExtractRequest,
+    ExtractResponse,
+    ImageInput,
+    Language,
+    Message,
+    ResponseFormat,
+    RunTasksRequest,
+    RunTasksResponse,
+    Task,
+)
+
+
+class SharedFields(TypedDict, total=False):
+    """Fields of every request. Exactly one of `context` and `messages` is sent."""
+
+    context: str
+    messages: Sequence[Message]
+    images: Sequence[ImageInput]
+    audio: Sequence[AudioInput]
+    temperature: float
+    max_output_tokens: int
+    response_format: ResponseFormat
+    target_language: Language
+    output_language: Language
+
+
+class DecideFields(SharedFields, total=False):
+    options: Sequence[str]
+    choices: Sequence[str]
+    instruction: str
+
+
+class ExtractFields(SharedFields, total=False):
+    keys: Sequence[str]
+    fields: Sequence[str]
+    schema: dict[str, Any]
+
+
+class Assay:
+    """
+    Client of the decision service. Safe to share between threads; close it, or use it in a `with` block.
+
+    `base_url` and `api_key` default to the environment's ASSAY_URL (else http://127.0.0.1:8080) and ASSAY_API_KEY. `timeout` is in
+    seconds, for each try. 429 and 5xx are sent again, up to `max_retries` times. Calls raise an `AssayError`.
+    """
+
+    def __init__(
+        self,
+        *,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        timeout: float = DEFAULT_TIMEOUT,
+        max_retries: int = DEFAULT_MAX_RETRIES,
+        transport: httpx.BaseTransport | None = None,
+    ) -> None:
+        headers = headers_from(api_key, required=True)
+        self._http = httpx.Client(base_url=base_url_from(base_url), headers=headers, timeout=timeout, transport=transport)
+        self._max_retries = max_retries
+
+    def run_tasks(self, *, model: str, tasks: Sequence[Task], **fields: Unpack[SharedFields]) -> RunTasksResponse:
+        """Answers a list of tasks about one shared context."""
+        return RunTasksResponse.model_validate(self._send("/v1/tasks", tasks_body(model, tasks, fields)))
+
+    def decide_extract(self, *, model: str, tasks: Sequence[Task], **fields: Unpack[SharedFields]) -> RunTasksResponse:
+        """The original name of `run_tasks`, on its original path."""
+        return RunTasksResponse.model_validate(self._send("/v1/decide-extract", tasks_body(model, tasks, fields)))
+
+    def decide(self, *, model: str, question: str, **fields: Unpack[DecideFields]) -> DecideResponse:
+        """Answers one question: one of the options, or a short answer."""
+        return DecideResponse.model_validate(self._send("/decide", decide_body(model, question, fields)))
+
+    def extract(self, *, model: str, instruction: str, **fields: Unpack[ExtractFields]) -> ExtractResponse:
+        """Extracts one object."""
+        return ExtractResponse.model_validate(self._send("/extract", extract_body(model, instruction, fields)))
+
+    def _send(self, path: str, body: dict[str, Any]) -> Any:
+        return send(self._http, self._max_retries, path, body)
+
+    def close(self) -> None:
+        self._http.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class AsyncAssay:
+    """As `Assay`, for asyncio."""
+
+    def __init__(
+        self,
+        *,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        timeout: float = DEFAULT_TIMEOUT,
+        max_retries: int = DEFAULT_MAX_RETRIES,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        headers = headers_from(api_key, required=True)
+        url = base_url_from(base_url)
+        self._http = httpx.AsyncClient(base_url=url, headers=headers, timeout=timeout, transport=transport)
+        self._max_retries = max_retries
+
+    async def run_tasks(self, *, model: str, tasks: Sequence[Task], **fields: Unpack[SharedFields]) -> RunTasksResponse:
+        """Answers a list of tasks about one shared context."""
+        return RunTasksResponse.model_validate(await self._send("/v1/tasks", tasks_body(model, tasks, fields)))
+
+    async def decide_extract(
+        self, *, model: str, tasks: Sequence[Task], **fields: Unpack[SharedFields]
+    ) -> RunTasksResponse:
+        """The original name of `run_tasks`, on its original path."""
+        return RunTasksResponse.model_validate(await self._send("/v1/decide-extract", tasks_body(model, tasks, fields)))
+
+    async def decide(self, *, model: str, question: str, **fields: Unpack[DecideFields]) -> DecideResponse:
+        """Answers one question: one of the options, or a short answer."""
+        return DecideResponse.model_validate(await self._send("/decide", decide_body(model, question, fields)))
+
+    async def extract(self, *, model: str, instruction: str, **fields: Unpack[ExtractFields]) -> ExtractResponse:
+        """Extracts one object."""
+        return ExtractResponse.model_validate(await self._send("/extract", extract_body(model, instruction, fields)))
+
+    async def _send(self, path: str, body: dict[str, Any]) -> Any:
+        return await send_async(self._http, self._max_retries, path, body)
+
+    async def aclose(self) -> None:
+        await self._http.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+
+def tasks_body(model: str, tasks: Sequence[Task], fields: SharedFields) -> dict[str, Any]:
+    return _body(RunTasksRequest(model=model, tasks=list(tasks), **fields))  # type: ignore[typeddict-item]
+
+
+def decide_body(model: str, question: str, fields: DecideFields) -> dict[str, Any]:
+    return _body(DecideRequest(model=model, question=question, **fields))  # type: ignore[typeddict-item]
+
+
+def extract_body(model: str, instruction: str, fields: ExtractFields) -> dict[str, Any]:
+    return _body(ExtractRequest(model=model, instruction=instruction, **fields))  # type: ignore[typeddict-item]
+
+
+def _body(request: RunTasksRequest | DecideRequest | ExtractRequest) -> dict[str, Any]:
+    """As JSON. What was not set is not sent, so that the server's defaults hold."""
+    return request.model_dump(mode="json", by_alias=True, exclude_none=True)

@@ -1,0 +1,120 @@
+"""The models on a machine: download, load, unload and delete. Chat itself goes through the `openai` package."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any, TextIO, TypeVar
+
+import httpx
+from pydantic import BaseModel
+from typing_extensions import Self
+
+from .connection import base_url_from, connection_error, headers_from, send
+from .errors import APIStatusError, APITimeoutError, AssayError, status_error
+from .models import DeleteResponse, DownloadProgress, DownloadResponse, LoadResponse, UnloadResponse
+from .progress import ProgressLine
+from .server_events import events_of
+
+_Model = TypeVar("_Model", bound=BaseModel)
+
+
+class ModelServer:
+    """
+    The model server of Assay. `base_url` defaults to ASSAY_URL, else http://127.0.0.1:8080. On the loopback address no key is needed.
+
+    Calls block without a time limit, as loading and compiling take as long as they take. They raise an `AssayError`: `NotFoundError` for
+    a model that is not there, `ConflictError` for one in another state, and so on. Nothing is sent twice.
+    """
+
+    def __init__(
+        self,
+        base_url: str | None = None,
+        *,
+        api_key: str | None = None,
+        progress: TextIO | None = None,
+        transport: httpx.BaseTransport | None = None,
+    ) -> None:
+        """`progress`: where downloads tell how far they are, if it is a terminal; default: standard error."""
+        headers = headers_from(api_key, required=False)
+        timeout = httpx.Timeout(None, connect=10.0)
+        self._http = httpx.Client(base_url=base_url_from(base_url), headers=headers, timeout=timeout, transport=transport)
+        self._progress = progress if progress is not None else sys.stderr
+
+    def download_model(self, model: str, timeout: float | None = None) -> DownloadResponse:
+        """
+        Downloads a model from the hub and compiles it; blocks until that is done, and shows progress on a terminal.
+
+        `timeout` is in seconds; without it there is no limit. When it passes, `APITimeoutError` is raised and the server goes on
+        downloading: a second call joins it.
+        """
+        deadline = None if timeout is None else time.monotonic() + timeout
+        with ProgressLine(self._progress) as line:
+            try:
+                return self._download(model, deadline, line)
+            except httpx.TimeoutException as error:
+                raise _too_late(model) from error
+            except httpx.HTTPError as error:
+                raise connection_error(error) from error
+
+    def load_model(self, model: str) -> LoadResponse:
+        """Makes a model that is on this machine the active one."""
+        return self._post("/v1/models/load", {"model": model}, LoadResponse)
+
+    def unload_model(self) -> UnloadResponse:
+        """Frees the memory of the active model."""
+        return self._post("/unload", {}, UnloadResponse)
+
+    def delete_compiled(self, model: str) -> DeleteResponse:
+        """Deletes the compiled files of a model; its weights stay."""
+        return self._post("/v1/models/delete", {"model": model, "compiled_only": True}, DeleteResponse)
+
+    def delete(self, model: str) -> DeleteResponse:
+        """Deletes everything of a model: compiled files, weights and lock files."""
+        return self._post("/v1/models/delete", {"model": model, "compiled_only": False}, DeleteResponse)
+
+    def _post(self, path: str, body: dict[str, Any], answer: type[_Model]) -> _Model:
+        return answer.model_validate(send(self._http, 0, path, body))
+
+    def _download(self, model: str, deadline: float | None, line: ProgressLine) -> DownloadResponse:
+        headers = {"accept": "text/event-stream"}
+        left = httpx.Timeout(None if deadline is None else max(0.001, deadline - time.monotonic()), connect=10.0)
+        body = {"model": model}
+        with self._http.stream("POST", "/v1/models/download", json=body, headers=headers, timeout=left) as response:
+            if not response.is_success:
+                response.read()
+                raise status_error(response)
+            for event in events_of(response.iter_lines(), lambda: _check(deadline, model)):
+                if "error" in event:
+                    raise _late_error(response, event)
+                if event.get("status") == "success":
+                    return DownloadResponse.model_validate(event)
+                line.show(DownloadProgress.model_validate(event))
+        raise AssayError(f"The server went away while it was downloading {model}. Call again: it goes on where it stopped.")
+
+    def close(self) -> None:
+        self._http.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _check(deadline: float | None, model: str) -> None:
+    if deadline is not None and time.monotonic() > deadline:
+        raise _too_late(model)
+
+
+def _too_late(model: str) -> APITimeoutError:
+    return APITimeoutError(f"{model} is not ready in time. The server goes on downloading; call again to wait for it.")
+
+
+_STATUS_OF = {"model_not_found": 404, "not_downloaded": 409, "operation_in_progress": 409, "model_in_use": 409}
+
+
+def _late_error(response: httpx.Response, event: dict[str, Any]) -> APIStatusError:
+    """An error that came when the status line, 200, was already sent: as if it had come at once."""
+    status = {**_STATUS_OF, "hub_unreachable": 502, "disk_full": 507}.get(event["error"].get("code"), 500)
+    return status_error(httpx.Response(status, json=event, headers={"x-request-id": response.headers.get("x-request-id", "")}))

@@ -1,0 +1,21 @@
+"""Server-sent events with JSON in them (WHATWG HTML, "Server-sent events")."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+
+def events_of(lines: Iterator[str], on_line: Callable[[], None] = lambda: None) -> Iterator[dict[str, Any]]:
+    """The data of each event. Comment lines, which keep the connection open, are only told to `on_line`."""
+    data: list[str] = []
+    for line in lines:
+        on_line()
+        if line.startswith("data:"):
+            data.append(line[5:].removeprefix(" "))
+        elif line == "" and data:
+            text = "\n".join(data)
+            data = []
+            if text != "[DONE]":
+                yield json.loads(text)

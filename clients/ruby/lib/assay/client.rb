@@ -1,0 +1,110 @@
+# frozen_string_literal: true
+
+require 'json'
+require 'net/http'
+require 'uri'
+
+module Assay
+  # Client of the decision service. Each call opens its own connection, so one client can be shared between threads.
+  # Calls raise an Assay::Error.
+  #
+  #   assay = Assay::Client.new
+  #   assay.decide(model: 'assay/starter', context: mail, question: 'Is it urgent?', options: %w[yes no]).value
+  class Client
+    DEFAULT_URL = 'http://127.0.0.1:8080'
+    # Seconds. A server that asks for more gets no second try: the caller decides.
+    LONGEST_WAIT = 60
+    FIRST_BACKOFF = 0.5
+    LONGEST_BACKOFF = 8.0
+
+    # +base_url+ and +api_key+ default to ASSAY_URL and ASSAY_API_KEY of the environment; +timeout+ is in seconds, for each try;
+    # 429 and 5xx are sent again, up to +max_retries+ times.
+    def initialize(base_url: nil, api_key: nil, timeout: 120, max_retries: 2)
+      @base_url = (base_url || from_environment('ASSAY_URL') || DEFAULT_URL).sub(%r{/+\z}, '')
+      @api_key = api_key || from_environment('ASSAY_API_KEY')
+      raise Error, 'No API key: pass api_key, or set ASSAY_API_KEY. The server prints one at its first start.' unless @api_key
+
+      @timeout = timeout
+      @max_retries = max_retries
+    end
+
+    # Answers a list of tasks about one shared context. Takes the fields of RunTasksRequest; gives a RunTasksResponse.
+    def run_tasks(**fields)
+      RunTasksResponse.build_from_hash(post('/v1/tasks', RunTasksRequest.new(fields)))
+    end
+
+    # The original name of +run_tasks+, on its original path.
+    def decide_extract(**fields)
+      RunTasksResponse.build_from_hash(post('/v1/decide-extract', RunTasksRequest.new(fields)))
+    end
+
+    # Answers one question: one of the options, or a short answer. Takes the fields of DecideRequest; gives a DecideResponse.
+    def decide(**fields)
+      DecideResponse.build_from_hash(post('/decide', DecideRequest.new(fields)))
+    end
+
+    # Extracts one object. Takes the fields of ExtractRequest; gives an ExtractResponse.
+    def extract(**fields)
+      ExtractResponse.build_from_hash(post('/extract', ExtractRequest.new(fields)))
+    end
+
+    private
+
+    # A variable of the environment; empty counts as not set.
+    def from_environment(name)
+      value = ENV.fetch(name, '')
+      value.empty? ? nil : value
+    end
+
+    def post(path, request)
+      body = JSON.generate(request.to_hash)
+      (0..).each do |attempt|
+        response = send_once(URI(@base_url + path), body)
+        return parse(response) if response.is_a?(Net::HTTPSuccess)
+
+        wait = wait_before_retry(response, attempt)
+        raise StatusError.for(response) if wait.nil? || attempt >= @max_retries
+
+        sleep(wait)
+      end
+    end
+
+    # The time-out holds for the whole try, not only for each read of it.
+    def send_once(uri, body)
+      Timeout.timeout(@timeout, Net::ReadTimeout) do
+        http = { use_ssl: uri.scheme == 'https', open_timeout: @timeout, read_timeout: @timeout, max_retries: 0 }
+        Net::HTTP.start(uri.host, uri.port, **http) { |connection| connection.post(uri.path, body, headers) }
+      end
+    rescue Net::OpenTimeout, Net::ReadTimeout, Net::WriteTimeout
+      raise TimeoutError, "No answer from #{@base_url} in time. Raise timeout, or send less at once."
+    rescue SystemCallError, SocketError, IOError, OpenSSL::SSL::SSLError, Net::ProtocolError => e
+      raise ConnectionError, "No answer from #{@base_url}: #{e.message}. Does the server run?"
+    end
+
+    def headers
+      {
+        'authorization' => "Bearer #{@api_key}",
+        'content-type' => 'application/json',
+        'user-agent' => "assay-ruby/#{CONTRACT_VERSION}"
+      }
+    end
+
+    def parse(response)
+      JSON.parse(response.body.force_encoding(Encoding::UTF_8))
+    rescue JSON::ParserError
+      raise ConnectionError, "What came from #{@base_url} is not JSON. Is base_url that of Assay?"
+    end
+
+    # Seconds to wait before sending again, or nil for no second try: 429 after +Retry-After+, 5xx with a back-off that doubles,
+    # other statuses never. +attempt+ counts from 0.
+    def wait_before_retry(response, attempt)
+      status = response.code.to_i
+      return nil if status != 429 && status < 500
+
+      named = StatusError.retry_after(response)
+      return named <= LONGEST_WAIT ? named : nil if named
+
+      [LONGEST_BACKOFF, FIRST_BACKOFF * (2**attempt)].min * rand(0.75..1.0)
+    end
+  end
+end

@@ -1,0 +1,26 @@
+# frozen_string_literal: true
+
+module Assay
+  # The answer is not whole. +response+ has what there is; +finish_reason+ is +length+ or +content_filter+.
+  class IncompleteError < Error
+    WHY = {
+      'length' => 'The output limit was reached: raise max_output_tokens and send the request again.',
+      'content_filter' => 'The answer was filtered: sending the same input again does not help.'
+    }.freeze
+
+    attr_reader :finish_reason, :response
+
+    def initialize(response)
+      @response = response
+      @finish_reason = response.choices.first.finish_reason
+      super("#{WHY.fetch(@finish_reason)} (request #{response.id})")
+    end
+  end
+
+  # Gives the response back; raises IncompleteError where its +finish_reason+ says that the answer was cut.
+  def self.ensure_complete(response)
+    raise IncompleteError, response if IncompleteError::WHY.key?(response.choices.first.finish_reason)
+
+    response
+  end
+end

@@ -1,0 +1,89 @@
+use std::fmt;
+
+use crate::models::{Choice, DecideResponse, DecideResult, DecideTask, ExtractResponse, ExtractTask};
+use crate::models::{MessageContent, RunTasksResponse, Task};
+
+/// What the three responses have in common.
+pub trait Answered {
+    /// Exactly one.
+    fn choices(&self) -> &[Choice];
+    /// The request identifier.
+    fn id(&self) -> &str;
+}
+
+macro_rules! answered {
+    ($($response:ty),*) => {$(
+        impl Answered for $response {
+            fn choices(&self) -> &[Choice] { &self.choices }
+            fn id(&self) -> &str { &self.id }
+        }
+    )*};
+}
+answered!(RunTasksResponse, DecideResponse, ExtractResponse);
+
+/// An answer that is not whole; `response` has what there is.
+#[derive(Debug)]
+pub struct Incomplete<R> {
+    pub reason: IncompleteReason,
+    pub request_id: String,
+    pub response: R,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum IncompleteReason {
+    /// The output limit was reached: raise `max_output_tokens` and send the request again.
+    Length,
+    /// The answer was filtered: sending the same input again does not help.
+    ContentFilter,
+}
+
+/// Gives the response back; an error where its `finish_reason` says that the answer was cut.
+pub fn ensure_complete<R: Answered>(response: R) -> Result<R, Incomplete<R>> {
+    let reason = match response.choices().first().map(|choice| choice.finish_reason.as_str()) {
+        Some("length") => IncompleteReason::Length,
+        Some("content_filter") => IncompleteReason::ContentFilter,
+        _ => return Ok(response),
+    };
+    Err(Incomplete { reason, request_id: response.id().to_owned(), response })
+}
+
+impl<R> fmt::Display for Incomplete<R> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let why = match self.reason {
+            IncompleteReason::Length => "The output limit was reached: raise max_output_tokens and send the request again.",
+            IncompleteReason::ContentFilter => {
+                "The answer was filtered: sending the same input again does not help."
+            }
+        };
+        write!(out, "{why} (request {})", self.request_id)
+    }
+}
+
+impl<R: fmt::Debug> std::error::Error for Incomplete<R> {}
+
+impl RunTasksResponse {
+    /// The answer of a decide task; none where there is no such task, or it is an extract task.
+    pub fn decision(&self, name: &str) -> Option<DecideResult> {
+        let members = self.results.get(name)?.clone().into_iter().collect();
+        serde_json::from_value(serde_json::Value::Object(members)).ok()
+    }
+}
+
+impl From<DecideTask> for Task {
+    fn from(task: DecideTask) -> Self {
+        Self::Decide(task)
+    }
+}
+
+impl From<ExtractTask> for Task {
+    fn from(task: ExtractTask) -> Self {
+        Self::Extract(task)
+    }
+}
+
+impl From<&str> for MessageContent {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}

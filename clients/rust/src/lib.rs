@@ -1,0 +1,21 @@
+//! Client of Assay: many small judgement tasks about one shared context in one request.
+//!
+//! Calls block; from async code, use your runtime's `spawn_blocking`. See [`Assay`].
+
+mod answers;
+mod client;
+mod contract;
+mod error;
+#[rustfmt::skip]
+#[allow(clippy::all, unused_imports)]
+pub mod models;
+mod retry;
+
+pub use answers::{ensure_complete, Answered, Incomplete, IncompleteReason};
+pub use client::{Assay, Builder};
+pub use contract::{CONTRACT_FINGERPRINT, CONTRACT_VERSION};
+pub use error::{Error, StatusError, StatusKind};
+pub use models::{
+    DecideRequest, DecideResponse, DecideResult, DecideTask, ExtractRequest, ExtractResponse,
+    ExtractTask, Message, MessageContent, RunTasksRequest, RunTasksResponse, Task,
+};

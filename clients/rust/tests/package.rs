@@ -1,0 +1,15 @@
+//! What is inside the package.
+
+use assay::{Assay, Error, CONTRACT_FINGERPRINT, CONTRACT_VERSION};
+
+#[test]
+fn version_and_fingerprint_are_the_contracts() {
+    assert_eq!(env!("CARGO_PKG_VERSION"), CONTRACT_VERSION);
+    assert_eq!(CONTRACT_FINGERPRINT.len(), 64);
+}
+
+#[test]
+fn without_a_key_nothing_is_sent() {
+    std::env::remove_var("ASSAY_API_KEY");
+    assert!(matches!(Assay::from_env(), Err(Error::Settings(text)) if text.contains("ASSAY_API_KEY")));
+}

@@ -1,0 +1,120 @@
+import { AssayConnectionError, AssayError, AssayTimeoutError, statusError } from './errors.ts';
+import { CONTRACT_VERSION } from './generated/contract.ts';
+import type {
+  DecideRequest,
+  DecideResponse,
+  ExtractRequest,
+  ExtractResponse,
+  RunTasksRequest,
+  RunTasksResponse,
+} from './generated/types.gen.ts';
+import { sleep, waitBeforeRetry } from './retry.ts';
+
+export interface AssayOptions {
+  /** Default: ASSAY_URL of the environment, else `http://127.0.0.1:8080`. */
+  baseUrl?: string;
+  /** Default: ASSAY_API_KEY of the environment. */
+  apiKey?: string;
+  /** Milliseconds for each try; default 120,000. */
+  timeout?: number;
+  /** How often a request is sent again after 429 and 5xx; default 2. */
+  maxRetries?: number;
+  /** Default: the global `fetch`. */
+  fetch?: typeof fetch;
+}
+
+export interface CallOptions {
+  /** Ends the call; it rejects with the signal's reason. */
+  signal?: AbortSignal;
+}
+
+/** Client of the decision service. Calls reject with an `AssayError`. Runs where `fetch` does. */
+export class Assay {
+  readonly baseUrl: string;
+  readonly #apiKey: string;
+  readonly #timeout: number;
+  readonly #maxRetries: number;
+  readonly #fetch: typeof fetch;
+
+  constructor(options: AssayOptions = {}) {
+    const apiKey = options.apiKey ?? environment('ASSAY_API_KEY');
+    if (!apiKey) {
+      throw new AssayError('No API key: pass apiKey, or set ASSAY_API_KEY. The server prints one at its first start.');
+    }
+    this.baseUrl = (options.baseUrl ?? environment('ASSAY_URL') ?? 'http://127.0.0.1:8080').replace(/\/+$/, '');
+    this.#apiKey = apiKey;
+    this.#timeout = options.timeout ?? 120_000;
+    this.#maxRetries = options.maxRetries ?? 2;
+    this.#fetch = options.fetch ?? fetch;
+  }
+
+  /** Answers a list of tasks about one shared context. */
+  runTasks(request: RunTasksRequest, options?: CallOptions): Promise<RunTasksResponse> {
+    return this.#post('/v1/tasks', request, options);
+  }
+
+  /** The original name of `runTasks`, on its original path. */
+  decideExtract(request: RunTasksRequest, options?: CallOptions): Promise<RunTasksResponse> {
+    return this.#post('/v1/decide-extract', request, options);
+  }
+
+  /** Answers one question: one of the options, or a short answer. */
+  decide(request: DecideRequest, options?: CallOptions): Promise<DecideResponse> {
+    return this.#post('/decide', request, options);
+  }
+
+  /** Extracts one object. */
+  extract(request: ExtractRequest, options?: CallOptions): Promise<ExtractResponse> {
+    return this.#post('/extract', request, options);
+  }
+
+  async #post<R>(path: string, body: object, { signal }: CallOptions = {}): Promise<R> {
+    for (let attempt = 0; ; attempt++) {
+      const timeout = AbortSignal.timeout(this.#timeout);
+      try {
+        const response = await this.#send(path, body, signal ? AbortSignal.any([signal, timeout]) : timeout);
+        if (response.ok) return (await response.json()) as R;
+        const wait = waitBeforeRetry(response, attempt);
+        if (wait === null || attempt >= this.#maxRetries) throw await statusError(response);
+        await response.body?.cancel();
+        await sleep(wait, signal);
+      } catch (error) {
+        if (error instanceof AssayError) throw error;
+        signal?.throwIfAborted();
+        throw this.#connectionError(error, timeout);
+      }
+    }
+  }
+
+  #send(path: string, body: object, signal: AbortSignal): Promise<Response> {
+    const fetch = this.#fetch;
+    return fetch(this.baseUrl + path, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${this.#apiKey}`,
+        'content-type': 'application/json',
+        'user-agent': `assay-typescript/${CONTRACT_VERSION}`,
+      },
+      body: JSON.stringify(body),
+      signal,
+    });
+  }
+
+  #connectionError(cause: unknown, timeout: AbortSignal): AssayError {
+    if (timeout.aborted) {
+      const message = `No answer from ${this.baseUrl} in time. Raise timeout, or send less at once.`;
+      return new AssayTimeoutError(message, { cause });
+    }
+    if (cause instanceof SyntaxError) {
+      const message = `What came from ${this.baseUrl} is not JSON. Is baseUrl that of Assay?`;
+      return new AssayConnectionError(message, { cause });
+    }
+    return new AssayConnectionError(`No answer from ${this.baseUrl}. Does the server run?`, { cause });
+  }
+}
+
+/** A variable of the environment, where there is one: not in a browser. Empty counts as not set. */
+function environment(name: string): string | undefined {
+  const { process } = globalThis as { process?: { env?: Record<string, string | undefined> } };
+  return process?.env?.[name] || undefined;
+}

@@ -1,0 +1,102 @@
+import type { ErrorDetails } from './generated/types.gen.ts';
+
+/** Base of all errors of this package. */
+export class AssayError extends Error {
+  override readonly name: string = 'AssayError';
+}
+
+/** No answer came: the server cannot be reached, or the connection broke. */
+export class AssayConnectionError extends AssayError {
+  override readonly name: string = 'AssayConnectionError';
+}
+
+/** No answer came within the time-out. Not sent again: the work may have been done. */
+export class AssayTimeoutError extends AssayConnectionError {
+  override readonly name: string = 'AssayTimeoutError';
+}
+
+/** The server answered with an error. Branch on `code`; the message is for logs, not for end users. */
+export class AssayStatusError extends AssayError {
+  override readonly name: string = 'AssayStatusError';
+  /** HTTP status. */
+  readonly status: number;
+  /** Family of the error, such as `invalid_request_error`; null where a proxy answered and not Assay. */
+  readonly type: string | null;
+  /** What happened, such as `invalid_value`; null where a proxy answered and not Assay. */
+  readonly code: ErrorDetails['code'] | null;
+  /** Path of the field that is wrong, such as `tasks[2].options[0]`. */
+  readonly param: string | null;
+  /** Finds the request in the server's log. */
+  readonly requestId: string | null;
+  /** Seconds to wait, where the server named them. */
+  readonly retryAfter: number | null;
+
+  constructor(response: Response, text: string) {
+    const details = errorDetails(text);
+    const requestId = response.headers.get('x-request-id');
+    const message = details.message ?? (text.slice(0, 200) || response.statusText);
+    super(`${response.status} ${details.code ?? ''}: ${message} (request ${requestId})`);
+    this.status = response.status;
+    this.type = details.type ?? null;
+    this.code = details.code ?? null;
+    this.param = details.param ?? null;
+    this.requestId = requestId;
+    this.retryAfter = retryAfter(response);
+  }
+}
+
+/** 400: the request is malformed. */
+export class BadRequestError extends AssayStatusError {
+  override readonly name: string = 'BadRequestError';
+}
+/** 401: no key, or one that is not known. */
+export class AuthenticationError extends AssayStatusError {
+  override readonly name: string = 'AuthenticationError';
+}
+/** 403: the key may not use this model. */
+export class PermissionDeniedError extends AssayStatusError {
+  override readonly name: string = 'PermissionDeniedError';
+}
+/** 422: a value is not valid. */
+export class UnprocessableEntityError extends AssayStatusError {
+  override readonly name: string = 'UnprocessableEntityError';
+}
+/** 429: too many requests, also after the retries; wait `retryAfter` seconds. */
+export class RateLimitError extends AssayStatusError {
+  override readonly name: string = 'RateLimitError';
+}
+/** 5xx: the server failed, also after the retries. */
+export class ServerError extends AssayStatusError {
+  override readonly name: string = 'ServerError';
+}
+
+const BY_STATUS = new Map([
+  [400, BadRequestError],
+  [401, AuthenticationError],
+  [403, PermissionDeniedError],
+  [422, UnprocessableEntityError],
+  [429, RateLimitError],
+]);
+
+/** The error for a response that is not a success. */
+export async function statusError(response: Response): Promise<AssayStatusError> {
+  const text = await response.text().catch(() => '');
+  const Kind = BY_STATUS.get(response.status) ?? (response.status >= 500 ? ServerError : AssayStatusError);
+  return new Kind(response, text);
+}
+
+/** Seconds of the `Retry-After` header; null where there is none, or none that is a number. */
+export function retryAfter(response: Response): number | null {
+  const seconds = Number.parseFloat(response.headers.get('retry-after') ?? '');
+  return Number.isFinite(seconds) ? Math.max(0, seconds) : null;
+}
+
+function errorDetails(text: string): Partial<ErrorDetails> {
+  try {
+    const body: unknown = JSON.parse(text);
+    const details = (body as { error?: unknown } | null)?.error;
+    return typeof details === 'object' && details !== null ? details : {};
+  } catch {
+    return {};
+  }
+}

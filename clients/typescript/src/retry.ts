@@ -1,0 +1,33 @@
+import { retryAfter } from './errors.ts';
+
+/** Seconds. A server that asks for more gets no second try: the caller decides. */
+const LONGEST_WAIT = 60;
+const FIRST_BACKOFF = 0.5;
+const LONGEST_BACKOFF = 8;
+
+/**
+ * Seconds to wait before sending again, or null for no second try: 429 after `Retry-After`, 5xx with a back-off that doubles,
+ * other statuses never. `attempt` counts from 0.
+ */
+export function waitBeforeRetry(response: Response, attempt: number): number | null {
+  if (response.status !== 429 && response.status < 500) return null;
+  const named = retryAfter(response);
+  if (named !== null) return named <= LONGEST_WAIT ? named : null;
+  return Math.min(LONGEST_BACKOFF, FIRST_BACKOFF * 2 ** attempt) * (0.75 + 0.25 * Math.random());
+}
+
+/** Waits; rejects with the signal's reason when it aborts. */
+export function sleep(seconds: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    signal?.throwIfAborted();
+    const stop = () => {
+      clearTimeout(timer);
+      reject(signal?.reason);
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener('abort', stop);
+      resolve();
+    }, seconds * 1000);
+    signal?.addEventListener('abort', stop, { once: true });
+  });
+}

@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { Assay, AssayError, CONTRACT_FINGERPRINT, CONTRACT_VERSION, type FinishReason, type Task } from 'assay-client';
+
+const QUESTION = { model: 'a/b', context: 'x', question: '?' };
+
+async function asked(options: ConstructorParameters<typeof Assay>[0]): Promise<Request> {
+  const requests: Request[] = [];
+  const answer: typeof fetch = async (input, init) => {
+    requests.push(new Request(input, init));
+    return Response.json({ value: 'yes' });
+  };
+  await new Assay({ ...options, fetch: answer }).decide(QUESTION);
+  return requests[0]!;
+}
+
+test('settings come from the arguments, else from the environment', async () => {
+  process.env.ASSAY_URL = 'http://box:1/base/';
+  process.env.ASSAY_API_KEY = 'from-environment';
+  const one = await asked({});
+  assert.equal(one.url, 'http://box:1/base/decide');
+  assert.equal(one.headers.get('authorization'), 'Bearer from-environment');
+  assert.equal(one.headers.get('user-agent'), `assay-typescript/${CONTRACT_VERSION}`);
+  const other = await asked({ baseUrl: 'http://other:2', apiKey: 'given' });
+  assert.equal(other.url, 'http://other:2/decide');
+  assert.equal(other.headers.get('authorization'), 'Bearer given');
+});
+
+test('without a key nothing is sent', () => {
+  delete process.env.ASSAY_API_KEY;
+  assert.throws(() => new Assay(), AssayError);
+});
+
+test('a caller can leave, also while a retry waits', async () => {
+  const busy: typeof fetch = async () => new Response('', { status: 429, headers: { 'retry-after': '30' } });
+  const leave = new AbortController();
+  const answer = new Assay({ apiKey: 'k', fetch: busy }).decide(QUESTION, { signal: leave.signal });
+  setTimeout(() => leave.abort(new Error('left')), 20);
+  await assert.rejects(answer, /left/);
+});
+
+test('the package tells what it was made from', () => {
+  const contract = readFileSync(new URL('../../../openapi.json', import.meta.url));
+  assert.equal(createHash('sha256').update(contract).digest('hex'), CONTRACT_FINGERPRINT);
+  const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
+  assert.equal(version, CONTRACT_VERSION);
+});
+
+test('the types are those that a user would write', () => {
+  const tasks: Task[] = [
+    { type: 'decide', name: 'a', question: '?', options: ['yes'] },
+    { type: 'extract', name: 'b', instruction: '!', keys: ['x'], target_language: 'uk' },
+  ];
+  // @ts-expect-error A decide task has a question.
+  tasks.push({ type: 'decide', name: 'c', instruction: '!' });
+  // Matching on the tag narrows; a finish reason that is not known yet is a text.
+  const texts = tasks.map((task) => (task.type === 'extract' ? task.instruction : task.question));
+  const reason: FinishReason = 'paused_for_thought';
+  assert.deepEqual([texts[0], texts[1], reason], ['?', '!', 'paused_for_thought']);
+});
