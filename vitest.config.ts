@@ -9,5 +9,7 @@ export default defineConfig({
   test: {
     include: ['{lib,handlers,runtime,adapters,tests,examples,benchmarks}/**/*.test.ts'],
     testTimeout: 20_000,
+    // A second, the default, is short for a process on a busy machine.
+    expect: { poll: { timeout: 15_000 } },
   },
 });

@@ -32,6 +32,15 @@ export interface HostOptions {
 type DownloadProgress = Extract<DownloadEvent, { type: 'progress' }>;
 type Download = Operation<DownloadProgress, DownloadReport> & { readonly maxPromptLen?: number | undefined };
 
+/** What is done with a model that cannot be deleted now. */
+const IN_USE: Readonly<Record<Slot['state'], string>> = {
+  unloaded: 'being loaded',
+  loading: 'being loaded',
+  loaded: 'loaded',
+  unloading: 'being unloaded',
+  error: 'being started again',
+};
+
 /** The models of this machine: files in the store, one of them in the slot. */
 export class LocalModelHost implements ModelHost {
   readonly #options: HostOptions;
@@ -102,8 +111,8 @@ export class LocalModelHost implements ModelHost {
   async remove(model: ModelId, options: { compiledOnly: boolean }): Promise<RemoveReport> {
     this.#refuseDuringDownload(model, 'delete');
     if (this.#slot.uses(model)) {
-      const { state } = this.slot();
-      const doing = this.slot().model === model && state !== 'loading' ? state : 'being loaded';
+      const slot = this.slot();
+      const doing = slot.model === model ? IN_USE[slot.state] : 'being loaded';
       throw new AssayError('model_in_use', `${model} is ${doing}. Unload it first: assay unload`, { param: 'model' });
     }
     const removed = await removeModel(this.#options.compile.paths, model, options);

@@ -59,7 +59,8 @@ export class ModelSlot {
   /** Whether a model is, or is about to be, in memory. */
   uses(model: ModelId): boolean {
     const { state } = this.view();
-    const inMemory = this.#model === model && state !== 'error' && state !== 'unloaded';
+    // Also in `error`: an engine that is started again reads the same files.
+    const inMemory = this.#model === model && (this.#active !== null || state === 'loading' || state === 'unloading');
     return inMemory || this.#work?.request?.model === model;
   }
 
@@ -80,7 +81,7 @@ export class ModelSlot {
     if (this.#work && this.#work.request === null) return this.#work.promise as Promise<UnloadReport>;
     return this.#exclusively(null, 'unload', async () => {
       this.#follow();
-      const model = this.#state === 'error' ? null : this.#model;
+      const model = this.#active ? this.#model : null;
       await this.#empty();
       return { model };
     });

@@ -151,7 +151,7 @@ describe('requests that cross', { timeout: 60_000 }, () => {
     await expect(call).rejects.toThrow();
     const statusOf = async () =>
       (await server.call('GET', '/models')).body.data.find((one: Json) => one.id === QWEN)?.status;
-    await expect.poll(statusOf, { timeout: 15_000 }).toBe('compiled');
+    await expect.poll(statusOf).toBe('compiled');
   });
 });
 
@@ -176,7 +176,7 @@ describe.runIf(process.platform === 'linux')('kill -9 of the server', { timeout:
           (await server.call('GET', '/models')).body.data.some((one: Json) => one.status === 'compiling'),
         load: async () => (await state(server)) === 'loading',
       };
-      await expect.poll(there[step] ?? (async () => true), { interval: 10, timeout: 10_000 }).toBe(true);
+      await expect.poll(there[step] ?? (async () => true), { interval: 10 }).toBe(true);
       const processes = await processTree(server.pid);
       await server.kill();
       await expect

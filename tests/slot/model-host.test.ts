@@ -1,11 +1,13 @@
 import * as fs from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { AssayError } from '../../lib/errors.ts';
 import type { DownloadEvent } from '../../lib/host.ts';
 import { parseModelId } from '../../lib/model-id.ts';
 import { HubServer } from '../hub/hub-server.ts';
 import { fixtureModel, testHost } from './machine.ts';
+
+vi.setConfig({ testTimeout: 60_000 });
 
 const QWEN = parseModelId('acme/qwen3');
 const LLAMA = parseModelId('acme/llama');
@@ -203,7 +205,8 @@ describe('load', () => {
     box.engine.state = { ...box.engine.state, state: 'ready' };
     expect(box.host.slot()).toEqual({ state: 'loaded', model: STARTER, device: 'CPU' });
     box.engine.state = { ...box.engine.state, state: 'restarting' };
-    await box.host.unload();
+    await expect(box.host.remove(STARTER, { compiledOnly: true })).rejects.toMatchObject({ code: 'model_in_use' });
+    expect(await box.host.unload()).toEqual({ model: STARTER });
     expect(box.engine.calls.at(-1)).toBe('unload');
     expect(box.host.slot().state).toBe('unloaded');
   });
