@@ -80,6 +80,11 @@ export const HOSTILE: readonly (readonly [string, JsonSchema, 'accepted' | 'refu
     },
     'refused',
   ],
+  [
+    '200 patterns in one place',
+    value({ anyOf: range(200).map((i) => ({ type: 'string', pattern: `^.*x${i}$` })) }),
+    'accepted',
+  ],
   ['tiny steps', value({ type: 'number', multipleOf: 1e-300 }), 'accepted'],
   [
     'a step of a thousand primes',

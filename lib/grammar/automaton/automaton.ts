@@ -1,5 +1,7 @@
 import type { Node } from '../resolve/node.ts';
+import type { StringLanguage } from '../text/string-language.ts';
 import { EndFrame, type Frame } from './frame.ts';
+import { StringFrame } from './string-frame.ts';
 import { ValueFrame } from './value-frame.ts';
 
 /** After so many frames the tables are begun anew, so that a grammar stays small (about 5 MB) however long it is used. */
@@ -52,8 +54,11 @@ export class Automaton {
   /** The state in which any of these frames may be the true one; null for none. */
   state(frames: readonly Frame[]): State | null {
     if (frames.length === 0) return null;
-    const unique = [...new Set(frames)].sort((a, b) => a.id - b.id).slice(0, MOST_READINGS);
-    const key = unique.map(({ id }) => id).join();
+    const unique = frames.length === 1 ? frames : withinBounds([...new Set(frames)]);
+    const key = unique
+      .map(({ id }) => id)
+      .sort((a, b) => a - b)
+      .join();
     let state = this.states.get(key);
     if (!state) {
       state = new State(this, unique, this.stateCount++);
@@ -68,6 +73,19 @@ export class Automaton {
  * given up: what is left is still valid and can still end.
  */
 const MOST_READINGS = 512;
+/** And how many different patterns, each of which takes a walk over the vocabulary. */
+const MOST_PATTERNS = 16;
+
+function withinBounds(frames: readonly Frame[]): readonly Frame[] {
+  const kept = frames.slice(0, MOST_READINGS);
+  if (kept.length <= MOST_PATTERNS) return kept;
+  const languages = new Set<StringLanguage>();
+  return kept.filter((frame) => {
+    if (!(frame instanceof StringFrame) || !frame.language.dfa) return true;
+    if (languages.size < MOST_PATTERNS) languages.add(frame.language);
+    return languages.has(frame.language);
+  });
+}
 
 /** All readings of the text so far. */
 export class State {
