@@ -2,35 +2,50 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 
 export interface Child {
-  /** The first match of `ready` in its output; rejects when it ends before. */
-  ready: Promise<RegExpMatchArray>;
+  /** The first line, also one of before, that matches; rejects when the process ends without it. */
+  said(line: RegExp): Promise<RegExpMatchArray>;
   ended: Promise<number>;
   /** SIGTERM, then SIGKILL when it has not gone in five seconds. */
   stop(): Promise<void>;
 }
 
+/** Lines of its beginning that `said` looks through. */
+const MOST_LINES = 200;
+
 /** A process whose lines are shown under a name. */
-export function startChild(
-  name: string,
-  args: readonly string[],
-  { env, ready }: { env: NodeJS.ProcessEnv; ready: RegExp },
-): Child {
+export function startChild(name: string, args: readonly string[], env: NodeJS.ProcessEnv): Child {
   const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'pipe'] });
   const ended = new Promise<number>((resolve) => child.once('exit', (code) => resolve(code ?? 1)));
-  const found = new Promise<RegExpMatchArray>((resolve, reject) => {
-    for (const stream of [child.stdout, child.stderr]) {
-      createInterface(stream).on('line', (line) => {
-        if (line.trim() !== '') console.log(`[${name}] ${line}`);
-        const match = ready.exec(line);
+  const lines: string[] = [];
+  let stopping = false;
+  const heard = new EventTarget();
+  for (const stream of [child.stdout, child.stderr]) {
+    createInterface(stream).on('line', (line) => {
+      // What wrangler's helpers complain of when they are ended says nothing.
+      const shown = line.trim() !== '' && !(stopping && stream === child.stderr);
+      if (shown) console.log(`[${name}] ${line}`);
+      if (lines.length < MOST_LINES) lines.push(line);
+      heard.dispatchEvent(new Event('line'));
+    });
+  }
+  const said = (wanted: RegExp) =>
+    new Promise<RegExpMatchArray>((resolve, reject) => {
+      const look = () => {
+        const match = lines.map((line) => wanted.exec(line)).find((found) => found !== null);
         if (match) resolve(match);
-      });
-    }
-    void ended.then((code) =>
-      reject(new Error(`${name} ended with status ${code} before it was ready; see its lines above.`)),
-    );
-  });
-  found.catch(() => {});
-  return { ready: found, ended, stop: () => stop(child, ended) };
+      };
+      heard.addEventListener('line', look);
+      look();
+      void ended.then((code) => reject(new Error(`${name} ended with status ${code} too early; see its lines above.`)));
+    });
+  return {
+    said,
+    ended,
+    stop() {
+      stopping = true;
+      return stop(child, ended);
+    },
+  };
 }
 
 async function stop(child: ChildProcess, ended: Promise<number>): Promise<void> {

@@ -43,10 +43,12 @@ try {
 }
 
 async function startBox(name: string): Promise<string> {
-  const args = ['adapters/node/bin.ts', 'serve', '--port', '0', '--api-key', boxKey, '--log-level', 'warn'];
-  const box = startChild(name, args, { env, ready: /http:\/\/127\.0\.0\.1:\d+/ });
+  const args = [join(ROOT, 'adapters/node/bin.ts'), 'serve', '--port', '0', '--log-level', 'warn'];
+  const box = startChild(name, args, { ...env, ASSAY_API_KEY: boxKey });
   children.push(box);
-  return (await box.ready)[0];
+  const [url] = await box.said(/http:\/\/127\.0\.0\.1:\d+/);
+  await box.said(/is ready|is not loaded/);
+  return url;
 }
 
 /** Puts the key where the edge looks for it. */
@@ -61,9 +63,9 @@ async function startEdge(urls: readonly string[]): Promise<void> {
   const vars = ['--var', `BOXES:${JSON.stringify(boxes)}`, '--var', `BOX_KEY:${boxKey}`];
   const state = ['--persist-to', STATE, '--show-interactive-dev-session', 'false', '--inspector-port', '0'];
   const args = [WRANGLER, 'dev', '--env', '', '--ip', '127.0.0.1', '--port', port, ...state, ...vars];
-  const edge = startChild('edge', args, { env, ready: /Ready on/ });
+  const edge = startChild('edge', args, env);
   children.push(edge);
-  await edge.ready;
+  await edge.said(/Ready on/);
 }
 
 function greeting(): string {
