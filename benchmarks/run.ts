@@ -1,30 +1,37 @@
+import { existsSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
+import { reportMachine } from './machine.ts';
 import type { Figure, Report } from './report.ts';
+import { keepFigures } from './results.ts';
 
 /**
- * `npm run bench -- <name> [--json] [arguments]` runs `benchmarks/<name>/bench.ts`, whose `run` reports figures. Without a name it
- * lists them.
+ * `npm run bench -- <name> [--json] [--save] [arguments]` runs `benchmarks/<name>/bench.ts`, whose `run` reports figures. `--save` keeps them
+ * in `benchmarks/results/`, for the page. Without a name all are run and kept, and the page is written (`all/bench.ts`).
  */
 interface Benchmark {
   run(report: Report, args: readonly string[]): Promise<void>;
 }
 
-const [name, ...rest] = process.argv.slice(2);
-const json = rest.includes('--json');
+const given = process.argv.slice(2);
+const name = given[0]?.startsWith('--') ? 'all' : (given.shift() ?? 'all');
+const json = given.includes('--json');
 const names = await benchmarkNames();
-if (name === undefined || !names.includes(name)) {
-  console.error(`Usage: npm run bench -- <name> [--json]\nBenchmarks: ${names.join(', ')}`);
-  process.exit(name === undefined ? 0 : 2);
+if (!names.includes(name)) {
+  console.error(`Usage: npm run bench -- [name] [--json] [--save]\nBenchmarks: ${names.join(', ')}`);
+  process.exit(2);
 }
+const figures: Figure[] = [];
+const report: Report = (figure) => {
+  const whole = { bench: name, ...figure };
+  figures.push(whole);
+  console.log(json ? JSON.stringify(whole) : tableRow(whole));
+};
 const { run }: Benchmark = await import(`./${name}/bench.ts`);
-await run(
-  (figure) => print({ bench: name, ...figure }),
-  rest.filter((arg) => arg !== '--json'),
-);
-
-function print(figure: Figure): void {
-  console.log(json ? JSON.stringify(figure) : tableRow(figure));
-}
+const own = given.filter((arg) => arg !== '--json' && arg !== '--save');
+const measures = name !== 'all' && name !== 'page' && !own.includes('--help');
+if (measures) reportMachine(report);
+await run(report, own);
+if (measures && given.includes('--save')) keepFigures(name, figures);
 
 function tableRow({ system, case: what, metric, value, unit }: Figure): string {
   const shown = value >= 1000 ? String(Math.round(value)) : value.toPrecision(3);
@@ -32,6 +39,6 @@ function tableRow({ system, case: what, metric, value, unit }: Figure): string {
 }
 
 async function benchmarkNames(): Promise<string[]> {
-  const files = await readdir(import.meta.dirname, { recursive: true });
-  return files.flatMap((file) => /^([^/\\]+)[/\\]bench\.ts$/.exec(file)?.[1] ?? []).sort();
+  const folders = await readdir(import.meta.dirname);
+  return folders.filter((folder) => existsSync(new URL(`${folder}/bench.ts`, import.meta.url))).sort();
 }

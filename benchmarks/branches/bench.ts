@@ -1,53 +1,128 @@
 import { parseArgs } from 'node:util';
-import { compiledRandomModel } from '../models/random-model.ts';
-import type { Report } from '../report.ts';
-import { answer, best, type Cost, engineOf, openForBenchmark, optionsWorkload, workload } from './workload.ts';
+import { installPeers } from '../peers/install.ts';
+import { median, type Report } from '../report.ts';
+import type { Cost } from '../systems/measure.ts';
+import { type RunningSystem, startSystem, THREADS } from '../systems/start.ts';
+import { CONTENDERS, type Contender, DECIDERS } from './contenders.ts';
+import { W } from './tokens.ts';
 
-/**
- * Workload W on a random model of the Qwen2.5-0.5B shape, answered in the model's own words and as choices between options.
- * Arguments: `--form=int8|int4 --group=16 --tokens=256 --tasks=1,4,16,64 --runs=3`.
- */
+const HELP = `npm run bench -- branches [--n=1,4,16,64] [--rounds=3] [--systems=assay,llama] [--parts=tasks,decide] [--quick]
+
+Workload W (a context of 1,024 tokens, n tasks of 24 + 6 tokens) on models of one shape and random weights, each system in a process of
+its own, in turns. --systems: those whose ids begin so. --quick: a tiny shape, to see that it runs.
+Ids: ${[...new Set([...CONTENDERS, ...DECIDERS].map(({ id }) => id))].join(', ')}`;
+
+/** Costs by contender, a value for each round. */
+type Costs = Map<Contender, Cost[]>;
+
 export async function run(report: Report, args: readonly string[]): Promise<void> {
   const { values } = parseArgs({
     args: [...args],
     options: {
-      form: { type: 'string', default: 'int8' },
-      group: { type: 'string', default: '16' },
-      tokens: { type: 'string', default: '256' },
-      tasks: { type: 'string', default: '1,4,16,64' },
-      runs: { type: 'string', default: '3' },
+      n: { type: 'string' },
+      rounds: { type: 'string' },
+      systems: { type: 'string', default: '' },
+      parts: { type: 'string', default: 'tasks,decide' },
+      quick: { type: 'boolean', default: false },
+      help: { type: 'boolean', default: false },
     },
   });
-  const form = values.form === 'int4' ? 'int4' : 'int8';
-  const runs = Number(values.runs);
-  const limits = { group: Number(values.group), tokens: Number(values.tokens) };
-  const model = await openForBenchmark(await compiledRandomModel('qwen2.5-0.5b', form));
-  let seed = 1;
-  let one: Cost | undefined;
+  if (values.help) return console.log(HELP);
+  const counts = (values.n ?? (values.quick ? '1,4' : '1,4,16,64')).split(',').map(Number);
+  const rounds = Number(values.rounds ?? (values.quick ? 1 : 3));
+  const wanted = values.systems.split(',');
+  const pick = (all: readonly Contender[]) => all.filter(({ id }) => wanted.some((begin) => id.startsWith(begin)));
+  const shape = values.quick ? 'tiny' : 'qwen2.5-0.5b';
+  const parts = values.parts.split(',');
+  const [contenders, deciders] = [
+    parts.includes('tasks') ? pick(CONTENDERS) : [],
+    parts.includes('decide') ? pick(DECIDERS) : [],
+  ];
+  if (contenders.length + deciders.length === 0) throw new Error(`Nothing to measure.\n${HELP}`);
+  if ([...contenders, ...deciders].some(({ program }) => program !== 'assay')) installPeers();
 
-  const tell = (what: string, cost: Cost): void => {
-    const system = `assay ${form}`;
-    one ??= cost;
-    report({ system, case: what, metric: 'time', value: cost.ms, unit: 'ms' });
-    report({ system, case: what, metric: 'processor time', value: cost.cpuMs, unit: 'ms' });
-    report({ system, case: what, metric: 'of the first', value: cost.ms / one.ms, unit: '' });
-    report({ system, case: what, metric: 'of the first (proc.)', value: cost.cpuMs / one.cpuMs, unit: '' });
-  };
-
-  await answer(engineOf(model), workload(2, seed++)); // warm up
-  for (const tasks of values.tasks.split(',').map(Number)) {
-    tell(`${tasks} tasks`, await best(runs, () => answer(engineOf(model, limits), workload(tasks, seed++))));
-    const options = await best(runs, () => answer(engineOf(model, limits), optionsWorkload(tasks, seed++)));
-    tell(`${tasks} tasks, options`, options);
-  }
-  const cached = await best(runs, async () => {
-    const engine = engineOf(model, limits);
-    const first = workload(1, seed++);
-    await answer(engine, first);
-    const second = await answer(engine, { ...first, branches: workload(1, seed++).branches });
-    if (second.result.cachedTokens !== first.prefix.length) throw new Error('the context was not cached');
-    return second;
+  await withSystems(contenders, shape, async (systems) => {
+    for (const count of counts) await measureTasks(systems, count, rounds, report);
   });
-  tell('1 task, cached context', cached);
-  await model.close();
+  await withSystems(deciders, shape, async (systems) => {
+    for (const count of counts) await measureDecide(systems, count, rounds, report);
+  });
+}
+
+async function withSystems(
+  contenders: readonly Contender[],
+  shape: Parameters<typeof startSystem>[1]['shape'],
+  work: (systems: Map<Contender, RunningSystem>) => Promise<void>,
+): Promise<void> {
+  const systems = new Map<Contender, RunningSystem>();
+  try {
+    for (const contender of contenders) {
+      const { program, weights, mode } = contender;
+      const system = await startSystem(program, { shape, weights, threads: THREADS, ...(mode ? { mode } : {}) });
+      systems.set(contender, system);
+      await system.prefill({ tokens: 64, seed: 0 }); // warm up
+    }
+    await work(systems);
+  } finally {
+    for (const system of systems.values()) system.close();
+  }
+}
+
+async function measureTasks(systems: Map<Contender, RunningSystem>, count: number, rounds: number, report: Report) {
+  const cold: Costs = new Map();
+  const cached: Costs = new Map();
+  for (let round = 0; round < rounds; round++) {
+    for (const [contender, system] of systems) {
+      if (count > (contender.most ?? count)) continue;
+      const costs = await system.branches({ tasks: count, seed: 1 + 10 * round + 1000 * count });
+      append(cold, contender, costs.cold);
+      append(cached, contender, costs.cached);
+    }
+  }
+  const tasks = count === 1 ? '1 task' : `${count} tasks`;
+  reportCosts(`${tasks}, cold`, cold, report);
+  reportCosts(`${tasks}, context cached`, cached, report);
+}
+
+/** The engine gets as many tokens as the peer counted, in the same split, so that only the work on them differs. */
+async function measureDecide(systems: Map<Contender, RunningSystem>, count: number, rounds: number, report: Report) {
+  const costs: Costs = new Map();
+  let question: number = W.task;
+  for (let round = 0; round < rounds; round++) {
+    for (const [contender, system] of systems) {
+      const work = { questions: count, seed: 1 + 10 * round + 1000 * count, context: W.context, question };
+      const cost = await system.choices(work);
+      if (contender.program !== 'assay') question = Math.round((cost.promptTokens - W.context) / count);
+      append(costs, contender, cost);
+    }
+  }
+  const what = `${count === 1 ? '1 question' : `${count} questions`}, cold`;
+  report({ system: 'node-llama-cpp', case: what, metric: 'tokens of a question', value: question, unit: 'tokens' });
+  reportCosts(what, costs, report);
+}
+
+function append(costs: Costs, contender: Contender, cost: Cost): void {
+  costs.set(contender, [...(costs.get(contender) ?? []), cost]);
+}
+
+function reportCosts(what: string, costs: Costs, report: Report): void {
+  for (const [contender, all] of costs) {
+    const times = all.map(({ ms }) => ms);
+    const say = (metric: string, value: number, unit: string) =>
+      report({ system: contender.label, case: what, metric, value, unit });
+    say('median', median(times), 'ms');
+    say('least', Math.min(...times), 'ms');
+    say('most', Math.max(...times), 'ms');
+    say('processor time, median', median(all.map(({ cpuMs }) => cpuMs)), 'ms');
+    if (contender.program === 'assay') compare(contender, times);
+  }
+
+  /** With every peer of equal bits, round by round. */
+  function compare(ours: Contender, times: readonly number[]): void {
+    for (const [peer, all] of costs) {
+      if (peer.program === 'assay' || peer.weights !== ours.weights) continue;
+      const ratios = times.map((ms, round) => all[round]!.ms / ms);
+      report({ system: `${peer.label} / Assay`, case: what, metric: 'time ratio', value: median(ratios), unit: 'x' });
+    }
+  }
 }

@@ -2,17 +2,11 @@ import { Engine } from '../../runtime/engine/engine.ts';
 import type { BranchSpec, Job, JobResult } from '../../runtime/engine/job.ts';
 import type { Limits } from '../../runtime/engine/job-run.ts';
 import { type Model, openModel } from '../../runtime/engine/model.ts';
-import { Random } from '../../runtime/engine/random.ts';
-
-/** Workload W: a context of 1,024 tokens, tasks of 24 tokens, 6 answered tokens each. */
-export const W = { context: 1024, task: 24, answer: 6 } as const;
+import { type Cost, measure } from '../systems/measure.ts';
+import type { ChoicesWork } from '../systems/system.ts';
+import { randomTokens, W } from './tokens.ts';
 
 const GREEDY = { temperature: 0, topP: 1, seed: 0, presencePenalty: 0, frequencyPenalty: 0, topLogprobs: null };
-
-export function randomTokens(count: number, seed: number): number[] {
-  const random = new Random(seed);
-  return Array.from({ length: count }, () => 300 + Math.floor(random.uniform() * 150_000));
-}
 
 /** W with `tasks` tasks. Contexts differ from seed to seed, so that nothing is cached by accident. */
 export function workload(tasks: number, seed: number): Job {
@@ -41,6 +35,15 @@ export function optionsWorkload(tasks: number, seed: number): Job {
   return job(randomTokens(W.context, seed), branches);
 }
 
+/** Questions with three options of one token each. */
+export function choices({ questions, seed, context, question }: ChoicesWork): Job {
+  const branches = Array.from({ length: questions }, (_, i): BranchSpec => {
+    const paths = randomTokens(3, seed * 1000 + i + 500).map((token) => [token]);
+    return { ...open(randomTokens(question, seed * 1000 + i), 1), choice: { paths } };
+  });
+  return job(randomTokens(context, seed), branches);
+}
+
 export function chat(prompt: number, answer: number, seed: number): Job {
   const tokens = randomTokens(prompt, seed);
   return job(tokens.slice(0, -1), [open(tokens.slice(-1), answer)]);
@@ -49,22 +52,6 @@ export function chat(prompt: number, answer: number, seed: number): Job {
 export function engineOf({ manifest, forward }: Model, limits: Partial<Limits> = {}): Engine {
   const { maxPromptLen, contextLength, kv } = manifest;
   return new Engine({ forward, kv: { layers: kv }, maxPromptLen, contextLength, kvBytes: 256 << 20, limits });
-}
-
-export interface Cost {
-  /** Milliseconds on the clock. */
-  ms: number;
-  /** Milliseconds of processor time, all threads together: what stays comparable when others use the machine too. */
-  cpuMs: number;
-}
-
-export async function measure<T>(work: () => Promise<T>): Promise<Cost & { result: T }> {
-  const cpu = process.cpuUsage();
-  const began = performance.now();
-  const result = await work();
-  const ms = performance.now() - began;
-  const { user, system } = process.cpuUsage(cpu);
-  return { result, ms, cpuMs: (user + system) / 1000 };
 }
 
 /** What it costs to answer a job. */

@@ -2,9 +2,11 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { InferenceSession, Tensor } from 'onnxruntime-node';
 import { readManifest } from '../../runtime/engine/model.ts';
-import { answer, chat, engineOf, measure, openForBenchmark, randomTokens } from '../branches/workload.ts';
-import { compiledRandomModel } from '../models/random-model.ts';
+import { randomTokens } from '../branches/tokens.ts';
+import { answer, chat, engineOf, openForBenchmark } from '../branches/workload.ts';
+import { compiledRandomModel } from '../models/cache.ts';
 import type { Report } from '../report.ts';
+import { measure } from '../systems/measure.ts';
 
 /**
  * What the engine adds to a decode step: the same graph at the same length, by the engine and by onnxruntime alone, in turns.

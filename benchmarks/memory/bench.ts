@@ -2,7 +2,7 @@ import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { answer, engineOf, openForBenchmark, workload } from '../branches/workload.ts';
-import { compiledRandomModel } from '../models/random-model.ts';
+import { compiledRandomModel } from '../models/cache.ts';
 import type { Report } from '../report.ts';
 
 /** Peak memory of W with 16 tasks, beside the bytes of weights and KV. Linux only. Arguments: `--form=int8|int4`. */

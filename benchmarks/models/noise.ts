@@ -24,4 +24,14 @@ export class Noise {
       left -= piece.length;
     }
   }
+
+  /** `count` random bytes, in pieces of whole blocks. A piece may be written to. */
+  *bytes(count: number, block: number): Generator<Uint8Array<ArrayBuffer>> {
+    const source = new Uint8Array(this.#block.buffer);
+    const most = Math.floor(source.length / 2 / block) * block;
+    for (let left = count; left > 0; left -= most) {
+      const from = Math.floor(this.#random.uniform() * (source.length / 2));
+      yield source.slice(from, from + Math.min(most, left));
+    }
+  }
 }

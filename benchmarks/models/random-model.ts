@@ -1,63 +1,9 @@
-import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { compileModel, type Precision } from '../../runtime/compile/compile.ts';
-import { COMPILER_VERSION } from '../../runtime/compile/manifest.ts';
 import { DataType, type Graph, type Model, makeNode, makeTensor, type Node } from '../../runtime/onnx/model.ts';
 import { WeightsWriter, writeModel } from '../../runtime/onnx/write-model.ts';
 import { Noise } from './noise.ts';
-
-/** A decoder of the Llama kind; Qwen2's adds a bias to queries, keys and values. */
-export interface Shape {
-  layers: number;
-  hidden: number;
-  heads: number;
-  kvHeads: number;
-  headSize: number;
-  intermediate: number;
-  vocabulary: number;
-  context: number;
-  ropeTheta: number;
-}
-
-/** Speed does not depend on the weights' values, so a model of a real shape and random weights measures as well. */
-export const SHAPES = {
-  'qwen2.5-0.5b': {
-    layers: 24,
-    hidden: 896,
-    heads: 14,
-    kvHeads: 2,
-    headSize: 64,
-    intermediate: 4864,
-    vocabulary: 151936,
-    context: 8192,
-    ropeTheta: 1e6,
-  },
-} as const satisfies Record<string, Shape>;
-
-/** Where models are kept between runs; about 2.5 GB in all. */
-const CACHE = process.env.ASSAY_BENCHMARK_MODELS ?? join(tmpdir(), 'assay-benchmark-models');
-
-/** The folder of a random model, compiled; made where it is not there yet. */
-export async function compiledRandomModel(name: keyof typeof SHAPES, precision: Precision): Promise<string> {
-  const target = join(CACHE, `${name}-${precision}-v${COMPILER_VERSION}`);
-  if (existsSync(target)) return target;
-  const source = join(CACHE, name);
-  if (!existsSync(source)) writeAside(source, (folder) => writeRandomModel(folder, SHAPES[name]));
-  const partial = `${target}.partial`;
-  rmSync(partial, { recursive: true, force: true });
-  await compileModel({ source, target: partial, device: 'CPU', precision, maxPromptLen: 8192 });
-  renameSync(partial, target);
-  return target;
-}
-
-function writeAside(target: string, write: (folder: string) => void): void {
-  const partial = `${target}.partial`;
-  rmSync(partial, { recursive: true, force: true });
-  mkdirSync(partial, { recursive: true });
-  write(partial);
-  renameSync(partial, target);
-}
+import type { Shape } from './shapes.ts';
 
 /** Writes the graph that the onnxruntime-genai model builder gives for this shape, in bfloat16, embeddings tied to the head. */
 export function writeRandomModel(folder: string, shape: Shape): void {

@@ -1,5 +1,6 @@
 import { linkSync, mkdtempSync, readdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { byteAlphabet } from './byte-alphabet.ts';
 
 /**
  * Gives a compiled random model a text side: a byte-level tokenizer of as many tokens, without merges, so that a prompt has one
@@ -9,7 +10,9 @@ export function withTokenizer(compiled: string, vocabSize: number): string {
   const folder = mkdtempSync(join(dirname(compiled), 'with-tokenizer-'));
   for (const file of readdirSync(compiled)) linkSync(join(compiled, file), join(folder, file));
   const vocab: Record<string, number> = {};
-  for (let byte = 0; byte < 256; byte++) vocab[byteCharacter(byte)] = byte;
+  byteAlphabet().forEach((character, byte) => {
+    vocab[character] = byte;
+  });
   for (let id = 256; id < vocabSize; id++) vocab[`w${id.toString(36)}`] = id;
   const byteLevel = { type: 'ByteLevel', add_prefix_space: false, trim_offsets: true, use_regex: true };
   const tokenizer = {
@@ -25,12 +28,4 @@ export function withTokenizer(compiled: string, vocabSize: number): string {
   writeFileSync(join(folder, 'tokenizer_config.json'), '{}');
   writeFileSync(join(folder, 'config.json'), JSON.stringify({ vocab_size: vocabSize }));
   return folder;
-}
-
-/** The alphabet of byte-level BPE (`runtime/text/byte-level.ts`). */
-function byteCharacter(byte: number): string {
-  const printable = (b: number) => (b >= 33 && b <= 126) || (b >= 161 && b <= 172) || b >= 174;
-  if (printable(byte)) return String.fromCodePoint(byte);
-  const before = Array.from({ length: byte }, (_, b) => b).filter((b) => !printable(b)).length;
-  return String.fromCodePoint(256 + before);
 }

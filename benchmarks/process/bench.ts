@@ -6,7 +6,7 @@ import { createEngineBackend } from '../../runtime/process/engine-backend.ts';
 import { createEngineMetrics } from '../../runtime/process/metrics.ts';
 import { createEngineProcess } from '../../runtime/process/supervisor.ts';
 import { answer, chat, engineOf, openForBenchmark } from '../branches/workload.ts';
-import { compiledRandomModel } from '../models/random-model.ts';
+import { compiledRandomModel } from '../models/cache.ts';
 import { withTokenizer } from '../models/random-tokenizer.ts';
 import { median, type Report } from '../report.ts';
 

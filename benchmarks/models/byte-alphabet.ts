@@ -1,0 +1,7 @@
+/** The 256 characters that stand for bytes in byte-level BPE (`runtime/text/byte-level.ts`), in the order of the bytes. */
+export function byteAlphabet(): string[] {
+  const printable = (byte: number) =>
+    (byte >= 33 && byte <= 126) || (byte >= 161 && byte <= 172) || (byte >= 174 && byte <= 255);
+  let others = 0;
+  return Array.from({ length: 256 }, (_, byte) => String.fromCodePoint(printable(byte) ? byte : 256 + others++));
+}

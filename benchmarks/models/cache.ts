@@ -1,0 +1,87 @@
+import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { compileModel, type Precision } from '../../runtime/compile/compile.ts';
+import { COMPILER_VERSION } from '../../runtime/compile/manifest.ts';
+import { int4Weights } from '../../runtime/compile/weights/int4.ts';
+import { int8Embedding, int8Weights } from '../../runtime/compile/weights/int8.ts';
+import { prune } from '../../runtime/onnx/prune.ts';
+import { readModel } from '../../runtime/onnx/read-model.ts';
+import { widened } from '../../runtime/onnx/tensor-data.ts';
+import { toFloat32 } from '../../runtime/onnx/to-float32.ts';
+import { WeightsWriter, writeModel } from '../../runtime/onnx/write-model.ts';
+import { writeGgufModel } from './gguf-model.ts';
+import { Noise } from './noise.ts';
+import { writeRandomModel } from './random-model.ts';
+import { SHAPES, type ShapeName } from './shapes.ts';
+
+/** Where models are kept between runs; about 5 GB in all. */
+const CACHE = process.env.ASSAY_BENCHMARK_MODELS ?? join(tmpdir(), 'assay-benchmark-models');
+
+/** The folder of a random model, compiled; made where it is not there yet. */
+export function compiledRandomModel(shape: ShapeName, precision: Precision): Promise<string> {
+  return cached(`${shape}-${precision}-v${COMPILER_VERSION}`, async (target) => {
+    const source = await published(shape);
+    await compileModel({ source, target, device: 'CPU', precision, maxPromptLen: SHAPES[shape].context });
+  });
+}
+
+/** The file of a random model for llama.cpp. */
+export async function ggufRandomModel(shape: ShapeName, weights: 'q8_0' | 'q4_0'): Promise<string> {
+  const folder = await cached(`${shape}-gguf-${weights}`, async (target) => {
+    writeGgufModel(join(target, 'model.gguf'), SHAPES[shape], weights, new Noise(12345));
+  });
+  return join(folder, 'model.gguf');
+}
+
+/**
+ * The folder of a random model for transformers.js: the published graph, its weights in the very form that our compiled model has
+ * (int8: a scale for each token and output column; int4: blocks of 128), so that only what is done with it differs.
+ */
+export function transformersRandomModel(shape: ShapeName, precision: 'int8' | 'int4'): Promise<string> {
+  return cached(`${shape}-transformers-${precision}-v${COMPILER_VERSION}`, async (target) => {
+    const model = readModel(join(await published(shape), 'model.onnx'));
+    toFloat32(model);
+    int8Embedding(model, 'input_ids');
+    if (precision === 'int8') int8Weights(model);
+    else int4Weights(model);
+    prune(model.graph);
+    const folder = join(target, 'onnx');
+    mkdirSync(folder);
+    const writer = new WeightsWriter(folder, 'model.onnx_data');
+    const tensors = Array.from(model.graph.initializers.values(), (tensor) => writer.write(widened(tensor), () => {}));
+    writer.close();
+    writeModel(join(folder, 'model.onnx'), model, tensors);
+    const { layers, hidden, heads, kvHeads, intermediate, vocabulary, context } = SHAPES[shape];
+    const config = {
+      model_type: 'qwen2',
+      architectures: ['Qwen2ForCausalLM'],
+      num_hidden_layers: layers,
+      hidden_size: hidden,
+      num_attention_heads: heads,
+      num_key_value_heads: kvHeads,
+      intermediate_size: intermediate,
+      vocab_size: vocabulary,
+      max_position_embeddings: context,
+      'transformers.js_config': { use_external_data_format: true },
+    };
+    writeFileSync(join(target, 'config.json'), JSON.stringify(config));
+    writeFileSync(join(target, 'generation_config.json'), '{}');
+  });
+}
+
+function published(shape: ShapeName): Promise<string> {
+  return cached(shape, async (target) => writeRandomModel(target, SHAPES[shape]));
+}
+
+/** A folder of the cache. What `write` makes comes under its name when it is whole. */
+async function cached(name: string, write: (target: string) => Promise<unknown>): Promise<string> {
+  const target = join(CACHE, name);
+  if (existsSync(target)) return target;
+  const partial = `${target}.partial`;
+  rmSync(partial, { recursive: true, force: true });
+  mkdirSync(partial, { recursive: true });
+  await write(partial);
+  renameSync(partial, target);
+  return target;
+}

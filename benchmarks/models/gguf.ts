@@ -1,0 +1,123 @@
+import { closeSync, ftruncateSync, openSync, writeSync } from 'node:fs';
+
+/** Version 3 of the GGUF container (ggml, docs/gguf.md): metadata, a table of tensors, then their data, each on a multiple of 32. */
+const VERSION = 3;
+const ALIGNMENT = 32;
+
+/** Number formats of tensors, with the bytes of a block of `values`. Numbers as in ggml's `enum ggml_type`. */
+export const TENSOR_TYPES = {
+  f32: { id: 0, values: 1, bytes: 4 },
+  /** Blocks of 32: a float16 scale, then 32 values of 4 bits. */
+  q4_0: { id: 2, values: 32, bytes: 18 },
+  /** Blocks of 32: a float16 scale, then 32 values of 8 bits. */
+  q8_0: { id: 8, values: 32, bytes: 34 },
+} as const;
+
+export type TensorType = keyof typeof TENSOR_TYPES;
+
+export interface GgufTensor {
+  name: string;
+  type: TensorType;
+  /** Innermost first, as ggml counts. */
+  dims: readonly number[];
+  /** The data in order, as many bytes as the type and dims say. */
+  pieces(): Iterable<Uint8Array>;
+}
+
+export type Metadata = Record<string, MetadataValue>;
+export type MetadataValue =
+  | { type: 'uint32' | 'float32'; value: number }
+  | { type: 'bool'; value: boolean }
+  | { type: 'string'; value: string }
+  | { type: 'strings'; value: readonly string[] }
+  | { type: 'int32s'; value: readonly number[] };
+
+export function tensorBytes({ type, dims }: Pick<GgufTensor, 'type' | 'dims'>): number {
+  const { values, bytes } = TENSOR_TYPES[type];
+  return (dims.reduce((product, dim) => product * dim, 1) / values) * bytes;
+}
+
+export function writeGguf(file: string, metadata: Metadata, tensors: readonly GgufTensor[]): void {
+  const offsets: number[] = [];
+  let end = 0;
+  for (const tensor of tensors) {
+    offsets.push(end);
+    end = aligned(end + tensorBytes(tensor));
+  }
+  const header = Buffer.concat([
+    Buffer.from('GGUF'),
+    uint32(VERSION),
+    uint64(tensors.length),
+    uint64(Object.keys(metadata).length),
+    ...Object.entries(metadata).flatMap(([key, value]) => [text(key), metadataValue(value)]),
+    ...tensors.flatMap(({ name, type, dims }, i) => [
+      text(name),
+      uint32(dims.length),
+      ...dims.map(uint64),
+      uint32(TENSOR_TYPES[type].id),
+      uint64(offsets[i]!),
+    ]),
+  ]);
+  const fd = openSync(file, 'wx');
+  try {
+    writeAll(fd, header, 0);
+    const data = aligned(header.length);
+    tensors.forEach((tensor, i) => {
+      let at = data + offsets[i]!;
+      for (const piece of tensor.pieces()) at += writeAll(fd, piece, at);
+      if (at !== data + offsets[i]! + tensorBytes(tensor)) throw new Error(`${tensor.name}: not as long as it says`);
+    });
+    ftruncateSync(fd, data + end);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** A value behind the number of its type (`gguf_metadata_value_type`). */
+function metadataValue(metadata: MetadataValue): Buffer {
+  switch (metadata.type) {
+    case 'uint32':
+      return Buffer.concat([uint32(4), uint32(metadata.value)]);
+    case 'float32': {
+      const bytes = Buffer.alloc(4);
+      bytes.writeFloatLE(metadata.value);
+      return Buffer.concat([uint32(6), bytes]);
+    }
+    case 'bool':
+      return Buffer.concat([uint32(7), Buffer.from([Number(metadata.value)])]);
+    case 'string':
+      return Buffer.concat([uint32(8), text(metadata.value)]);
+    case 'strings':
+      return Buffer.concat([uint32(9), uint32(8), uint64(metadata.value.length), ...metadata.value.map(text)]);
+    case 'int32s': {
+      const values = Int32Array.from(metadata.value);
+      return Buffer.concat([uint32(9), uint32(5), uint64(values.length), Buffer.from(values.buffer)]);
+    }
+  }
+}
+
+function text(value: string): Buffer {
+  const bytes = Buffer.from(value);
+  return Buffer.concat([uint64(bytes.length), bytes]);
+}
+
+function uint32(value: number): Buffer {
+  const bytes = Buffer.alloc(4);
+  bytes.writeUInt32LE(value);
+  return bytes;
+}
+
+function uint64(value: number): Buffer {
+  const bytes = Buffer.alloc(8);
+  bytes.writeBigUInt64LE(BigInt(value));
+  return bytes;
+}
+
+function aligned(bytes: number): number {
+  return Math.ceil(bytes / ALIGNMENT) * ALIGNMENT;
+}
+
+function writeAll(fd: number, bytes: Uint8Array, at: number): number {
+  for (let done = 0; done < bytes.length; ) done += writeSync(fd, bytes, done, bytes.length - done, at + done);
+  return bytes.length;
+}

@@ -1,0 +1,19 @@
+import type { Call, OpenSystem, Reply, Settings } from './system.ts';
+
+// One system in a process of its own: `node child.ts <module> <settings as JSON>`, then calls by messages, one at a time.
+const [module, settings] = process.argv.slice(2) as [string, string];
+const { open }: { open: OpenSystem } = await import(module);
+const system = await open(JSON.parse(settings) as Settings);
+const say = (reply: Reply) => process.send!(reply);
+
+process.on('message', async ([name, work]: Call) => {
+  try {
+    const call = system[name] as ((work: unknown) => Promise<unknown>) | undefined;
+    if (!call) throw new Error(`no ${name}`);
+    say({ result: await call(work) });
+  } catch (error) {
+    say({ error: error instanceof Error ? (error.stack ?? error.message) : String(error) });
+  }
+});
+process.on('disconnect', () => process.exit(0));
+say({ result: 'ready' });

@@ -1,0 +1,38 @@
+import { openModel } from '../../runtime/engine/model.ts';
+import { W } from '../branches/tokens.ts';
+import { answer, chat, choices, engineOf, workload } from '../branches/workload.ts';
+import { compiledRandomModel } from '../models/cache.ts';
+import type { OpenSystem } from './system.ts';
+
+/** Our engine, without the server around it: tokens in, tokens out. */
+export const open: OpenSystem = async ({ shape, weights, threads }) => {
+  const model = await openModel(await compiledRandomModel(shape, weights), { threads });
+  return {
+    async branches({ tasks, seed }) {
+      const engine = engineOf(model);
+      const first = workload(tasks, seed);
+      const cold = await answer(engine, first);
+      const cached = await answer(engine, { ...first, branches: workload(tasks, seed + 1).branches });
+      if (cached.result.cachedTokens !== W.context) throw new Error('the context was not kept');
+      return { cold: costOf(cold), cached: costOf(cached) };
+    },
+    async choices(work) {
+      const done = await answer(engineOf(model), choices(work));
+      return { ...costOf(done), promptTokens: done.result.promptTokens };
+    },
+    async prefill({ tokens, seed }) {
+      return costOf(await answer(engineOf(model), chat(tokens, 1, seed)));
+    },
+    async decode({ context, tokens, seed }) {
+      const engine = engineOf(model);
+      const work = chat(context, tokens, seed);
+      await answer(engine, { ...work, branches: [{ ...work.branches[0]!, maxTokens: 1 }] });
+      return costOf(await answer(engine, work));
+    },
+  };
+};
+
+/** Without the result, which is not for other processes. */
+function costOf({ ms, cpuMs }: { ms: number; cpuMs: number }) {
+  return { ms, cpuMs };
+}

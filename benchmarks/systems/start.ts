@@ -1,0 +1,56 @@
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { cpus } from 'node:os';
+import { fileURLToPath } from 'node:url';
+import type { Call, Reply, Settings, System } from './system.ts';
+
+/** Where a system's module is. Those of `peers/` need the packages of `benchmarks/package.json`. */
+export const PROGRAMS = {
+  assay: new URL('engine.ts', import.meta.url).href,
+  'node-llama-cpp': new URL('../peers/llama.ts', import.meta.url).href,
+  'transformers.js': new URL('../peers/transformers.ts', import.meta.url).href,
+} as const;
+
+export type Program = keyof typeof PROGRAMS;
+
+export interface RunningSystem extends Required<System> {
+  close(): void;
+}
+
+/** Threads for every system; a machine of two cores gives two. */
+export const THREADS = Number(process.env.ASSAY_BENCHMARK_THREADS ?? Math.min(8, Math.max(1, cpus().length)));
+
+/** Starts a system in its own process. Throws what it says where it does not start, and where a call fails. */
+export async function startSystem(program: Program, settings: Settings): Promise<RunningSystem> {
+  const child = fork(
+    fileURLToPath(new URL('child.ts', import.meta.url)),
+    [PROGRAMS[program], JSON.stringify(settings)],
+    {
+      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    },
+  );
+  const ended = once(child, 'exit').then(([code, signal]) => {
+    throw new Error(`${program} ended (${signal ?? code})`);
+  });
+  ended.catch(() => {});
+  const reply = async (): Promise<unknown> => {
+    const [said] = (await Promise.race([once(child, 'message'), ended])) as [Reply];
+    if ('error' in said) throw new Error(`${program}: ${said.error}`);
+    return said.result;
+  };
+  const call = (...message: Call): Promise<never> => {
+    const result = reply();
+    child.send(message);
+    return result as Promise<never>;
+  };
+  await reply();
+  return {
+    branches: (work) => call('branches', work),
+    choices: (work) => call('choices', work),
+    prefill: (work) => call('prefill', work),
+    decode: (work) => call('decode', work),
+    close: () => {
+      if (child.connected) child.disconnect();
+    },
+  };
+}

@@ -1,0 +1,55 @@
+import type { ShapeName } from '../models/shapes.ts';
+import type { Cost } from './measure.ts';
+
+/** A program that runs a random model, as this file's benchmarks see it: each in a process of its own (`child.ts`). */
+export interface System {
+  /** A context, then tasks on it, each answered by itself. Then other tasks on the same context, which may be kept. */
+  branches(work: BranchesWork): Promise<{ cold: Cost; cached: Cost }>;
+  /** Questions with three options each about one context. */
+  choices?(work: ChoicesWork): Promise<Cost & { promptTokens: number }>;
+  /** A prompt read, up to its first token. */
+  prefill(work: PrefillWork): Promise<Cost>;
+  /** `tokens` tokens, one after another, behind a context that is there already. */
+  decode(work: DecodeWork): Promise<Cost>;
+}
+
+export interface BranchesWork {
+  tasks: number;
+  /** Other seed, other tokens: nothing is kept by accident. */
+  seed: number;
+}
+
+export interface ChoicesWork {
+  questions: number;
+  seed: number;
+  /** Tokens of the context, and of a question; a system that words them itself reports its own count. */
+  context: number;
+  question: number;
+}
+
+export interface PrefillWork {
+  tokens: number;
+  seed: number;
+}
+
+export interface DecodeWork {
+  context: number;
+  tokens: number;
+  seed: number;
+}
+
+export interface Settings {
+  shape: ShapeName;
+  weights: 'int8' | 'int4';
+  threads: number;
+  /** A way of the program to do the work, where it has several. */
+  mode?: string;
+}
+
+/** What a system's module exports as `open`. */
+export type OpenSystem = (settings: Settings) => Promise<System>;
+
+export type Call = {
+  [Name in keyof System]-?: [name: Name, work: Parameters<NonNullable<System[Name]>>[0]];
+}[keyof System];
+export type Reply = { result: unknown } | { error: string };
