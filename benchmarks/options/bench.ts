@@ -1,0 +1,110 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { compileModel, type Precision } from '../../runtime/compile/compile.ts';
+import { planTasks } from '../../runtime/process/task-job.ts';
+import { loadTextModel } from '../../runtime/text/text-model.ts';
+import { answer, engineOf, openForBenchmark } from '../branches/workload.ts';
+import { readTestSet, TEST_SETS, type Text } from '../quality/test-set.ts';
+import type { Report } from '../report.ts';
+
+/** One question as it was scored: for each option the tokens of its path and its total log-probability. */
+interface Scored {
+  lengths: number[];
+  logprobs: number[];
+  expected: number;
+}
+
+/**
+ * The length bias of options: how often the best by total log-probability, and the best by its mean for a token, is right, and
+ * how often it is a shortest one, where the options of a question differ in length.
+ * Arguments: `--model=models/starter --precision=auto`.
+ */
+export async function run(report: Report, args: readonly string[]): Promise<void> {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      model: { type: 'string', default: join(import.meta.dirname, '../../models/starter') },
+      precision: { type: 'string', default: 'auto' },
+    },
+  });
+  const target = mkdtempSync(join(tmpdir(), 'assay-options-'));
+  try {
+    const precision = values.precision as Precision;
+    await compileModel({ source: values.model, target, device: 'CPU', precision, maxPromptLen: 2048 });
+    const model = await openForBenchmark(target);
+    const text = await loadTextModel(values.model);
+    const engine = engineOf(model);
+    for (const set of TEST_SETS) {
+      const scored: Scored[] = [];
+      for (const one of await readTestSet(set)) {
+        const tasks = decisions(one);
+        if (tasks.length === 0) continue;
+        const batch = {
+          model: '',
+          input: { context: one.context },
+          media: [],
+          temperature: 0,
+          maxOutputTokens: 4096,
+          tasks,
+        };
+        const { plan } = planTasks(text, batch, model.manifest.maxPromptLen);
+        const { result } = await answer(engine, { ...plan, id: set, deadline: Number.POSITIVE_INFINITY });
+        for (const [index, branch] of result.branches.entries()) {
+          const lengths = plan.branches[index]!.choice!.paths.map((path) => path.length);
+          const { logprobs } = branch.option!;
+          scored.push({
+            lengths,
+            logprobs: [...logprobs],
+            expected: tasks[index]!.options.indexOf(tasks[index]!.expected),
+          });
+        }
+      }
+      tell(report, set, scored);
+    }
+    await model.close();
+  } finally {
+    rmSync(target, { recursive: true, force: true });
+  }
+}
+
+function decisions({ tasks }: Text) {
+  return tasks.flatMap((task, index) =>
+    task.type === 'decide' ? [{ ...withoutUndefined(task), name: `q${index}` }] : [],
+  );
+}
+
+function withoutUndefined<T extends { instruction?: string | undefined }>(task: T) {
+  const { instruction, ...rest } = task;
+  return { ...rest, ...(instruction === undefined ? {} : { instruction }) };
+}
+
+function tell(report: Report, set: string, all: readonly Scored[]): void {
+  const uneven = all.filter(({ lengths }) => new Set(lengths).size > 1);
+  const ways: [string, (one: Scored) => number][] = [
+    ['total log-probability', ({ logprobs }) => indexOfLargest(logprobs)],
+    ['mean for a token', ({ logprobs, lengths }) => indexOfLargest(logprobs.map((total, i) => total / lengths[i]!))],
+    ['the expected answers', ({ expected }) => expected],
+  ];
+  report({
+    system: 'questions',
+    case: set,
+    metric: 'with uneven options',
+    value: uneven.length,
+    unit: `of ${all.length}`,
+  });
+  for (const [system, choose] of ways) {
+    const right = all.filter((one) => choose(one) === one.expected).length / all.length;
+    const rightUneven = uneven.filter((one) => choose(one) === one.expected).length / uneven.length;
+    const shortest =
+      uneven.filter((one) => one.lengths[choose(one)] === Math.min(...one.lengths)).length / uneven.length;
+    report({ system, case: set, metric: 'right', value: 100 * right, unit: '%' });
+    report({ system, case: set, metric: 'right, uneven', value: 100 * rightUneven, unit: '%' });
+    report({ system, case: set, metric: 'chose a shortest', value: 100 * shortest, unit: '%' });
+  }
+}
+
+function indexOfLargest(values: readonly number[]): number {
+  return values.indexOf(Math.max(...values));
+}
