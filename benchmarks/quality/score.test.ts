@@ -29,13 +29,16 @@ describe('an answer', () => {
 
 describe('baselines', () => {
   const texts: Text[] = [
-    { context: 'one two three', tasks: [decide('no'), decide('no'), decide('yes'), extract({ a: 'two', b: null })] },
+    { context: 'one two three', tasks: [decide('no'), decide('no'), decide('no'), decide('yes')] },
+    { context: 'one two three', tasks: [extract({ a: 'two', b: null })] },
   ];
   it('guess at random', () => {
-    expect(randomBaseline(texts)).toEqual({ decide: { right: 1.5, total: 3 }, fields: { right: 0.5, total: 2 } });
+    expect(randomBaseline(texts)).toEqual({ decide: { right: 2, total: 4 }, fields: { right: 0.5, total: 2 } });
   });
-  it('always say what is most frequent', () => {
-    expect(majorityBaseline(texts)).toEqual({ decide: { right: 2, total: 3 }, fields: { right: 1, total: 2 } });
+  it('say what is most frequent elsewhere', () => {
+    const lone: Text[] = [{ context: '', tasks: [decide('yes')] }];
+    expect(majorityBaseline(lone).decide).toEqual({ right: 0.5, total: 1 });
+    expect(majorityBaseline(texts)).toEqual({ decide: { right: 3, total: 4 }, fields: { right: 1, total: 2 } });
   });
 });
 

@@ -45,7 +45,10 @@ export function randomBaseline(texts: readonly Text[]): Scores {
   return scores;
 }
 
-/** The answer that is right most often in this very set: among the options offered, and one value for every field. */
+/**
+ * The commonest answer: for a decide task the option that is right most often in the other tasks of the set (its own answer is
+ * not counted; of equals any), for every field the one value that is right most often.
+ */
 export function majorityBaseline(texts: readonly Text[]): Scores {
   const tasks = texts.flatMap((text) => text.tasks);
   const labels = countsOf(tasks.flatMap((task) => (task.type === 'decide' ? [task.expected] : [])));
@@ -56,8 +59,10 @@ export function majorityBaseline(texts: readonly Text[]): Scores {
   const scores = noScores();
   for (const task of tasks) {
     if (task.type === 'decide') {
-      const guess = [...task.options].sort((one, other) => (labels.get(other) ?? 0) - (labels.get(one) ?? 0))[0];
-      add(scores.decide, guess === task.expected ? 1 : 0);
+      const elsewhere = (option: string) => (labels.get(option) ?? 0) - (option === task.expected ? 1 : 0);
+      const most = Math.max(...task.options.map(elsewhere));
+      const guesses = task.options.filter((option) => elsewhere(option) === most);
+      add(scores.decide, guesses.includes(task.expected) ? 1 / guesses.length : 0);
     } else for (const { value } of leaves(task.expected)) add(scores.fields, value === commonest ? 1 : 0);
   }
   return scores;
