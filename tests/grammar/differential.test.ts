@@ -63,16 +63,20 @@ function bent(text: string, random: () => number): string {
   return chars.join('');
 }
 
-/** A text that we would write in the same way, were its value allowed: no space, no needless escape, no exponent. */
-function isOurForm(text: string): boolean {
+function parses(text: string): boolean {
   try {
-    const value = JSON.parse(text);
-    // Numbers such as 1.50 are ours too, though JSON.stringify would shorten them.
-    const plain = text.replace(/(\.\d*?)0+(?=[,\]}])/g, '$1').replace(/\.(?=[,\]}])/g, '');
-    return !/-0[,\]}]/.test(plain) && JSON.stringify(value) === plain;
-  } catch {
+    JSON.parse(text);
     return true;
+  } catch {
+    return false;
   }
+}
+
+/** A JSON text that we would write in the same way, were its value allowed: no space, no needless escape, no exponent. */
+function isOurForm(text: string): boolean {
+  // Numbers such as 1.50 are ours too, though JSON.stringify would shorten them.
+  const plain = text.replace(/(\.\d*?)0+(?=[,\]}])/g, '$1').replace(/\.(?=[,\]}])/g, '');
+  return !/-0[,\]}]/.test(plain) && JSON.stringify(JSON.parse(text)) === plain;
 }
 
 const bound = fc.oneof(fc.integer({ min: -30, max: 120 }), fc.constantFrom(0.5, -0.25, 1.05, 99.99));
@@ -151,10 +155,11 @@ test('agrees with transformers-structured-output on shared keywords', () => {
           const other = bent(text, random);
           const encoded = new TextEncoder().encode(other);
           const ours = weAccept(automaton, encoded);
-          // What we refuse, the peer may allow only for its freedom of form.
-          if (!ours && !isOurForm(other)) continue;
+          // What is no JSON is nobody's answer; the peer allows a comma before the end of an object (4.3.0).
+          const isJson = parses(other);
+          if (!ours && isJson && !isOurForm(other)) continue;
           rejected += ours ? 0 : 1;
-          expect([other, ours]).toEqual([other, peerAccepts(schema, encoded)]);
+          expect([other, ours]).toEqual([other, isJson && peerAccepts(schema, encoded)]);
         }
       }
     }),
