@@ -35,7 +35,8 @@ export function connectionFlags(command: Command): Command {
   return command;
 }
 
-const PROBE_MS = 2_000;
+/** Nothing that listens takes longer, however busy its machine is; where nothing listens, the answer comes at once. */
+const PROBE_MS = 10_000;
 
 /**
  * The running server, or with `alone` this process where none runs (with `always` also where one does). A server that was named,
