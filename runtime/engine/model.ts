@@ -7,6 +7,7 @@ import { MANIFEST_FILE, Manifest } from '../compile/manifest.ts';
 import type { Forward } from './forward.ts';
 import { PackedForward } from './packed-forward.ts';
 import { PlainForward } from './plain-forward.ts';
+import { checkPacking } from './self-check.ts';
 
 export interface OpenOptions {
   /** Threads for one run; absent: as many as there are physical cores. */
@@ -22,7 +23,10 @@ export interface Model {
   close(): Promise<void>;
 }
 
-/** Loads a compiled model. Throws `engine_failed` when it does not load, with onnxruntime's words as the cause. */
+/**
+ * Loads a compiled model. Throws `engine_failed` when it does not load, with onnxruntime's words as the cause, or when the device
+ * computes something else than asked.
+ */
 export async function openModel(folder: string, { threads, providers = ['cpu'] }: OpenOptions = {}): Promise<Model> {
   const manifest = readManifest(folder);
   const session = await InferenceSession.create(join(folder, manifest.graph), {
@@ -46,6 +50,12 @@ export async function openModel(folder: string, { threads, providers = ['cpu'] }
   });
   const forward =
     manifest.path === 'packed' ? new PackedForward(session, manifest) : new PlainForward(session, manifest);
+  try {
+    await checkPacking(forward, manifest.kv);
+  } catch (error) {
+    await session.release();
+    throw error;
+  }
   return { manifest, forward, close: () => session.release() };
 }
 

@@ -1,0 +1,27 @@
+import { expect, test } from 'vitest';
+import { TOY_KV, ToyForward } from '../../tests/oracle/toy-forward.ts';
+import { checkPacking } from './self-check.ts';
+import type { Sequence } from './sequence.ts';
+
+test('a device that heeds the tree passes', async () => {
+  await expect(checkPacking(new ToyForward(), TOY_KV.layers)).resolves.toBeUndefined();
+});
+
+test('one that lets branches see each other is found out', async () => {
+  class Mixing extends ToyForward {
+    override run(sequence: Sequence, start: number, rows: readonly number[]): Promise<Float32Array> {
+      for (let column = start; column < sequence.length; column++) sequence.parents[column] = column - 1;
+      return super.run(sequence, start, rows);
+    }
+  }
+  await expect(checkPacking(new Mixing(), TOY_KV.layers)).rejects.toMatchObject({ code: 'engine_failed' });
+});
+
+test('so is one that gives no numbers', async () => {
+  class Broken extends ToyForward {
+    override async run(): Promise<Float32Array> {
+      return new Float32Array(this.vocabSize).fill(Number.NaN);
+    }
+  }
+  await expect(checkPacking(new Broken(), TOY_KV.layers)).rejects.toMatchObject({ code: 'engine_failed' });
+});
