@@ -1,0 +1,47 @@
+import { describe, expect, it } from 'vitest';
+import type { TaskBatch } from '../../../lib/backend.ts';
+import type { Turn } from '../../../lib/conversation.ts';
+import { chatPrefix, taskPrefix } from './prefix.ts';
+
+const turn = (role: Turn['role'], text: string): Turn => ({ role, parts: [{ type: 'text', text }] });
+const system = turn('system', 'Be brief.');
+const hello = turn('user', 'Hello');
+const talk = [system, hello, turn('assistant', 'Hi'), turn('user', 'And now?')];
+
+const batch = (input: TaskBatch['input'], rest: Partial<TaskBatch> = {}): TaskBatch => ({
+  model: 'a/b',
+  input,
+  media: [],
+  tasks: [],
+  temperature: 0,
+  maxOutputTokens: 16,
+  ...rest,
+});
+const chat = (turns: readonly Turn[]) =>
+  chatPrefix({ turns, stop: [], presencePenalty: 0, frequencyPenalty: 0, format: { type: 'text' } });
+
+describe('prefixes', () => {
+  it('do not depend on the tasks', () => {
+    const one = batch({ context: 'x' }, { tasks: [{ type: 'decide', name: 'a', question: 'q' }] });
+    expect(taskPrefix(one)).toBe(taskPrefix(batch({ context: 'x' })));
+  });
+
+  it('stay while a conversation grows', () => {
+    expect(chat(talk)).toBe(chat([system, hello]));
+    expect(taskPrefix(batch({ turns: talk }))).toBe(taskPrefix(batch({ turns: [system, hello] })));
+  });
+
+  it.each([
+    ['models', batch({ context: 'x' }), batch({ context: 'x' }, { model: 'a/c' })],
+    ['contexts', batch({ context: 'x' }), batch({ context: 'y' })],
+    ['first questions', batch({ turns: [system, hello] }), batch({ turns: [system, turn('user', 'Bye')] })],
+    ['instructions', batch({ turns: [system, hello] }), batch({ turns: [turn('system', 'Be long.'), hello] })],
+    [
+      'images',
+      batch({ context: 'x' }),
+      batch({ context: 'x' }, { media: [{ type: 'image', source: { type: 'url', url: 'u' }, param: 'images[0]' }] }),
+    ],
+  ])('differ by %s', (_, one, other) => {
+    expect(taskPrefix(one)).not.toBe(taskPrefix(other));
+  });
+});
