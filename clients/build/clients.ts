@@ -61,11 +61,13 @@ async function make(language: Language, urls: ServerUrls | undefined): Promise<s
   const seconds = () => `${((performance.now() - begin) / 1000).toFixed(0)} s`;
   try {
     await language.generate();
-    await language.pack?.();
+    const notBuilt = language.notBuilt?.() ?? null;
+    if (notBuilt !== null) return `GENERATED in ${seconds()}, BUT NOT BUILT: ${notBuilt}`;
+    await language.pack();
     if (urls) await language.test?.(urls);
   } catch (error) {
     console.error(error);
     return `FAILED after ${seconds()}: ${(error as Error).message}`;
   }
-  return `${urls ? 'made and tested' : 'made'} in ${seconds()}`;
+  return `${urls && language.test ? 'made and tested' : 'made, not tested,'} in ${seconds()}`;
 }

@@ -13,6 +13,7 @@ export const dotnet: Language = {
   name: '.NET',
 
   missing: generatorMissing,
+  notBuilt: () => (saysOf('dotnet', '--version') === null ? 'needs dotnet of at least 8' : null),
 
   async generate() {
     const settings = {
@@ -37,10 +38,6 @@ export const dotnet: Language = {
   },
 
   async pack() {
-    if (saysOf('dotnet', '--version') === null) {
-      console.log('No dotnet on this machine: generated, but neither compiled nor packed.');
-      return;
-    }
     await run(GENERATED, ['dotnet', 'pack', '--configuration', 'Release', '--output', 'out', 'src/Assay.Client']);
     copyFileSync(`${GENERATED}/out/${NUPKG}`, `${DIST}/${NUPKG}`);
   },

@@ -54,6 +54,7 @@ export const java: Language = {
   },
 
   async test(urls) {
-    await run(HOME, [...MAVEN, 'verify'], urls);
+    const env = { ...urls, ASSAY_URL: urls.ASSAY_STARTER_URL, ASSAY_API_KEY: 'demo' };
+    await run(HOME, [...MAVEN, 'verify', 'exec:java'], env);
   },
 };

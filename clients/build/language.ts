@@ -5,9 +5,11 @@ export interface Language {
   missing(): string | null;
   /** Writes the generated sources. */
   generate(): Promise<void>;
-  /** Builds the package and puts it into `clients/dist/`; absent: only generated. */
-  pack?(): Promise<void>;
-  /** Plays the tests against running servers. */
+  /** Why this machine can generate the client but not build it, or null where it can. Absent: it can. */
+  notBuilt?(): string | null;
+  /** Builds the package and puts it into `clients/dist/`. */
+  pack(): Promise<void>;
+  /** Plays the tests against running servers. Absent: there are none. */
   test?(urls: ServerUrls): Promise<void>;
 }
 

@@ -1,4 +1,4 @@
-import { copyFileSync, existsSync } from 'node:fs';
+import { copyFileSync, existsSync, readFileSync } from 'node:fs';
 import { checkVersion, FINGERPRINT, VERSION, writeContract, writeGenerated } from './contract.ts';
 import type { Language } from './language.ts';
 import { CLIENTS, DIST } from './paths.ts';
@@ -24,10 +24,7 @@ export const python: Language = {
       enums: 'union',
       tag: 'default',
     });
-    if (!existsSync(`${BIN}/datamodel-codegen`)) {
-      await run(HOME, ['python3', '-m', 'venv', '.venv']);
-      await run(HOME, [`${BIN}/pip`, 'install', '--quiet', '--requirement', 'requirements-dev.txt']);
-    }
+    await install();
     await run(HOME, [`${BIN}/datamodel-codegen`, '--input', input, '--output', 'src/assay/models.py']);
     const constants = `CONTRACT_VERSION = "${VERSION}"\nCONTRACT_FINGERPRINT = "${FINGERPRINT}"\n`;
     writeGenerated(`${HOME}/src/assay/contract.py`, `"""What this package was made from."""\n\n${constants}`);
@@ -57,3 +54,13 @@ export const python: Language = {
     });
   },
 };
+
+/** What makes and tests the package, in a virtual environment; only where the list of it has changed. */
+async function install(): Promise<void> {
+  const wanted = readFileSync(`${HOME}/requirements-dev.txt`, 'utf8');
+  const installed = `${HOME}/.venv/requirements-dev.txt`;
+  if (existsSync(installed) && readFileSync(installed, 'utf8') === wanted) return;
+  await run(HOME, ['python3', '-m', 'venv', '--clear', '.venv']);
+  await run(HOME, [`${BIN}/pip`, 'install', '--quiet', '--requirement', 'requirements-dev.txt']);
+  writeGenerated(installed, wanted);
+}

@@ -1,12 +1,17 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 
-/** Runs a program with its output in ours; throws where it fails. */
-export async function run(cwd: string, command: readonly string[], env: Record<string, string> = {}): Promise<void> {
+/** Runs a program with its output in ours (errors always are); throws where it fails. */
+export async function run(
+  cwd: string,
+  command: readonly string[],
+  env: Record<string, string> = {},
+  output: 'inherit' | 'ignore' = 'inherit',
+): Promise<void> {
   const [program, ...args] = command;
   const child = spawn(program!, args, {
     cwd,
-    stdio: ['ignore', 'inherit', 'inherit'],
+    stdio: ['ignore', output, 'inherit'],
     env: { ...process.env, ...env },
   });
   const [code] = (await once(child, 'close')) as [number | null];

@@ -1,11 +1,14 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { startCasesServer } from '../cases-server.ts';
 import type { ServerUrls } from './language.ts';
-import { ROOT } from './paths.ts';
+import { ROOT, WORK } from './paths.ts';
+
+/** What the real server says. */
+const LOG = `${WORK}/starter-server.log`;
 
 /** Runs `work` beside the two servers that the tests need: scripted cases, and the real program with its starter model. */
 export async function withServers<T>(work: (urls: ServerUrls) => Promise<T>): Promise<T> {
@@ -22,7 +25,7 @@ async function startStarter() {
   const home = mkdtempSync(`${tmpdir()}/assay-clients-`);
   const port = await freePort();
   const args = ['adapters/node/bin.ts', 'serve', '--port', String(port), '--home', home, '--api-key', 'demo'];
-  const child = spawn(process.execPath, args, { cwd: ROOT, stdio: ['ignore', 'ignore', 'inherit'] });
+  const child = spawn(process.execPath, args, { cwd: ROOT, stdio: ['ignore', 'ignore', openSync(LOG, 'w')] });
   const url = `http://127.0.0.1:${port}`;
   const close = async () => {
     if (child.exitCode === null) {
@@ -52,7 +55,7 @@ async function untilLoaded(url: string, runs: () => boolean): Promise<void> {
     if (health?.state === 'loaded') return;
     await new Promise((resolve) => setTimeout(resolve, 200));
   }
-  throw new Error('The starter server did not come up; its own words are above.');
+  throw new Error(`The starter server did not come up. It said:\n${readFileSync(LOG, 'utf8')}`);
 }
 
 async function freePort(): Promise<number> {

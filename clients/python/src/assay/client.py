@@ -150,15 +150,15 @@ class AsyncAssay:
 
 
 def tasks_body(model: str, tasks: Sequence[Task], fields: SharedFields) -> dict[str, Any]:
-    return _body(RunTasksRequest(model=model, tasks=list(tasks), **fields))  # type: ignore[typeddict-item]
+    return _body(RunTasksRequest(model=model, tasks=list(tasks), **fields))
 
 
 def decide_body(model: str, question: str, fields: DecideFields) -> dict[str, Any]:
-    return _body(DecideRequest(model=model, question=question, **fields))  # type: ignore[typeddict-item]
+    return _body(DecideRequest(model=model, question=question, **fields))
 
 
 def extract_body(model: str, instruction: str, fields: ExtractFields) -> dict[str, Any]:
-    return _body(ExtractRequest(model=model, instruction=instruction, **fields))  # type: ignore[typeddict-item]
+    return _body(ExtractRequest(model=model, instruction=instruction, **fields))
 
 
 def _body(request: RunTasksRequest | DecideRequest | ExtractRequest) -> dict[str, Any]:
