@@ -21,23 +21,28 @@ export function allowedTokens(constraint: Constraint, { size }: Vocabulary): num
   return allowed;
 }
 
-/** Tokens by their first byte, as masks. */
-const beginningWith = new WeakMap<Vocabulary, Map<string, Uint32Array>>();
+/** Tokens by what they look like, as masks. */
+const lookingLike = new WeakMap<Vocabulary, Map<RegExp, Uint32Array>>();
 
-function tokensFrom(vocabulary: Vocabulary, first: string): Uint32Array {
-  const known = beginningWith.get(vocabulary) ?? new Map<string, Uint32Array>();
-  beginningWith.set(vocabulary, known);
-  let mask = known.get(first);
+function tokensLike(vocabulary: Vocabulary, pattern: RegExp): Uint32Array {
+  const known = lookingLike.get(vocabulary) ?? new Map<RegExp, Uint32Array>();
+  lookingLike.set(vocabulary, known);
+  let mask = known.get(pattern);
   if (!mask) {
     mask = new Uint32Array(Math.ceil(vocabulary.size / 32));
     for (let token = 0; token < vocabulary.size; token++) {
-      const byte = vocabulary.bytes(token)?.[0];
-      if (byte !== undefined && first.includes(String.fromCharCode(byte))) mask[token >> 5]! |= 1 << (token & 31);
+      const bytes = vocabulary.bytes(token);
+      if (bytes && pattern.test(String.fromCharCode(...bytes))) mask[token >> 5]! |= 1 << (token & 31);
     }
-    known.set(first, mask);
+    known.set(pattern, mask);
   }
   return mask;
 }
+
+const ANY_CLOSING = /^["}\],]/;
+/** What ends most, first: without going on to something new. */
+const IN_STRING = [/^"[}\]]*$/, /^"/];
+const BETWEEN = [/^[}\]]+$/, /^[}\]]/, /^"$/, /^,/];
 
 /** Some token of a mask that is in `among` too; -1 where there is none. Scans from a random place, so it is quick and nearly fair. */
 function some(mask: Uint32Array, among: Uint32Array | null, random: () => number): number {
@@ -59,9 +64,9 @@ function some(mask: Uint32Array, among: Uint32Array | null, random: () => number
 export function pick(constraint: Constraint, vocabulary: Vocabulary, random: () => number, hurried: boolean): number {
   const mask = new Uint32Array(Math.ceil(vocabulary.size / 32));
   constraint.mask(mask);
-  const wanted = hurried ? (inString(constraint) ? ['"'] : ['}]', '"', ',']) : random() < 0.4 ? ['"}],'] : [];
-  for (const first of wanted) {
-    const token = some(mask, tokensFrom(vocabulary, first), random);
+  const wanted = hurried ? (inString(constraint) ? IN_STRING : BETWEEN) : random() < 0.4 ? [ANY_CLOSING] : [];
+  for (const pattern of wanted) {
+    const token = some(mask, tokensLike(vocabulary, pattern), random);
     if (token >= 0) return token;
   }
   return some(mask, null, random);
