@@ -6,7 +6,7 @@ import { keepFigures } from './results.ts';
 
 /**
  * `npm run bench -- <name> [--json] [--save] [arguments]` runs `benchmarks/<name>/bench.ts`, whose `run` reports figures. `--save` keeps them
- * in `benchmarks/results/`, for the page. Without a name all are run and kept, and the page is written (`all/bench.ts`).
+ * in `benchmarks/results/`, for the page; not those of `--quick`, which measure nothing. Without a name all are run and kept, and the page is written (`all/bench.ts`).
  */
 interface Benchmark {
   run(report: Report, args: readonly string[]): Promise<void>;
@@ -31,7 +31,7 @@ const own = given.filter((arg) => arg !== '--json' && arg !== '--save');
 const measures = name !== 'all' && name !== 'page' && !own.includes('--help');
 if (measures) reportMachine(report);
 await run(report, own);
-if (measures && given.includes('--save')) keepFigures(name, figures);
+if (measures && given.includes('--save') && !own.includes('--quick')) keepFigures(name, figures);
 
 function tableRow({ system, case: what, metric, value, unit }: Figure): string {
   const shown = value >= 1000 ? String(Math.round(value)) : value.toPrecision(3);

@@ -6,6 +6,9 @@ export interface Series {
 export interface Panel {
   title: string;
   series: readonly Series[];
+  /** What stands below the x axis, and where its ticks are; on a logarithmic axis they must be above 0. */
+  x: { label: string; scale: 'linear' | 'log'; ticks: readonly number[] };
+  /** Of the y axis. */
   scale: 'linear' | 'log';
   min?: number;
   max: number;
@@ -20,55 +23,67 @@ const STYLES = [
   { color: '#e69f00', dash: '6 3' },
   { color: '#56b4e9', dash: '8 3 2 3' },
   { color: '#d55e00', dash: '' },
+  { color: '#009e73', dash: '10 4' },
+  { color: '#0072b2', dash: '4 2' },
+  { color: '#cc79a7', dash: '2 2 6 2' },
+  { color: '#000000', dash: '12 3 3 3' },
 ];
+const LEGEND = { width: 280, line: 20 };
 
-/** Panels side by side, over the same x axis (requests a second), with one legend. */
+/** Panels side by side, with one legend: the series of the first panel. */
 export function plot(title: string, panels: readonly Panel[]): string {
   const width = panels.length * WIDTH;
-  const height = HEIGHT + 64;
-  const legend = panels[0]!.series.map(({ name }, i) => {
-    const x = 40 + i * 200;
-    return `${line(i, `M${x} ${height - 18}h36`)}<text x="${x + 44}" y="${height - 14}">${name}</text>`;
+  const names = panels[0]!.series.map(({ name }) => name);
+  const columns = Math.max(1, Math.floor((width - 40) / LEGEND.width));
+  const height = HEIGHT + 34 + Math.ceil(names.length / columns) * LEGEND.line;
+  const legend = names.map((name, i) => {
+    const x = 40 + (i % columns) * LEGEND.width;
+    const y = HEIGHT + 34 + Math.floor(i / columns) * LEGEND.line;
+    return `${line(i, `M${x} ${y}h36`)}<text x="${x + 44}" y="${y + 4}">${escaped(name)}</text>`;
   });
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" role="img" viewBox="0 0 ${width} ${height}" font-family="system-ui, sans-serif" font-size="12">`,
-    `<title>${title}</title>`,
+    `<title>${escaped(title)}</title>`,
     `<rect width="${width}" height="${height}" fill="#fff"/>`,
-    `<text x="${width / 2}" y="20" text-anchor="middle" font-size="14" font-weight="600">${title}</text>`,
+    `<text x="${width / 2}" y="20" text-anchor="middle" font-size="14" font-weight="600">${escaped(title)}</text>`,
     ...panels.map((panel, i) => `<g transform="translate(${i * WIDTH} 12)">${drawPanel(panel)}</g>`),
     ...legend,
     '</svg>\n',
   ].join('\n');
 }
 
+function escaped(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
+}
+
 function drawPanel(panel: Panel): string {
   const right = WIDTH - MARGIN.right;
   const bottom = HEIGHT - MARGIN.bottom;
-  const most = Math.max(...panel.series.flatMap(({ points }) => points.map(([x]) => x)));
-  const x = (value: number) => round(MARGIN.left + ((right - MARGIN.left) * value) / most);
+  const ends = { scale: panel.x.scale, min: panel.x.ticks[0]!, max: panel.x.ticks.at(-1)! };
+  const x = (value: number) => round(MARGIN.left + (right - MARGIN.left) * share(value, ends));
   const y = (value: number) => round(bottom - (bottom - MARGIN.top) * share(value, panel));
   const grid = ticks(panel).map(
     (tick) =>
       `<path d="M${MARGIN.left} ${y(tick)}H${right}" stroke="#ddd"/>` +
       `<text x="${MARGIN.left - 6}" y="${y(tick) + 4}" text-anchor="end">${tick}</text>`,
   );
-  const axis = [0, most / 4, most / 2, (3 * most) / 4, most].map(
+  const axis = panel.x.ticks.map(
     (tick) => `<text x="${x(tick)}" y="${bottom + 18}" text-anchor="middle">${tick.toLocaleString('en')}</text>`,
   );
   const lines = panel.series.map(({ points }, i) =>
     line(i, points.map(([px, py], j) => `${j === 0 ? 'M' : 'L'}${x(px)} ${y(py)}`).join('')),
   );
   return [
-    `<text x="${MARGIN.left}" y="${MARGIN.top - 14}" font-weight="600">${panel.title}</text>`,
+    `<text x="${MARGIN.left}" y="${MARGIN.top - 14}" font-weight="600">${escaped(panel.title)}</text>`,
     ...grid,
     ...axis,
-    `<text x="${(MARGIN.left + right) / 2}" y="${bottom + 36}" text-anchor="middle">requests a second, whole fleet</text>`,
+    `<text x="${(MARGIN.left + right) / 2}" y="${bottom + 36}" text-anchor="middle">${panel.x.label}</text>`,
     ...lines,
   ].join('\n');
 }
 
 /** Where a value stands between the panel's ends, 0 to 1. */
-function share(value: number, { scale, min = 0, max }: Panel): number {
+function share(value: number, { scale, min = 0, max }: Pick<Panel, 'scale' | 'min' | 'max'>): number {
   const kept = Math.min(max, Math.max(min, value));
   return scale === 'linear' ? (kept - min) / (max - min) : Math.log(kept / min) / Math.log(max / min);
 }
