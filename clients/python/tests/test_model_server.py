@@ -135,3 +135,10 @@ def test_openai_beside_it() -> None:
     chat = openai.OpenAI(base_url=f"{url}/v1", api_key="unused").chat.completions
     answer = chat.create(model=MODEL, messages=[{"role": "user", "content": "Hello"}], max_tokens=8)
     assert isinstance(answer.choices[0].message.content, str)
+
+
+def test_download_from_the_real_server() -> None:
+    # The starter's weights are there already, so this verifies and compiles; no hub is asked.
+    with ModelServer(os.environ["ASSAY_STARTER_URL"], progress=io.StringIO()) as server:
+        done = server.download_model(MODEL)
+    assert (done.status, done.model, done.state) == ("success", MODEL, "compiled")
