@@ -14,13 +14,6 @@ export interface Section {
 }
 
 const SPREAD = new Set(['median', 'least', 'most']);
-const bySystem = (figures: readonly Figure[]) => [
-  table(
-    figures,
-    ({ system, metric }) => `${system}: ${metric}`,
-    ({ case: what }) => what,
-  ),
-];
 const byCase = (figures: readonly Figure[]) => [
   table(
     figures,
@@ -71,8 +64,30 @@ export const SECTIONS: readonly Section[] = [
     title: 'Reading and writing tokens',
     about:
       'One prompt, one answer, same models. The limits of the machine are measured in the same run: memory read by all threads at once, and the ' +
-      'largest rate of multiply-adds that onnxruntime reaches on one big product. A share is what the limit would need, of what was needed.',
-    tables: byCase,
+      'largest rate of multiply-adds that onnxruntime reaches on one big product of 8-bit integers (4-bit weights are multiplied as 8-bit integers, too). A share ' +
+      'is the time that the limit would allow, of the time that was taken: for reading the multiply-adds count, for writing the bytes of weights and KV.',
+    tables(figures) {
+      const limits = figures.filter(({ system }) => system === 'the machine');
+      const rates = figures.filter(({ system }) => system !== 'the machine');
+      const system = (figure: Figure) => figure.system;
+      const short = ({ case: name }: Figure) => name.replace(/\D+/, '').replace(/ tokens$/, '');
+      const of = (title: string, begin: string) => {
+        const some = rates.filter(({ case: name }) => name.startsWith(begin));
+        const spread = some.filter(({ metric }) => SPREAD.has(metric));
+        const shares = some.filter(({ metric }) => metric === 'share of the limit');
+        return [
+          title,
+          table(spread, system, short, medianAndSpread),
+          'Share of the limit:',
+          table(shares, system, short),
+        ];
+      };
+      return [
+        table(limits, ({ metric }) => metric, system),
+        ...of('Reading a prompt of so many tokens, tokens a second:', 'reading'),
+        ...of('Writing behind so many tokens, tokens a second:', 'writing'),
+      ];
+    },
   },
   {
     bench: 'http',
@@ -95,7 +110,14 @@ export const SECTIONS: readonly Section[] = [
     about:
       'Milliseconds of the engine, cold, 8 bits, the same shape. *Perfect* is what an engine would need that reads every token at the best speed ' +
       'seen in this run, and loses nothing.',
-    tables: bySystem,
+    tables: (figures) => [
+      table(
+        figures,
+        ({ case: what }) => what,
+        ({ system }) => system,
+        medianAndSpread,
+      ),
+    ],
     plot: (figures) =>
       growthPlot('How cost grows', figures, '', [
         { title: 'Tasks', pattern: /^(\d+) tasks$/ },

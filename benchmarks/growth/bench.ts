@@ -1,0 +1,102 @@
+import { parseArgs } from 'node:util';
+import { checkAnswerSchema } from '../../lib/grammar/check-answer-schema.ts';
+import { prepareVocabulary, shapeConstraint } from '../../lib/grammar/task-grammar.ts';
+import type { Job } from '../../runtime/engine/job.ts';
+import { openModel } from '../../runtime/engine/model.ts';
+import { largeVocabulary } from '../../tests/grammar/vocabularies.ts';
+import { randomTokens, W } from '../branches/tokens.ts';
+import { answer, chat, choices, engineOf, workload } from '../branches/workload.ts';
+import { compiledRandomModel } from '../models/cache.ts';
+import { median, type Report } from '../report.ts';
+import { THREADS } from '../systems/start.ts';
+
+const HELP = `npm run bench -- growth [--rounds=3] [--quick]
+
+How the engine's time grows with tasks, context and options, and a grammar's with its schema.`;
+
+const TASKS = [1, 2, 4, 8, 16, 32, 64, 128, 256];
+/** One less than 8,192 and the answer, which stand within the model's context. */
+const CONTEXTS = [128, 256, 512, 1024, 2048, 4096, 8160];
+const OPTIONS = [2, 4, 8, 16, 32, 64, 128, 256];
+const MEMBERS = [1, 4, 16, 64, 256];
+
+export async function run(report: Report, args: readonly string[]): Promise<void> {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      rounds: { type: 'string' },
+      quick: { type: 'boolean', default: false },
+      help: { type: 'boolean', default: false },
+    },
+  });
+  if (values.help) return console.log(HELP);
+  const rounds = Number(values.rounds ?? (values.quick ? 1 : 3));
+  const some = <T>(all: readonly T[]) => (values.quick ? all.slice(0, 3) : all);
+  const shape = values.quick ? 'tiny' : 'qwen2.5-0.5b';
+  const model = await openModel(await compiledRandomModel(shape, 'int8'), { threads: THREADS });
+  let seed = 1;
+  /** Milliseconds for a token, of the longest run without tasks so far; what the perfect engine is measured by. */
+  let perToken = Number.POSITIVE_INFINITY;
+  const time = async (jobOf: (seed: number) => Job): Promise<number> => {
+    const times: number[] = [];
+    for (let round = 0; round < rounds; round++) times.push((await answer(engineOf(model), jobOf(seed++))).ms);
+    return median(times);
+  };
+  const say = (what: string, ms: number, tokens: number) => {
+    report({ system: 'Assay, 8 bits', case: what, metric: 'median', value: ms, unit: 'ms' });
+    report({ system: 'perfect', case: what, metric: 'median', value: tokens * perToken, unit: 'ms' });
+  };
+  await time((from) => workload(2, from)); // warm up
+
+  const contexts: [tokens: number, ms: number][] = [];
+  for (const tokens of some(CONTEXTS)) {
+    const ms = await time((from) => chat(tokens, 1, from));
+    contexts.push([tokens, ms]);
+    perToken = Math.min(perToken, ms / tokens);
+  }
+  for (const [tokens, ms] of contexts) say(`${tokens} tokens of context`, ms, tokens);
+  for (const tasks of some(TASKS)) {
+    const tokens = W.context + tasks * (W.task + W.answer - 1);
+    say(`${tasks} tasks`, await time((from) => workload(tasks, from)), tokens);
+  }
+  for (const options of some(OPTIONS)) {
+    const tokens = W.context + W.task + options;
+    say(`${options} options`, await time((from) => optionsOf(options, from)), tokens);
+  }
+  await model.close();
+  reportSchemas(some(MEMBERS), Math.max(3, rounds), report);
+}
+
+/** One question whose options have two tokens each, so that every option has a position of its own. */
+function optionsOf(count: number, seed: number): Job {
+  const job = choices({ questions: 1, seed, context: W.context, question: W.task });
+  const paths = Array.from({ length: count }, (_, i) => randomTokens(2, seed * 1000 + i));
+  return { ...job, branches: job.branches.map((branch) => ({ ...branch, choice: { paths } })) };
+}
+
+/** Checking a schema and making its first mask over 150,000 tokens. A perfect engine would need nothing for either. */
+function reportSchemas(sizes: readonly number[], rounds: number, report: Report): void {
+  const vocabulary = largeVocabulary();
+  prepareVocabulary(vocabulary);
+  const mask = new Uint32Array(Math.ceil(vocabulary.size / 32));
+  for (const members of sizes) {
+    const times: number[] = [];
+    for (let round = 0; round < rounds; round++) {
+      const properties = Object.fromEntries(
+        Array.from({ length: members }, (_, i) => [
+          `member_${round}_${i}`,
+          i % 2 === 0 ? { type: 'string', maxLength: 40 } : { type: 'integer', minimum: 0 },
+        ]),
+      );
+      const schema = { type: 'object', properties, required: Object.keys(properties), additionalProperties: false };
+      const began = performance.now();
+      checkAnswerSchema({ schema, param: 'schema' });
+      const constraint = shapeConstraint({ kind: 'schema', schema }, vocabulary);
+      constraint.takeForced();
+      constraint.mask(mask);
+      times.push(performance.now() - began);
+    }
+    const what = `${members} members of a schema`;
+    report({ system: 'Assay, grammar', case: what, metric: 'median', value: median(times), unit: 'ms' });
+  }
+}

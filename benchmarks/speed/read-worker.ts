@@ -1,0 +1,16 @@
+import { parentPort, workerData } from 'node:worker_threads';
+
+// Reads a block of memory that no cache holds, again and again for `ms` milliseconds; says bytes a second. `indexOf` of a byte that is
+// not there is the C library's memchr: a plain read at full width.
+const { bytes, ms } = workerData as { bytes: number; ms: number };
+const block = Buffer.alloc(bytes, 1);
+parentPort!.once('message', () => {
+  const began = performance.now();
+  let passes = 0;
+  while (performance.now() - began < ms) {
+    if (block.indexOf(0) !== -1) throw new Error('found what is not there');
+    passes++;
+  }
+  parentPort!.postMessage((1000 * passes * bytes) / (performance.now() - began));
+});
+parentPort!.postMessage('ready');
