@@ -6,11 +6,12 @@ const FOLDER = new URL('..', import.meta.url);
 /** Installs the packages of `benchmarks/package.json` where they are missing: about 1 GB, once. Throws where that fails. */
 export function installPeers(): void {
   if (existsSync(new URL('node_modules/node-llama-cpp/package.json', FOLDER))) return;
-  console.error('Installing the peers that Assay is measured beside (npm ci in benchmarks/, about 1 GB) …');
-  const { status } = spawnSync('npm', ['ci'], {
+  console.error('Installing the peers that Assay is measured beside (npm install in benchmarks/, about 1 GB) …');
+  // Not `npm ci`: the lockfile can only name the binaries of platforms that the registry had when it was written.
+  const { status } = spawnSync('npm', ['install', '--no-save'], {
     cwd: FOLDER,
     stdio: ['ignore', 2, 2],
     shell: process.platform === 'win32',
   });
-  if (status !== 0) throw new Error('The peers were not installed. Run `npm ci` in benchmarks/, then this again.');
+  if (status !== 0) throw new Error('The peers were not installed. Run `npm install` in benchmarks/, then this again.');
 }
