@@ -97,7 +97,9 @@ async function measureDecide(systems: Map<Contender, RunningSystem>, count: numb
     }
   }
   const what = `${count === 1 ? '1 question' : `${count} questions`}, cold`;
-  report({ system: 'node-llama-cpp', case: what, metric: 'tokens of a question', value: question, unit: 'tokens' });
+  if ([...systems.keys()].some(({ program }) => program !== 'assay')) {
+    report({ system: 'node-llama-cpp', case: what, metric: 'tokens of a question', value: question, unit: 'tokens' });
+  }
   reportCosts(what, costs, report);
 }
 

@@ -57,7 +57,7 @@ export async function run(report: Report, args: readonly string[]): Promise<void
   for (const [tokens, ms] of contexts) say(`${tokens} tokens of context`, ms, tokens);
   for (const tasks of some(TASKS)) {
     const tokens = W.context + tasks * (W.task + W.answer - 1);
-    say(`${tasks} tasks`, await time((from) => workload(tasks, from)), tokens);
+    say(tasks === 1 ? '1 task' : `${tasks} tasks`, await time((from) => workload(tasks, from)), tokens);
   }
   for (const options of some(OPTIONS)) {
     const tokens = W.context + W.task + options;
@@ -96,7 +96,7 @@ function reportSchemas(sizes: readonly number[], rounds: number, report: Report)
       constraint.mask(mask);
       times.push(performance.now() - began);
     }
-    const what = `${members} members of a schema`;
+    const what = `${members} ${members === 1 ? 'member' : 'members'} of a schema`;
     report({ system: 'Assay, grammar', case: what, metric: 'median', value: median(times), unit: 'ms' });
   }
 }

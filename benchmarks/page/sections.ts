@@ -88,6 +88,11 @@ export const SECTIONS: readonly Section[] = [
         ...of('Writing behind so many tokens, tokens a second:', 'writing'),
       ];
     },
+    plot: (figures) =>
+      growthPlot('Tokens a second', figures, 'tokens', [
+        { title: 'Reading', pattern: /^reading (\d+) tokens$/ },
+        { title: 'Writing', pattern: /^writing behind (\d+)$/ },
+      ]),
   },
   {
     bench: 'http',
@@ -103,6 +108,15 @@ export const SECTIONS: readonly Section[] = [
         ({ case: what }) => what,
       ),
     ],
+    plot: (figures) =>
+      growthPlot(
+        'The whole server, milliseconds',
+        figures
+          .filter(({ metric }) => ['answer, p50', 'answer, p99', 'health, p99'].includes(metric))
+          .map((figure) => ({ ...figure, system: figure.metric, metric: 'median' })),
+        'clients at once',
+        [{ title: 'Time to the whole answer', pattern: /^(\d+) clients?$/ }],
+      ),
   },
   {
     bench: 'growth',
@@ -120,7 +134,7 @@ export const SECTIONS: readonly Section[] = [
     ],
     plot: (figures) =>
       growthPlot('How cost grows', figures, '', [
-        { title: 'Tasks', pattern: /^(\d+) tasks$/ },
+        { title: 'Tasks', pattern: /^(\d+) tasks?$/ },
         { title: 'Tokens of context', pattern: /^(\d+) tokens of context$/ },
         { title: 'Options', pattern: /^(\d+) options$/ },
       ]),
