@@ -153,23 +153,6 @@ describe('scheduling', () => {
 });
 
 describe('what is refused', () => {
-  test('a full queue says when to come back, from the speed so far', async () => {
-    const engine = engineOf({ maxQueued: 2 });
-    forward.onRun = () => {
-      now += 4000;
-    };
-    await finish(engine, job());
-    const waiting = [engine.submit(job()), engine.submit(job())];
-    const error = await engine.submit(job()).catch((reason: unknown) => reason);
-    expect(error).toMatchObject({ code: 'overloaded' });
-    // two jobs of four steps; a step is known to take seconds by now
-    const seconds = (error as { retryAfterSeconds: number }).retryAfterSeconds;
-    expect(seconds).toBeGreaterThan(8);
-    expect(seconds).toBeLessThan(60);
-    while (await engine.step());
-    await Promise.all(waiting);
-  });
-
   test('a prompt that is too long gives both counts', async () => {
     const error = await engineOf()
       .submit(job({ prefix: tokens(2000) }))

@@ -1,10 +1,9 @@
 import { AssayError } from '../../lib/errors.ts';
 import type { Forward } from './forward.ts';
 import type { Job, JobResult } from './job.ts';
-import { DEFAULT_LIMITS, JobRun, type Limits, mostChoices, type Plan, promptTokens } from './job-run.ts';
+import { DEFAULT_LIMITS, JobRun, type Limits, type Plan } from './job-run.ts';
 import { KvCache } from './kv-cache.ts';
 import type { KvShape } from './sequence.ts';
-import { Speed } from './speed.ts';
 
 export interface EngineOptions {
   forward: Forward;
@@ -15,8 +14,6 @@ export interface EngineOptions {
   kvBytes: number;
   /** Jobs that hold a sequence at the same time. */
   maxRunning?: number;
-  /** Jobs that may wait; one more is `overloaded`. */
-  maxQueued?: number;
   limits?: Partial<Limits>;
   /** Milliseconds; the clock of `Job.deadline`. */
   now?(): number;
@@ -43,7 +40,6 @@ export class Engine {
   readonly #options: EngineOptions;
   readonly #limits: Limits;
   readonly #now: () => number;
-  readonly #speed = new Speed();
   readonly #queue: Entry[] = [];
   /** In the order of their next turns. */
   #running: { entry: Entry; run: JobRun }[] = [];
@@ -58,8 +54,8 @@ export class Engine {
   }
 
   /**
-   * Queues a job; it is answered while someone calls `step()`. Throws `input_too_long`, `overloaded` (the queue is full), `timeout` (its deadline) or `engine_failed`; when
-   * `signal` is aborted, its reason, and the job's KV is free within one step.
+   * Queues a job; it is answered while someone calls `step()`. How many may wait is the caller's to bound (`process/places.ts`). Throws
+   * `input_too_long`, `timeout` (its deadline) or `engine_failed`; when `signal` is aborted, its reason, and the job's KV is free within one step.
    */
   submit(job: Job, signal?: AbortSignal): Promise<JobResult> {
     return new Promise<JobResult>((resolve, reject) => {
@@ -119,7 +115,7 @@ export class Engine {
   }
 
   #check(job: Job): void {
-    const { maxPromptLen, maxQueued = 64 } = this.#options;
+    const { maxPromptLen } = this.#options;
     const longest = Math.max(0, ...job.branches.map((branch) => branch.suffix.length));
     const length = job.prefix.length + longest;
     if (length > maxPromptLen) {
@@ -131,25 +127,6 @@ export class Engine {
     if (job.branches.length === 0 || job.branches.some((branch) => branch.suffix.length === 0)) {
       throw new AssayError('internal_error', 'A job needs branches, and each branch a token to begin with.');
     }
-    if (this.#queue.length >= maxQueued) {
-      throw new AssayError('overloaded', 'Too many requests are waiting. Try again later.', {
-        retryAfterSeconds: Math.max(1, Math.ceil(this.#workMs() / 1000)),
-      });
-    }
-  }
-
-  /** Time that the work in front of a new job will take. */
-  #workMs(): number {
-    const { group } = this.#limits;
-    const waiting = this.#queue.map(({ job }) => ({
-      work: { prompt: promptTokens(job), choices: mostChoices(job) },
-      branches: job.branches.length,
-    }));
-    const running = this.#running.map(({ run }) => ({ work: run.workLeft, branches: run.job.branches.length }));
-    return [...waiting, ...running].reduce(
-      (sum, { work, branches }) => sum + this.#speed.estimate(work, Math.min(group, branches)),
-      0,
-    );
   }
 
   /** Ends jobs whose caller has left or whose time is over. */
@@ -202,14 +179,11 @@ export class Engine {
   }
 
   async #runModel(entry: Entry, run: JobRun, plan: Plan): Promise<void> {
-    const began = this.#now();
-    const tokens = run.sequence.length - plan.start;
     const logits = await this.#forward.run(
       run.sequence,
       plan.start,
       plan.rows.map((row) => row.column),
     );
-    this.#speed.record(tokens, this.#now() - began);
     if (plan.rows.length > 0) entry.promptDoneAt ??= this.#now();
     run.deliver(plan, logits, this.#forward.vocabSize);
   }

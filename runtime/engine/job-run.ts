@@ -118,12 +118,6 @@ export class JobRun {
       : Math.min(this.job.prefix.length, this.sequence.linear);
   }
 
-  /** Prompt tokens that are still to be run, and tokens that may still be chosen. */
-  get workLeft(): { prompt: number; choices: number } {
-    const prompt = promptTokens(this.job) - this.#prefilled;
-    return { prompt: this.#next === 0 ? prompt : 0, choices: mostChoices(this.job) - this.#usedBefore(this.#next) };
-  }
-
   /** False when no branch is left. */
   #openGroup(): boolean {
     if (this.#group.length > 0) return true;
@@ -149,14 +143,6 @@ export class JobRun {
 }
 
 /** The shared prefix once, and every branch's own part. */
-export function promptTokens(job: Job): number {
+function promptTokens(job: Job): number {
   return job.branches.reduce((sum, branch) => sum + branch.suffix.length, job.prefix.length);
-}
-
-/** The most tokens a job can still choose. */
-export function mostChoices(job: Job): number {
-  return Math.min(
-    job.budget,
-    job.branches.reduce((sum, branch) => sum + branch.maxTokens, 0),
-  );
 }

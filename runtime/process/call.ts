@@ -5,6 +5,7 @@ import type { FromEngine, Work } from './messages.ts';
 export type Reply = Extract<FromEngine, { type: 'queued' | 'reasoning' | 'content' | 'answers' | 'finished' }>;
 
 export interface CallOptions {
+  work: Work;
   /** Aborted when the caller leaves: the request is taken out of the engine within one step. */
   signal: AbortSignal;
   /** Milliseconds that the request may take from `run` on. */
@@ -14,8 +15,8 @@ export interface CallOptions {
 export interface CallWire {
   id: string;
   send(message: { type: 'prepare'; work: Work } | { type: 'run'; timeoutMs: number } | { type: 'cancel' }): void;
-  /** Called once, when the request needs the process no more. */
-  settled(): void;
+  /** Called once, when the request needs the process no more; `answered`: it came to its end. */
+  settled(answered: boolean): void;
 }
 
 /** How much longer than the engine the server waits: the engine's own answer says more. */
@@ -41,12 +42,12 @@ export class Call {
   }
 
   /** The prompt's tokens, once everything about the request is checked. Throws what is wrong with it. */
-  prepare(work: Work): Promise<number> {
+  prepare(): Promise<number> {
     if (this.#options.signal.aborted) this.#onAbort();
     else {
       this.#options.signal.addEventListener('abort', this.#onAbort, { once: true });
       this.#setTimer();
-      this.#wire.send({ type: 'prepare', work });
+      this.#wire.send({ type: 'prepare', work: this.#options.work });
     }
     return this.#prepared.promise;
   }
@@ -94,7 +95,7 @@ export class Call {
       case 'answers':
       case 'finished':
         this.#replies.push(message);
-        if (message.type === 'finished') this.#settle();
+        if (message.type === 'finished') this.#settle(true);
         this.#wake?.();
         return;
       default:
@@ -106,16 +107,16 @@ export class Call {
     if (this.#done) return;
     this.#failure = error;
     if (tell) this.#wire.send({ type: 'cancel' });
-    this.#settle();
+    this.#settle(false);
     this.#prepared.reject(error);
     this.#wake?.();
   }
 
-  #settle(): void {
+  #settle(answered: boolean): void {
     this.#done = true;
     clearTimeout(this.#timer);
     this.#options.signal.removeEventListener('abort', this.#onAbort);
-    this.#wire.settled();
+    this.#wire.settled(answered);
   }
 
   #setTimer(): void {

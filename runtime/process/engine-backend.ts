@@ -71,8 +71,13 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
     try {
       const model = await activeModel(wanted);
       if (options.logPrompts) log.info({ model, work }, 'asked');
-      call = await engine.call({ signal: outer.signal, timeoutMs: options.timeoutMs });
-      await call.prepare(work);
+      const { signal } = outer;
+      call = await engine.call({ work, signal, timeoutMs: options.timeoutMs }).catch(async (error: AssayError) => {
+        // Quota comes before queue (open-points.md, "Statuses"), also where a full queue is known first.
+        if (error.code === 'overloaded') await outer.admit();
+        throw error;
+      });
+      await call.prepare();
       await outer.admit();
       for await (const reply of call.run()) {
         if (options.logPrompts) log.info({ reply }, 'said');

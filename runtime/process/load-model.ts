@@ -53,7 +53,7 @@ export async function loadModel({ model, dir, threads, prefixCacheBytes }: LoadS
     };
     const submitted = engine.submit(job, signal);
     void work();
-    // Refused at once where the queue is full.
+    // Refused at once where it cannot be run.
     await Promise.race([submitted, null]);
     reply({ type: 'queued' });
     const result = await submitted;

@@ -15,8 +15,8 @@ export interface ServedModel {
 export interface PreparedWork {
   promptTokens: number;
   /**
-   * Queues the request, calls `queued` when it holds a place, and resolves when all is said. Throws `overloaded` and what
-   * goes wrong later. An abort frees what it holds before the next step.
+   * Queues the request, says `queued`, and resolves when all is said. Throws what goes wrong. An abort frees what it holds before
+   * the next step.
    */
   run(channel: WorkChannel, timeoutMs: number): Promise<void>;
 }

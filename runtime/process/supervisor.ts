@@ -6,6 +6,7 @@ import { Child, type ChildOptions, ENGINE_ENTRY } from './child.ts';
 import { compileInChild } from './compile-child.ts';
 import type { EngineProcess, EngineState, EngineStatus } from './engine-process.ts';
 import type { FromEngine, LoadSpec, ModelInfo } from './messages.ts';
+import { charactersOf, type PlaceLimits, Places } from './places.ts';
 
 export interface SupervisorOptions {
   log: Logger;
@@ -17,6 +18,8 @@ export interface SupervisorOptions {
   loadLimitMs?: number;
   /** Milliseconds that a new request waits for an engine that is being started again. Default: ten seconds. */
   restartPatienceMs?: number;
+  /** Requests that are answered, checked, or wait. */
+  places?: PlaceLimits;
   /** Called when the process was started again; for the metrics. */
   onRestart?(): void;
   /** For tests. */
@@ -26,12 +29,10 @@ export interface SupervisorOptions {
 
 /** The engine process with its requests; what the backend works with. */
 export interface EngineCalls {
-  /** A place for one request. Waits for an engine that restarts. Throws `model_not_loaded`, `engine_failed`. */
+  /** A place for one request. Throws `overloaded` at once; waits for an engine that restarts, then throws `model_not_loaded` or `engine_failed`. */
   call(options: CallOptions): Promise<Call>;
 }
 
-/** Requests that the server holds for the engine, those still being checked among them. */
-const MAX_CALLS = 512;
 const MAX_BACKOFF_MS = 30_000;
 const FIRST_BACKOFF_MS = 250;
 
@@ -43,6 +44,7 @@ export function createEngineProcess(options: SupervisorOptions): EngineProcess &
 class Supervisor implements EngineProcess, EngineCalls {
   readonly #options: SupervisorOptions;
   readonly #childOptions: ChildOptions;
+  readonly #places: Places;
   readonly #calls = new Map<string, Call>();
   readonly #compiles = new Set<AbortController>();
   /** Loads and unloads go one after the other. */
@@ -63,6 +65,7 @@ class Supervisor implements EngineProcess, EngineCalls {
 
   constructor(options: SupervisorOptions) {
     this.#options = options;
+    this.#places = new Places(options.places);
     this.#childOptions = {
       entry: options.entry ?? ENGINE_ENTRY,
       log: options.log,
@@ -125,17 +128,21 @@ class Supervisor implements EngineProcess, EngineCalls {
   }
 
   async call(options: CallOptions): Promise<Call> {
-    await this.#ready(options.signal);
-    const child = this.#child!;
-    if (this.#calls.size >= MAX_CALLS) {
-      throw new AssayError('overloaded', 'Too many requests at once; try again in a moment.', { retryAfterSeconds: 1 });
+    const place = this.#places.take(charactersOf(options.work));
+    try {
+      await this.#ready(options.signal);
+    } catch (error) {
+      place.free(false);
+      throw error;
     }
+    const child = this.#child!;
     const id = (this.#nextId++).toString(36);
     const call = new Call(
       {
         id,
         send: (message) => child.send({ ...message, id }),
-        settled: () => {
+        settled: (answered) => {
+          place.free(answered);
           this.#calls.delete(id);
           if (this.#calls.size === 0) this.#wake();
         },

@@ -6,6 +6,7 @@ import { AssayError } from '../../lib/errors.ts';
 import type { ModelId } from '../../lib/model-id.ts';
 import { createEngineBackend } from '../../runtime/process/engine-backend.ts';
 import { createEngineMetrics } from '../../runtime/process/metrics.ts';
+import type { PlaceLimits } from '../../runtime/process/places.ts';
 import { createEngineProcess } from '../../runtime/process/supervisor.ts';
 
 const MODEL = 'test/scripted' as ModelId;
@@ -14,7 +15,15 @@ afterEach(async () => {
   for (const close of closing.splice(0)) await close();
 });
 
-async function start({ load = true, logPrompts = false } = {}) {
+async function start({
+  load = true,
+  logPrompts = false,
+  ...more
+}: {
+  load?: boolean;
+  logPrompts?: boolean;
+  places?: PlaceLimits;
+} = {}) {
   const lines: string[] = [];
   const sink = new Writable({
     write(chunk, _, done) {
@@ -24,7 +33,7 @@ async function start({ load = true, logPrompts = false } = {}) {
   });
   const log = pino({ level: 'trace' }, sink);
   const entry = new URL('./scripted-child.ts', import.meta.url);
-  const engine = createEngineProcess({ log, entry, watchMs: 50, onRestart: () => metrics.restarted() });
+  const engine = createEngineProcess({ log, entry, watchMs: 50, ...more, onRestart: () => metrics.restarted() });
   const metrics = createEngineMetrics(() => engine.status());
   closing.push(() => engine.close());
   if (load) await engine.load({ model: MODEL, dir: '/fine' });
@@ -75,12 +84,31 @@ describe('runTasks', () => {
     ['a name that is no id', batch('x', '../../etc'), 'model_not_found', 0],
     ['a model that is not loaded', batch('x', 'test/asleep'), 'model_not_loaded', 0],
     ['a prompt that is too long', batch('too long'), 'input_too_long', 0],
-    ['a full queue, after the quota', batch('queue full'), 'overloaded', 1],
   ])('refuses %s', async (_, asked, code, admitted) => {
     const { backend } = await start();
     const made = call();
     await expect(backend.runTasks(asked, made)).rejects.toMatchObject({ code });
     expect(made.admitted).toBe(admitted);
+  });
+
+  it('refuses where the queue is full, after the quota', async () => {
+    const { backend, metrics } = await start({ places: { requests: 1, characters: 1_000 } });
+    const leave = new AbortController();
+    const holding = backend.runTasks(batch('wait 60000'), { ...call(), signal: leave.signal });
+    holding.catch(() => {});
+    const made = call();
+    await expect(backend.runTasks(batch('x'), made)).rejects.toMatchObject({
+      code: 'overloaded',
+      retryAfterSeconds: 1,
+    });
+    expect(made.admitted).toBe(1);
+    const noQuota = call(async () => {
+      throw new AssayError('rate_limited', 'Wait.', { retryAfterSeconds: 3 });
+    });
+    await expect(backend.runTasks(batch('x'), noQuota)).rejects.toMatchObject({ code: 'rate_limited' });
+    leave.abort();
+    await expect(backend.runTasks(batch('x'), call())).resolves.toMatchObject({ finishReason: 'stop' });
+    expect(await (await metrics.handle()).text()).toContain('outcome="overloaded"} 1');
   });
 
   it('refuses where the quota does, and the engine forgets the request', async () => {

@@ -27,12 +27,17 @@ async function ask(
   signal = new AbortController().signal,
   timeoutMs = 10_000,
 ): Promise<string> {
-  const call = await engine.call({ signal, timeoutMs });
   const tasks = [{ type: 'decide' as const, name: 'a', question }];
-  await call.prepare({
-    kind: 'tasks',
-    batch: { model: 'test/scripted', input: { context: '' }, media: [], tasks, temperature: 0, maxOutputTokens: 16 },
-  });
+  const batch = {
+    model: 'test/scripted',
+    input: { context: '' },
+    media: [],
+    tasks,
+    temperature: 0,
+    maxOutputTokens: 16,
+  };
+  const call = await engine.call({ work: { kind: 'tasks', batch }, signal, timeoutMs });
+  await call.prepare();
   let answer = '';
   for await (const reply of call.run() as AsyncIterable<Reply>)
     if (reply.type === 'answers') answer = reply.answers[0]!.json;
@@ -89,14 +94,49 @@ describe('load and unload', () => {
 });
 
 describe('a request', () => {
-  it.each([
-    ['too long', { code: 'input_too_long' }],
-    ['queue full', { code: 'overloaded', retryAfterSeconds: 7 }],
-  ])('%s', async (question, error) => {
+  it('that is too long is refused', async () => {
     const engine = start();
     await engine.load(SPEC);
-    await expect(ask(engine, question)).rejects.toMatchObject(error);
+    await expect(ask(engine, 'too long')).rejects.toMatchObject({ code: 'input_too_long' });
     expect(await ask(engine, 'x')).toBe('{"value":"x"}');
+  });
+
+  it('too many is refused while the engine is busy and hears nothing, and its place is free again afterwards', async () => {
+    const engine = start({ places: { requests: 3, characters: 10_000 } });
+    await engine.load(SPEC);
+    const leave = new AbortController();
+    const held = [ask(engine, 'block 1500'), ask(engine, 'x'), ask(engine, 'wait 60000', leave.signal)];
+    held[2]!.catch(() => {});
+    let heard = false;
+    void held[0]!.then(() => {
+      heard = true;
+    });
+    await delay(100);
+    const refused = await Promise.allSettled([ask(engine, 'y'), ask(engine, 'y')]);
+    expect(heard).toBe(false);
+    for (const result of refused) expect(result).toMatchObject({ reason: { code: 'overloaded' } });
+    leave.abort();
+    expect(await Promise.all([ask(engine, 'y'), held[0], held[1]])).toContain('{"value":"y"}');
+    await expect(held[2]).rejects.toMatchObject({ code: 'internal_error' });
+    expect(await Promise.all(['a', 'b', 'c'].map((text) => ask(engine, text)))).toHaveLength(3);
+  });
+
+  it.each(['crash', 'too long'])('that ends by "%s" gives its place back', async (how) => {
+    const engine = start({ places: { requests: 1, characters: 10_000 } });
+    await engine.load(SPEC);
+    for (let i = 0; i < 3; i++) await expect(ask(engine, how)).rejects.not.toMatchObject({ code: 'overloaded' });
+    expect(await ask(engine, 'x')).toBe('{"value":"x"}');
+  });
+
+  it('that waits for an engine which restarts holds a place, too', async () => {
+    const engine = start({ places: { requests: 2, characters: 10_000 }, restartPatienceMs: 300 });
+    const spec = { ...SPEC };
+    await engine.load(spec);
+    spec.dir = '/broken';
+    await expect(ask(engine, 'crash')).rejects.toMatchObject({ code: 'engine_failed' });
+    const codes = await Promise.all(Array.from({ length: 4 }, () => ask(engine, 'x').catch(({ code }) => code)));
+    expect(codes).toEqual(['engine_failed', 'engine_failed', 'overloaded', 'overloaded']);
+    expect(await ask(engine, 'x').catch(({ code }) => code)).toBe('engine_failed');
   });
 
   it('ends when its caller leaves', async () => {
