@@ -16,8 +16,12 @@ export interface JsonBodyRules {
  * @throws AssayError `unsupported_media_type`, `request_too_large` or `malformed_json`, checked in this order.
  */
 export async function readJson(request: Request, rules: JsonBodyRules): Promise<JsonValue> {
-  checkContentType(request.headers, rules.contentType);
-  return parseJson(await readBytes(request.body, rules.maxBytes ?? MAX_BODY_BYTES));
+  const { headers, body } = request;
+  const { contentType, maxBytes = MAX_BODY_BYTES } = rules;
+  checkContentType(headers, contentType);
+  // Nothing is read of a body that says itself that it is too long; what a smaller number says is not believed.
+  if (Number(headers.get('content-length')) > maxBytes) throw tooLarge(maxBytes);
+  return parseJson(await readBytes(body, maxBytes));
 }
 
 /** JSON (WHATWG MIME Sniffing, "JSON MIME type": `application/json`, `text/json`, any `+json`), in UTF-8, not compressed. */
@@ -57,11 +61,15 @@ export async function readBytes(stream: ReadableStream<Uint8Array> | null, maxBy
     if (total > maxBytes) {
       // Not awaited: a sender that never stops must not hold the answer back.
       void reader.cancel().catch(() => {});
-      throw new AssayError('request_too_large', `The body is longer than ${maxBytes} bytes. Send less in one request.`);
+      throw tooLarge(maxBytes);
     }
     chunks.push(chunk.value);
   }
   return chunks.length === 1 ? chunks[0]! : joined(chunks, total);
+}
+
+function tooLarge(maxBytes: number): AssayError {
+  return new AssayError('request_too_large', `The body is longer than ${maxBytes} bytes. Send less in one request.`);
 }
 
 function joined(chunks: readonly Uint8Array[], total: number): Uint8Array {
