@@ -61,13 +61,19 @@ async function make(language: Language, urls: ServerUrls | undefined): Promise<s
   const seconds = () => `${((performance.now() - begin) / 1000).toFixed(0)} s`;
   try {
     await language.generate();
-    const notBuilt = language.notBuilt?.() ?? null;
-    if (notBuilt !== null) return `GENERATED in ${seconds()}, BUT NOT BUILT: ${notBuilt}`;
-    await language.pack();
-    if (urls) await language.test?.(urls);
+    const packed = await unless(language.notPacked?.() ?? null, 'packed', () => language.pack());
+    const notTested = urls ? (language.notTested?.() ?? null) : 'as asked';
+    const tested = await unless(notTested, 'tested', () => language.test(urls!));
+    return `${packed}, ${tested} in ${seconds()}`;
   } catch (error) {
     console.error(error);
     return `FAILED after ${seconds()}: ${(error as Error).message}`;
   }
-  return `${urls && language.test ? 'made and tested' : 'made, not tested,'} in ${seconds()}`;
+}
+
+/** Does it, and says so, unless there is a reason not to. */
+async function unless(reason: string | null, done: string, work: () => Promise<void>): Promise<string> {
+  if (reason !== null) return `NOT ${done} (${reason})`;
+  await work();
+  return done;
 }

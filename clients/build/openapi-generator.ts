@@ -13,7 +13,9 @@ export interface Settings {
   generatorName: string;
   inputSpec: string;
   outputDir: string;
+  templateDir?: string;
   additionalProperties: Record<string, string | boolean>;
+  typeMappings?: Record<string, string>;
   schemaMappings?: Record<string, string>;
   modelNameMappings?: Record<string, string>;
   globalProperties: Record<string, string>;

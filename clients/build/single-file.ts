@@ -1,0 +1,55 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { promisify } from 'node:util';
+import { inflateRaw } from 'node:zlib';
+
+/** SHA-256 of ".net core bundle". Right before it, the program says where its list of files begins. */
+const SIGNATURE = Buffer.from('8b1202b96a612038727b930214d7a03213f5b9e6efae3318ee3b2dce24b36aae', 'hex');
+
+/**
+ * Writes those files of a .NET program in a single file that `wanted` chooses into `folder`. The form is that of version 6
+ * (dotnet/designs, accepted/2020/single-file/bundler.md).
+ */
+export async function unpackSingleFile(
+  program: Buffer,
+  folder: string,
+  wanted: (name: string) => boolean,
+): Promise<void> {
+  await mkdir(folder, { recursive: true });
+  for (const { name, bytes, compressed } of filesOf(program)) {
+    if (wanted(name)) await writeFile(`${folder}/${name}`, compressed ? await promisify(inflateRaw)(bytes) : bytes);
+  }
+}
+
+/** Sizes of what stands before each list and entry, in bytes: see the document named above. */
+const HEAD = 12;
+const PLACES_OF_CONFIGURATION_AND_FLAGS = 40;
+const NUMBERS_AND_KIND = 25;
+
+function* filesOf(program: Buffer): Generator<{ name: string; bytes: Buffer; compressed: boolean }> {
+  const begin = numberAt(program, program.indexOf(SIGNATURE) - 8);
+  const version = program.readUInt32LE(begin);
+  if (version !== 6) throw new Error(`The bundle has version ${version}, not 6.`);
+  const id = textAt(program, begin + HEAD);
+  let at = id.end + PLACES_OF_CONFIGURATION_AND_FLAGS;
+  for (let left = program.readInt32LE(begin + 8); left > 0; left--) {
+    const [offset, size, packed] = [at, at + 8, at + 16].map((place) => numberAt(program, place)) as [
+      number,
+      number,
+      number,
+    ];
+    const name = textAt(program, at + NUMBERS_AND_KIND);
+    yield { name: name.text, bytes: program.subarray(offset, offset + (packed || size)), compressed: packed > 0 };
+    at = name.end;
+  }
+}
+
+function numberAt(program: Buffer, at: number): number {
+  return Number(program.readBigInt64LE(at));
+}
+
+/** Text after its length in bytes, which has 7 bits in each byte, the lowest first; none here needs more than two. */
+function textAt(program: Buffer, at: number): { text: string; end: number } {
+  const low = program[at]!;
+  const [length, from] = low < 128 ? [low, at + 1] : [(low & 127) + program[at + 1]! * 128, at + 2];
+  return { text: program.toString('utf8', from, from + length), end: from + length };
+}

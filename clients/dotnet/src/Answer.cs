@@ -1,0 +1,36 @@
+using System;
+using System.Collections.Generic;
+using System.Globalization;
+using System.Linq;
+using System.Net.Http;
+
+namespace Assay.Client;
+
+/// <summary>What came back for one try, read to its end.</summary>
+internal sealed class Answer
+{
+    internal Answer(HttpResponseMessage response, string body)
+    {
+        Body = body;
+        Status = (int)response.StatusCode;
+        RequestId = Header(response, "x-request-id");
+        RetryAfter = Seconds(Header(response, "retry-after"));
+    }
+
+    internal string Body { get; }
+
+    internal int Status { get; }
+
+    internal string? RequestId { get; }
+
+    /// <summary>The <c>Retry-After</c> header; null where there is none, or none that is a number.</summary>
+    internal TimeSpan? RetryAfter { get; }
+
+    private static string? Header(HttpResponseMessage response, string name) =>
+        response.Headers.TryGetValues(name, out IEnumerable<string>? values) ? values.First() : null;
+
+    private static TimeSpan? Seconds(string? text) =>
+        double.TryParse(text, NumberStyles.Float, CultureInfo.InvariantCulture, out double seconds)
+            ? TimeSpan.FromSeconds(Math.Clamp(seconds, 0, int.MaxValue))
+            : null;
+}

@@ -1,0 +1,118 @@
+using System;
+using System.Net.Http;
+using System.Net.Http.Headers;
+using System.Text;
+using System.Text.Encodings.Web;
+using System.Text.Json;
+using System.Threading;
+using System.Threading.Tasks;
+
+namespace Assay.Client;
+
+/// <summary>Client of the decision service. Safe to share between threads. Calls throw an <see cref="AssayException"/>.</summary>
+public sealed class AssayClient : IDisposable
+{
+    // As UTF-8: escapes would double the size of many languages' text. What goes into a body needs none of HTML's.
+    private static readonly JsonSerializerOptions Json = new() { Encoder = JavaScriptEncoder.UnsafeRelaxedJsonEscaping };
+
+    private readonly HttpClient http;
+    private readonly bool ownsHttp;
+    private readonly string baseUrl;
+    private readonly AuthenticationHeaderValue authorization;
+    private readonly TimeSpan timeout;
+    private readonly int maxRetries;
+
+    /// <summary>With settings from <paramref name="options"/> and the environment; throws where there is no API key.</summary>
+    public AssayClient(AssayClientOptions? options = null)
+    {
+        options ??= new AssayClientOptions();
+        baseUrl = options.Url().ToString().TrimEnd('/');
+        authorization = new AuthenticationHeaderValue("Bearer", options.Key());
+        timeout = options.Timeout;
+        maxRetries = options.MaxRetries;
+        ownsHttp = options.HttpClient is null;
+        // The time-out of each try is kept here, so that it tells apart from the caller's own cancelling.
+        http = options.HttpClient ?? new HttpClient { Timeout = System.Threading.Timeout.InfiniteTimeSpan };
+    }
+
+    /// <summary>Answers a list of tasks about one shared context.</summary>
+    public Task<RunTasksResponse> RunTasksAsync(RunTasksRequest request, CancellationToken cancellationToken = default) =>
+        PostAsync<RunTasksRequest, RunTasksResponse>("/v1/tasks", request, cancellationToken);
+
+    /// <summary>The original name of <see cref="RunTasksAsync"/>, on its original path.</summary>
+    public Task<RunTasksResponse> DecideExtractAsync(RunTasksRequest request, CancellationToken cancellationToken = default) =>
+        PostAsync<RunTasksRequest, RunTasksResponse>("/v1/decide-extract", request, cancellationToken);
+
+    /// <summary>Answers one question: one of the options, or a short answer.</summary>
+    public Task<DecideResponse> DecideAsync(DecideRequest request, CancellationToken cancellationToken = default) =>
+        PostAsync<DecideRequest, DecideResponse>("/decide", request, cancellationToken);
+
+    /// <summary>Extracts one object.</summary>
+    public Task<ExtractResponse> ExtractAsync(ExtractRequest request, CancellationToken cancellationToken = default) =>
+        PostAsync<ExtractRequest, ExtractResponse>("/extract", request, cancellationToken);
+
+    /// <summary>Closes the connections, where they are the client's own.</summary>
+    public void Dispose()
+    {
+        if (ownsHttp)
+        {
+            http.Dispose();
+        }
+    }
+
+    private async Task<TResponse> PostAsync<TRequest, TResponse>(string path, TRequest request, CancellationToken cancellationToken)
+    {
+        string body = JsonSerializer.Serialize(request, Json);
+        for (int attempt = 0; ; attempt++)
+        {
+            Answer answer = await SendAsync(path, body, cancellationToken).ConfigureAwait(false);
+            if (answer.Status / 100 == 2)
+            {
+                return Parse<TResponse>(answer);
+            }
+
+            TimeSpan? wait = Retry.WaitBefore(answer.Status, answer.RetryAfter, attempt);
+            if (wait is null || attempt >= maxRetries)
+            {
+                throw AssayStatusException.Of(answer);
+            }
+
+            await Task.Delay(wait.Value, cancellationToken).ConfigureAwait(false);
+        }
+    }
+
+    private async Task<Answer> SendAsync(string path, string body, CancellationToken cancellationToken)
+    {
+        using HttpRequestMessage message = new(HttpMethod.Post, baseUrl + path);
+        message.Headers.Authorization = authorization;
+        message.Headers.UserAgent.Add(new ProductInfoHeaderValue("assay-dotnet", Contract.Version));
+        message.Content = new StringContent(body, Encoding.UTF8, "application/json");
+        using CancellationTokenSource limit = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken);
+        limit.CancelAfter(timeout);
+        try
+        {
+            using HttpResponseMessage response = await http.SendAsync(message, limit.Token).ConfigureAwait(false);
+            return new Answer(response, await response.Content.ReadAsStringAsync(limit.Token).ConfigureAwait(false));
+        }
+        catch (OperationCanceledException error) when (!cancellationToken.IsCancellationRequested)
+        {
+            throw new AssayTimeoutException($"No answer within {timeout.TotalSeconds:0.###} seconds.", error);
+        }
+        catch (HttpRequestException error)
+        {
+            throw new AssayConnectionException($"No answer from {baseUrl}: {error.Message}. Does the server run?", error);
+        }
+    }
+
+    private static TResponse Parse<TResponse>(Answer answer)
+    {
+        try
+        {
+            return JsonSerializer.Deserialize<TResponse>(answer.Body, Json) ?? throw new JsonException("null");
+        }
+        catch (JsonException error)
+        {
+            throw new AssayException($"The server's answer is not what the contract says: {error.Message}", error);
+        }
+    }
+}

@@ -1,0 +1,44 @@
+using System;
+using System.Net.Http;
+
+namespace Assay.Client;
+
+/// <summary>Settings of a client; what is not set comes from the environment or has a default.</summary>
+public sealed class AssayClientOptions
+{
+    /// <summary>Default: ASSAY_URL of the environment, else <c>http://127.0.0.1:8080</c>.</summary>
+    public string? BaseUrl { get; set; }
+
+    /// <summary>Default: ASSAY_API_KEY of the environment.</summary>
+    public string? ApiKey { get; set; }
+
+    /// <summary>For each try; default two minutes.</summary>
+    public TimeSpan Timeout { get; set; } = TimeSpan.FromMinutes(2);
+
+    /// <summary>How often a request is sent again after 429 and 5xx; default 2.</summary>
+    public int MaxRetries { get; set; } = 2;
+
+    /// <summary>What sends the requests, such as one of IHttpClientFactory; it stays the caller's. Default: one of the client's own.</summary>
+    public HttpClient? HttpClient { get; set; }
+
+    internal Uri Url()
+    {
+        string url = FirstOf(BaseUrl, "ASSAY_URL") ?? "http://127.0.0.1:8080";
+        if (Uri.TryCreate(url.TrimEnd('/'), UriKind.Absolute, out Uri? parsed) && parsed.Scheme.StartsWith("http", StringComparison.Ordinal))
+        {
+            return parsed;
+        }
+
+        throw new AssayException($"{url} is no base URL. Pass one such as http://127.0.0.1:8080, or set ASSAY_URL.");
+    }
+
+    internal string Key() =>
+        FirstOf(ApiKey, "ASSAY_API_KEY")
+        ?? throw new AssayException("No API key: pass ApiKey, or set ASSAY_API_KEY. The server prints one at its first start.");
+
+    private static string? FirstOf(string? given, string variable)
+    {
+        string? value = string.IsNullOrEmpty(given) ? Environment.GetEnvironmentVariable(variable) : given;
+        return string.IsNullOrEmpty(value) ? null : value;
+    }
+}

@@ -1,0 +1,65 @@
+using System.Collections.Generic;
+
+namespace Assay.Client;
+
+/// <summary>What the responses of all calls have.</summary>
+public interface IResponse
+{
+    /// <summary>Request identifier, for logs and support.</summary>
+    string Id { get; }
+
+    /// <summary>One choice, which tells why the answer ended.</summary>
+    IList<Choice> Choices { get; }
+}
+
+public sealed partial class RunTasksResponse : IResponse
+{
+}
+
+public sealed partial class DecideResponse : IResponse
+{
+}
+
+public sealed partial class ExtractResponse : IResponse
+{
+}
+
+/// <summary>Whether an answer is whole.</summary>
+public static class Complete
+{
+    private static readonly Dictionary<string, string> Why = new()
+    {
+        ["length"] = "The output limit was reached: raise max_output_tokens and send the request again.",
+        ["content_filter"] = "The answer was filtered: sending the same input again does not help.",
+    };
+
+    /// <summary>Gives the response back; throws <see cref="IncompleteException"/> where its finish reason says that the answer was cut.</summary>
+    public static TResponse EnsureComplete<TResponse>(this TResponse response)
+        where TResponse : IResponse
+    {
+        string reason = response.Choices[0].FinishReason;
+        if (Why.TryGetValue(reason, out string? why))
+        {
+            throw new IncompleteException(reason, $"{why} (request {response.Id})", response);
+        }
+
+        return response;
+    }
+}
+
+/// <summary>The answer is not whole.</summary>
+public sealed class IncompleteException : AssayException
+{
+    internal IncompleteException(string finishReason, string message, IResponse response)
+        : base(message)
+    {
+        FinishReason = finishReason;
+        Response = response;
+    }
+
+    /// <summary><c>length</c> or <c>content_filter</c>.</summary>
+    public string FinishReason { get; }
+
+    /// <summary>What there is of the answer.</summary>
+    public IResponse Response { get; }
+}

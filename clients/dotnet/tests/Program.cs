@@ -1,0 +1,26 @@
+using System;
+using System.Collections.Generic;
+using System.Linq;
+using System.Threading.Tasks;
+using Assay.Client.Tests;
+
+// A program and not a suite of a test framework, so that it also runs where no package can be fetched. Run by `npm run clients`.
+IEnumerable<(string Name, Func<Task> Test)> tests = PackageTests.All().Concat(await Cases.AllAsync());
+int passed = 0;
+List<string> failed = new();
+foreach ((string name, Func<Task> test) in tests)
+{
+    try
+    {
+        await test();
+        passed++;
+    }
+    catch (Exception error)
+    {
+        failed.Add(name);
+        Console.Error.WriteLine($"FAILED {name}: {error}");
+    }
+}
+
+Console.WriteLine($"{passed} passed, {failed.Count} failed on {System.Runtime.InteropServices.RuntimeInformation.FrameworkDescription}");
+return failed.Count == 0 && passed > 20 ? 0 : 1;
