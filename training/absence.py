@@ -8,14 +8,22 @@ from values import choose
 
 
 def absent(r: Random, d: Document) -> str | None:
-    """A field that the text surely lacks: none of its type stands in it."""
+    """A field that the text surely lacks: none of its type stands in it, or the text names its fields and this is none of them."""
     present = {fields()[s].type for s in d.facts}
-    free = [
-        s
-        for s, f in fields().items()
-        if f.type not in present and not (f.type in RELATED and present & RELATED[f.type])
-    ]
+    related = set().union(*(RELATED_TO.get(t, set()) for t in present))
+    if d.listed and r.random() < 0.5:
+        free = [s for s in OWN_NAME if s not in d.facts and fields()[s].type in present]
+        if free:
+            return choose(r, free)
+    free = [s for s, f in fields().items() if f.type not in present and f.type not in related]
     return choose(r, free) if free else None
+
+
+OWN_NAME = (
+    "order_id", "invoice_id", "ticket_id", "tracking_id", "request_id", "sku", "due_date", "order_date", "start_date",
+    "salary", "amount2", "manager", "author",
+)  # fmt: skip
+"""Slots that no name of another slot can mean."""
 
 
 RELATED = {
@@ -40,3 +48,8 @@ RELATED = {
     "code": {"id"},
     "job": set(),
 }
+RELATED_TO: dict[str, set[str]] = {}
+"""For a type in the text: the types that it could be taken for."""
+for kind, near in RELATED.items():
+    for other in near:
+        RELATED_TO.setdefault(other, set()).add(kind)

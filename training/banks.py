@@ -1,9 +1,10 @@
 """The written material under `data/`: lists of phrases, templates and words, each divided into a training and a test part.
 
-A list of five or more keeps every sixth entry for the test part; a list of wordings of three or more keeps its last.
+A list of five or more keeps every sixth entry for the test part; a list of wordings of three or more keeps every sixth and its last.
 Training never sees the test part, and the test data uses nothing else where a test part exists.
 """
 
+import re
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -21,7 +22,8 @@ def part(items: list, split: str) -> list:
 def wordings(items: list[str], split: str) -> list[str]:
     if len(items) < 3:
         return items
-    return items[-1:] if split == "test" else items[:-1]
+    held_out = lambda i: i == len(items) - 1 or i % 6 == 5
+    return [x for i, x in enumerate(items) if held_out(i) == (split == "test")]
 
 
 @dataclass(frozen=True)
@@ -98,9 +100,28 @@ def fields() -> dict[str, Field]:
     return found
 
 
+@cache
+def _held_out_names() -> frozenset[str]:
+    """Keys and phrases that belong to the test part of any field; training uses them for no other field either."""
+    return frozenset(x for f in fields().values() for x in (*_wordings(f.keys, "test"), *_wordings(f.phrases, "test")) if len(f.keys) > 2)
+
+
+@cache
 def keys_of(slot: str, split: str) -> list[str]:
-    return _wordings(fields()[slot].keys, split)
+    """Key names; in training those too that are made of the slot's phrases (`the e-mail address`: `e_mail_address`)."""
+    mine = _wordings(fields()[slot].keys, split)
+    if split == "test":
+        return mine
+    plain = (re.sub(r"^(the|a|an) |'s|'", "", p.lower()) for p in phrases_of(slot, split))
+    made = [re.sub(r"[^a-z]+", "_", p).strip("_") for p in plain if not p.startswith(PREPOSITIONS)]
+    known = [*mine, *(m for m in made if m.count("_") < 4)]
+    return [k for k in dict.fromkeys(known) if k not in _held_out_names()] or mine
 
 
+PREPOSITIONS = ("in ", "on ", "at ", "by ", "to ", "from ", "until", "when", "where", "which", "what")
+
+
+@cache
 def phrases_of(slot: str, split: str) -> list[str]:
-    return _wordings(fields()[slot].phrases, split)
+    mine = _wordings(fields()[slot].phrases, split)
+    return mine if split == "test" else [p for p in mine if p not in _held_out_names()] or mine

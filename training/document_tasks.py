@@ -2,22 +2,28 @@
 
 from random import Random
 
-from decisions import QUESTIONS, decide_label, decide_presence, decide_value
 from documents import Document
-from extractions import extract_keys, extract_schema
+from extractions import extract_json_schema, extract_keys, extract_schema
+from label_decisions import SOURCES, decide_label
 from tasks import Task
+from value_decisions import decide_bound, decide_presence, decide_value
 
-MAKERS = [(decide_label, 5), (decide_presence, 1.5), (decide_value, 3), (extract_keys, 4.5), (extract_schema, 1)]
+MAKERS = [
+    (decide_label, 4), (decide_presence, 1.5), (decide_value, 2.5), (decide_bound, 0.3),
+    (extract_keys, 4), (extract_schema, 1.6), (extract_json_schema, 0.4),
+]  # fmt: skip
 
 
 def make_tasks(r: Random, d: Document, split: str, count: int) -> list[Task]:
     tasks = []
     makers = [m for m, _ in MAKERS]
-    weights = [w if m is not decide_label or any(a in QUESTIONS for a in d.labels) else 0 for m, w in MAKERS]
-    if set(d.labels) == {"kind"}:
+    weights = [w for _, w in MAKERS]
+    if not any(a in SOURCES for a in d.labels):
+        weights[0] = 0
+    elif set(d.labels) == {"kind"}:
         weights[0] = 1
     if not d.facts:
-        weights = [weights[0], 0.5, 0, 0.3, 0]
+        weights = [weights[0], 0.5, 0, 0, 0.3, 0.2, 0.2]
     for maker in r.choices(makers, weights, k=count):
         task = maker(r, d, split)
         if task:

@@ -20,6 +20,8 @@ class Document:
     facts: dict[str, str] = field(default_factory=dict)
     """Attributes that decisions ask for: `topic`, `tone`, `opinion`, `news`, `level`, `language`, `kind`."""
     labels: dict[str, str] = field(default_factory=dict)
+    """Whether each value stands beside the name of its field."""
+    listed: bool = False
 
 
 class Filler:
@@ -112,6 +114,8 @@ class Filler:
 
 
 URGENCY = ("urgent", "normal", "low")
+OPINIONS = ("positive", "negative", "mixed")
+LEVELS = ("ERROR", "WARN", "INFO", "DEBUG")
 MOOD = ("angry", "polite", "happy", "worried", "sad")
 
 
@@ -135,7 +139,7 @@ def make_document(r: Random, split: str) -> Document:
     if "{news" in template:
         labels["news"] = choose(r, list(bank("news")))
     if "{level}" in template:
-        labels["level"] = choose(r, ("ERROR", "WARN", "INFO", "DEBUG"))
+        labels["level"] = choose(r, LEVELS)
     fill = Filler(r, split, labels)
     text = tidy(fill.expand(template))
     facts = {k: v for k, v in fill.facts.items() if v in text}

@@ -55,7 +55,7 @@ def fields_right(encoder: Encoder, answer: dict, best: np.ndarray) -> tuple[int,
     offsets = encoder.t.encode(text, add_special_tokens=False).offsets
     best = best[len(best) - len(offsets) :]
     # The choice of a bracket, where null is possible too, is no field.
-    spans = [(a, b) for a, b in spans if text[a:b] not in (":{", ":[")]
+    spans = [(a, b) for a, b in spans if text[a:b] not in (":{", ":[", ",", "]")]
     right = sum(all(ok for (s, e), ok in zip(offsets, best) if s < b and e > a) for a, b in spans)
     return right, len(spans)
 

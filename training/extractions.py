@@ -1,34 +1,27 @@
-"""Extractions from a document, by keys and by schema."""
+"""Extractions from a document: by keys, by shorthand, by JSON Schema."""
 
+import re
 from random import Random
 
 from absence import absent
-from banks import fields, keys_of, part, phrases_of
+from banks import bank, fields, keys_of, phrases_of
+from decisions import capital
 from documents import Document
+from label_decisions import SOURCES, names, others_of
 from tasks import Task
+from value_decisions import plain_number
 from values import choose
 
-EXTRACT = [
-    "{}",
-    "Find {}.",
-    "Extract {}.",
-    "{} from the text",
-    "Get {}.",
-    "Give me {}.",
-    "Pull out {}.",
-    "Read {} from the text.",
-]
-WHOLE = ["the details", "all details", "the facts of the text", "the fields", "what the text says", "the data"]
 
-
-def chosen_slots(r: Random, d: Document, most: int) -> list[str]:
+def chosen_slots(r: Random, d: Document, most: int, lacking: float = 0.35) -> list[str]:
+    """Slots of the text and some that it lacks."""
     slots = list(d.facts)
     r.shuffle(slots)
     slots = slots[: 1 + int(r.random() * most)]
     for _ in range(3):
-        if r.random() < 0.35 or not slots:
+        if r.random() < lacking or not slots:
             other = absent(r, d)
-            if other and other not in slots and not any(fields()[other].type == fields()[s].type for s in slots):
+            if other and other not in slots:
                 slots.append(other)
     r.shuffle(slots)
     return slots
@@ -38,14 +31,24 @@ def key_name(r: Random, slot: str, split: str, taken) -> str | None:
     """A key for the slot; a word that could as well mean another fact of the text is left alone by its being taken."""
     key = choose(r, keys_of(slot, split))
     x = r.random()
+    head, *rest = key.split("_")
     if x < 0.06:
         key = key.replace("_", " ")
     elif x < 0.12:
-        head, *rest = key.split("_")
         key = head + "".join(p.capitalize() for p in rest)
-    elif x < 0.15:
+    elif x < 0.14:
         key = key.upper()
+    elif x < 0.17:
+        key = capital(key.replace("_", " "))
+    elif x < 0.19:
+        key = key.replace("_", "-")
     return None if key in taken else key
+
+
+def ambiguous(key: str, slot: str, d: Document) -> bool:
+    """Whether another fact of the text goes by the same name."""
+    plain = re.sub(r"[ -]", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", key)).lower()
+    return any(s != slot and plain in fields()[s].keys for s in d.facts)
 
 
 def extract_keys(r: Random, d: Document, split: str) -> Task | None:
@@ -58,40 +61,53 @@ def extract_keys(r: Random, d: Document, split: str) -> Task | None:
             phrases.append(choose(r, phrases_of(slot, split)))
     if not answer:
         return None
-    return Task(
-        "extract_keys", {"type": "extract", "instruction": instruction(r, phrases, split), "keys": list(answer)}, answer
-    )
-
-
-def ambiguous(key: str, slot: str, d: Document) -> bool:
-    """Whether another fact of the text goes by the same name."""
-    plain = key.lower().replace(" ", "_")
-    return any(s != slot and plain in fields()[s].keys for s in d.facts)
+    body = {"type": "extract", "instruction": instruction(r, phrases, split), "keys": list(answer)}
+    return Task("extract_keys", body, answer)
 
 
 def instruction(r: Random, phrases: list[str], split: str) -> str:
-    what = (
-        choose(r, WHOLE)
-        if r.random() < 0.4 or len(phrases) > 3
-        else ", ".join(phrases[:-1]) + (" and " if len(phrases) > 1 else "") + phrases[-1]
-    )
-    text = choose(r, part(EXTRACT, split)).format(what)
-    return text[0].upper() + text[1:] if r.random() < 0.7 else text
+    if r.random() < 0.6 or len(phrases) > 3 or not phrases:
+        what = choose(r, bank("questions")["whole"].take(split))
+    else:
+        what = ", ".join(phrases[:-1]) + (" and " if len(phrases) > 1 else "") + phrases[-1]
+    text = choose(r, bank("questions")["extract"].take(split)).format(what)
+    return capital(text) if r.random() < 0.7 else text
 
 
 GROUPS = [
     ("buyer", ("customer", "email", "phone", "city")),
+    ("customer", ("customer", "email", "phone")),
     ("party", ("company", "contact", "address")),
+    ("person", ("contact", "phone", "email", "job")),
     ("item", ("product", "qty", "sku")),
+    ("order", ("order_id", "product", "amount", "order_date")),
+    ("invoice", ("invoice_id", "amount", "due_date", "date")),
     ("meeting", ("date", "time", "room")),
     ("place", ("address", "postcode", "city", "country")),
     ("payment", ("amount", "due_date")),
+    ("job", ("job", "salary", "start_date")),
     ("source", ("service", "ip", "code")),
 ]
 
 
+def flag(r: Random, d: Document, split: str) -> tuple[str, bool] | None:
+    """A yes or no as a field: whether a value is there, or what the text is."""
+    attributes = [a for a in d.labels if a in ("topic", "urgency", "mood", "opinion")]
+    if attributes and r.random() < 0.5:
+        a = choose(r, attributes)
+        right = r.random() < 0.5
+        key = d.labels[a] if right else others_of(r, a, d.labels[a])[0]
+        wording = re.sub(r"\W+", "_", choose(r, bank(SOURCES[a])[key].names(split)).lower())
+        return (wording if r.random() < 0.3 else f"is_{wording}"), right
+    right = r.random() < 0.5 and bool(d.facts)
+    slot = choose(r, list(d.facts)) if right else absent(r, d)
+    if not slot or d.kind in ("review", "news"):
+        return None
+    return choose(r, ("has_", "mentions_", "gives_", "contains_")) + choose(r, keys_of(slot, split)).lower(), right
+
+
 def extract_schema(r: Random, d: Document, split: str) -> Task | None:
-    """Shorthand: flat, with a nested object, or with a list of one object."""
+    """Shorthand: flat, with a nested object, or with a list of one object; with numbers and flags."""
     schema: dict = {}
     answer: dict = {}
 
@@ -99,33 +115,56 @@ def extract_schema(r: Random, d: Document, split: str) -> Task | None:
         key = key_name(r, slot, split, a)
         if key is None or ambiguous(key, slot, d):
             return
-        value = d.facts.get(slot)
-        number = fields()[slot].type == "int" and r.random() < 0.7
-        s[key] = "integer" if number else "string"
-        a[key] = int(value) if number and value else value
+        value, kind = d.facts.get(slot), fields()[slot].type
+        s[key], a[key] = "string", value
+        if kind == "int" and r.random() < 0.7:
+            s[key], a[key] = choose(r, ("integer", "number")), int(value) if value else None
+        elif kind == "amount" and r.random() < 0.4 and (value is None or plain_number(value) is not None):
+            number = plain_number(value) if value else None
+            s[key], a[key] = "number", int(number) if number is not None and number == int(number) else number
 
     nested = [(n, [s for s in slots if s in d.facts]) for n, slots in GROUPS]
     nested = [(n, slots) for n, slots in nested if len(slots) > 1]
-    if nested and r.random() < 0.6:
-        name, slots = choose(r, nested)
+    used: tuple[str, ...] | list[str] = ()
+    if nested and r.random() < 0.45:
+        name, used = choose(r, nested)
         s, a = {}, {}
-        for slot in slots:
+        for slot in used:
             put(s, a, slot)
         if s:
-            many = r.random() < 0.2
+            many = r.random() < 0.25
             schema[name + ("s" if many else "")] = [s] if many else s
             answer[name + ("s" if many else "")] = [a] if many else a
-    for slot in chosen_slots(r, d, 3):
-        if not nested or slot not in [x for _, ss in nested for x in ss]:
+    for slot in chosen_slots(r, d, 4, 0.25):
+        if slot not in used:
             put(schema, answer, slot)
+    if r.random() < 0.3 and (found := flag(r, d, split)) and found[0] not in answer:
+        schema[found[0]], answer[found[0]] = "boolean", found[1]
     if not schema:
         return None
-    return Task(
-        "extract_schema",
-        {
-            "type": "extract",
-            "instruction": choose(r, ("Extract ", "Find ", "", "Get ")) + choose(r, WHOLE),
-            "schema": schema,
-        },
-        answer,
-    )
+    return Task("extract_schema", {"type": "extract", "instruction": instruction(r, [], split), "schema": schema}, answer)
+
+
+def extract_json_schema(r: Random, d: Document, split: str) -> Task | None:
+    """JSON Schema as a user writes it, with choices (`enum`) for what the text is."""
+    properties: dict = {}
+    answer: dict = {}
+    for attribute in r.sample(sorted(a for a in d.labels if a in SOURCES and a != "level"), min(1, len(d.labels))):
+        truth = d.labels[attribute]
+        keys = [truth, *others_of(r, attribute, truth)[: 1 + int(r.random() * 3)]]
+        found = names(r, attribute, keys, split)
+        if len(set(found)) < len(found):
+            return None
+        options = sorted(found, key=lambda _: r.random())
+        name = choose(r, {"topic": ("category", "topic", "team", "intent"), "urgency": ("priority", "urgency"), "mood": ("mood", "tone", "emotion"), "opinion": ("sentiment", "opinion", "rating"), "news": ("topic", "section", "subject"), "language": ("language", "lang"), "kind": ("type", "kind", "document_type")}[attribute])
+        properties[name], answer[name] = {"type": "string", "enum": options}, found[0]
+    for slot in chosen_slots(r, d, 2, 0.15):
+        key = key_name(r, slot, split, answer)
+        if key and not ambiguous(key, slot, d):
+            properties[key], answer[key] = {"type": ["string", "null"]}, d.facts.get(slot)
+    if not properties:
+        return None
+    schema = {"type": "object", "properties": properties, "required": list(properties)}
+    if r.random() < 0.5:
+        schema["additionalProperties"] = False
+    return Task("extract_json_schema", {"type": "extract", "instruction": instruction(r, [], split), "schema": schema}, answer)

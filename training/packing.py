@@ -79,17 +79,34 @@ def make_group(r: Random, split: str, encoder: Encoder, mix: Mix) -> Group:
         document = make_document(r, split)
         tasks = make_tasks(r, document, split, 2 + int(r.random() * (mix.tasks - 1)))
     context = encoder.context(document.text)
-    head = encoder.root if mix.root else []
-    group = Group(context, [0.0] * len(context), True)
-    if len(context) > mix.longest:
+    head = len(encoder.root) if mix.root else 0
+    if len(context) > mix.longest or len(context) > mix.row - head - 80:
         return make_group(r, split, encoder, mix)
-    room = mix.row - len(head) - len(context)
+    group = Group(context, [0.0] * len(context), True)
+    room = mix.row - head - len(context)
     for task in tasks:
         ids, weights = encoder.branch(task)
         if len(ids) <= room:
             group.branches.append((ids, weights, task.skill))
-            room -= len(ids)
     return group if group.branches else make_group(r, split, encoder, mix)
+
+
+def fit(group: Group, room: int, least: int) -> tuple[Group | None, Group | None]:
+    """What of a group fits into the room, and what is left. A context is repeated for the rest rather than room being wasted,
+    where at least so many branches go with it."""
+    if len(group) <= room:
+        return group, None
+    here, rest, size = [], [], len(group.context)
+    for branch in group.branches:
+        if size + len(branch[0]) <= room:
+            here.append(branch)
+            size += len(branch[0])
+        else:
+            rest.append(branch)
+    if len(here) < least:
+        return None, group
+    part = lambda branches: Group(group.context, group.weights, group.rooted, branches)
+    return part(here), part(rest)
 
 
 @dataclass
@@ -133,17 +150,17 @@ class Packer:
             context[row, : len(head)] = ROOT
             rooted[row, : len(head)] = True
             at, number, misses = len(head), 0, 0
-            while misses < 6:
-                fits = next((g for g in waiting if len(g) <= n - at), None)
-                if fits:
-                    waiting.remove(fits)
+            while misses < 3:
+                if misses < len(waiting):
+                    group = waiting.pop(misses)
                 else:
-                    fits = make_group(r, self.split, self.encoder, mix)
-                    if len(fits) > n - at:
-                        misses += 1
-                        if len(waiting) < 24:
-                            waiting.append(fits)
-                        continue
+                    group = make_group(r, self.split, self.encoder, mix)
+                fits, rest = fit(group, n - at, 2 if misses < 2 else 1)
+                if rest:
+                    waiting.insert(misses, rest)
+                    misses += 1
+                if not fits:
+                    continue
                 number += 1
                 start = len(head) if fits.rooted else 0
                 parts = [(fits.context, fits.weights, "told"), *fits.branches]

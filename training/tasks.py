@@ -67,8 +67,11 @@ def written(answer: dict, decide: bool) -> tuple[str, list[Span]]:
             for i, item in enumerate(value):
                 if i:
                     put(",")
+                    # Whether a list goes on.
+                    spans.append((at - 1, at))
                 write(item, begin)
             put("]")
+            spans.append((at - 1, at))
         else:
             put(dump(value))
             # A number ends with what follows it.

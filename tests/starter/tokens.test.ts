@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import type { JsonSchema } from '../../lib/answer-shape.ts';
+import type { Json, JsonSchema } from '../../lib/answer-shape.ts';
 import type { Task } from '../../lib/backend.ts';
 import type { Constraint } from '../../lib/grammar/constraint.ts';
-import { expandShorthand } from '../../lib/grammar/schema/shorthand.ts';
+import { expandShorthand, isShorthand } from '../../lib/grammar/schema/shorthand.ts';
 import { taskGrammar } from '../../lib/grammar/task-grammar.ts';
 import { encodeTasks } from '../../runtime/text/prompt.ts';
 import { loadTextModel } from '../../runtime/text/text-model.ts';
@@ -28,7 +28,9 @@ const model = await loadTextModel(new URL('../../models/starter', import.meta.ur
 
 /** A task as the backends read it. */
 function taskOf({ keys, schema, ...task }: Record<string, unknown>): Task {
-  const shape = schema ? { kind: 'schema', schema: expandShorthand(schema as JsonSchema) } : { kind: 'keys', keys };
+  const shape = schema
+    ? { kind: 'schema', schema: isShorthand(schema as Json) ? expandShorthand(schema as JsonSchema) : schema }
+    : { kind: 'keys', keys };
   return { name: 't', ...task, ...(task.type === 'extract' ? { shape } : {}) } as unknown as Task;
 }
 

@@ -1,0 +1,143 @@
+"""Decisions about what a document is as a whole: topic, urgency, mood, opinion, language, kind, …"""
+
+import re
+from collections import Counter
+from functools import cache
+from random import Random
+
+from banks import bank
+from claims import claims, question, statement
+from decisions import article, asked, finish, yes_no
+from documents import LEVELS, MOOD, OPINIONS, URGENCY, Document
+from tasks import Task
+from values import choose
+
+SOURCES = {
+    "topic": "topics", "urgency": "tone", "mood": "tone", "opinion": "reviews", "news": "news", "level": "filler",
+    "language": "languages", "kind": "documents",
+}  # fmt: skip
+KEYS = {"urgency": URGENCY, "mood": MOOD, "opinion": OPINIONS, "level": LEVELS}
+CLOSE = {
+    "topic": {
+        frozenset(p)
+        for p in (
+            ("return", "damage"), ("complaint", "praise"), ("account", "security"), ("account", "privacy"),
+            ("product", "damage"), ("technical", "damage"), ("billing", "return"),
+        )
+    }
+}  # fmt: skip
+"""Labels that may both be right."""
+
+
+def label_choices(attribute: str) -> list[str]:
+    return list(KEYS.get(attribute) or bank(SOURCES[attribute]))
+
+
+def others_of(r: Random, attribute: str, truth: str) -> list[str]:
+    close = CLOSE.get(attribute, set())
+    others = [k for k in label_choices(attribute) if k != truth and frozenset((k, truth)) not in close]
+    r.shuffle(others)
+    return others
+
+
+WORD = re.compile(r"\b[a-z]{4,}\b")
+
+
+@cache
+def keywords(attribute: str, key: str) -> list[str]:
+    """Words that stand in several training phrases of a label and hardly elsewhere: labels that the text itself suggests."""
+    texts = {k: [set(WORD.findall(line)) for line in bank(SOURCES[attribute])[k].take("train")] for k in label_choices(attribute)}
+    everywhere = Counter(w for lines in texts.values() for words in lines for w in words)
+    here = Counter(w for words in texts[key] for w in words)
+    held_out = {w for k in texts for w in bank(SOURCES[attribute])[k].names("test")}
+    return [w for w, n in here.most_common(60) if n > 1 and n / everywhere[w] > 0.7 and w not in held_out][:16]
+
+
+FRAMES = {
+    "topic": ("about {}", "a message about {}", "it concerns {}", "{} team", "{} department", "a question of {}", "the {} desk", "forward to {}"),
+    "news": ("about {}", "an article on {}", "news on {}", "{} section", "the {} desk", "a story about {}"),
+    "kind": ("{}", "it is {}", "the text is {}"),
+}  # fmt: skip
+
+
+def names(r: Random, attribute: str, keys: list[str], split: str) -> list[str]:
+    """One wording for each key, all of the same style."""
+    source = bank(SOURCES[attribute])
+    plain = lambda k: choose(r, source[k].names(split))
+    x = r.random()
+    if x < 0.2 and all(claims(attribute, k, split) for k in keys):
+        return [statement(choose(r, claims(attribute, k, split))) for k in keys]
+    if x < 0.35 and split == "train" and attribute in ("topic", "news", "mood") and all(keywords(attribute, k) for k in keys):
+        return [choose(r, keywords(attribute, k)) for k in keys]
+    if x < 0.45 and attribute in FRAMES:
+        frame = choose(r, FRAMES[attribute])
+        return [frame.format(article(plain(k)) if attribute == "kind" else plain(k)) for k in keys]
+    found = [plain(k) for k in keys]
+    if x > 0.92:
+        return [n.capitalize() for n in found]
+    if x > 0.88:
+        return [n.upper() for n in found]
+    if x > 0.85:
+        return [n.replace(" ", "_") for n in found]
+    return found
+
+
+def codes(r: Random, count: int) -> list[str]:
+    """Options that mean nothing without the instruction that explains them."""
+    start = choose(r, ("A", "1", "a", "opt1", "T1", "Q1", "cat_1"))
+    return [start[:-1] + chr(ord(start[-1]) + i) for i in range(count)]
+
+
+def decide_label(r: Random, d: Document, split: str) -> Task | None:
+    attributes = [a for a in d.labels if a in SOURCES]
+    if len(attributes) > 1 and "kind" in attributes and r.random() < 0.8:
+        attributes.remove("kind")
+    attribute = choose(r, attributes)
+    truth = d.labels[attribute]
+    others = others_of(r, attribute, truth)
+    x = r.random()
+    if x < 0.3:
+        return label_yes_no(r, attribute, truth, others[0], split)
+    most = min(len(others), 11)
+    count = min(most, 1 + int(r.random() * r.random() * 11)) if most > 3 else 1 + int(r.random() * most)
+    keys = [truth, *others[:count]]
+    found = names(r, attribute, keys, split)
+    if len(set(found)) < len(found):
+        return None
+    named = dict(zip(keys, found))
+    r.shuffle(keys)
+    options = [named[k] for k in keys]
+    ask = asked(r, attribute, split)
+    if x < 0.36 and len(keys) < 9:
+        ids = codes(r, len(keys))
+        glue, mean = choose(r, ("; ", ", ", ". ")), choose(r, (" = ", ": ", " means ", " is "))
+        told = glue.join(i + mean + o for i, o in zip(ids, options))
+        return finish(r, f"{attribute}_code", ask, ids, ids[keys.index(truth)], told)
+    if x < 0.40 and len(others) > count + 1:
+        other = choose(r, ("other", "something else", "none of these", "Other"))
+        if x < 0.38:
+            options[keys.index(truth)] = names(r, attribute, [others[count]], split)[0]
+        if other in options or len(set(options)) < len(options):
+            return None
+        return finish(r, f"{attribute}_other", ask, [*options, other], other if x < 0.38 else named[truth])
+    return finish(r, attribute, ask, options, named[truth])
+
+
+def label_yes_no(r: Random, attribute: str, truth: str, other: str, split: str) -> Task:
+    right = r.random() < 0.5
+    key = truth if right else other
+    options, value = yes_no(r, right)
+    known = claims(attribute, key, split)
+    if known and r.random() < 0.55:
+        return finish(r, f"{attribute}_yes_no", question(r, choose(r, known)), options, value)
+    wording = choose(r, bank(SOURCES[attribute])[key].names(split))
+    if attribute in ("topic", "news"):
+        ask = choose(r, ("Is this about {}?", "Does it belong to: {}?", "Would you label it “{}”?", "Does “{}” describe it?", "Is it about {}?", "Topic: {}?"))
+    elif attribute == "kind":
+        wording = article(wording)
+        ask = choose(r, ("Is this {}?", "Is the text {}?", "Would you call this {}?", "Do we have {} here?"))
+    elif attribute == "language":
+        ask = choose(r, ("Is it written in {}?", "Is this {}?", "Is the language {}?"))
+    else:
+        ask = choose(r, ("Is it {}?", "Does “{}” describe it?", "Would you call it {}?", "Is “{}” right?"))
+    return finish(r, f"{attribute}_yes_no", ask.format(wording), options, value)

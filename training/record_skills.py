@@ -1,0 +1,94 @@
+"""Exercises in copying: names with values, in many notations."""
+
+from random import Random
+
+import values
+from banks import bank
+from decisions import finish, yes_no
+from documents import Document
+from tasks import Task
+from values import choose
+
+
+
+def records(r: Random, split: str) -> tuple[Document, list[Task]]:
+    """Lines of name and value in many notations; the names are asked for as they stand, some that are not there too."""
+    kind = choose(r, ("word", "word", *values.TYPES))
+    make = (lambda: values.invented(r, split)) if kind == "word" else (lambda: values.TYPES[kind](r, split))
+    nouns = [w for s in bank("classes").values() for w in s.take(split)]
+    pool = list(
+        dict.fromkeys(choose(r, nouns) if r.random() < 0.6 else values.invented(r, split).lower() for _ in range(9))
+    )
+    names, others = pool[: 2 + int(r.random() * 5)], pool[7:] or ["zero"]
+    facts = {n: make() if r.random() < 0.7 else values.TYPES[choose(r, list(values.TYPES))](r, split) for n in names}
+    pattern, glue = choose(
+        r,
+        (
+            (("{}: {}"), "\n"),
+            ("{} = {}", "\n"),
+            ("{} is {}", ". "),
+            ("{}: {}", ", "),
+            ("{} -> {}", "; "),
+            ("the {} has {}", ", "),
+            ("{} ({})", ", "),
+            ("the {} is {}", ". "),
+            ("for the {} we have {}", ". "),
+            ("{1} belongs to the {0}", ". "),
+        ),
+    )
+    text = glue.join(pattern.format(n, v) for n, v in facts.items())
+    tasks = []
+    for _ in range(6):
+        name = choose(r, names)
+        x = r.random()
+        if x < 0.45:
+            wanted = {n: facts[n] for n in r.sample(names, min(len(names), 1 + int(r.random() * 6)))}
+            if r.random() < 0.3:
+                wanted[others[0]] = None
+            keys = list(wanted)
+            r.shuffle(keys)
+            tasks.append(
+                Task(
+                    "copy_keys",
+                    {
+                        "type": "extract",
+                        "instruction": choose(r, ("the values", "Find the values.", "Extract all.")),
+                        "keys": keys,
+                    },
+                    {k: wanted[k] for k in keys},
+                )
+            )
+        elif x < 0.7:
+            options = list(dict.fromkeys([facts[name], *r.sample(list(facts.values()), min(len(facts), 3)), make()]))
+            if len(options) > 1:
+                r.shuffle(options)
+                tasks.append(
+                    finish(
+                        r,
+                        "copy_options",
+                        choose(r, ("What is {}?", "{}?", "Which value has {}?", "What belongs to the {}?")).format(
+                            name
+                        ),
+                        options,
+                        facts[name],
+                    )
+                )
+        elif x < 0.85:
+            asked = name if r.random() < 0.5 else choose(r, others)
+            options, value = yes_no(r, asked in facts)
+            tasks.append(
+                finish(
+                    r,
+                    "copy_presence",
+                    choose(r, ("Is {} mentioned?", "Is there a {}?", "Does the text name {}?")).format(asked),
+                    options,
+                    value,
+                )
+            )
+        else:
+            tasks.append(
+                finish(
+                    r, "copy_free", choose(r, ("What is {}?", "{}?", "Value of {}?")).format(name), None, facts[name]
+                )
+            )
+    return Document("records", text, {}, {}), tasks
