@@ -35,4 +35,6 @@ def capital(text: str) -> str:
 
 
 def article(noun: str) -> str:
+    if noun.startswith(("a ", "an ", "the ")) or noun.split(" ")[0].endswith("s") or noun.endswith((" data", "details")):
+        return noun
     return ("an " if noun[0].lower() in "aeiou" else "a ") + noun

@@ -59,7 +59,11 @@ def decide_value(r: Random, d: Document, split: str) -> Task | None:
         options, value = yes_no(r, right)
         ask = choose(r, bank("questions")["is_value"].take(split)).format(phrase, truth if right else wrong[0])
         return finish(r, "value_yes_no", capital(ask), options, value)
-    question = capital(phrase + "?" if asks(phrase) else asked(r, "value", split).format(phrase))
+    if asks(phrase):
+        question = choose(r, ("{}?", "{}?", "Tell me {}.", "Find out {}.", "Say {}.")).format(phrase)
+    else:
+        question = asked(r, "value", split).format(phrase)
+    question = capital(question)
     if x < 0.4:
         return finish(r, "value_free", question, None, truth)
     options = [truth, *similar(r, d, slot, split, 1 + int(r.random() * 5))]
