@@ -1,4 +1,9 @@
-"""Accuracy on both test sets without a server: `python evaluate.py [--name cpu]`. `npm run bench -- quality` tells what is served.
+"""Accuracy by skill without a server: `python evaluate.py --name cpu`. `npm run bench -- quality` tells what is served.
+
+    --sample 0.3           a part of each set, for a look at a run that goes on
+    --set generated        fresh texts of the training part; `generated-test` of the test part; else held-out, natural
+    --failures 30          prints wrong answers (never of the natural set, on which nothing is tuned)
+    --confusion            for each skill the commonest wrong answers
 
 Options are compared as the engine compares them, by the total log-probability of their tokens. A field counts as right when
 each of its tokens is the most probable one behind the right fields before it; the server goes on behind its own answers and
@@ -7,7 +12,9 @@ masks what the grammar forbids, so its figures differ a little.
 
 import argparse
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from random import Random
 
 import numpy as np
 import torch
@@ -15,16 +22,17 @@ from tokenizers import Tokenizer
 
 import paths
 from checkpoint import read
+from make_test_set import make_texts
 from packing import tree_mask
 from prompt import Encoder
-from tasks import Task, written
+from tasks import Task, dump, task_text, written
 
 SETS = paths.ROOT / "benchmarks" / "quality" / "sets"
 
 
 @torch.no_grad()
 def branch_scores(model, encoder: Encoder, context: str, tasks: list[Task]):
-    """For each task with its answer: the log-probability of each token and whether it is the most probable, chosen or not."""
+    """For each task with its answer: its tokens, the log-probability of each and the most probable one, chosen or not."""
     shared = encoder.root + encoder.context(context)
     branches = [encoder.branch(t)[0] for t in tasks]
     tokens = np.array(shared + [t for b in branches for t in b])
@@ -33,43 +41,52 @@ def branch_scores(model, encoder: Encoder, context: str, tasks: list[Task]):
     put = lambda a: torch.from_numpy(np.ascontiguousarray(a)).to(model.cos.device)
     one = torch.ones(1, len(tokens), dtype=torch.long, device=model.cos.device)
     mask = tree_mask(one, put(branch)[None], one == 0)
-    logits = model.logits(model.hidden(put(tokens)[None], put(positions)[None], mask))[0]
-    scores = logits.float().log_softmax(-1)
+    hidden = model.hidden(put(tokens)[None], put(positions)[None], mask)[0]
     found, at = [], len(shared)
-    for b in branches:
-        rows = scores[at : at + len(b) - 1]
-        target = put(np.array(b[1:]))
-        said = rows.gather(1, target[:, None])[:, 0]
-        found.append(
-            (
-                np.concatenate([[0.0], said.cpu().numpy()]),
-                np.concatenate([[True], (rows.argmax(-1) == target).cpu().numpy()]),
-            )
-        )
+    for b, task in zip(branches, tasks):
+        begin = len(encoder.prompt(task)) - 1
+        scores = model.logits(hidden[at + begin : at + len(b) - 1]).float().log_softmax(-1)
+        target = put(np.array(b[begin + 1 :]))
+        said = scores.gather(1, target[:, None])[:, 0]
+        found.append((b[begin + 1 :], said.cpu().numpy(), scores.argmax(-1).cpu().numpy()))
         at += len(b)
     return found
 
 
-def fields_right(encoder: Encoder, answer: dict, best: np.ndarray) -> tuple[int, int]:
+def fields_right(encoder: Encoder, answer: dict, best: np.ndarray) -> list[tuple[str, str, bool]]:
+    """For each field what is right, what was said in its place, and whether they are the same."""
     text, spans = written(answer, False)
-    offsets = encoder.t.encode(text, add_special_tokens=False).offsets
-    best = best[len(best) - len(offsets) :]
-    # The choice of a bracket, where null is possible too, is no field.
+    encoding = encoder.t.encode(text, add_special_tokens=False)
+    # The choice of a bracket, where null is possible too, or of a list's end is no field.
     spans = [(a, b) for a, b in spans if text[a:b] not in (":{", ":[", ",", "]")]
-    right = sum(all(ok for (s, e), ok in zip(offsets, best) if s < b and e > a) for a, b in spans)
-    return right, len(spans)
+    found = []
+    for a, b in spans:
+        mine = [i for i, (s, e) in enumerate(encoding.offsets) if s < b and e > a]
+        said = encoder.t.decode([int(best[i]) for i in mine], skip_special_tokens=False)
+        found.append((text[a:b], said, all(best[i] == encoding.ids[i] for i in mine)))
+    return found
 
 
-def evaluate(model, encoder: Encoder, name: str) -> dict[str, list[int]]:
-    counts: dict[str, list[int]] = defaultdict(lambda: [0, 0])
+@dataclass
+class Result:
+    """Right and all answers by `decide`, `fields`, and each with its skill."""
 
-    def count(keys, right, total):
-        for key in keys:
-            counts[key][0] += right
-            counts[key][1] += total
+    counts: dict[str, list[int]] = field(default_factory=lambda: defaultdict(lambda: [0, 0]))
+    wrong: dict[str, Counter] = field(default_factory=lambda: defaultdict(Counter))
+    failures: list[str] = field(default_factory=list)
 
-    for line in (SETS / f"{name}.jsonl").read_text(encoding="utf-8").split("\n")[:-1]:
-        text = json.loads(line)
+    def count(self, kind: str, skill: str, right: bool, expected: str, said: str):
+        for key in (kind, f"{kind} {skill}"):
+            self.counts[key][0] += right
+            self.counts[key][1] += 1
+        if not right:
+            self.wrong[f"{kind} {skill}"][f"{expected} -> {said}"] += 1
+
+
+def evaluate(model, encoder: Encoder, texts: list[dict]) -> Result:
+    """Texts as the test sets have them, one object a line."""
+    result = Result()
+    for text in texts:
         tasks, owners = [], []
         for t in text["tasks"]:
             body = {k: v for k, v in t.items() if k not in ("expected", "skill")}
@@ -78,30 +95,52 @@ def evaluate(model, encoder: Encoder, name: str) -> dict[str, list[int]]:
             tasks += [Task("", body, a) for a in answers]
         scores = branch_scores(model, encoder, text["context"], tasks)
         for t, first, many in owners:
+            skill = t.get("skill", "all")
             if t["type"] == "decide":
-                totals = []
-                for task, (said, _) in zip(tasks[first : first + many], scores[first : first + many]):
-                    _, weights = encoder.branch(task)
-                    totals.append(float(said[np.array(weights) > 0].sum()))
-                right = t["options"][int(np.argmax(totals))] == t["expected"]
-                count(("decide", "decide " + t.get("skill", "all")), int(right), 1)
+                # What all options begin with adds the same to each.
+                totals = [float(said.sum()) for _, said, _ in scores[first : first + many]]
+                said = t["options"][int(np.argmax(totals))]
+                right = said == t["expected"]
+                result.count("decide", skill, right, t["expected"], said)
+                wrong = [] if right else [f"{t['expected']} -> {said}"]
             else:
-                count(
-                    ("fields", "fields " + t.get("skill", "all")),
-                    *fields_right(encoder, t["expected"], scores[first][1]),
-                )
-    return counts
+                parts = fields_right(encoder, t["expected"], scores[first][2])
+                for expected, said, right in parts:
+                    result.count("fields", skill, right, expected, said)
+                wrong = [f"{e} -> {s}" for e, s, right in parts if not right]
+            if wrong:
+                result.failures.append(f"{text['context']}\n  [{skill}] {task_text(tasks[first].body)}\n  {dump(t['expected'])}\n  " + "\n  ".join(wrong))
+    return result
+
+
+def read_texts(name: str, sample: float) -> list[dict]:
+    if name.startswith("generated"):
+        return make_texts(Random(name), "test" if name.endswith("test") else "train", int(300 * sample))
+    lines = (SETS / f"{name}.jsonl").read_text(encoding="utf-8").split("\n")[:-1]
+    return [json.loads(line) for line in Random(1).sample(lines, int(len(lines) * sample))]
 
 
 def main():
-    p = argparse.ArgumentParser(description=__doc__)
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--name", default="cpu", help="run under work/")
+    p.add_argument("--set", action="append", choices=("held-out", "natural", "generated", "generated-test"))
+    p.add_argument("--sample", type=float, default=1.0, help="part of each set")
+    p.add_argument("--failures", type=int, default=0, help="how many wrong answers to print")
+    p.add_argument("--confusion", action="store_true", help="the commonest wrong answers of each skill")
+    p.add_argument("--threads", type=int, default=1)
     a = p.parse_args()
+    torch.set_num_threads(a.threads)
     model, state = read(a.name)
     encoder = Encoder(Tokenizer.from_file(str(paths.TOKENIZER / "tokenizer.json")))
-    for name in ("held-out", "natural"):
-        for key, (right, total) in sorted(evaluate(model, encoder, name).items()):
-            print(f"step {state['step']}  {name:9} {key:26} {100 * right / total:5.1f}% of {total}")
+    for name in a.set or ("held-out", "natural"):
+        result = evaluate(model, encoder, read_texts(name, a.sample))
+        for key, (right, total) in sorted(result.counts.items()):
+            print(f"step {state['step']}  {name:14} {key:28} {100 * right / total:5.1f}% of {total}")
+            if a.confusion and name != "natural" and " " in key:
+                for what, n in result.wrong[key].most_common(6):
+                    print(f"        {n:3} x {what}")
+        if name != "natural":
+            print("\n\n".join(Random(2).sample(result.failures, min(a.failures, len(result.failures)))))
 
 
 if __name__ == "__main__":

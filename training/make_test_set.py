@@ -15,28 +15,32 @@ TEXTS = 300
 FILE = paths.ROOT / "benchmarks" / "quality" / "sets" / "held-out.jsonl"
 
 
+def make_texts(r: Random, split: str, texts: int) -> list[dict]:
+    found: list[dict] = []
+    while len(found) < texts:
+        # One in six is an exercise: lists of names and values, comparisons, what words mean.
+        if len(found) % 6 == 5:
+            document, tasks = make_exercise(r, split)
+        else:
+            document = make_document(r, split)
+            tasks = make_tasks(r, document, split, 5)
+        tasks = [t for t in tasks if t.body["type"] == "extract" or "options" in t.body]
+        r.shuffle(tasks)
+        tasks = list({dump(t.body): t for t in tasks}.values())[:4]
+        if not tasks:
+            continue
+        lines = [
+            {**t.body, "expected": t.answer if t.body["type"] == "extract" else t.answer["value"], "skill": t.skill}
+            for t in tasks
+        ]
+        found.append({"context": document.text, "tasks": lines})
+    return found
+
+
 def main():
-    r = Random("held-out")
     FILE.parent.mkdir(parents=True, exist_ok=True)
     with open(FILE, "w", encoding="utf-8") as out:
-        written = 0
-        while written < TEXTS:
-            # One in six is an exercise: lists of names and values, comparisons, what words mean.
-            if written % 6 == 5:
-                document, tasks = make_exercise(r, "test")
-            else:
-                document = make_document(r, "test")
-                tasks = make_tasks(r, document, "test", 5)
-            tasks = [t for t in tasks if t.body["type"] == "extract" or "options" in t.body]
-            tasks = list({dump(t.body): t for t in tasks}.values())[:4]
-            if not tasks:
-                continue
-            lines = [
-                {**t.body, "expected": t.answer if t.body["type"] == "extract" else t.answer["value"], "skill": t.skill}
-                for t in tasks
-            ]
-            out.write(dump({"context": document.text, "tasks": lines}) + "\n")
-            written += 1
+        out.writelines(dump(text) + "\n" for text in make_texts(Random("held-out"), "test", TEXTS))
 
 
 if __name__ == "__main__":

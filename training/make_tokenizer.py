@@ -52,19 +52,23 @@ def corpus(documents: int):
             for word in section.take("train"):
                 # With and without a space before it, for both are met.
                 yield from [f"{word} {word}"] * 3
+    for name in ("topics", "tone", "reviews", "news", "languages", "filler", "claims", "questions"):
+        for section in bank(name).values():
+            yield from [*section.take("train"), *section.names("train")] * 8
     for i in range(documents):
         d = make_document(r, "train")
         yield d.text
         for task in make_tasks(r, d, "train", 4):
             yield task_text(task.body)
             yield dump(task.answer)
-        _, tasks = make_exercise(r, "train")
+        d, tasks = make_exercise(r, "train")
+        yield d.text
         yield from (task_text(t.body) for t in tasks[:2])
         if i % 10 == 0:
             yield from (text for _, text in make_chat(r, "train"))
 
 
-def main(size: int, documents: int = 30_000):
+def main(size: int, documents: int = 20_000):
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [
@@ -98,4 +102,4 @@ def main(size: int, documents: int = 30_000):
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 3072)
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 4096)

@@ -69,7 +69,7 @@ def written(answer: dict, decide: bool) -> tuple[str, list[Span]]:
                     put(",")
                     # Whether a list goes on.
                     spans.append((at - 1, at))
-                write(item, begin)
+                write(item, at if i else begin)
             put("]")
             spans.append((at - 1, at))
         else:
