@@ -8,6 +8,10 @@ import type { Script } from '../tests/scripted-backend/script.ts';
 type Try = Script & {
   /** Members that the response gets beside its own, as from a newer server. */
   adds?: object;
+  /** The path under which it is asked, as where the base URL is wrong. */
+  path?: string;
+  /** Sends the head of an answer and never its body. */
+  stalls?: true;
   raw?: { status: number; headers: Record<string, string>; body: string };
 };
 
@@ -58,9 +62,11 @@ function forwarded(request: Request, id: string, body: string): Request {
   return new Request(url, { method: request.method, headers: request.headers, body, signal: request.signal });
 }
 
-async function play({ adds, raw, ...script }: Try, request: Request): Promise<Response> {
+async function play({ adds, raw, path, stalls, ...script }: Try, request: Request): Promise<Response> {
   if (raw) return new Response(raw.body, raw);
-  const response = await createApp(await depsOf({ keys: KEYS }, script, [])).fetch(request);
+  if (stalls) return new Response(new ReadableStream(), { headers: { 'content-type': 'application/json' } });
+  const asked = path === undefined ? request : new Request(new URL(path, request.url), request);
+  const response = await createApp(await depsOf({ keys: KEYS }, script, [])).fetch(asked);
   if (!adds) return response;
   return Response.json({ ...((await response.json()) as object), ...adds }, response);
 }

@@ -6,6 +6,8 @@ export interface Form {
   enums: 'union' | 'text';
   /** The member that tells the variants of a union apart, inside each variant: as it is, filled in by itself, or left to the union. */
   tag: 'keep' | 'default' | 'drop';
+  /** Whether the generator must be told that objects may have more members; the others take that for granted. */
+  saysOpen?: boolean;
 }
 
 type Node = { [keyword: string]: unknown };
@@ -82,6 +84,7 @@ function openSchema(schema: Node, form: Form): Node {
   // Of these unions exactly one branch holds, and generators make more of `oneOf`.
   const named = kept.map(([keyword, value]) => [keyword === 'anyOf' ? 'oneOf' : keyword, value] as const);
   const node = Object.fromEntries(named.map(([keyword, value]) => [keyword, openKeyword(keyword, value, form)]));
+  if (form.saysOpen && node.properties) return { ...node, additionalProperties: {} };
   return isOpenList(node) ? openList(node, form) : node;
 }
 

@@ -20,7 +20,7 @@ export const java: Language = {
     checkVersion(`${HOME}/pom.xml`, /<artifactId>assay-client<\/artifactId>\s*<version>(.*)<\/version>/);
     const settings = {
       generatorName: 'java',
-      inputSpec: writeContract('java', { tags: ['decision service'], enums: 'text', tag: 'default' }),
+      inputSpec: writeContract('java', { tags: ['decision service'], enums: 'text', tag: 'default', saysOpen: true }),
       outputDir: GENERATED,
       additionalProperties: {
         library: 'restclient',
@@ -31,6 +31,7 @@ export const java: Language = {
         useJakartaEe: true,
         useOneOfInterfaces: true,
         openApiNullable: false,
+        disallowAdditionalPropertiesIfNotPresent: false,
         containerDefaultToNull: true,
         hideGenerationTimestamp: true,
       },

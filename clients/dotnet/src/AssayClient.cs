@@ -104,7 +104,7 @@ public sealed class AssayClient : IDisposable
         }
     }
 
-    private static TResponse Parse<TResponse>(Answer answer)
+    private TResponse Parse<TResponse>(Answer answer)
     {
         try
         {
@@ -112,7 +112,7 @@ public sealed class AssayClient : IDisposable
         }
         catch (JsonException error)
         {
-            throw new AssayException($"The server's answer is not what the contract says: {error.Message}", error);
+            throw new AssayConnectionException($"What came from {baseUrl} is not Assay's: {error.Message} Is BaseUrl right?", error);
         }
     }
 }

@@ -23,6 +23,7 @@ internal static class Cases
         ["unprocessable"] = typeof(UnprocessableEntityException),
         ["rate_limit"] = typeof(RateLimitException),
         ["server"] = typeof(ServerException),
+        ["not_found"] = typeof(AssayStatusException),
         ["other"] = typeof(AssayStatusException),
         ["timeout"] = typeof(AssayTimeoutException),
         ["connection"] = typeof(AssayConnectionException),

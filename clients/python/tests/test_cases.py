@@ -12,6 +12,7 @@ from typing import Any
 import assay
 import httpx
 import pytest
+from assay.models import DecideRequest, ExtractRequest, RunTasksRequest
 from matching import matches
 
 CASES = json.loads((Path(__file__).parents[2] / "cases.json").read_text())["cases"]
@@ -25,23 +26,27 @@ KINDS = {
     "unprocessable": assay.UnprocessableEntityError,
     "rate_limit": assay.RateLimitError,
     "server": assay.ServerError,
+    "not_found": assay.NotFoundError,
     "other": assay.APIStatusError,
     "timeout": assay.APITimeoutError,
     "connection": assay.APIConnectionError,
 }
 
+TASKS = {"decide": assay.DecideTask, "extract": assay.ExtractTask}
+REQUESTS = {"run_tasks": RunTasksRequest, "decide_extract": RunTasksRequest, "decide": DecideRequest, "extract": ExtractRequest}
+
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
 def test_case(case: dict[str, Any]) -> None:
     with assay.Assay(**settings(case)) as client:
-        play(case, lambda: getattr(client, case["call"])(**typed(case["request"])))
+        play(case, lambda: getattr(client, case["call"])(**typed(case["call"], case["request"])))
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
 def test_case_async(case: dict[str, Any]) -> None:
     async def call() -> Any:
         async with assay.AsyncAssay(**settings(case)) as client:
-            return await getattr(client, case["call"])(**typed(case["request"]))
+            return await getattr(client, case["call"])(**typed(case["call"], case["request"]))
 
     play(case, lambda: asyncio.run(call()))
 
@@ -52,13 +57,16 @@ def settings(case: dict[str, Any]) -> dict[str, Any]:
     return {"base_url": URLS.get(case.get("server", ""), f"{CASES_URL}/cases/{case['id']}"), "api_key": "demo", **named}
 
 
-def typed(request: dict[str, Any]) -> dict[str, Any]:
-    """Tasks as the classes that a user writes."""
-    classes = {"decide": assay.DecideTask, "extract": assay.ExtractTask}
-    if "tasks" not in request:
-        return request
-    tasks = [classes[task["type"]](**{k: v for k, v in task.items() if k != "type"}) for task in request["tasks"]]
-    return {**request, "tasks": tasks}
+def typed(call: str, request: dict[str, Any]) -> dict[str, Any]:
+    """As a user writes it: tasks as classes, fields that this version does not know apart."""
+    known = REQUESTS[call].model_fields
+    extra = {name: value for name, value in request.items() if name not in known}
+    fields = {name: value for name, value in request.items() if name in known}
+    if "tasks" in fields:
+        fields["tasks"] = [
+            TASKS[task["type"]](**{k: v for k, v in task.items() if k != "type"}) for task in request["tasks"]
+        ]
+    return {**fields, **({"extra_body": extra} if extra else {})}
 
 
 def play(case: dict[str, Any], call: Any) -> None:

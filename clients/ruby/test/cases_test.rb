@@ -18,9 +18,17 @@ class CasesTest < Minitest::Test
     'unprocessable' => Assay::UnprocessableEntityError,
     'rate_limit' => Assay::RateLimitError,
     'server' => Assay::ServerError,
+    'not_found' => Assay::StatusError,
     'other' => Assay::StatusError,
     'timeout' => Assay::TimeoutError,
     'connection' => Assay::ConnectionError
+  }.freeze
+
+  REQUESTS = {
+    'run_tasks' => Assay::RunTasksRequest,
+    'decide_extract' => Assay::RunTasksRequest,
+    'decide' => Assay::DecideRequest,
+    'extract' => Assay::ExtractRequest
   }.freeze
 
   CASES.each do |one|
@@ -46,14 +54,16 @@ class CasesTest < Minitest::Test
     settings = (one['client'] || {}).transform_keys { |name| name == 'timeout_seconds' ? :timeout : name.to_sym }
     url = URLS.fetch(one['server'], "#{CASES_URL}/cases/#{one['id']}")
     client = Assay::Client.new(base_url: url, api_key: 'demo', **settings)
-    client.public_send(one['call'], **typed(one['request']))
+    client.public_send(one['call'], **typed(REQUESTS.fetch(one['call']), one['request']))
   end
 
-  # Tasks as the classes that a user writes.
-  def typed(request)
+  # As a user writes it: tasks as classes, fields that this version does not know apart.
+  def typed(type, request)
     classes = { 'decide' => Assay::DecideTask, 'extract' => Assay::ExtractTask }
     tasks = request['tasks']&.map { |task| classes.fetch(task['type']).new(task.reject { |name, _| name == 'type' }) }
-    request.merge(tasks ? { 'tasks' => tasks } : {}).transform_keys(&:to_sym)
+    fields = request.merge(tasks ? { 'tasks' => tasks } : {}).transform_keys(&:to_sym)
+    known, extra = fields.partition { |name, _| type.attribute_map.key?(name) }.map(&:to_h)
+    extra.empty? ? known : { **known, extra_body: extra }
   end
 
   def check_error(expected)

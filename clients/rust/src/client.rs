@@ -126,7 +126,18 @@ impl Assay {
         self.post("/extract", request)
     }
 
-    fn post<R: DeserializeOwned>(&self, path: &str, request: &impl Serialize) -> Result<R, Error> {
+    /// Sends any JSON to any of the paths, for fields that this version does not know:
+    ///
+    /// ```no_run
+    /// # use assay::{Assay, DecideRequest, DecideResponse};
+    /// # fn ask(assay: &Assay, request: &DecideRequest) -> Result<DecideResponse, Box<dyn std::error::Error>> {
+    /// let mut body = serde_json::to_value(request)?;
+    /// body["new_field"] = true.into();
+    /// let answer: DecideResponse = assay.post("/decide", &body)?;
+    /// # Ok(answer)
+    /// # }
+    /// ```
+    pub fn post<R: DeserializeOwned>(&self, path: &str, request: &impl Serialize) -> Result<R, Error> {
         let body = serde_json::to_string(request).map_err(|error| Error::Settings(error.to_string()))?;
         let mut attempt = 0;
         loop {

@@ -30,6 +30,7 @@ const KINDS = {
   unprocessable: assay.UnprocessableEntityError,
   rate_limit: assay.RateLimitError,
   server: assay.ServerError,
+  not_found: assay.AssayStatusError,
   other: assay.AssayStatusError,
   timeout: assay.AssayTimeoutError,
   connection: assay.AssayConnectionError,

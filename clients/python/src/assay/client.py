@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import httpx
@@ -26,7 +26,10 @@ from .models import (
 
 
 class SharedFields(TypedDict, total=False):
-    """Fields of every request. Exactly one of `context` and `messages` is sent."""
+    """
+    Fields of every request. Exactly one of `context` and `messages` is sent. `extra_body` is merged into what is sent: fields that this
+    version does not know.
+    """
 
     context: str
     messages: Sequence[Message]
@@ -37,6 +40,7 @@ class SharedFields(TypedDict, total=False):
     response_format: ResponseFormat
     target_language: Language
     output_language: Language
+    extra_body: Mapping[str, Any]
 
 
 class DecideFields(SharedFields, total=False):
@@ -163,4 +167,6 @@ def extract_body(model: str, instruction: str, fields: ExtractFields) -> dict[st
 
 def _body(request: RunTasksRequest | DecideRequest | ExtractRequest) -> dict[str, Any]:
     """As JSON. What was not set is not sent, so that the server's defaults hold."""
-    return request.model_dump(mode="json", by_alias=True, exclude_none=True)
+    body = request.model_dump(mode="json", by_alias=True, exclude_none=True)
+    extra = body.pop("extra_body", {})
+    return {**body, **extra}

@@ -6,7 +6,7 @@ require 'uri'
 
 module Assay
   # Client of the decision service. Each call opens its own connection, so one client can be shared between threads.
-  # Calls raise an Assay::Error.
+  # Calls raise an Assay::Error. Each takes the fields of its request, and in +extra_body+ fields that this version does not know.
   #
   #   assay = Assay::Client.new
   #   assay.decide(model: 'assay/starter', context: mail, question: 'Is it urgent?', options: %w[yes no]).value
@@ -28,24 +28,24 @@ module Assay
       @max_retries = max_retries
     end
 
-    # Answers a list of tasks about one shared context. Takes the fields of RunTasksRequest; gives a RunTasksResponse.
-    def run_tasks(**fields)
-      RunTasksResponse.build_from_hash(post('/v1/tasks', RunTasksRequest.new(fields)))
+    # Answers a list of tasks about one shared context. Gives a RunTasksResponse.
+    def run_tasks(extra_body: {}, **fields)
+      RunTasksResponse.build_from_hash(post('/v1/tasks', RunTasksRequest.new(fields), extra_body))
     end
 
     # The original name of +run_tasks+, on its original path.
-    def decide_extract(**fields)
-      RunTasksResponse.build_from_hash(post('/v1/decide-extract', RunTasksRequest.new(fields)))
+    def decide_extract(extra_body: {}, **fields)
+      RunTasksResponse.build_from_hash(post('/v1/decide-extract', RunTasksRequest.new(fields), extra_body))
     end
 
-    # Answers one question: one of the options, or a short answer. Takes the fields of DecideRequest; gives a DecideResponse.
-    def decide(**fields)
-      DecideResponse.build_from_hash(post('/decide', DecideRequest.new(fields)))
+    # Answers one question: one of the options, or a short answer. Gives a DecideResponse.
+    def decide(extra_body: {}, **fields)
+      DecideResponse.build_from_hash(post('/decide', DecideRequest.new(fields), extra_body))
     end
 
-    # Extracts one object. Takes the fields of ExtractRequest; gives an ExtractResponse.
-    def extract(**fields)
-      ExtractResponse.build_from_hash(post('/extract', ExtractRequest.new(fields)))
+    # Extracts one object. Gives an ExtractResponse.
+    def extract(extra_body: {}, **fields)
+      ExtractResponse.build_from_hash(post('/extract', ExtractRequest.new(fields), extra_body))
     end
 
     private
@@ -56,8 +56,8 @@ module Assay
       value.empty? ? nil : value
     end
 
-    def post(path, request)
-      body = JSON.generate(request.to_hash)
+    def post(path, request, extra_body)
+      body = JSON.generate(request.to_hash.merge(extra_body))
       (0..).each do |attempt|
         response = send_once(URI(@base_url + path), body)
         return parse(response) if response.is_a?(Net::HTTPSuccess)

@@ -1,5 +1,6 @@
 package dev.assay;
 
+import static java.util.Map.entry;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -36,16 +37,17 @@ class CasesTest {
   private static final String CASES_URL = System.getenv("ASSAY_CASES_URL");
 
   private static final Map<String, Class<? extends AssayException>> KINDS =
-      Map.of(
-          "bad_request", BadRequestException.class,
-          "authentication", AuthenticationException.class,
-          "permission", PermissionDeniedException.class,
-          "unprocessable", UnprocessableEntityException.class,
-          "rate_limit", RateLimitException.class,
-          "server", ServerException.class,
-          "other", AssayStatusException.class,
-          "timeout", AssayTimeoutException.class,
-          "connection", AssayConnectionException.class);
+      Map.ofEntries(
+          entry("bad_request", BadRequestException.class),
+          entry("authentication", AuthenticationException.class),
+          entry("permission", PermissionDeniedException.class),
+          entry("unprocessable", UnprocessableEntityException.class),
+          entry("rate_limit", RateLimitException.class),
+          entry("server", ServerException.class),
+          entry("not_found", AssayStatusException.class),
+          entry("other", AssayStatusException.class),
+          entry("timeout", AssayTimeoutException.class),
+          entry("connection", AssayConnectionException.class));
 
   @TestFactory
   Stream<DynamicTest> everyCase() throws IOException {
