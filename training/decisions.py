@@ -15,13 +15,21 @@ def yes_no(r: Random, truth: bool) -> tuple[list[str], str]:
     return options, positive if truth else next(o for o in options if o != positive)
 
 
-def finish(r: Random, skill: str, question: str, options, value: str, instruction: str | None = None) -> Task:
+def finish(
+    r: Random, skill: str, question: str, options, value: str, instruction: str | None = None, reason: str | None = None
+) -> Task:
+    """A decision; with a reason it is sometimes asked for, and then given."""
     body = {"type": "decide", "question": question}
+    answer = {"value": value}
     if options is not None:
         body["options"] = options
-    if instruction or r.random() < 0.05:
+    x = r.random()
+    if reason and options is not None and not instruction and x < 0.05:
+        body["instruction"] = choose(r, bank("questions")["reason"].items)
+        answer["reason"] = reason
+    elif instruction or x < 0.1:
         body["instruction"] = instruction or choose(r, bank("questions")["instruction"].items)
-    return Task(skill, body, {"value": value})
+    return Task(skill, body, answer)
 
 
 def asked(r: Random, what: str, split: str) -> str:

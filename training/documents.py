@@ -22,6 +22,10 @@ class Document:
     labels: dict[str, str] = field(default_factory=dict)
     """Whether each value stands beside the name of its field."""
     listed: bool = False
+    """For a label the line that shows it."""
+    evidence: dict[str, str] = field(default_factory=dict)
+    """What was said before the text, as role and words; the text is the last user turn."""
+    turns: list[tuple[str, str]] = field(default_factory=list)
 
 
 class Filler:
@@ -31,6 +35,7 @@ class Filler:
         self.r, self.split, self.labels = r, split, labels
         self.facts: dict[str, str] = {}
         self.used: set[str] = set()
+        self.evidence: dict[str, str] = {}
 
     def expand(self, template: str) -> str:
         def pick(m):
@@ -89,19 +94,23 @@ class Filler:
         return self.expand(line)
 
     def do_topic(self):
-        text = self.line("topics", self.labels["topic"])
+        text = self.evidence["topic"] = self.line("topics", self.labels["topic"])
         return text + " " + self.line("topics", self.labels["topic"]) if self.r.random() < 0.35 else text
 
     def do_tone(self):
         keys = [self.labels[k] for k in ("urgency", "mood") if k in self.labels]
         self.r.shuffle(keys)
-        return " ".join(self.line("tone", k) for k in keys)
+        lines = [self.line("tone", k) for k in keys]
+        self.evidence |= {"urgency" if k in URGENCY else "mood": line for k, line in zip(keys, lines)}
+        return " ".join(lines)
 
     def do_opinion(self):
-        return self.line("reviews", self.labels["opinion"])
+        line = self.evidence["opinion"] = self.line("reviews", self.labels["opinion"])
+        return line
 
     def do_news(self):
-        return self.line("news", self.labels["news"])
+        line = self.evidence["news"] = self.line("news", self.labels["news"])
+        return line
 
     def do_event(self):
         return self.line("filler", f"event_{self.labels['level']}")
@@ -148,7 +157,15 @@ def make_document(r: Random, split: str) -> Document:
         text = lengthened(r, split, text)
     if r.random() < 0.12:
         text = noise(r, text, facts)
-    return Document(kind, text, facts, labels)
+    evidence = {k: line for k, line in fill.evidence.items() if len(line) < 90 and line in text and '"' not in line}
+    turns = before(r) if r.random() < 0.03 else []
+    return Document(kind, text, facts, labels, evidence=evidence, turns=turns)
+
+
+def before(r: Random) -> list[tuple[str, str]]:
+    """Talk in front of a text."""
+    said = [choose(r, bank("filler")["filler"].items) for _ in range(2)]
+    return [("user", said[0]), ("assistant", said[1])] if "{" not in "".join(said) else []
 
 
 def foreign(r: Random, split: str) -> Document:

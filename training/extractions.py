@@ -65,6 +65,18 @@ def extract_keys(r: Random, d: Document, split: str) -> Task | None:
     return Task("extract_keys", body, answer)
 
 
+def extract_open(r: Random, d: Document, split: str) -> Task | None:
+    """An instruction alone: the fields are those that it names."""
+    slots = r.sample(list(d.facts), min(len(d.facts), 1 + int(r.random() * 3)))
+    phrases = [choose(r, phrases_of(slot, split)) for slot in slots]
+    named = [re.sub(r"[^a-z]+", "_", re.sub(r"^(the|a|an) |'s|'", "", p.lower())).strip("_") for p in phrases]
+    if len(set(named)) < len(named) or any(not p.startswith("the ") for p in phrases):
+        return None
+    what = ", ".join(phrases[:-1]) + (" and " if len(phrases) > 1 else "") + phrases[-1]
+    text = choose(r, bank("questions")["extract"].take(split)).format(what)
+    return Task("extract_open", {"type": "extract", "instruction": capital(text)}, {n: d.facts[s] for n, s in zip(named, slots)})
+
+
 def instruction(r: Random, phrases: list[str], split: str) -> str:
     if r.random() < 0.6 or len(phrases) > 3 or not phrases:
         what = choose(r, bank("questions")["whole"].take(split))
@@ -165,6 +177,7 @@ def extract_json_schema(r: Random, d: Document, split: str) -> Task | None:
     if not properties:
         return None
     schema = {"type": "object", "properties": properties, "required": list(properties)}
-    if r.random() < 0.5:
+    # Without an `enum` it would be shown as shorthand (`lib/prompt/compact-schema.ts`).
+    if r.random() < 0.5 and any("enum" in p for p in properties.values()):
         schema["additionalProperties"] = False
     return Task("extract_json_schema", {"type": "extract", "instruction": instruction(r, [], split), "schema": schema}, answer)

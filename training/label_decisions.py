@@ -97,7 +97,7 @@ def decide_label(r: Random, d: Document, split: str) -> Task | None:
     others = others_of(r, attribute, truth)
     x = r.random()
     if x < 0.3:
-        return label_yes_no(r, attribute, truth, others[0], split)
+        return label_yes_no(r, d, attribute, others[0], split)
     most = min(len(others), 11)
     count = min(most, 1 + int(r.random() * r.random() * 11)) if most > 3 else 1 + int(r.random() * most)
     keys = [truth, *others[:count]]
@@ -120,16 +120,21 @@ def decide_label(r: Random, d: Document, split: str) -> Task | None:
         if other in options or len(set(options)) < len(options):
             return None
         return finish(r, f"{attribute}_other", ask, [*options, other], other if x < 0.38 else named[truth])
-    return finish(r, attribute, ask, options, named[truth])
+    return finish(r, attribute, ask, options, named[truth], reason=because(d, attribute))
 
 
-def label_yes_no(r: Random, attribute: str, truth: str, other: str, split: str) -> Task:
+def because(d: Document, attribute: str) -> str | None:
+    return f"The text says: {d.evidence[attribute]}" if attribute in d.evidence else None
+
+
+def label_yes_no(r: Random, d: Document, attribute: str, other: str, split: str) -> Task:
+    truth = d.labels[attribute]
     right = r.random() < 0.5
     key = truth if right else other
     options, value = yes_no(r, right)
     known = claims(attribute, key, split)
     if known and r.random() < 0.55:
-        return finish(r, f"{attribute}_yes_no", question(r, choose(r, known)), options, value)
+        return finish(r, f"{attribute}_yes_no", question(r, choose(r, known)), options, value, reason=because(d, attribute))
     wording = choose(r, bank(SOURCES[attribute])[key].names(split))
     if attribute in ("topic", "news"):
         ask = choose(r, ("Is this about {}?", "Does it belong to: {}?", "Would you label it “{}”?", "Does “{}” describe it?", "Is it about {}?", "Topic: {}?"))
@@ -140,4 +145,4 @@ def label_yes_no(r: Random, attribute: str, truth: str, other: str, split: str) 
         ask = choose(r, ("Is it written in {}?", "Is this {}?", "Is the language {}?"))
     else:
         ask = choose(r, ("Is it {}?", "Does “{}” describe it?", "Would you call it {}?", "Is “{}” right?"))
-    return finish(r, f"{attribute}_yes_no", ask.format(wording), options, value)
+    return finish(r, f"{attribute}_yes_no", ask.format(wording), options, value, reason=because(d, attribute))

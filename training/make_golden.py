@@ -17,7 +17,7 @@ from tasks import dump
 FILE = paths.ROOT / "tests" / "starter" / "golden.jsonl"
 
 
-def main(texts: int = 40):
+def main(texts: int = 60):
     encoder = Encoder(Tokenizer.from_file(str(paths.TOKENIZER / "tokenizer.json")))
     r = Random("golden")
     FILE.parent.mkdir(parents=True, exist_ok=True)
@@ -45,7 +45,8 @@ def main(texts: int = 40):
                     dump(
                         {
                             "context": document.text,
-                            "prefix": encoder.root + encoder.context(document.text),
+                            **({"turns": document.turns} if document.turns else {}),
+                            "prefix": encoder.root + encoder.context(document.text, document.turns),
                             "tasks": lines,
                         }
                     )

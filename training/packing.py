@@ -78,7 +78,7 @@ def make_group(r: Random, split: str, encoder: Encoder, mix: Mix) -> Group:
     else:
         document = make_document(r, split)
         tasks = make_tasks(r, document, split, 2 + int(r.random() * (mix.tasks - 1)))
-    context = encoder.context(document.text)
+    context = encoder.context(document.text, document.turns)
     head = len(encoder.root) if mix.root else 0
     if len(context) > mix.longest or len(context) > mix.row - head - 80:
         return make_group(r, split, encoder, mix)

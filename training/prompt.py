@@ -51,8 +51,13 @@ class Encoder:
         """Text that names no control token (the generator writes none)."""
         return self.t.encode(text, add_special_tokens=False).ids
 
-    def context(self, text: str) -> list[int]:
-        return self.user(text + SEPARATOR)
+    def context(self, text: str, turns: list[tuple[str, str]] | None = None) -> list[int]:
+        """What all tasks share behind the system text: earlier turns, the first by the user, then the text."""
+        ids: list[int] = []
+        for i, (_, said) in enumerate(turns or []):
+            following = turns[i + 1][0] if i + 1 < len(turns) else "user"
+            ids += self.user(said) + self.ids(f"<|im_end|>\n<|im_start|>{following}\n")
+        return ids + self.user(text + SEPARATOR)
 
     def prompt(self, task: Task) -> list[int]:
         """A task up to where the model writes."""

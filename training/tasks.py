@@ -16,7 +16,8 @@ class Task:
 
     def written(self) -> tuple[str, list[Span]]:
         """The answer as JSON text and what of it the model chooses."""
-        return written(self.answer, self.body["type"] == "decide")
+        open_fields = self.body["type"] == "extract" and "keys" not in self.body and "schema" not in self.body
+        return written(self.answer, self.body["type"] == "decide", open_fields)
 
 
 def dump(value) -> str:
@@ -40,8 +41,8 @@ def task_text(body: dict) -> str:
     return "\n".join(lines)
 
 
-def written(answer: dict, decide: bool) -> tuple[str, list[Span]]:
-    """An answer's text is put in tokens as a whole. The colon before a value belongs to the choice, for with it the token
+def written(answer: dict, decide: bool, open_fields: bool = False) -> tuple[str, list[Span]]:
+    """With `open_fields` the names of fields are the model's own. An answer's text is put in tokens as a whole. The colon before a value belongs to the choice, for with it the token
     is chosen that also opens a string (`lib/grammar`); in front of a decision it does not, as only a string can follow."""
     out: list[str] = []
     spans: list[Span] = []
@@ -55,7 +56,10 @@ def written(answer: dict, decide: bool) -> tuple[str, list[Span]]:
     def write(value, begin: int):
         if isinstance(value, dict):
             for i, (key, item) in enumerate(value.items()):
-                put(("{" if i == 0 else ",") + dump(key))
+                put("{" if i == 0 else ",")
+                put(dump(key))
+                if open_fields:
+                    spans.append((at - len(dump(key)) - 1, at))
                 start = at
                 put(":")
                 if i == 0 and begin >= 0:

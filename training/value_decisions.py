@@ -70,7 +70,8 @@ def decide_value(r: Random, d: Document, split: str) -> Task | None:
     if len(options) < 2:
         return None
     r.shuffle(options)
-    return finish(r, "value", question, options, truth)
+    reason = None if asks(phrase) else f"The text gives {phrase} as {truth}."
+    return finish(r, "value", question, options, truth, reason=reason)
 
 
 NUMBER = re.compile(r"\d[\d.,' ]*\d|\d")

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import type { Json, JsonSchema } from '../../lib/answer-shape.ts';
 import type { Task } from '../../lib/backend.ts';
+import type { Turn } from '../../lib/conversation.ts';
 import type { Constraint } from '../../lib/grammar/constraint.ts';
 import { expandShorthand, isShorthand } from '../../lib/grammar/schema/shorthand.ts';
 import { taskGrammar } from '../../lib/grammar/task-grammar.ts';
@@ -15,6 +16,8 @@ import { loadTextModel } from '../../runtime/text/text-model.ts';
 
 interface Sample {
   context: string;
+  /** Turns before the text, which then is the last user turn. */
+  turns?: [role: string, text: string][];
   prefix: number[];
   tasks: { task: Record<string, unknown>; prompt: number[]; answer: number[]; chosen: number[] }[];
 }
@@ -30,15 +33,21 @@ const model = await loadTextModel(new URL('../../models/starter', import.meta.ur
 function taskOf({ keys, schema, ...task }: Record<string, unknown>): Task {
   const shape = schema
     ? { kind: 'schema', schema: isShorthand(schema as Json) ? expandShorthand(schema as JsonSchema) : schema }
-    : { kind: 'keys', keys };
+    : keys
+      ? { kind: 'keys', keys }
+      : { kind: 'open' };
   return { name: 't', ...task, ...(task.type === 'extract' ? { shape } : {}) } as unknown as Task;
 }
 
 describe('prompts', () => {
-  it.each(samples)('$context', ({ context, prefix, tasks }) => {
+  it.each(samples)('$context', ({ context, turns, prefix, tasks }) => {
+    const said = [...(turns ?? []), ['user', context]].map(([role, text]) => ({
+      role,
+      parts: [{ type: 'text', text }],
+    }));
     const tokens = encodeTasks(model, {
       model: 'assay/starter',
-      input: { context },
+      input: turns ? { turns: said as Turn[] } : { context },
       media: [],
       tasks: tasks.map(({ task }) => taskOf(task)),
       temperature: 0,
@@ -53,9 +62,11 @@ describe('answers', () => {
   const answers = samples.flatMap(({ tasks }) => tasks).map((sample) => ({ ...sample, task: taskOf(sample.task) }));
 
   it.each(answers.filter(({ task }) => task.type === 'decide' && task.options))('$task', ({ task, answer }) => {
-    const { head, choice } = taskGrammar(task, model.vocabulary);
-    const right = choice!.paths.map((path) => [...head, ...path]).filter((tokens) => tokens.join() === answer.join());
+    const { head, choice, constraint } = taskGrammar(task, model.vocabulary);
+    const begun = choice!.paths.map((path) => [...head, ...path]);
+    const right = begun.flatMap((path, i) => (answer.slice(0, path.length).join() === path.join() ? [i] : []));
     expect(right).toHaveLength(1);
+    expect(spell(begun[right[0]!]!, constraint(right[0]), answer).tokens).toEqual(answer);
   });
 
   it.each(answers.filter(({ task }) => task.type === 'extract' || !task.options))(
