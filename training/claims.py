@@ -36,6 +36,5 @@ def question(r: Random, claim: str) -> str:
     if x < 0.55 and verb.endswith("s"):
         return f"Does {subject} {base(verb)} {rest}".strip() + "?"
     told = statement(claim)
-    return choose(r, ("Is it true that {}?", "Does this hold: {}?", "{}. True?", "Would you say that {}?", "True or false: {}")).format(
-        told
-    )
+    ways = ("Is it true that {}?", "Does this hold: {}?", "{}. True?", "Would you say that {}?", "True or false: {}")
+    return capital(choose(r, ways).format(told))

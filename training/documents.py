@@ -125,7 +125,10 @@ class Filler:
 URGENCY = ("urgent", "normal", "low")
 OPINIONS = ("positive", "negative", "mixed")
 LEVELS = ("ERROR", "WARN", "INFO", "DEBUG")
-MOOD = ("angry", "polite", "happy", "worried", "sad")
+MOOD = (
+    "angry", "polite", "happy", "worried", "sad", "confused", "disappointed", "grateful", "neutral", "surprised",
+    "apologetic", "relieved", "excited",
+)  # fmt: skip
 
 
 def make_document(r: Random, split: str) -> Document:

@@ -17,25 +17,19 @@ SOURCES = {
     "language": "languages", "kind": "documents",
 }  # fmt: skip
 KEYS = {"urgency": URGENCY, "mood": MOOD, "opinion": OPINIONS, "level": LEVELS}
-CLOSE = {
-    "topic": {
-        frozenset(p)
-        for p in (
-            ("return", "damage"), ("complaint", "praise"), ("account", "security"), ("account", "privacy"),
-            ("product", "damage"), ("technical", "damage"), ("billing", "return"),
-        )
-    }
-}  # fmt: skip
-"""Labels that may both be right."""
-
-
 def label_choices(attribute: str) -> list[str]:
     return list(KEYS.get(attribute) or bank(SOURCES[attribute]))
 
 
+@cache
+def close(attribute: str) -> set[frozenset[str]]:
+    """Pairs of labels that may both be right."""
+    section = bank("close").get(attribute)
+    return {frozenset(line.split()) for line in section.items} if section else set()
+
+
 def others_of(r: Random, attribute: str, truth: str) -> list[str]:
-    close = CLOSE.get(attribute, set())
-    others = [k for k in label_choices(attribute) if k != truth and frozenset((k, truth)) not in close]
+    others = [k for k in label_choices(attribute) if k != truth and frozenset((k, truth)) not in close(attribute)]
     r.shuffle(others)
     return others
 
@@ -50,7 +44,7 @@ def keywords(attribute: str, key: str) -> list[str]:
     everywhere = Counter(w for lines in texts.values() for words in lines for w in words)
     here = Counter(w for words in texts[key] for w in words)
     held_out = {w for k in texts for w in bank(SOURCES[attribute])[k].names("test")}
-    return [w for w, n in here.most_common(60) if n > 1 and n / everywhere[w] > 0.7 and w not in held_out][:16]
+    return [w for w, n in here.most_common(60) if n > 1 and n / everywhere[w] > 0.5 and w not in held_out][:16]
 
 
 FRAMES = {
