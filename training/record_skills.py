@@ -1,5 +1,6 @@
 """Exercises in copying: names with values, in many notations."""
 
+from functools import cache
 from random import Random
 
 import values
@@ -10,14 +11,17 @@ from tasks import Task
 from values import choose
 
 
+@cache
+def nouns(split: str) -> list[str]:
+    return [w for s in bank("classes").values() for w in s.take(split)]
+
 
 def records(r: Random, split: str) -> tuple[Document, list[Task]]:
     """Lines of name and value in many notations; the names are asked for as they stand, some that are not there too."""
     kind = choose(r, ("word", "word", *values.TYPES))
     make = (lambda: values.invented(r, split)) if kind == "word" else (lambda: values.TYPES[kind](r, split))
-    nouns = [w for s in bank("classes").values() for w in s.take(split)]
     pool = list(
-        dict.fromkeys(choose(r, nouns) if r.random() < 0.6 else values.invented(r, split).lower() for _ in range(9))
+        dict.fromkeys(choose(r, nouns(split)) if r.random() < 0.6 else values.invented(r, split).lower() for _ in range(9))
     )
     names, others = pool[: 2 + int(r.random() * 5)], pool[7:] or ["zero"]
     facts = {n: make() if r.random() < 0.7 else values.TYPES[choose(r, list(values.TYPES))](r, split) for n in names}
@@ -26,6 +30,10 @@ def records(r: Random, split: str) -> tuple[Document, list[Task]]:
         (
             (("{}: {}"), "\n"),
             ("{} = {}", "\n"),
+            # As answers have it: what the first layers begin with finds a value here, and other notations follow.
+            ('"{}":"{}"', ","),
+            ('{{"{}":"{}"}}', "\n"),
+            ('"{}":"{}"', ","),
             ("{} is {}", ". "),
             ("{}: {}", ", "),
             ("{} -> {}", "; "),

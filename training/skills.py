@@ -12,7 +12,7 @@ from tasks import Task
 from word_skills import polarity, word_classes
 
 EXERCISES = [
-    (records, 3), (field_list, 5), (item_list, 2.5), (word_classes, 2), (polarity, 1), (comparison, 1), (suggested, 5), (alike, 2.5),
+    (records, 8), (field_list, 5), (item_list, 2.5), (word_classes, 2), (polarity, 0.8), (comparison, 0.8), (suggested, 5), (alike, 2),
 ]  # fmt: skip
 
 
