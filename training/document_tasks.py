@@ -10,7 +10,7 @@ from value_decisions import decide_bound, decide_presence, decide_value
 
 MAKERS = [
     (decide_label, 6), (decide_presence, 1.5), (decide_value, 2.5), (decide_bound, 0.3),
-    (extract_keys, 4), (extract_schema, 1.6), (extract_json_schema, 0.4), (extract_open, 0.3),
+    (extract_keys, 4), (extract_schema, 1.6), (extract_json_schema, 0.2), (extract_open, 0.25),
 ]  # fmt: skip
 
 

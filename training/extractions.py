@@ -10,7 +10,7 @@ from documents import Document
 from label_decisions import SOURCES, names, others_of
 from tasks import Task
 from value_decisions import plain_number
-from values import choose
+from values import choose, early
 
 
 def chosen_slots(r: Random, d: Document, most: int, lacking: float = 0.35) -> list[str]:
@@ -29,7 +29,7 @@ def chosen_slots(r: Random, d: Document, most: int, lacking: float = 0.35) -> li
 
 def key_name(r: Random, slot: str, split: str, taken) -> str | None:
     """A key for the slot; a word that could as well mean another fact of the text is left alone by its being taken."""
-    key = choose(r, keys_of(slot, split))
+    key = early(r, keys_of(slot, split))
     x = r.random()
     head, *rest = key.split("_")
     if x < 0.06:
@@ -58,7 +58,7 @@ def extract_keys(r: Random, d: Document, split: str) -> Task | None:
         key = key_name(r, slot, split, answer)
         if key and not ambiguous(key, slot, d):
             answer[key] = d.facts.get(slot)
-            phrases.append(choose(r, phrases_of(slot, split)))
+            phrases.append(early(r, phrases_of(slot, split)))
     if not answer:
         return None
     body = {"type": "extract", "instruction": instruction(r, phrases, split), "keys": list(answer)}
@@ -78,7 +78,9 @@ def extract_open(r: Random, d: Document, split: str) -> Task | None:
 
 
 def instruction(r: Random, phrases: list[str], split: str) -> str:
-    if r.random() < 0.6 or len(phrases) > 3 or not phrases:
+    if r.random() < 0.25:
+        return choose(r, bank("questions")["whole"].take(split))
+    if r.random() < 0.5 or len(phrases) > 3 or not phrases:
         what = choose(r, bank("questions")["whole"].take(split))
     else:
         what = ", ".join(phrases[:-1]) + (" and " if len(phrases) > 1 else "") + phrases[-1]

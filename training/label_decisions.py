@@ -44,7 +44,7 @@ def keywords(attribute: str, key: str) -> list[str]:
     everywhere = Counter(w for lines in texts.values() for words in lines for w in words)
     here = Counter(w for words in texts[key] for w in words)
     held_out = {w for k in texts for w in bank(SOURCES[attribute])[k].names("test")}
-    return [w for w, n in here.most_common(60) if n > 1 and n / everywhere[w] > 0.5 and w not in held_out][:16]
+    return [w for w, n in here.most_common(60) if n > 2 and n / everywhere[w] > 0.6 and w not in held_out][:16]
 
 
 FRAMES = {

@@ -49,6 +49,10 @@ class Group:
         return len(self.context) + sum(len(b[0]) for b in self.branches)
 
 
+WORDS = 0.1
+"""Weight of a context's lower-case words: to expect them teaches what they mean. Names and numbers cannot be expected."""
+
+
 def make_echo(r: Random, split: str, encoder: Encoder, mix: Mix) -> Group:
     """Tokens at random, or a text's, then spans of them again; what goes on a span is to be told."""
     if r.random() < 0.6:
@@ -77,12 +81,13 @@ def make_group(r: Random, split: str, encoder: Encoder, mix: Mix) -> Group:
         document, tasks = make_exercise(r, split)
     else:
         document = make_document(r, split)
-        tasks = make_tasks(r, document, split, 2 + int(r.random() * (mix.tasks - 1)))
+        tasks = make_tasks(r, document, split, mix.tasks - int(r.random() * mix.tasks * 0.6))
     context = encoder.context(document.text, document.turns)
     head = len(encoder.root) if mix.root else 0
     if len(context) > mix.longest or len(context) > mix.row - head - 80:
         return make_group(r, split, encoder, mix)
-    group = Group(context, [0.0] * len(context), True)
+    group = Group(context, [WORDS * encoder.is_word[t] for t in context[:-1]] + [0.0], True)
+    group.weights[0] = 0.0
     room = mix.row - head - len(context)
     for task in tasks:
         ids, weights = encoder.branch(task)
@@ -163,7 +168,7 @@ class Packer:
                     continue
                 number += 1
                 start = len(head) if fits.rooted else 0
-                parts = [(fits.context, fits.weights, "told"), *fits.branches]
+                parts = [(fits.context, fits.weights, "text" if fits.branches else "told"), *fits.branches]
                 for b, (ids, weights, skill) in enumerate(parts):
                     end = at + len(ids)
                     tokens[row, at:end] = ids

@@ -35,6 +35,10 @@ class Encoder:
         self.t = tokenizer
         self.size = tokenizer.get_vocab_size()
         self.known: dict[str, list[int]] = {}
+        names = tokenizer.get_vocab()
+        self.is_word = [False] * self.size
+        for name, token in names.items():
+            self.is_word[token] = re.fullmatch("Ġ[a-z]{2,}", name) is not None
         self.stop = tokenizer.token_to_id("<|im_end|>")
         self.root = (
             self.ids("<|im_start|>system\n") + self.user(TASK_SYSTEM) + self.ids("<|im_end|>\n<|im_start|>user\n")

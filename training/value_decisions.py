@@ -9,7 +9,7 @@ from banks import bank, fields, phrases_of
 from decisions import article, asked, capital, finish, yes_no
 from documents import Document
 from tasks import Task
-from values import choose
+from values import choose, early
 
 
 def decide_presence(r: Random, d: Document, split: str) -> Task | None:
@@ -17,7 +17,7 @@ def decide_presence(r: Random, d: Document, split: str) -> Task | None:
     slot = choose(r, list(d.facts)) if truth else absent(r, d)
     if not slot or d.kind in ("review", "news") and fields()[slot].type in ("city", "product"):
         return None
-    phrase = choose(r, phrases_of(slot, split))
+    phrase = early(r, phrases_of(slot, split))
     options, value = yes_no(r, truth)
     if asks(phrase):
         ask = choose(r, ("Does the text say {}?", "Is it said {}?", "Do we learn {}?", "Does it tell {}?"))
@@ -47,7 +47,7 @@ def similar(r: Random, d: Document, slot: str, split: str, count: int) -> list[s
 
 def decide_value(r: Random, d: Document, split: str) -> Task | None:
     slot = choose(r, list(d.facts))
-    truth, phrase = d.facts[slot], choose(r, phrases_of(slot, split))
+    truth, phrase = d.facts[slot], early(r, phrases_of(slot, split))
     if any(phrase in fields()[s].phrases for s in d.facts if s != slot):
         return None
     x = r.random()

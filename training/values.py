@@ -15,6 +15,11 @@ def choose(r: Random, items):
     return items[int(r.random() * len(items))]
 
 
+def early(r: Random, items):
+    """One of a list whose first entries are the commonest."""
+    return items[int(len(items) * r.random() ** 1.6)]
+
+
 def invented(r: Random, split: str) -> str:
     """A name that no list has, so that copying is learned from letters and not from a list."""
     name = choose(r, TEST_ONSETS[split]) + choose(r, VOWELS) + choose(r, CODAS)
