@@ -19,4 +19,8 @@ export interface Language {
 export interface ServerUrls extends Record<string, string> {
   ASSAY_CASES_URL: string;
   ASSAY_STARTER_URL: string;
+  /** A server without models that knows a hub: `acme/qwen3` (slow to download), `acme/llama` and, gated, `acme/gated`. */
+  ASSAY_HUB_URL: string;
+  /** The folder that it keeps downloads in. */
+  ASSAY_HUB_CACHE: string;
 }

@@ -3,29 +3,65 @@ import { once } from 'node:events';
 import { mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
+import { HubServer } from '../../tests/hub/hub-server.ts';
+import { fixtureModel } from '../../tests/slot/machine.ts';
 import { startCasesServer } from '../cases-server.ts';
 import type { ServerUrls } from './language.ts';
 import { ROOT, WORK } from './paths.ts';
 
-/** What the real server says. */
-const LOG = `${WORK}/starter-server.log`;
+/** So slow that a test can watch and leave the download of `acme/qwen3`, whose weights have 334 kB. */
+const HUB_BYTES_PER_SECOND = 150_000;
 
-/** Runs `work` beside the two servers that the tests need: scripted cases, and the real program with its starter model. */
+/**
+ * Runs `work` beside the servers that the tests need: scripted cases, the real program with its starter model, and the real program
+ * with no model, that downloads from a hub on this machine.
+ */
 export async function withServers<T>(work: (urls: ServerUrls) => Promise<T>): Promise<T> {
   const cases = await startCasesServer();
-  const starter = await startStarter();
+  const hub = await startHub();
+  const servers = await Promise.all([
+    startServer('starter', [], 'loaded'),
+    startServer('hub', ['--no-load'], 'unloaded', { HF_ENDPOINT: hub.endpoint, HF_TOKEN: '' }),
+  ]);
+  const [starter, empty] = servers;
   try {
-    return await work({ ASSAY_CASES_URL: cases.url, ASSAY_STARTER_URL: starter.url });
+    return await work({
+      ASSAY_CASES_URL: cases.url,
+      ASSAY_STARTER_URL: starter.url,
+      ASSAY_HUB_URL: empty.url,
+      ASSAY_HUB_CACHE: empty.cache,
+    });
   } finally {
-    await Promise.all([cases.close(0), starter.close()]);
+    await Promise.all([cases.close(0), hub.stop(), ...servers.map((server) => server.close())]);
   }
 }
 
-async function startStarter() {
+async function startHub(): Promise<HubServer> {
+  const hub = await HubServer.start(
+    await fixtureModel('optimum/qwen3', 'acme/qwen3'),
+    await fixtureModel('genai/llama-int4', 'acme/llama'),
+    await fixtureModel('genai/llama-int4', 'acme/gated', 'gated'),
+  );
+  hub.fail({
+    on: 'content',
+    path: 'onnx/model.onnx',
+    fault: { kind: 'throttle', bytesPerSecond: HUB_BYTES_PER_SECOND },
+  });
+  return hub;
+}
+
+/** The real program, in a home and a cache of its own, when it has come to `state`. */
+async function startServer(name: string, flags: string[], state: string, env: Record<string, string> = {}) {
   const home = mkdtempSync(`${tmpdir()}/assay-clients-`);
+  const log = `${WORK}/${name}-server.log`;
+  const cache = `${home}/hub`;
   const port = await freePort();
-  const args = ['adapters/node/bin.ts', 'serve', '--port', String(port), '--home', home, '--api-key', 'demo'];
-  const child = spawn(process.execPath, args, { cwd: ROOT, stdio: ['ignore', 'ignore', openSync(LOG, 'w')] });
+  const args = ['adapters/node/bin.ts', 'serve', '--port', String(port), '--home', home, '--api-key', 'demo', ...flags];
+  const child = spawn(process.execPath, args, {
+    cwd: ROOT,
+    stdio: ['ignore', 'ignore', openSync(log, 'w')],
+    env: { ...process.env, HF_HUB_CACHE: cache, ...env },
+  });
   const url = `http://127.0.0.1:${port}`;
   const close = async () => {
     if (child.exitCode === null) {
@@ -35,27 +71,27 @@ async function startStarter() {
     rmSync(home, { recursive: true, force: true });
   };
   try {
-    await untilLoaded(url, () => child.exitCode === null);
-  } catch (error) {
+    await until(state, url, () => child.exitCode === null);
+  } catch {
     await close();
-    throw error;
+    throw new Error(`The ${name} server did not come up. It said:\n${readFileSync(log, 'utf8')}`);
   }
-  return { url, close };
+  return { url, cache, close };
 }
 
 const LONGEST_START_MS = 120_000;
 
-async function untilLoaded(url: string, runs: () => boolean): Promise<void> {
+async function until(state: string, url: string, runs: () => boolean): Promise<void> {
   const end = Date.now() + LONGEST_START_MS;
   while (Date.now() < end && runs()) {
     const health = await fetch(`${url}/health`).then(
       (response) => response.json() as Promise<{ state?: string }>,
       () => null,
     );
-    if (health?.state === 'loaded') return;
+    if (health?.state === state) return;
     await new Promise((resolve) => setTimeout(resolve, 200));
   }
-  throw new Error(`The starter server did not come up. It said:\n${readFileSync(LOG, 'utf8')}`);
+  throw new Error(`${url} is not ${state}.`);
 }
 
 async function freePort(): Promise<number> {

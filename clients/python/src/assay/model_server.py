@@ -111,10 +111,19 @@ def _too_late(model: str) -> APITimeoutError:
     return APITimeoutError(f"{model} is not ready in time. The server goes on downloading; call again to wait for it.")
 
 
-_STATUS_OF = {"model_not_found": 404, "not_downloaded": 409, "operation_in_progress": 409, "model_in_use": 409}
+_STATUS_OF_TYPE = {
+    "invalid_request_error": 400,
+    "authentication_error": 401,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "conflict_error": 409,
+    "rate_limit_error": 429,
+}
+_STATUS_OF_CODE = {"hub_unreachable": 502, "disk_full": 507}
 
 
 def _late_error(response: httpx.Response, event: dict[str, Any]) -> APIStatusError:
     """An error that came when the status line, 200, was already sent: as if it had come at once."""
-    status = {**_STATUS_OF, "hub_unreachable": 502, "disk_full": 507}.get(event["error"].get("code"), 500)
+    error = event["error"]
+    status = _STATUS_OF_CODE.get(error.get("code")) or _STATUS_OF_TYPE.get(error.get("type"), 500)
     return status_error(httpx.Response(status, json=event, headers={"x-request-id": response.headers.get("x-request-id", "")}))
