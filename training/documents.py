@@ -171,10 +171,16 @@ def before(r: Random) -> list[tuple[str, str]]:
     return [("user", said[0]), ("assistant", said[1])] if "{" not in "".join(said) else []
 
 
+OTHER_SCRIPTS = {"Russian", "Greek", "Chinese", "Japanese", "Arabic"}
+"""Told by their letters alone, which take several tokens each: a few are enough."""
+
+
 def foreign(r: Random, split: str) -> Document:
     key = choose(r, list(bank("languages")))
+    if key in OTHER_SCRIPTS and r.random() < 0.6:
+        key = choose(r, list(bank("languages")))
     items = bank("languages")[key].take(split)
-    lines = [choose(r, items) for _ in range(1 + int(r.random() * 3))]
+    lines = [choose(r, items) for _ in range(1 if key in OTHER_SCRIPTS else 1 + int(r.random() * 3))]
     facts = {}
     if r.random() < 0.4:
         facts["customer"] = values.person(r, split)

@@ -10,7 +10,7 @@ from label_decisions import SOURCES, decide_label, label_choices, names, others_
 from tasks import Task
 from values import choose
 
-ATTRIBUTES = ("topic", "topic", "news", "news", "mood", "urgency", "opinion", "level", "language")
+ATTRIBUTES = ("topic", "topic", "topic", "news", "news", "mood", "mood", "urgency", "opinion", "opinion", "level")
 
 
 def phrase(r: Random, split: str, attribute: str, key: str) -> str:
@@ -24,7 +24,7 @@ def suggested(r: Random, split: str) -> tuple[Document, list[Task]]:
     labels = {}
     text = []
     for attribute in r.sample(ATTRIBUTES, 1 + (r.random() < 0.35)):
-        if attribute in labels or "language" in labels or (labels and attribute == "language"):
+        if attribute in labels:
             continue
         labels[attribute] = choose(r, label_choices(attribute))
         text.append(phrase(r, split, attribute, labels[attribute]))
@@ -35,7 +35,7 @@ def suggested(r: Random, split: str) -> tuple[Document, list[Task]]:
 
 def alike(r: Random, split: str) -> tuple[Document, list[Task]]:
     """Two or three lines: which say the same, which one is it that a description or another line fits."""
-    attribute = choose(r, ("topic", "news", "mood", "opinion", "urgency", "language"))
+    attribute = choose(r, ("topic", "topic", "news", "mood", "opinion", "urgency"))
     keys = label_choices(attribute)
     truth = choose(r, keys)
     others = others_of(r, attribute, truth)
