@@ -1,3 +1,5 @@
+import { execFileSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
 import type { JsonSchema } from '../../lib/answer-shape.ts';
 import { AssayError } from '../../lib/errors.ts';
 import { checkAnswerSchema } from '../../lib/grammar/check-answer-schema.ts';
@@ -14,7 +16,8 @@ const ANSWERS = 20;
 
 /**
  * Compile time, and time of a mask over 150,000 tokens at every choice of random answers (`first`: of a grammar's first answer, when no mask
- * was seen before). Then schemas made to be expensive, accepted or refused, and answers beside `@huggingface/transformers-structured-output`, in turns.
+ * was seen before). Then schemas made to be expensive, accepted or refused, also as the first of a process and with the memory that they take, and
+ * answers beside `@huggingface/transformers-structured-output`, in turns.
  */
 export async function run(report: Report): Promise<void> {
   const vocabulary = largeVocabulary();
@@ -54,8 +57,14 @@ export async function run(report: Report): Promise<void> {
   report({ system: 'assay', case: 'all', metric: 'mask, median', value: median(overall), unit: 'ms' });
 
   for (const [name, schema, outcome] of HOSTILE) {
+    const system = `assay, ${outcome}`;
     const times = Array.from({ length: 5 }, () => timed(() => tryCompile(schema)));
-    report({ system: `assay, ${outcome}`, case: name, metric: 'compile, median', value: median(times), unit: 'ms' });
+    report({ system, case: name, metric: 'compile, median', value: median(times), unit: 'ms' });
+    const { ms, cpuMs, peakMb, keptMb } = inNewProcess(schema);
+    report({ system, case: name, metric: 'compile, first of a process', value: ms, unit: 'ms' });
+    report({ system, case: name, metric: 'compile, first of a process, processor time', value: cpuMs, unit: 'ms' });
+    report({ system, case: name, metric: 'memory, peak', value: peakMb, unit: 'MB' });
+    report({ system, case: name, metric: 'memory, kept', value: keptMb, unit: 'MB' });
   }
 
   const tokenizer = peerTokenizer(vocabulary);
@@ -81,6 +90,15 @@ export async function run(report: Report): Promise<void> {
     const ratio = median(theirs.map((time, i) => time / ours[i]!));
     report({ system: 'structured-output / assay', case: name, metric: 'time ratio', value: ratio, unit: 'x' });
   }
+}
+
+/** What compiling takes where nothing was compiled before (`cold.ts`). */
+function inNewProcess(schema: JsonSchema): { ms: number; cpuMs: number; peakMb: number; keptMb: number } {
+  const cold = fileURLToPath(new URL('cold.ts', import.meta.url));
+  const flags = ['--expose-gc', '--max-semi-space-size=1'];
+  return JSON.parse(
+    execFileSync(process.execPath, [...flags, cold], { input: JSON.stringify(schema), encoding: 'utf8' }),
+  );
 }
 
 function tryCompile(schema: JsonSchema): void {

@@ -1,6 +1,6 @@
 import type { AnswerShape } from '../answer-shape.ts';
 import { checkAnswerSchema } from '../grammar/check-answer-schema.ts';
-import type { SchemaEffort } from '../grammar/effort.ts';
+import type { Effort } from '../grammar/effort.ts';
 import { pathTo } from '../param-path.ts';
 
 /** The members of an extract task that say what its answer looks like; `fields` is another name of `keys`. */
@@ -16,7 +16,7 @@ interface ShapeFields {
  * @param effort what compiling the schemas of the request may take together
  * @throws AssayError where the schema cannot be kept to, or lacks one of the keys.
  */
-export function answerShape(task: ShapeFields, path: string, effort?: SchemaEffort): AnswerShape {
+export function answerShape(task: ShapeFields, path: string, effort?: Effort): AnswerShape {
   const keys = task.keys ?? task.fields;
   if (!task.schema) return keys ? { kind: 'keys', keys } : { kind: 'open' };
   const param = pathTo(path, 'schema');

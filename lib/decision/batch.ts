@@ -1,5 +1,5 @@
 import type { DecideTask, ExtractTask, TaskBatch } from '../backend.ts';
-import { requestEffort, type SchemaEffort } from '../grammar/effort.ts';
+import { type Effort, requestEffort } from '../grammar/effort.ts';
 import type * as wire from '../schema/task.ts';
 import type { DecideRequest, ExtractRequest, RunTasksRequest } from '../schema/task-request.ts';
 import { mediaOf, turnsOf } from '../turns.ts';
@@ -60,7 +60,7 @@ function decideTask(name: string, fields: DecideFields): DecideTask {
 
 type ExtractFields = Pick<wire.ExtractTask, 'instruction' | 'keys' | 'fields' | 'schema' | 'target_language'>;
 
-function extractTask(name: string, fields: ExtractFields, path: string, effort?: SchemaEffort): ExtractTask {
+function extractTask(name: string, fields: ExtractFields, path: string, effort?: Effort): ExtractTask {
   const task: ExtractTask = {
     type: 'extract',
     name,

@@ -1,6 +1,7 @@
 import type { AnswerShape, Json, JsonSchema } from '../answer-shape.ts';
-import type { SchemaEffort } from './effort.ts';
+import type { Effort } from './effort.ts';
 import { compileSchema } from './resolve/compile.ts';
+import { checkSize } from './schema/parse.ts';
 import { isObject, refuse, show } from './schema/problem.ts';
 import { expandShorthand, isShorthand } from './schema/shorthand.ts';
 
@@ -14,7 +15,7 @@ export interface AnswerSchemaRequest {
   /** Where the keys stand: `tasks[2].keys`. */
   keysParam?: string;
   /** One for all schemas of a request (`requestEffort`), so that many large ones do not add up. */
-  effort?: SchemaEffort;
+  effort?: Effort;
 }
 
 /**
@@ -25,6 +26,7 @@ export interface AnswerSchemaRequest {
  */
 export function checkAnswerSchema({ schema, param, keys, keysParam, effort }: AnswerSchemaRequest): AnswerShape {
   if (!isObject(schema)) refuse(param, `must be an object, not ${show(schema)}.`, 'invalid_type');
+  checkSize(schema, param);
   const json: JsonSchema = isShorthand(schema as Json) ? expandShorthand(schema) : schema;
   compileSchema(json, {
     path: param,

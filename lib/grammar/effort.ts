@@ -3,13 +3,16 @@ import { LIMITS } from './limits.ts';
 /** Something that would be too large or too much work. The message goes on after what it is. */
 export class TooLarge extends Error {}
 
-/** Counts work, so that it is bounded whatever a schema says. */
+/** What finding the subschemas that hold together costs, as against one step of a string automaton. */
+const RESOLVING = 3;
+
+/** Counts the work of compiling, in steps of about 0.1 µs, so that it is bounded whatever a schema says. */
 export class Effort {
   private left: number;
   private readonly whole: Effort | undefined;
 
   /** @param whole counts the same work together with that of others */
-  constructor(limit: number = LIMITS.stringSteps, whole?: Effort) {
+  constructor(limit: number = LIMITS.steps, whole?: Effort) {
     this.left = limit;
     this.whole = whole;
   }
@@ -17,34 +20,19 @@ export class Effort {
   /** Throws `TooLarge` when there is nothing left. */
   spend(steps: number): void {
     this.left -= steps;
-    if (this.left < 0) throw new TooLarge('takes too many steps to compile; make it simpler or shorter');
+    if (this.left < 0) {
+      throw new TooLarge('takes too many steps to compile; use fewer or shorter patterns, branches and enum values');
+    }
     this.whole?.spend(steps);
+  }
+
+  /** The same for steps of resolving `$ref`, `allOf`, `anyOf`, `oneOf`, `enum` and `const`. */
+  resolve(steps: number): void {
+    this.spend(RESOLVING * steps);
   }
 }
 
-/** The work of all schemas of one request: as much as that of so many schemas at their limits. */
-const SCHEMAS_AT_LIMIT = 10;
-
-/** The work that schemas may take: that of one, or together that of a request. */
-export interface SchemaEffort {
-  /** Resolving `allOf`, `anyOf` and `oneOf`, and checking `enum` and `const`. */
-  resolve: Effort;
-  /** Making automata of strings. */
-  strings: Effort;
-}
-
-/** To be shared by all schemas of one request. */
-export function requestEffort(): SchemaEffort {
-  return {
-    resolve: new Effort(SCHEMAS_AT_LIMIT * LIMITS.resolveSteps),
-    strings: new Effort(SCHEMAS_AT_LIMIT * LIMITS.stringSteps),
-  };
-}
-
-/** For one schema, as part of a request where there is one. */
-export function schemaEffort(request?: SchemaEffort): SchemaEffort {
-  return {
-    resolve: new Effort(LIMITS.resolveSteps, request?.resolve),
-    strings: new Effort(LIMITS.stringSteps, request?.strings),
-  };
+/** To be shared by all schemas of one request, so that many large ones do not add up. */
+export function requestEffort(): Effort {
+  return new Effort(LIMITS.requestSteps);
 }

@@ -1,20 +1,31 @@
 /**
  * Bounds on what a schema may ask for. They are counts, never times, so a schema is accepted or refused alike on every
- * machine; together they keep compiling under 100 ms and 64 MB (`benchmarks/grammar`).
+ * machine; together they keep compiling under 100 ms and 64 MB, also as the first one of a process (`benchmarks/grammar`). What takes
+ * memory is paid for in steps too: a row of an automaton, a member, a branch that `oneOf` excludes.
  */
 export const LIMITS = {
   /** Objects and lists open at once inside one schema. */
   schemaDepth: 64,
   /** JSON values in one schema, annotations included. */
   schemaValues: 10_000,
+  /** UTF-16 code units in the names and texts of one schema. */
+  schemaCharacters: 250_000,
   /** Different node shapes after `$ref`, `allOf`, `anyOf` and `oneOf` are resolved. */
   nodes: 4_000,
   /** Alternatives that one place in the answer may have. */
   alternatives: 256,
-  /** Elementary steps of resolving `allOf`, `anyOf` and `oneOf`, and of checking `enum` and `const`. */
-  resolveSteps: 150_000,
+  /** Steps that compiling one schema may take (`effort.ts`). */
+  steps: 400_000,
+  /** And all schemas of a request together. */
+  requestSteps: 1_600_000,
+  /** Steps for each value in a schema, annotations included. */
+  stepsPerValue: 10,
   /** References and levels between an `enum` or `const` value and what it is checked against. */
   matchDepth: 400,
+  /** Different `multipleOf` that hold for one number. */
+  multiples: 16,
+  /** Ranges of numbers that `oneOf` takes out of one number; single values are not counted. */
+  numberExclusions: 16,
   /** Objects and lists open at once in an answer. */
   answerDepth: 32,
   /** Bytes of the shortest answer a schema allows (`minItems`, `minLength` and long names add up). */
@@ -25,6 +36,6 @@ export const LIMITS = {
   patternParts: 4_000,
   /** States of the deterministic automaton of one string (all its patterns and formats together). */
   stringStates: 2_000,
-  /** Elementary steps of making all string automata of a schema. */
-  stringSteps: 500_000,
+  /** Entries of the table that tells how a string with a `pattern` or `format` reaches its `minLength`. */
+  stringRests: 500_000,
 } as const;

@@ -273,6 +273,13 @@ test('a fork goes its own way', () => {
   expect([answer.text(), fork.text()]).toEqual(['{"value":"abc"}', '{"value":"abd']);
 });
 
+test('keys come in the order sent, whatever they are', () => {
+  const keys = ['b', '10', '__proto__', '2'];
+  expect(taskGrammar(extract({ kind: 'keys', keys }), vocabulary).unsettled).toBe(
+    '{"b":null,"10":null,"__proto__":null,"2":null}',
+  );
+});
+
 test('keys select among the properties of a schema and order them', () => {
   const shape: AnswerShape = {
     kind: 'schema',

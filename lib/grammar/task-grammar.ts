@@ -76,7 +76,8 @@ function shapeAutomaton(shape: AnswerShape): Automaton {
     case 'schema':
       return automatonOf(shape.schema, shape.keys);
     case 'keys':
-      return automatonOf(objectSchema(shape.keys.map((key) => [key, { type: ['string', 'null'] }])));
+      // Named again for their order: an object moves names such as `10` to the front.
+      return automatonOf(objectSchema(shape.keys.map((key) => [key, { type: ['string', 'null'] }])), shape.keys);
     case 'open':
       return automatonOf({ type: 'object', additionalProperties: FREE_MEMBERS });
     default:

@@ -31,11 +31,13 @@ function isMultiple(value: number, step: number): boolean {
   return (v * 10n ** BigInt(sPlaces)) % (s * 10n ** BigInt(vPlaces)) === 0n;
 }
 
+/** A number as it is written, in whole units and the places behind the point. */
 function units(value: number): [bigint, number] {
-  const text = value.toFixed(20).replace(/\.?0+$/, '');
-  const short = String(value).includes('e') ? text : String(value);
-  const places = (short.split('.')[1] ?? '').length;
-  return [BigInt(short.replace('.', '')), places];
+  const [digits, exponent] = String(value).split('e') as [string, string?];
+  const [whole, fraction = ''] = digits.split('.') as [string, string?];
+  const places = fraction.length - Number(exponent ?? 0);
+  const all = BigInt(whole + fraction);
+  return places < 0 ? [all * 10n ** BigInt(-places), 0] : [all, places];
 }
 
 /** Whether no object in a JSON text names a member twice. */

@@ -1,3 +1,5 @@
+import { TooLarge } from '../effort.ts';
+import { LIMITS } from '../limits.ts';
 import { atScale, ceilTo, decimal, lcm, power } from './decimal.ts';
 
 /** What a schema says about a number. Bounds are inclusive unless `above` or `below`; all of `multipleOf` hold. */
@@ -14,7 +16,7 @@ export interface NumberRules {
 const DIGITS = 15;
 /** Whole numbers are exact up to here (I-JSON, RFC 7493, section 2.2). */
 const LARGEST = BigInt(Number.MAX_SAFE_INTEGER);
-/** How many multiples are looked at to find one that no exclusion holds. */
+/** How many multiples are looked at to find one that no exclusion holds; whole ranges are jumped over. */
 const TRIES = 64;
 
 /** A set of numbers at one scale: the multiples of `step` from `from` to `to` (null: no bound). */
@@ -36,23 +38,36 @@ export class NumberLanguage {
   /** Fraction digits that may be written. */
   private readonly places: number;
   private readonly except: readonly Progression[];
+  /** Exclusions of a single value. */
+  private readonly points: ReadonlySet<bigint>;
   private readonly known = new Map<string, boolean>();
+  /** No number belongs to it. */
+  readonly empty: boolean;
 
-  /** @param except numbers that may not be written, where `oneOf` asks for it */
-  constructor(rules: NumberRules, except: readonly NumberRules[] = []) {
+  /**
+   * @param except numbers that may not be written, where `oneOf` asks for it
+   * @param spend counts the work of finding out whether there is any number
+   * @throws TooLarge for more exclusions than are looked at for every digit
+   */
+  constructor(rules: NumberRules, except: readonly NumberRules[] = [], spend: (steps: number) => void = () => {}) {
     this.rules = rules;
     const numbers = [rules, ...except].flatMap((r) => [r.minimum, r.maximum, r.above, r.below, ...r.multipleOf]);
     this.scale = Math.max(DIGITS, ...numbers.map((n) => (n === undefined ? 0 : decimal(n).places)));
     this.all = progression(rules, this.scale);
     this.plain = except.length === 0 && numbers.every((n) => n === undefined);
-    this.except = except.map((r) => progression(r, this.scale));
+    const sets = except.map((r) => progression(r, this.scale));
+    this.points = new Set(sets.flatMap(({ from, to }) => (from !== null && from === to ? [from] : [])));
+    this.except = sets.filter(({ from, to }) => from === null || to === null || from < to);
+    if (this.except.length > LIMITS.numberExclusions) {
+      throw new TooLarge(`overlaps with more than ${LIMITS.numberExclusions} other branches of oneOf; use anyOf`);
+    }
     const steps = rules.multipleOf.map((n) => decimal(n).places);
     // A whole multiple needs no fraction; a multiple of 0.5 one digit.
     this.places = rules.integer ? 0 : Math.min(DIGITS - 1, steps.length === 0 ? DIGITS - 1 : Math.max(...steps));
-  }
-
-  get empty(): boolean {
-    return !this.fits('');
+    this.spend = spend;
+    this.spend(10 + ((this.scale * numbers.length) >> 6));
+    this.empty = !this.fits('');
+    this.spend = null;
   }
 
   /** Whether a number of this language begins with `text`. */
@@ -75,6 +90,8 @@ export class NumberLanguage {
     return this.within(value, value, 1n);
   }
 
+  /** Counts the work while the language is made. */
+  private spend: ((steps: number) => void) | null = null;
   /** Whether only the way of writing is bounded, not the value. */
   private readonly plain: boolean;
 
@@ -134,8 +151,12 @@ export class NumberLanguage {
     const stride = lcm(this.all.step, step);
     let value = ceilTo(low, stride);
     for (let tries = 0; value <= high && tries < TRIES; tries++) {
-      if (!this.except.some((set) => holds(set, value))) return true;
-      value += stride;
+      this.spend?.(1 + (this.except.length >> 1));
+      const set = this.except.find((set) => holds(set, value));
+      if (!set && !this.points.has(value)) return true;
+      if (!set || stride % set.step !== 0n) value += stride;
+      else if (set.to === null) return false;
+      else value = ceilTo(set.to + 1n, stride);
     }
     return false;
   }

@@ -9,6 +9,9 @@ import type { Resolver } from './resolver.ts';
 /** How far down members and items are compared. A constant, so that recursive schemas end. */
 const LOOK_DOWN = 6;
 
+/** What comparing two numbers costs, in steps: exact decimals have up to 300 digits. */
+const NUMBER_STEPS = 20;
+
 /**
  * Whether it is certain that no value that `a` writes is valid against `b`. Errs towards false.
  *
@@ -24,7 +27,10 @@ export function apart(a: Alternative, b: Alternative, resolver: Resolver, depth 
     return b.values.every((value) => !a.from.facts.every((id) => matchesAlone(value, id, resolver)));
   }
   if (a.kind === 'string' && b.kind === 'string') return stringsApart(a, b, resolver);
-  if (a.kind === 'number' && b.kind === 'number') return numbersApart(a.rules, b.rules);
+  if (a.kind === 'number' && b.kind === 'number') {
+    resolver.spend(NUMBER_STEPS);
+    return numbersApart(a.rules, b.rules);
+  }
   if (a.kind === 'object' && b.kind === 'object') return depth > 0 && objectsApart(a, b, resolver, depth);
   if (a.kind === 'array' && b.kind === 'array') {
     if (a.min > b.allowed || b.min > a.max) return true;

@@ -1,6 +1,6 @@
 import type { JsonSchema } from '../../answer-shape.ts';
 import { pathTo } from '../../param-path.ts';
-import { type SchemaEffort, schemaEffort } from '../effort.ts';
+import { Effort } from '../effort.ts';
 import { LIMITS } from '../limits.ts';
 import { parseSchema } from '../schema/parse.ts';
 import { refuse } from '../schema/problem.ts';
@@ -18,7 +18,7 @@ export interface CompileOptions {
   /** Where the keys stand. */
   keysPath?: string;
   /** What the request's schemas may take together. */
-  effort?: SchemaEffort;
+  effort?: Effort;
 }
 
 /**
@@ -26,10 +26,9 @@ export interface CompileOptions {
  * `checkAnswerSchema` throws.
  */
 export function compileSchema(schema: JsonSchema, { path, keys, keysPath, effort }: CompileOptions): Node {
-  const resolver = new Resolver(parseSchema(schema, path), schemaEffort(effort));
+  const resolver = new Resolver(parseSchema(schema, path), new Effort(LIMITS.steps, effort));
   const found = resolver.node([0]);
   resolver.resolve();
-  measure(resolver.nodes);
   keepExactlyOne(resolver);
   // A copy: further down, a reference to the root may mean other values than objects, and other keys.
   const root: Node = { ...found, alternatives: [] };
@@ -47,7 +46,7 @@ export function compileSchema(schema: JsonSchema, { path, keys, keysPath, effort
     refuse(path, 'must describe an object, because every answer is one; put it under a property.');
   }
   if (keys) selectKeys(root, keys, keysPath ?? path);
-  measure([...resolver.nodes, root]);
+  measure([root, ...resolver.nodes], (steps) => resolver.spend(steps));
   if (root.size === Infinity) refuseEmpty(root, path);
   return root;
 }

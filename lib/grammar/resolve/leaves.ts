@@ -38,8 +38,9 @@ export function leaves(ids: readonly number[], { subschemas }: SchemaDocument, s
     }
     // Last first, because the stack gives them back in the order sent.
     for (let i = choice.from.length - 1; i >= 0; i--) {
+      const excluded = branch.exclusions.length + (choice.exactlyOne ? choice.from.length : 0);
+      spend(1 + branch.facts.length + ((branch.choices.length + excluded) >> 3));
       const others = choice.exactlyOne ? choice.from.filter((_, other) => other !== i) : [];
-      spend(1 + branch.facts.length);
       open.push({
         facts: [...branch.facts],
         exclusions: [...branch.exclusions, ...others],

@@ -11,8 +11,8 @@ export interface MatchContext {
   spend(steps: number): void;
   /** Whether a text keeps to `pattern` and `format`. */
   textFits(text: string, schema: Subschema): boolean;
-  /** The values of an `enum` or `const` in canonical form. */
-  canonicals(list: readonly Json[]): ReadonlySet<string>;
+  /** Whether the values of an `enum` or `const` hold this one. */
+  holds(list: readonly Json[], value: Json): boolean;
 }
 
 /**
@@ -42,27 +42,31 @@ export function matchesAlone(value: Json, id: number, context: MatchContext, dep
   return (
     !schema.nothing &&
     (schema.types === undefined || schema.types.some((type) => isOfType(value, type))) &&
-    schema.values.every((list) => context.canonicals(list).has(canonical(value))) &&
+    schema.values.every((list) => context.holds(list, value)) &&
     contentMatches(value, schema, context, depth)
   );
 }
 
 function contentMatches(value: Json, schema: Subschema, context: MatchContext, depth: number): boolean {
-  if (typeof value === 'string') return stringMatches(value, schema) && context.textFits(value, schema);
-  if (typeof value === 'number') return numberMatches(value, schema);
+  if (typeof value === 'string') return lengthMatches(value, schema, context) && context.textFits(value, schema);
+  if (typeof value === 'number') return numberMatches(value, schema, context);
   if (Array.isArray(value)) return arrayMatches(value, schema, context, depth);
   return !isObject(value) || objectMatches(value, schema, context, depth);
 }
 
-function stringMatches(value: string, { minLength = 0, maxLength = Number.POSITIVE_INFINITY }: Subschema): boolean {
-  const length = [...value].length;
-  return length >= minLength && length <= maxLength;
+function lengthMatches(value: string, { minLength, maxLength }: Subschema, context: MatchContext): boolean {
+  if (minLength === undefined && maxLength === undefined) return true;
+  context.spend(value.length >> 4);
+  let length = 0;
+  for (const _ of value) length++;
+  return length >= (minLength ?? 0) && length <= (maxLength ?? Infinity);
 }
 
-function numberMatches(value: number, schema: Subschema): boolean {
+function numberMatches(value: number, schema: Subschema, context: MatchContext): boolean {
   const { minimum = -Infinity, maximum = Infinity, exclusiveMinimum = -Infinity, exclusiveMaximum = Infinity } = schema;
   if (value < minimum || value > maximum || value <= exclusiveMinimum || value >= exclusiveMaximum) return false;
   if (schema.multipleOf === undefined) return true;
+  context.spend(8);
   const [a, b] = [decimal(value), decimal(schema.multipleOf)];
   const scale = Math.max(a.places, b.places);
   return atScale(a, scale) % atScale(b, scale) === 0n;
@@ -104,7 +108,7 @@ export function isOfType(value: Json, type: TypeName): boolean {
   }
 }
 
-/** Equal for equal values: members by name, numbers as JavaScript writes them. */
+/** Equal for equal values and for no others: members by name, numbers as JavaScript writes them. */
 export function canonical(value: Json): string {
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);
   return JSON.stringify(value, (_, part: Json) => {

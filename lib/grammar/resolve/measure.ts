@@ -5,15 +5,21 @@ import { type Alternative, itemAt, type Node } from './node.ts';
 /**
  * Finds the height and size of every node: the least fixpoint, reached from below in as many rounds as answers may be deep. A node that
  * no value of that depth and size fits stays at Infinity.
+ *
+ * @param nodes parts mostly before the parts they hold, so that going backwards takes few rounds
+ * @param spend counts the work
  */
-export function measure(nodes: readonly Node[]): void {
+export function measure(nodes: readonly Node[], spend: (steps: number) => void): void {
+  const parts = nodes.reduce((sum, { alternatives }) => sum + alternatives.reduce((n, one) => n + partsOf(one), 1), 0);
   for (const node of nodes) {
     node.height = node.size = Infinity;
     for (const alternative of node.alternatives) alternative.height = alternative.size = Infinity;
   }
   for (let round = 0, changed = true; changed && round <= LIMITS.answerDepth + 1; round++) {
     changed = false;
-    for (const node of nodes) {
+    spend(parts >> 4);
+    for (let i = nodes.length - 1; i >= 0; i--) {
+      const node = nodes[i]!;
       for (const alternative of node.alternatives) {
         if (!alternative.from.written) continue;
         const size = sizeOf(alternative);
@@ -29,6 +35,12 @@ export function measure(nodes: readonly Node[]): void {
   }
 }
 
+/** The nodes that one alternative holds, and itself. */
+function partsOf(alternative: Alternative): number {
+  if (alternative.kind === 'object') return 1 + alternative.members.length;
+  return alternative.kind === 'array' ? 2 + alternative.prefix.length : 1;
+}
+
 function sizeOf(alternative: Alternative): number {
   switch (alternative.kind) {
     case 'literals':
@@ -37,11 +49,11 @@ function sizeOf(alternative: Alternative): number {
       return alternative.language.empty ? Infinity : alternative.language.shortestLength + 2;
     case 'number':
       return alternative.language.empty ? Infinity : 1;
-    case 'object':
-      return alternative.members.reduce(
-        (sum, { name, node, required }) => sum + (required ? name.length + 4 + node.size : 0),
-        2,
-      );
+    case 'object': {
+      let size = 2;
+      for (const { name, node, required } of alternative.members) if (required) size += name.length + 4 + node.size;
+      return size;
+    }
     default: {
       const { min, max, prefix, rest } = alternative;
       if (min > max) return Infinity;
@@ -55,12 +67,16 @@ function heightOf(alternative: Alternative): number {
   switch (alternative.kind) {
     case 'literals':
       return alternative.flattest;
-    case 'object':
-      return 1 + Math.max(0, ...alternative.members.map(({ node, required }) => (required ? node.height : 0)));
+    case 'object': {
+      let height = 0;
+      for (const { node, required } of alternative.members) if (required) height = Math.max(height, node.height);
+      return 1 + height;
+    }
     case 'array': {
-      const { min, prefix } = alternative;
-      const items = Array.from({ length: Math.min(min, prefix.length + 1) }, (_, i) => itemAt(alternative, i).height);
-      return 1 + Math.max(0, ...items);
+      let height = 0;
+      const items = Math.min(alternative.min, alternative.prefix.length + 1);
+      for (let i = 0; i < items; i++) height = Math.max(height, itemAt(alternative, i).height);
+      return 1 + height;
     }
     default:
       return 0;

@@ -1,4 +1,4 @@
-import { NumberLanguage, type NumberRules } from '../number/number-language.ts';
+import type { NumberRules } from '../number/number-language.ts';
 import { refuse } from '../schema/problem.ts';
 import { combine, listDfa } from '../text/combine.ts';
 import type { Dfa } from '../text/dfa.ts';
@@ -34,6 +34,7 @@ export function keepExactlyOne(resolver: Resolver): void {
         takeNumbers(
           alternative,
           overlaps.map(({ other }) => other),
+          resolver,
         );
       else {
         const path = resolver.path([overlaps[0]!.id]);
@@ -71,12 +72,16 @@ function takeTexts(from: Alternative & { kind: 'string' }, overlaps: readonly Al
   }
 }
 
-function takeNumbers(from: Alternative & { kind: 'number' }, overlaps: readonly Alternative[]): void {
+function takeNumbers(
+  from: Alternative & { kind: 'number' },
+  overlaps: readonly Alternative[],
+  resolver: Resolver,
+): void {
   const except = overlaps.flatMap((other): NumberRules[] => {
     if (other.kind === 'number') return [other.rules];
     if (other.kind !== 'literals') throw new Error('numbers overlap with numbers only');
     const numbers = other.values.filter((value) => typeof value === 'number');
     return numbers.map((n) => ({ integer: false, minimum: n, maximum: n, multipleOf: [] }));
   });
-  from.language = new NumberLanguage(from.rules, except);
+  from.language = resolver.numbers(from.rules, from.from.facts, except);
 }

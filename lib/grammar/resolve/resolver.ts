@@ -1,8 +1,8 @@
 import type { Json } from '../../answer-shape.ts';
 import { pathTo } from '../../param-path.ts';
-import { type Effort, type SchemaEffort, TooLarge } from '../effort.ts';
+import { type Effort, TooLarge } from '../effort.ts';
 import { LIMITS } from '../limits.ts';
-import { NumberLanguage } from '../number/number-language.ts';
+import { NumberLanguage, type NumberRules } from '../number/number-language.ts';
 import type { SchemaDocument, Subschema } from '../schema/document.ts';
 import { refuse, show } from '../schema/problem.ts';
 import type { Dfa } from '../text/dfa.ts';
@@ -18,7 +18,7 @@ import type { Alternative, ArrayAlternative, Member, Node, ObjectAlternative, Or
 /** Turns the subschemas of a document into nodes. Every set of subschemas is one node, so recursion becomes a cycle. */
 export class Resolver implements MatchContext {
   readonly document: SchemaDocument;
-  /** The work of string automata. */
+  /** What compiling may still take. */
   readonly effort: Effort;
   readonly nodes: Node[] = [];
   private readonly known = new Map<string, Node>();
@@ -29,12 +29,11 @@ export class Resolver implements MatchContext {
     writes: new Map<Subschema, StringLanguage>(),
     covers: new Map<Subschema, StringLanguage>(),
   };
-  private readonly steps: Effort;
 
-  constructor(document: SchemaDocument, { resolve, strings }: SchemaEffort) {
+  constructor(document: SchemaDocument, effort: Effort) {
     this.document = document;
-    this.steps = resolve;
-    this.effort = strings;
+    this.effort = effort;
+    guard(this.path([0]), () => effort.spend(LIMITS.stepsPerValue * document.values), 'this schema');
   }
 
   /** The node of a set of subschemas; its alternatives are there after `resolve`. */
@@ -62,6 +61,7 @@ export class Resolver implements MatchContext {
     for (let i = 0; i < this.nodes.length; i++) {
       const node = this.nodes[i]!;
       const found = leaves(node.ids, this.document, (steps) => this.spend(steps));
+      for (const id of new Set(found.flatMap(({ exclusions }) => exclusions))) this.node([id]);
       const texts = new Set<string>();
       node.alternatives = found.flatMap((leaf) => this.alternatives(node, leaf, texts));
     }
@@ -71,17 +71,24 @@ export class Resolver implements MatchContext {
     return this.document.subschemas[ids[0] ?? 0]!.path;
   }
 
+  /** Counts steps of resolving. */
   spend(steps: number): void {
-    guard(this.path([0]), () => this.steps.spend(steps), 'resolving allOf, anyOf, oneOf and enum');
+    guard(this.path([0]), () => this.effort.resolve(steps), 'this schema');
   }
 
-  canonicals(list: readonly Json[]): ReadonlySet<string> {
+  holds(list: readonly Json[], value: Json): boolean {
     let set = this.lists.get(list);
     if (!set) {
-      set = new Set(list.map(canonical));
+      set = new Set(list.map((one) => this.canonical(one)));
       this.lists.set(list, set);
     }
-    return set;
+    return set.has(this.canonical(value));
+  }
+
+  private canonical(value: Json): string {
+    const text = canonical(value);
+    this.spend(text.length >> 5);
+    return text;
   }
 
   textFits(text: string, schema: Subschema): boolean {
@@ -107,14 +114,13 @@ export class Resolver implements MatchContext {
   /** @param texts literals that the node has already */
   private alternatives(node: Node, leaf: Leaf, texts: Set<string>): Alternative[] {
     const facts = leaf.facts.map((id) => this.document.subschemas[id]!);
-    for (const id of leaf.exclusions) this.node([id]);
     const make = (shape: object, written: boolean): Alternative => {
       const from: Origin = { facts: leaf.facts, exclusions: leaf.exclusions, written };
       return { height: Infinity, size: Infinity, from, ...shape } as Alternative;
     };
     const literals = (values: readonly Json[], written: boolean): Alternative[] => {
       const fresh = values.filter((value) => {
-        const text = canonical(value);
+        const text = this.canonical(value);
         if (texts.has(text) || !node.ids.every((id) => matches(value, id, this))) return false;
         texts.add(text);
         return true;
@@ -134,7 +140,7 @@ export class Resolver implements MatchContext {
         found.push(make({ kind: 'string', rules, language: this.language(rules, facts) }, written));
       } else if (type === 'number') {
         const rules = mergeNumbers(facts, types.integer);
-        found.push(make({ kind: 'number', rules, language: new NumberLanguage(rules) }, written));
+        found.push(make({ kind: 'number', rules, language: this.numbers(rules, leaf.facts) }, written));
       } else if (type === 'object') found.push(make(this.object(facts), written));
       else found.push(make(this.array(facts), written));
     }
@@ -174,6 +180,25 @@ export class Resolver implements MatchContext {
     // Items that only the silence of the schema allows are written where `minItems` asks for them.
     const max = items.length === 0 && length > 0 ? Math.min(allowed, Math.max(min, length)) : allowed;
     return { kind: 'array', prefix, rest: this.node(items), min, max, allowed };
+  }
+
+  /**
+   * The language of merged rules.
+   *
+   * @param except what `oneOf` takes out
+   */
+  numbers(rules: NumberRules, facts: readonly number[], except: readonly NumberRules[] = []): NumberLanguage {
+    if (rules.multipleOf.length > LIMITS.multiples) {
+      refuse(
+        this.path(facts),
+        `more than ${LIMITS.multiples} different multipleOf hold here; give their least common multiple instead.`,
+      );
+    }
+    return guard(
+      this.path(facts),
+      () => new NumberLanguage(rules, except, (steps) => this.effort.resolve(steps)),
+      'this number',
+    );
   }
 
   /** The language of merged rules; a pattern that cannot be kept to is refused where it stands. */

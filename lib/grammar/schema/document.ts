@@ -6,6 +6,8 @@ export type TypeName = (typeof TYPES)[number];
 /** A JSON Schema document, parsed: every place where a schema stands has an index; the root is 0. */
 export interface SchemaDocument {
   subschemas: readonly Subschema[];
+  /** How many JSON values it is made of, annotations included. */
+  values: number;
 }
 
 /** One schema of a document. `true` is an empty one, `false` has `nothing`. Children are indexes into the document. */

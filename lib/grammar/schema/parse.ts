@@ -12,32 +12,33 @@ import { isObject, refuse, show } from './problem.ts';
  * @param path where the schema stands in the request, such as `tasks[0].schema`
  */
 export function parseSchema(schema: JsonSchema, path: string): SchemaDocument {
-  measure(schema, path);
+  const values = checkSize(schema, path);
   const subschemas: Draft[] = [];
-  const byPointer = new Map<string, number>();
-  const add = (json: Json, at: string, pointer: string): number => {
-    byPointer.set(pointer, subschemas.length);
-    return subschemas.push(draft(json, at, pointer)) - 1;
-  };
-  add(schema, path, '');
+  const add = (json: Json, at: string): number => subschemas.push(draft(json, at)) - 1;
+  add(schema, path);
   // Children are appended while the list is read: an explicit queue instead of recursion.
   for (let i = 0; i < subschemas.length; i++) read(subschemas[i]!, add);
   for (const subschema of subschemas) {
-    if (subschema.refText !== undefined) subschema.ref = target(subschema, subschema.refText, byPointer);
+    if (subschema.refText !== undefined) subschema.ref = target(subschema, subschema.refText, subschemas);
   }
   refuseLoops(subschemas);
-  return { subschemas };
+  return { subschemas, values };
 }
 
-type Draft = { -readonly [K in keyof Subschema]: Subschema[K] } & { json: Json; pointer: string; refText?: string };
+type Draft = { -readonly [K in keyof Subschema]: Subschema[K] } & {
+  json: Json;
+  /** For each keyword that holds schemas their indexes, by what each is called under it. */
+  children: Map<string, ReadonlyMap<string | number, number>>;
+  refText?: string;
+};
 
-function draft(json: Json, path: string, pointer: string): Draft {
+function draft(json: Json, path: string): Draft {
   if (typeof json !== 'boolean' && !isObject(json)) wrongType(path, 'a schema (an object, true or false)', json);
   const has = new Set(isObject(json) ? Object.keys(json) : []);
   const nothing = json === false;
   return {
     json,
-    pointer,
+    children: new Map(),
     path,
     nothing,
     has,
@@ -49,7 +50,7 @@ function draft(json: Json, path: string, pointer: string): Draft {
   };
 }
 
-function read(draft: Draft, add: (json: Json, path: string, pointer: string) => number): void {
+function read(draft: Draft, add: (json: Json, path: string) => number): void {
   if (!isObject(draft.json)) return;
   for (const [keyword, value] of Object.entries<Json>(draft.json)) {
     const path = pathTo(draft.path, keyword);
@@ -60,15 +61,17 @@ function read(draft: Draft, add: (json: Json, path: string, pointer: string) => 
       store(draft, keyword, value);
       continue;
     }
-    const ids = childrenOf(rule.holds, value, path).map(([name, json]): [string | number, number] => {
-      const at = rule.holds === 'schema' ? path : typeof name === 'number' ? pathTo(path, name) : pathTo(path, name);
-      const pointer = rule.holds === 'schema' ? `/${keyword}` : `/${keyword}/${escapePointer(String(name))}`;
-      return [name, add(json, at, draft.pointer + pointer)];
-    });
-    if (keyword === 'properties') draft.properties = new Map(ids as [string, number][]);
-    else if (keyword === 'items' || keyword === 'additionalProperties') draft[keyword] = ids[0]![1];
+    const ids = new Map(
+      childrenOf(rule.holds, value, path).map(([name, json]) => [
+        name,
+        add(json, rule.holds === 'schema' ? path : pathTo(path, name)),
+      ]),
+    );
+    draft.children.set(keyword, ids);
+    if (keyword === 'properties') draft.properties = ids as Map<string, number>;
+    else if (keyword === 'items' || keyword === 'additionalProperties') draft[keyword] = ids.get('')!;
     else if (keyword !== '$defs') {
-      draft[keyword as 'allOf' | 'anyOf' | 'oneOf' | 'prefixItems'] = ids.map(([, id]) => id);
+      draft[keyword as 'allOf' | 'anyOf' | 'oneOf' | 'prefixItems'] = [...ids.values()];
     }
   }
 }
@@ -109,25 +112,35 @@ function store(draft: Draft, keyword: string, value: Json): void {
   }
 }
 
-/** Depth and size, before anything else is looked at. */
-function measure(schema: Json, path: string): void {
+/** Refuses a schema of too many levels, values or characters, before anything else is done with it. Returns the number of values. */
+export function checkSize(schema: Json, path: string): number {
   const open: [Json, number][] = [[schema, 1]];
   let values = 0;
+  let characters = 0;
   for (let top = open.pop(); top !== undefined; top = open.pop()) {
     const [value, depth] = top;
-    if (typeof value !== 'object' || value === null) continue;
-    if (depth > LIMITS.schemaDepth) refuse(path, `is nested deeper than ${LIMITS.schemaDepth}; use $defs and $ref.`);
-    const children = Object.values(value) as Json[];
-    values += children.length;
-    if (values > LIMITS.schemaValues) {
-      refuse(path, `has more than ${LIMITS.schemaValues} values; ask for less in one task.`);
+    if (typeof value === 'string') characters += value.length;
+    else if (typeof value === 'object' && value !== null) {
+      if (depth > LIMITS.schemaDepth) refuse(path, `is nested deeper than ${LIMITS.schemaDepth}; use $defs and $ref.`);
+      const names = Object.keys(value);
+      values += names.length;
+      if (values > LIMITS.schemaValues) {
+        refuse(path, `has more than ${LIMITS.schemaValues} values; ask for less in one task.`);
+      }
+      for (const name of names) {
+        if (!Array.isArray(value)) characters += name.length;
+        open.push([(value as { readonly [name: string]: Json })[name]!, depth + 1]);
+      }
     }
-    for (const child of children) open.push([child, depth + 1]);
+    if (characters > LIMITS.schemaCharacters) {
+      refuse(path, `has more than ${LIMITS.schemaCharacters} characters in its names and texts; shorten them.`);
+    }
   }
+  return values;
 }
 
 /** Resolves a `$ref` inside the document (JSON Pointer, RFC 6901, as a URI fragment). */
-function target(from: Draft, ref: string, byPointer: ReadonlyMap<string, number>): number {
+function target(from: Draft, ref: string, subschemas: readonly Draft[]): number {
   const path = pathTo(from.path, '$ref');
   if (!ref.startsWith('#')) {
     refuse(path, `${show(ref)} leads outside this schema; put the target under $defs and use "#/$defs/...".`);
@@ -138,15 +151,30 @@ function target(from: Draft, ref: string, byPointer: ReadonlyMap<string, number>
   } catch {
     refuse(path, `${show(ref)} is not a valid URI fragment.`, 'invalid_value');
   }
-  const id = byPointer.get(pointer);
+  const id = pointedAt(pointer, subschemas);
   if (id === undefined) {
     refuse(path, `${show(ref)} leads to no schema in this document; use "#" or a pointer such as "#/$defs/name".`);
   }
   return id;
 }
 
-function escapePointer(name: string): string {
-  return name.replaceAll('~', '~0').replaceAll('/', '~1');
+/** The index of the schema that a JSON Pointer leads to; undefined where there is none. */
+function pointedAt(pointer: string, subschemas: readonly Draft[]): number | undefined {
+  const [root, ...steps] = pointer.split('/');
+  if (root !== '') return undefined;
+  let id: number | undefined = 0;
+  for (let i = 0; i < steps.length && id !== undefined; ) {
+    const keyword = steps[i++]!;
+    const children = subschemas[id]!.children.get(keyword);
+    const kind = KEYWORDS.get(keyword)?.holds;
+    if (kind === 'schema') id = children?.get('');
+    else {
+      const name = steps[i++]?.replaceAll('~1', '/').replaceAll('~0', '~');
+      if (name === undefined) return undefined;
+      id = children?.get(kind === 'schemas' && /^(0|[1-9]\d{0,5})$/.test(name) ? Number(name) : name);
+    }
+  }
+  return id;
 }
 
 /** A schema may come back to itself through a property or an item, but not in place: that says nothing. */

@@ -57,20 +57,29 @@ export const SPACE: CodePoints = [
 export const LINE_END: CodePoints = [10, 10, 13, 13, 0x20_28, 0x20_29];
 
 const properties = new Map<string, CodePoints>();
-let blocks: readonly string[] | undefined;
+let scanned: readonly string[] | undefined;
+
+/** Ranges in which every property holds for all characters or for none: unassigned, private, and no characters at all. */
+const ALIKE: readonly (readonly [number, number])[] = Array.from({ length: 13 }, (_, i) => (i + 4) << 16).flatMap(
+  (plane) => [
+    [plane === 0xe_00_00 ? 0xe_10_00 : plane, plane + 0xff_fd] as const,
+    [plane + 0xff_fe, plane + 0xff_ff] as const,
+  ],
+);
 
 /**
- * The set of a `\p{...}`; the host's own RegExp knows it. Planes 4 to 13 hold no characters, so one stands for all.
+ * The set of a `\p{...}`; the host's own RegExp knows it.
  *
  * @param name what stands between the braces; a RegExp was made with it before
  */
 export function unicodeProperty(name: string): CodePoints {
   const known = properties.get(name);
   if (known) return known;
-  blocks ??= [every(0, 0xd7_ff), every(0xe0_00, 0x3_ff_ff), every(0xe_00_00, LAST_CODE_POINT)];
-  const found: number[] = new RegExp(`\\p{${name}}`, 'u').test('\u{40000}') ? [0x4_00_00, 0xd_ff_ff] : [];
-  for (const block of blocks) {
-    for (const { 0: run } of block.matchAll(new RegExp(`\\p{${name}}+`, 'gu'))) {
+  scanned ??= [basic(0, 0xd7_ff), basic(0xe0_00, 0xff_ff) + beyond(0x1_00_00, 0x3_ff_ff), beyond(0xe_00_00, 0xe_0f_ff)];
+  const one = new RegExp(`\\p{${name}}`, 'u');
+  const found = ALIKE.flatMap((range) => (one.test(String.fromCodePoint(range[0])) ? range : []));
+  for (const text of scanned) {
+    for (const { 0: run } of text.matchAll(new RegExp(`\\p{${name}}+`, 'gu'))) {
       found.push(run.codePointAt(0)!, run.codePointAt(run.length - (endsInPair(run) ? 2 : 1))!);
     }
   }
@@ -84,11 +93,19 @@ function endsInPair(text: string): boolean {
   return unit >= 0xdc_00 && unit <= 0xdf_ff;
 }
 
-function every(first: number, last: number): string {
-  const parts: string[] = [];
-  for (let from = first; from <= last; from += 0x10_00) {
-    const length = Math.min(last, from + 0xf_ff) - from + 1;
-    parts.push(String.fromCodePoint(...Array.from({ length }, (_, i) => from + i)));
+/** The characters from `first` to `last`, both in the basic plane, as one text. */
+function basic(first: number, last: number): string {
+  const units = Uint16Array.from({ length: last - first + 1 }, (_, i) => first + i);
+  return new TextDecoder('utf-16le', { ignoreBOM: true }).decode(units);
+}
+
+/** The characters of whole blocks of 1,024 beyond the basic plane, from `first` to `last`, as one text. */
+function beyond(first: number, last: number): string {
+  const seconds = Array.from({ length: 0x4_00 }, (_, i) => String.fromCharCode(0xdc_00 + i));
+  const blocks: string[] = [];
+  for (let at = first; at <= last; at += 0x4_00) {
+    const high = String.fromCharCode(0xd8_00 + ((at - 0x1_00_00) >> 10));
+    blocks.push(high, seconds.join(high));
   }
-  return parts.join('');
+  return blocks.join('');
 }

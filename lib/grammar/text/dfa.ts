@@ -89,6 +89,7 @@ export class Builder {
     if (this.rows.length >= LIMITS.stringStates) {
       throw new TooLarge(`needs more than ${LIMITS.stringStates} states; make it simpler or shorter`);
     }
+    this.effort.spend(this.alphabet.classes >> 2);
     const id = this.rows.length;
     this.ids.set(key, id);
     this.rows.push(new Int32Array(this.alphabet.classes).fill(-1));

@@ -130,7 +130,7 @@ export function isText(codePoint: number): boolean {
 function shortestRests(dfa: Dfa, min: number, effort: Effort): Int32Array {
   const { states, next, accepts } = dfa;
   const { classes } = dfa.alphabet;
-  if (states * (min + 1) > LIMITS.stringSteps)
+  if (states * (min + 1) > LIMITS.stringRests)
     throw new TooLarge('with this minLength takes too many steps to compile; ask for less');
   const rests = new Int32Array(states * (min + 1)).fill(-1);
   const after: number[][] = [];
@@ -145,7 +145,7 @@ function shortestRests(dfa: Dfa, min: number, effort: Effort): Int32Array {
       reached.push(to);
       before[to]!.push(s);
     }
-    effort.spend(classes + ((reached.length * min) >> 3));
+    effort.spend(classes + (((1 + reached.length) * min) >> 3));
     after.push(reached);
   }
   // n = 0: breadth first, backwards from the accepting states.
@@ -192,7 +192,7 @@ export function formatDfa(format: Format, side: 'writes' | 'covers'): Dfa {
 }
 
 /** What finding the set of a `\p{...}` costs, in steps. */
-const PROPERTY_STEPS = 40_000;
+const PROPERTY_STEPS = 60_000;
 
 /** The automaton of a pattern. Throws `TooLarge`, `UnsupportedPattern`, or `SyntaxError` for one that is no pattern. */
 export function patternDfa(pattern: string, effort: Effort): Dfa {

@@ -1,0 +1,46 @@
+import { readFileSync } from 'node:fs';
+import { AssayError } from '../../lib/errors.ts';
+import { checkAnswerSchema } from '../../lib/grammar/check-answer-schema.ts';
+import { compileSchema } from '../../lib/grammar/resolve/compile.ts';
+
+/*
+ * Compiles the schema that comes in as JSON, as the first one of this process, and prints what it took. To be started with `--expose-gc
+ * --max-semi-space-size=1`, so that garbage hardly counts as memory.
+ */
+
+const schema = JSON.parse(readFileSync(0, 'utf8'));
+collect();
+const before = { bytes: inUse(), peak: process.resourceUsage().maxRSS };
+const began = performance.now();
+const cpu = process.threadCpuUsage();
+let refused = false;
+try {
+  checkAnswerSchema({ schema, param: 'schema' });
+} catch (error) {
+  if (!(error instanceof AssayError)) throw error;
+  refused = true;
+}
+const ms = performance.now() - began;
+const { user, system } = process.threadCpuUsage(cpu);
+const peak = process.resourceUsage().maxRSS - before.peak;
+const kept = refused ? null : compileSchema(schema, { path: 'schema' });
+collect();
+console.log(
+  JSON.stringify({
+    ms,
+    cpuMs: (user + system) / 1e3,
+    peakMb: peak / 2 ** 10,
+    keptMb: Math.max(0, inUse() - before.bytes) / 2 ** 20,
+    refused: kept === null,
+  }),
+);
+
+function collect(): void {
+  for (let i = 0; i < 2; i++) globalThis.gc?.();
+}
+
+/** Bytes of the heap and of array buffers. */
+function inUse(): number {
+  const { heapUsed, arrayBuffers } = process.memoryUsage();
+  return heapUsed + arrayBuffers;
+}
