@@ -3,8 +3,8 @@
 from random import Random
 
 from banks import fields
+from chance import choose
 from documents import Document
-from values import choose
 
 
 def absent(r: Random, d: Document) -> str | None:

@@ -103,7 +103,12 @@ def fields() -> dict[str, Field]:
 @cache
 def _held_out_names() -> frozenset[str]:
     """Keys and phrases that belong to the test part of any field; training uses them for no other field either."""
-    return frozenset(x for f in fields().values() for x in (*_wordings(f.keys, "test"), *_wordings(f.phrases, "test")) if len(f.keys) > 2)
+    return frozenset(
+        x
+        for f in fields().values()
+        for x in (*_wordings(f.keys, "test"), *_wordings(f.phrases, "test"))
+        if len(f.keys) > 2
+    )
 
 
 @cache

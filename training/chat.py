@@ -4,8 +4,8 @@ from random import Random
 
 from absence import absent
 from banks import phrases_of
+from chance import choose
 from documents import make_document
-from values import choose
 
 Turn = tuple[str, str]
 

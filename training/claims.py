@@ -3,8 +3,8 @@
 from random import Random
 
 from banks import bank
+from chance import choose
 from decisions import capital
-from values import choose
 
 BE = {"is", "are", "was", "were", "should", "would", "can"}
 

@@ -3,8 +3,8 @@
 from random import Random
 
 from banks import bank
+from chance import choose
 from tasks import Task
-from values import choose
 
 YES_NO = [["yes", "no"], ["no", "yes"], ["Yes", "No"], ["true", "false"], ["No", "Yes"], ["false", "true"]]
 
@@ -43,6 +43,10 @@ def capital(text: str) -> str:
 
 
 def article(noun: str) -> str:
-    if noun.startswith(("a ", "an ", "the ")) or noun.split(" ")[0].endswith("s") or noun.endswith((" data", "details")):
+    if (
+        noun.startswith(("a ", "an ", "the "))
+        or noun.split(" ")[0].endswith("s")
+        or noun.endswith((" data", "details"))
+    ):
         return noun
     return ("an " if noun[0].lower() in "aeiou" else "a ") + noun

@@ -6,7 +6,8 @@ from random import Random
 
 import values
 from banks import bank, fields
-from values import choose
+from chance import choose
+from names import email, person
 
 CHOICE = re.compile(r"\[([^\[\]]*\|[^\[\]]*)\]")
 SLOT = re.compile(r"\{(\w+)\}")
@@ -62,7 +63,7 @@ class Filler:
         if kind == "email" and self.r.random() < 0.6:
             for who in ("customer", "contact", "colleague"):
                 if who in self.facts:
-                    return values.email(self.r, self.split, self.facts[who])
+                    return email(self.r, self.split, self.facts[who])
         return values.TYPES[kind](self.r, self.split)
 
     def plain(self, name: str) -> str:
@@ -183,7 +184,7 @@ def foreign(r: Random, split: str) -> Document:
     lines = [choose(r, items) for _ in range(1 if key in OTHER_SCRIPTS else 1 + int(r.random() * 3))]
     facts = {}
     if r.random() < 0.4:
-        facts["customer"] = values.person(r, split)
+        facts["customer"] = person(r, split)
         lines.append(facts["customer"])
     return Document("foreign", " ".join(dict.fromkeys(lines)), facts, {"language": key})
 

@@ -109,7 +109,10 @@ def evaluate(model, encoder: Encoder, texts: list[dict]) -> Result:
                     result.count("fields", skill, right, expected, said)
                 wrong = [f"{e} -> {s}" for e, s, right in parts if not right]
             if wrong:
-                result.failures.append(f"{text['context']}\n  [{skill}] {task_text(tasks[first].body)}\n  {dump(t['expected'])}\n  " + "\n  ".join(wrong))
+                result.failures.append(
+                    f"{text['context']}\n  [{skill}] {task_text(tasks[first].body)}\n  {dump(t['expected'])}\n  "
+                    + "\n  ".join(wrong)
+                )
     return result
 
 

@@ -5,12 +5,12 @@ from random import Random
 
 from absence import absent
 from banks import bank, fields, keys_of, phrases_of
+from chance import choose, early
 from decisions import capital
 from documents import Document
 from label_decisions import SOURCES, names, others_of
 from tasks import Task
 from value_decisions import plain_number
-from values import choose, early
 
 
 def chosen_slots(r: Random, d: Document, most: int, lacking: float = 0.35) -> list[str]:
@@ -74,7 +74,9 @@ def extract_open(r: Random, d: Document, split: str) -> Task | None:
         return None
     what = ", ".join(phrases[:-1]) + (" and " if len(phrases) > 1 else "") + phrases[-1]
     text = choose(r, bank("questions")["extract"].take(split)).format(what)
-    return Task("extract_open", {"type": "extract", "instruction": capital(text)}, {n: d.facts[s] for n, s in zip(named, slots)})
+    return Task(
+        "extract_open", {"type": "extract", "instruction": capital(text)}, {n: d.facts[s] for n, s in zip(named, slots)}
+    )
 
 
 def instruction(r: Random, phrases: list[str], split: str) -> str:
@@ -156,7 +158,9 @@ def extract_schema(r: Random, d: Document, split: str) -> Task | None:
         schema[found[0]], answer[found[0]] = "boolean", found[1]
     if not schema:
         return None
-    return Task("extract_schema", {"type": "extract", "instruction": instruction(r, [], split), "schema": schema}, answer)
+    return Task(
+        "extract_schema", {"type": "extract", "instruction": instruction(r, [], split), "schema": schema}, answer
+    )
 
 
 def extract_json_schema(r: Random, d: Document, split: str) -> Task | None:
@@ -170,7 +174,18 @@ def extract_json_schema(r: Random, d: Document, split: str) -> Task | None:
         if len(set(found)) < len(found):
             return None
         options = sorted(found, key=lambda _: r.random())
-        name = choose(r, {"topic": ("category", "topic", "team", "intent"), "urgency": ("priority", "urgency"), "mood": ("mood", "tone", "emotion"), "opinion": ("sentiment", "opinion", "rating"), "news": ("topic", "section", "subject"), "language": ("language", "lang"), "kind": ("type", "kind", "document_type")}[attribute])
+        name = choose(
+            r,
+            {
+                "topic": ("category", "topic", "team", "intent"),
+                "urgency": ("priority", "urgency"),
+                "mood": ("mood", "tone", "emotion"),
+                "opinion": ("sentiment", "opinion", "rating"),
+                "news": ("topic", "section", "subject"),
+                "language": ("language", "lang"),
+                "kind": ("type", "kind", "document_type"),
+            }[attribute],
+        )
         properties[name], answer[name] = {"type": "string", "enum": options}, found[0]
     for slot in chosen_slots(r, d, 2, 0.15):
         key = key_name(r, slot, split, answer)
@@ -182,4 +197,6 @@ def extract_json_schema(r: Random, d: Document, split: str) -> Task | None:
     # Without an `enum` it would be shown as shorthand (`lib/prompt/compact-schema.ts`).
     if r.random() < 0.5 and any("enum" in p for p in properties.values()):
         schema["additionalProperties"] = False
-    return Task("extract_json_schema", {"type": "extract", "instruction": instruction(r, [], split), "schema": schema}, answer)
+    return Task(
+        "extract_json_schema", {"type": "extract", "instruction": instruction(r, [], split), "schema": schema}, answer
+    )

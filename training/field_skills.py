@@ -5,12 +5,12 @@ from random import Random
 
 import values
 from banks import fields, keys_of, phrases_of
+from chance import choose
 from decisions import capital
 from document_tasks import make_tasks
 from documents import Document
 from tasks import Task
 from value_decisions import asks
-from values import choose
 
 NOTATIONS = (
     ("{}: {}", "\n"), ("{} = {}", "\n"), ("{} is {}", ". "), ("{}: {}", ", "), ("{} - {}", "\n"), ("{}: {}", " | "),
@@ -34,7 +34,11 @@ def field_list(r: Random, split: str) -> tuple[Document, list[Task]]:
     named: set[str] = set()
     keyed = at in KEYED and r.random() < 0.5
     for slot in slots[: 3 + int(r.random() * 6)]:
-        name = choose(r, keys_of(slot, split)).replace("_", choose(r, ("_", " ", " "))) if keyed else choose(r, phrases_of(slot, split))
+        name = (
+            choose(r, keys_of(slot, split)).replace("_", choose(r, ("_", " ", " ")))
+            if keyed
+            else choose(r, phrases_of(slot, split))
+        )
         if name.lower() in named or asks(name):
             continue
         named.add(name.lower())

@@ -6,17 +6,19 @@ from functools import cache
 from random import Random
 
 from banks import bank
+from chance import choose
 from claims import claims, question, statement
 from decisions import article, asked, finish, yes_no
 from documents import LEVELS, MOOD, OPINIONS, URGENCY, Document
 from tasks import Task
-from values import choose
 
 SOURCES = {
     "topic": "topics", "urgency": "tone", "mood": "tone", "opinion": "reviews", "news": "news", "level": "filler",
     "language": "languages", "kind": "documents",
 }  # fmt: skip
 KEYS = {"urgency": URGENCY, "mood": MOOD, "opinion": OPINIONS, "level": LEVELS}
+
+
 def label_choices(attribute: str) -> list[str]:
     return list(KEYS.get(attribute) or bank(SOURCES[attribute]))
 
@@ -40,7 +42,10 @@ WORD = re.compile(r"\b[a-z]{4,}\b")
 @cache
 def keywords(attribute: str, key: str) -> list[str]:
     """Words that stand in several training phrases of a label and hardly elsewhere: labels that the text itself suggests."""
-    texts = {k: [set(WORD.findall(line)) for line in bank(SOURCES[attribute])[k].take("train")] for k in label_choices(attribute)}
+    texts = {
+        k: [set(WORD.findall(line)) for line in bank(SOURCES[attribute])[k].take("train")]
+        for k in label_choices(attribute)
+    }
     everywhere = Counter(w for lines in texts.values() for words in lines for w in words)
     here = Counter(w for words in texts[key] for w in words)
     held_out = {w for k in texts for w in bank(SOURCES[attribute])[k].names("test")}
@@ -61,7 +66,12 @@ def names(r: Random, attribute: str, keys: list[str], split: str) -> list[str]:
     x = r.random()
     if x < 0.2 and all(claims(attribute, k, split) for k in keys):
         return [statement(choose(r, claims(attribute, k, split))) for k in keys]
-    if x < 0.35 and split == "train" and attribute in ("topic", "news", "mood") and all(keywords(attribute, k) for k in keys):
+    if (
+        x < 0.35
+        and split == "train"
+        and attribute in ("topic", "news", "mood")
+        and all(keywords(attribute, k) for k in keys)
+    ):
         return [choose(r, keywords(attribute, k)) for k in keys]
     if x < 0.45 and attribute in FRAMES:
         frame = choose(r, FRAMES[attribute])
@@ -128,10 +138,22 @@ def label_yes_no(r: Random, d: Document, attribute: str, other: str, split: str)
     options, value = yes_no(r, right)
     known = claims(attribute, key, split)
     if known and r.random() < 0.55:
-        return finish(r, f"{attribute}_yes_no", question(r, choose(r, known)), options, value, reason=because(d, attribute))
+        return finish(
+            r, f"{attribute}_yes_no", question(r, choose(r, known)), options, value, reason=because(d, attribute)
+        )
     wording = choose(r, bank(SOURCES[attribute])[key].names(split))
     if attribute in ("topic", "news"):
-        ask = choose(r, ("Is this about {}?", "Does it belong to: {}?", "Would you label it “{}”?", "Does “{}” describe it?", "Is it about {}?", "Topic: {}?"))
+        ask = choose(
+            r,
+            (
+                "Is this about {}?",
+                "Does it belong to: {}?",
+                "Would you label it “{}”?",
+                "Does “{}” describe it?",
+                "Is it about {}?",
+                "Topic: {}?",
+            ),
+        )
     elif attribute == "kind":
         wording = article(wording)
         ask = choose(r, ("Is this {}?", "Is the text {}?", "Would you call this {}?", "Do we have {} here?"))

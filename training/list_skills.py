@@ -3,11 +3,11 @@
 from random import Random
 
 import values
+from chance import choose
 from decisions import finish, yes_no
 from documents import Document
 from tasks import Task
 from value_decisions import plain_number
-from values import choose
 
 RECORDS = (
     (("items", "products", "lines", "positions", "order_items"), (("product", "item", "name", "article"), "product"), (("quantity", "qty", "count", "pieces"), "int"), (("price", "amount", "cost", "total"), "amount")),
@@ -22,7 +22,18 @@ RECORDS = (
     (("companies", "vendors", "suppliers", "firms"), (("company", "name", "vendor"), "company"), (("city", "place", "location"), "city")),
     (("expenses", "costs", "fees"), (("what", "item", "product"), "product"), (("amount", "price", "sum"), "amount")),
 )  # fmt: skip
-GLUES = ((", ", "\n"), (": ", "\n"), (" - ", "\n"), (" | ", "\n"), (" ", "; "), (", ", "; "), (": ", ", "), ("\t", "\n"), (" for ", ", "), (" / ", "\n"))
+GLUES = (
+    (", ", "\n"),
+    (": ", "\n"),
+    (" - ", "\n"),
+    (" | ", "\n"),
+    (" ", "; "),
+    (", ", "; "),
+    (": ", ", "),
+    ("\t", "\n"),
+    (" for ", ", "),
+    (" / ", "\n"),
+)
 
 
 def item_list(r: Random, split: str) -> tuple[Document, list[Task]]:
@@ -79,7 +90,9 @@ def value_of(r, _lists, heads, rows, _split):
     if len({row[a] for row in rows}) < len(rows):
         return None
     row = choose(r, rows)
-    ask = choose(r, ("What is the {1} of {0}?", "{0}: which {1}?", "Which {1} has {0}?", "{1} of {0}?", "Find the {1} for {0}.")).format(row[a], heads[b][0].replace("_", " "))
+    ask = choose(
+        r, ("What is the {1} of {0}?", "{0}: which {1}?", "Which {1} has {0}?", "{1} of {0}?", "Find the {1} for {0}.")
+    ).format(row[a], heads[b][0].replace("_", " "))
     options = list(dict.fromkeys(r[b] for r in rows))
     if r.random() < 0.25:
         return finish(r, "list_free", ask, None, row[b])
@@ -88,7 +101,9 @@ def value_of(r, _lists, heads, rows, _split):
 
 
 def count(r, lists, _heads, rows, _split):
-    ask = choose(r, ("How many {} are there?", "How many {} are listed?", "Number of {}?", "Count the {}.")).format(choose(r, lists).replace("_", " "))
+    ask = choose(r, ("How many {} are there?", "How many {} are listed?", "Number of {}?", "Count the {}.")).format(
+        choose(r, lists).replace("_", " ")
+    )
     options = [str(x) for x in r.sample(range(1, 8), 4)]
     if str(len(rows)) not in options:
         options[0] = str(len(rows))
@@ -103,7 +118,15 @@ def listed(r, lists, heads, rows, split):
     if right != any(value == row[i] for row in rows):
         return None
     options, answer = yes_no(r, right)
-    return finish(r, "listed", choose(r, ("Is {} on the list?", "Is {} mentioned?", "Does the list have {}?", "Is {} among them?")).format(value), options, answer)
+    return finish(
+        r,
+        "listed",
+        choose(r, ("Is {} on the list?", "Is {} mentioned?", "Does the list have {}?", "Is {} among them?")).format(
+            value
+        ),
+        options,
+        answer,
+    )
 
 
 def extreme(r, _lists, heads, rows, _split):
@@ -119,7 +142,9 @@ def extreme(r, _lists, heads, rows, _split):
     best = rows[numbers.index((min if low else max)(numbers))][0]
     side = choose(r, ("lowest", "smallest", "least") if low else ("highest", "largest", "most"))
     if heads[i][1] == "amount" and r.random() < 0.5:
-        ask = choose(r, ("What is cheapest?", "Which costs least?") if low else ("What is most expensive?", "Which costs most?"))
+        ask = choose(
+            r, ("What is cheapest?", "Which costs least?") if low else ("What is most expensive?", "Which costs most?")
+        )
     else:
         ask = f"Which has the {side} {heads[i][0]}?"
     options = [row[0] for row in rows]
@@ -133,7 +158,9 @@ def first_last(r, _lists, heads, rows, _split):
     options = list(dict.fromkeys(row[i] for row in rows))
     if len(options) < len(rows):
         return None
-    ask = choose(r, ("Which {} comes {}?", "What is the {1} {0}?", "{1} {0}?")).format(heads[i][0].replace("_", " "), "first" if first else "last")
+    ask = choose(r, ("Which {} comes {}?", "What is the {1} {0}?", "{1} {0}?")).format(
+        heads[i][0].replace("_", " "), "first" if first else "last"
+    )
     answer = rows[0 if first else -1][i]
     r.shuffle(options)
     return finish(r, "list_first_last", ask, options, answer)

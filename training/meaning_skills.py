@@ -2,13 +2,12 @@
 
 from random import Random
 
-from banks import bank
+from chance import choose
 from claims import claims, statement
 from decisions import asked, finish, yes_no
 from documents import Document, Filler, tidy
 from label_decisions import SOURCES, decide_label, label_choices, names, others_of
 from tasks import Task
-from values import choose
 
 ATTRIBUTES = ("topic", "topic", "topic", "news", "news", "mood", "mood", "urgency", "opinion", "opinion", "level")
 

@@ -2,19 +2,18 @@
 
 from random import Random
 
-import values
-from banks import bank
+from chance import choose
 from decisions import finish, yes_no
 from documents import Document
+from names import company, person, product
 from tasks import Task
-from values import choose
 
 
 def comparison(r: Random, split: str) -> tuple[Document, list[Task]]:
     """Numbers that belong to names: which is more, less, first, last, above a bound."""
     names = list(
         dict.fromkeys(
-            (values.person if r.random() < 0.4 else values.company if r.random() < 0.5 else values.product)(r, split)
+            (person if r.random() < 0.4 else company if r.random() < 0.5 else product)(r, split)
             for _ in range(2 + int(r.random() * 2))
         )
     )

@@ -156,10 +156,7 @@ class Packer:
             rooted[row, : len(head)] = True
             at, number, misses = len(head), 0, 0
             while misses < 3:
-                if misses < len(waiting):
-                    group = waiting.pop(misses)
-                else:
-                    group = make_group(r, self.split, self.encoder, mix)
+                group = waiting.pop(misses) if misses < len(waiting) else make_group(r, self.split, self.encoder, mix)
                 fits, rest = fit(group, n - at, 2 if misses < 2 else 1)
                 if rest:
                     waiting.insert(misses, rest)

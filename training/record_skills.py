@@ -5,10 +5,11 @@ from random import Random
 
 import values
 from banks import bank
+from chance import choose
 from decisions import finish, yes_no
 from documents import Document
+from names import invented
 from tasks import Task
-from values import choose
 
 
 @cache
@@ -19,9 +20,9 @@ def nouns(split: str) -> list[str]:
 def records(r: Random, split: str) -> tuple[Document, list[Task]]:
     """Lines of name and value in many notations; the names are asked for as they stand, some that are not there too."""
     kind = choose(r, ("word", "word", *values.TYPES))
-    make = (lambda: values.invented(r, split)) if kind == "word" else (lambda: values.TYPES[kind](r, split))
+    make = (lambda: invented(r, split)) if kind == "word" else (lambda: values.TYPES[kind](r, split))
     pool = list(
-        dict.fromkeys(choose(r, nouns(split)) if r.random() < 0.6 else values.invented(r, split).lower() for _ in range(9))
+        dict.fromkeys(choose(r, nouns(split)) if r.random() < 0.6 else invented(r, split).lower() for _ in range(9))
     )
     names, others = pool[: 2 + int(r.random() * 5)], pool[7:] or ["zero"]
     facts = {n: make() if r.random() < 0.7 else values.TYPES[choose(r, list(values.TYPES))](r, split) for n in names}

@@ -6,10 +6,10 @@ from random import Random
 import values
 from absence import absent
 from banks import bank, fields, phrases_of
+from chance import choose, early
 from decisions import article, asked, capital, finish, yes_no
 from documents import Document
 from tasks import Task
-from values import choose, early
 
 
 def decide_presence(r: Random, d: Document, split: str) -> Task | None:
@@ -38,7 +38,9 @@ QUESTION_WORDS = ("who", "how", "when", "where", "what", "which", "until", "by "
 def similar(r: Random, d: Document, slot: str, split: str, count: int) -> list[str]:
     """Wrong answers: values of other slots in the same text, and values of the same type that are not in it."""
     truth, kind = d.facts[slot], fields()[slot].type
-    here = [v for s, v in d.facts.items() if s != slot and v != truth and (r.random() < 0.6 or fields()[s].type == kind)]
+    here = [
+        v for s, v in d.facts.items() if s != slot and v != truth and (r.random() < 0.6 or fields()[s].type == kind)
+    ]
     r.shuffle(here)
     made = [values.TYPES[kind](r, split) for _ in range(count)]
     mixed = here[: count // 2 + 1] + [m for m in made if m not in d.text]
@@ -94,14 +96,20 @@ def plain_number(text: str) -> float | None:
 
 def decide_bound(r: Random, d: Document, split: str) -> Task | None:
     """Whether a number of the text is above or below a bound."""
-    slots = [s for s in d.facts if fields()[s].type in ("amount", "int", "percent") and plain_number(d.facts[s]) is not None]
+    slots = [
+        s for s in d.facts if fields()[s].type in ("amount", "int", "percent") and plain_number(d.facts[s]) is not None
+    ]
     if not slots:
         return None
     slot = choose(r, slots)
     number, phrase = plain_number(d.facts[slot]), choose(r, phrases_of(slot, split))
     if asks(phrase):
         return None
-    nice = [x for x in (5, 10, 20, 50, 100, 200, 500, 1000, 5000, 10000, 50000) if number / 12 < x < number * 12 and x != number]
+    nice = [
+        x
+        for x in (5, 10, 20, 50, 100, 200, 500, 1000, 5000, 10000, 50000)
+        if number / 12 < x < number * 12 and x != number
+    ]
     if not nice:
         return None
     bound = choose(r, nice)

@@ -3,10 +3,10 @@
 from random import Random
 
 from banks import bank
+from chance import choose
 from decisions import finish, yes_no
 from documents import Document
 from tasks import Task
-from values import choose
 
 
 def word_classes(r: Random, split: str) -> tuple[Document, list[Task]]:

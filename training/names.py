@@ -1,0 +1,186 @@
+"""Names of people, companies, places and things. Some are invented, so that copying is learned from letters and not from lists."""
+
+from random import Random
+
+from banks import bank
+from chance import choose, digits, letters
+
+ONSETS = [
+    "b",
+    "br",
+    "c",
+    "ch",
+    "d",
+    "dr",
+    "f",
+    "g",
+    "gr",
+    "h",
+    "j",
+    "k",
+    "kl",
+    "kr",
+    "l",
+    "m",
+    "n",
+    "p",
+    "pr",
+    "r",
+    "s",
+    "sh",
+    "st",
+    "t",
+    "tr",
+    "v",
+    "w",
+    "z",
+    "bl",
+    "cl",
+    "fl",
+    "sk",
+    "sp",
+    "th",
+    "y",
+]
+
+
+VOWELS = ["a", "e", "i", "o", "u", "ai", "ea", "ou", "ie", "oa"]
+
+
+CODAS = ["", "", "", "n", "r", "l", "s", "m", "ck", "nd", "rt", "x", "th", "t", "ll", "ng", "ss", "k"]
+
+
+# Syllables that only test names begin with, so that an invented test name is never a training name.
+TEST_ONSETS = {"train": [o for o in ONSETS if o not in ("gr", "v", "st")], "test": ["gr", "v", "st"]}
+
+
+def invented(r: Random, split: str) -> str:
+    """A name that no list has, so that copying is learned from letters and not from a list."""
+    name = choose(r, TEST_ONSETS[split]) + choose(r, VOWELS) + choose(r, CODAS)
+    for _ in range(0 if r.random() < 0.2 else 1 if r.random() < 0.85 else 2):
+        name += choose(r, ONSETS) + choose(r, VOWELS) + choose(r, CODAS)
+    if r.random() < 0.06:
+        i = int(r.random() * len(name))
+        name = name[:i] + FOREIGN.get(name[i], name[i]) + name[i + 1 :]
+    return name.capitalize()
+
+
+FOREIGN = dict(zip("aeiouncszyl", "áéíöüñçšžýł"))
+
+
+def word(r: Random, split: str, section: str) -> str:
+    return choose(r, bank("words")[section].take(split))
+
+
+def first_name(r, split):
+    return invented(r, split) if r.random() < 0.2 else word(r, split, "first_name")
+
+
+def last_name(r, split):
+    return invented(r, split) if r.random() < 0.4 else word(r, split, "last_name")
+
+
+def person(r, split):
+    x = r.random()
+    first, last = first_name(r, split), last_name(r, split)
+    if x < 0.15:
+        return first
+    if x < 0.25:
+        return f"{choose(r, ('Mr', 'Ms', 'Mrs', 'Dr', 'Mr.', 'Dr.'))} {last}"
+    if x < 0.30:
+        return f"{first} {choose(r, 'ABCDEFGHJKLMNPRST')}. {last}"
+    if x < 0.34:
+        return f"{first} {last}-{last_name(r, split)}"
+    if x < 0.37:
+        return f"{first} {choose(r, ('van', 'de', 'von', 'da', 'van der', 'al', 'bin', 'di', 'ten', 'le'))} {last}"
+    if x < 0.39:
+        return f"{first} {choose(r, ('O', 'D', 'Mc', 'Mac'))}{choose(r, APOSTROPHE)}{last}".replace(
+            "Mc'", "Mc"
+        ).replace("Mac'", "Mac")
+    if x < 0.42:
+        return f"{first} {first_name(r, split)} {last}"
+    if x < 0.44:
+        return f"{choose(r, ('Prof.', 'Dr.', 'Sir', 'Frau', 'Herr', 'Señora', 'Madame', 'Captain', 'Judge'))} {last}"
+    if x < 0.46:
+        return f"{last}, {first}"
+    if x < 0.48:
+        return f"{first[0]}. {last}"
+    if x < 0.49:
+        return f"{first} {last} {choose(r, ('Jr.', 'III', 'MD', 'PhD'))}"
+    return f"{first} {last}"
+
+
+APOSTROPHE = "'"
+
+
+def company(r, split):
+    x = r.random()
+    if x < 0.05:
+        return f"{last_name(r, split)} & {last_name(r, split)}"
+    if x < 0.08:
+        return f"{letters(r, 2 + int(r.random() * 2))} {word(r, split, 'company_end')}"
+    if x < 0.11:
+        return f"{choose(r, ('University of', 'Bank of', 'The', 'Museum of', 'Institute of', 'Club', 'Hotel', 'Café', 'Studio'))} {city(r, split) if r.random() < 0.5 else invented(r, split)}"
+    if x < 0.15:
+        return invented(r, split) + choose(r, ("", ".com", "", "tec", "Soft", "Lab"))
+    head = invented(r, split) if r.random() < 0.4 else word(r, split, "company_word")
+    if r.random() < 0.2:
+        head += " " + word(r, split, "company_word")
+    return f"{head} {word(r, split, 'company_end')}"
+
+
+def city(r, split):
+    return invented(r, split) if r.random() < 0.3 else word(r, split, "city")
+
+
+def email(r, split, name=None):
+    first, last = (name.split() * 2)[:2] if name else (first_name(r, split), last_name(r, split))
+    first, last = (x.lower().replace(".", "").replace("'", "") for x in (first, last))
+    local = choose(
+        r,
+        (
+            f"{first}.{last}",
+            f"{first}{last}",
+            f"{first[0]}.{last}",
+            f"{first}_{last}",
+            f"{last}{digits(r, 2)}",
+            f"{first}{digits(r, 3)}",
+            choose(r, ("info", "office", "sales", "hello", "contact", "support", "team")),
+        ),
+    )
+    domain = word(r, split, "mail_domain")
+    if r.random() < 0.4:
+        domain = f"{invented(r, split).lower()}.{choose(r, ('com', 'net', 'org', 'de', 'eu', 'io', 'co'))}"
+    return f"{local}@{domain}"
+
+
+def product(r, split):
+    noun = word(r, split, "product_noun")
+    x = r.random()
+    if x < 0.45:
+        return f"{word(r, split, 'product_adjective')} {noun}"
+    if x < 0.6:
+        return f"{invented(r, split)} {noun}"
+    if x < 0.75:
+        return f"{invented(r, split)} {choose(r, ('X', 'S', 'Pro ', 'Mini ', 'M', 'Z-', 'Plus ', 'GT '))}{digits(r, choose(r, (1, 2, 3)))}"
+    return noun
+
+
+def address(r, split):
+    street = choose(r, ("Street", "Road", "Avenue", "Lane", "Square", "Way", "Drive"))
+    name = invented(r, split) if r.random() < 0.3 else word(r, split, "street")
+    number = 1 + int(r.random() * 199)
+    if r.random() < 0.25:
+        return f"{invented(r, split)}{choose(r, ('strasse', 'weg', 'gasse', 'platz', 'straat', 'allee'))} {number}"
+    x = r.random()
+    if x < 0.12:
+        return f"{number} {name} {choose(r, ('St', 'St.', 'Rd', 'Ave', 'Ave.', 'Blvd', 'Ct', 'Dr'))}{choose(r, ('', f', Apt {int(r.random() * 40) + 1}', f' {1 + int(r.random() * 9)}B'))}"
+    if x < 0.2:
+        return f"{choose(r, ('Rue', 'Via', 'Calle', 'Avenida', 'Rua', 'Piazza', 'ul.'))} {invented(r, split)} {number}"
+    if x < 0.25:
+        return f"{number}{choose(r, 'abc')} {name} {street}"
+    return f"{number} {name} {street}"
+
+
+def url(r, split):
+    return f"{choose(r, ('www.', 'https://', 'https://www.'))}{invented(r, split).lower()}.{choose(r, ('com', 'net', 'org', 'de', 'io', 'shop'))}{choose(r, ('', '/help', '/shop', '/jobs', '/a/' + digits(r, 3)))}"
