@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { arch, cpus, platform, release, totalmem } from 'node:os';
+import { arch, cpus, loadavg, platform, release, totalmem } from 'node:os';
 import type { Report } from './report.ts';
 import { THREADS } from './systems/start.ts';
 
@@ -9,10 +9,12 @@ const PACKAGES = ['onnxruntime-node', 'node-llama-cpp', '@huggingface/transforme
 export function reportMachine(report: Report): void {
   const say = (what: string, metric: string, value: number, unit: string) =>
     report({ system: 'machine', case: what, metric, value, unit });
+  say(new Date().toISOString().slice(0, 10), 'used', 1, '');
   const processors = cpus();
   say(processors[0]?.model.trim() ?? 'unknown processor', 'logical processors', processors.length, '');
   say('memory', 'total', Math.round(totalmem() / 2 ** 20) / 1024, 'GiB');
   say('systems under test', 'threads', THREADS, '');
+  say('busy with other work before', 'in the last minute', loadavg()[0]!, 'processors');
   say(`${platform()} ${release()} ${arch()}`, 'used', 1, '');
   say(`Node.js ${process.versions.node}`, 'used', 1, '');
   for (const name of PACKAGES) {

@@ -16,9 +16,10 @@ export function quantile(sorted: readonly number[], part: number): number {
   return sorted[Math.min(sorted.length - 1, Math.max(0, Math.ceil(part * sorted.length) - 1))] ?? Number.NaN;
 }
 
+/** The middle value; of an even number of values the mean of the two in the middle. */
 export function median(values: readonly number[]): number {
-  return quantile(
-    [...values].sort((one, other) => one - other),
-    0.5,
-  );
+  const sorted = [...values].sort((one, other) => one - other);
+  const upper = sorted.length >> 1;
+  if (sorted.length === 0) return Number.NaN;
+  return sorted.length % 2 === 1 ? sorted[upper]! : (sorted[upper - 1]! + sorted[upper]!) / 2;
 }

@@ -13,13 +13,18 @@ export function keptFigures(bench: string): Figure[] {
     .map((line) => JSON.parse(line) as Figure);
 }
 
-/** Keeps figures beside those of parts that were run before; a figure that was measured again takes the place of the old one. */
+/**
+ * Keeps figures beside those of cases that were run before. A case that is measured again loses all its old figures, also those of systems
+ * that were left out this time: what stands side by side comes from one run. So does what the machine was.
+ */
 export function keepFigures(bench: string, figures: readonly Figure[]): void {
-  const key = ({ system, case: what, metric }: Figure) => JSON.stringify([system, what, metric]);
-  const kept = new Map([...keptFigures(bench), ...figures].map((figure) => [key(figure), figure]));
   mkdirSync(FOLDER, { recursive: true });
-  writeFileSync(
-    new URL(`${bench}.jsonl`, FOLDER),
-    Array.from(kept.values(), (figure) => `${JSON.stringify(figure)}\n`).join(''),
-  );
+  const lines = merged(keptFigures(bench), figures).map((figure) => `${JSON.stringify(figure)}\n`);
+  writeFileSync(new URL(`${bench}.jsonl`, FOLDER), lines.join(''));
+}
+
+export function merged(kept: readonly Figure[], measured: readonly Figure[]): Figure[] {
+  const part = ({ system, case: what }: Figure) => (system === 'machine' ? 'the machine' : `case ${what}`);
+  const again = new Set(measured.map(part));
+  return [...kept.filter((figure) => !again.has(part(figure))), ...measured];
 }

@@ -6,7 +6,8 @@ import { keepFigures } from './results.ts';
 
 /**
  * `npm run bench -- <name> [--json] [--save] [arguments]` runs `benchmarks/<name>/bench.ts`, whose `run` reports figures. `--save` keeps them
- * in `benchmarks/results/`, for the page; not those of `--quick`, which measure nothing. Without a name all are run and kept, and the page is written (`all/bench.ts`).
+ * in `benchmarks/results/`, for the page; not those of `--quick`, which measure nothing. Without a name all are run and kept, and the page is
+ * written (`all/bench.ts`); `page` writes it from what is kept.
  */
 interface Benchmark {
   run(report: Report, args: readonly string[]): Promise<void>;
@@ -27,7 +28,7 @@ const report: Report = (figure) => {
   console.log(json ? JSON.stringify(whole) : tableRow(whole));
 };
 const { run }: Benchmark = await import(`./${name}/bench.ts`);
-const own = given.filter((arg) => arg !== '--json' && arg !== '--save');
+const own = given.filter((arg) => arg !== '--save' && (arg !== '--json' || name === 'all'));
 const measures = name !== 'all' && name !== 'page' && !own.includes('--help');
 if (measures) reportMachine(report);
 await run(report, own);

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { chmod, mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
+import { statSync } from 'node:fs';
+import { chmod, mkdir, open, readFile, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import * as v from 'valibot';
 import { type Clock, systemClock } from '../../lib/clock.ts';
@@ -33,7 +34,7 @@ export class KeysStore {
 
   /** All keys; read again only when the file changed. Throws an `Error` that names the file where it is damaged. */
   async list(): Promise<readonly FiledKey[]> {
-    const stamp = await stampOf(this.file).catch(this.#unusable);
+    const stamp = this.#stamp();
     if (stamp !== this.#read.stamp) this.#read = { stamp, keys: await this.#parse() };
     return this.#read.keys;
   }
@@ -61,6 +62,14 @@ export class KeysStore {
     });
   }
 
+  #stamp(): string {
+    try {
+      return stampOf(this.file);
+    } catch (error) {
+      return this.#unusable(error as NodeJS.ErrnoException);
+    }
+  }
+
   #unusable = (error: NodeJS.ErrnoException): never => {
     throw new Error(`${this.file} cannot be used (${error.code}). Choose another folder with --home or ASSAY_HOME.`, {
       cause: error,
@@ -68,7 +77,7 @@ export class KeysStore {
   };
 
   async #parse(): Promise<readonly FiledKey[]> {
-    const text = await readFile(this.file, 'utf8').catch(emptyWhereMissing);
+    const text = await readFile(this.file, 'utf8').catch(emptyWhereMissing).catch(this.#unusable);
     if (text === null) return [];
     try {
       return v.parse(KeysFile, JSON.parse(text)).keys;
@@ -97,10 +106,13 @@ export class KeysStore {
   }
 }
 
-/** What changes whenever the file does: every write makes a new one. */
-async function stampOf(file: string): Promise<string> {
-  const seen = await stat(file, { bigint: true }).catch(emptyWhereMissing);
-  return seen === null ? 'none' : `${seen.ino}-${seen.mtimeNs}-${seen.size}`;
+/**
+ * What changes whenever the file does: every write makes a new one. Asked on every request, and not by way of a thread: that takes microseconds,
+ * while a thread waits for its turn behind those of the model.
+ */
+function stampOf(file: string): string {
+  const seen = statSync(file, { bigint: true, throwIfNoEntry: false });
+  return seen === undefined ? 'none' : `${seen.ino}-${seen.mtimeNs}-${seen.size}`;
 }
 
 function emptyWhereMissing(error: NodeJS.ErrnoException): null {

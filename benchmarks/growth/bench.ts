@@ -35,26 +35,26 @@ export async function run(report: Report, args: readonly string[]): Promise<void
   const shape = values.quick ? 'tiny' : 'qwen2.5-0.5b';
   const model = await openModel(await compiledRandomModel(shape, 'int8'), { threads: THREADS });
   let seed = 1;
-  /** Milliseconds for a token, of the longest run without tasks so far; what the perfect engine is measured by. */
+  /** Milliseconds for a token, of the best run without tasks; what the perfect engine is measured by. */
   let perToken = Number.POSITIVE_INFINITY;
-  const time = async (jobOf: (seed: number) => Job): Promise<number> => {
+  const time = async (jobOf: (seed: number) => Job): Promise<number[]> => {
     const times: number[] = [];
     for (let round = 0; round < rounds; round++) times.push((await answer(engineOf(model), jobOf(seed++))).ms);
-    return median(times);
+    return times;
   };
-  const say = (what: string, ms: number, tokens: number) => {
-    report({ system: 'Assay, 8 bits', case: what, metric: 'median', value: ms, unit: 'ms' });
+  const say = (what: string, times: readonly number[], tokens: number) => {
+    reportTimes('Assay, 8 bits', what, times, report);
     report({ system: 'perfect', case: what, metric: 'median', value: tokens * perToken, unit: 'ms' });
   };
   await time((from) => workload(2, from)); // warm up
 
-  const contexts: [tokens: number, ms: number][] = [];
+  const contexts: [tokens: number, times: number[]][] = [];
   for (const tokens of some(CONTEXTS)) {
-    const ms = await time((from) => chat(tokens, 1, from));
-    contexts.push([tokens, ms]);
-    perToken = Math.min(perToken, ms / tokens);
+    const times = await time((from) => chat(tokens, 1, from));
+    contexts.push([tokens, times]);
+    perToken = Math.min(perToken, ...times.map((ms) => ms / tokens));
   }
-  for (const [tokens, ms] of contexts) say(`${tokens} tokens of context`, ms, tokens);
+  for (const [tokens, times] of contexts) say(`${tokens} tokens of context`, times, tokens);
   for (const tasks of some(TASKS)) {
     const tokens = W.context + tasks * (W.task + W.answer - 1);
     say(tasks === 1 ? '1 task' : `${tasks} tasks`, await time((from) => workload(tasks, from)), tokens);
@@ -65,6 +65,15 @@ export async function run(report: Report, args: readonly string[]): Promise<void
   }
   await model.close();
   reportSchemas(some(MEMBERS), Math.max(3, rounds), report);
+}
+
+/** The spread only where there was more than one round. */
+function reportTimes(system: string, what: string, times: readonly number[], report: Report): void {
+  const say = (metric: string, value: number) => report({ system, case: what, metric, value, unit: 'ms' });
+  say('median', median(times));
+  if (times.length === 1) return;
+  say('least', Math.min(...times));
+  say('most', Math.max(...times));
 }
 
 /** One question whose options have two tokens each, so that every option has a position of its own. */
@@ -97,6 +106,6 @@ function reportSchemas(sizes: readonly number[], rounds: number, report: Report)
       times.push(performance.now() - began);
     }
     const what = `${members} ${members === 1 ? 'member' : 'members'} of a schema`;
-    report({ system: 'Assay, grammar', case: what, metric: 'median', value: median(times), unit: 'ms' });
+    reportTimes('Assay, grammar', what, times, report);
   }
 }

@@ -1,17 +1,24 @@
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { quantile, type Report } from '../report.ts';
-import { load, type Outcome } from './load.ts';
-import { requestMix } from './requests.ts';
-import { startServer } from './server.ts';
+import type { CrowdReport, CrowdWork, Outcome } from './crowd.ts';
+import { type Probe, probe } from './probes.ts';
+import { type LoggedRequest, type ServerProcess, startServer } from './server.ts';
+import { processorSeconds, residentBytes } from './usage.ts';
 
 const HELP = `npm run bench -- http [--clients=1,16,256,1000] [--seconds=30] [--quick]
 
 The whole server (assay serve, the starter model) under clients that send decide, extract and chat requests, each one after another.
-The clients run on the same machine and take their share of it.`;
+The clients run on the same machine, in a process of their own; a third process measures refusals and /health, and does nothing else.`;
 
-const SYSTEM = 'assay serve';
 /** Requests before anything is measured. */
 const WARM_UP_MS = 2_000;
+/** Over which clients arrive: this many in a second, so that nobody is measured in the crush at the door. */
+const ARRIVALS_PER_SECOND = 200;
+/** Of the rush: all come in the same moment, each with one request. */
+const RUSH_MS = 100;
 
 export async function run(report: Report, args: readonly string[]): Promise<void> {
   const { values } = parseArgs({
@@ -25,63 +32,130 @@ export async function run(report: Report, args: readonly string[]): Promise<void
   });
   if (values.help) return console.log(HELP);
   const levels = (values.clients ?? (values.quick ? '1,16' : '1,16,256,1000')).split(',').map(Number);
-  const seconds = Number(values.seconds ?? (values.quick ? 3 : 30));
-  const request = await requestMix();
-  let sent = 0;
-  const next = () => request(sent++);
+  const ms = 1000 * Number(values.seconds ?? (values.quick ? 3 : 30));
   const server = await startServer();
+  let from = 0;
+  const crowd = async (clients: number, ms: number) => {
+    const arriveMs = Math.max(500, (1000 * clients) / ARRIVALS_PER_SECOND);
+    const measured = await observed(server, { url: server.url, clients, arriveMs, ms, from });
+    from += measured.crowd.asked;
+    return measured;
+  };
   try {
-    await load(server.url, 2, WARM_UP_MS, next);
+    await crowd(2, WARM_UP_MS);
     for (const clients of levels) {
-      let peak = server.memory();
-      const sampling = setInterval(() => {
-        peak = Math.max(peak, server.memory());
-      }, 250);
-      const began = performance.now();
-      const outcomes = await load(server.url, clients, seconds * 1000, next);
-      clearInterval(sampling);
       const name = clients === 1 ? '1 client' : `${clients} clients`;
-      reportLevel(name, outcomes, (performance.now() - began) / 1000, report);
-      report({ system: SYSTEM, case: name, metric: 'memory, most', value: peak / 2 ** 20, unit: 'MiB' });
+      reportLevel(name, await crowd(clients, ms), ms / 1000, report);
     }
+    const most = Math.max(...levels);
+    const logEnd = server.logEnd();
+    const rush = await runCrowd({ url: server.url, clients: most, arriveMs: 0, ms: RUSH_MS, from }).report;
+    reportClients(`${most} in one moment`, rush, report);
+    reportInside(`${most} in one moment`, server.logged(logEnd), report);
   } finally {
     await server.stop();
   }
 }
 
-function reportLevel(name: string, outcomes: readonly Outcome[], seconds: number, report: Report): void {
-  const say = (metric: string, value: number, unit: string) =>
-    report({ system: SYSTEM, case: name, metric, value, unit });
-  const times = (metric: string, some: readonly Outcome[]) => {
+interface Measured {
+  crowd: CrowdReport;
+  probes: Probe[];
+  logged: LoggedRequest[];
+  /** Bytes, server and engine process together, at their most. */
+  memory: number;
+  /** Cores that each kept busy. */
+  cores: { server: number; engine: number; clients: number };
+}
+
+function runCrowd(work: CrowdWork): { pid: number; report: Promise<CrowdReport> } {
+  const child = fork(fileURLToPath(new URL('crowd.ts', import.meta.url)));
+  child.send(work);
+  return { pid: child.pid!, report: once(child, 'message').then(([report]) => report as CrowdReport) };
+}
+
+/** Starts a crowd and watches the server while it is there. */
+async function observed(server: ServerProcess, work: CrowdWork): Promise<Measured> {
+  const clients = runCrowd(work);
+  await new Promise((resolve) => setTimeout(resolve, work.arriveMs));
+  const [pid, engine] = server.pids() as [number, number];
+  const seconds = () => [pid, engine, clients.pid].map(processorSeconds) as [number, number, number];
+  const before = { seconds: seconds(), at: performance.now(), log: server.logEnd() };
+  let memory = 0;
+  const sampling = setInterval(() => {
+    memory = Math.max(memory, residentBytes(pid) + residentBytes(engine));
+  }, 250);
+  const probes = await probe(server.url, work.ms, AbortSignal.timeout(work.ms));
+  const elapsed = (performance.now() - before.at) / 1000;
+  const [ofServer, ofEngine, ofClients] = seconds().map((now, i) => (now - before.seconds[i]!) / elapsed);
+  const logged = server.logged(before.log);
+  const crowd = await clients.report;
+  clearInterval(sampling);
+  return { crowd, probes, logged, memory, cores: { server: ofServer!, engine: ofEngine!, clients: ofClients! } };
+}
+
+function reportLevel(name: string, measured: Measured, seconds: number, report: Report): void {
+  const { crowd, probes, logged, memory, cores } = measured;
+  const { say: sayOf, times: timesOf } = reporter(name, report);
+  reportClients(name, crowd, report, seconds);
+
+  const seen = timesOf('one caller apart');
+  seen('refusal for load', probes.filter(isRefusal));
+  seen('refusal of a wrong key', probes.filter(isOf('bad key')));
+  seen('refusal of a bad body', probes.filter(isOf('bad body')));
+  seen('health', probes.filter(isOf('health')));
+
+  reportInside(name, logged, report);
+  const machine = sayOf('of the machine');
+  machine('memory, most', memory / 2 ** 20, 'MiB');
+  machine('the server', cores.server, 'cores');
+  machine('its engine process', cores.engine, 'cores');
+  machine('the clients', cores.clients, 'cores');
+}
+
+/** What the clients saw themselves; the rates only where it went on for some `seconds`. */
+function reportClients(name: string, { outcomes, late }: CrowdReport, report: Report, seconds?: number): void {
+  const [say, times] = [reporter(name, report).say('the clients'), reporter(name, report).times('the clients')];
+  const answered = outcomes.filter(({ status }) => status === 200);
+  const refused = outcomes.filter(isRefusal);
+  if (seconds !== undefined) {
+    say('requests answered', answered.length / seconds, '1/s');
+    say('refused for load', refused.length / seconds, '1/s');
+  }
+  say('failed otherwise', outcomes.length - answered.length - refused.length, 'requests');
+  times('answer', answered);
+  for (const kind of ['decide', 'extract', 'chat'] as const) times(kind, answered.filter(isOf(kind)));
+  times('refusal for load', refused);
+  say('late for their own timers, p99', late.p99, 'ms');
+}
+
+function reportInside(name: string, logged: readonly LoggedRequest[], report: Report): void {
+  const times = reporter(name, report).times('inside the server');
+  times('refusal for load', logged.filter(isRefusal));
+  const of = (metric: string, status: number) =>
+    times(
+      metric,
+      logged.filter((one) => one.status === status),
+    );
+  of('refusal of a wrong key', 401);
+  of('refusal of a bad body', 400);
+}
+
+function reporter(name: string, report: Report) {
+  const say = (system: string) => (metric: string, value: number, unit: string) =>
+    report({ system, case: name, metric, value, unit });
+  const times = (system: string) => (metric: string, some: readonly { ms: number }[]) => {
     if (some.length === 0) return;
     const sorted = some.map(({ ms }) => ms).sort((one, other) => one - other);
-    say(`${metric}, p50`, quantile(sorted, 0.5), 'ms');
-    say(`${metric}, p99`, quantile(sorted, 0.99), 'ms');
+    say(system)(`${metric}, p50`, quantile(sorted, 0.5), 'ms');
+    say(system)(`${metric}, p99`, quantile(sorted, 0.99), 'ms');
   };
-  const work = outcomes.filter(({ kind }) => kind === 'decide' || kind === 'extract' || kind === 'chat');
-  const answered = work.filter(({ status }) => status === 200);
-  const refused = work.filter(({ status }) => status === 429 || status === 503);
-  say('requests answered', answered.length / seconds, '1/s');
-  times('answer', answered);
-  for (const kind of ['decide', 'extract', 'chat'] as const) {
-    times(
-      kind,
-      answered.filter((one) => one.kind === kind),
-    );
-  }
-  say('refused', refused.length / seconds, '1/s');
-  times('refusal for load', refused);
-  times(
-    'refusal of a wrong key',
-    outcomes.filter(({ kind }) => kind === 'bad key'),
-  );
-  times(
-    'refusal of a bad body',
-    outcomes.filter(({ kind }) => kind === 'bad body'),
-  );
-  times(
-    'health',
-    outcomes.filter(({ kind }) => kind === 'health'),
-  );
-  say('failed otherwise', work.length - answered.length - refused.length, 'requests');
+  return { say, times };
+}
+
+function isRefusal({ status }: { status: number }): boolean {
+  return status === 429 || status === 503;
+}
+
+function isOf(kind: Outcome['kind'] | Probe['kind']): (one: { kind: string }) => boolean {
+  return (one) => one.kind === kind;
 }

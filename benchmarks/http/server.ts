@@ -1,10 +1,11 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { closeSync, openSync, readFileSync, statSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 
 const BIN = fileURLToPath(new URL('../../adapters/node/bin.ts', import.meta.url));
@@ -12,16 +13,32 @@ export const KEY = 'sk-assay-benchmark';
 
 export interface ServerProcess {
   url: string;
-  /** Bytes that the server and its engine process hold in memory together; Linux only, elsewhere NaN. */
-  memory(): number;
+  /** Of the server, then of its engine process. */
+  pids(): number[];
+  /** Where its log ends now. */
+  logEnd(): number;
+  /** Requests that it has logged since then. */
+  logged(since: number): LoggedRequest[];
   stop(): Promise<void>;
+}
+
+/** A request as the server saw it, from its headers to the head of the response. Whole milliseconds. */
+export interface LoggedRequest {
+  path: string;
+  status: number;
+  ms: number;
 }
 
 /** `assay serve` as a user starts it, with the starter model loaded and a home of its own. Throws where the model does not load. */
 export async function startServer(): Promise<ServerProcess> {
   const home = await mkdtemp(join(tmpdir(), 'assay-benchmark-home-'));
-  const flags = ['serve', '--port', '0', '--home', home, '--api-key', KEY, '--log-level', 'error'];
-  const child = spawn(process.execPath, [BIN, ...flags], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const logFile = join(home, 'log.jsonl');
+  const log = openSync(logFile, 'a');
+  const flags = ['serve', '--port', '0', '--home', home, '--api-key', KEY];
+  const child = spawn(process.execPath, [BIN, ...flags], {
+    stdio: ['ignore', 'pipe', log],
+  }) as ChildProcessByStdio<null, Readable, null>;
+  closeSync(log);
   const stop = async () => {
     const ended = child.exitCode === null ? once(child, 'exit') : null;
     child.kill('SIGTERM');
@@ -33,25 +50,32 @@ export async function startServer(): Promise<ServerProcess> {
     url ||= /listens on (\S+)/.exec(line)?.[1] ?? '';
     if (/ is ready on /.test(line)) {
       child.stdout.resume();
-      return { url, memory: () => residentBytes(child.pid!), stop };
+      return {
+        url,
+        pids: () => [child.pid!, ...childrenOf(child.pid!)],
+        logEnd: () => statSync(logFile).size,
+        logged: (since) => requestsIn(readFileSync(logFile).subarray(since).toString()),
+        stop,
+      };
     }
     if (/ is not loaded/.test(line)) {
       await stop();
       throw new Error(line);
     }
   }
+  const said = readFileSync(logFile, 'utf8');
   await stop();
-  throw new Error('The server ended before its model was loaded.');
+  throw new Error(`The server ended before its model was loaded.\n${said}`);
 }
 
-/** Of a process and those that it started. */
-function residentBytes(pid: number): number {
-  if (process.platform !== 'linux') return Number.NaN;
-  try {
-    const kilobytes = Number(/^VmRSS:\s*(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0);
-    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean);
-    return children.reduce((sum, child) => sum + residentBytes(Number(child)), kilobytes * 1024);
-  } catch {
-    return 0; // it ended in between
-  }
+function requestsIn(log: string): LoggedRequest[] {
+  return log
+    .split('\n')
+    .filter((line) => line.includes('"msg":"request"'))
+    .map((line) => JSON.parse(line) as LoggedRequest);
+}
+
+function childrenOf(pid: number): number[] {
+  if (process.platform !== 'linux') return [];
+  return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number);
 }

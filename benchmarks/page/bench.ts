@@ -1,46 +1,56 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import type { Figure } from '../report.ts';
 import { keptFigures } from '../results.ts';
-import { SECTIONS, type Section } from './sections.ts';
+import { goalsText, goalText, isMet } from './goals.ts';
+import type { Section } from './section.ts';
+import { SECTIONS } from './sections/index.ts';
 
 const DOCS = new URL('../../docs/', import.meta.url);
 
-/** Writes docs/performance.md and its plots from the kept figures, with the notes of `notes/<name>.md` behind each section's tables. */
+/** Writes docs/performance.md and its plots from the kept figures; whatever is said of figures comes from them. */
 export async function run(): Promise<void> {
   const measured = SECTIONS.map((section) => ({ section, figures: keptFigures(section.bench) })).filter(
     ({ figures }) => figures.length > 0,
   );
   const page = [
     '# Performance',
-    'Written by `npm run bench`; figures as they were measured, also those that disappoint. Systems under comparison ran in one run, in turns, each in ' +
-      'a process of its own: compare within a table, not across machines. Repeat any part with `npm run bench -- <name>`; `--help` tells its arguments.',
+    'Written by `npm run bench` from what it measured, the figures that disappoint included. Systems under comparison ran in one run, in turns, each in ' +
+      'a process of its own: compare within a table, not across machines or runs. Under each title stands where, when and with which versions it ran, and how busy the machine was ' +
+      'with other work when it began. Repeat any part with `npm run bench -- <name>`; `--help` tells its arguments.',
+    missedText(measured),
     ...measured.flatMap(({ section, figures }) => sectionText(section, figures)),
   ];
-  writeFileSync(
-    new URL('performance.md', DOCS),
-    `${page
-      .filter(Boolean)
-      .join('\n\n')
-      .replace(/\n{3,}/g, '\n\n')
-      .trimEnd()}\n`,
+  const text = page
+    .filter(Boolean)
+    .join('\n\n')
+    .replace(/\n{3,}/g, '\n\n');
+  writeFileSync(new URL('performance.md', DOCS), `${text.trimEnd()}\n`);
+  console.error(`docs/performance.md: ${measured.map(({ section }) => section.bench).join(', ')}`);
+}
+
+/** First of all what does not speak for us. */
+function missedText(measured: readonly { section: Section; figures: readonly Figure[] }[]): string {
+  const missed = measured.flatMap(({ section, figures }) =>
+    (section.goals?.(figures) ?? [])
+      .filter((goal) => !isMet(goal))
+      .map((goal) => `- ${section.title}. ${goalText(goal)}`),
   );
-  console.log(`docs/performance.md: ${measured.map(({ section }) => section.bench).join(', ')}`);
+  return missed.length > 0 ? ['Goals that were missed:', '', ...missed].join('\n') : '';
 }
 
 function sectionText(section: Section, all: readonly Figure[]): string[] {
   const machine = all.filter(({ system }) => system === 'machine');
   const figures = all.filter(({ system }) => system !== 'machine');
   const plot = section.plot?.(figures);
-  const file = `performance-${section.bench}.svg`;
-  if (plot) writeFileSync(new URL(file, DOCS), plot);
-  const note = new URL(`notes/${section.bench}.md`, import.meta.url);
+  const file = plot ? `performance-${section.bench}.svg` : section.image;
+  if (plot) writeFileSync(new URL(`performance-${section.bench}.svg`, DOCS), plot);
   return [
     `## ${section.title}`,
     `\`npm run bench -- ${section.bench}\`. ${section.about}`,
     machineText(machine),
-    plot ? `![${section.title}](${file})` : '',
+    file ? `![${section.title}](${file})` : '',
     ...section.tables(figures).map((table) => table.trimEnd()),
-    existsSync(note) ? readFileSync(note, 'utf8').trim() : '',
+    goalsText(section.goals?.(figures) ?? []),
   ];
 }
 

@@ -1,0 +1,31 @@
+import { Agent, request } from 'node:http';
+
+export interface Answer {
+  /** 0: the connection failed. */
+  status: number;
+  /** Until the last byte of the answer. */
+  ms: number;
+  retryAfterMs: number;
+}
+
+const agent = new Agent({ keepAlive: true });
+
+/** One request over node:http, which takes a third of the processor time of `fetch`: the callers share the machine with the server. */
+export function call(url: string, key?: string, body?: string): Promise<Answer> {
+  const began = performance.now();
+  const headers = {
+    ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
+    ...(body === undefined ? {} : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }),
+  };
+  return new Promise((resolve) => {
+    const done = (status: number, retryAfter = '0') =>
+      resolve({ status, ms: performance.now() - began, retryAfterMs: 1000 * Number(retryAfter) });
+    const sent = request(url, { agent, method: body === undefined ? 'GET' : 'POST', headers }, (response) => {
+      response.on('end', () => done(response.statusCode!, response.headers['retry-after']));
+      response.on('error', () => done(0));
+      response.resume();
+    });
+    sent.on('error', () => done(0));
+    sent.end(body);
+  });
+}

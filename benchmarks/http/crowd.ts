@@ -1,0 +1,66 @@
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { call } from './call.ts';
+import { type Kind, requestMix } from './requests.ts';
+import { KEY } from './server.ts';
+
+export interface Outcome {
+  kind: Kind;
+  /** 0: the connection failed. */
+  status: number;
+  ms: number;
+}
+
+export interface CrowdWork {
+  url: string;
+  clients: number;
+  /** Over which the clients arrive. What is asked then is not counted. */
+  arriveMs: number;
+  /** That are counted. */
+  ms: number;
+  /** Of the first request; on from there no text comes twice. */
+  from: number;
+}
+
+export interface CrowdReport {
+  outcomes: Outcome[];
+  asked: number;
+  /** How late this process was for its own timers, milliseconds: what it adds to the times that it measures. */
+  late: { p50: number; p99: number };
+}
+
+/** Interval of the timer by which the process measures its own lateness. */
+const RESOLUTION_MS = 1;
+
+/**
+ * So many clients for so long: each asks once at least, and sends its next request when it has its answer, or, refused with 429 or 503, after the time that the
+ * server names.
+ */
+async function crowd({ url, clients, arriveMs, ms, from }: CrowdWork): Promise<CrowdReport> {
+  const request = await requestMix();
+  const outcomes: Outcome[] = [];
+  let asked = 0;
+  const begin = performance.now() + arriveMs;
+  const end = begin + ms;
+  const delay = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
+  setTimeout(() => delay.enable(), arriveMs);
+  const client = async (place: number) => {
+    await sleep((arriveMs * place) / clients);
+    do {
+      const { kind, path, body } = request(from + asked++);
+      const counts = performance.now() >= begin;
+      const { status, retryAfterMs, ms: took } = await call(`${url}${path}`, KEY, body);
+      if (counts) outcomes.push({ kind, status, ms: took });
+      if (status === 0) await sleep(100);
+      if (retryAfterMs > 0) await sleep(Math.min(retryAfterMs, Math.max(0, end - performance.now())));
+    } while (performance.now() < end);
+  };
+  await Promise.all(Array.from({ length: clients }, (_, place) => client(place)));
+  const lateness = (percent: number) => delay.percentile(percent) / 1e6 - RESOLUTION_MS;
+  return { outcomes, asked, late: { p50: lateness(50), p99: lateness(99) } };
+}
+
+// A process of its own: `fork`, one message with the work, one with the report.
+process.once('message', (work: CrowdWork) => {
+  void crowd(work).then((report) => process.send!(report, () => process.exit()));
+});

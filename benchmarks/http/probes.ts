@@ -1,0 +1,44 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { call } from './call.ts';
+import { requestMix } from './requests.ts';
+import { KEY } from './server.ts';
+
+export const PROBES = ['health', 'bad key', 'bad body', 'work'] as const;
+
+export interface Probe {
+  kind: (typeof PROBES)[number];
+  status: number;
+  ms: number;
+}
+
+/** Between two probes of a kind. */
+const EVERY_MS = 25;
+
+/**
+ * One caller at a time asks for `/health`, with a wrong key, with a body that is no request, and for an answer like the others. This process
+ * does nothing else, so the times are the server's and the machine's, not those of a process that is busy with a thousand clients.
+ */
+export async function probe(url: string, ms: number, signal: AbortSignal): Promise<Probe[]> {
+  const request = await requestMix();
+  const probes: Probe[] = [];
+  const end = performance.now() + ms;
+  let asked = 0;
+  const ask: Record<Probe['kind'], () => ReturnType<typeof call>> = {
+    health: () => call(`${url}/health`),
+    'bad key': () => call(`${url}/v1/tasks`, 'wrong', '{}'),
+    'bad body': () => call(`${url}/v1/tasks`, KEY, '{"model":"assay/starter"}'),
+    work: () => {
+      const { path, body } = request(asked++);
+      return call(`${url}${path}`, KEY, body);
+    },
+  };
+  const caller = async (kind: Probe['kind']) => {
+    while (performance.now() < end && !signal.aborted) {
+      const { status, ms } = await ask[kind]();
+      probes.push({ kind, status, ms });
+      await sleep(EVERY_MS);
+    }
+  };
+  await Promise.all(PROBES.map(caller));
+  return probes;
+}

@@ -1,0 +1,30 @@
+import { expect, test } from 'vitest';
+import type { Figure } from '../report.ts';
+import { goalsText, isMet, worstOf } from './goals.ts';
+
+const figures: Figure[] = [12, 80, 40].map((value, i) => ({
+  bench: 'x',
+  system: 'ours',
+  case: `${i} clients`,
+  metric: 'p99',
+  value,
+  unit: 'ms',
+}));
+
+test('the worst figure decides, and a miss is said with its reason', () => {
+  const [missed] = worstOf('refusal', { most: 50 }, figures, 'It is slow.');
+  const [met] = worstOf('refusal', { least: 10 }, figures, 'It is slow.');
+  expect([isMet(missed!), isMet(met!)]).toEqual([false, true]);
+  expect(goalsText([missed!, met!])).toBe(
+    [
+      'What was aimed for:',
+      '',
+      '- **Missed**: refusal (worst: 1 clients): 80 ms, wanted at most 50. It is slow.',
+      '- Reached: refusal (worst: 0 clients): 12 ms, wanted at least 10.',
+    ].join('\n'),
+  );
+});
+
+test('without figures there is nothing to say', () => {
+  expect(goalsText(worstOf('refusal', { most: 50 }, []))).toBe('');
+});

@@ -1,0 +1,42 @@
+import type { Figure } from '../report.ts';
+import type { Goal } from './goals.ts';
+import { type Label, table } from './table.ts';
+
+/** What the page says of a benchmark. */
+export interface Section {
+  bench: string;
+  title: string;
+  /** What was measured, and how. */
+  about: string;
+  tables(figures: readonly Figure[]): string[];
+  /** A plot that stands before the tables, where there are figures for it. */
+  plot?(figures: readonly Figure[]): string | undefined;
+  /** A plot in docs/ that the benchmark draws itself. */
+  image?: string;
+  /** What was aimed for, and what came of it. */
+  goals?(figures: readonly Figure[]): Goal[];
+}
+
+export const systemOf: Label = ({ system }) => system;
+export const caseOf: Label = ({ case: what }) => what;
+export const metricOf: Label = ({ metric }) => metric;
+
+/** Metrics that are shown together in one cell (`medianAndSpread`). */
+export const SPREAD: ReadonlySet<string> = new Set(['median', 'least', 'most']);
+
+/** A row for each metric of a case, a column for each system. */
+export function byCase(figures: readonly Figure[]): string[] {
+  return [table(figures, ({ case: what, metric }) => `${what}: ${metric}`, systemOf)];
+}
+
+/** A table for each metric, a row for each case, a column for each system. */
+export function byMetric(figures: readonly Figure[]): string[] {
+  return [...new Set(figures.map(metricOf))].flatMap((metric) => [
+    `${metric[0]!.toUpperCase()}${metric.slice(1)}:`,
+    table(
+      figures.filter((figure) => figure.metric === metric),
+      caseOf,
+      systemOf,
+    ),
+  ]);
+}

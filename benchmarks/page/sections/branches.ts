@@ -1,0 +1,102 @@
+import type { Figure } from '../../report.ts';
+import type { Goal } from '../goals.ts';
+import { growthPlot } from '../growth-plot.ts';
+import { caseOf, type Section, SPREAD, systemOf } from '../section.ts';
+import { medianAndSpread, table } from '../table.ts';
+
+/** Times faster than node-llama-cpp's best way, cold, by tasks (issue "The engine", "Speed"). */
+const WANTED = [
+  {
+    why: 'With few tasks there is little to share, and what counts is how fast a prompt is read.',
+    bits: 8,
+    gguf: 'Q8_0',
+    ratios: { '1 task': 2.2, '16 tasks': 2.9, '64 tasks': 3.2 },
+  },
+  {
+    why: 'As with 8 bits; and 4-bit weights cost Assay more to unpack than they cost llama.cpp.',
+    bits: 4,
+    gguf: 'Q4_0',
+    ratios: { '1 task': 1.1, '16 tasks': 1.5, '64 tasks': 2 },
+  },
+] as const;
+
+export const branches: Section = {
+  bench: 'branches',
+  title: 'Many tasks on one context',
+  about:
+    'Workload W: a context of 1,024 tokens, then tasks of 24 tokens of which each is answered with 6, on models of the Qwen2.5-0.5B shape ' +
+    'with random weights, which the benchmark writes itself. *Cold*: nothing is known of the context. *Context cached*: other tasks on a ' +
+    'context that was there before. Milliseconds, median of the rounds (least to most). node-llama-cpp runs in its two best modes: *one ' +
+    'sequence* is cut back to the context for every task; *copied sequences* run the tasks side by side, by a call that is not in its public ' +
+    'API. transformers.js runs the very weights that Assay runs, a request for each task; above 4 tasks it was left out, as it grows in ' +
+    'proportion. Ratios are to Assay at equal bits, taken in each round, and their median: above 1, Assay is faster. `decide()` is node-llama-cpp’s own call for ' +
+    'questions with options; Assay gets as many tokens as the peer counted. Bits are equal, forms are not: Q8_0 and Q4_0 have a scale for each 32 ' +
+    'weights, Assay’s 8 bits one for each row and each token, its 4 bits one for each 128 weights.',
+  tables(figures) {
+    const of = (ending: string) => figures.filter(({ case: what }) => / tasks?, /.test(what) && what.endsWith(ending));
+    const decide = figures.filter(({ case: what }) => / questions?, /.test(what));
+    const shared = [of('cold'), of('context cached'), decide].flatMap((some) => [
+      table(
+        some.filter(({ metric }) => SPREAD.has(metric)),
+        systemOf,
+        caseOf,
+        medianAndSpread,
+      ),
+      table(
+        some.filter(({ metric }) => metric === 'time ratio'),
+        systemOf,
+        caseOf,
+      ),
+    ]);
+    return [...shared, 'So many tasks, of the time of one, cold:', table(ofOne(figures), systemOf, caseOf)];
+  },
+  plot: (figures) =>
+    growthPlot('Workload W, milliseconds', figures, 'tasks', [
+      { title: 'Cold', pattern: /^(\d+) tasks?, cold$/ },
+      { title: 'Context cached', pattern: /^(\d+) tasks?, context cached$/ },
+    ]),
+  goals: (figures) => [
+    ...WANTED.flatMap(({ bits, gguf, ratios, why }) =>
+      Object.entries(ratios).flatMap(([tasks, least]): Goal[] => {
+        const found = figures.filter(
+          ({ system, case: what, metric }) =>
+            metric === 'time ratio' && what === `${tasks}, cold` && system.startsWith(`node-llama-cpp, ${gguf},`),
+        );
+        const measured = Math.min(...found.map(({ value }) => value));
+        const what = `${tasks}, cold, ${bits} bits, faster than the best way of node-llama-cpp`;
+        return found.length > 0 ? [{ what, wanted: { least }, measured, unit: 'times', why }] : [];
+      }),
+    ),
+    ...ofOne(figures)
+      .filter(({ system, case: what }) => system === 'Assay, 8 bits' && what === '16 tasks')
+      .map(({ value }) => ({
+        what: '16 tasks, of the time of one, cold, 8 bits',
+        wanted: { most: 1.5 },
+        measured: value,
+        unit: 'times',
+      })),
+    ...cachedGain(figures),
+  ],
+};
+
+function medianOf(figures: readonly Figure[], name: string, what: string): number | undefined {
+  return figures.find((one) => one.system === name && one.case === what && one.metric === 'median')?.value;
+}
+
+/** What N tasks cost, of what one costs, for every system that ran both. */
+function ofOne(figures: readonly Figure[]): Figure[] {
+  return figures.flatMap((figure) => {
+    const tasks = /^(\d+ tasks), cold$/.exec(figure.case)?.[1];
+    const one = medianOf(figures, figure.system, '1 task, cold');
+    if (tasks === undefined || one === undefined || figure.metric !== 'median') return [];
+    return [{ ...figure, case: tasks, value: figure.value / one, unit: 'x' }];
+  });
+}
+
+function cachedGain(figures: readonly Figure[]): Goal[] {
+  const cold = medianOf(figures, 'Assay, 8 bits', '1 task, cold');
+  const cached = medianOf(figures, 'Assay, 8 bits', '1 task, context cached');
+  if (cold === undefined || cached === undefined) return [];
+  const what = '1 task, context cached, 8 bits, faster than cold';
+  return [{ what, wanted: { least: 9 }, measured: cold / cached, unit: 'times' }];
+}

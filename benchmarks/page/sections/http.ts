@@ -1,0 +1,70 @@
+import type { Figure } from '../../report.ts';
+import { type Goal, worstOf } from '../goals.ts';
+import { growthPlot } from '../growth-plot.ts';
+import { caseOf, metricOf, type Section, systemOf } from '../section.ts';
+import { table } from '../table.ts';
+
+const CLIENTS = 'the clients';
+const APART = 'one caller apart';
+/** Lines of the plot. */
+const DRAWN: readonly [system: string, metric: string, name: string][] = [
+  [CLIENTS, 'answer, p50', 'answer, p50'],
+  [CLIENTS, 'answer, p99', 'answer, p99'],
+  [APART, 'refusal for load, p99', 'refusal for load, p99'],
+  [APART, 'refusal of a wrong key, p99', 'refusal of a wrong key, p99'],
+  [APART, 'health, p99', 'health, p99'],
+];
+
+const RUSH_WHY =
+  'A refusal itself takes no time, as the server’s own log shows: the time is that of opening so many connections and reading so many requests, on one thread of the server and one of the clients.';
+
+export const http: Section = {
+  bench: 'http',
+  title: 'The whole server',
+  about:
+    '`assay serve` with the starter model, as it is started by default, logs to a file, under clients that send requests one after another: of ten, five ' +
+    'decide, three extract, two are chats, on the texts of the natural test set. A client that is refused comes back when the server told it to. Server, engine ' +
+    'and clients share the machine, so three views are given. *The clients*: what they saw, their own process’s share in it; *late for their own timers* is what that share ' +
+    'is at least. *One caller apart*: a process that sends one request of a kind at a time and does nothing else, which is what a caller on another machine would see, but for the network. ' +
+    '*Inside the server*: by its own log, whole milliseconds, from a request’s headers to the head of the response, without the wait for its turn. Clients arrive 200 a second, before ' +
+    'anything is measured; *in one moment* is what happens if they do not: all connect at once, each with one request.',
+  tables: (figures) =>
+    [...new Set(figures.map(systemOf))].flatMap((system) => [
+      `${system[0]!.toUpperCase()}${system.slice(1)}:`,
+      table(
+        figures.filter((figure) => figure.system === system),
+        metricOf,
+        caseOf,
+      ),
+    ]),
+  plot: (figures) =>
+    growthPlot(
+      'The whole server, milliseconds',
+      DRAWN.flatMap(([system, metric, name]) =>
+        figures
+          .filter((figure) => figure.system === system && figure.metric === metric)
+          .map((figure) => ({ ...figure, system: name, metric: 'median' })),
+      ),
+      'clients at once',
+      [{ title: 'Time to the whole answer', pattern: /^(\d+) clients?$/ }],
+    ),
+  goals(figures) {
+    const p99 = (metric: string) =>
+      figures.filter((figure) => figure.system === APART && figure.metric === `${metric}, p99`);
+    const under = (metric: string, most: number): Goal[] => worstOf(`${metric}, p99`, { most }, p99(metric));
+    return [
+      ...under('health', 100),
+      ...under('refusal for load', 50),
+      ...under('refusal of a wrong key', 50),
+      ...under('refusal of a bad body', 50),
+      ...worstOf('refusal for load, p99, in a rush', { most: 50 }, rush(figures), RUSH_WHY),
+    ];
+  },
+};
+
+function rush(figures: readonly Figure[]): Figure[] {
+  return figures.filter(
+    ({ case: what, metric, system }) =>
+      system === CLIENTS && metric === 'refusal for load, p99' && what.endsWith('in one moment'),
+  );
+}

@@ -1,0 +1,40 @@
+import type { Figure } from '../../report.ts';
+import { growthPlot } from '../growth-plot.ts';
+import { metricOf, type Section, SPREAD, systemOf } from '../section.ts';
+import { medianAndSpread, table } from '../table.ts';
+
+export const speed: Section = {
+  bench: 'speed',
+  title: 'Reading and writing tokens',
+  about:
+    'One prompt, one answer, same models. Tokens a second, median of the rounds (least to most). The limits of the machine are measured in the same run: memory ' +
+    'read by all threads at once, and the largest rate of multiply-adds that onnxruntime reaches on one big product of 8-bit integers (4-bit weights are ' +
+    'multiplied as 8-bit integers, too). A share is the time that the limit would allow, of the time that was taken: for reading the multiply-adds ' +
+    'count, for writing the bytes of weights and KV. No engine reaches all of it; a share above 100% would say that the limit was measured in a bad moment.',
+  tables(figures) {
+    const limits = figures.filter(({ system }) => system === 'the machine');
+    const rates = figures.filter(({ system }) => system !== 'the machine');
+    const short = ({ case: name }: Figure) => name.replace(/\D+/, '').replace(/ tokens$/, '');
+    const of = (title: string, begin: string) => {
+      const some = rates.filter(({ case: name }) => name.startsWith(begin));
+      const spread = some.filter(({ metric }) => SPREAD.has(metric));
+      const shares = some.filter(({ metric }) => metric === 'share of the limit');
+      return [
+        title,
+        table(spread, systemOf, short, medianAndSpread),
+        'Share of the limit:',
+        table(shares, systemOf, short),
+      ];
+    };
+    return [
+      table(limits, metricOf, systemOf),
+      ...of('Reading a prompt of so many tokens, tokens a second:', 'reading'),
+      ...of('Writing behind so many tokens, tokens a second:', 'writing'),
+    ];
+  },
+  plot: (figures) =>
+    growthPlot('Tokens a second', figures, 'tokens', [
+      { title: 'Reading', pattern: /^reading (\d+) tokens$/ },
+      { title: 'Writing', pattern: /^writing behind (\d+)$/ },
+    ]),
+};

@@ -1,0 +1,24 @@
+import { expect, test } from 'vitest';
+import type { Figure } from './report.ts';
+import { merged } from './results.ts';
+
+const figure = (system: string, what: string, value: number): Figure => ({
+  bench: 'x',
+  system,
+  case: what,
+  metric: 'median',
+  value,
+  unit: 'ms',
+});
+
+test('what is measured again takes the place of the whole case, and of what the machine was; other cases stay', () => {
+  const kept = [
+    figure('machine', 'Node.js 1', 1),
+    figure('ours', '1 task', 1),
+    figure('theirs', '1 task', 2),
+    figure('ours', '4 tasks', 3),
+  ];
+  const again = [figure('machine', 'Node.js 2', 1), figure('ours', '1 task', 5)];
+  expect(merged(kept, again)).toEqual([kept[3], ...again]);
+  expect(merged([], again)).toEqual(again);
+});
