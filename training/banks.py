@@ -36,7 +36,9 @@ class Section:
         return _part(self.items, split)
 
     def names(self, split: str) -> list[str]:
-        return _wordings(self.labels, split)
+        """Label wordings; what is a wording of another label in training is none of the test."""
+        mine = _wordings(self.labels, split)
+        return mine if split == "train" else [n for n in mine if n not in _known_names()] or mine
 
 
 @cache
@@ -47,6 +49,12 @@ def _part(items: tuple[str, ...], split: str) -> list[str]:
 @cache
 def _wordings(items: tuple[str, ...], split: str) -> list[str]:
     return wordings(list(items), split)
+
+
+@cache
+def _known_names() -> frozenset[str]:
+    files = ("topics", "tone", "reviews", "news", "filler", "languages", "documents", "classes")
+    return frozenset(n for f in files for s in bank(f).values() for n in s.names("train"))
 
 
 @cache
@@ -101,14 +109,8 @@ def fields() -> dict[str, Field]:
 
 
 @cache
-def _held_out_names() -> frozenset[str]:
-    """Keys and phrases that belong to the test part of any field; training uses them for no other field either."""
-    return frozenset(
-        x
-        for f in fields().values()
-        for x in (*_wordings(f.keys, "test"), *_wordings(f.phrases, "test"))
-        if len(f.keys) > 2
-    )
+def _of_fields(split: str, what: str) -> frozenset[str]:
+    return frozenset(x for f in fields().values() for x in _wordings(getattr(f, what), split))
 
 
 @cache
@@ -116,11 +118,10 @@ def keys_of(slot: str, split: str) -> list[str]:
     """Key names; in training those too that are made of the slot's phrases (`the e-mail address`: `e_mail_address`)."""
     mine = _wordings(fields()[slot].keys, split)
     if split == "test":
-        return mine
+        return [k for k in mine if k not in _of_fields("train", "keys")] or mine
     plain = (re.sub(r"^(the|a|an) |'s|'", "", p.lower()) for p in phrases_of(slot, split))
     made = [re.sub(r"[^a-z]+", "_", p).strip("_") for p in plain if not p.startswith(PREPOSITIONS)]
-    known = [*mine, *(m for m in made if m.count("_") < 4)]
-    return [k for k in dict.fromkeys(known) if k not in _held_out_names()] or mine
+    return list(dict.fromkeys([*mine, *(m for m in made if m.count("_") < 4 and m not in _of_fields("test", "keys"))]))
 
 
 PREPOSITIONS = ("in ", "on ", "at ", "by ", "to ", "from ", "until", "when", "where", "which", "what")
@@ -129,4 +130,4 @@ PREPOSITIONS = ("in ", "on ", "at ", "by ", "to ", "from ", "until", "when", "wh
 @cache
 def phrases_of(slot: str, split: str) -> list[str]:
     mine = _wordings(fields()[slot].phrases, split)
-    return mine if split == "test" else [p for p in mine if p not in _held_out_names()] or mine
+    return mine if split == "train" else [p for p in mine if p not in _of_fields("train", "phrases")] or mine

@@ -24,7 +24,8 @@ def make_texts(r: Random, split: str, texts: int) -> list[dict]:
         else:
             document = make_document(r, split)
             tasks = make_tasks(r, document, split, 5)
-        tasks = [t for t in tasks if t.body["type"] == "extract" or "options" in t.body]
+        # Where the names of fields or the words of an answer are the model's own, nothing is equal byte for byte.
+        tasks = [t for t in tasks if "options" in t.body or "keys" in t.body or "schema" in t.body]
         r.shuffle(tasks)
         tasks = list({dump(t.body): t for t in tasks}.values())[:4]
         if not tasks:

@@ -68,7 +68,7 @@ def decide_value(r: Random, d: Document, split: str) -> Task | None:
     question = capital(question)
     if x < 0.4:
         return finish(r, "value_free", question, None, truth)
-    options = [truth, *similar(r, d, slot, split, 1 + int(r.random() * 5))]
+    options = [truth, *similar(r, d, slot, split, 1 + int(r.random() * r.random() * 7))]
     if len(options) < 2:
         return None
     r.shuffle(options)
