@@ -54,7 +54,7 @@ def ambiguous(key: str, slot: str, d: Document) -> bool:
 def extract_keys(r: Random, d: Document, split: str) -> Task | None:
     answer: dict = {}
     phrases = []
-    for slot in chosen_slots(r, d, 6):
+    for slot in chosen_slots(r, d, 6, 0.5 if d.listed else 0.38):
         key = key_name(r, slot, split, answer)
         if key and not ambiguous(key, slot, d):
             answer[key] = d.facts.get(slot)

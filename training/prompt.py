@@ -82,7 +82,7 @@ class Encoder:
         for a, b in spans:
             mine = [i for i, (_, start, end) in enumerate(answer) if start < b and end > a]
             for order, i in enumerate(mine):
-                weights[len(ids) + i] = scale * (1.0 if order < 2 else REST)
+                weights[len(ids) + i] = scale * (1.5 if order == 0 else 1.0 if order == 1 else REST)
         return ids + [t for t, _, _ in answer], weights
 
     def chat(self, turns) -> tuple[list[int], list[float]]:

@@ -52,8 +52,9 @@ def records(r: Random, split: str) -> tuple[Document, list[Task]]:
         x = r.random()
         if x < 0.45:
             wanted = {n: facts[n] for n in r.sample(names, min(len(names), 1 + int(r.random() * 6)))}
-            if r.random() < 0.3:
-                wanted[others[0]] = None
+            for other in others[:2]:
+                if r.random() < 0.35:
+                    wanted[other] = None
             keys = list(wanted)
             r.shuffle(keys)
             tasks.append(
