@@ -22,7 +22,8 @@ export function worstOf(what: string, wanted: Goal['wanted'], figures: readonly 
   const worst = 'most' in wanted ? sorted.at(-1) : sorted[0];
   if (!worst) return [];
   const { case: place, value: measured, unit } = worst;
-  return [{ what: `${what} (worst: ${place})`, wanted, measured, unit, ...(why ? { why } : {}) }];
+  const where = figures.length > 1 ? `${what} (worst: ${place})` : what;
+  return [{ what: where, wanted, measured, unit, ...(why ? { why } : {}) }];
 }
 
 /** A list, a line for each goal. */
