@@ -3,14 +3,14 @@
 from random import Random
 
 from documents import Document
-from extractions import extract_json_schema, extract_keys, extract_open, extract_schema
+from extractions import extract_flags, extract_json_schema, extract_keys, extract_open, extract_schema
 from label_decisions import SOURCES, decide_label
 from tasks import Task
 from value_decisions import decide_bound, decide_presence, decide_value
 
 MAKERS = [
     (decide_label, 6), (decide_presence, 1.5), (decide_value, 2.5), (decide_bound, 0.3),
-    (extract_keys, 4), (extract_schema, 1.6), (extract_json_schema, 0.2), (extract_open, 0.25),
+    (extract_keys, 4), (extract_schema, 1.6), (extract_json_schema, 0.2), (extract_open, 0.2), (extract_flags, 1),
 ]  # fmt: skip
 
 
@@ -23,7 +23,7 @@ def make_tasks(r: Random, d: Document, split: str, count: int) -> list[Task]:
     elif set(d.labels) == {"kind"}:
         weights[0] = 0.8
     if not d.facts:
-        weights = [weights[0], 0.5, 0, 0, 0.3, 0.2, 0.2, 0]
+        weights = [weights[0], 0.5, 0, 0, 0.3, 0.2, 0.2, 0, 1]
     for maker in r.choices(makers, weights, k=count):
         task = maker(r, d, split)
         if task:

@@ -108,8 +108,8 @@ GROUPS = [
 
 def flag(r: Random, d: Document, split: str) -> tuple[str, bool] | None:
     """A yes or no as a field: whether a value is there, or what the text is."""
-    attributes = [a for a in d.labels if a in ("topic", "urgency", "mood", "opinion")]
-    if attributes and r.random() < 0.5:
+    attributes = [a for a in d.labels if a in ("topic", "urgency", "mood", "opinion", "news")]
+    if attributes and (not d.facts or r.random() < 0.5):
         a = choose(r, attributes)
         right = r.random() < 0.5
         key = d.labels[a] if right else others_of(r, a, d.labels[a])[0]
@@ -120,6 +120,19 @@ def flag(r: Random, d: Document, split: str) -> tuple[str, bool] | None:
     if not slot or d.kind in ("review", "news"):
         return None
     return choose(r, ("has_", "mentions_", "gives_", "contains_")) + choose(r, keys_of(slot, split)).lower(), right
+
+
+def extract_flags(r: Random, d: Document, split: str) -> Task | None:
+    """Several yes or no at once: the cheapest way to learn what is there and what a text is."""
+    answer: dict[str, bool] = {}
+    for _ in range(2 + int(r.random() * 5)):
+        found = flag(r, d, split)
+        if found and found[0] not in answer:
+            answer[found[0]] = found[1]
+    if not answer:
+        return None
+    body = {"type": "extract", "instruction": instruction(r, [], split), "schema": dict.fromkeys(answer, "boolean")}
+    return Task("extract_flags", body, answer)
 
 
 def extract_schema(r: Random, d: Document, split: str) -> Task | None:

@@ -6,6 +6,7 @@ from chance import choose
 from claims import claims, statement
 from decisions import asked, finish, yes_no
 from documents import Document, Filler, tidy
+from extractions import extract_flags
 from label_decisions import SOURCES, decide_label, label_choices, names, others_of
 from tasks import Task
 
@@ -28,7 +29,7 @@ def suggested(r: Random, split: str) -> tuple[Document, list[Task]]:
         labels[attribute] = choose(r, label_choices(attribute))
         text.append(phrase(r, split, attribute, labels[attribute]))
     d = Document("phrase", " ".join(text), {}, labels)
-    tasks = [decide_label(r, d, split) for _ in range(9)]
+    tasks = [decide_label(r, d, split) if r.random() < 0.8 else extract_flags(r, d, split) for _ in range(10)]
     return d, [t for t in tasks if t]
 
 

@@ -24,7 +24,7 @@ SEPARATOR = "\n\n"
 
 FREE = '{"value":"'
 """How a decision without options begins."""
-DECISION = 2.0
+DECISION = 3.5
 """Weight of a decision's tokens, of which there are few beside those of extractions."""
 REST = 0.3
 """Weight of a value's tokens behind its first: to go on with a copy is easily learned, to find the place is not."""
