@@ -9,7 +9,7 @@ from documents import Document
 
 def absent(r: Random, d: Document) -> str | None:
     """A field that the text surely lacks: none of its type stands in it, or the text names its fields and this is none of them."""
-    present = {fields()[s].type for s in d.facts}
+    present = {fields()[s].type for s in d.facts} | d.types
     related = set().union(*(RELATED_TO.get(t, set()) for t in present))
     if d.listed and r.random() < 0.25:
         free = [s for s in OWN_NAME if s not in d.facts and fields()[s].type in present]

@@ -23,6 +23,8 @@ class Document:
     labels: dict[str, str] = field(default_factory=dict)
     """Whether each value stands beside the name of its field."""
     listed: bool = False
+    """Types of values that stand in the text besides the facts."""
+    types: set[str] = field(default_factory=set)
     """For a label the line that shows it."""
     evidence: dict[str, str] = field(default_factory=dict)
     """What was said before the text, as role and words; the text is the last user turn."""
@@ -37,6 +39,7 @@ class Filler:
         self.facts: dict[str, str] = {}
         self.used: set[str] = set()
         self.evidence: dict[str, str] = {}
+        self.types: set[str] = set()
 
     def expand(self, template: str) -> str:
         def pick(m):
@@ -68,6 +71,7 @@ class Filler:
 
     def plain(self, name: str) -> str:
         r, split = self.r, self.split
+        self.types |= ALSO.get(name, {name} & values.TYPES.keys())
         if name == "num":
             return str(2 + int(r.random() * 90))
         if name == "ms":
@@ -163,7 +167,23 @@ def make_document(r: Random, split: str) -> Document:
         text = noise(r, text, facts)
     evidence = {k: line for k, line in fill.evidence.items() if len(line) < 90 and line in text and '"' not in line}
     turns = before(r) if r.random() < 0.03 else []
-    return Document(kind, text, facts, labels, evidence=evidence, turns=turns)
+    types = fill.types | {fields()[s].type for s in fill.facts if s not in facts}
+    types |= {kind for kind, words in IN_WORDS.items() if words.search(text)}
+    return Document(kind, text, facts, labels, types=types, evidence=evidence, turns=turns)
+
+
+ALSO = {
+    "num": {"int"}, "ms": {"int", "duration"}, "stamp": {"date", "time"}, "month": {"date"}, "thing": {"product"},
+}  # fmt: skip
+"""What a filled value could be taken for."""
+IN_WORDS = {
+    "duration": re.compile(r"\b(minute|hour|day|week|month|year|night)s?\b"),
+    "date": re.compile(r"\b(today|tomorrow|yesterday|next|last) ?(week|month|year|spring|summer|autumn|winter)?\b"),
+    "time": re.compile(r"\b(noon|midnight|o'clock|morning|evening)\b"),
+    "weekday": re.compile(r"\b(Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?\b"),
+    "int": re.compile(r"\b(two|three|four|five|six|seven|eight|nine|ten|twice)\b"),
+}
+"""Values that stand in phrases themselves."""
 
 
 def before(r: Random) -> list[tuple[str, str]]:
