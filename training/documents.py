@@ -136,9 +136,16 @@ MOOD = (
 )  # fmt: skip
 
 
+COMMON = [
+    "ticket", "ticket", "ticket", "ticket", "email", "email", "review", "review", "review", "news", "news", "news",
+    "foreign", "order", "invoice", "chat", "chat", "log", "calendar", "job_ad", "product_page", "address", "note",
+]  # fmt: skip
+"""Kinds that come more often than others."""
+
+
 def make_document(r: Random, split: str) -> Document:
     kinds = list(bank("documents"))
-    kind = choose(r, kinds + ["ticket", "email", "review", "news", "foreign"])
+    kind = choose(r, kinds + COMMON)
     if kind == "foreign" or (kind in ("note", "review") and r.random() < 0.12):
         return foreign(r, split)
     template = choose(r, bank("documents")[kind].take(split))
