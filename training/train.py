@@ -22,6 +22,7 @@ from tokenizers import Tokenizer
 
 import paths
 from model import Model, Shape
+from native import Step
 from packing import Batch, Mix, Packer, tree_mask
 from prompt import Encoder
 from wiring import wire
@@ -70,7 +71,8 @@ class Run:
         self.device = "cuda" if torch.cuda.is_available() else "cpu"
         torch.manual_seed(c["seed"])
         if self.device == "cpu":
-            torch.set_num_threads(c["threads"])
+            # Threads are the native step's: one row each.
+            torch.set_num_threads(1 if c.get("native") else c["threads"])
         self.encoder = load_encoder()
         self.shape = Shape(vocab_size=self.encoder.size, **c["shape"])
         self.model = Model(self.shape)
@@ -84,6 +86,7 @@ class Run:
         self.folder.mkdir(parents=True, exist_ok=True)
         if not fresh and (self.folder / "last.pt").exists():
             self.load()
+        self.native = Step(self.model, c["threads"]) if c.get("native") and self.device == "cpu" else None
         self.hidden = torch.compile(self.model.hidden) if c["compile"] else self.model.hidden
 
     def load(self):
@@ -131,37 +134,41 @@ class Run:
             hidden = self.hidden(put(b.tokens), put(b.positions), mask)
             return self.model.logits(hidden.flatten(0, 1)[put(b.index)])
 
+    def gradients(self, b: Batch) -> float:
+        """Sets the gradients of the batch's weighted mean loss and returns it."""
+        if self.native:
+            return self.native(b)
+        target = torch.from_numpy(b.target).to(self.device)
+        weight = torch.from_numpy(b.weight).to(self.device)
+        loss = (F.cross_entropy(self.forward(b).float(), target, reduction="none") * weight).sum() / weight.sum()
+        loss.backward()
+        return loss.item()
+
     def train(self, minutes: float | None):
-        """To the last step, or for so many minutes where they are given."""
+        """To the last step, or until training has taken so many minutes in all where they are given."""
         c = self.c
-        start = time.monotonic()
-        saved = time.monotonic()
+        began = saved = time.monotonic()
         window: dict[str, float] = defaultdict(float)
-        began = start
         for b in self.batches():
-            done = (time.monotonic() - start) / (60 * minutes) if minutes else self.step / c["steps"]
+            done = self.seconds / (60 * minutes) if minutes else self.step / c["steps"]
             if done >= 1:
                 break
             for o, base in zip(self.opts, self.base):
                 for g, lr in zip(o.param_groups, base):
                     g["lr"] = lr * rate(self.step, done, c)
-            logits = self.forward(b).float()
-            target = torch.from_numpy(b.target).to(self.device)
-            weight = torch.from_numpy(b.weight).to(self.device)
-            loss = (F.cross_entropy(logits, target, reduction="none") * weight).sum() / weight.sum()
-            loss.backward()
+            loss = self.gradients(b)
             norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), c["optimizer"]["clip"])
             for o in self.opts:
                 o.step()
                 o.zero_grad(set_to_none=True)
-            if not math.isfinite(loss.item()):
-                raise RuntimeError(f"loss is {loss.item()} at step {self.step}")
+            if not math.isfinite(loss):
+                raise RuntimeError(f"loss is {loss} at step {self.step}")
             self.step += 1
             self.tokens += b.tokens.size
             now = time.monotonic()
             self.seconds += now - began
             began = now
-            window["loss"] += loss.item()
+            window["loss"] += loss
             window["norm"] += norm.item()
             window["n"] += 1
             if self.step % 50 == 0:
@@ -206,7 +213,7 @@ def main():
     p.add_argument(
         "--minutes",
         type=float,
-        help="train so long from now, whatever the number of steps; the rates decay to this end",
+        help="train so long in all, earlier runs of the name included, whatever the number of steps; the rates decay to this end",
     )
     a = p.parse_args()
     c = json.loads(Path(a.config).read_text(encoding="utf-8"))
