@@ -41,6 +41,9 @@ def similar(r: Random, d: Document, slot: str, split: str, count: int) -> list[s
     here = [
         v for s, v in d.facts.items() if s != slot and v != truth and (r.random() < 0.6 or fields()[s].type == kind)
     ]
+    if split == "train" and r.random() < 0.5:
+        # The easier step before: the right value is the only one of the text.
+        here = []
     r.shuffle(here)
     made = [values.TYPES[kind](r, split) for _ in range(count)]
     mixed = here[: count // 2 + 1] + [m for m in made if m not in d.text]
