@@ -56,7 +56,7 @@ const BOUNDS: readonly (readonly [string, (size: number) => JsonSchema, number])
   ],
   ['stringRests', (n) => value({ pattern: '^[a-z]{9}', minLength: n }), LIMITS.stringRests / 10 - 1],
   // What these cost is counted, not told beforehand; the sizes were found by trying.
-  ['steps of patterns', (n) => fields(n, (i) => ({ pattern: `^[a-z]{40}-${i}$` })), 310],
+  ['steps of patterns', (n) => fields(n, (i) => ({ pattern: `^[a-z]{40}-${i}$` })), 267],
   ['steps of one wide pattern', (n) => value({ pattern: `^(${letters(300).join('|')}){${n}}$` }), 5],
   ['steps of branches that are told apart', (n) => value({ oneOf: range(n).map(tagged) }), 133],
 ];
@@ -71,7 +71,14 @@ test.each(BOUNDS)('%s', (_, schema, largest) => {
 
 test('requestSteps: the schemas of one request share them', () => {
   const effort = requestEffort();
-  const schema = fields(310, (i) => ({ pattern: `^[a-z]{40}-${i}$` }));
+  const schema = fields(267, (i) => ({ pattern: `^[a-z]{40}-${i}$` }));
   const accepted = range(8).filter(() => code(schema, effort) === 'accepted');
   expect(accepted).toHaveLength(Math.floor(LIMITS.requestSteps / LIMITS.steps));
+});
+
+test('answers that are long without a choice use them up, too', () => {
+  const effort = requestEffort();
+  const schema = value({ type: 'array', minItems: 30_000, items: { const: 1 } });
+  const accepted = range(20).filter(() => code(schema, effort) === 'accepted');
+  expect(accepted).toHaveLength(Math.floor(LIMITS.requestSteps / (LIMITS.stepsPerByte * 60_000)));
 });

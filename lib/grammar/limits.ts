@@ -20,6 +20,8 @@ export const LIMITS = {
   requestSteps: 1_600_000,
   /** Steps for each value in a schema, annotations included. */
   stepsPerValue: 10,
+  /** Steps for each byte of the shortest answer, most of which is written without asking the model. */
+  stepsPerByte: 4,
   /** References and levels between an `enum` or `const` value and what it is checked against. */
   matchDepth: 400,
   /** Different `multipleOf` that hold for one number. */

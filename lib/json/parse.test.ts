@@ -11,11 +11,20 @@ describe('accepted', () => {
     ['brackets in strings do not nest', bytes(JSON.stringify({ a: '['.repeat(500) })), { a: '['.repeat(500) }],
     ['escaped quotes do not end a string', bytes('{"a\\\\\\"[":"\\\\"}'), { 'a\\"[': '\\' }],
     ['a whole surrogate pair', bytes('"\\ud83d\\ude00"'), '😀'],
+    ['pairs and other escapes in a row', bytes('"\\\\\\ud83d\\uDE00\\n\\ud83d\\ude00"'), '\\😀\n😀'],
     ['an escaped backslash before ud800', bytes('"\\\\ud800"'), '\\ud800'],
     ['a number too large for a double', bytes('1e999'), Number.POSITIVE_INFINITY],
     ['any value at the root', bytes('null'), null],
   ])('%s', (_, input, value) => {
     expect(parseJson(input)).toEqual(value);
+  });
+
+  test('250,000 members and items', () => {
+    expect(parseJson(bytes(`[${'1,'.repeat(249_999)}1]`))).toHaveLength(250_000);
+    expect(() => parseJson(bytes(`[${'1,'.repeat(250_000)}1]`))).toThrow(
+      expect.objectContaining({ code: 'request_too_large', message: expect.stringContaining('250000') }),
+    );
+    expect(parseJson(bytes(`"${',[{'.repeat(200_000)}"`))).toHaveLength(600_000);
   });
 
   test('64 levels', () => {
@@ -40,6 +49,7 @@ describe('malformed_json', () => {
     ['UTF-16', new Uint8Array([0xff, 0xfe, 0x7b, 0, 0x7d, 0]), /UTF-8/],
     ['half a surrogate pair', bytes('"\\ud83d"'), /surrogate/],
     ['the second half alone', bytes('{"a":"x\\uDE00"}'), /surrogate/],
+    ['a half behind a pair', bytes('"\\ud83d\\ude00\\ud83d"'), /surrogate/],
     ['two first halves', bytes('"\\ud83d\\ud83d\\ude00"'), /surrogate/],
     ['65 levels', bytes(nested(65)), /64/],
     ['65 levels of objects', bytes(`${'{"a":'.repeat(65)}1${'}'.repeat(65)}`), /64/],

@@ -1,5 +1,5 @@
 import { AssayError } from '../errors.ts';
-import { hasLoneSurrogate, isDeeperThan, MAX_DEPTH } from './scan.ts';
+import { excessOf, hasLoneSurrogate, MAX_DEPTH, MAX_PARTS } from './scan.ts';
 
 /** What `JSON.parse` gives. */
 export type JsonValue = null | boolean | number | string | JsonValue[] | { [key: string]: JsonValue };
@@ -11,12 +11,20 @@ const utf8 = new TextDecoder('utf-8', { fatal: true });
  * Reads JSON in UTF-8 that nobody vouches for. Of a repeated key the last counts. Numbers too large for a double become
  * `Infinity`, which every schema refuses.
  *
- * @throws AssayError `malformed_json`: bytes that are not UTF-8, nesting over 64, half a surrogate pair, a syntax error.
+ * @throws AssayError `malformed_json`: bytes that are not UTF-8, nesting over 64, half a surrogate pair, a syntax error;
+ *   `request_too_large`: more than 250,000 members and items.
  */
 export function parseJson(bytes: Uint8Array): JsonValue {
   if (bytes.byteLength === 0) throw malformed('The body is empty. Send a JSON object.');
   const text = decode(bytes);
-  if (isDeeperThan(text, MAX_DEPTH)) {
+  const excess = excessOf(text);
+  if (excess === 'parts') {
+    throw new AssayError(
+      'request_too_large',
+      `The body has more than ${MAX_PARTS} members and items. Send less in one request.`,
+    );
+  }
+  if (excess === 'depth') {
     throw malformed(`The body nests objects and arrays more than ${MAX_DEPTH} deep. Flatten it.`);
   }
   if (hasLoneSurrogate(text)) {

@@ -20,6 +20,11 @@ export function checkLength(tokens: number, limit: number): void {
   );
 }
 
+/** Each turn takes a token at least, so far too many of them are not even rendered. */
+function checkTurns(turns: readonly Turn[], limit: number): void {
+  if (turns.length > COUNTED_LIMITS * limit) checkLength(turns.length, limit);
+}
+
 /** Token ids of a batch: what all tasks share, and each task's own part up to where the model writes. */
 export interface TaskTokens {
   prefix: number[];
@@ -34,6 +39,7 @@ export interface TaskTokens {
 export function encodeTasks(model: TextModel, batch: TaskBatch, limit = Number.POSITIVE_INFINITY): TaskTokens {
   refuseMedia(batch);
   const { turns, openTurn, tasks } = taskPrompt(batch);
+  checkTurns(turns, limit);
   const rendered = model.template.render([...messagesOf(turns), { role: 'user', content: TASK_MARK }], {
     thinking: false,
   });
@@ -77,6 +83,7 @@ export function encodeChat(
   { thinking, limit = Number.POSITIVE_INFINITY }: { thinking?: false; limit?: number } = {},
 ): ChatTokens {
   const messages: Message[] = messagesOf(turns);
+  checkTurns(turns, limit);
   const segments = model.template.render(messages, thinking === false ? { thinking } : {});
   const ids = begun(model, segments);
   checkLength(ids.length, limit);

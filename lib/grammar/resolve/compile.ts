@@ -7,7 +7,7 @@ import { refuse } from '../schema/problem.ts';
 import { measure, measureValues } from './measure.ts';
 import { itemAt, type Member, type Node } from './node.ts';
 import { keepExactlyOne } from './one-of.ts';
-import { Resolver } from './resolver.ts';
+import { guard, Resolver } from './resolver.ts';
 import { selectKeys } from './select-keys.ts';
 
 export interface CompileOptions {
@@ -48,6 +48,7 @@ export function compileSchema(schema: JsonSchema, { path, keys, keysPath, effort
   if (keys) selectKeys(root, keys, keysPath ?? path);
   measure([root, ...resolver.nodes], (steps) => resolver.spend(steps));
   if (root.size === Infinity) refuseEmpty(root, path);
+  guard(path, () => resolver.effort.spend(LIMITS.stepsPerByte * root.size), 'this schema');
   return root;
 }
 
