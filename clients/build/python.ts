@@ -24,7 +24,7 @@ export const python: Language = {
       enums: 'union',
       tag: 'default',
     });
-    await install();
+    await install('requirements-build.txt');
     await run(HOME, [`${BIN}/datamodel-codegen`, '--input', input, '--output', 'src/assay/models.py']);
     const constants = `CONTRACT_VERSION = "${VERSION}"\nCONTRACT_FINGERPRINT = "${FINGERPRINT}"\n`;
     writeGenerated(`${HOME}/src/assay/contract.py`, `"""What this package was made from."""\n\n${constants}`);
@@ -45,6 +45,7 @@ export const python: Language = {
   },
 
   async test(urls) {
+    await install('requirements-test.txt');
     await run(HOME, [`${BIN}/pip`, 'install', '--quiet', '--no-deps', '--force-reinstall', `${DIST}/${WHEEL}`]);
     await run(HOME, [`${BIN}/python`, '-m', 'mypy', 'src', 'examples']);
     await run(HOME, [`${BIN}/python`, '-m', 'pytest', '--quiet'], urls);
@@ -55,12 +56,12 @@ export const python: Language = {
   },
 };
 
-/** What makes and tests the package, in a virtual environment; only where the list of it has changed. */
-async function install(): Promise<void> {
-  const wanted = readFileSync(`${HOME}/requirements-dev.txt`, 'utf8');
-  const installed = `${HOME}/.venv/requirements-dev.txt`;
+/** Installs the list into a virtual environment; only where the list has changed. */
+async function install(list: string): Promise<void> {
+  const wanted = readFileSync(`${HOME}/${list}`, 'utf8');
+  const installed = `${HOME}/.venv/${list}`;
   if (existsSync(installed) && readFileSync(installed, 'utf8') === wanted) return;
-  await run(HOME, ['python3', '-m', 'venv', '--clear', '.venv']);
-  await run(HOME, [`${BIN}/pip`, 'install', '--quiet', '--requirement', 'requirements-dev.txt']);
+  if (!existsSync(BIN)) await run(HOME, ['python3', '-m', 'venv', '.venv']);
+  await run(HOME, [`${BIN}/pip`, 'install', '--quiet', '--requirement', list]);
   writeGenerated(installed, wanted);
 }

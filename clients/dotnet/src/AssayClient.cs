@@ -26,7 +26,7 @@ public sealed class AssayClient : IDisposable
     public AssayClient(AssayClientOptions? options = null)
     {
         options ??= new AssayClientOptions();
-        baseUrl = options.Url().ToString().TrimEnd('/');
+        baseUrl = options.Url();
         authorization = new AuthenticationHeaderValue("Bearer", options.Key());
         timeout = options.Timeout;
         maxRetries = options.MaxRetries;

@@ -6,6 +6,8 @@ namespace Assay.Client;
 /// <summary>Settings of a client; what is not set comes from the environment or has a default.</summary>
 public sealed class AssayClientOptions
 {
+    private const string DefaultBaseUrl = "http://127.0.0.1:8080";
+
     /// <summary>Default: ASSAY_URL of the environment, else <c>http://127.0.0.1:8080</c>.</summary>
     public string? BaseUrl { get; set; }
 
@@ -21,15 +23,12 @@ public sealed class AssayClientOptions
     /// <summary>What sends the requests, such as one of IHttpClientFactory; it stays the caller's. Default: one of the client's own.</summary>
     public HttpClient? HttpClient { get; set; }
 
-    internal Uri Url()
+    internal string Url()
     {
-        string url = FirstOf(BaseUrl, "ASSAY_URL") ?? "http://127.0.0.1:8080";
-        if (Uri.TryCreate(url.TrimEnd('/'), UriKind.Absolute, out Uri? parsed) && parsed.Scheme.StartsWith("http", StringComparison.Ordinal))
-        {
-            return parsed;
-        }
-
-        throw new AssayException($"{url} is no base URL. Pass one such as http://127.0.0.1:8080, or set ASSAY_URL.");
+        string url = (FirstOf(BaseUrl, "ASSAY_URL") ?? DefaultBaseUrl).TrimEnd('/');
+        return Uri.TryCreate(url, UriKind.Absolute, out Uri? parsed) && parsed.Scheme is "http" or "https"
+            ? url
+            : throw new AssayException($"{url} is no base URL. Pass one such as {DefaultBaseUrl}, or set ASSAY_URL.");
     }
 
     internal string Key() =>

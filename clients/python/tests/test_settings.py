@@ -50,3 +50,8 @@ def test_what_the_package_was_made_from() -> None:
     contract = (Path(__file__).parents[3] / "openapi.json").read_bytes()
     assert hashlib.sha256(contract).hexdigest() == assay.CONTRACT_FINGERPRINT
     assert version("assay-client") == assay.CONTRACT_VERSION == assay.__version__
+
+
+def test_a_base_url_needs_its_scheme() -> None:
+    with pytest.raises(assay.AssayError, match="127.0.0.1:8080 is no base URL"):
+        assay.Assay(base_url="127.0.0.1:8080", api_key="k")

@@ -17,6 +17,11 @@ class PackageTest < Minitest::Test
     assert_includes error.message, 'ASSAY_API_KEY'
   end
 
+  def test_a_base_url_needs_its_scheme
+    error = assert_raises(Assay::Error) { Assay::Client.new(base_url: '127.0.0.1:8080', api_key: 'k') }
+    assert_includes error.message, 'is no base URL'
+  end
+
   def test_a_misspelt_field_is_told_at_once
     assert_raises(ArgumentError) { Assay::DecideTask.new(name: 'a', qestion: '?') }
   end

@@ -9,6 +9,8 @@ use crate::models::{DecideRequest, DecideResponse, ExtractRequest, ExtractRespon
 use crate::models::{RunTasksRequest, RunTasksResponse};
 use crate::retry::{parse_retry_after, wait_before_retry};
 
+const DEFAULT_BASE_URL: &str = "http://127.0.0.1:8080";
+
 /// Bytes of an answer that are read at most: more is not Assay's.
 const LONGEST_ANSWER: u64 = 64 * 1024 * 1024;
 
@@ -68,7 +70,7 @@ impl Builder {
         self
     }
 
-    /// Fails where there is no API key.
+    /// Fails where there is no API key, or what is to be the base URL is none.
     pub fn build(self) -> Result<Assay, Error> {
         let key = self.api_key.or_else(|| environment("ASSAY_API_KEY")).ok_or_else(|| {
             Error::Settings(
@@ -76,7 +78,12 @@ impl Builder {
             )
         })?;
         let url = self.base_url.or_else(|| environment("ASSAY_URL"));
-        let url = url.unwrap_or_else(|| "http://127.0.0.1:8080".into());
+        let url = url.unwrap_or_else(|| DEFAULT_BASE_URL.into());
+        if !url.starts_with("http://") && !url.starts_with("https://") {
+            return Err(Error::Settings(format!(
+                "{url} is no base URL. Pass one such as {DEFAULT_BASE_URL}, or set ASSAY_URL."
+            )));
+        }
         let config = Agent::config_builder()
             .timeout_global(Some(self.timeout.unwrap_or(Duration::from_secs(120))))
             .http_status_as_error(false)

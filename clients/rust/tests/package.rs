@@ -13,3 +13,9 @@ fn without_a_key_nothing_is_sent() {
     std::env::remove_var("ASSAY_API_KEY");
     assert!(matches!(Assay::from_env(), Err(Error::Settings(text)) if text.contains("ASSAY_API_KEY")));
 }
+
+#[test]
+fn a_base_url_needs_its_scheme() {
+    let built = Assay::builder().base_url("127.0.0.1:8080").api_key("k").build();
+    assert!(matches!(built, Err(Error::Settings(text)) if text.contains("is no base URL")));
+}

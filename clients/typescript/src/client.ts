@@ -10,6 +10,8 @@ import type {
 } from './generated/types.gen.ts';
 import { sleep, waitBeforeRetry } from './retry.ts';
 
+const DEFAULT_BASE_URL = 'http://127.0.0.1:8080';
+
 export interface AssayOptions {
   /** Default: ASSAY_URL of the environment, else `http://127.0.0.1:8080`. */
   baseUrl?: string;
@@ -41,7 +43,10 @@ export class Assay {
     if (!apiKey) {
       throw new AssayError('No API key: pass apiKey, or set ASSAY_API_KEY. The server prints one at its first start.');
     }
-    this.baseUrl = (options.baseUrl ?? environment('ASSAY_URL') ?? 'http://127.0.0.1:8080').replace(/\/+$/, '');
+    this.baseUrl = (options.baseUrl ?? environment('ASSAY_URL') ?? DEFAULT_BASE_URL).replace(/\/+$/, '');
+    if (!/^https?:\/\//.test(this.baseUrl)) {
+      throw new AssayError(`${this.baseUrl} is no base URL. Pass one such as ${DEFAULT_BASE_URL}, or set ASSAY_URL.`);
+    }
     this.#apiKey = apiKey;
     this.#timeout = options.timeout ?? 120_000;
     this.#maxRetries = options.maxRetries ?? 2;

@@ -33,6 +33,10 @@ test('without a key nothing is sent', () => {
   assert.throws(() => new Assay(), AssayError);
 });
 
+test('a base URL needs its scheme', () => {
+  assert.throws(() => new Assay({ baseUrl: '127.0.0.1:8080', apiKey: 'k' }), /is no base URL/);
+});
+
 test('a caller can leave, also while a retry waits', async () => {
   const busy: typeof fetch = async () => new Response('', { status: 429, headers: { 'retry-after': '30' } });
   const leave = new AbortController();

@@ -26,7 +26,10 @@ LONGEST_BACKOFF = 8.0
 
 
 def base_url_from(given: str | None) -> str:
-    return (given or os.environ.get("ASSAY_URL") or DEFAULT_BASE_URL).rstrip("/")
+    url = (given or os.environ.get("ASSAY_URL") or DEFAULT_BASE_URL).rstrip("/")
+    if not url.startswith(("http://", "https://")):
+        raise AssayError(f"{url} is no base URL. Pass one such as {DEFAULT_BASE_URL}, or set ASSAY_URL.")
+    return url
 
 
 def headers_from(api_key: str | None, *, required: bool) -> dict[str, str]:

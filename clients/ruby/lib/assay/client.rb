@@ -21,6 +21,8 @@ module Assay
     # 429 and 5xx are sent again, up to +max_retries+ times.
     def initialize(base_url: nil, api_key: nil, timeout: 120, max_retries: 2)
       @base_url = (base_url || from_environment('ASSAY_URL') || DEFAULT_URL).sub(%r{/+\z}, '')
+      raise Error, "#{@base_url} is no base URL. Pass one such as #{DEFAULT_URL}, or set ASSAY_URL." unless @base_url.match?(%r{\Ahttps?://})
+
       @api_key = api_key || from_environment('ASSAY_API_KEY')
       raise Error, 'No API key: pass api_key, or set ASSAY_API_KEY. The server prints one at its first start.' unless @api_key
 

@@ -156,6 +156,8 @@ public final class Assay {
 
   /** Settings of a client; what is not set comes from the environment or has a default. */
   public static final class Builder {
+    private static final String DEFAULT_BASE_URL = "http://127.0.0.1:8080";
+
     private String baseUrl;
     private String apiKey;
     private Duration timeout = Duration.ofMinutes(2);
@@ -187,13 +189,16 @@ public final class Assay {
       return this;
     }
 
-    /** Throws an {@link AssayException} where there is no API key. */
+    /** Throws an {@link AssayException} where there is no API key, or what is to be the base URL is none. */
     public Assay build() {
       String key = firstOf(apiKey, System.getenv("ASSAY_API_KEY"), "");
       if (key.isEmpty()) {
         throw new AssayException("No API key: pass apiKey, or set ASSAY_API_KEY. The server prints one at its first start.");
       }
-      String url = firstOf(baseUrl, System.getenv("ASSAY_URL"), "http://127.0.0.1:8080");
+      String url = firstOf(baseUrl, System.getenv("ASSAY_URL"), DEFAULT_BASE_URL);
+      if (!url.matches("https?://.+")) {
+        throw new AssayException(url + " is no base URL. Pass one such as " + DEFAULT_BASE_URL + ", or set ASSAY_URL.");
+      }
       return new Assay(this, key, url.replaceAll("/+$", ""));
     }
 

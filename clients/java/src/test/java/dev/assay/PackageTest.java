@@ -1,6 +1,8 @@
 package dev.assay;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.assay.model.DecideTask;
 import dev.assay.model.ExtractTask;
@@ -17,6 +19,12 @@ class PackageTest {
     byte[] contract = Files.readAllBytes(Path.of("..", "..", "openapi.json"));
     byte[] hash = MessageDigest.getInstance("SHA-256").digest(contract);
     assertEquals(HexFormat.of().formatHex(hash), Contract.FINGERPRINT);
+  }
+
+  @Test
+  void aBaseUrlNeedsItsScheme() {
+    Assay.Builder builder = Assay.builder().baseUrl("127.0.0.1:8080").apiKey("k");
+    assertTrue(assertThrows(AssayException.class, builder::build).getMessage().contains("is no base URL"));
   }
 
   @Test
