@@ -17,13 +17,15 @@ const EPSILON = 1e-6;
 /**
  * Takes one request from a token bucket (Turner 1986) that holds one minute's worth and fills evenly. A refused request takes
  * nothing, and after exactly the time that it was told, the next one passes if nobody else came.
+ *
+ * @param room what the bucket cannot hold at the moment, as its tokens are elsewhere
  */
-export function takeToken(bucket: TokenBucket | undefined, requestsPerMinute: number, now: number): Taken {
+export function takeToken(bucket: TokenBucket | undefined, requestsPerMinute: number, now: number, room = 0): Taken {
   const capacity = Math.max(1, requestsPerMinute);
   const perMs = requestsPerMinute / 60_000;
   // A clock that went back refills nothing.
   const grown = bucket ? bucket.tokens + Math.max(0, now - bucket.at) * perMs : capacity;
-  const tokens = Math.min(capacity, grown);
+  const tokens = Math.min(Math.max(0, capacity - room), grown);
   if (tokens >= 1 - EPSILON) return { bucket: { tokens: Math.max(0, tokens - 1), at: now }, retryAfterSeconds: null };
   const waitMs = (1 - EPSILON - tokens) / perMs;
   return { bucket: { tokens, at: now }, retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1000)) };

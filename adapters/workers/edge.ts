@@ -18,7 +18,7 @@ const FLEET = 'fleet';
 /** The whole edge for one isolate: the same app as everywhere, on boxes instead of an engine. */
 export function createEdge(env: Env): Hono<AppEnv> {
   const clock = systemClock;
-  const boxes = parseBoxes(env.BOXES).filter((box) => hasKey(box, env));
+  const boxes = parseBoxes(env).filter((box) => hasKey(box, env));
   if (boxes.length === 0) throw new Error('No box has its key: see the lines above.');
   const fleet = new Fleet({
     boxes,

@@ -4,7 +4,7 @@ import type { QuotaObject } from './keys/quota-object.ts';
 
 /** The bindings of `wrangler.toml`. Secrets are named by the boxes' `key_secret`. */
 export interface Env {
-  /** The boxes (`parseBoxes`). */
+  /** The boxes; more of them may stand in BOXES_2, BOXES_3, … (`parseBoxes`). */
   BOXES: unknown;
   /** Seconds that a box may take to begin its answer; default 90. Longer only where the caller's proxy waits longer, too. */
   DEADLINE_SECONDS?: number | string;

@@ -1,27 +1,27 @@
-import { waitUntil } from 'cloudflare:workers';
 import type { RequestRecord } from '../../handlers/context.ts';
-import { systemClock } from '../../lib/clock.ts';
 import type { VisitRecord } from './forward/visit-log.ts';
 
-/** Visits that ended in this turn of the event loop, by request. */
-const ended = new Map<string, VisitRecord[]>();
+/** Visits whose request has not ended, by its id. Some requests never end, as their caller left. */
+const visits = new Map<string, VisitRecord[]>();
+const MOST_OPEN = 1_000;
 
-/** A visit to a box goes into the line of its request; where that was or will be written another time (a stream, a retry), into its own. */
+/** Visits to boxes go into the line of their request; those of a chat have lines of their own, as a stream ends after its request. */
 export function logVisit(visit: VisitRecord): void {
-  const { requestId } = visit;
-  const visits = ended.get(requestId);
-  if (visits) return void visits.push(visit);
-  ended.set(requestId, [visit]);
-  afterwards(() => {
-    const left = takeVisits(requestId);
-    if (left.length > 0) write({ event: 'visits', requestId, visits: left });
-  });
+  const { requestId, kind } = visit;
+  if (kind === 'chat') {
+    write({ event: 'visits', requestId, visits: [visited(visit)] });
+    return;
+  }
+  const [oldest] = visits.size >= MOST_OPEN ? visits.keys() : [];
+  if (oldest !== undefined) visits.delete(oldest);
+  visits.set(requestId, [...(visits.get(requestId) ?? []), visit]);
 }
 
 /** One JSON line for each request, for `wrangler tail` and Workers Logs. No prompts, answers or keys. */
 export function logRequest(record: RequestRecord): void {
-  const visits = takeVisits(record.requestId);
-  afterwards(() => write({ ...withError(record), ...(visits.length > 0 ? { visits } : {}) }));
+  const ended = visits.get(record.requestId);
+  visits.delete(record.requestId);
+  write({ ...withError(record), ...(ended ? { visits: ended.map(visited) } : {}) });
 }
 
 /** What an operator has to mend. */
@@ -30,15 +30,8 @@ export function logError(message: string): void {
   console.error(message);
 }
 
-function takeVisits(requestId: string): object[] {
-  const visits = ended.get(requestId) ?? [];
-  ended.delete(requestId);
-  return visits.map(({ requestId: _, ...visit }) => withError(visit));
-}
-
-/** When the response has been handed over, so that no caller waits for the log. */
-function afterwards(work: () => void): void {
-  waitUntil(systemClock.sleep(0).then(work));
+function visited({ requestId: _, kind: __, ...visit }: VisitRecord): object {
+  return withError(visit);
 }
 
 function write(line: object): void {

@@ -22,7 +22,8 @@ interface Way {
 
 /**
  * What an edge in workerd adds to a call, beside a Worker that only passes it on. The ways take turns, one request at a time,
- * so that each sees the same machine. The first argument is the number of rounds (1,000).
+ * so that each sees the same machine; in each round another one is first, and every other round goes backwards, so that each
+ * follows each, and none has to bear what another leaves to be done. The first argument is the number of rounds (1,000).
  */
 export async function run(report: Report, [rounds = '1000']: readonly string[]): Promise<void> {
   const box = spawn(process.execPath, [fileURLToPath(new URL('box-process.ts', import.meta.url))], {
@@ -70,13 +71,19 @@ function body(characters: number, tasks: number): string {
 async function measure(ways: Record<string, Way>, text: string, rounds: number): Promise<Map<string, number[]>> {
   const times = new Map(Object.keys(ways).map((way) => [way, [] as number[]]));
   for (let i = 0; i < WARM_UP + rounds; i++) {
-    for (const [way, { url, key }] of Object.entries(ways)) {
+    for (const [way, { url, key }] of turn(Object.entries(ways), i)) {
       const ms = await ask(url, key, text);
       if (i >= WARM_UP) times.get(way)!.push(ms);
     }
   }
   for (const all of times.values()) all.sort((one, other) => one - other);
   return times;
+}
+
+function turn<T>(all: readonly T[], round: number): T[] {
+  const first = (round >> 1) % all.length;
+  const turned = [...all.slice(first), ...all.slice(0, first)];
+  return round % 2 === 0 ? turned : turned.reverse();
 }
 
 function reportTimes(report: Report, name: string, times: ReadonlyMap<string, readonly number[]>): void {

@@ -16,12 +16,22 @@ export interface JsonBodyRules {
  * @throws AssayError `unsupported_media_type`, `request_too_large` or `malformed_json`, checked in this order.
  */
 export async function readJson(request: Request, rules: JsonBodyRules): Promise<JsonValue> {
-  const { headers, body } = request;
   const { contentType, maxBytes = MAX_BODY_BYTES } = rules;
-  checkContentType(headers, contentType);
-  // Nothing is read of a body that says itself that it is too long; what a smaller number says is not believed.
-  if (Number(headers.get('content-length')) > maxBytes) throw tooLarge(maxBytes);
-  return parseJson(await readBytes(body, maxBytes));
+  checkContentType(request.headers, contentType);
+  return parseJson(await readBody(request, maxBytes));
+}
+
+/**
+ * Nothing is read of a body that says itself that it is too long. Of a smaller one the host reads the announced length far faster than
+ * we do, and HTTP sees to it that no more comes; but it is a claim of the sender, so the bytes are counted all the same.
+ */
+async function readBody(request: Request, maxBytes: number): Promise<Uint8Array> {
+  const announced = Number(request.headers.get('content-length') ?? Number.NaN);
+  if (Number.isNaN(announced)) return readBytes(request.body, maxBytes);
+  if (announced > maxBytes) throw tooLarge(maxBytes);
+  const bytes = new Uint8Array(await request.arrayBuffer().catch(brokenOff));
+  if (bytes.byteLength > maxBytes) throw tooLarge(maxBytes);
+  return bytes;
 }
 
 /** JSON (WHATWG MIME Sniffing, "JSON MIME type": `application/json`, `text/json`, any `+json`), in UTF-8, not compressed. */
@@ -44,18 +54,13 @@ function isJsonType(contentType: string): boolean {
   return JSON_TYPE.test(type) && !parameters.some((parameter) => CHARSET.test(parameter));
 }
 
-/**
- * Reads a stream to its end and stops at the first byte too many. `Content-Length` is a claim of the sender, so bytes are
- * counted as they come.
- */
+/** Reads a stream to its end, and stops at the first byte too many. */
 export async function readBytes(stream: ReadableStream<Uint8Array> | null, maxBytes: number): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
   let total = 0;
   const reader = stream?.getReader();
   while (reader) {
-    const chunk = await reader.read().catch((cause: unknown) => {
-      throw new AssayError('malformed_json', 'The body broke off before its end. Send it again.', { cause });
-    });
+    const chunk = await reader.read().catch(brokenOff);
     if (chunk.done) break;
     total += chunk.value.byteLength;
     if (total > maxBytes) {
@@ -66,6 +71,10 @@ export async function readBytes(stream: ReadableStream<Uint8Array> | null, maxBy
     chunks.push(chunk.value);
   }
   return chunks.length === 1 ? chunks[0]! : joined(chunks, total);
+}
+
+function brokenOff(cause: unknown): never {
+  throw new AssayError('malformed_json', 'The body broke off before its end. Send it again.', { cause });
 }
 
 function tooLarge(maxBytes: number): AssayError {

@@ -33,27 +33,38 @@ const Box = v.strictObject({
 });
 export type Box = v.InferOutput<typeof Box>;
 
-const Boxes = v.pipe(
-  v.array(Box),
-  v.minLength(1, 'The list of boxes is empty.'),
-  v.maxLength(1_000),
-  v.check((boxes) => new Set(boxes.map((box) => box.name)).size === boxes.length, 'Two boxes have the same name.'),
-);
+const Boxes = v.pipe(v.array(Box), v.minLength(1, 'The list of boxes is empty.'));
 
-/** The variable BOXES: a list, or its JSON text (`--var` and the dashboard give text). Throws an Error that says what to mend. */
-export function parseBoxes(variable: unknown): readonly Box[] {
-  const result = v.safeParse(Boxes, fromJsonText(variable), { abortPipeEarly: true });
-  if (result.success) return result.output;
-  const [issue] = result.issues;
-  throw new Error(`BOXES${v.getDotPath(issue) ? ` at ${v.getDotPath(issue)}` : ''}: ${issue.message}`);
+const MOST_BOXES = 1_000;
+const VARIABLE = /^BOXES(_\d{1,3})?$/;
+
+/**
+ * The boxes in the variable BOXES, and in BOXES_2, BOXES_3, … as one variable holds 5 KB, about 35 boxes. Each is a list, or its JSON
+ * text (`--var` and the dashboard give text). Throws an Error that says what to mend.
+ */
+export function parseBoxes(variables: Readonly<Record<string, unknown>>): readonly Box[] {
+  const names = Object.keys(variables).filter((name) => VARIABLE.test(name));
+  if (names.length === 0) throw new Error('BOXES: There is no list of boxes. Put one into [vars] in wrangler.toml.');
+  const boxes = names.flatMap((name) => parseList(name, variables[name]));
+  const twice = boxes.find(({ name }, i) => boxes.findIndex((box) => box.name === name) !== i);
+  if (twice) throw new Error(`BOXES: Two boxes have the name ${twice.name}.`);
+  if (boxes.length > MOST_BOXES) throw new Error(`BOXES: ${boxes.length} boxes are more than ${MOST_BOXES}.`);
+  return boxes;
 }
 
-function fromJsonText(variable: unknown): unknown {
-  if (typeof variable !== 'string') return variable;
+function parseList(name: string, value: unknown): readonly Box[] {
+  const result = v.safeParse(Boxes, fromJsonText(name, value), { abortPipeEarly: true });
+  if (result.success) return result.output;
+  const [issue] = result.issues;
+  throw new Error(`${name}${v.getDotPath(issue) ? ` at ${v.getDotPath(issue)}` : ''}: ${issue.message}`);
+}
+
+function fromJsonText(name: string, value: unknown): unknown {
+  if (typeof value !== 'string') return value;
   try {
-    return JSON.parse(variable);
+    return JSON.parse(value);
   } catch (cause) {
-    throw new Error('BOXES is no valid JSON.', { cause });
+    throw new Error(`${name} is no valid JSON.`, { cause });
   }
 }
 

@@ -14,7 +14,7 @@ export class FleetObject extends DurableObject<Env> {
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
-    const boxes = parseBoxes(env.BOXES);
+    const boxes = parseBoxes(env);
     this.#health = new Health({ boxes, fetch: (...request) => fetch(...request), clock: systemClock });
   }
 

@@ -8,14 +8,14 @@ import { type Hash64, hash64 } from './rendezvous.ts';
 import type { EdgeReport, FleetStatus } from './report.ts';
 
 const MODEL = 'assay/starter';
-const boxes = parseBoxes(
-  ['a', 'b', 'c', 'd'].map((name) => ({
+const boxes = parseBoxes({
+  BOXES: ['a', 'b', 'c', 'd'].map((name) => ({
     name,
     url: `https://${name}.example`,
     key_secret: 'K',
     models: name === 'd' ? ['other/model'] : [MODEL],
   })),
-);
+});
 
 function setUp(status: FleetStatus = {}) {
   let now = 1_000_000;

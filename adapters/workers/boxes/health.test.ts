@@ -5,9 +5,14 @@ import { BREAKER } from './breaker.ts';
 import { Health } from './health.ts';
 import type { BoxReport } from './report.ts';
 
-const boxes = parseBoxes(
-  ['a', 'b'].map((name) => ({ name, url: `https://${name}.example`, key_secret: 'K', models: ['assay/starter'] })),
-);
+const boxes = parseBoxes({
+  BOXES: ['a', 'b'].map((name) => ({
+    name,
+    url: `https://${name}.example`,
+    key_secret: 'K',
+    models: ['assay/starter'],
+  })),
+});
 
 function setUp(answer: (url: string) => Response | Promise<Response> = () => Response.json({ active_model: 'none' })) {
   let now = 1_000_000;

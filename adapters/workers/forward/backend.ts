@@ -15,7 +15,7 @@ import { ModelList } from '../../../lib/schema/model-list.ts';
 import type { Box } from '../boxes/box.ts';
 import type { Fleet } from '../boxes/fleet.ts';
 import { hash64 } from '../boxes/rendezvous.ts';
-import { askBox, type BoxClientDeps, type BoxRequest, readText } from './box-client.ts';
+import { askBox, type BoxClientDeps, type BoxRequest, readBox } from './box-client.ts';
 import { BoxFault, unreachable } from './box-fault.ts';
 import { chatEvents } from './chat-events.ts';
 import { chatBody } from './chat-wire.ts';
@@ -65,7 +65,7 @@ export class ForwardingBackend implements InferenceBackend {
     await call.admit();
     const body = tasksBody(batch);
     const answers = tryBoxes<BatchAnswer>(boxes, {
-      visit: (box) => this.#visit(box, call),
+      visit: (box) => this.#visit(box, 'tasks', call),
       ask: (box) => this.#answer(box, batch, body, call),
       isOutput: () => true,
       isLast: () => true,
@@ -79,7 +79,7 @@ export class ForwardingBackend implements InferenceBackend {
     await call.admit();
     const body = chatBody(request);
     const events = tryBoxes<ChatEvent>(boxes, {
-      visit: (box) => this.#visit(box, call),
+      visit: (box) => this.#visit(box, 'chat', call),
       ask: (box) => this.#events(box, body, call),
       isOutput: ({ type }) => type !== 'start',
       isLast: ({ type }) => type === 'finish',
@@ -111,7 +111,7 @@ export class ForwardingBackend implements InferenceBackend {
   }
 
   /** A request goes to a box: counted there, and logged when it ends. */
-  #visit<T extends BatchAnswer | ChatEvent>(box: Box, { requestId }: Call): Visit<T> {
+  #visit<T extends BatchAnswer | ChatEvent>(box: Box, kind: VisitRecord['kind'], { requestId }: Call): Visit<T> {
     const { clock, log } = this.#deps;
     const end = this.#fleet.begin(box);
     const begin = clock.now();
@@ -124,38 +124,27 @@ export class ForwardingBackend implements InferenceBackend {
       end(outcome, error) {
         end(outcome);
         const ms = clock.now() - begin;
-        log({ requestId, box: box.name, outcome, ms, ...seen, ...(error === undefined ? {} : { error }) });
+        log({ requestId, kind, box: box.name, outcome, ms, ...seen, ...(error === undefined ? {} : { error }) });
       },
     };
   }
 
   async *#answer(box: Box, batch: TaskBatch, body: string, call: Call): AsyncGenerator<BatchAnswer> {
-    const over = new AbortController();
-    const signal = AbortSignal.any([call.signal, over.signal]);
-    try {
-      const response = await this.#ask(box, { ...call, signal }, { method: 'POST', path: '/v1/tasks', body });
-      yield taskAnswer(await readText(response, this.#deadlines.answerMs), batch);
-    } catch (error) {
-      // Ends an answer that hangs half way, and the box's work with it.
-      over.abort();
-      throw error;
-    }
+    const request = this.#request(call, { method: 'POST', path: '/v1/tasks', body });
+    yield taskAnswer(await readBox(box, request, this.#deps), batch);
   }
 
   async *#events(box: Box, body: string, call: Call): AsyncGenerator<ChatEvent> {
-    const response = await this.#ask(box, call, { method: 'POST', path: '/v1/chat/completions', body });
+    const request = this.#request(call, { method: 'POST', path: '/v1/chat/completions', body });
+    const response = await askBox(box, request, this.#deps);
     if (!response.body) throw unreachable(new Error('an answer without a body'));
     const { clock } = this.#deps;
     const { silenceMs } = this.#deadlines;
     yield* chatEvents(readPieces(response.body, { clock, silenceMs, signal: call.signal }));
   }
 
-  #ask(
-    box: Box,
-    { requestId, signal }: Pick<Call, 'requestId' | 'signal'>,
-    request: Pick<BoxRequest, 'method' | 'path' | 'body'>,
-  ) {
-    return askBox(box, { ...request, requestId, signal, deadlineMs: this.#deadlines.answerMs }, this.#deps);
+  #request({ requestId, signal }: Call, request: Pick<BoxRequest, 'method' | 'path' | 'body'>): BoxRequest {
+    return { ...request, requestId, signal, deadlineMs: this.#deadlines.answerMs };
   }
 
   /** A box's models, or why it does not say. */
@@ -163,10 +152,7 @@ export class ForwardingBackend implements InferenceBackend {
     try {
       const deadlineMs = this.#deadlines.listMs;
       const request = { method: 'GET', path: '/v1/models', requestId, signal, deadlineMs };
-      const { data } = v.parse(
-        ModelList,
-        JSON.parse(await readText(await askBox(box, request, this.#deps), deadlineMs)),
-      );
+      const { data } = v.parse(ModelList, JSON.parse(await readBox(box, request, this.#deps)));
       return data.map(({ id, status }) => ({ id: parseModelId(id), status }));
     } catch (error) {
       return error instanceof BoxFault ? error : unreachable(error);

@@ -44,4 +44,16 @@ describe('prefixes', () => {
   ])('differ by %s', (_, one, other) => {
     expect(taskPrefix(one)).not.toBe(taskPrefix(other));
   });
+
+  const long = Array.from({ length: 20_000 }, (_, i) => `${i} `).join('');
+  it.each([
+    ['beginning', `!${long.slice(1)}`],
+    ['middle', `${long.slice(0, 50_000)}${'!'.repeat(4_000)}${long.slice(54_000)}`],
+    ['end', `${long.slice(0, -1)}!`],
+    ['length', `${long} `],
+  ])('of long contexts differ by their %s, at a length that does not grow with them', (_, other) => {
+    const prefix = taskPrefix(batch({ context: long }));
+    expect(taskPrefix(batch({ context: other }))).not.toBe(prefix);
+    expect(prefix.length).toBeLessThan(5_000);
+  });
 });

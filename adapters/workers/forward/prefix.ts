@@ -4,15 +4,36 @@ import type { Part, Turn } from '../../../lib/conversation.ts';
 /** Between the parts; two requests that only differ around one may share a box, which does no harm. */
 const SEPARATOR = '\0';
 
+/** Characters of a long text that are looked at, in pieces from its beginning to its end. */
+const PIECE = 128;
+const PIECES = 32;
+
 /** What requests must share to be sent to the same box: its prefix cache then holds the beginning of the prompt. */
 export function taskPrefix({ model, input, media }: TaskBatch): string {
   const shared = 'context' in input ? [input.context] : opening(input.turns);
-  return [model, ...shared, ...media.map(partText)].join(SEPARATOR);
+  return prefixText([model, ...shared, ...media.map(partText)]);
 }
 
 /** As `taskPrefix`, for a chat. Without a model the box's active one answers. */
 export function chatPrefix({ model, turns }: ChatRequest): string {
-  return [model ?? '', ...opening(turns)].join(SEPARATOR);
+  return prefixText([model ?? '', ...opening(turns)]);
+}
+
+function prefixText(texts: readonly string[]): string {
+  return texts.map(sampled).join(SEPARATOR);
+}
+
+/**
+ * Enough of a text to tell it from others, for a hash that costs the same however long it is. Texts that differ only between the
+ * pieces share a box.
+ */
+function sampled(text: string): string {
+  if (text.length <= PIECE * PIECES) return text;
+  const step = (text.length - PIECE) / (PIECES - 1);
+  const pieces = Array.from({ length: PIECES }, (_, i) =>
+    text.slice(Math.floor(i * step), Math.floor(i * step) + PIECE),
+  );
+  return `${text.length} ${pieces.join('')}`;
 }
 
 /** Instructions and the first user turn: they stay when a conversation grows, so it stays on its box. */

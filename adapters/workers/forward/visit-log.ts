@@ -4,6 +4,7 @@ import type { Outcome } from '../boxes/fleet.ts';
 /** One request at one box, as it is logged. */
 export interface VisitRecord {
   requestId: string;
+  kind: 'tasks' | 'chat';
   box: string;
   outcome: Outcome;
   /** Milliseconds from sending the request to the end of the answer. */

@@ -6,6 +6,7 @@ import type { ApiKey, KeyStore, Quota } from '../../../lib/keys.ts';
 import { rateLimited } from '../../../lib/quota.ts';
 import type { Env } from '../env.ts';
 import { within } from '../within.ts';
+import { Lease } from './lease.ts';
 
 /** A key as KV holds it, under the SHA-256 of the secret in lower-case hex. `assay keys --edge` writes it. */
 const KvKey = v.object({
@@ -25,6 +26,13 @@ const DEADLINE_MS = 5_000;
 interface Kept {
   key: ApiKey | null;
   until: number;
+  tokens: Tokens;
+}
+
+/** Where a key's quota is counted. */
+interface Tokens {
+  sha256: string;
+  lease: Lease;
 }
 
 export interface KvKeysDeps {
@@ -37,7 +45,7 @@ export interface KvKeysDeps {
 export class KvKeys implements KeyStore, Quota {
   readonly #deps: KvKeysDeps;
   readonly #kept = new Map<string, Kept>();
-  readonly #hashes = new WeakMap<ApiKey, string>();
+  readonly #tokens = new WeakMap<ApiKey, Tokens>();
 
   constructor(deps: KvKeysDeps) {
     this.#deps = deps;
@@ -50,17 +58,23 @@ export class KvKeys implements KeyStore, Quota {
     if (kept && now < kept.until) return kept.key;
     const stored = await inTime(this.#deps.kv.get(sha256, { type: 'json', cacheTtl: KV_CACHE_S }));
     const key = stored === null ? null : apiKey(v.parse(KvKey, stored));
-    if (key) this.#hashes.set(key, sha256);
+    const tokens = kept?.tokens ?? { sha256, lease: new Lease() };
+    if (key) this.#tokens.set(key, tokens);
     if (this.#kept.size >= MOST_KEPT) this.#kept.delete(this.#kept.keys().next().value!);
     this.#kept.delete(sha256);
-    this.#kept.set(sha256, { key, until: now + KEPT_MS });
+    this.#kept.set(sha256, { key, until: now + KEPT_MS, tokens });
     return key;
   }
 
   async take(key: ApiKey): Promise<void> {
-    const hash = this.#hashes.get(key);
-    if (key.requestsPerMinute === undefined || hash === undefined) return;
-    const retryAfterSeconds = await inTime(this.#deps.quota.getByName(hash).take(key.requestsPerMinute));
+    const tokens = this.#tokens.get(key);
+    if (key.requestsPerMinute === undefined || tokens === undefined) return;
+    const { sha256, lease } = tokens;
+    const now = this.#deps.clock.now();
+    if (lease.use(now)) return;
+    const taking = this.#deps.quota.getByName(sha256).take(key.requestsPerMinute, lease.wanted(now));
+    const { retryAfterSeconds, ahead } = await inTime(taking);
+    lease.hold(ahead, now);
     if (retryAfterSeconds !== null) throw rateLimited(retryAfterSeconds);
   }
 }

@@ -1,6 +1,7 @@
 import { DurableObject } from 'cloudflare:workers';
-import { fullAfterMs, type TokenBucket, takeToken } from '../../../lib/token-bucket.ts';
+import { fullAfterMs, type TokenBucket } from '../../../lib/token-bucket.ts';
 import type { Env } from '../env.ts';
+import { type Given, LendingBucket } from './lending-bucket.ts';
 
 const SAVE_AFTER_MS = 500;
 
@@ -11,21 +12,22 @@ interface Kept {
 
 /** The token bucket of one key, named by the key's hash: there is one in the world, so all edges share it. */
 export class QuotaObject extends DurableObject<Env> {
-  #kept: Kept | undefined;
+  readonly #lending = new LendingBucket();
+  #requestsPerMinute = 1;
   #loaded = false;
   #saving = false;
 
-  /** Takes one request; seconds to wait where there is none left, else null. */
-  async take(requestsPerMinute: number): Promise<number | null> {
+  /** Takes one request, and up to `wanted` ahead. */
+  async take(requestsPerMinute: number, wanted: number): Promise<Given> {
     if (!this.#loaded) {
-      this.#kept ??= await this.ctx.storage.get<Kept>('bucket');
+      this.#lending.bucket ??= (await this.ctx.storage.get<Kept>('bucket'))?.bucket;
       if ((await this.ctx.storage.getAlarm()) === null) await this.ctx.storage.setAlarm(Date.now() + 60_000);
       this.#loaded = true;
     }
-    const { bucket, retryAfterSeconds } = takeToken(this.#kept?.bucket, requestsPerMinute, Date.now());
-    this.#kept = { bucket, requestsPerMinute };
+    this.#requestsPerMinute = requestsPerMinute;
+    const given = this.#lending.take(requestsPerMinute, wanted, Date.now());
     this.#saveSoon();
-    return retryAfterSeconds;
+    return given;
   }
 
   /** Not at each request: nobody waits for the disk, and a crash forgets no more than half a second. */
@@ -34,16 +36,22 @@ export class QuotaObject extends DurableObject<Env> {
     this.#saving = true;
     setTimeout(() => {
       this.#saving = false;
-      if (this.#kept) void this.ctx.storage.put('bucket', this.#kept);
+      const kept = this.#kept();
+      if (kept) void this.ctx.storage.put('bucket', kept);
     }, SAVE_AFTER_MS);
+  }
+
+  #kept(): Kept | undefined {
+    const { bucket } = this.#lending;
+    return bucket && { bucket, requestsPerMinute: this.#requestsPerMinute };
   }
 
   /** Forgets a full bucket, so that keys out of use cost no storage. */
   async alarm(): Promise<void> {
-    const kept = this.#kept ?? (await this.ctx.storage.get<Kept>('bucket'));
+    const kept = this.#kept() ?? (await this.ctx.storage.get<Kept>('bucket'));
     const waitMs = kept ? kept.bucket.at + fullAfterMs(kept.bucket, kept.requestsPerMinute) - Date.now() : 0;
     if (waitMs > 0) return this.ctx.storage.setAlarm(Date.now() + Math.max(waitMs, 60_000));
-    this.#kept = undefined;
+    this.#lending.bucket = undefined;
     this.#loaded = false;
     await this.ctx.storage.deleteAll();
   }
