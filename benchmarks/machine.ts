@@ -1,12 +1,13 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { arch, cpus, loadavg, platform, release, totalmem } from 'node:os';
+import { arch, cpus, platform, release, totalmem } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Report } from './report.ts';
 import { THREADS } from './systems/start.ts';
 
 const PACKAGES = ['onnxruntime-node', 'node-llama-cpp', '@huggingface/transformers'];
 
 /** What a figure was measured on and with, as figures of the system `machine`, so that no figure is without them. */
-export function reportMachine(report: Report): void {
+export async function reportMachine(report: Report): Promise<void> {
   const say = (what: string, metric: string, value: number, unit: string) =>
     report({ system: 'machine', case: what, metric, value, unit });
   say(new Date().toISOString().slice(0, 10), 'used', 1, '');
@@ -14,13 +15,29 @@ export function reportMachine(report: Report): void {
   say(processors[0]?.model.trim() ?? 'unknown processor', 'logical processors', processors.length, '');
   say('memory', 'total', Math.round(totalmem() / 2 ** 20) / 1024, 'GiB');
   say('systems under test', 'threads', THREADS, '');
-  say('busy with other work before', 'in the last minute', loadavg()[0]!, 'processors');
+  say('busy with other work before', 'for a second', await busyProcessors(), 'processors');
   say(`${platform()} ${release()} ${arch()}`, 'used', 1, '');
   say(`Node.js ${process.versions.node}`, 'used', 1, '');
   for (const name of PACKAGES) {
     const version = installedVersion(name);
     if (version) say(`${name} ${version}`, 'used', 1, '');
   }
+}
+
+/** How many processors others use, over a second in which this process does nothing. */
+async function busyProcessors(): Promise<number> {
+  const spent = () => {
+    const times = cpus().map((cpu) => cpu.times);
+    const sum = (of: (one: (typeof times)[number]) => number) => times.reduce((all, one) => all + of(one), 0);
+    return {
+      all: sum(({ user, nice, sys, idle, irq }) => user + nice + sys + idle + irq),
+      idle: sum(({ idle }) => idle),
+    };
+  };
+  const before = spent();
+  await sleep(1_000);
+  const after = spent();
+  return cpus().length * (1 - (after.idle - before.idle) / (after.all - before.all));
 }
 
 function installedVersion(name: string): string | undefined {

@@ -22,15 +22,15 @@ if (!names.includes(name)) {
   process.exit(2);
 }
 const figures: Figure[] = [];
-const report: Report = (figure) => {
-  const whole = { bench: name, ...figure };
+const report: Report = ({ system, case: what, metric, value, unit }) => {
+  const whole: Figure = { bench: name, system, case: what, metric, value, unit };
   figures.push(whole);
   console.log(json ? JSON.stringify(whole) : tableRow(whole));
 };
 const { run }: Benchmark = await import(`./${name}/bench.ts`);
 const own = given.filter((arg) => arg !== '--save' && (arg !== '--json' || name === 'all'));
 const measures = name !== 'all' && name !== 'page' && !own.includes('--help');
-if (measures) reportMachine(report);
+if (measures) await reportMachine(report);
 await run(report, own);
 if (measures && given.includes('--save') && !own.includes('--quick')) keepFigures(name, figures);
 

@@ -22,12 +22,12 @@ function inOrder(names: string[]): string[] {
     : names;
 }
 
-/** The value of the metric `median`, with `least` and `most` behind it. */
+/** The value of the metric `median`, with `least` and `most` behind it where they differ. */
 export function medianAndSpread(figures: readonly Figure[]): string {
   const value = (name: string) => figures.find(({ metric }) => metric === name)?.value;
   const [median, least, most] = [value('median'), value('least'), value('most')];
   if (median === undefined) return '';
-  return least === undefined || most === undefined
+  return least === undefined || most === undefined || least === most
     ? shown(median)
     : `${shown(median)} (${shown(least)} to ${shown(most)})`;
 }
