@@ -3,6 +3,7 @@ import type { BranchSpec, Job, JobResult } from '../../runtime/engine/job.ts';
 import type { Limits } from '../../runtime/engine/job-run.ts';
 import { type Model, openModel } from '../../runtime/engine/model.ts';
 import { type Cost, measure } from '../systems/measure.ts';
+import { THREADS } from '../systems/start.ts';
 import type { ChoicesWork } from '../systems/system.ts';
 import { randomTokens, W } from './tokens.ts';
 
@@ -75,7 +76,7 @@ export async function best(runs: number, once: () => Promise<Cost>): Promise<Cos
 }
 
 export function openForBenchmark(folder: string): Promise<Model> {
-  return openModel(folder, { threads: Number(process.env.ASSAY_BENCHMARK_THREADS ?? 2) });
+  return openModel(folder, { threads: THREADS });
 }
 
 function job(prefix: number[], branches: BranchSpec[]): Job {

@@ -1,16 +1,18 @@
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { InferenceSession, Tensor } from 'onnxruntime-node';
-import { readManifest } from '../../runtime/engine/model.ts';
+import { readManifest, sessionOptions } from '../../runtime/engine/model.ts';
+import { argmax } from '../../runtime/engine/sampler.ts';
 import { randomTokens } from '../branches/tokens.ts';
 import { answer, chat, engineOf, openForBenchmark } from '../branches/workload.ts';
 import { compiledRandomModel } from '../models/cache.ts';
-import type { Report } from '../report.ts';
-import { measure } from '../systems/measure.ts';
+import { median, type Report } from '../report.ts';
+import { type Cost, measure } from '../systems/measure.ts';
+import { THREADS } from '../systems/start.ts';
 
 /**
  * What the engine adds to a decode step: the same graph at the same length, by the engine and by onnxruntime alone, in turns.
- * Arguments: `--form=int8|int4 --prompt=512 --tokens=64 --rounds=3`.
+ * Arguments: `--form=int8|int4 --prompt=512 --tokens=64 --rounds=5`.
  */
 export async function run(report: Report, args: readonly string[]): Promise<void> {
   const { values } = parseArgs({
@@ -19,7 +21,7 @@ export async function run(report: Report, args: readonly string[]): Promise<void
       form: { type: 'string', default: 'int8' },
       prompt: { type: 'string', default: '512' },
       tokens: { type: 'string', default: '64' },
-      rounds: { type: 'string', default: '3' },
+      rounds: { type: 'string', default: '5' },
     },
   });
   const form = values.form === 'int4' ? 'int4' : 'int8';
@@ -29,7 +31,8 @@ export async function run(report: Report, args: readonly string[]): Promise<void
   const folder = await compiledRandomModel('qwen2.5-0.5b', form);
   const model = await openForBenchmark(folder);
   const bare = await bareDecoder(folder, prompt + tokens);
-  const costs = { engine: { ms: 0, cpuMs: 0 }, bare: { ms: 0, cpuMs: 0 } };
+  const engineCosts: Cost[] = [];
+  const bareCosts: Cost[] = [];
   for (let round = 0; round <= rounds; round++) {
     const engine = engineOf(model);
     const work = chat(prompt, tokens, round);
@@ -38,36 +41,35 @@ export async function run(report: Report, args: readonly string[]): Promise<void
     const byEngine = await answer(engine, work);
     const alone = await measure(() => bare(prompt, tokens));
     if (round === 0) continue; // warm up
-    for (const [name, cost] of [['engine', byEngine] as const, ['bare', alone] as const]) {
-      costs[name].ms += cost.ms / (rounds * tokens);
-      costs[name].cpuMs += cost.cpuMs / (rounds * tokens);
-    }
+    engineCosts.push(byEngine);
+    bareCosts.push(alone);
   }
   const what = `a token at ${prompt}`;
-  for (const [system, { ms, cpuMs }] of [
-    [`assay ${form}`, costs.engine] as const,
-    [`onnxruntime ${form}`, costs.bare] as const,
+  for (const [system, costs] of [
+    [`assay ${form}`, engineCosts] as const,
+    [`onnxruntime ${form}`, bareCosts] as const,
   ]) {
-    report({ system, case: what, metric: 'time', value: ms, unit: 'ms' });
-    report({ system, case: what, metric: 'processor time', value: cpuMs, unit: 'ms' });
+    const say = (metric: string, of: (cost: Cost) => number) =>
+      report({ system, case: what, metric, value: median(costs.map(of)) / tokens, unit: 'ms' });
+    say('time', ({ ms }) => ms);
+    say('processor time', ({ cpuMs }) => cpuMs);
   }
-  const ratio = { system: `assay ${form}`, case: what, unit: 'of onnxruntime' };
-  report({ ...ratio, metric: 'speed', value: costs.bare.ms / costs.engine.ms });
-  report({ ...ratio, metric: 'speed (processor)', value: costs.bare.cpuMs / costs.engine.cpuMs });
+  const compare = (metric: string, of: (cost: Cost) => number) => {
+    const ratios = engineCosts.map((cost, round) => of(bareCosts[round]!) / of(cost));
+    report({ system: `assay ${form}`, case: what, metric, value: median(ratios), unit: 'of onnxruntime' });
+  };
+  compare('speed', ({ ms }) => ms);
+  compare('speed (processor)', ({ cpuMs }) => cpuMs);
   await model.close();
 }
 
-/** The least that a decode loop can be: one KV buffer in place, tensors made once, the best token taken. */
+/** The least that a decode loop can be: one KV buffer in place, its tensors made once, the best token taken. */
 async function bareDecoder(
   modelFolder: string,
   capacity: number,
 ): Promise<(from: number, count: number) => Promise<void>> {
   const manifest = readManifest(modelFolder);
-  const session = await InferenceSession.create(join(modelFolder, manifest.graph), {
-    intraOpNumThreads: Number(process.env.ASSAY_BENCHMARK_THREADS ?? 2),
-    enableMemPattern: false,
-    extra: { session: { intra_op: { allow_spinning: '0' } } },
-  });
+  const session = await InferenceSession.create(join(modelFolder, manifest.graph), sessionOptions(THREADS));
   const feeds: Record<string, Tensor> = {};
   const fetches: Record<string, Tensor> = {};
   for (const { past, present, heads, headSize } of manifest.kv) {
@@ -90,7 +92,7 @@ async function bareDecoder(
       for (const { name } of inputs.masks)
         feeds[name] = new Tensor('float32', new Float32Array(at + 1), [1, 1, 1, at + 1]);
       await session.run(feeds, fetches);
-      token = logits.indexOf(logits.reduce((a, b) => Math.max(a, b)));
+      token = argmax(logits, null);
     }
   };
 }

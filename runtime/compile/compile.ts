@@ -106,7 +106,7 @@ function rewrite(model: Model, precision: Exclude<Precision, 'auto'>): { manifes
   const attention = couplesRows(model.graph) ? undefined : attentionNodes(model.graph, layout);
   const masks = attention ? packBranches(model, layout, attention) : [];
   if (attention) padRotaryTables(model, attention);
-  const rows = gatherRows(model, layout);
+  const rows = gatherRows(model, layout, attention);
   if (precision === 'int8' || precision === 'int4') int8Embedding(model, layout.tokens);
   if (precision === 'int8') int8Weights(model);
   if (precision === 'int4') int4Weights(model);

@@ -4,7 +4,7 @@ import * as v from 'valibot';
 export const MANIFEST_FILE = 'compiled.json';
 
 /** Raised whenever compiled output changes, so that what older versions wrote is rebuilt. Part of the fingerprint. */
-export const COMPILER_VERSION = 2;
+export const COMPILER_VERSION = 3;
 
 /**
  * How the weights are kept. `int8`: 8 bits with a scale for each output column, activations quantised for each token;

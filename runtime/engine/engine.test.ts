@@ -119,8 +119,8 @@ describe('scheduling', () => {
     };
     const branches = Array.from({ length: 10 }, (_, i) => branch({ suffix: tokens(5, i), choice: options }));
     const { branches: results } = await finish(engineOf(), job({ prefix: tokens(600), branches }));
-    // the last 88 together with ten suffixes of five and their four scored nodes each, 32 rows of logits at a time
-    expect(forward.runs).toEqual([256, 256, 160, 88 + 10 * 9 - 160]);
+    // 690 tokens in three parts: the last 140 with suffixes of five and their four scored nodes each, 32 rows of logits at a time
+    expect(forward.runs).toEqual([230, 230, 140 + 8 * 9, 2 * 9]);
     for (const { option, chosen } of results) expect(chosen).toBe(option!.index === 0 ? 1 : 2);
   });
 

@@ -4,7 +4,7 @@ import type { KvCache } from './kv-cache.ts';
 import type { Sequence } from './sequence.ts';
 
 export interface Limits {
-  /** New tokens of one run: as fast as more, with less memory, and other jobs come in between. */
+  /** New tokens of one run, about: as fast as more, with less memory, and other jobs come in between. */
   tokens: number;
   /** Rows of logits of one run. */
   rows: number;
@@ -68,26 +68,33 @@ export class JobRun {
 
   /** Appends the tokens of the next run; null when the job is finished. */
   plan(): Plan | null {
+    if (!this.#openGroup()) return null;
     const { prefix } = this.job;
-    const { tokens } = this.#limits;
-    const prompt = Math.min(tokens, prefix.length - this.#prefilled);
-    const inPrefix = this.#prefilled + prompt < prefix.length;
-    if (!inPrefix && !this.#openGroup()) return null;
     const start = this.sequence.length;
-    const waiting = this.#group.reduce((sum, branch) => sum + this.#branches[branch]!.waiting, 0);
-    this.#kv.reserve(this.sequence, start + (inPrefix ? prompt : Math.min(tokens, prompt + waiting)));
-    for (let count = 0; count < prompt; count++) {
+    const end = start + this.#runLength();
+    this.#kv.reserve(this.sequence, end);
+    while (this.#prefilled < prefix.length && this.sequence.length < end) {
       this.sequence.append(prefix[this.#prefilled++]!, this.sequence.length - 1);
     }
-    if (inPrefix) return { start, rows: [] };
     const rows: PlannedRow[] = [];
+    if (this.#prefilled < prefix.length) return { start, rows };
     for (const branch of this.#group) {
-      const room = tokens - (this.sequence.length - start);
-      const run = this.#branches[branch]!;
-      const found = run.feed(this.sequence, room, this.#limits.rows - rows.length);
+      const room = end - this.sequence.length;
+      const found = this.#branches[branch]!.feed(this.sequence, room, this.#limits.rows - rows.length);
       rows.push(...found.map(({ column, node }) => ({ column, node, branch })));
     }
     return { start, rows };
+  }
+
+  /** What is to be fed, in runs of like length: a short last one would read all weights for a few tokens. */
+  #runLength(): number {
+    const left = this.job.prefix.length - this.#prefilled + this.#waiting;
+    return Math.ceil(left / Math.max(1, Math.round(left / this.#limits.tokens)));
+  }
+
+  /** Tokens of the group that wait to be fed. */
+  get #waiting(): number {
+    return this.#group.reduce((sum, branch) => sum + this.#branches[branch]!.waiting, 0);
   }
 
   /** Hands each row of logits to its branch, which chooses. */

@@ -31,14 +31,7 @@ export async function openModel(folder: string, { threads, providers = ['cpu'] }
   const manifest = readManifest(folder);
   const session = await InferenceSession.create(join(folder, manifest.graph), {
     executionProviders: providers,
-    logSeverityLevel: 3,
-    // Every run has another shape: remembered memory plans only pile up.
-    enableMemPattern: false,
-    // An arena keeps the largest run's memory for ever; without one a prefill of 1,000 tokens takes the same time.
-    enableCpuMemArena: false,
-    // Waiting threads that sleep cost nothing when idle and save a quarter when others compute too.
-    extra: { session: { intra_op: { allow_spinning: '0' } } },
-    ...(threads ? { intraOpNumThreads: threads } : {}),
+    ...sessionOptions(threads),
   }).catch((cause: unknown) => {
     throw new AssayError(
       'engine_failed',
@@ -57,6 +50,19 @@ export async function openModel(folder: string, { threads, providers = ['cpu'] }
     throw error;
   }
   return { manifest, forward, close: () => session.release() };
+}
+
+/** How onnxruntime runs a graph here, whatever the device. */
+export function sessionOptions(threads?: number): InferenceSession.SessionOptions {
+  return {
+    logSeverityLevel: 3,
+    // Every run has another shape: remembered memory plans only pile up.
+    enableMemPattern: false,
+    // Threads that wait asleep cost nothing when idle and save a quarter when others compute too. Between two operators of a run
+    // they are wanted again before they could be woken, so they first look for work for a moment.
+    extra: { session: { intra_op: { allow_spinning: '1', spin_duration_us: '50' } } },
+    ...(threads ? { intraOpNumThreads: threads } : {}),
+  };
 }
 
 export function readManifest(folder: string): Manifest {
