@@ -1,18 +1,10 @@
 import type { Constraint } from '../../lib/grammar/constraint.ts';
+import { BranchTokens } from './branch-tokens.ts';
 import type { BranchResult, BranchSpec, ChosenToken } from './job.ts';
 import { normalise, OptionTrie } from './option-trie.ts';
 import { Random } from './random.ts';
 import { chooseToken } from './sampler.ts';
 import type { Sequence } from './sequence.ts';
-
-/** A token on its way into the model. */
-interface Item {
-  token: number;
-  /** Index of the item it follows; -1: the prefix. */
-  after: number;
-  /** Whether the logits behind it are wanted, and for which node of the options (0 where there are none). */
-  read: number | null;
-}
 
 export interface BranchSurroundings {
   prefixLength: number;
@@ -28,16 +20,13 @@ export class BranchRun {
   readonly #spec: BranchSpec;
   readonly #around: BranchSurroundings;
   readonly #random: Random;
-  readonly #items: Item[] = [];
-  /** Columns of the items that were fed. */
-  readonly #columns: number[] = [];
+  readonly #queue: BranchTokens;
   readonly #counts = new Map<number, number>();
   readonly #tokens: number[] = [];
   /** Index in `#tokens` of each chosen token. */
   readonly #chosenAt: number[] = [];
   readonly #trie: OptionTrie | null;
   #parts: number[][] = [];
-  #unread = 0;
   #rollback: number | null = null;
   #option: BranchResult['option'];
   #optionChoices = 0;
@@ -47,13 +36,12 @@ export class BranchRun {
   #mask: Uint32Array | null = null;
   #reason: 'stop' | 'length' | null = null;
   #endedByToken = false;
-  /** Index of the item that what is said next follows. */
-  #after = -1;
 
   constructor(spec: BranchSpec, around: BranchSurroundings) {
     this.#spec = spec;
     this.#around = around;
     this.#random = new Random(spec.sampling.seed);
+    this.#queue = new BranchTokens(around.prefixLength);
     this.#trie = spec.choice ? new OptionTrie(spec.choice.paths) : null;
     this.#constraint = spec.choice ? null : spec.constraint;
     this.#untouched = this.#constraint?.fork() ?? null;
@@ -70,15 +58,14 @@ export class BranchRun {
 
   /** Tokens that wait to be fed. */
   get waiting(): number {
-    return this.#items.length - this.#columns.length;
+    return this.#queue.waiting;
   }
 
   /** Queues the suffix and what can be scored with it. May be done at once, when nothing is left to the model. */
   start(): void {
     const { suffix } = this.#spec;
     if (!this.#trie) {
-      if (this.#writeForced(suffix)) this.#items.at(-1)!.read = 0;
-      this.#unread = 1;
+      this.#queueSpoken(suffix);
       return;
     }
     if (this.#spec.choice!.paths.length === 1) {
@@ -92,24 +79,14 @@ export class BranchRun {
       return;
     }
     this.#push(suffix);
-    this.#items.at(-1)!.read = 0;
-    this.#unread = 1;
+    this.#queue.ask();
     this.#parts = this.#trie.parts();
     this.#queuePart();
   }
 
   /** Appends up to `room` waiting tokens to the sequence; returns the new columns whose logits are wanted, at most `rows`. */
   feed(sequence: Sequence, room: number, rows: number): { column: number; node: number }[] {
-    const wanted: { column: number; node: number }[] = [];
-    for (let fed = 0; fed < room && this.waiting > 0; fed++) {
-      const item = this.#items[this.#columns.length]!;
-      if (item.read !== null && wanted.length === rows) break;
-      const parent = item.after < 0 ? this.#around.prefixLength - 1 : this.#columns[item.after]!;
-      const column = sequence.append(item.token, parent);
-      this.#columns.push(column);
-      if (item.read !== null) wanted.push({ column, node: item.read });
-    }
-    return wanted;
+    return this.#queue.feed(sequence, room, rows);
   }
 
   /** The column from which on a finished part of many options is to be forgotten; null: nothing. */
@@ -121,7 +98,7 @@ export class BranchRun {
 
   /** Takes the logits behind a column that `feed` reported. */
   deliver(node: number, logits: Float32Array): void {
-    this.#unread--;
+    this.#queue.noteRead();
     if (this.#trie && !this.#option) this.#scoreOption(this.#trie, node, logits);
     else this.#say(logits);
   }
@@ -146,7 +123,7 @@ export class BranchRun {
 
   #scoreOption(trie: OptionTrie, node: number, logits: Float32Array): void {
     trie.score(node, logits);
-    if (this.#unread > 0) return;
+    if (this.#queue.unread > 0) return;
     if (this.#parts.length > 0) {
       this.#forgetOptions();
       this.#queuePart();
@@ -163,17 +140,12 @@ export class BranchRun {
     const itemOf = new Map([[0, this.#spec.suffix.length - 1]]);
     for (const node of this.#parts.shift() ?? []) {
       const after = itemOf.get(this.#trie!.parent(node))!;
-      this.#items.push({ token: this.#trie!.token(node), after, read: node });
-      itemOf.set(node, this.#items.length - 1);
-      this.#unread++;
+      itemOf.set(node, this.#queue.pushNode(this.#trie!.token(node), after, node));
     }
   }
 
   #forgetOptions(): void {
-    const kept = this.#spec.suffix.length;
-    this.#rollback = this.#columns[kept - 1]! + 1;
-    this.#items.length = kept;
-    this.#columns.length = kept;
+    this.#rollback = this.#queue.keep(this.#spec.suffix.length);
   }
 
   #settle(option: number, logprobs: number[]): void {
@@ -196,18 +168,14 @@ export class BranchRun {
       return;
     }
     const path = trie.path(option);
-    const itemBefore = this.#items.findIndex((item) => item.read === trie.nodeBeforeEnd(option));
-    if (itemBefore >= 0) {
-      this.#after = itemBefore;
+    if (this.#queue.continueBehind(trie.nodeBeforeEnd(option))) {
       this.#queueSpoken(path.slice(-1));
       return;
     }
     // The option stood in an earlier part, or was never fed: feed its whole path.
-    if (this.#items.length === 0) this.#push(this.#spec.suffix);
+    if (this.#queue.empty) this.#push(this.#spec.suffix);
     else this.#forgetOptions();
-    if (this.done) return;
-    this.#after = this.#items.length - 1;
-    this.#queueSpoken(path);
+    if (!this.done) this.#queueSpoken(path);
   }
 
   #drawOption(logprobs: number[], temperature: number): number {
@@ -222,9 +190,7 @@ export class BranchRun {
 
   /** Queues tokens that are said, with the forced text behind them, and asks for what comes next. */
   #queueSpoken(tokens: readonly number[]): void {
-    if (!this.#writeForced(tokens)) return;
-    this.#items.at(-1)!.read = 0;
-    this.#unread = 1;
+    if (this.#writeForced(tokens)) this.#queue.ask();
   }
 
   /** False when that was the end: nothing more may be said, or there is no room for it. */
@@ -238,21 +204,8 @@ export class BranchRun {
   }
 
   #push(tokens: readonly number[]): void {
-    if (this.#around.prefixLength + this.#depth() + tokens.length > this.#around.contextLength) {
-      this.#reason = 'length';
-      return;
-    }
-    for (const token of tokens) {
-      this.#items.push({ token, after: this.#after, read: null });
-      this.#after = this.#items.length - 1;
-    }
-  }
-
-  /** Tokens from the prefix to where the branch stands. */
-  #depth(): number {
-    let depth = 0;
-    for (let at = this.#after; at >= 0; at = this.#items[at]!.after) depth++;
-    return depth;
+    if (this.#queue.length + tokens.length > this.#around.contextLength) this.#reason = 'length';
+    else this.#queue.push(tokens);
   }
 
   #say(logits: Float32Array): void {
