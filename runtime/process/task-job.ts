@@ -22,7 +22,13 @@ export interface TaskPlan {
 export function planTasks(text: TextModel, batch: TaskBatch, maxPromptLen: number): TaskPlan {
   const { prefix, branches } = encodeTasks(text, batch, maxPromptLen);
   const served = batch.tasks
-    .map((task, index) => ({ task, index, grammar: taskGrammar(task, text.vocabulary), own: branches[index]! }))
+    .map((task, index) => {
+      const own = branches[index]!;
+      const grammar = taskGrammar(task, text.vocabulary);
+      // What every answer begins with is read along with the task. Looked at here, so that no further grammar is made in vain.
+      checkLength(prefix.length + own.length + grammar.head.length, maxPromptLen);
+      return { task, index, grammar, own };
+    })
     .sort((a, b) => rank(a.task) - rank(b.task) || a.index - b.index);
   const specs = served.map(
     ({ own, grammar }): BranchSpec => ({
@@ -33,8 +39,6 @@ export function planTasks(text: TextModel, batch: TaskBatch, maxPromptLen: numbe
       endTokens: text.vocabulary.end,
     }),
   );
-  // What every answer begins with is read along with the task.
-  checkLength(prefix.length + Math.max(...specs.map(({ suffix }) => suffix.length)), maxPromptLen);
   return {
     promptTokens: branches.reduce((sum, { length }) => sum + length, prefix.length),
     plan: { prefix, branches: specs, budget: batch.maxOutputTokens },
