@@ -21,7 +21,10 @@ export interface Parts {
 const REQUEST_TIMEOUT_MS = 300_000;
 
 /** Puts the engine, the store and the slot together. */
-export async function compose(config: Pick<ServerConfig, 'home' | 'device' | 'dtype'>, log: Logger): Promise<Parts> {
+export async function compose(
+  config: Pick<ServerConfig, 'home' | 'device' | 'dtype' | 'precision'>,
+  log: Logger,
+): Promise<Parts> {
   const engine = createEngineProcess({ log, onRestart: () => metrics.restarted() });
   const metrics = createEngineMetrics(() => engine.status());
   const host = await createModelHost({ ...config, engine, log });

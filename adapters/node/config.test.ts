@@ -11,6 +11,7 @@ test('the defaults', () => {
     home: `${home}/.assay`,
     model: 'assay/starter',
     device: 'auto',
+    precision: 'auto',
     load: true,
     allowOrigin: [],
   });
@@ -31,6 +32,7 @@ describe('flags come before the environment, and the environment before the defa
       model: 'f/f',
       device: 'gpu',
       dtype: 'q4',
+      precision: 'int4',
       load: false,
       allowOrigin: ['http://x'],
     };
@@ -53,6 +55,7 @@ test.each([
   [{ model: '../x' }, '--model (ASSAY_MODEL) is <namespace>/<name>, such as assay/starter.'],
   [{ device: 'tpu' }, '--device (ASSAY_DEVICE) is one of auto, npu, gpu, cpu.'],
   [{ dtype: 'q3' }, '--dtype (ASSAY_DTYPE) is one of q4f16, q4, int8, q8, fp16, fp32.'],
+  [{ precision: 'int2' }, '--precision (ASSAY_PRECISION) is one of auto, int8, int4, float, keep.'],
   [{ apiKey: 'a b' }, '--api-key (ASSAY_API_KEY) is 1 to 256 visible ASCII characters.'],
   [{ allowOrigin: ['http://x/'] }, '--allow-origin is an origin, such as http://localhost:3000.'],
   [{ allowOrigin: ['*'] }, '--allow-origin is an origin, such as http://localhost:3000.'],

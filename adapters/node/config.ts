@@ -2,6 +2,7 @@ import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import * as v from 'valibot';
 import { asModelId } from '../../lib/model-id.ts';
+import { PRECISIONS } from '../../runtime/compile/precision.ts';
 import { DEVICE_CHOICES } from '../../runtime/device/device-table.ts';
 import { DTYPES } from '../../runtime/store/model-files.ts';
 
@@ -43,6 +44,8 @@ export const ServerConfig = v.object({
   device: v.picklist(DEVICE_CHOICES, `is one of ${DEVICE_CHOICES.join(', ')}`),
   /** Number format of downloaded weights; absent: the best for the device. */
   dtype: v.optional(v.picklist(DTYPES, `is one of ${DTYPES.join(', ')}`)),
+  /** Form that the weights are compiled to; `auto`: what suits the device. */
+  precision: v.picklist(PRECISIONS, `is one of ${PRECISIONS.join(', ')}`),
   /** Whether to load it. */
   load: v.boolean(),
   allowOrigin: v.array(Origin),
@@ -51,7 +54,7 @@ export type ServerConfig = v.InferOutput<typeof ServerConfig>;
 
 /** Flags of `assay serve`, as commander gives them. */
 export type ServerFlags = Partial<
-  Record<'host' | 'port' | 'home' | 'apiKey' | 'model' | 'device' | 'dtype', string>
+  Record<'host' | 'port' | 'home' | 'apiKey' | 'model' | 'device' | 'dtype' | 'precision', string>
 > & {
   load?: boolean;
   allowOrigin?: string[];
@@ -65,6 +68,7 @@ const FLAG: Record<keyof ServerConfig, string> = {
   model: '--model (ASSAY_MODEL)',
   device: '--device (ASSAY_DEVICE)',
   dtype: '--dtype (ASSAY_DTYPE)',
+  precision: '--precision (ASSAY_PRECISION)',
   load: '--no-load',
   allowOrigin: '--allow-origin',
 };
@@ -79,6 +83,7 @@ export function serverConfig(flags: ServerFlags, env: Record<string, string | un
     model: flags.model ?? (env.ASSAY_MODEL || 'assay/starter'),
     device: flags.device ?? (env.ASSAY_DEVICE || 'auto'),
     dtype: flags.dtype ?? (env.ASSAY_DTYPE || undefined),
+    precision: flags.precision ?? (env.ASSAY_PRECISION || 'auto'),
     load: flags.load ?? true,
     allowOrigin: flags.allowOrigin ?? [],
   });

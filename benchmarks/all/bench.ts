@@ -1,7 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { KEY, startServer } from '../http/server.ts';
 import { SECTIONS } from '../page/sections/index.ts';
 import type { Report } from '../report.ts';
 
@@ -37,10 +36,7 @@ export async function run(_: Report, args: readonly string[]): Promise<void> {
   for (const bench of names.filter((name) => wanted.includes(name))) {
     const began = performance.now();
     console.error(`\n${bench}`);
-    const good =
-      bench === 'quality'
-        ? await withServer((more) => runOne(bench, [...flags(bench), ...more]))
-        : runOne(bench, flags(bench));
+    const good = runOne(bench, flags(bench));
     console.error(`${bench}: ${Math.round((performance.now() - began) / 1000)} s`);
     if (!good) failed.push(bench);
   }
@@ -50,13 +46,4 @@ export async function run(_: Report, args: readonly string[]): Promise<void> {
 
 function runOne(bench: string, more: readonly string[] = []): boolean {
   return spawnSync(process.execPath, [RUN, bench, ...more], { stdio: 'inherit' }).status === 0;
-}
-
-async function withServer(work: (more: readonly string[]) => boolean): Promise<boolean> {
-  const server = await startServer();
-  try {
-    return work(['--url', server.url, '--key', KEY]);
-  } finally {
-    await server.stop();
-  }
 }

@@ -29,12 +29,12 @@ export interface LoggedRequest {
   ms: number;
 }
 
-/** `assay serve` as a user starts it, with the starter model loaded and a home of its own. Throws where the model does not load. */
-export async function startServer(): Promise<ServerProcess> {
+/** `assay serve` as a user starts it, with the starter model loaded and a home of its own; `more`: further flags. Throws where the model does not load. */
+export async function startServer(more: readonly string[] = []): Promise<ServerProcess> {
   const home = await mkdtemp(join(tmpdir(), 'assay-benchmark-home-'));
   const logFile = join(home, 'log.jsonl');
   const log = openSync(logFile, 'a');
-  const flags = ['serve', '--port', '0', '--home', home, '--api-key', KEY];
+  const flags = ['serve', '--port', '0', '--home', home, '--api-key', KEY, ...more];
   const child = spawn(process.execPath, [BIN, ...flags], {
     stdio: ['ignore', 'pipe', log],
   }) as ChildProcessByStdio<null, Readable, null>;

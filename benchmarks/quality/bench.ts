@@ -1,16 +1,23 @@
 import { parseArgs } from 'node:util';
 import * as v from 'valibot';
+import { KEY, startServer } from '../http/server.ts';
 import type { Report } from '../report.ts';
 import { addAnswer, majorityBaseline, noScores, randomBaseline, type Scores } from './score.ts';
 import { readTestSet, TEST_SETS, type Text } from './test-set.ts';
 
-const HELP = `npm run bench -- quality --key sk-assay-... [--url http://127.0.0.1:8080] [--model assay/starter] [--skills]
+const HELP = `npm run bench -- quality [--skills] [--forms=auto,int8,int4,float]
+npm run bench -- quality --url http://127.0.0.1:8080 --key sk-assay-... [--model assay/starter] [--skills]
 
-Puts both test sets to a running server and tells how often it is right. --skills tells it for each kind of task, too.
-The key may stand in ASSAY_API_KEY instead.`;
+Puts both test sets to a server and tells how often it is right. Without --url it starts the starter model in each form of the weights
+(the --precision of assay serve), one after the other. --skills tells it for each kind of task, too.`;
+
+const STARTER = 'assay/starter';
 
 /** Room for a task's answer. The longest expected one takes about 60 tokens; a model that does not find its end is cut here. */
 const TOKENS_EACH = 96;
+
+/** `auto`, what a user gets, is one of the others. */
+const FORMS = 'auto,int8,int4,float';
 
 /** How many requests wait for the server at once. */
 const CLIENTS = 4;
@@ -20,31 +27,41 @@ export async function run(report: Report, args: readonly string[]): Promise<void
   const { values } = parseArgs({
     args: [...args],
     options: {
-      url: { type: 'string', default: 'http://127.0.0.1:8080' },
+      url: { type: 'string' },
+      forms: { type: 'string', default: FORMS },
       key: { type: 'string', default: process.env.ASSAY_API_KEY ?? '' },
-      model: { type: 'string', default: 'assay/starter' },
+      model: { type: 'string', default: STARTER },
       skills: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
     },
   });
   if (values.help) return console.log(HELP);
-  const server: Server = { url: values.url, key: values.key, model: values.model };
+  const tell = (system: string, what: string, scores: Scores) => {
+    for (const [metric, { right, total }] of [
+      ['decide accuracy', scores.decide],
+      ['fields exact', scores.fields],
+    ] as const) {
+      if (total > 0) report({ system, case: what, metric, value: (100 * right) / total, unit: `% of ${total}` });
+    }
+  };
+  const measure = async (server: Server, system: string) => {
+    for (const name of TEST_SETS) {
+      const { all, bySkill } = await ask(server, await readTestSet(name));
+      tell(system, name, all);
+      if (values.skills) for (const [skill, scores] of [...bySkill].sort()) tell(system, `${name} ${skill}`, scores);
+    }
+  };
+  if (values.url) await measure({ url: values.url, key: values.key, model: values.model }, values.model);
+  else
+    for (const form of values.forms.split(',')) {
+      const server = await startServer(['--precision', form]);
+      const system = form === 'auto' ? STARTER : `${STARTER}, ${form}`;
+      await measure({ url: server.url, key: KEY, model: STARTER }, system).finally(() => server.stop());
+    }
   for (const name of TEST_SETS) {
     const texts = await readTestSet(name);
-    const { all, bySkill } = await ask(server, texts);
-    const tell = (system: string, scores: Scores, what: string = name) => {
-      for (const [metric, { right, total }] of [
-        ['decide accuracy', scores.decide],
-        ['fields exact', scores.fields],
-      ] as const) {
-        if (total > 0) report({ system, case: what, metric, value: (100 * right) / total, unit: `% of ${total}` });
-      }
-    };
-    tell(server.model, all);
-    tell('majority', majorityBaseline(texts));
-    tell('random', randomBaseline(texts));
-    if (values.skills)
-      for (const [skill, scores] of [...bySkill].sort()) tell(server.model, scores, `${name} ${skill}`);
+    tell('majority', name, majorityBaseline(texts));
+    tell('random', name, randomBaseline(texts));
   }
 }
 

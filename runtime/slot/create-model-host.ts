@@ -4,6 +4,7 @@ import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import type { Logger } from 'pino';
 import { systemClock } from '../../lib/clock.ts';
+import type { Precision } from '../compile/precision.ts';
 import { type DeviceChoice, devicesToTry } from '../device/device-table.ts';
 import { TRANSFER_SETTINGS } from '../hub/blob-fetcher.ts';
 import type { EngineProcess } from '../process/engine-process.ts';
@@ -21,13 +22,15 @@ export interface HostSettings {
   device?: DeviceChoice;
   /** Number format of the weights; default: the best for the device. */
   dtype?: Dtype | undefined;
+  /** Form of the compiled weights; default: `auto`, what suits the device. */
+  precision?: Precision;
   /** The `HF_*` variables; default: the process's environment. */
   hub?: HubEnvironment;
 }
 
 /** The models of this machine, with everything real: network, disk, clock, environment. */
 export async function createModelHost(settings: HostSettings): Promise<LocalModelHost> {
-  const { engine, log, home, device = 'auto', dtype, hub = hubEnvironment() } = settings;
+  const { engine, log, home, device = 'auto', dtype, precision = 'auto', hub = hubEnvironment() } = settings;
   const paths = new StorePaths({ hubCache: hub.hubCache, assayHome: home, bundled: bundledModels() });
   return new LocalModelHost({
     engine,
@@ -50,6 +53,7 @@ export async function createModelHost(settings: HostSettings): Promise<LocalMode
       clock: systemClock,
       log,
       devices: devicesToTry(device),
+      precision,
       runtimeVersion: createRequire(import.meta.url)('onnxruntime-node/package.json').version,
       freeBytes: async (directory) => {
         const { bavail, bsize } = await fs.statfs(directory);

@@ -4,6 +4,7 @@ import type { Device } from '../../lib/backend.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { AssayError } from '../../lib/errors.ts';
 import { COMPILER_VERSION } from '../compile/manifest.ts';
+import type { Precision } from '../compile/precision.ts';
 import type { CompileProgress, EngineProcess } from '../process/engine-process.ts';
 import { type CompiledModel, findCompiled, publishCompiled, removeStale } from '../store/compiled-store.ts';
 import { hashFile } from '../store/digest.ts';
@@ -22,6 +23,8 @@ export interface CompileContext {
   log: Logger;
   /** Devices to compile for, the best first; a CPU is always the last. */
   devices: readonly Device[];
+  /** Form of the compiled weights; `auto`: what suits each device. */
+  precision: Precision;
   /** Version of onnxruntime-node; part of the fingerprint. */
   runtimeVersion: string;
   /** Free bytes where a directory lies. */
@@ -74,7 +77,7 @@ export async function ensureCompiled(
       compiler: COMPILER_VERSION,
       device,
       dtype: model.files.dtype,
-      precision: 'auto',
+      precision: context.precision,
       maxPromptLen,
     }),
   );
@@ -127,9 +130,9 @@ async function compile(
       source,
       target,
       device: fingerprint.device,
-      precision: 'auto',
+      precision: context.precision,
       maxPromptLen: fingerprint.maxPromptLen,
-    } as const;
+    };
     const onProgress = ({ step, done, total }: CompileProgress): void =>
       // Only weights are counted in bytes.
       options.onProgress({

@@ -144,6 +144,7 @@ export function hostOver(
     clock: systemClock,
     log: pino({ level: 'silent' }),
     devices: ['CPU'],
+    precision: 'auto',
     runtimeVersion: '1.30.0',
     freeBytes: async () => 1e12,
     ...changes,

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { AssayError } from '../../lib/errors.ts';
 import type { DownloadEvent } from '../../lib/host.ts';
 import { parseModelId } from '../../lib/model-id.ts';
+import { listCompiled } from '../../runtime/store/compiled-store.ts';
 import { HubServer } from '../hub/hub-server.ts';
 import { fixtureModel, testHost } from './machine.ts';
 
@@ -49,6 +50,25 @@ describe('download', () => {
     const stages = new Set(events.map((event) => (event.type === 'progress' ? event.stage : event.type)));
     expect([...stages]).toEqual(expect.arrayContaining(['downloading', 'verifying', 'compiling', 'done']));
     expect(events.at(-1)?.type).toBe('done');
+  });
+
+  it('compiles to the form of weights that was asked for, and keeps the other', async () => {
+    const box = await testHost(hub);
+    const compiles: number[] = [];
+    for (const precision of ['float', 'int8', 'float'] as const) {
+      const again = box.restarted({ precision });
+      await again.download(QWEN);
+      compiles.push(again.engine.compiles);
+    }
+    expect(compiles).toEqual([1, 1, 0]);
+    const [float, int8] = (await listCompiled(box.paths, QWEN)).sort((a, b) => a.directory.localeCompare(b.directory));
+    expect([float, int8].map((form) => form?.record.fingerprint.precision)).toEqual(['float', 'int8']);
+    const bytes = async (directory = '') => {
+      const files = await fs.readdir(directory);
+      const each = await Promise.all(files.map(async (name) => (await fs.stat(join(directory, name))).size));
+      return each.reduce((sum, size) => sum + size, 0);
+    };
+    expect(await bytes(int8?.directory)).toBeLessThan(await bytes(float?.directory));
   });
 
   it('goes on when its caller leaves, and a second call joins it', async () => {

@@ -19,6 +19,10 @@ export function addServe(program: Command, compose: typeof composeParts): void {
       'auto, npu, gpu or cpu; assay doctor tells which work (env: ASSAY_DEVICE, default: auto)',
     )
     .option('--dtype <format>', 'number format of downloaded weights, such as q4 or fp16 (env: ASSAY_DTYPE)')
+    .option(
+      '--precision <form>',
+      'form that weights are compiled to: auto, int8, int4, float or keep (env: ASSAY_PRECISION, default: auto)',
+    )
     .option('--no-load', 'load no model at start')
     .option('--allow-origin <origin...>', 'web pages that may call the server, such as http://localhost:3000')
     .addOption(
