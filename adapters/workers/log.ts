@@ -1,4 +1,6 @@
+import { waitUntil } from 'cloudflare:workers';
 import type { RequestRecord } from '../../handlers/context.ts';
+import { systemClock } from '../../lib/clock.ts';
 import type { VisitRecord } from './forward/visit-log.ts';
 
 /** Visits whose request has not ended, by its id. Some requests never end, as their caller left. */
@@ -34,9 +36,10 @@ function visited({ requestId: _, kind: __, ...visit }: VisitRecord): object {
   return withError(visit);
 }
 
+/** When the response has been handed over, so that no caller waits for the log. */
 function write(line: object): void {
   // biome-ignore lint/suspicious/noConsole: as above.
-  console.log(JSON.stringify(line));
+  waitUntil(systemClock.sleep(0).then(() => console.log(JSON.stringify(line))));
 }
 
 function withError({ error, ...rest }: { error?: unknown }): object {
