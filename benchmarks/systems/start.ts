@@ -2,6 +2,7 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { cpus } from 'node:os';
 import { fileURLToPath } from 'node:url';
+import { HUGE_PAGES } from '../../runtime/process/child.ts';
 import type { Call, Reply, Settings, System } from './system.ts';
 
 /** Where a system's module is. Those of `peers/` need the packages of `benchmarks/package.json`. */
@@ -27,6 +28,8 @@ export async function startSystem(program: Program, settings: Settings): Promise
     [PROGRAMS[program], JSON.stringify(settings)],
     {
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+      // As the server starts the engine.
+      env: { ...(program === 'assay' ? HUGE_PAGES : {}), ...process.env },
     },
   );
   const ended = once(child, 'exit').then(([code, signal]) => {

@@ -2,6 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import type { Device } from '../../lib/backend.ts';
+import { endResults } from '../onnx/end-results.ts';
 import { gatherRows } from '../onnx/gather-rows.ts';
 import { attentionNodes, couplesRows, findLayout } from '../onnx/layout.ts';
 import { DataType, dataLength, type Model } from '../onnx/model.ts';
@@ -98,7 +99,7 @@ export function bestPrecision(device: Device): 'int8' | 'int4' | 'keep' {
   return hasInt8Products() ? 'int8' : 'int4';
 }
 
-type GraphFacts = Pick<Manifest, 'path' | 'vocabSize' | 'inputs' | 'logits' | 'kv'>;
+type GraphFacts = Pick<Manifest, 'path' | 'vocabSize' | 'inputs' | 'logits' | 'end' | 'kv'>;
 
 function rewrite(model: Model, precision: Exclude<Precision, 'auto'>): { manifest: GraphFacts; form: WeightForm } {
   const layout = findLayout(model);
@@ -107,6 +108,7 @@ function rewrite(model: Model, precision: Exclude<Precision, 'auto'>): { manifes
   const masks = attention ? packBranches(model, layout, attention) : [];
   if (attention) padRotaryTables(model, attention);
   const rows = gatherRows(model, layout, attention);
+  const end = attention ? endResults(model) : undefined;
   if (precision === 'int8' || precision === 'int4') int8Embedding(model, layout.tokens);
   if (precision === 'int8') int8Weights(model);
   if (precision === 'int4') int4Weights(model);
@@ -117,6 +119,7 @@ function rewrite(model: Model, precision: Exclude<Precision, 'auto'>): { manifes
       path: attention ? 'packed' : 'plain',
       vocabSize,
       logits,
+      ...(end ? { end } : {}),
       kv,
       inputs: {
         tokens,

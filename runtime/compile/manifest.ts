@@ -4,7 +4,7 @@ import * as v from 'valibot';
 export const MANIFEST_FILE = 'compiled.json';
 
 /** Raised whenever compiled output changes, so that what older versions wrote is rebuilt. Part of the fingerprint. */
-export const COMPILER_VERSION = 3;
+export const COMPILER_VERSION = 4;
 
 /**
  * How the weights are kept. `int8`: 8 bits with a scale for each output column, activations quantised for each token;
@@ -43,6 +43,8 @@ export const Manifest = v.strictObject({
     rows: v.optional(Name),
   }),
   logits: Name,
+  /** An output that stands first and is no tensor, so that results are not copied (`onnx/end-results.ts`). */
+  end: v.optional(Name),
   kv: v.pipe(
     v.array(
       v.strictObject({

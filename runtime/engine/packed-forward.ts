@@ -1,5 +1,6 @@
 import { type InferenceSession, Tensor } from 'onnxruntime-node';
 import type { Manifest } from '../compile/manifest.ts';
+import { isEndOfResults } from '../onnx/end-results.ts';
 import { type Forward, Scratch } from './forward.ts';
 import type { KvLayerBuffers, Sequence } from './sequence.ts';
 import { isPlainCausal, writeTreeMask } from './tree-mask.ts';
@@ -44,7 +45,7 @@ export class PackedForward implements Forward {
 
   /** Runs the columns from `start` to `length`, as if there were no more. */
   async #run(sequence: Sequence, start: number, length: number, rows: readonly number[]): Promise<Float32Array> {
-    const { inputs, logits } = this.#manifest;
+    const { inputs, logits, end } = this.#manifest;
     const count = length - start;
     const { past, present } = this.#tensors(sequence);
     const feeds: Tensors = { ...past, [inputs.tokens]: integers(sequence.tokens, start, length) };
@@ -64,9 +65,9 @@ export class PackedForward implements Forward {
     }
     const height = inputs.rows ? read.length : count;
     const buffer = this.#logits.take(height * this.vocabSize);
-    await this.#session.run(feeds, {
-      ...present,
-      [logits]: new Tensor('float32', buffer, [1, height, this.vocabSize]),
+    const fetches = { ...present, [logits]: new Tensor('float32', buffer, [1, height, this.vocabSize]) };
+    await this.#session.run(feeds, end ? { [end]: null, ...fetches } : fetches).catch((error: unknown) => {
+      if (!isEndOfResults(error)) throw error;
     });
     return inputs.rows
       ? buffer

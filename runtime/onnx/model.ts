@@ -139,6 +139,8 @@ export function decodeValueInfo(bytes: Uint8Array): ValueInfo {
 }
 
 export function encodeValueInfo({ name, dataType, dims }: ValueInfo): Uint8Array {
+  // no tensor: its type follows from the node
+  if (dataType === 0) return encodeFields([bytesField(1, name)]);
   const shape = dims.map((dim) =>
     bytesField(
       1,
