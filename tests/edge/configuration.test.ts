@@ -8,7 +8,7 @@ const box = { name: 'npu-1', url: 'https://npu-1.example.com', key_secret: 'BOX_
 describe('an edge that is not configured', () => {
   let workers: RunningWorkers;
   let good: TestBox;
-  const names = ['no-boxes', 'bad-url', 'no-key', 'one-key'] as const;
+  const names = ['no-boxes', 'bad-url', 'bad-second-list', 'no-key', 'one-key'] as const;
 
   beforeAll(async () => {
     const script = await bundle();
@@ -16,6 +16,7 @@ describe('an edge that is not configured', () => {
     const bindings: Record<(typeof names)[number], Record<string, object | string>> = {
       'no-boxes': {},
       'bad-url': { BOXES: [{ ...box, url: 'http://npu-1.example.com' }], BOX_KEY: 'k' },
+      'bad-second-list': { BOXES: [box], BOXES_2: [{ ...box, weight: 0 }], BOX_KEY: 'k' },
       'no-key': { BOXES: [box] },
       'one-key': { BOXES: [box, { ...box, name: 'npu-2', url: good.url, key_secret: 'OTHER_KEY' }], OTHER_KEY: 'k' },
     };
@@ -38,6 +39,7 @@ describe('an edge that is not configured', () => {
   it.each([
     ['no-boxes', /BOXES: /],
     ['bad-url', /BOXES at 0\.url: A box needs an https:\/\/ address/],
+    ['bad-second-list', /BOXES_2 at 0\.weight: /],
     ['no-key', /Box npu-1 is left out: there is no secret BOX_KEY\. Run: wrangler secret put BOX_KEY/],
   ] as const)('%s: the caller learns nothing of it, the log says what to mend', async (name, said) => {
     const response = await call(name, '/v1/models');

@@ -34,7 +34,16 @@ describe('parseBoxes', () => {
     ['an empty list', [], /empty/],
     ['two boxes of one name', [box, box], /the name npu-1/],
     ['a key instead of the name of a secret', [{ ...box, key_secret: 'sk-1234' }], /0\.key_secret: .*name of a secret/],
-    ['an unknown field', [{ ...box, key: 'x' }], /0\.key/],
+    [
+      'an unknown field',
+      [{ ...box, key: 'x' }],
+      /0\.key: A box has these fields: name, url, key_secret, models, weight\./,
+    ],
+    [
+      'a missing field',
+      [{ ...box, url: undefined }].map(({ url: _, ...rest }) => rest),
+      /0\.url: This field is missing/,
+    ],
     ['plain http to another machine', [{ ...box, url: 'http://10.0.0.2:8080' }], /0\.url: .*https/],
     ['a url with a password', [{ ...box, url: 'https://a:b@c.example' }], /0\.url/],
     ['a bad model id', [{ ...box, models: ['../x'] }], /0\.models\.0/],

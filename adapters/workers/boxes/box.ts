@@ -56,7 +56,14 @@ function parseList(name: string, value: unknown): readonly Box[] {
   const result = v.safeParse(Boxes, fromJsonText(name, value), { abortPipeEarly: true });
   if (result.success) return result.output;
   const [issue] = result.issues;
-  throw new Error(`${name}${v.getDotPath(issue) ? ` at ${v.getDotPath(issue)}` : ''}: ${issue.message}`);
+  throw new Error(`${name}${v.getDotPath(issue) ? ` at ${v.getDotPath(issue)}` : ''}: ${wording(issue)}`);
+}
+
+function wording({ type, expected, message }: v.BaseIssue<unknown>): string {
+  if (type !== 'strict_object') return message;
+  return expected === 'never'
+    ? `A box has these fields: ${Object.keys(Box.entries).join(', ')}.`
+    : 'This field is missing.';
 }
 
 function fromJsonText(name: string, value: unknown): unknown {

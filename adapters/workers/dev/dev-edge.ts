@@ -29,7 +29,8 @@ let stopping = false;
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => void stopAll(0));
 
 try {
-  if (!/^\d{1,5}$/.test(port)) throw new Error('EDGE_PORT is a port number, such as 8787.');
+  if (!/^\d{1,5}$/.test(port) || Number(port) < 1 || Number(port) > 65_535)
+    throw new Error('EDGE_PORT is a port number, such as 8787.');
   const urls = await Promise.all(BOXES.map(startBox));
   await rm(STATE, { recursive: true, force: true });
   await putKey();
