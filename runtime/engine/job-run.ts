@@ -89,7 +89,7 @@ export class JobRun {
   /** What is to be fed, in runs of like length: a short last one would read all weights for a few tokens. */
   #runLength(): number {
     const left = this.job.prefix.length - this.#prefilled + this.#waiting;
-    return Math.ceil(left / Math.max(1, Math.round(left / this.#limits.tokens)));
+    return Math.ceil(left / Math.max(1, Math.ceil(left / this.#limits.tokens - 0.5)));
   }
 
   /** Tokens of the group that wait to be fed. */
