@@ -22,13 +22,17 @@ export async function readJson(request: Request, rules: JsonBodyRules): Promise<
 }
 
 /**
- * Nothing is read of a body that says itself that it is too long. Of a smaller one the host reads the announced length far faster than
+ * Nothing is kept of a body that says itself that it is too long. Up to twice the bound it is thrown away as it comes: who is still
+ * sending when the connection closes may never see the answer (RFC 9112, 9.6). Of a smaller one the host reads the announced length far faster than
  * we do, and HTTP sees to it that no more comes; but it is a claim of the sender, so the bytes are counted all the same.
  */
 async function readBody(request: Request, maxBytes: number): Promise<Uint8Array> {
   const announced = Number(request.headers.get('content-length') ?? Number.NaN);
   if (Number.isNaN(announced)) return readBytes(request.body, maxBytes);
-  if (announced > maxBytes) throw tooLarge(maxBytes);
+  if (announced > maxBytes) {
+    if (announced <= 2 * maxBytes) await request.body?.pipeTo(new WritableStream()).catch(brokenOff);
+    throw tooLarge(maxBytes);
+  }
   const bytes = new Uint8Array(await request.arrayBuffer().catch(brokenOff));
   if (bytes.byteLength > maxBytes) throw tooLarge(maxBytes);
   return bytes;
