@@ -42,6 +42,17 @@ describe('readModelText', () => {
     expect(vocabSize).toBe(9);
     expect(sampling).toEqual({ temperature: 0.6, topP: 0.95 });
   });
+
+  it.each([
+    [{}, 1],
+    [{ do_sample: true }, 1],
+    [{ do_sample: true, temperature: 0.6 }, 0.6],
+    [{ do_sample: false }, 0],
+    [{ do_sample: false, temperature: 0.6 }, 0],
+  ])('chats as the makers do: %j is temperature %d', async (config, temperature) => {
+    write('generation_config.json', config);
+    expect((await readModelText(dir)).sampling.temperature).toBe(temperature);
+  });
 });
 
 describe('files that cannot be used', () => {

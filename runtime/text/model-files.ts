@@ -35,6 +35,8 @@ const ModelConfig = v.looseObject({
 
 const GenerationConfig = v.looseObject({
   eos_token_id: TokenIds,
+  /** False: the makers take the most probable token. */
+  do_sample: v.nullish(v.boolean()),
   temperature: v.nullish(v.pipe(v.number(), v.minValue(0), v.maxValue(2))),
   top_p: v.nullish(v.pipe(v.number(), v.gtValue(0), v.maxValue(1))),
 });
@@ -92,7 +94,10 @@ export async function readModelText(dir: string): Promise<ModelText> {
     tokenizerConfig,
     template: await readTemplate(dir, tokenizerConfig),
     endTokens: [...new Set(ends.flatMap((ids) => ids ?? []))],
-    sampling: { temperature: generation?.temperature ?? 1, topP: generation?.top_p ?? 1 },
+    sampling: {
+      temperature: generation?.do_sample === false ? 0 : (generation?.temperature ?? 1),
+      topP: generation?.top_p ?? 1,
+    },
     vocabSize: config?.vocab_size ?? config?.text_config?.vocab_size ?? genai?.model.vocab_size ?? 0,
   };
 }
