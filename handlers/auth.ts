@@ -12,7 +12,10 @@ export function requireKey(keys: KeyStore | undefined): AppMiddleware {
     const key = await keys?.find(hash);
     if (!key) {
       hashes.delete(secret);
-      throw new AssayError('invalid_api_key', 'This API key is not known here. Check it, or make a new one.');
+      throw new AssayError(
+        'invalid_api_key',
+        'This API key is not known here. Check it, or make a new one with "assay keys add <name>".',
+      );
     }
     hashes.set(secret, hash);
     c.set('key', key);
