@@ -72,9 +72,10 @@ export class KvKeys implements KeyStore, Quota {
     const { sha256, lease } = tokens;
     const now = this.#deps.clock.now();
     if (lease.use(now)) return;
-    const taking = this.#deps.quota.getByName(sha256).take(key.requestsPerMinute, lease.wanted(now));
+    const wanted = lease.ask(now);
+    const taking = this.#deps.quota.getByName(sha256).take(key.requestsPerMinute, wanted);
     const { retryAfterSeconds, ahead } = await inTime(taking);
-    lease.hold(ahead, now);
+    if (wanted > 0) lease.hold(ahead, now);
     if (retryAfterSeconds !== null) throw rateLimited(retryAfterSeconds);
   }
 }

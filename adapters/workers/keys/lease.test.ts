@@ -4,21 +4,37 @@ import { type TokenBucket, takeToken } from '../../../lib/token-bucket.ts';
 import { LEASE_MS, Lease } from './lease.ts';
 import { LendingBucket } from './lending-bucket.ts';
 
-/** An isolate that counts how often it asks. */
+/** An isolate that counts how often it asks, and the tokens it took ahead and did not use. */
 function isolate(bucket: LendingBucket, requestsPerMinute: number) {
   const lease = new Lease();
   let asked = 0;
-  return {
-    asked: () => asked,
-    /** Seconds to wait, or null where the request passes. */
-    take(now: number): number | null {
-      if (lease.use(now)) return null;
-      asked++;
-      const { retryAfterSeconds, ahead } = bucket.take(requestsPerMinute, lease.wanted(now), now);
-      lease.hold(ahead, now);
+  let unused = 0;
+  /** A request that comes now: seconds to wait (null where it passes), known when the answer of the object has come. */
+  const begin = (now: number): (() => number | null) => {
+    if (lease.use(now)) {
+      unused--;
+      return () => null;
+    }
+    asked++;
+    const wanted = lease.ask(now);
+    const { retryAfterSeconds, ahead } = bucket.take(requestsPerMinute, wanted, now);
+    unused += ahead;
+    return () => {
+      if (wanted > 0) lease.hold(ahead, now);
       return retryAfterSeconds;
-    },
+    };
   };
+  return { asked: () => asked, unused: () => unused, begin, take: (now: number) => begin(now)() };
+}
+
+/** One that asked for tokens at 10. */
+function leaseThatAsked(): Lease {
+  const lease = new Lease();
+  for (const now of [0, 10]) {
+    lease.use(now);
+    lease.ask(now);
+  }
+  return lease;
 }
 
 describe('a lease', () => {
@@ -32,16 +48,24 @@ describe('a lease', () => {
   });
 
   it('ends: what is left then is not used', () => {
-    const lease = new Lease();
-    lease.hold(2, 0);
-    expect([lease.use(LEASE_MS - 1), lease.use(LEASE_MS)]).toEqual([true, false]);
+    const lease = leaseThatAsked();
+    lease.hold(2, 10);
+    expect([lease.use(9 + LEASE_MS), lease.use(10 + LEASE_MS)]).toEqual([true, false]);
   });
 
-  it('keeps the larger of two lots that cross', () => {
-    const lease = new Lease();
+  it('asks for one lot at a time, and again when the answer does not come', () => {
+    const lease = leaseThatAsked();
+    for (const now of [11, 9 + LEASE_MS]) {
+      expect(lease.use(now)).toBe(false);
+      expect(lease.ask(now)).toBe(0);
+    }
+    lease.use(10 + LEASE_MS);
+    expect(lease.ask(10 + LEASE_MS)).toBe(3);
+    // The first answer, after all: its time is over.
     lease.hold(2, 10);
-    lease.hold(0, 11);
-    expect([lease.use(12), lease.use(12), lease.use(12)]).toEqual([true, true, false]);
+    expect(lease.use(11 + LEASE_MS)).toBe(false);
+    lease.hold(3, 10 + LEASE_MS);
+    expect(lease.use(12 + LEASE_MS)).toBe(true);
   });
 
   it.each([3, 59])(
@@ -97,6 +121,35 @@ describe('a lease', () => {
             expect(alone.retryAfterSeconds).toBeNull();
             strict = alone.bucket;
           }
+        }
+      }),
+      { numRuns: Number(process.env.ASSAY_PROPERTY_RUNS ?? 200) },
+    );
+  });
+
+  it('loses at most one lot of an isolate each second, also when requests come at the same time', () => {
+    const request = fc.record({
+      after: fc.oneof({ weight: 200, arbitrary: fc.nat(3) }, fc.nat(1_500)),
+      who: fc.nat(1),
+      answeredAfter: fc.oneof({ weight: 200, arbitrary: fc.nat(20) }, fc.nat(3_000)),
+    });
+    const requests = fc.array(request, { maxLength: 400, size: 'max' });
+    fc.assert(
+      fc.property(fc.integer({ min: 60, max: 600 }), requests, (requestsPerMinute, list) => {
+        const bucket = new LendingBucket();
+        const isolates = [isolate(bucket, requestsPerMinute), isolate(bucket, requestsPerMinute)];
+        let now = 0;
+        let awaited: { at: number; answer: () => number | null }[] = [];
+        for (const { after, who, answeredAfter } of list) {
+          now += after;
+          const come = awaited.filter(({ at }) => at <= now).sort((a, b) => a.at - b.at);
+          for (const { answer } of come) answer();
+          awaited = awaited.filter(({ at }) => at > now);
+          awaited.push({ at: now + answeredAfter, answer: isolates[who]!.begin(now) });
+        }
+        const lots = 1 + Math.floor(now / LEASE_MS);
+        for (const { unused } of isolates) {
+          expect(unused()).toBeLessThanOrEqual(lots * Math.floor(requestsPerMinute / 60));
         }
       }),
       { numRuns: Number(process.env.ASSAY_PROPERTY_RUNS ?? 200) },

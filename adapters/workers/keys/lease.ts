@@ -8,10 +8,12 @@ export const LEASE_MS = 1_000;
 export class Lease {
   #left = 0;
   #until = Number.NEGATIVE_INFINITY;
-  /** Requests since the object was last asked. */
+  /** Tokens were asked for and have not come. */
+  #waits = false;
+  /** Requests since tokens were last asked for. */
   #came = 0;
 
-  /** Uses one token. False where none is left: then the object is asked for `wanted`. */
+  /** Uses one token. False where none is left: then the object is asked for the request itself, and for those of `ask` ahead. */
   use(now: number): boolean {
     this.#came++;
     if (this.#left === 0 || now >= this.#until) return false;
@@ -19,19 +21,26 @@ export class Lease {
     return true;
   }
 
-  /** How many tokens to ask for, beside the one that is needed now. */
-  wanted(now: number): number {
-    // This request is paid for by itself, and requests that ask at the same time must not all want the same.
+  /**
+   * How many tokens to ask for, beside the one that is needed now. None while others are awaited: of two lots at once the
+   * second would be too much, and lost. They are awaited no longer than a lease lasts: where its caller leaves, no answer comes.
+   */
+  ask(now: number): number {
+    if (this.#waits && now < this.#until) return 0;
+    // This request is paid for by itself.
     const came = this.#came - 1;
+    const wanted = now < this.#until ? 2 * came + 1 : now < this.#until + LEASE_MS ? came : 0;
+    this.#left = 0;
+    this.#until = now + LEASE_MS;
+    this.#waits = wanted > 0;
     this.#came = 1;
-    if (now < this.#until) return 2 * came + 1;
-    return now < this.#until + LEASE_MS ? came : 0;
+    return wanted;
   }
 
-  /** Takes over what was given to the request that asked at `askedAt`; of two that crossed, the larger lot. */
+  /** Takes over what was given for the tokens that were wanted at `askedAt`. */
   hold(tokens: number, askedAt: number): void {
-    if (tokens < this.#left && askedAt < this.#until) return;
+    if (!this.#waits || askedAt + LEASE_MS !== this.#until) return;
     this.#left = tokens;
-    this.#until = askedAt + LEASE_MS;
+    this.#waits = false;
   }
 }
