@@ -8,8 +8,10 @@ export default defineConfig({
   resolve: { alias: { 'assay/node': source('adapters/node/index.ts'), assay: source('handlers/index.ts') } },
   test: {
     include: ['{lib,handlers,runtime,adapters,tests,examples,benchmarks}/**/*.test.ts'],
-    testTimeout: 20_000,
-    // A second, the default, is short for a process on a busy machine.
-    expect: { poll: { timeout: 15_000 } },
+    // Processes start slowly on a busy machine, and property tests may be told to run for long.
+    testTimeout: process.env.ASSAY_PROPERTY_RUNS ? 3_600_000 : 60_000,
+    hookTimeout: 60_000,
+    // A second, the default, is short there, too.
+    expect: { poll: { timeout: 30_000 } },
   },
 });

@@ -49,7 +49,7 @@ describe('a lock', () => {
     const other = await otherProcess(file);
     expect(tryLock(file)).toBeNull();
     let waits = 0;
-    const waiting = lock(file, systemClock, AbortSignal.timeout(10_000), () => {
+    const waiting = lock(file, systemClock, AbortSignal.timeout(60_000), () => {
       waits += 1;
     });
     await other.kill();

@@ -3,16 +3,13 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { pino } from 'pino';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { createProgram } from '../../adapters/node/cli/program.ts';
 import { serverConfig } from '../../adapters/node/config.ts';
 import { serve } from '../../adapters/node/serve.ts';
 import { composeScripted } from '../scripted-backend/compose.ts';
 import type { Recorded, Script } from '../scripted-backend/script.ts';
 import { assay, newFolder, type Ran } from './assay.ts';
-
-// Processes start slowly on a busy machine.
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 /** A server with a scripted backend, and the command line beside it, sharing its home. */
 async function beside(script: Script = {}) {

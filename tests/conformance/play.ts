@@ -30,7 +30,8 @@ async function play(host: Host, row: Row, id: string): Promise<void> {
   const setUp = { method: 'PUT', path: `/-/rows/${id}`, headers: {}, json: { app: row.app, script: row.script } };
   expect((await host.send(setUp))?.status).toBe(200);
   for (const step of [row, ...(row.next ?? [])]) {
-    const received = await host.send(withDefaults(step.request, id));
+    const leaving = step.request.leave === 'while the backend waits' ? backendWaits(host, id, step) : undefined;
+    const received = await host.send(withDefaults(step.request, id), leaving);
     if (received) {
       check(received, step.expect);
       checkContract(step.request, received);
@@ -97,10 +98,20 @@ function checkError(body: { error?: object }, expected: NonNullable<Expectation[
 /** An abort may reach the backend a moment later, so this waits for it; a call too many is never forgiven. */
 async function checkCalls(host: Host, id: string, expected: NonNullable<Expectation['calls']>): Promise<void> {
   const wanted = expected.map((one) => (typeof one === 'string' ? { call: one } : one));
-  const calls = async () => {
-    const answer = await host.send({ method: 'GET', path: `/-/rows/${id}`, headers: {} });
-    return JSON.parse(answer?.text ?? 'null') as Recorded[];
-  };
-  await expect.poll(async () => (await calls()).length, { timeout: 8000, interval: 20 }).toBe(wanted.length);
-  expect(await calls()).toMatchObject(wanted);
+  await expectCount(host, id, wanted.length);
+  expect(await callsOf(host, id)).toMatchObject(wanted);
+}
+
+/** All calls have come but the last, the abort. */
+function backendWaits(host: Host, id: string, step: Pick<Row, 'expect'>): Promise<void> {
+  return expectCount(host, id, step.expect.calls!.length - 1);
+}
+
+async function expectCount(host: Host, id: string, count: number): Promise<void> {
+  await expect.poll(async () => (await callsOf(host, id)).length, { interval: 20 }).toBe(count);
+}
+
+async function callsOf(host: Host, id: string): Promise<Recorded[]> {
+  const answer = await host.send({ method: 'GET', path: `/-/rows/${id}`, headers: {} });
+  return JSON.parse(answer?.text ?? 'null');
 }

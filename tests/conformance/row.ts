@@ -31,8 +31,8 @@ export interface RowRequest {
   body?: string | Uint8Array<ArrayBuffer>;
   /** or as pieces, sent without a length. */
   chunks?: readonly string[];
-  /** Leave: so long after sending, or after the first event of the stream. */
-  leave?: { afterMs: number } | 'after first event';
+  /** Leave when the backend has all the calls that are expected before the abort, or after the first event of the stream. */
+  leave?: 'while the backend waits' | 'after first event';
 }
 
 export interface Expectation {

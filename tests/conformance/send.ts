@@ -1,6 +1,5 @@
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { createParser } from 'eventsource-parser';
-import { systemClock } from '../../lib/clock.ts';
 import type { RowRequest } from './row.ts';
 
 /** A response, read to its end. */
@@ -10,28 +9,29 @@ export interface Received {
   text: string;
 }
 
-/** Sends one request; undefined for a caller who left as the row says. */
+/** Sends one request; undefined for a caller who left as the row says, or as soon as `leaving` resolves. */
 export type Send = (
   request: RowRequest & { method: string; headers: Record<string, string> },
+  leaving?: Promise<void>,
 ) => Promise<Received | undefined>;
 
 type Sendable = Parameters<Send>[0];
 
 /** To a `fetch` function in this process. */
 export function fetchDirectly(fetch: (request: Request) => Promise<Response>): Send {
-  return async (sent) => {
-    const leaving = new AbortController();
+  return async (sent, leaving) => {
+    const caller = new AbortController();
     const pieces = piecesOf(sent);
     const request = new Request(`http://${sent.headers.host ?? 'localhost'}${sent.path}`, {
       method: sent.method,
       headers: sent.headers,
-      signal: leaving.signal,
+      signal: caller.signal,
       ...(pieces.length > 0 ? { body: streamOf(pieces), duplex: 'half' } : {}),
     });
     const answer = fetch(request);
-    if (typeof sent.leave === 'object') {
-      await systemClock.sleep(sent.leave.afterMs);
-      leaving.abort();
+    if (leaving) {
+      await leaving;
+      caller.abort();
       await (await answer).body?.cancel();
       return undefined;
     }
@@ -40,7 +40,7 @@ export function fetchDirectly(fetch: (request: Request) => Promise<Response>): S
     let text = '';
     for await (const bytes of response.body ?? []) {
       text += decoder.decode(bytes, { stream: true });
-      if (sent.leave === 'after first event' && text.includes('data:')) return void leaving.abort();
+      if (sent.leave === 'after first event' && text.includes('data:')) return void caller.abort();
     }
     return { status: response.status, headers: response.headers, text };
   };
@@ -48,7 +48,7 @@ export function fetchDirectly(fetch: (request: Request) => Promise<Response>): S
 
 /** Over a socket, with full command of Host, length and chunks. */
 export function sendTo(origin: string): Send {
-  return (sent) =>
+  return (sent, leaving) =>
     new Promise((resolve, reject) => {
       const pieces = piecesOf(sent);
       const length = pieces.length > 0 && !sent.chunks ? { 'content-length': String(byteLength(pieces)) } : {};
@@ -61,12 +61,10 @@ export function sendTo(origin: string): Send {
         }).then(resolve, reject);
       });
       request.on('error', reject);
-      if (typeof sent.leave === 'object') {
-        setTimeout(() => {
-          resolve(undefined);
-          request.destroy();
-        }, sent.leave.afterMs);
-      }
+      leaving?.then(() => {
+        resolve(undefined);
+        request.destroy();
+      }, reject);
       for (const piece of pieces) request.write(piece);
       request.end();
     });

@@ -72,18 +72,18 @@ describe('boxes that are all down', () => {
     await Promise.all(boxes.map((box) => box.restart()));
     // The breakers stay open for five seconds.
     const answered = async () => (await post(edge, '/v1/tasks', question('back'))).status;
-    await expect.poll(answered, { timeout: 12_000, interval: 500 }).toBe(200);
+    await expect.poll(answered, { interval: 500 }).toBe(200);
     const status = async () => ((await (await fetch(`${edge.urls[0]}/health`)).json()) as { status: string }).status;
     const ok = async () => {
       await post(edge, '/v1/tasks', question('again'));
       return status();
     };
-    await expect.poll(ok, { timeout: 15_000, interval: 500 }).toBe('ok');
-  }, 40_000);
+    await expect.poll(ok, { interval: 500 }).toBe('ok');
+  });
 });
 
 describe('a slow box', () => {
-  const fixture = withEdge({ vars: { DEADLINE_SECONDS: 1 } });
+  const fixture = withEdge({ vars: { DEADLINE_SECONDS: 2 } });
 
   it('is given up at the deadline, and stops its work', async () => {
     const { boxes, edge } = fixture;
@@ -98,7 +98,7 @@ describe('a slow box', () => {
 
   it('may stream for longer than that', async () => {
     const { boxes, edge } = fixture;
-    for (const box of boxes) box.play({ chat: [start, { waitMs: 1_500 }, word, finish] });
+    for (const box of boxes) box.play({ chat: [start, { waitMs: 2_500 }, word, finish] });
     const response = await post(edge, '/v1/chat/completions', chat('long'));
     expect(eventsOf(await response.text()).at(-1)).toBe('[DONE]');
   });
@@ -115,6 +115,6 @@ describe('a caller who leaves', () => {
     await response.body!.getReader().read();
     const [asked] = fixture.asked();
     leaving.abort();
-    await expect.poll(() => asked!.recorded.map(({ call }) => call), { timeout: 8_000 }).toContain('aborted');
+    await expect.poll(() => asked!.recorded.map(({ call }) => call)).toContain('aborted');
   });
 });

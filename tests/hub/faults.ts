@@ -28,18 +28,18 @@ export interface FaultRule {
 
 const CHUNK = 16 * 1024;
 
-/** Sends `body`, which begins at `fileOffset` of the file, with the fault that applies. */
+/** Sends `body`, which begins at `fileOffset` of the file, with the fault that applies; tells `count` of all bytes. */
 export async function sendWithFault(
   response: ServerResponse,
   body: Buffer,
-  fileOffset: number,
-  fault: Fault | null,
-): Promise<number> {
+  { fileOffset, fault, count }: { fileOffset: number; fault: Fault | null; count(bytes: number): void },
+): Promise<void> {
   const bytes = fault?.kind === 'corrupt' ? flipBit(body, fault.offset - fileOffset) : body;
   const end = fault && 'afterBytes' in fault ? Math.min(fault.afterBytes, bytes.length) : bytes.length;
   let sent = 0;
   while (sent < end && !response.destroyed) {
     const chunk = bytes.subarray(sent, Math.min(sent + CHUNK, end));
+    count(chunk.length);
     await new Promise<void>((resolve) => {
       response.write(chunk, () => resolve());
       response.once('close', resolve);
@@ -49,9 +49,8 @@ export async function sendWithFault(
     if (fault?.kind === 'throttle') await sleep((chunk.length / fault.bytesPerSecond) * 1000);
   }
   if (end < bytes.length && fault?.kind === 'cut') response.destroy();
-  else if (end < bytes.length && fault?.kind === 'stall') return sent;
+  else if (end < bytes.length && fault?.kind === 'stall') return;
   else response.end();
-  return sent;
 }
 
 function flipBit(body: Buffer, at: number): Buffer {

@@ -181,7 +181,11 @@ async function sendRange(
     response.end();
     return;
   }
-  seen.sent = await sendWithFault(response, file.content.subarray(start, end), start, fault);
+  // Counted before it is written, so that who has it all finds the count complete.
+  const count = (bytes: number) => {
+    seen.sent += bytes;
+  };
+  await sendWithFault(response, file.content.subarray(start, end), { fileOffset: start, fault, count });
 }
 
 function sendJson(response: ServerResponse, body: unknown, status = 200): void {

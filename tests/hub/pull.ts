@@ -77,7 +77,7 @@ export async function machine(
   const context: PullContext = {
     paths,
     fs: { ...fs, ...changes.fs },
-    settings: { connections: 4, rangeBytes: RANGE_BYTES, stallMs: 500, ...changes.settings },
+    settings: { connections: 4, rangeBytes: RANGE_BYTES, stallMs: 30_000, ...changes.settings },
     hub: {
       fetch,
       clock: { now: systemClock.now, sleep: (ms, signal) => systemClock.sleep(Math.min(ms, 100), signal) },
@@ -93,7 +93,7 @@ export async function machine(
     pull: (options = {}, model = MODEL) =>
       pullModel(context, model, {
         device: 'CPU',
-        signal: AbortSignal.timeout(15_000),
+        signal: AbortSignal.timeout(60_000),
         onProgress: () => undefined,
         ...options,
       }),

@@ -1,14 +1,11 @@
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { HubServer } from '../hub/hub-server.ts';
 import { hubRepository } from '../hub/repository.ts';
 import { fixtureModel } from '../slot/machine.ts';
 import { type Json, newBase, residentBytes, type ServerProcess, startServer } from './server.ts';
-
-// Processes start slowly on a busy machine.
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 /*
  * The endpoint table and the state table of model-server.md, row by row, against a real server process with real (tiny) models.

@@ -148,7 +148,7 @@ describe('requests that are no HTTP as it should be', () => {
 });
 
 describe('senders that never come to an end', () => {
-  const limits = { headersTimeout: 200, requestTimeout: 400, connectionsCheckingInterval: 50 };
+  const limits = { headersTimeout: 500, requestTimeout: 1_000, connectionsCheckingInterval: 50 };
   const head = 'POST /unload HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n';
 
   test.each([
@@ -171,7 +171,7 @@ function raw(url: string, text: string): Promise<string> {
   return new Promise((resolve, reject) => {
     let received = '';
     const socket = connect(Number(port), '127.0.0.1', () => socket.write(text));
-    socket.setTimeout(5000, () => socket.destroy(new Error(`nothing after 5 s: ${received}`)));
+    socket.setTimeout(30_000, () => socket.destroy(new Error(`nothing after 30 s: ${received}`)));
     socket.on('data', (data) => {
       received += data;
     });

@@ -5,12 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { parseModelId } from '../../lib/model-id.ts';
 import { bundleTiny, hostOver, ScriptedEngine } from './machine.ts';
-
-// Processes start slowly on a busy machine.
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 const TINY = parseModelId('assay/tiny');
 const SCRIPT = fileURLToPath(new URL('./compile-process.ts', import.meta.url));

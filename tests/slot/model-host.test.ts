@@ -1,14 +1,12 @@
 import * as fs from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { AssayError } from '../../lib/errors.ts';
 import type { DownloadEvent } from '../../lib/host.ts';
 import { parseModelId } from '../../lib/model-id.ts';
 import { listCompiled } from '../../runtime/store/compiled-store.ts';
 import { HubServer } from '../hub/hub-server.ts';
 import { fixtureModel, testHost } from './machine.ts';
-
-vi.setConfig({ testTimeout: 60_000 });
 
 const QWEN = parseModelId('acme/qwen3');
 const LLAMA = parseModelId('acme/llama');

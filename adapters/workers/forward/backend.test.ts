@@ -44,7 +44,7 @@ function edge(answers: readonly Answer[], boxes = 4) {
     return typeof answer === 'function' ? answer() : answer.clone();
   };
   const deps = { fetch, keyOf: () => 'secret', clock: systemClock, log: (record: VisitRecord) => visits.push(record) };
-  const backend = new ForwardingBackend(fleet, deps, { answerMs: 80, silenceMs: 40, listMs: 80 });
+  const backend = new ForwardingBackend(fleet, deps, { answerMs: 1_000, silenceMs: 500, listMs: 1_000 });
   return { backend, asked, visits, fleet };
 }
 

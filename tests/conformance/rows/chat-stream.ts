@@ -125,14 +125,14 @@ export const chatStreamRows: readonly Row[] = [
     name: 'a caller who leaves a blocking call frees the backend',
     script: { chat: [start, { waitMs: 'forever' }, finish] },
     skip: nothingWritten,
-    request: { path, json: { messages }, leave: { afterMs: 150 } },
+    request: { path, json: { messages }, leave: 'while the backend waits' },
     expect: { calls: ['chat', 'admit', { call: 'aborted', of: 'chat' }] },
   },
   {
     name: 'a caller who leaves the queue frees his place',
     script: { chat: [{ waitMs: 'forever' }, start, finish] },
     skip: nothingWritten,
-    request: { path, json, leave: { afterMs: 150 } },
+    request: { path, json, leave: 'while the backend waits' },
     expect: { calls: ['chat', { call: 'aborted', of: 'chat' }] },
   },
 ];
