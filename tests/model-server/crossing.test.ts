@@ -99,28 +99,44 @@ describe('unload during a stream', { timeout: 60_000 }, () => {
   });
 });
 
+/** The id of the new engine process, stopped as it starts, so that a load takes as long as a test wants. */
+async function heldEngine(server: ServerProcess, before: readonly number[]): Promise<number> {
+  let engine: number | undefined;
+  const find = async () => {
+    for (const pid of await processTree(server.pid)) {
+      // Not before it runs its own program: the server waits for that, and would be stopped with it.
+      const command = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
+      if (!before.includes(pid) && command.includes('engine-child')) engine = pid;
+    }
+    return engine;
+  };
+  await expect.poll(find, { interval: 1 }).toBeDefined();
+  process.kill(engine!, 'SIGSTOP');
+  return engine!;
+}
+
 describe('requests that cross', { timeout: 60_000 }, () => {
   it.runIf(process.platform === 'linux')('delete during load: 409 model_in_use, and the load goes on', async () => {
     const { server } = await start();
     await post(server, '/download', { model: QWEN });
+    const before = await processTree(server.pid);
     const load = post(server, '/load', { model: QWEN });
-    // The engine process is held as it starts, so that the load takes until the end of this.
-    const engine = async () => (await processTree(server.pid))[1];
-    await expect.poll(engine, { interval: 1 }).toBeDefined();
-    const pid = (await engine())!;
-    process.kill(pid, 'SIGSTOP');
-    expect(await state(server)).toBe('loading');
-    for (const compiled_only of [true, false]) {
-      expect(await post(server, '/delete', { model: QWEN, compiled_only })).toMatchObject({
+    const engine = await heldEngine(server, before);
+    try {
+      expect(await state(server)).toBe('loading');
+      for (const compiled_only of [true, false]) {
+        expect(await post(server, '/delete', { model: QWEN, compiled_only })).toMatchObject({
+          status: 409,
+          body: { error: { code: 'model_in_use' } },
+        });
+      }
+      expect(await post(server, '/unload')).toMatchObject({
         status: 409,
-        body: { error: { code: 'model_in_use' } },
+        body: { error: { code: 'operation_in_progress' } },
       });
+    } finally {
+      process.kill(engine, 'SIGCONT');
     }
-    expect(await post(server, '/unload')).toMatchObject({
-      status: 409,
-      body: { error: { code: 'operation_in_progress' } },
-    });
-    process.kill(pid, 'SIGCONT');
     expect((await load).status).toBe(200);
     expect((await chat(server)).status).toBe(200);
   });
