@@ -114,6 +114,10 @@ export class BlobFetcher {
       await allOrAbort(calls, signal);
     } finally {
       await partial.close();
+      // Where nothing came (a gated model, for one) nothing is left lying about.
+      if (partial.written === 0 && file.size > 0) {
+        await Promise.all([fs.rm(names.data, { force: true }), fs.rm(names.journal, { force: true })]);
+      }
     }
   }
 
