@@ -3,10 +3,15 @@
 How text is cut before merging serves copying: a value has the same tokens in the context and in an answer. A space joins
 only the lower-case word behind it; capitalised words, numbers, addresses and ids begin with a token of their own, and digits go
 in pairs.
+
+Words that are in common use have one token each, and it stands for what the word vectors say of it (`embedding.py`), so that a word which training hardly met means something
+all the same. A word has a token with a space before it and one without (behind a quotation mark, as options are written).
 """
 
 import json
+import re
 import sys
+from collections import Counter
 from random import Random
 
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
@@ -14,6 +19,7 @@ from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, train
 import paths
 from banks import bank
 from chat import make_chat
+from dictionary import COMMON, common_words
 from document_tasks import make_tasks
 from documents import make_document
 from prompt import TASK_SYSTEM
@@ -43,7 +49,14 @@ TEMPLATE = (
 )
 
 
-def corpus(documents: int):
+OFTEN = 1000
+"""So often a word of the list is shown, which makes it a token before rare pieces become any."""
+CAPITALS = 2500
+"""So many words have a token with a capital too."""
+
+
+def written(documents: int):
+    """What the generator writes in training."""
     r = Random(7)
     yield from [TASK_SYSTEM] * 50
     yield " ".join(f"{i:02}" for i in range(100)) * 300
@@ -66,6 +79,23 @@ def corpus(documents: int):
         yield from (task_text(t.body) for t in tasks[:2])
         if i % 10 == 0:
             yield from (text for _, text in make_chat(r, "train"))
+
+
+def corpus(documents: int):
+    """What the generator writes, then the words that are to have tokens of their own."""
+    texts = list(written(documents))
+    yield from texts
+    here = Counter(w for text in texts for w in re.findall(r"(?<![\w@.-])[a-z]{3,}(?![\w@.-])", text))
+    known = set(common_words(None))
+    words = list(dict.fromkeys([*common_words(COMMON), *(w for w, n in here.most_common() if n > 3 and w in known)]))
+    print(f"{len(words)} words with tokens of their own")
+    for i, word in enumerate(words):
+        # Nearly all are met behind a space; behind a quotation mark mostly the commonest.
+        shown = f'"{word} {word} {word}' if i < COMMON else f". {word}"
+        yield " ".join([shown] * OFTEN)
+    often = sorted(words[:8000], key=lambda w: -here[w])[:CAPITALS]
+    for word in often:
+        yield " ".join([word.capitalize()] * OFTEN)
 
 
 def main(size: int, documents: int = 20_000):
@@ -102,4 +132,4 @@ def main(size: int, documents: int = 20_000):
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 4096)
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 31744)

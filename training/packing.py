@@ -4,7 +4,7 @@ The mask shows a token the root, its own context and its own branch, and positio
 as if it were alone, and root and contexts are computed once. It is the tree that the engine decodes.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from chat import make_chat
 from document_tasks import make_tasks
 from documents import make_document
+from judged import judged_text
 from prompt import Encoder
 from skills import make_exercise
 
@@ -24,6 +25,8 @@ class Mix:
     """Tokens of a row."""
     rows: int
     exercises: float
+    judged: float
+    """Texts that authors judged."""
     chats: float
     tasks: int
     """Most branches of a context."""
@@ -79,6 +82,8 @@ def make_group(r: Random, split: str, encoder: Encoder, mix: Mix) -> Group:
         return Group(ids[: mix.row], weights[: mix.row], False)
     if x < mix.chats + mix.exercises:
         document, tasks = make_exercise(r, split)
+    elif x < mix.chats + mix.exercises + mix.judged:
+        document, tasks = judged_text(r, split)
     else:
         document = make_document(r, split)
         tasks = make_tasks(r, document, split, mix.tasks - int(r.random() * mix.tasks * 0.6))
@@ -128,6 +133,18 @@ class Batch:
     weight: np.ndarray
     answer: np.ndarray
     skills: list[str]
+    """Tokens that `tokens` and `target` number: all, until `Batch.window` has chosen."""
+    ids: np.ndarray | None = None
+
+    def window(self, r: Random, size: int, vocabulary: int) -> "Batch":
+        """The same with a vocabulary of so many tokens, its own and others at random, numbered anew. The loss tells the right token from these alone,
+        and only their rows of the table are read and learned (sampled softmax, Jean et al. 2015)."""
+        mine = np.unique(np.concatenate([self.tokens.ravel(), self.target]))
+        others = np.random.default_rng(r.getrandbits(64)).permutation(vocabulary)
+        ids = np.sort(np.concatenate([mine, others[~np.isin(others, mine)][: max(0, size - len(mine))]]))
+        number = np.zeros(vocabulary, np.int64)
+        number[ids] = np.arange(len(ids))
+        return replace(self, tokens=number[self.tokens], target=number[self.target], ids=ids)
 
 
 ROOT, PAD = 0, -1

@@ -11,17 +11,20 @@ import os
 import time
 from collections import defaultdict, deque
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from itertools import islice
 from multiprocessing import get_context
 from pathlib import Path
 from random import Random
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from tokenizers import Tokenizer
 
 import paths
-from model import Model, Shape
+from embedding import Table, meaning_table
+from model import EMBEDDING, Model, Shape
 from native import Step
 from packing import Batch, Mix, Packer, tree_mask
 from prompt import Encoder
@@ -34,10 +37,10 @@ def rate(step: int, done: float, c: dict) -> float:
 
 
 def optimizers(model: Model, c: dict) -> list[torch.optim.Optimizer]:
-    """Muon (Jordan et al. 2024) for the matrices of the layers, AdamW for embeddings and norms."""
+    """Muon (Jordan et al. 2024) for the matrices of the layers, AdamW for norms; the table of tokens has its own (`embedding.py`)."""
     o = c["optimizer"]
     matrices = [p for n, p in model.named_parameters() if p.ndim == 2 and "embed" not in n]
-    rest = [p for n, p in model.named_parameters() if p.ndim != 2 or "embed" in n]
+    rest = [p for n, p in model.named_parameters() if p.ndim != 2]
     if "muon_lr" not in o:
         return [
             torch.optim.AdamW([*matrices, *rest], lr=o["adam_lr"], betas=(0.9, 0.98), weight_decay=o["weight_decay"])
@@ -47,6 +50,8 @@ def optimizers(model: Model, c: dict) -> list[torch.optim.Optimizer]:
         torch.optim.AdamW(rest, lr=o["adam_lr"], betas=(0.9, 0.98), weight_decay=0.0),
     ]
 
+
+EMBED = "model.embed_tokens.weight"
 
 packer: Packer
 """Of this process; the training process makes its batches itself where there are no workers."""
@@ -61,8 +66,8 @@ def prepare_worker():
     packer = Packer(load_encoder(), "train")
 
 
-def make_batch(r: Random, mix: Mix) -> Batch:
-    return packer.batch(r, mix)
+def make_batch(r: Random, mix: Mix, window: int) -> Batch:
+    return packer.batch(r, mix).window(r, window, packer.encoder.size)
 
 
 class Run:
@@ -75,13 +80,18 @@ class Run:
             torch.set_num_threads(1 if c.get("native") else c["threads"])
         self.encoder = load_encoder()
         self.shape = Shape(vocab_size=self.encoder.size, **c["shape"])
-        self.model = Model(self.shape)
+        self.window = min(c["window"], self.encoder.size)
+        # The model in training has the rows of a step alone.
+        self.model = Model(replace(self.shape, vocab_size=self.window))
+        self.table = Table(meaning_table(self.encoder.t), self.shape.hidden_size, c["optimizer"]["adam_lr"], EMBEDDING)
         if c.get("wired"):
-            wire(self.model)
+            wire(self.model, self.table)
         self.model.to(self.device)
+        self.table.to(self.device)
         self.opts = optimizers(self.model, c)
-        self.base = [[g["lr"] for g in o.param_groups] for o in self.opts]
-        self.step, self.tokens, self.seconds = 0, 0, 0.0
+        self.base = [[g["lr"] for g in o.param_groups] for o in self.every_optimizer()]
+        # `begun`: the step at which the optimizers knew nothing.
+        self.begun, self.step, self.tokens, self.seconds = 0, 0, 0, 0.0
         self.folder = paths.WORK / name
         self.folder.mkdir(parents=True, exist_ok=True)
         if not fresh and (self.folder / "last.pt").exists():
@@ -89,18 +99,24 @@ class Run:
         self.native = Step(self.model, c["threads"]) if c.get("native") and self.device == "cpu" else None
         self.hidden = torch.compile(self.model.hidden) if c["compile"] else self.model.hidden
 
+    def every_optimizer(self) -> list[torch.optim.Optimizer]:
+        return [*self.opts, *self.table.optimizers]
+
     def load(self):
         s = torch.load(self.folder / "last.pt", map_location=self.device, weights_only=True)
-        self.model.load_state_dict(s["model"])
+        layers = {k: v for k, v in s["model"].items() if "embed" not in k}
+        self.model.load_state_dict(layers, strict=False)
+        self.table.load(s["table"])
         for o, state in zip(self.opts, s["optimizers"]):
             o.load_state_dict(state)
-        self.step, self.tokens, self.seconds = s["step"], s["tokens"], s["seconds"]
+        self.begun, self.step, self.tokens, self.seconds = s["begun"], s["step"], s["tokens"], s["seconds"]
         print(f"goes on at step {self.step}", flush=True)
 
     def save(self):
+        whole = {**self.model.state_dict(), EMBED: self.table.all()}
         state = {
-            "model": self.model.state_dict(), "optimizers": [o.state_dict() for o in self.opts], "shape": self.shape.as_dict(),
-            "step": self.step, "tokens": self.tokens, "seconds": self.seconds,
+            "model": whole, "table": self.table.state(), "optimizers": [o.state_dict() for o in self.opts], "shape": self.shape.as_dict(),
+            "begun": self.begun, "step": self.step, "tokens": self.tokens, "seconds": self.seconds,
         }  # fmt: skip
         torch.save(state, self.folder / "new.pt")
         os.replace(self.folder / "new.pt", self.folder / "last.pt")
@@ -123,8 +139,15 @@ class Run:
                 yield ahead.popleft().result()
                 ahead.extend(pool.submit(make_batch, *self.source(s)) for s in islice(steps, 1))
 
-    def source(self, step: int) -> tuple[Random, Mix]:
-        return Random(f"{self.c['seed']}/{step}"), self.mix(step)
+    def source(self, step: int) -> tuple[Random, Mix, int]:
+        return Random(f"{self.c['seed']}/{step}"), self.mix(step), self.window
+
+    @torch.no_grad()
+    def show(self, ids: np.ndarray) -> torch.Tensor:
+        """Puts the rows of these tokens into the model."""
+        places = torch.from_numpy(ids).to(self.device)
+        self.model.model.embed_tokens.weight.copy_(self.table.rows(places))
+        return places
 
     def forward(self, b: Batch) -> torch.Tensor:
         """Logits of the chosen tokens: [chosen, vocab]."""
@@ -153,14 +176,16 @@ class Run:
             done = self.seconds / (60 * minutes) if minutes else self.step / c["steps"]
             if done >= 1:
                 break
-            for o, base in zip(self.opts, self.base):
+            for o, base in zip(self.every_optimizer(), self.base):
                 for g, lr in zip(o.param_groups, base):
-                    g["lr"] = lr * rate(self.step, done, c)
+                    g["lr"] = lr * rate(self.step - self.begun, done, c)
+            ids = self.show(b.ids)
             loss = self.gradients(b)
             norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), c["optimizer"]["clip"])
+            self.table.step(ids, self.model.model.embed_tokens.weight.grad)
             for o in self.opts:
                 o.step()
-                o.zero_grad(set_to_none=True)
+            self.model.zero_grad(set_to_none=True)
             if not math.isfinite(loss):
                 raise RuntimeError(f"loss is {loss} at step {self.step}")
             self.step += 1
@@ -195,7 +220,9 @@ class Run:
         source, mix = Packer(self.encoder, split), self.mix(self.step)
         right: dict[str, list[bool]] = defaultdict(list)
         for i in range(batches):
-            b = source.batch(Random(f"evaluation/{i}"), mix)
+            r = Random(f"evaluation/{i}")
+            b = source.batch(r, mix).window(r, self.window, self.encoder.size)
+            self.show(b.ids)
             hit = (self.forward(b).argmax(-1).cpu() == torch.from_numpy(b.target)).numpy()
             ok = [True] * len(b.skills)
             for owner, h in zip(b.answer, hit):

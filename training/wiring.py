@@ -19,7 +19,7 @@ GAIN = 4.0
 """How much of a found token is added, in token codes."""
 
 
-def wire(model) -> None:
+def wire(model, table) -> None:
     s, layers = model.s, model.model.layers
     d, width, pairs = s.hidden_size, s.head_dim, s.head_dim // 2
     if s.kv_heads != s.heads:
@@ -30,11 +30,11 @@ def wire(model) -> None:
     one_back, two_back = slice(d - 2 * room, d - room), slice(d - room, d)
     size = token.stop - token.start
 
-    embedding = model.model.embed_tokens.weight.data
-    spread = embedding[:, token].std().item()
-    embedding[:, one_back] = 0
-    embedding[:, two_back] = 0
-    embedding[:, 0] = 3 * spread
+    own = table.own.data
+    spread = own[:, token].std().item()
+    own[:, one_back] = 0
+    own[:, two_back] = 0
+    own[:, 0] = 3 * spread
     # Behind the norm of a layer: the constant feature and a token feature's standard deviation.
     rms = (spread**2 * (size + 9) / d) ** 0.5
     constant, feature = 3 * spread / rms, spread / rms

@@ -1,0 +1,132 @@
+"""Words with their meanings: what WordNet says of the words that are in common use."""
+
+import re
+from collections import defaultdict
+from dataclasses import dataclass
+from functools import cache
+
+from banks import bank
+from sources import glove, wordnet
+
+COMMON = 8000
+"""So many of the most frequent words have tokens of their own, and only they are asked about."""
+CLASSES = {"noun": "n", "verb": "v", "adj": "a", "adv": "r"}
+LABEL_FILES = ("topics", "tone", "reviews", "news", "filler", "languages", "documents", "classes")
+
+
+def _stems(word: str):
+    """The word and what it may be an inflection of."""
+    yield word
+    for ending, instead in (("s", ""), ("es", ""), ("ies", "y"), ("ed", ""), ("ed", "e"), ("ing", ""), ("ing", "e"), ("er", ""), ("est", ""), ("ly", "")):
+        if word.endswith(ending):
+            yield word[: len(word) - len(ending)] + instead
+    if re.search(r"(.)\1(ed|ing)$", word):
+        yield re.sub(r"(.)\1(ed|ing)$", r"\1", word)
+
+
+@cache
+def lemmas() -> frozenset[str]:
+    """Every single lower-case word that WordNet has an entry for."""
+    return frozenset(line.split(" ", 1)[0] for c in CLASSES for line in wordnet("index", c))
+
+
+SMALL = frozenset(
+    "the of to and in for that on is was with he as it by at from his an be has are have but were not this who they had which will their or its one been also we would "
+    "i you she him her them our your my me us what where when why how than then these those there here if so because until while since during against between through "
+    "into onto about above below under over after before without within could should must may might can do does did don doesn didn isn wasn aren weren won ll ve re "
+    "please hello hi thanks everybody somebody nobody something anything nothing everything whose whom myself yourself itself".split()
+)  # fmt: skip
+
+
+@cache
+def common_words(most: int | None = COMMON) -> list[str]:
+    """Frequent English words, names of people and places left out, the most frequent first; with None all there are."""
+    known = lemmas() | SMALL
+    plain = (w for w in glove()[0] if re.fullmatch("[a-z]{2,}", w) and not w.endswith(("ii", "iii")))
+    found = []
+    for word in plain:
+        if any(s in known for s in _stems(word)):
+            found.append(word)
+            if len(found) == most:
+                break
+    return found
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """One synset."""
+
+    word_class: str
+    group: str
+    """Its lexicographer file, such as `noun.food`."""
+    words: tuple[str, ...]
+    definition: str
+    examples: tuple[str, ...]
+    kinds: tuple[str, ...]
+    """Words for what it is a kind of."""
+    opposites: tuple[str, ...]
+    domains: tuple[str, ...]
+    """Words for the subject that it belongs to, such as `law`."""
+
+
+GROUPS = (
+    "adj.all adj.pert adv.all noun.Tops noun.act noun.animal noun.artifact noun.attribute noun.body noun.cognition noun.communication noun.event noun.feeling "
+    "noun.food noun.group noun.location noun.motive noun.object noun.person noun.phenomenon noun.plant noun.possession noun.process noun.quantity noun.relation "
+    "noun.shape noun.state noun.substance noun.time verb.body verb.change verb.cognition verb.communication verb.competition verb.consumption verb.contact "
+    "verb.creation verb.emotion verb.motion verb.perception verb.possession verb.social verb.stative verb.weather adj.ppl"
+).split()  # fmt: skip
+"""In the order of lexnames(5WN)."""
+
+
+def _label_words_of_test() -> set[str]:
+    """Wordings of labels that only the test may use."""
+    known = {n for f in LABEL_FILES for s in bank(f).values() for n in s.names("train")}
+    return {n.lower() for f in LABEL_FILES for s in bank(f).values() for n in s.names("test")} - known
+
+
+@cache
+def meanings() -> list[Meaning]:
+    """The first two meanings of common words; offensive and obsolete ones left out."""
+    allowed = set(common_words()) - _label_words_of_test()
+    first = set()
+    for c, letter in CLASSES.items():
+        for line in wordnet("index", c):
+            parts = line.split()
+            if set(parts[0].split("_")) <= allowed:
+                offsets = parts[-int(parts[2]) :]
+                first.update((letter, o) for o in offsets[:2])
+    raw = {}
+    for c in CLASSES:
+        for line in wordnet("data", c):
+            head, _, gloss = line.partition(" | ")
+            parts = head.split()
+            count = int(parts[3], 16)
+            words = [re.sub(r"\(.*\)", "", w) for w in parts[4 : 4 + 2 * count : 2]]
+            at = 4 + 2 * count
+            pointers = [tuple(parts[at + 1 + 4 * i : at + 5 + 4 * i]) for i in range(int(parts[at]))]
+            raw[CLASSES[c], parts[0]] = (c, GROUPS[int(parts[1])], words, gloss, pointers)
+
+    def usable(key) -> tuple[str, ...]:
+        words = raw[key][2]
+        return tuple(w.replace("_", " ") for w in words if set(w.split("_")) <= allowed)
+
+    found = []
+    for key in raw:
+        c, group, _, gloss, pointers = raw[key]
+        if key not in first or not usable(key) or re.search(r"offensive|slur|obscene|ethnic|vulgar|obsolete|derog|disparag", gloss):
+            continue
+        to = defaultdict(list)
+        for symbol, offset, letter, _ in pointers:
+            target = ("a" if letter == "s" else letter, offset)
+            to[symbol].extend(usable(target) if target in raw else ())
+        examples = re.findall(r'"([^"]+)"', gloss)
+        definition = re.sub(r'\s*;?\s*"[^"]*".*$', "", gloss).strip(" ;:")
+        definition = re.sub(r"^\([^)]*\)\s*", "", definition)
+        if not definition:
+            continue
+        found.append(
+            Meaning(
+                c, group, usable(key), definition, tuple(examples), tuple(to["@"]), tuple(to["!"]), tuple(to[";c"])
+            )
+        )
+    return found
