@@ -5,7 +5,9 @@ from random import Random
 from absence import absent
 from banks import phrases_of
 from chance import choose
+from conversations import draw_talk
 from documents import make_document
+from value_decisions import asks
 
 Turn = tuple[str, str]
 
@@ -80,7 +82,22 @@ def make_chat(r: Random, split: str) -> list[Turn]:
         said = choose(r, THANKS)
         first = [("user", choose(r, GREETINGS)), ("assistant", GREETED[0])]
         return [*first, ("user", said), ("assistant", WELCOME["b" if said[0] in "BS" else "t"])]
-    return about_text(r, split)
+    return talk(r, split) if r.random() < 0.6 else about_text(r, split)
+
+
+def talk(r: Random, split: str) -> list[Turn]:
+    """One or two questions about a text that an author wrote with their answers; a thought stands before the answer where it is asked for."""
+    text, questions = draw_talk(r, split)
+    some = r.sample(questions, min(len(questions), 1 + (r.random() < 0.3)))
+    turns: list[Turn] = []
+    for i, (ask, answer, thought) in enumerate(some):
+        if r.random() < 0.5:
+            ask = f"{ask} {choose(r, THINK)}" if r.random() < 0.6 else f"{choose(r, THINK)} {ask}"
+            answer = f"<think>\n{thought}\n</think>\n\n{answer}"
+        if i == 0:
+            ask = f"{text}\n\n{ask}" if r.random() < 0.7 else f"{ask}\n\n{text}"
+        turns += [("user", ask), ("assistant", answer)]
+    return turns
 
 
 def about_text(r: Random, split: str) -> list[Turn]:
@@ -92,11 +109,14 @@ def about_text(r: Random, split: str) -> list[Turn]:
     if missing:
         slot = absent(r, d) or slot
         missing = slot not in d.facts
-    phrase = choose(r, phrases_of(slot, split))
+    phrases = [p for p in phrases_of(slot, split) if not asks(p)]
+    if not phrases:
+        return about_text(r, split)
+    phrase = choose(r, phrases)
     value = None if missing else d.facts[slot]
     ask = choose(r, ("What is {}?", "Tell me {}.", "Please give me {}.", "{}?")).format(phrase)
     ask = ask[0].upper() + ask[1:]
-    think = r.random() < 0.35
+    think = r.random() < 0.5
     if think:
         ask = f"{ask} {choose(r, THINK)}" if r.random() < 0.6 else f"{choose(r, THINK)} {ask}"
     answer = (

@@ -1,7 +1,8 @@
 """Accuracy by skill without a server: `python evaluate.py --name cpu`. `npm run bench -- quality` tells what is served.
 
     --sample 0.3           a part of each set, for a look at a run that goes on
-    --set generated        fresh texts of the training part; `generated-test` of the test part; else held-out, natural
+    --set generated        fresh texts of the training part; `generated-test` of the test part; else held-out, natural;
+                           `judged` those texts judged by hand that training leaves out
     --failures 30          prints wrong answers (never of the natural set, on which nothing is tuned)
     --confusion            for each skill the commonest wrong answers
 
@@ -22,6 +23,7 @@ from tokenizers import Tokenizer
 
 import paths
 from checkpoint import read
+from judged import test_texts
 from make_test_set import make_texts
 from packing import tree_mask
 from prompt import Encoder
@@ -117,6 +119,8 @@ def evaluate(model, encoder: Encoder, texts: list[dict]) -> Result:
 
 
 def read_texts(name: str, sample: float) -> list[dict]:
+    if name == "judged":
+        return Random(1).sample(test_texts(), int(len(test_texts()) * sample))
     if name.startswith("generated"):
         return make_texts(Random(name), "test" if name.endswith("test") else "train", int(300 * sample))
     lines = (SETS / f"{name}.jsonl").read_text(encoding="utf-8").split("\n")[:-1]
@@ -126,7 +130,7 @@ def read_texts(name: str, sample: float) -> list[dict]:
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--name", default="cpu", help="run under work/")
-    p.add_argument("--set", action="append", choices=("held-out", "natural", "generated", "generated-test"))
+    p.add_argument("--set", action="append", choices=("held-out", "natural", "generated", "generated-test", "judged"))
     p.add_argument("--sample", type=float, default=1.0, help="part of each set")
     p.add_argument("--failures", type=int, default=0, help="how many wrong answers to print")
     p.add_argument("--confusion", action="store_true", help="the commonest wrong answers of each skill")

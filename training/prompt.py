@@ -29,6 +29,9 @@ DECISION = 3.5
 REST = 0.3
 """Weight of a value's tokens behind its first: to go on with a copy is easily learned, to find the place is not."""
 
+FIRST = 5.0
+"""Weight of the first token of a turn in a chat."""
+
 
 class Encoder:
     def __init__(self, tokenizer: Tokenizer):
@@ -93,5 +96,6 @@ class Encoder:
             body = self.user(text)
             mine = role == "assistant"
             ids += [*head, *body, self.stop]
-            weights += [0.0] * len(head) + [0.5 * mine] * (len(body) + 1)
+            # With the first token it is chosen whether to think, to greet or to answer.
+            weights += [0.0] * len(head) + [FIRST * mine] + [0.5 * mine] * len(body)
         return ids, weights

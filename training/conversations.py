@@ -1,0 +1,72 @@
+"""Questions about a text with answers in a sentence, written by hand (`data/conversations.txt`).
+
+    = about                            a text begins
+    The meeting moved to Friday …      the text, one line or several
+    ~ Maria Silva : person             a value that another of its type (`values.py`) may stand for, everywhere
+    ? When is it?; What day? ! It is on Friday. # The meeting moved to Friday.      wordings of a question, the answer, a thought that leads to it
+"""
+
+import re
+from dataclasses import dataclass, field
+from functools import cache
+from random import Random
+
+import values
+from banks import DATA
+from chance import choose
+from judged import exchange
+
+
+@dataclass
+class Talk:
+    text: str = ""
+    swaps: dict[str, str] = field(default_factory=dict)
+    turns: list[tuple[list[str], str, str]] = field(default_factory=list)
+    """Wordings of a question, its answer, the thought."""
+
+
+def parse(source: str) -> list[Talk]:
+    """Raises ValueError naming the line for what cannot be meant."""
+    found: list[Talk] = []
+    for raw in source.splitlines():
+        line = raw.rstrip()
+        if line.startswith("= "):
+            found.append(Talk())
+        elif not found:
+            continue
+        elif line.startswith("~ "):
+            literal, _, kind = line[2:].rpartition(" : ")
+            if literal not in found[-1].text or kind not in values.TYPES:
+                raise ValueError(f"not in the text, or no type: {line}")
+            found[-1].swaps[literal] = kind
+        elif line.startswith("? "):
+            parts = re.fullmatch(r"\? (.+?) ! (.+?) # (.+)", line)
+            if not parts:
+                raise ValueError(f"? question ! answer # thought is wanted: {line}")
+            found[-1].turns.append(([w.strip() for w in parts[1].split(";") if w.strip()], parts[2], parts[3]))
+        else:
+            found[-1].text = (found[-1].text + "\n" + line).strip()
+    for talk in found:
+        if not talk.text or not talk.turns:
+            raise ValueError(f"a text with questions is wanted: {talk.text[:50]!r}")
+    return found
+
+
+@cache
+def talks() -> list[Talk]:
+    return parse((DATA / "conversations.txt").read_text(encoding="utf-8"))
+
+
+def draw_talk(r: Random, split: str) -> tuple[str, list[tuple[str, str, str]]]:
+    """A text with other values, and questions with their answers and thoughts."""
+    talk = choose(r, talks())
+    put = exchange(r, split, talk.swaps)
+    return put(talk.text), [(put(choose(r, asks)), put(answer), put(thought)) for asks, answer, thought in talk.turns]
+
+
+if __name__ == "__main__":
+    import sys
+
+    for name in sys.argv[1:]:
+        found = parse(open(name, encoding="utf-8").read())
+        print(f"{name}: {len(found)} texts, {sum(len(t.turns) for t in found)} questions")
