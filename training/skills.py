@@ -3,7 +3,9 @@
 from random import Random
 
 from documents import Document
+from dictionary_skills import described, word_list
 from field_skills import field_list
+from kindred_skills import kindred, theme
 from list_skills import item_list
 from meaning_skills import alike, suggested
 from mention_skills import mention
@@ -13,8 +15,8 @@ from tasks import Task
 from word_skills import polarity, word_classes
 
 EXERCISES = [
-    (records, 7), (mention, 7), (field_list, 5), (item_list, 2), (word_classes, 2), (polarity, 0.8), (comparison, 0.8),
-    (suggested, 5), (alike, 1.5),
+    (records, 7), (mention, 7), (field_list, 5), (item_list, 2), (word_classes, 3), (polarity, 0.8), (comparison, 0.8),
+    (suggested, 10), (alike, 1.5), (described, 7), (word_list, 3), (kindred, 7), (theme, 7),
 ]  # fmt: skip
 
 
