@@ -20,12 +20,14 @@ LEAST = 0.98
 def main():
     torch.manual_seed(0)
     encoder = load_encoder()
-    shape = Shape(encoder.size, hidden_size=160, layers=4, heads=5, kv_heads=5, head_dim=32, mlp_size=416, rope_theta=1e5)
+    window = 4096
+    shape = Shape(window, hidden_size=160, layers=4, heads=5, kv_heads=5, head_dim=32, mlp_size=416, rope_theta=1e5)
     model = Model(shape)
     for name, p in model.named_parameters():
         if name.endswith(("o_proj.weight", "down_proj.weight")):
             torch.nn.init.normal_(p, std=0.02)
-    b = Packer(encoder, "train").batch(Random("check"), Mix(row=448, rows=5, exercises=0.3, chats=0.1, tasks=8, longest=200))
+    r, mix = Random("check"), Mix(row=448, rows=5, exercises=0.3, judged=0.2, chats=0.1, tasks=8, longest=200)
+    b = Packer(encoder, "train").batch(r, mix).window(r, window, encoder.size)
 
     put = torch.from_numpy
     hidden = model.hidden(put(b.tokens), put(b.positions), tree_mask(put(b.context), put(b.branch), put(b.rooted)))
@@ -39,7 +41,9 @@ def main():
         found = Step(model, threads)(b)
         if abs(found - loss.item()) > 0.01 * loss.item():
             raise SystemExit(f"loss: {found}, but PyTorch says {loss.item()}")
-        cosines = {n: F.cosine_similarity(expected[n], p.grad.flatten(), dim=0).item() for n, p in model.named_parameters()}
+        cosines = {
+            n: F.cosine_similarity(expected[n], p.grad.flatten(), dim=0).item() for n, p in model.named_parameters()
+        }
         worst = min(cosines, key=cosines.get)
         print(f"{threads} threads: loss {found:.4f} ({loss.item():.4f}), worst cosine {cosines[worst]:.4f} at {worst}")
         if cosines[worst] < LEAST:

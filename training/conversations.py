@@ -1,14 +1,15 @@
 """Questions about a text with answers in a sentence, written by hand (`data/conversations.txt`).
 
-    = about                            a text begins
-    The meeting moved to Friday …      the text, one line or several
-    ~ Maria Silva : person             a value that another of its type (`values.py`) may stand for, everywhere
-    ? When is it?; What day? ! It is on Friday. # The meeting moved to Friday.      wordings of a question, the answer, a thought that leads to it
+= about                            a text begins
+The meeting moved to Friday …      the text, one line or several
+~ Maria Silva : person             a value that another of its type (`values.py`) may stand for, everywhere
+? When is it?; What day? ! It is on Friday. # The meeting moved to Friday.      wordings of a question, the answer, a thought that leads to it
 """
 
 import re
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 from random import Random
 
 import values
@@ -68,5 +69,5 @@ if __name__ == "__main__":
     import sys
 
     for name in sys.argv[1:]:
-        found = parse(open(name, encoding="utf-8").read())
+        found = parse(Path(name).read_text(encoding="utf-8"))
         print(f"{name}: {len(found)} texts, {sum(len(t.turns) for t in found)} questions")

@@ -17,7 +17,18 @@ LABEL_FILES = ("topics", "tone", "reviews", "news", "filler", "languages", "docu
 def _stems(word: str):
     """The word and what it may be an inflection of."""
     yield word
-    for ending, instead in (("s", ""), ("es", ""), ("ies", "y"), ("ed", ""), ("ed", "e"), ("ing", ""), ("ing", "e"), ("er", ""), ("est", ""), ("ly", "")):
+    for ending, instead in (
+        ("s", ""),
+        ("es", ""),
+        ("ies", "y"),
+        ("ed", ""),
+        ("ed", "e"),
+        ("ing", ""),
+        ("ing", "e"),
+        ("er", ""),
+        ("est", ""),
+        ("ly", ""),
+    ):
         if word.endswith(ending):
             yield word[: len(word) - len(ending)] + instead
     if re.search(r"(.)\1(ed|ing)$", word):
@@ -31,10 +42,7 @@ def lemmas() -> frozenset[str]:
 
 
 SMALL = frozenset(
-    "the of to and in for that on is was with he as it by at from his an be has are have but were not this who they had which will their or its one been also we would "
-    "i you she him her them our your my me us what where when why how than then these those there here if so because until while since during against between through "
-    "into onto about above below under over after before without within could should must may might can do does did don doesn didn isn wasn aren weren won ll ve re "
-    "please hello hi thanks everybody somebody nobody something anything nothing everything whose whom myself yourself itself".split()
+    ["the", "of", "to", "and", "in", "for", "that", "on", "is", "was", "with", "he", "as", "it", "by", "at", "from", "his", "an", "be", "has", "are", "have", "but", "were", "not", "this", "who", "they", "had", "which", "will", "their", "or", "its", "one", "been", "also", "we", "would", "i", "you", "she", "him", "her", "them", "our", "your", "my", "me", "us", "what", "where", "when", "why", "how", "than", "then", "these", "those", "there", "here", "if", "so", "because", "until", "while", "since", "during", "against", "between", "through", "into", "onto", "about", "above", "below", "under", "over", "after", "before", "without", "within", "could", "should", "must", "may", "might", "can", "do", "does", "did", "don", "doesn", "didn", "isn", "wasn", "aren", "weren", "won", "ll", "ve", "re", "please", "hello", "hi", "thanks", "everybody", "somebody", "nobody", "something", "anything", "nothing", "everything", "whose", "whom", "myself", "yourself", "itself"]
 )  # fmt: skip
 
 
@@ -69,12 +77,7 @@ class Meaning:
     """Words for the subject that it belongs to, such as `law`."""
 
 
-GROUPS = (
-    "adj.all adj.pert adv.all noun.Tops noun.act noun.animal noun.artifact noun.attribute noun.body noun.cognition noun.communication noun.event noun.feeling "
-    "noun.food noun.group noun.location noun.motive noun.object noun.person noun.phenomenon noun.plant noun.possession noun.process noun.quantity noun.relation "
-    "noun.shape noun.state noun.substance noun.time verb.body verb.change verb.cognition verb.communication verb.competition verb.consumption verb.contact "
-    "verb.creation verb.emotion verb.motion verb.perception verb.possession verb.social verb.stative verb.weather adj.ppl"
-).split()  # fmt: skip
+GROUPS = ["adj.all", "adj.pert", "adv.all", "noun.Tops", "noun.act", "noun.animal", "noun.artifact", "noun.attribute", "noun.body", "noun.cognition", "noun.communication", "noun.event", "noun.feeling", "noun.food", "noun.group", "noun.location", "noun.motive", "noun.object", "noun.person", "noun.phenomenon", "noun.plant", "noun.possession", "noun.process", "noun.quantity", "noun.relation", "noun.shape", "noun.state", "noun.substance", "noun.time", "verb.body", "verb.change", "verb.cognition", "verb.communication", "verb.competition", "verb.consumption", "verb.contact", "verb.creation", "verb.emotion", "verb.motion", "verb.perception", "verb.possession", "verb.social", "verb.stative", "verb.weather", "adj.ppl"]  # fmt: skip
 """In the order of lexnames(5WN)."""
 
 
@@ -113,7 +116,11 @@ def meanings() -> list[Meaning]:
     found = []
     for key in raw:
         c, group, _, gloss, pointers = raw[key]
-        if key not in first or not usable(key) or re.search(r"offensive|slur|obscene|ethnic|vulgar|obsolete|derog|disparag", gloss):
+        if (
+            key not in first
+            or not usable(key)
+            or re.search(r"offensive|slur|obscene|ethnic|vulgar|obsolete|derog|disparag", gloss)
+        ):
             continue
         to = defaultdict(list)
         for symbol, offset, letter, _ in pointers:
@@ -125,8 +132,6 @@ def meanings() -> list[Meaning]:
         if not definition:
             continue
         found.append(
-            Meaning(
-                c, group, usable(key), definition, tuple(examples), tuple(to["@"]), tuple(to["!"]), tuple(to[";c"])
-            )
+            Meaning(c, group, usable(key), definition, tuple(examples), tuple(to["@"]), tuple(to["!"]), tuple(to[";c"]))
         )
     return found

@@ -42,10 +42,29 @@ GROUPS = {
 }
 """WordNet's lexicographer files with wordings; those that people would mix up are set against each other no more often than others."""
 
-WORD = ("Which word is meant?", "What is described?", "Which word fits the description?", "What is this?", "Find the word.", "Which is it?")
+WORD = (
+    "Which word is meant?",
+    "What is described?",
+    "Which word fits the description?",
+    "What is this?",
+    "Find the word.",
+    "Which is it?",
+)
 ABOUT = ("Is this {}?", "Does it describe {}?", "Is {} meant?", "Is it about {}?")
-KIND = ("What kind of thing is it?", "Which group does it belong to?", "What is it?", "Category?", "Which heading fits?", "Of what kind is it?")
-SAME = ("Which word means nearly the same as “{}”?", "Another word for {}?", "Which of these says the same as {}?", "Synonym of {}?")
+KIND = (
+    "What kind of thing is it?",
+    "Which group does it belong to?",
+    "What is it?",
+    "Category?",
+    "Which heading fits?",
+    "Of what kind is it?",
+)
+SAME = (
+    "Which word means nearly the same as “{}”?",
+    "Another word for {}?",
+    "Which of these says the same as {}?",
+    "Synonym of {}?",
+)
 OPPOSITE = ("Which is the opposite of {}?", "What is the contrary of “{}”?", "Which word says the opposite of {}?")
 
 
@@ -120,7 +139,9 @@ def ask_kind(r: Random, split: str, m: Meaning) -> Task | None:
     if wrong and r.random() < 0.25:
         truth = r.random() < 0.5
         options, value = yes_no(r, truth)
-        return finish(r, "word_kind_yes_no", choose(r, ABOUT).format(article(right if truth else wrong[0])), options, value)
+        return finish(
+            r, "word_kind_yes_no", choose(r, ABOUT).format(article(right if truth else wrong[0])), options, value
+        )
     options = options_of(r, right, wrong)
     return options and finish(r, "word_kind", choose(r, KIND), options, right)
 
@@ -130,7 +151,13 @@ def ask_domain(r: Random, split: str, m: Meaning) -> Task | None:
         return None
     pool = [d for o in part(split) if o.domains and not set(o.domains) & set(m.domains) for d in o.domains[:1]]
     options = options_of(r, m.domains[0], r.sample(pool, many(r)))
-    return options and finish(r, "word_domain", choose(r, ("Which subject is this from?", "Which field does it belong to?", "Subject?", "Topic?")), options, m.domains[0])
+    return options and finish(
+        r,
+        "word_domain",
+        choose(r, ("Which subject is this from?", "Which field does it belong to?", "Subject?", "Topic?")),
+        options,
+        m.domains[0],
+    )
 
 
 def described(r: Random, split: str) -> tuple[Document, list[Task]]:
@@ -158,14 +185,39 @@ def word_list(r: Random, split: str) -> tuple[Document, list[Task]]:
         x = r.random()
         if x < 0.35:
             options = options_of(r, word, words)
-            tasks.append(options and finish(r, "word_which", choose(r, ("Which one is this: {}?", "Which word means: {}?", "Which of them is {}?")).format(m.definition), options, word))
+            tasks.append(
+                options
+                and finish(
+                    r,
+                    "word_which",
+                    choose(r, ("Which one is this: {}?", "Which word means: {}?", "Which of them is {}?")).format(
+                        m.definition
+                    ),
+                    options,
+                    word,
+                )
+            )
         elif x < 0.55 and m.kinds and not any(set(m.kinds) & set(o.kinds) for o in here if o is not m):
             options = options_of(r, word, words)
-            tasks.append(options and finish(r, "word_of_kind", choose(r, ("Which of them is {}?", "Which one belongs to this: {}?")).format(article(choose(r, m.kinds))), options, word))
+            tasks.append(
+                options
+                and finish(
+                    r,
+                    "word_of_kind",
+                    choose(r, ("Which of them is {}?", "Which one belongs to this: {}?")).format(
+                        article(choose(r, m.kinds))
+                    ),
+                    options,
+                    word,
+                )
+            )
         elif x < 0.8 and same:
             wrong = [choose(r, o.words) for o in others(r, split, m, many(r))]
             options = options_of(r, choose(r, same), [w for w in wrong if w != word])
-            tasks.append(options and finish(r, "word_same", choose(r, SAME).format(word), options, next(o for o in options if o in same)))
+            tasks.append(
+                options
+                and finish(r, "word_same", choose(r, SAME).format(word), options, next(o for o in options if o in same))
+            )
         elif m.opposites:
             right = choose(r, m.opposites)
             options = options_of(r, right, [*same[:1], *(choose(r, o.words) for o in others(r, split, m, many(r)))])

@@ -76,7 +76,9 @@ class Table:
 
     def step(self, ids: torch.Tensor, gradient: torch.Tensor) -> None:
         """ids: [n] without repeats; gradient: [n, hidden] of their rows."""
-        self.own.grad = torch.sparse_coo_tensor(ids[None], gradient, self.own.shape, is_coalesced=True)
+        self.own.grad = torch.sparse_coo_tensor(
+            ids[None], gradient, self.own.shape, is_coalesced=True, check_invariants=False
+        )
         self.map.grad = self.meaning[ids].T @ gradient
         for o in self.optimizers:
             o.step()

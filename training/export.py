@@ -81,7 +81,7 @@ def difference(model: Model, graph: Path, precision: str) -> float:
 def main():
     p = argparse.ArgumentParser(description=__doc__)
     p.add_argument("--name", default="cpu", help="run under work/")
-    p.add_argument("--precision", choices=list(FILES), default="fp32")
+    p.add_argument("--precision", choices=list(FILES), default="fp16")
     p.add_argument("--to", type=Path, default=paths.MODEL)
     a = p.parse_args()
     model, state = read(a.name)

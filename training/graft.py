@@ -35,7 +35,9 @@ def main(old_name: str, old_tokenizer: str, name: str):
     rest = rows[a] - g @ table.map
     words = g[:, :100].abs().sum(1) > 0
     explained = 1 - rest[words].var() / rows[a][words].var()
-    print(f"{len(shared)} tokens of {len(now)} stay; vectors explain {100 * explained:.0f}% of {int(words.sum())} words' rows")
+    print(
+        f"{len(shared)} tokens of {len(now)} stay; vectors explain {100 * explained:.0f}% of {int(words.sum())} words' rows"
+    )
     by_old = dict(zip(a.tolist(), rest))
     own = torch.randn(table.own.shape, generator=torch.Generator().manual_seed(1)) * rest.std(0) * NOISE
     for token, i in now.items():
@@ -48,7 +50,16 @@ def main(old_name: str, old_tokenizer: str, name: str):
     folder.mkdir(exist_ok=True)
     whole = {**state["model"], "model.embed_tokens.weight": table.all()}
     shape = {**state["shape"], "vocab_size": len(now)}
-    made = {"model": whole, "table": {"own": own, "map": table.map}, "optimizers": [], "shape": shape, "begun": BEGIN, "step": BEGIN, "tokens": 0, "seconds": 0.0}
+    made = {
+        "model": whole,
+        "table": {"own": own, "map": table.map},
+        "optimizers": [],
+        "shape": shape,
+        "begun": BEGIN,
+        "step": BEGIN,
+        "tokens": 0,
+        "seconds": 0.0,
+    }
     torch.save(made, folder / "last.pt")
 
 

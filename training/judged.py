@@ -1,15 +1,16 @@
 """Texts that authors wrote and judged by hand (`data/judged/*.txt`), and tasks about them.
 
-    = support                          a text begins; the word says what kind it is
-    Hello, this is Ann Lee …           the text, one line or several
-    ~ Ann Lee : person                 a value that another of its type (`values.py`) may stand for, everywhere
-    ? Is a refund wanted?; Refund? | *yes | no         a decision, its wordings, the options, the right one with a star
-    ? How does the writer feel? | *angry; upset | calm | glad        an option's wordings
-    > customer; customer_name; name of the customer = Ann Lee        a field, its names, its value (null: the text lacks it)
+= support                          a text begins; the word says what kind it is
+Hello, this is Ann Lee …           the text, one line or several
+~ Ann Lee : person                 a value that another of its type (`values.py`) may stand for, everywhere
+? Is a refund wanted?; Refund? | *yes | no         a decision, its wordings, the options, the right one with a star
+? How does the writer feel? | *angry; upset | calm | glad        an option's wordings
+> customer; customer_name; name of the customer = Ann Lee        a field, its names, its value (null: the text lacks it)
 """
 
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 from random import Random
 from zlib import crc32
 
@@ -55,7 +56,9 @@ def parse(source: str) -> list[Judged]:
             right = [i for i, o in enumerate(options) if o.startswith("*")]
             if len(right) != 1 or len(options) < 2:
                 raise ValueError(f"one option with a star is wanted: {line}")
-            found[-1].decisions.append((split_wordings(question), [split_wordings(o.lstrip("*")) for o in options], right[0]))
+            found[-1].decisions.append(
+                (split_wordings(question), [split_wordings(o.lstrip("*")) for o in options], right[0])
+            )
         elif mark == "> ":
             names, _, value = rest.partition(" = ")
             if not value:
@@ -185,6 +188,6 @@ if __name__ == "__main__":
     import sys
 
     for name in sys.argv[1:]:
-        texts = parse(open(name, encoding="utf-8").read())
+        texts = parse(Path(name).read_text(encoding="utf-8"))
         decisions = sum(len(t.decisions) for t in texts)
         print(f"{name}: {len(texts)} texts, {decisions} decisions, {sum(len(t.fields) for t in texts)} fields")

@@ -28,8 +28,19 @@ FITS = (
     "Which word fits the text?", "What is it about?", "Which of these is closest to what is said?", "What does the text speak of?", "Topic?", "Which heading suits it?",
     "Which one has to do with the text?", "Category?", "Which label fits best?", "What is meant?", "Which of these belongs here?",
 )  # fmt: skip
-FITS_NOT = ("Which word has nothing to do with the text?", "Which one does not fit?", "Which of these does not belong here?", "What is it not about?")
-IS_ABOUT = ("Is it about {}?", "Does the text speak of {}?", "Has it to do with {}?", "Is something like {} meant?", "Does “{}” fit?")
+FITS_NOT = (
+    "Which word has nothing to do with the text?",
+    "Which one does not fit?",
+    "Which of these does not belong here?",
+    "What is it not about?",
+)
+IS_ABOUT = (
+    "Is it about {}?",
+    "Does the text speak of {}?",
+    "Has it to do with {}?",
+    "Is something like {} meant?",
+    "Does “{}” fit?",
+)
 
 
 @cache
@@ -84,7 +95,9 @@ def theme(r: Random, split: str) -> tuple[Document, list[Task]]:
         if wrong and r.random() < 0.3:
             truth = r.random() < 0.5
             options, value = yes_no(r, truth)
-            tasks.append(finish(r, "theme_yes_no", choose(r, IS_ABOUT).format(right if truth else wrong[0]), options, value))
+            tasks.append(
+                finish(r, "theme_yes_no", choose(r, IS_ABOUT).format(right if truth else wrong[0]), options, value)
+            )
         elif wrong:
             options = [right, *wrong]
             r.shuffle(options)
@@ -122,7 +135,15 @@ def kindred(r: Random, split: str) -> tuple[Document, list[Task]]:
             truth = r.random() < 0.5
             options, value = yes_no(r, truth)
             word = right if truth else wrong[0]
-            tasks.append(finish(r, "kindred_yes_no", choose(r, IS_ABOUT).format(article(word) if r.random() < 0.3 else word), options, value))
+            tasks.append(
+                finish(
+                    r,
+                    "kindred_yes_no",
+                    choose(r, IS_ABOUT).format(article(word) if r.random() < 0.3 else word),
+                    options,
+                    value,
+                )
+            )
     tasks = [t for t in tasks if len(set(t.body["options"])) == len(t.body["options"]) > 1]
     return (Document("kindred", text), tasks) if tasks else kindred(r, split)
 

@@ -2,8 +2,8 @@
 
 from random import Random
 
-from documents import Document
 from dictionary_skills import described, word_list
+from documents import Document
 from field_skills import field_list
 from kindred_skills import kindred, theme
 from list_skills import item_list

