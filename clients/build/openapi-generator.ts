@@ -1,13 +1,12 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, rmSync } from 'node:fs';
-import { homedir } from 'node:os';
 import { writeGenerated } from './contract.ts';
 import { WORK } from './paths.ts';
 import { run, saysOf } from './run.ts';
 
 const VERSION = '7.17.0';
 const SHA256 = '25d6bd8273dd2be99979d544b62ea43f0ce1975f1aa582678b5093d1e7fcfce8';
-const JAR = `${homedir()}/.m2/repository/org/openapitools/openapi-generator-cli/${VERSION}/openapi-generator-cli-${VERSION}.jar`;
+const JAR = `${WORK}/openapi-generator-cli-${VERSION}.jar`;
 
 export interface Settings {
   generatorName: string;
@@ -42,7 +41,8 @@ export async function generateModels(language: string, settings: Settings, outpu
 async function fetchJar(): Promise<void> {
   if (!existsSync(JAR)) {
     const artifact = `org.openapitools:openapi-generator-cli:${VERSION}`;
-    await run(WORK, ['mvn', '-q', '-B', 'dependency:get', `-Dartifact=${artifact}`, '-Dtransitive=false']);
+    // Where Maven keeps its own copy is its business: Java does not take the home folder from HOME.
+    await run(WORK, ['mvn', '-q', '-B', 'dependency:copy', `-Dartifact=${artifact}`, `-DoutputDirectory=${WORK}`]);
   }
   const found = createHash('sha256').update(readFileSync(JAR)).digest('hex');
   if (found !== SHA256) throw new Error(`${JAR} has the checksum ${found}, not ${SHA256}. Remove it and run again.`);
