@@ -38,7 +38,7 @@ class Section:
     def names(self, split: str) -> list[str]:
         """Label wordings; what is a wording of another label in training is none of the test."""
         mine = _wordings(self.labels, split)
-        return mine if split == "train" else [n for n in mine if n not in _known_names()] or mine
+        return mine if split == "train" else [n for n in mine if n not in known_names()] or mine
 
 
 @cache
@@ -51,10 +51,13 @@ def _wordings(items: tuple[str, ...], split: str) -> list[str]:
     return wordings(list(items), split)
 
 
+LABEL_FILES = ("topics", "tone", "reviews", "news", "filler", "languages", "documents", "classes")
+
+
 @cache
-def _known_names() -> frozenset[str]:
-    files = ("topics", "tone", "reviews", "news", "filler", "languages", "documents", "classes")
-    return frozenset(n for f in files for s in bank(f).values() for n in s.names("train"))
+def known_names() -> frozenset[str]:
+    """Wordings of labels that training has."""
+    return frozenset(n for f in LABEL_FILES for s in bank(f).values() for n in s.names("train"))
 
 
 @cache

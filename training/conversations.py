@@ -12,10 +12,9 @@ from functools import cache
 from pathlib import Path
 from random import Random
 
-import values
+from authored import check_swaps, exchange, read_swap, split_wordings
 from banks import DATA
 from chance import choose
-from judged import exchange
 
 
 @dataclass
@@ -36,20 +35,19 @@ def parse(source: str) -> list[Talk]:
         elif not found:
             continue
         elif line.startswith("~ "):
-            literal, _, kind = line[2:].rpartition(" : ")
-            if literal not in found[-1].text or kind not in values.TYPES:
-                raise ValueError(f"not in the text, or no type: {line}")
+            literal, kind = read_swap(line)
             found[-1].swaps[literal] = kind
         elif line.startswith("? "):
             parts = re.fullmatch(r"\? (.+?) ! (.+?) # (.+)", line)
             if not parts:
                 raise ValueError(f"? question ! answer # thought is wanted: {line}")
-            found[-1].turns.append(([w.strip() for w in parts[1].split(";") if w.strip()], parts[2], parts[3]))
+            found[-1].turns.append((split_wordings(parts[1]), parts[2], parts[3]))
         else:
             found[-1].text = (found[-1].text + "\n" + line).strip()
     for talk in found:
         if not talk.text or not talk.turns:
             raise ValueError(f"a text with questions is wanted: {talk.text[:50]!r}")
+        check_swaps(talk.text, talk.swaps)
     return found
 
 

@@ -5,13 +5,12 @@ from collections import defaultdict
 from dataclasses import dataclass
 from functools import cache
 
-from banks import bank
+from banks import LABEL_FILES, bank, known_names
 from sources import glove, wordnet
 
 COMMON = 8000
 """So many of the most frequent words have tokens of their own, and only they are asked about."""
 CLASSES = {"noun": "n", "verb": "v", "adj": "a", "adv": "r"}
-LABEL_FILES = ("topics", "tone", "reviews", "news", "filler", "languages", "documents", "classes")
 
 
 def _stems(word: str):
@@ -83,8 +82,7 @@ GROUPS = ["adj.all", "adj.pert", "adv.all", "noun.Tops", "noun.act", "noun.anima
 
 def _label_words_of_test() -> set[str]:
     """Wordings of labels that only the test may use."""
-    known = {n for f in LABEL_FILES for s in bank(f).values() for n in s.names("train")}
-    return {n.lower() for f in LABEL_FILES for s in bank(f).values() for n in s.names("test")} - known
+    return {n.lower() for f in LABEL_FILES for s in bank(f).values() for n in s.names("test")} - known_names()
 
 
 @cache

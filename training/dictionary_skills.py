@@ -68,17 +68,10 @@ SAME = (
 OPPOSITE = ("Which is the opposite of {}?", "What is the contrary of “{}”?", "Which word says the opposite of {}?")
 
 
+@cache
 def part(split: str) -> list[Meaning]:
     """Every twelfth meaning is kept for tests."""
-    return _parts()[split]
-
-
-@cache
-def _parts() -> dict[str, list[Meaning]]:
-    return {
-        "train": [m for i, m in enumerate(meanings()) if i % 12],
-        "test": [m for i, m in enumerate(meanings()) if i % 12 == 0],
-    }
+    return [m for i, m in enumerate(meanings()) if (i % 12 == 0) == (split == "test")]
 
 
 @cache
@@ -87,6 +80,11 @@ def _by(split: str, what: str) -> dict[str, list[Meaning]]:
     for m in part(split):
         found[getattr(m, what)].append(m)
     return found
+
+
+@cache
+def _of_subject(split: str) -> list[Meaning]:
+    return [m for m in part(split) if m.domains]
 
 
 def draw(r: Random, split: str) -> Meaning:
@@ -149,7 +147,7 @@ def ask_kind(r: Random, split: str, m: Meaning) -> Task | None:
 def ask_domain(r: Random, split: str, m: Meaning) -> Task | None:
     if not m.domains:
         return None
-    pool = [d for o in part(split) if o.domains and not set(o.domains) & set(m.domains) for d in o.domains[:1]]
+    pool = [o.domains[0] for o in _of_subject(split) if not set(o.domains) & set(m.domains)]
     options = options_of(r, m.domains[0], r.sample(pool, many(r)))
     return options and finish(
         r,

@@ -51,11 +51,11 @@ def meaning_table(tokenizer: Tokenizer) -> torch.Tensor:
 class Table:
     """The rows of all tokens and how they learn. `own` learns with a sparse Adam, row by row as rows are met."""
 
-    def __init__(self, meaning: torch.Tensor, hidden: int, lr: float, scale: float):
+    def __init__(self, meaning: torch.Tensor, hidden: int, lr: float, scale: float, device: str = "cpu"):
         g = torch.Generator().manual_seed(0)
-        self.meaning = meaning
-        self.map = torch.zeros(meaning.shape[1], hidden)
-        self.own = torch.randn(len(meaning), hidden, generator=g) * scale
+        self.meaning = meaning.to(device)
+        self.map = torch.zeros(meaning.shape[1], hidden, device=device)
+        self.own = (torch.randn(len(meaning), hidden, generator=g) * scale).to(device)
         self.own.requires_grad_()
         self.optimizers = [
             torch.optim.SparseAdam([self.own], lr=lr, betas=(0.9, 0.98)),
@@ -65,11 +65,6 @@ class Table:
     @torch.no_grad()
     def rows(self, ids: torch.Tensor) -> torch.Tensor:
         return self.own[ids] + self.meaning[ids] @ self.map
-
-    def to(self, device: str) -> None:
-        self.meaning, self.map = self.meaning.to(device), self.map.to(device)
-        self.own.data = self.own.data.to(device)
-        self.optimizers[1].param_groups[0]["params"] = [self.map]
 
     def all(self) -> torch.Tensor:
         return self.rows(torch.arange(len(self.own)))

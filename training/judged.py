@@ -14,14 +14,12 @@ from pathlib import Path
 from random import Random
 from zlib import crc32
 
-import values
+from authored import Wordings, check_swaps, exchange, read_swap, split_wordings
 from banks import DATA
 from chance import choose, early
 from decisions import YES_NO, finish
 from documents import Document
 from tasks import Task
-
-Wordings = list[str]
 
 
 @dataclass
@@ -32,10 +30,6 @@ class Judged:
     decisions: list[tuple[Wordings, list[Wordings], int]] = field(default_factory=list)
     """Wordings of the question, of each option, and the right option's place."""
     fields: list[tuple[Wordings, str | None]] = field(default_factory=list)
-
-
-def split_wordings(text: str) -> Wordings:
-    return [w.strip() for w in text.split(";") if w.strip()]
 
 
 def parse(source: str) -> list[Judged]:
@@ -49,8 +43,8 @@ def parse(source: str) -> list[Judged]:
         elif not found:
             continue
         elif mark == "~ ":
-            literal, _, kind = rest.rpartition(" : ")
-            found[-1].swaps[literal.strip()] = kind.strip()
+            literal, kind = read_swap(line)
+            found[-1].swaps[literal] = kind
         elif mark == "? ":
             question, *options = (x.strip() for x in rest.split(" | "))
             right = [i for i, o in enumerate(options) if o.startswith("*")]
@@ -76,9 +70,7 @@ def check(t: Judged) -> None:
     here = f"in the text that begins {t.text[:50]!r}"
     if not t.text or not t.decisions and not t.fields:
         raise ValueError(f"a text with tasks is wanted {here}")
-    for literal, kind in t.swaps.items():
-        if literal not in t.text or kind not in values.TYPES:
-            raise ValueError(f"~ {literal} : {kind} does not stand {here}, or is no type")
+    check_swaps(t.text, t.swaps)
     for names, value in t.fields:
         if not names or value is not None and value not in t.text:
             raise ValueError(f"> {names} = {value} does not stand {here} to the letter")
@@ -112,25 +104,6 @@ def test_texts() -> list[dict]:
         }
         for t in judged("test")
     ]  # fmt: skip
-
-
-def exchange(r: Random, split: str, swaps: dict[str, str]):
-    """Puts other values of the same types into a text, no two of them the same; the longest first, for one may stand in another."""
-    change: dict[str, str] = {}
-    for old, kind in swaps.items():
-        new = values.TYPES[kind](r, split)
-        if r.random() < 0.8 and new not in swaps and not any(new in v or v in new for v in change.values()):
-            change[old] = new
-    order = sorted(change, key=len, reverse=True)
-
-    def put(text: str) -> str:
-        for i, old in enumerate(order):
-            text = text.replace(old, f"\x00{i}\x00")
-        for i, old in enumerate(order):
-            text = text.replace(f"\x00{i}\x00", change[old])
-        return text
-
-    return put
 
 
 def swapped(r: Random, split: str, t: Judged) -> Judged:

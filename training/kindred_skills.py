@@ -71,7 +71,7 @@ def _same_stem(a: str, b: str) -> bool:
 def theme(r: Random, split: str) -> tuple[Document, list[Task]]:
     """Several words that hint at one which is not there: what is it about?"""
     words, vectors, _, hints = _kin()
-    rich = [i for i in (choose(r, _known()[split]) for _ in range(12)) if len(hints[i]) > 5]
+    rich = [i for i in (choose(r, _known(split)) for _ in range(12)) if len(hints[i]) > 5]
     abouts = rich[: 1 + (r.random() < 0.3)]
     if not abouts:
         return theme(r, split)
@@ -109,8 +109,7 @@ def theme(r: Random, split: str) -> tuple[Document, list[Task]]:
 def kindred(r: Random, split: str) -> tuple[Document, list[Task]]:
     """A few words; which option is used like one of them."""
     words, vectors, kin, _ = _kin()
-    # Every twelfth word is kept for tests.
-    known = _known()[split]
+    known = _known(split)
     here = r.sample(known, 1 + int(r.random() * 4))
     text = choose(r, (", ", "\n", "; ", " and ", ". ", " ")).join(words[i] for i in here)
     if r.random() < 0.6:
@@ -149,9 +148,6 @@ def kindred(r: Random, split: str) -> tuple[Document, list[Task]]:
 
 
 @cache
-def _known() -> dict[str, list[int]]:
-    kin = _kin()[2]
-    return {
-        "train": [i for n, i in enumerate(kin) if n % 12],
-        "test": [i for n, i in enumerate(kin) if n % 12 == 0],
-    }
+def _known(split: str) -> list[int]:
+    """Places of words with kindred; every twelfth is kept for tests."""
+    return [i for n, i in enumerate(_kin()[2]) if (n % 12 == 0) == (split == "test")]

@@ -83,11 +83,12 @@ class Run:
         self.window = min(c["window"], self.encoder.size)
         # The model in training has the rows of a step alone.
         self.model = Model(replace(self.shape, vocab_size=self.window))
-        self.table = Table(meaning_table(self.encoder.t), self.shape.hidden_size, c["optimizer"]["adam_lr"], EMBEDDING)
+        self.table = Table(
+            meaning_table(self.encoder.t), self.shape.hidden_size, c["optimizer"]["adam_lr"], EMBEDDING, self.device
+        )
         if c.get("wired"):
             wire(self.model, self.table)
         self.model.to(self.device)
-        self.table.to(self.device)
         self.opts = optimizers(self.model, c)
         self.base = [[g["lr"] for g in o.param_groups] for o in self.every_optimizer()]
         # `begun`: the step at which the optimizers knew nothing.

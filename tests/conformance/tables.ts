@@ -1,8 +1,9 @@
 import type { Row } from './row.ts';
 import { anyRequest } from './rows/any-request.ts';
 import { badJson } from './rows/bad-json.ts';
-import { chatRows } from './rows/chat.ts';
 import { chatRefusals } from './rows/chat-refusals.ts';
+import { chatRequests } from './rows/chat-requests.ts';
+import { chatResponses } from './rows/chat-responses.ts';
 import { chatStreamRows } from './rows/chat-stream.ts';
 import { decisionAccess } from './rows/decision-access.ts';
 import { decisionErrors } from './rows/decision-errors.ts';
@@ -21,7 +22,8 @@ export const tables: Record<string, readonly Row[]> = {
   status: statusRows,
   operations: operationRows,
   downloads: downloadRows,
-  chat: chatRows,
+  'chat requests': chatRequests,
+  'chat responses': chatResponses,
   'chat refusals': chatRefusals,
   'chat streams': chatStreamRows,
   'bad JSON': badJson,

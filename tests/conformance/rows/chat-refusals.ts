@@ -1,9 +1,6 @@
 import type { ErrorCode } from '../../../lib/errors.ts';
 import type { Row } from '../row.ts';
-import { finish, says, start } from './chat.ts';
-
-const path = '/v1/chat/completions';
-const messages = [{ role: 'user', content: 'Hi' }];
+import { finish, messages, path, says, start } from './chat-parts.ts';
 
 /** The member (or members) at fault, the code, and the path where it is not the member's name. */
 type Refused = readonly [members: object, code: ErrorCode, param?: string];

@@ -1,9 +1,7 @@
 import { expect } from 'vitest';
 import type { Row } from '../row.ts';
-import { finish, head, metrics, says, start, thinks, usage } from './chat.ts';
+import { finish, head, messages, metrics, path, says, start, thinks, usage } from './chat-parts.ts';
 
-const path = '/v1/chat/completions';
-const messages = [{ role: 'user', content: 'Hi' }];
 const json = { messages, stream: true };
 
 const chunk = (delta: object, rest: object = {}) => ({

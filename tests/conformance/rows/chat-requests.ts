@@ -1,96 +1,8 @@
-import { expect } from 'vitest';
-import { NO_METRICS } from '../../scripted-backend/backend.ts';
-import type { ChatStep } from '../../scripted-backend/script.ts';
 import type { Row } from '../row.ts';
+import { asked, messages, model, path } from './chat-parts.ts';
 
-const path = '/v1/chat/completions';
-const model = 'assay/starter';
-const messages = [{ role: 'user', content: 'Hi' }];
-
-export const start: ChatStep = { event: { type: 'start', model } };
-export const metrics = {
-  queue_ms: 1,
-  prompt_ms: 20,
-  time_to_first_token_ms: 25,
-  generation_ms: 40,
-  total_ms: 66,
-  prompt_tokens: 12,
-  cached_tokens: 8,
-  completion_tokens: 4,
-  prompt_tokens_per_second: 600,
-  tokens_per_second: 100,
-  device: 'CPU',
-} as const;
-export const finish: ChatStep = {
-  event: { type: 'finish', reason: 'stop', usage: { promptTokens: 12, completionTokens: 4 }, metrics },
-};
-export const usage = {
-  prompt_tokens: 12,
-  completion_tokens: 4,
-  total_tokens: 16,
-  prompt_tokens_details: { cached_tokens: 8 },
-};
-export const says = (text: string): ChatStep => ({ event: { type: 'content', text } });
-export const thinks = (text: string): ChatStep => ({ event: { type: 'reasoning', text } });
-export const head = { id: expect.stringMatching(/^chatcmpl-/), created: expect.any(Number), model };
-
-const whole = (message: object, rest: object = {}) => ({
-  ...head,
-  object: 'chat.completion',
-  choices: [{ index: 0, message: { role: 'assistant', ...message }, finish_reason: 'stop', logprobs: null, ...rest }],
-  usage,
-  metrics,
-});
-
-const asked = (request: object) => ({ calls: [{ call: 'chat' as const, request }, 'admit' as const] });
-
-const token = { token: 'Hel', logprob: -0.5, bytes: [72, 101, 108] };
-const other = { token: 'Ho', logprob: -1.5, bytes: [72, 111] };
-
-/** model-server.md: "Chat completion request" and "response (blocking)"; open-points.md, part B, "Chat". */
-export const chatRows: readonly Row[] = [
-  {
-    name: 'a blocking answer: content, finish reason, usage, metrics',
-    script: { chat: [start, says('Hel'), says('lo'), finish] },
-    request: { path, json: { model, messages } },
-    expect: { json: whole({ content: 'Hello' }) },
-  },
-  {
-    name: 'the id holds the request id',
-    request: { path, json: { messages }, headers: { 'x-request-id': 'mine-1' } },
-    expect: { like: { id: 'chatcmpl-mine-1' }, headers: { 'x-request-id': 'mine-1' } },
-  },
-  {
-    name: 'reasoning stands apart from the answer',
-    script: { chat: [start, thinks('Let me '), thinks('see.'), says('Yes'), finish] },
-    request: { path, json: { messages, stream: false } },
-    expect: { json: whole({ content: 'Yes', reasoning_content: 'Let me see.' }) },
-  },
-  {
-    name: 'an empty answer',
-    script: { chat: [start, finish] },
-    request: { path, json: { messages } },
-    expect: { json: whole({ content: '' }) },
-  },
-  ...(['stop', 'length', 'content_filter'] as const).map(
-    (reason): Row => ({
-      name: `finish_reason ${reason}`,
-      script: {
-        chat: [
-          start,
-          { event: { type: 'finish', reason, usage: { promptTokens: 1, completionTokens: 2 }, metrics: NO_METRICS } },
-        ],
-      },
-      request: { path, json: { messages } },
-      expect: {
-        like: {
-          choices: [{ finish_reason: reason }],
-          usage: { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 },
-          metrics: NO_METRICS,
-        },
-      },
-    }),
-  ),
+/** model-server.md: "Chat completion request"; open-points.md, part B, "Chat". */
+export const chatRequests: readonly Row[] = [
   {
     name: 'model may be left out: the active one answers',
     request: { path, json: { messages } },
@@ -240,33 +152,6 @@ export const chatRows: readonly Row[] = [
         shape: { kind: 'schema', schema: { type: 'object', properties: { city: { type: 'string' } } } },
       },
     }),
-  },
-  {
-    name: 'logprobs in the shape of OpenAI',
-    script: {
-      chat: [
-        start,
-        { event: { type: 'content', text: 'Hel', logprobs: [{ ...token, top: [token, other] }] } },
-        { event: { type: 'content', text: 'lo', logprobs: [{ ...other, top: [] }] } },
-        finish,
-      ],
-    },
-    request: { path, json: { messages, logprobs: true, top_logprobs: 2 } },
-    expect: {
-      json: whole(
-        { content: 'Hello' },
-        {
-          logprobs: {
-            content: [
-              { ...token, top_logprobs: [token, other] },
-              { ...other, top_logprobs: [] },
-            ],
-            refusal: null,
-          },
-        },
-      ),
-      ...asked({ topLogprobs: 2 }),
-    },
   },
   {
     name: 'fields that nobody here knows are ignored',
