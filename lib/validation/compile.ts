@@ -12,6 +12,7 @@ import {
   type VariantNode,
 } from './node.ts';
 import type { Finding, LateRule, Rule } from './rules.ts';
+import { unknownField } from './unknown-field.ts';
 import type { Walk } from './walk.ts';
 import { findingOf } from './wording.ts';
 
@@ -57,7 +58,7 @@ function compileObject(node: ObjectNode): Check {
       const check = members.get(name);
       walk.enter(name);
       if (check) check(value[name], walk);
-      else if (strict) walk.refuse(UNKNOWN_FIELD);
+      else if (strict) walk.refuse(unknownField(name, Object.keys(node.entries)));
       walk.leave();
     }
     for (const rule of presence) {
@@ -107,7 +108,7 @@ function compileVariant({ key, options }: VariantNode): Check {
     const check = byKind.get(kind);
     if (check) return check(value, walk);
     const stranger = strict ? Object.keys(value).find((name) => !known.has(name)) : undefined;
-    if (stranger !== undefined) walk.refuse({ at: [stranger], ...UNKNOWN_FIELD });
+    if (stranger !== undefined) walk.refuse({ at: [stranger], ...unknownField(stranger, [...known]) });
     if (!Object.hasOwn(value, key)) return walk.note({ at: [key], ...REQUIRED });
     const code = typeof kind === 'string' ? 'invalid_value' : 'invalid_type';
     walk.note({ code, at: [key], message: `must be one of: ${choices}` });
@@ -150,7 +151,6 @@ function judgeAll(judges: readonly Judge[], value: unknown, walk: Walk): void {
   }
 }
 
-const UNKNOWN_FIELD: Finding = { code: 'unknown_field', message: 'is not a field of this request. Leave it out' };
 const REQUIRED: Finding = { code: 'missing_field', message: 'is required' };
 const NO_OBJECT: Finding = { code: 'invalid_type', message: 'must be an object' };
 const NO_LIST: Finding = { code: 'invalid_type', message: 'must be a list' };
