@@ -11,7 +11,7 @@ from tokenizers import Tokenizer
 
 import paths
 from embedding import Table, meaning_table
-from model import EMBEDDING
+from model import EMBED, EMBEDDING
 
 RIDGE = 30.0
 NOISE = 0.5
@@ -23,7 +23,7 @@ def main(old_name: str, old_tokenizer: str, name: str):
     state = torch.load(paths.WORK / old_name / "last.pt", map_location="cpu", weights_only=True)
     old = Tokenizer.from_file(str(paths.WORK / old_tokenizer / "tokenizer.json"))
     new = Tokenizer.from_file(str(paths.TOKENIZER / "tokenizer.json"))
-    rows = state["model"]["model.embed_tokens.weight"]
+    rows = state["model"][EMBED]
     meaning = meaning_table(new)
     table = Table(meaning, rows.shape[1], 1.0, EMBEDDING)
     before, now = old.get_vocab(), new.get_vocab()
@@ -48,7 +48,7 @@ def main(old_name: str, old_tokenizer: str, name: str):
     table.own.data = own
     folder = paths.WORK / name
     folder.mkdir(exist_ok=True)
-    whole = {**state["model"], "model.embed_tokens.weight": table.all()}
+    whole = {**state["model"], EMBED: table.all()}
     shape = {**state["shape"], "vocab_size": len(now)}
     made = {
         "model": whole,

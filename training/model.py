@@ -9,6 +9,8 @@ import torch
 import torch.nn as nn
 import torch.nn.functional as F
 
+EMBED = "model.embed_tokens.weight"
+"""Name of the table of tokens."""
 EMBEDDING = 0.3
 """Standard deviation of the embeddings at the beginning."""
 

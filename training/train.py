@@ -24,7 +24,7 @@ from tokenizers import Tokenizer
 
 import paths
 from embedding import Table, meaning_table
-from model import EMBEDDING, Model, Shape
+from model import EMBED, EMBEDDING, Model, Shape
 from native import Step
 from packing import Batch, Mix, Packer, tree_mask
 from prompt import Encoder
@@ -50,8 +50,6 @@ def optimizers(model: Model, c: dict) -> list[torch.optim.Optimizer]:
         torch.optim.AdamW(rest, lr=o["adam_lr"], betas=(0.9, 0.98), weight_decay=0.0),
     ]
 
-
-EMBED = "model.embed_tokens.weight"
 
 packer: Packer
 """Of this process; the training process makes its batches itself where there are no workers."""
