@@ -1,4 +1,4 @@
-"""Accuracy by skill without a server: `python evaluate.py --name cpu`. `npm run bench -- quality` tells what is served.
+"""Accuracy by skill without a server, with weights rounded as they are served: `python evaluate.py --name cpu`. `npm run bench -- quality` tells what is served.
 
     --sample 0.3           a part of each set, for a look at a run that goes on
     --set generated        fresh texts of the training part; `generated-test` of the test part; else held-out, natural;
@@ -27,6 +27,7 @@ from judged import test_texts
 from make_test_set import make_texts
 from packing import tree_mask
 from prompt import Encoder
+from quantise import with_rounded
 from tasks import Task, dump, task_text, written
 
 SETS = paths.ROOT / "benchmarks" / "quality" / "sets"
@@ -140,7 +141,8 @@ def main():
     model, state = read(a.name)
     encoder = Encoder(Tokenizer.from_file(str(paths.TOKENIZER / "tokenizer.json")))
     for name in a.set or ("held-out", "natural"):
-        result = evaluate(model, encoder, read_texts(name, a.sample))
+        with with_rounded(model), torch.autocast("cpu", torch.bfloat16):
+            result = evaluate(model, encoder, read_texts(name, a.sample))
         for key, (right, total) in sorted(result.counts.items()):
             print(f"step {state['step']}  {name:14} {key:28} {100 * right / total:5.1f}% of {total}")
             if a.confusion and name != "natural" and " " in key:

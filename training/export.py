@@ -1,6 +1,6 @@
 """Writes `models/starter` from a checkpoint: `python export.py [--name cpu]`, with the packages of requirements-export.txt.
 
-The onnxruntime-genai model builder makes the graph (GroupQueryAttention); the files are put where published models have them. The graph's logits are then compared with PyTorch's, and the folder is only replaced where they agree.
+The onnxruntime-genai model builder makes the graph (GroupQueryAttention, MatMulNBits, one table of 4 bits for tokens and for the head); the files are put where published models have them. The graph's logits are then compared with PyTorch's, and the folder is only replaced where they agree.
 """
 
 import argparse
@@ -19,6 +19,7 @@ from safetensors.torch import save_file
 import paths
 from checkpoint import read
 from model import Model
+from quantise import BLOCK, quantise, with_rounded
 
 MOST_BYTES = 16 * 1024 * 1024
 
@@ -39,31 +40,69 @@ def write_source(model: Model, folder: Path) -> None:
         shutil.copy(paths.TOKENIZER / name, folder / name)
 
 
-FILES = {"fp32": "model.onnx", "fp16": "model_fp16.onnx"}
-"""Names that published models have for them."""
-PROVIDER = {"fp32": "cpu", "fp16": "webgpu"}
-"""For the CPU the builder has no GroupQueryAttention in half precision; the graph is the same."""
-TOLERANCE = {"fp32": 1e-2, "fp16": 0.5}
+FILE = "model_q4f16.onnx"
+"""Name that published models have for 4-bit weights with values in half precision."""
+PROVIDER = "webgpu"
+"""For the CPU the builder has no half precision; the graph is the same."""
+TOLERANCE = 0.5
 
 
-def build(source: Path, target: Path, precision: str) -> None:
+def parts(model: Model) -> dict[str, torch.Tensor]:
+    """The matrices by their names in the graph."""
+    found = {"lm_head": model.model.embed_tokens.weight}
+    for i, layer in enumerate(model.model.layers):
+        a = layer.self_attn
+        found[f"model.layers.{i}.attn.qkv_proj"] = torch.cat([a.q_proj.weight, a.k_proj.weight, a.v_proj.weight])
+        found[f"model.layers.{i}.attn.o_proj"] = a.o_proj.weight
+        for name, matrix in layer.mlp.named_children():
+            found[f"model.layers.{i}.mlp.{name}"] = matrix.weight
+    return found
+
+
+@torch.no_grad()
+def put_numbers(graph: onnx.GraphProto, model: Model) -> None:
+    """The builder rounds in its own way; the graph gets the very numbers that training reckoned with (`quantise.py`)."""
+    stored = {tensor.name: tensor for tensor in graph.initializer}
+    for name, weight in parts(model).items():
+        numbers, scale = quantise(weight)
+        nibbles = (numbers + 8).to(torch.uint8).unflatten(1, (-1, BLOCK))
+        packed = nibbles[..., 0::2] | nibbles[..., 1::2] << 4
+        for part, value in ((f"weight_Q4G{BLOCK}", packed.numpy()), ("weight_scale", scale.half().numpy())):
+            old = stored[f"{name}.MatMul.{part}"]
+            if list(old.dims) != list(value.shape):
+                raise ValueError(f"{old.name}: {list(old.dims)} in the graph, {list(value.shape)} here")
+            old.CopyFrom(onnx.numpy_helper.from_array(value, old.name))
+    for node in graph.node:
+        # It names zero points that symmetric weights do not have.
+        if node.op_type == "GatherBlockQuantized" and node.input[-1] not in stored:
+            del node.input[-1]
+
+
+def build(model: Model, source: Path, target: Path) -> None:
     with tempfile.TemporaryDirectory() as made, tempfile.TemporaryDirectory() as cache:
-        create_model("", str(source), made, precision, PROVIDER[precision], cache)
+        options = {
+            "int4_block_size": BLOCK,
+            "int4_algo_config": "rtn",
+            "int4_is_symmetric": True,
+            "int4_accuracy_level": 0,
+        }
+        create_model("", str(source), made, "int4", PROVIDER, cache, **options)
+        graph = onnx.load(f"{made}/model.onnx")
+        put_numbers(graph.graph, model)
         (target / "onnx").mkdir(parents=True)
         # One file: the weights are small enough to stand in the graph.
-        onnx.save(onnx.load(f"{made}/model.onnx"), str(target / "onnx" / FILES[precision]))
+        onnx.save(graph, str(target / "onnx" / FILE))
     for name in ("config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json"):
         shutil.copy(source / name, target / name)
 
 
 @torch.no_grad()
-def difference(model: Model, graph: Path, precision: str) -> float:
+def difference(model: Model, graph: Path) -> float:
     """Largest difference of logits between PyTorch and the exported graph on one random sequence."""
     n = 200
     ids = torch.randint(0, model.s.vocab_size, (1, n), generator=torch.Generator().manual_seed(1))
     mask = torch.ones(n, n, dtype=torch.bool).tril()[None, None]
     expected = model.logits(model.hidden(ids, torch.arange(n)[None], mask)).numpy()
-    half = np.float16 if precision == "fp16" else np.float32
     session = onnxruntime.InferenceSession(str(graph))
     feed = {}
     for value in session.get_inputs():
@@ -74,14 +113,13 @@ def difference(model: Model, graph: Path, precision: str) -> float:
         elif value.name == "position_ids":
             feed[value.name] = np.arange(n, dtype=np.int64)[None]
         else:
-            feed[value.name] = np.zeros((1, model.s.kv_heads, 0, model.s.head_dim), half)
+            feed[value.name] = np.zeros((1, model.s.kv_heads, 0, model.s.head_dim), np.float16)
     return float(np.abs(session.run(["logits"], feed)[0] - expected).max())
 
 
 def main():
     p = argparse.ArgumentParser(description=__doc__)
     p.add_argument("--name", default="cpu", help="run under work/")
-    p.add_argument("--precision", choices=list(FILES), default="fp16")
     p.add_argument("--to", type=Path, default=paths.MODEL)
     a = p.parse_args()
     model, state = read(a.name)
@@ -89,11 +127,12 @@ def main():
         source, target = Path(folder) / "source", Path(folder) / "target"
         source.mkdir()
         write_source(model, source)
-        build(source, target, a.precision)
-        gap = difference(model, target / "onnx" / FILES[a.precision], a.precision)
+        build(model, source, target)
+        with with_rounded(model):
+            gap = difference(model, target / "onnx" / FILE)
         size = sum(f.stat().st_size for f in target.rglob("*") if f.is_file())
         print(f"step {state['step']}: {size:,} bytes, logits differ by {gap:.2e} at most")
-        if not gap < TOLERANCE[a.precision] or size > MOST_BYTES:
+        if not gap < TOLERANCE or size > MOST_BYTES:
             raise SystemExit("not exported: the graph does not agree, or is too large")
         a.to.mkdir(parents=True, exist_ok=True)
         shutil.rmtree(a.to / "onnx", ignore_errors=True)

@@ -53,7 +53,6 @@ def facts(name: str) -> str:
     embedding = model.model.embed_tokens.weight.numel()
     graphs = list((paths.MODEL / "onnx").iterdir())
     size = sum(f.stat().st_size for f in graphs)
-    precision = "fp16" if any("fp16" in f.name for f in graphs) else "fp32"
     return "\n".join(
         (
             "| | |",
@@ -61,8 +60,8 @@ def facts(name: str) -> str:
             f"| Architecture | decoder-only, `LlamaForCausalLM`: {s.layers} layers, width {s.hidden_size}, {s.heads} heads, SwiGLU, RMSNorm, rotary positions, tied embeddings |",
             f"| Parameters | {count / 1e6:.2f} million ({(count - embedding) / 1e6:.2f} million without the embeddings) |",
             f"| Vocabulary | {s.vocab_size:,} tokens, byte-level BPE |",
-            f"| Files | {size / 1e6:.1f} MB, {precision} ONNX (GroupQueryAttention), made by the onnxruntime-genai model builder |",
-            f"| Training | {state['tokens'] / 1e6:.1f} million tokens in {state['step'] - state.get('begun', 0):,} steps and {state['seconds'] / 60:.0f} minutes on two CPU cores that other programs used at the same time |",
+            f"| Files | {size / 1e6:.1f} MB, ONNX with 4-bit weights (MatMulNBits, GroupQueryAttention), made by the onnxruntime-genai model builder |",
+            f"| Training | {state['tokens'] / 1e6:.1f} million tokens in {state['step']:,} steps and {state['seconds'] / 60:.0f} minutes on two CPU cores that other programs used at the same time |",
             "",
         )
     )

@@ -1,20 +1,18 @@
-"""Trains the byte-level BPE vocabulary on the generator's own text: `python make_tokenizer.py`. Deterministic.
+"""Cuts the published vocabulary down to the tokens that our texts use: `python make_tokenizer.py`. Deterministic.
 
 How text is cut before merging serves copying: a value has the same tokens in the context and in an answer. A space joins
-only the lower-case word behind it; capitalised words, numbers, addresses and ids begin with a token of their own, and digits go
-in pairs.
+only the lower-case word behind it; capitalised words, numbers, addresses and ids begin with a token of their own, and digits are single.
 
-Words that are in common use have one token each, and it stands for what the word vectors say of it (`embedding.py`), so that a word which training hardly met means something
-all the same. A word has a token with a space before it and one without (behind a quotation mark, as options are written).
+The published tokens mostly are words with a space before them. A word that is met without one too (a capitalised one, or an option behind a quotation
+mark) and is then cut in two gets a token of its own; `prune.py` gives it the row of the word behind a space.
 """
 
 import json
-import re
 import sys
 from collections import Counter
 from random import Random
 
-from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
+from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
 
 import paths
 from banks import bank
@@ -22,6 +20,7 @@ from chat import make_chat
 from dictionary import COMMON, common_words
 from document_tasks import make_tasks
 from documents import make_document
+from pretrained import Pretrained, load
 from prompt import TASK_SYSTEM
 from skills import make_exercise
 from tasks import dump, task_text
@@ -32,7 +31,7 @@ CUT = (
     r"'[a-z]{1,2}(?![\p{L}0-9])"
     r"| ?\p{Ll}+(?![\p{L}0-9@_]|[.-][\p{L}0-9])"
     r"|\p{L}+"
-    r"|[0-9]{1,2}"
+    r"|[0-9]"
     r"|\n+"
     r"|[^\S\n]+"
     r"|[^\s\p{L}0-9]+(?: (?=[\p{Lu}0-9]))?"
@@ -49,17 +48,18 @@ TEMPLATE = (
 )
 
 
-OFTEN = 1000
-"""So often a word of the list is shown, which makes it a token before rare pieces become any."""
-CAPITALS = 2500
-"""So many words have a token with a capital too."""
+SPACE = "Ġ"
+"""How byte-level BPE writes a space."""
+OFTEN = 160
+"""A common word counts as if it were met so often more, which keeps it whole; behind a quotation mark a quarter of that."""
+LEAST = 40
+"""A word that is met so often without a space gets a token for it."""
 
 
 def written(documents: int):
     """What the generator writes in training."""
     r = Random(7)
     yield from [TASK_SYSTEM] * 50
-    yield " ".join(f"{i:02}" for i in range(100)) * 300
     for name in ("words", "classes", "polarity"):
         for section in bank(name).values():
             for word in section.take("train"):
@@ -81,42 +81,80 @@ def written(documents: int):
             yield from (text for _, text in make_chat(r, "train"))
 
 
-def corpus(documents: int):
-    """What the generator writes, then the words that are to have tokens of their own."""
-    texts = list(written(documents))
-    yield from texts
-    here = Counter(w for text in texts for w in re.findall(r"(?<![\w@.-])[a-z]{3,}(?![\w@.-])", text))
-    known = set(common_words(None))
-    words = list(dict.fromkeys([*common_words(COMMON), *(w for w, n in here.most_common() if n > 3 and w in known)]))
-    print(f"{len(words)} words with tokens of their own")
-    for i, word in enumerate(words):
-        # Nearly all are met behind a space; behind a quotation mark mostly the commonest.
-        shown = f'"{word} {word} {word}' if i < COMMON else f". {word}"
-        yield " ".join([shown] * OFTEN)
-    often = sorted(words[:8000], key=lambda w: -here[w])[:CAPITALS]
-    for word in often:
-        yield " ".join([word.capitalize()] * OFTEN)
-
-
-def main(size: int, documents: int = 20_000):
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+def pre_tokenizer() -> pre_tokenizers.PreTokenizer:
+    return pre_tokenizers.Sequence(
         [
             pre_tokenizers.Split(Regex(CUT), "isolated"),
             pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
         ]
     )
+
+
+def count_pieces(documents: int) -> Counter:
+    """How often each piece that is cut from a text is met, and common words some times more."""
+    cut, counts = pre_tokenizer(), Counter()
+    for text in written(documents):
+        counts.update(piece for piece, _ in cut.pre_tokenize_str(text))
+    for word in common_words(COMMON):
+        counts[SPACE + word] += OFTEN
+        counts[word] += OFTEN // 4
+    return counts
+
+
+def merged(tokens: list[str], merges: list[tuple[str, str]]) -> Tokenizer:
+    return Tokenizer(models.BPE(vocab={t: i for i, t in enumerate(tokens)}, merges=merges))
+
+
+def with_bare_words(p: Pretrained, counts: Counter) -> tuple[list[str], list[tuple[str, str]]]:
+    """The published tokens and merges, and one more of each for every frequent word that has a token only behind a space."""
+    published, known = merged(p.tokens, p.merges), set(p.tokens)
+    tokens, merges = list(p.tokens), list(p.merges)
+    for word, n in sorted(counts.items(), key=lambda x: (-x[1], x[0])):
+        if n >= LEAST and SPACE + word in known and word not in known:
+            halves = published.encode(word).tokens
+            if len(halves) == 2:
+                tokens.append(word)
+                merges.append(tuple(halves))
+    return tokens, merges
+
+
+def most_used(tokens: list[str], merges: list[tuple[str, str]], counts: Counter, size: int) -> set[str]:
+    """So many tokens, the most used first; whatever a token is merged from stays with it."""
+    whole, parts = merged(tokens, merges), {a + b: (a, b) for a, b in reversed(merges)}
+    used: Counter = Counter()
+    for piece, n in counts.items():
+        for token in whole.encode(piece).tokens:
+            used[token] += n
+    needed: Counter = Counter()
+
+    def need(token: str, n: int):
+        if n > needed[token]:
+            needed[token] = n
+            for part in parts.get(token, ()):
+                need(part, n)
+
+    for token, n in used.items():
+        need(token, n)
+    kept = set(pre_tokenizers.ByteLevel.alphabet())
+    for token, _ in sorted(needed.items(), key=lambda x: (-x[1], x[0])):
+        if len(kept) == size:
+            break
+        kept.add(token)
+    return kept
+
+
+def main(size: int, documents: int = 20_000):
+    counts = count_pieces(documents)
+    tokens, merges = with_bare_words(load(), counts)
+    kept = most_used(tokens, merges, counts, size - len(SPECIAL))
+    letters = sorted(pre_tokenizers.ByteLevel.alphabet())
+    names = [*letters, *(t for t in tokens if t in kept and len(t) > 1)]
+    tokenizer = merged([*SPECIAL, *names], [(a, b) for a, b in merges if a in kept and b in kept and a + b in kept])
+    tokenizer.add_special_tokens(SPECIAL)
+    tokenizer.pre_tokenizer = pre_tokenizer()
     tokenizer.decoder = decoders.ByteLevel()
-    trainer = trainers.BpeTrainer(
-        vocab_size=size,
-        special_tokens=SPECIAL,
-        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-        min_frequency=2,
-        show_progress=False,
-    )
-    tokenizer.train_from_iterator(corpus(documents), trainer)
     paths.TOKENIZER.mkdir(parents=True, exist_ok=True)
-    tokenizer.save(str(paths.TOKENIZER / "tokenizer.json"))
+    tokenizer.save(str(paths.TOKENIZER / "tokenizer.json"), pretty=False)
     config = {
         "tokenizer_class": "PreTrainedTokenizerFast",
         "model_max_length": 4096,
@@ -132,4 +170,4 @@ def main(size: int, documents: int = 20_000):
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 31744)
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 14336)

@@ -11,8 +11,6 @@ import torch.nn.functional as F
 
 EMBED = "model.embed_tokens.weight"
 """Name of the table of tokens."""
-EMBEDDING = 0.3
-"""Standard deviation of the embeddings at the beginning."""
 
 
 @dataclass(frozen=True)
@@ -139,16 +137,6 @@ class Model(nn.Module):
         angle = torch.outer(torch.arange(s.max_positions).float(), frequency)
         self.register_buffer("cos", angle.cos(), persistent=False)
         self.register_buffer("sin", angle.sin(), persistent=False)
-        # Tokens are large in the residual stream and layers begin by adding nothing, so that identities are there to be copied;
-        # the last norm brings logits to about 1.
-        for name, p in self.named_parameters():
-            if "embed" in name:
-                nn.init.normal_(p, std=EMBEDDING)
-            elif name.endswith(("o_proj.weight", "down_proj.weight")):
-                nn.init.zeros_(p)
-            elif p.ndim == 2:
-                nn.init.normal_(p, std=p.shape[1] ** -0.5)
-        nn.init.constant_(self.model.norm.weight, 1 / (EMBEDDING * s.hidden_size**0.5))
 
     def hidden(self, tokens, positions, mask):
         """tokens, positions: [batch, n]; mask: [batch, 1, n, n], true where a position may be seen -> [batch, n, hidden]."""

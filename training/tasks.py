@@ -57,13 +57,15 @@ def written(answer: dict, decide: bool, open_fields: bool = False) -> tuple[str,
         if isinstance(value, dict):
             for i, (key, item) in enumerate(value.items()):
                 put("{" if i == 0 else ",")
+                if i == 0:
+                    opened = at
                 put(dump(key))
                 if open_fields:
                     spans.append((at - len(dump(key)) - 1, at))
                 start = at
                 put(":")
                 if i == 0 and begin >= 0:
-                    spans.append((begin, begin + 2))
+                    spans.append((begin, max(begin + 2, opened)))
                 write(item, start)
             put("}")
         elif isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Trains the model: `python train.py config/cpu.json`. Goes on from the latest checkpoint of the same name; `--fresh` begins again.
+"""Trains the model: `python train.py config/cpu.json`. Goes on from the latest checkpoint of the same name; `prune.py` writes the first one.
 
 Runs on a GPU where there is one (CUDA, bfloat16), else on the CPU. What a step reads depends on the seed and the step's
 number alone, so a run that was interrupted goes on as if it had not been.
@@ -11,6 +11,7 @@ import os
 import time
 from collections import defaultdict, deque
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import nullcontext
 from dataclasses import replace
 from itertools import islice
 from multiprocessing import get_context
@@ -23,12 +24,12 @@ import torch.nn.functional as F
 from tokenizers import Tokenizer
 
 import paths
-from embedding import Table, meaning_table
-from model import EMBED, EMBEDDING, Model, Shape
+from embedding import Table
+from model import EMBED, Model, Shape
 from native import Step
 from packing import Batch, Mix, Packer, tree_mask
 from prompt import Encoder
-from wiring import wire
+from quantise import with_rounded
 
 
 def rate(step: int, done: float, c: dict) -> float:
@@ -43,10 +44,14 @@ def optimizers(model: Model, c: dict) -> list[torch.optim.Optimizer]:
     rest = [p for n, p in model.named_parameters() if p.ndim != 2]
     if "muon_lr" not in o:
         return [
-            torch.optim.AdamW([*matrices, *rest], lr=o["adam_lr"], betas=(0.9, 0.98), weight_decay=o["weight_decay"])
+            torch.optim.AdamW(
+                [*matrices, *rest], lr=o["adam_lr"], betas=(0.9, 0.98), weight_decay=o["weight_decay"], fused=True
+            )
         ]
     return [
-        torch.optim.Muon(matrices, lr=o["muon_lr"], momentum=0.95, weight_decay=o["weight_decay"]),
+        torch.optim.Muon(
+            matrices, lr=o["muon_lr"], momentum=0.95, weight_decay=o["weight_decay"], adjust_lr_fn="match_rms_adamw"
+        ),
         torch.optim.AdamW(rest, lr=o["adam_lr"], betas=(0.9, 0.98), weight_decay=0.0),
     ]
 
@@ -69,53 +74,43 @@ def make_batch(r: Random, mix: Mix, window: int) -> Batch:
 
 
 class Run:
-    def __init__(self, c: dict, name: str, fresh: bool):
+    def __init__(self, c: dict, name: str):
         self.c, self.name = c, name
         self.device = "cuda" if torch.cuda.is_available() else "cpu"
         torch.manual_seed(c["seed"])
         if self.device == "cpu":
-            # Threads are the native step's: one row each.
-            torch.set_num_threads(1 if c.get("native") else c["threads"])
+            torch.set_num_threads(c["threads"])
         self.encoder = load_encoder()
-        self.shape = Shape(vocab_size=self.encoder.size, **c["shape"])
+        self.folder = paths.WORK / name
+        s = torch.load(self.folder / "last.pt", map_location=self.device, weights_only=True)
+        self.shape = Shape(**s["shape"])
+        if self.shape != Shape(vocab_size=self.encoder.size, **c["shape"]):
+            raise ValueError(
+                f"{self.folder}/last.pt has another shape than {name}'s configuration: begin again with prune.py"
+            )
         self.window = min(c["window"], self.encoder.size)
         # The model in training has the rows of a step alone.
         self.model = Model(replace(self.shape, vocab_size=self.window))
-        self.table = Table(
-            meaning_table(self.encoder.t), self.shape.hidden_size, c["optimizer"]["adam_lr"], EMBEDDING, self.device
-        )
-        if c.get("wired"):
-            wire(self.model, self.table)
+        self.model.load_state_dict({k: v for k, v in s["model"].items() if k != EMBED}, strict=False)
         self.model.to(self.device)
+        self.table = Table(s["model"][EMBED], c["optimizer"]["table_lr"])
         self.opts = optimizers(self.model, c)
         self.base = [[g["lr"] for g in o.param_groups] for o in self.every_optimizer()]
-        # `begun`: the step at which the optimizers knew nothing.
-        self.begun, self.step, self.tokens, self.seconds = 0, 0, 0, 0.0
-        self.folder = paths.WORK / name
-        self.folder.mkdir(parents=True, exist_ok=True)
-        if not fresh and (self.folder / "last.pt").exists():
-            self.load()
+        for o, state in zip(self.every_optimizer(), s["optimizers"]):
+            o.load_state_dict(state)
+        self.step, self.tokens, self.seconds = s["step"], s["tokens"], s["seconds"]
+        print(f"begins at step {self.step}", flush=True)
         self.native = Step(self.model, c["threads"]) if c.get("native") and self.device == "cpu" else None
         self.hidden = torch.compile(self.model.hidden) if c["compile"] else self.model.hidden
 
     def every_optimizer(self) -> list[torch.optim.Optimizer]:
-        return [*self.opts, *self.table.optimizers]
-
-    def load(self):
-        s = torch.load(self.folder / "last.pt", map_location=self.device, weights_only=True)
-        layers = {k: v for k, v in s["model"].items() if "embed" not in k}
-        self.model.load_state_dict(layers, strict=False)
-        self.table.load(s["table"])
-        for o, state in zip(self.opts, s["optimizers"]):
-            o.load_state_dict(state)
-        self.begun, self.step, self.tokens, self.seconds = s["begun"], s["step"], s["tokens"], s["seconds"]
-        print(f"goes on at step {self.step}", flush=True)
+        return [*self.opts, self.table.optimizer]
 
     def save(self):
-        whole = {**self.model.state_dict(), EMBED: self.table.all()}
+        whole = {**self.model.state_dict(), EMBED: self.table.all.detach()}
         state = {
-            "model": whole, "table": self.table.state(), "optimizers": [o.state_dict() for o in self.opts], "shape": self.shape.as_dict(),
-            "begun": self.begun, "step": self.step, "tokens": self.tokens, "seconds": self.seconds,
+            "model": whole, "optimizers": [o.state_dict() for o in self.every_optimizer()], "shape": self.shape.as_dict(),
+            "step": self.step, "tokens": self.tokens, "seconds": self.seconds,
         }  # fmt: skip
         torch.save(state, self.folder / "new.pt")
         os.replace(self.folder / "new.pt", self.folder / "last.pt")
@@ -156,14 +151,15 @@ class Run:
             hidden = self.hidden(put(b.tokens), put(b.positions), mask)
             return self.model.logits(hidden.flatten(0, 1)[put(b.index)])
 
-    def gradients(self, b: Batch) -> float:
-        """Sets the gradients of the batch's weighted mean loss and returns it."""
+    def gradients(self, b: Batch, round_weights: bool) -> float:
+        """Sets the gradients of the batch's weighted mean loss, with weights as they are or as they are served, and returns it."""
         if self.native:
-            return self.native(b)
+            return self.native(b, round_weights)
         target = torch.from_numpy(b.target).to(self.device)
         weight = torch.from_numpy(b.weight).to(self.device)
-        loss = (F.cross_entropy(self.forward(b).float(), target, reduction="none") * weight).sum() / weight.sum()
-        loss.backward()
+        with with_rounded(self.model) if round_weights else nullcontext():
+            loss = (F.cross_entropy(self.forward(b).float(), target, reduction="none") * weight).sum() / weight.sum()
+            loss.backward()
         return loss.item()
 
     def train(self, minutes: float | None):
@@ -177,9 +173,9 @@ class Run:
                 break
             for o, base in zip(self.every_optimizer(), self.base):
                 for g, lr in zip(o.param_groups, base):
-                    g["lr"] = lr * rate(self.step - self.begun, done, c)
+                    g["lr"] = lr * rate(self.step, done, c)
             ids = self.show(b.ids)
-            loss = self.gradients(b)
+            loss = self.gradients(b, round_weights=done >= c["rounded_from"])
             norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), c["optimizer"]["clip"])
             self.table.step(ids, self.model.model.embed_tokens.weight.grad)
             for o in self.opts:
@@ -195,7 +191,7 @@ class Run:
             window["loss"] += loss
             window["norm"] += norm.item()
             window["n"] += 1
-            if self.step % 50 == 0:
+            if self.step % 20 == 0:
                 n = window["n"]
                 line = {
                     "step": self.step, "loss": round(window["loss"] / n, 4), "norm": round(window["norm"] / n, 2),
@@ -235,7 +231,6 @@ def main():
     p = argparse.ArgumentParser(description=__doc__)
     p.add_argument("config")
     p.add_argument("--name", help="folder of the run under work/; default: the configuration's name")
-    p.add_argument("--fresh", action="store_true", help="begin again")
     p.add_argument(
         "--minutes",
         type=float,
@@ -243,7 +238,7 @@ def main():
     )
     a = p.parse_args()
     c = json.loads(Path(a.config).read_text(encoding="utf-8"))
-    run = Run(c, a.name or os.path.basename(a.config).removesuffix(".json"), a.fresh)
+    run = Run(c, a.name or os.path.basename(a.config).removesuffix(".json"))
     print(f"{sum(q.numel() for q in run.model.parameters()):,} parameters on {run.device}", flush=True)
     run.train(a.minutes)
 

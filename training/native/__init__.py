@@ -1,72 +1,72 @@
 """The training step for CPU cores, built on first use (g++ and ninja): `Step(model, threads)(batch)` sets the gradients."""
 
+from functools import cache
 from pathlib import Path
 
 import torch
 from torch.utils.cpp_extension import load
 
+from quantise import rounded
+
 HERE = Path(__file__).parent
+FLAGS = ["-O3", "-march=native", "-mprefer-vector-width=512", "-ffast-math", "-std=c++20", "-fvisibility=hidden"]
 
 
-def build():
+@cache
+def build(head_dim: int):
     return load(
-        "assay_native_step",
+        f"assay_native_step_{head_dim}",
         [str(HERE / "step.cpp")],
-        extra_cflags=["-O3", "-march=native", "-ffast-math", "-fopenmp-simd", "-std=c++20"],
+        extra_cflags=[*FLAGS, f"-DWIDTH={head_dim}"],
     )
 
 
 class Step:
-    """Loss and gradients of a model with 32 channels a head and as many key heads as query heads."""
+    """Loss and gradients of a model. The gradients are the same memory at each step."""
 
     def __init__(self, model, threads: int):
         s = model.s
-        if s.head_dim != 32 or s.kv_heads != s.heads:
-            raise ValueError("the native step wants head_dim 32 and kv_heads = heads")
-        self.model, self.native = model, build()
-        self.gradients = [[torch.zeros(p) for p in self._shapes()] for _ in range(threads)]
-        self.cos, self.sin = model.cos.contiguous(), model.sin.contiguous()
-
-    def _layers(self):
-        for x in self.model.model.layers:
-            a, m = x.self_attn, x.mlp
-            yield (
-                (a.q_proj.weight, a.k_proj.weight, a.v_proj.weight), (a.o_proj.weight,),
-                (m.gate_proj.weight, m.up_proj.weight), (m.down_proj.weight,),
-                (x.input_layernorm.weight,), (x.post_attention_layernorm.weight,),
-            )  # fmt: skip
+        if s.head_dim not in (32, 64):
+            raise ValueError("the native step wants head_dim 32 or 64")
+        if s.heads * s.head_dim != s.hidden_size or s.heads % s.kv_heads:
+            raise ValueError("the native step wants heads * head_dim = hidden_size, and kv_heads to divide heads")
+        if any(p.dtype != torch.float32 or not p.is_contiguous() for p in model.parameters()):
+            raise ValueError("the native step wants parameters in fp32, contiguous")
+        if any(size % 32 for size in (s.hidden_size, s.mlp_size, s.vocab_size)):
+            raise ValueError("the native step wants hidden_size, mlp_size and vocab_size in multiples of 32")
+        self.model = model
+        cos, sin = model.cos.contiguous(), model.sin.contiguous()
+        self.native = build(s.head_dim).Step(s.heads, s.kv_heads, s.norm_eps, cos, sin, threads)
+        self.gradients = [torch.zeros(sum(p.shape[0] for p in g), *g[0].shape[1:]) for g in self._groups()]
 
     def _groups(self):
-        """The parameters in the order of `step` in step.cpp; those of a group lie one under the other."""
+        """The parameters in the order of `run` in step.cpp; those of a group lie one under the other."""
         body = self.model.model
         yield (body.embed_tokens.weight,)
         yield (body.norm.weight,)
-        for layer in self._layers():
-            yield from layer
-
-    def _shapes(self):
-        return [(sum(p.shape[0] for p in g), *g[0].shape[1:]) for g in self._groups()]
+        for x in body.layers:
+            a, m = x.self_attn, x.mlp
+            yield (x.input_layernorm.weight,)
+            yield (a.q_proj.weight, a.k_proj.weight, a.v_proj.weight)
+            yield (a.o_proj.weight,)
+            yield (x.post_attention_layernorm.weight,)
+            yield (m.gate_proj.weight, m.up_proj.weight)
+            yield (m.down_proj.weight,)
 
     @torch.no_grad()
-    def __call__(self, b) -> float:
-        """Sets the gradient of every parameter and returns the weighted mean loss of the batch's chosen tokens."""
-        for thread in self.gradients:
-            for g in thread:
-                g.zero_()
-        weights = [
-            (torch.cat(g) if len(g) > 1 else g[0].detach()).to(torch.bfloat16 if g[0].ndim > 1 else torch.float32).contiguous()
-            for g in self._groups()
-        ]
+    def __call__(self, b, round_weights: bool = False) -> float:
+        """Sets the gradient of every parameter and returns the weighted mean loss of the batch's chosen tokens, with weights
+        as they are or as they are served (`quantise.py`)."""
+        if b.tokens.shape[1] % 32:
+            raise ValueError("the native step wants rows of a multiple of 32 tokens")
+        groups = [[p.detach() for p in g] for g in self._groups()]
+        if round_weights:
+            # Rows of the table come into the network as they stand here.
+            groups[0] = [rounded(groups[0][0])]
         share = torch.from_numpy(b.weight / b.weight.sum())
-        put = torch.from_numpy
-        loss = self.native.step(
-            weights, self.gradients, self.model.s.heads, self.model.s.norm_eps, self.cos, self.sin, put(b.tokens), put(b.positions),
-            put(b.context), put(b.branch), put(b.rooted), put(b.index), put(b.target), share,
-        )  # fmt: skip
-        first, *others = self.gradients
-        for other in others:
-            torch._foreach_add_(first, other)
-        for group, total in zip(self._groups(), first):
-            for p, part in zip(group, total.split([p.shape[0] for p in group])):
+        arrays = (b.tokens, b.positions, b.context, b.branch, b.rooted, b.index, b.target)
+        loss = self.native.run(groups, self.gradients, *map(torch.from_numpy, arrays), share, round_weights)
+        for group, whole in zip(self._groups(), self.gradients):
+            for p, part in zip(group, whole.split([p.shape[0] for p in group])):
                 p.grad = part
         return loss

@@ -1,188 +1,138 @@
-// Attention over a tree: a token sees the root, its own context and its own branch (packing.py, `tree_mask`), each a run of
-// neighbouring tokens. Only what is seen is computed. All values are fp32; a head has WIDTH channels.
+// Attention over a tree. Only what is seen is computed; a head has WIDTH channels. The query heads that share a key head lie
+// together (a token's `group` lines of WIDTH), so that they are multiplied with its keys at once.
 #pragma once
-#include <algorithm>
 #include <cmath>
-#include <cstring>
-#include <limits>
-#include <vector>
 
-constexpr int WIDTH = 32;
-typedef float Lanes __attribute__((vector_size(64), aligned(4)));
+#include "tiles.h"
+#include "tree.h"
 
-// C[m, n] (+)= A[m, k] B[k, n]. Element (i, j) of A is at a[i * ai + j * aj], so A may be transposed; n is a multiple of 16.
-template <int ROWS, int VECTORS>
-static void block(long k, const float* a, long ai, long aj, const float* b, long ldb, float* c, long ldc, bool add) {
-  Lanes sum[ROWS][VECTORS];
-  for (int i = 0; i < ROWS; i++)
-    for (int v = 0; v < VECTORS; v++) sum[i][v] = add ? *(const Lanes*)(c + i * ldc + 16 * v) : Lanes{};
-  for (long p = 0; p < k; p++) {
-    Lanes right[VECTORS];
-    for (int v = 0; v < VECTORS; v++) right[v] = *(const Lanes*)(b + p * ldb + 16 * v);
-    for (int i = 0; i < ROWS; i++) {
-      const float left = a[i * ai + p * aj];
-      for (int v = 0; v < VECTORS; v++) sum[i][v] += left * right[v];
-    }
-  }
-  for (int i = 0; i < ROWS; i++)
-    for (int v = 0; v < VECTORS; v++) *(Lanes*)(c + i * ldc + 16 * v) = sum[i][v];
-}
-
-static void multiply(long m, long n, long k, const float* a, long ai, long aj, const float* b, long ldb, float* c, long ldc, bool add) {
-  for (long j = 0; j < n;) {
-    const bool two = n - j >= 32;
-    long i = 0;
-    for (; i + 6 <= m; i += 6)
-      two ? block<6, 2>(k, a + i * ai, ai, aj, b + j, ldb, c + i * ldc + j, ldc, add)
-          : block<6, 1>(k, a + i * ai, ai, aj, b + j, ldb, c + i * ldc + j, ldc, add);
-    for (; i < m; i++)
-      two ? block<1, 2>(k, a + i * ai, ai, aj, b + j, ldb, c + i * ldc + j, ldc, add)
-          : block<1, 1>(k, a + i * ai, ai, aj, b + j, ldb, c + i * ldc + j, ldc, add);
-    j += two ? 32 : 16;
-  }
-}
-
-struct Range {
-  long begin, end;
-};
-
-// Neighbouring tokens that see the same earlier runs, and of themselves what is not behind.
-struct Segment {
-  Range own;
-  std::vector<Range> earlier;
-  long keys() const {
-    long n = own.end - own.begin;
-    for (auto r : earlier) n += r.end - r.begin;
-    return n;
-  }
-};
-
-inline std::vector<Segment> segments(long n, const long* context, const long* branch, const bool* rooted) {
-  std::vector<Segment> out;
-  Range root{0, 0}, shared{0, 0};
-  for (long i = 0; i < n;) {
-    long end = i;
-    while (end < n && context[end] == context[i] && branch[end] == branch[i]) end++;
-    if (context[i] >= 0) {
-      Segment s{{i, end}, {}};
-      if (context[i] == 0) {
-        root = s.own;
-      } else {
-        if (rooted[i] && root.end > root.begin) s.earlier.push_back(root);
-        if (branch[i] == 0) shared = s.own;
-        else s.earlier.push_back(shared);
-      }
-      out.push_back(s);
-    }
-    i = end;
-  }
-  return out;
-}
 
 class TreeAttention {
  public:
-  explicit TreeAttention(std::vector<Segment> segments) : segments_(std::move(segments)) {
-    long most = 0;
-    for (auto& s : segments_) most = std::max(most, (s.keys() + 15) / 16 * 16);
-    const long size = most * WIDTH;
-    for (auto* b : {&k_, &v_, &kt_, &vt_, &dk_, &dv_}) b->resize(size);
-    s_.resize(QUERIES * most);
-    dp_.resize(QUERIES * most);
+  // longest: most keys of a segment; group: query heads of a key head.
+  TreeAttention(long longest, long group) : group_(group), tokens_(ROWS / group) {
+    TORCH_CHECK(group <= ROWS, "more query heads of a key head than ", ROWS);
+    const long keys = padded(longest, 32), rows = padded(tokens_ * group, 32);
+    for (auto* b : {&k_, &v_, &keys_, &values_, &plain_keys_}) b->get(keys * WIDTH);
+    for (auto* b : {&p_, &ds_, &tiles_}) b->get(rows * keys);
+    for (auto* b : {&s_, &dp_}) b->get(rows * keys);
+    for (auto* b : {&dk_, &dv_}) b->get(keys * WIDTH);
+    right_.get(rows * WIDTH);
+    out_.get(rows * WIDTH);
   }
 
-  // One head. q, k, v, out: [n, WIDTH]; lse [n]: logarithm of each query's sum, for `backward`.
-  void forward(const float* q, const float* k, const float* v, float* out, float* lse) {
-    for (auto& s : segments_) {
-      const long keys = gather(s, k, v), padded = (keys + 15) / 16 * 16;
-      transpose(k_, padded, kt_);
-      for (long at = s.own.begin; at < s.own.end; at += QUERIES) {
-        const long m = std::min<long>(QUERIES, s.own.end - at);
-        multiply(m, padded, WIDTH, q + at * WIDTH, WIDTH, 1, kt_.data(), padded, s_.data(), padded, false);
-        for (long i = 0; i < m; i++) {
-          float* row = s_.data() + i * padded;
-          const long seen = keys - (s.own.end - at - i) + 1;
-          float top = -std::numeric_limits<float>::infinity(), sum = 0;
-          for (long j = 0; j < seen; j++) top = std::max(top, row[j]);
-          for (long j = 0; j < seen; j++) {
-            row[j] = std::exp((row[j] - top) * SCALE);
-            sum += row[j];
+  // One key head. q: [n * group, WIDTH] and 32 lines more; k, v: [n, WIDTH]; out: [n, group, WIDTH], tokens `stride` apart;
+  // lse [n * group]: logarithm (base 2) of each query's sum, for `backward`.
+  void forward(const std::vector<Segment>& tree, const Bf* q, const Bf* k, const Bf* v, Bf* out, long stride, float* lse) {
+    for (auto& s : tree) {
+      const long keys = gather(s, k, v), depth = padded(keys, 32);
+      pack_transposed(k_.data(), depth, WIDTH, keys_.data());
+      pack(v_.data(), depth, WIDTH, WIDTH, values_.data(), depth);
+      blocks(s, [&](long at, long m, long seen) {
+        const long rows = m * group_, whole = padded(rows, 16), n = padded(seen, 32);
+        multiply(whole, n, WIDTH, rows_of(q + at * group_ * WIDTH, WIDTH), keys_.data(), WIDTH, s_.data(), n, false);
+        float share[ROWS];
+        for (long i = 0; i < rows; i++) {
+          float* row = s_.data() + i * n;
+          std::fill(row + seen - m + i / group_ + 1, row + n, HIDDEN);
+          Lanes top = load(row), sum{};
+          for (long j = 16; j < n; j += 16) top = larger(top, load(row + j));
+          const float most = largest(top) * SCALE;
+          for (long j = 0; j < n; j += 16) {
+            const Lanes p = power_of_two(load(row + j) * SCALE - most);
+            store(p_.data() + i * n + j, p);
+            sum += p;
           }
-          const float share = 1 / sum;
-          for (long j = 0; j < seen; j++) row[j] *= share;
-          for (long j = seen; j < padded; j++) row[j] = 0;
-          lse[at + i] = top * SCALE + std::log(sum);
+          const float all = total(sum);
+          share[i] = 1 / all;
+          lse[at * group_ + i] = most + std::log2(all);
         }
-        multiply(m, WIDTH, padded, s_.data(), padded, 1, v_.data(), WIDTH, out + at * WIDTH, WIDTH, false);
-      }
+        multiply(whole, WIDTH, n, rows_of(p_.data(), n), values_.data(), depth, out_.data(), WIDTH, false);
+        for (long i = 0; i < rows; i++)
+          for (long j = 0; j < WIDTH; j += 16)
+            store(out + (at + i / group_) * stride + i % group_ * WIDTH + j, load(out_.data() + i * WIDTH + j) * share[i]);
+      });
     }
   }
 
-  // One head. dq, dk, dv: [n, WIDTH], added to; delta [n]: sum of out * dout of each query.
-  void backward(const float* q, const float* k, const float* v, const float* lse, const float* dout, const float* delta,
-                float* dq, float* dk, float* dv) {
-    for (auto& s : segments_) {
-      const long keys = gather(s, k, v), padded = (keys + 15) / 16 * 16;
-      transpose(k_, padded, kt_);
-      transpose(v_, padded, vt_);
-      std::fill(dk_.begin(), dk_.begin() + padded * WIDTH, 0.f);
-      std::fill(dv_.begin(), dv_.begin() + padded * WIDTH, 0.f);
-      for (long at = s.own.begin; at < s.own.end; at += QUERIES) {
-        const long m = std::min<long>(QUERIES, s.own.end - at);
-        multiply(m, padded, WIDTH, q + at * WIDTH, WIDTH, 1, kt_.data(), padded, s_.data(), padded, false);
-        multiply(m, padded, WIDTH, dout + at * WIDTH, WIDTH, 1, vt_.data(), padded, dp_.data(), padded, false);
-        for (long i = 0; i < m; i++) {
-          float *p = s_.data() + i * padded, *d = dp_.data() + i * padded;
-          const long seen = keys - (s.own.end - at - i) + 1;
-          const float l = lse[at + i], e = delta[at + i];
-          for (long j = 0; j < seen; j++) {
-            p[j] = std::exp(p[j] * SCALE - l);
-            d[j] = p[j] * (d[j] - e) * SCALE;
+  // One key head. dout: like q; delta [n * group]: sum of out * dout of each query. dq: like q, set where there is a token;
+  // dk, dv: [n, WIDTH], added to.
+  void backward(const std::vector<Segment>& tree, const Bf* q, const Bf* k, const Bf* v, const float* lse, const Bf* dout,
+                const float* delta, float* dq, float* dk, float* dv) {
+    for (auto& s : tree) {
+      const long keys = gather(s, k, v), depth = padded(keys, 32);
+      pack_transposed(k_.data(), depth, WIDTH, keys_.data());
+      pack_transposed(v_.data(), depth, WIDTH, values_.data());
+      pack(k_.data(), depth, WIDTH, WIDTH, plain_keys_.data(), depth);
+      std::fill_n(dk_.data(), depth * WIDTH, 0.f);
+      std::fill_n(dv_.data(), depth * WIDTH, 0.f);
+      blocks(s, [&](long at, long m, long seen) {
+        const long rows = m * group_, whole = padded(rows, 16), n = padded(seen, 32), first = at * group_;
+        multiply(whole, n, WIDTH, rows_of(q + first * WIDTH, WIDTH), keys_.data(), WIDTH, s_.data(), n, false);
+        multiply(whole, n, WIDTH, rows_of(dout + first * WIDTH, WIDTH), values_.data(), WIDTH, dp_.data(), n, false);
+        for (long i = 0; i < rows; i++) {
+          float* row = s_.data() + i * n;
+          std::fill(row + seen - m + i / group_ + 1, row + n, HIDDEN);
+          const float l = lse[first + i], e = delta[first + i];
+          for (long j = 0; j < n; j += 16) {
+            const Lanes p = power_of_two(load(row + j) * SCALE - l);
+            store(p_.data() + i * n + j, p);
+            store(ds_.data() + i * n + j, p * (load(dp_.data() + i * n + j) - e) * (SCALE / LOG2E));
           }
-          for (long j = seen; j < padded; j++) p[j] = d[j] = 0;
         }
-        multiply(m, WIDTH, padded, dp_.data(), padded, 1, k_.data(), WIDTH, dq + at * WIDTH, WIDTH, true);
-        multiply(keys, WIDTH, m, dp_.data(), 1, padded, q + at * WIDTH, WIDTH, dk_.data(), WIDTH, true);
-        multiply(keys, WIDTH, m, s_.data(), 1, padded, dout + at * WIDTH, WIDTH, dv_.data(), WIDTH, true);
-      }
+        for (auto* b : {&p_, &ds_}) std::fill(b->data() + rows * n, b->data() + padded(rows, 32) * n, Bf(0));
+        multiply(whole, WIDTH, n, rows_of(ds_.data(), n), plain_keys_.data(), depth, out_.data(), WIDTH, false);
+        std::memcpy(dq + first * WIDTH, out_.data(), rows * WIDTH * sizeof(float));
+        to_keys(ds_.data(), q + first * WIDTH, rows, n, dk_.data());
+        to_keys(p_.data(), dout + first * WIDTH, rows, n, dv_.data());
+      });
       long from = 0;
-      each(s, [&](Range r) {
-        const long size = (r.end - r.begin) * WIDTH;
-        for (long i = 0; i < size; i++) dk[r.begin * WIDTH + i] += dk_[from + i];
-        for (long i = 0; i < size; i++) dv[r.begin * WIDTH + i] += dv_[from + i];
+      s.each([&](Range r) {
+        const long size = r.size() * WIDTH;
+        for (long i = 0; i < size; i++) dk[r.begin * WIDTH + i] += dk_.data()[from + i];
+        for (long i = 0; i < size; i++) dv[r.begin * WIDTH + i] += dv_.data()[from + i];
         from += size;
       });
     }
   }
 
  private:
-  static constexpr long QUERIES = 48;
-  static constexpr float SCALE = 0.17677669529663687f;  // 1 / sqrt(WIDTH)
-  using Buffer = std::vector<float>;
-  std::vector<Segment> segments_;
-  Buffer k_, v_, kt_, vt_, dk_, dv_, s_, dp_;
+  static constexpr long ROWS = 96;
+  static constexpr float SCALE = LOG2E / (WIDTH == 64 ? 8.f : 5.656854249f);  // for powers of two: log2(e) / sqrt(WIDTH)
+  static constexpr float HIDDEN = -1e30f;
+  static_assert(WIDTH == 32 || WIDTH == 64);
+  long group_, tokens_;
+  Buffer<Bf> k_, v_, keys_, values_, plain_keys_, p_, ds_, tiles_, right_;
+  Buffer<float> s_, dp_, dk_, dv_, out_;
 
+  // Queries of a segment, so many at a time: the first, how many, and the number of keys that the last one sees.
   template <class F>
-  static void each(const Segment& s, F f) {
-    for (auto r : s.earlier) f(r);
-    f(s.own);
+  void blocks(const Segment& s, F f) const {
+    const long keys = s.keys();
+    for (long at = s.own.begin; at < s.own.end; at += tokens_) {
+      const long m = std::min(tokens_, s.own.end - at);
+      f(at, m, keys - (s.own.end - at - m));
+    }
   }
 
-  long gather(const Segment& s, const float* k, const float* v) {
+  long gather(const Segment& s, const Bf* k, const Bf* v) {
     long at = 0;
-    each(s, [&](Range r) {
-      const long size = (r.end - r.begin) * WIDTH;
-      std::memcpy(k_.data() + at, k + r.begin * WIDTH, size * sizeof(float));
-      std::memcpy(v_.data() + at, v + r.begin * WIDTH, size * sizeof(float));
-      at += size;
+    s.each([&](Range r) {
+      std::memcpy(k_.data() + at, k + r.begin * WIDTH, r.size() * WIDTH * sizeof(Bf));
+      std::memcpy(v_.data() + at, v + r.begin * WIDTH, r.size() * WIDTH * sizeof(Bf));
+      at += r.size() * WIDTH;
     });
-    const long keys = at / WIDTH, padded = (keys + 15) / 16 * 16;
-    std::fill(k_.begin() + at, k_.begin() + padded * WIDTH, 0.f);
-    std::fill(v_.begin() + at, v_.begin() + padded * WIDTH, 0.f);
+    const long keys = at / WIDTH, rest = (padded(keys, 32) - keys) * WIDTH;
+    std::fill_n(k_.data() + at, rest, Bf(0));
+    std::fill_n(v_.data() + at, rest, Bf(0));
     return keys;
   }
 
-  static void transpose(const Buffer& from, long rows, Buffer& to) {
-    for (long i = 0; i < rows; i++)
-      for (long j = 0; j < WIDTH; j++) to[j * rows + i] = from[i * WIDTH + j];
+  // to[n, WIDTH] += weights[rows, n]^T x[rows, WIDTH]; weights have lines of zeros behind, up to a multiple of 32
+  void to_keys(const Bf* weights, const Bf* x, long rows, long n, float* to) {
+    const long depth = padded(rows, 32);
+    pack_tiles(weights, depth, n, n, tiles_.data(), depth);
+    pack(x, depth, WIDTH, WIDTH, right_.data(), depth);
+    multiply(n, WIDTH, depth, {tiles_.data(), 32, 16 * depth, 512}, right_.data(), depth, to, WIDTH, true);
   }
 };

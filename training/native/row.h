@@ -1,262 +1,263 @@
-// A row of the batch through the whole network and back: small enough to stay in a core's cache. Matrices are multiplied in bfloat16
-// (oneDNN, through ATen), everything else is fp32. The same network as model.py.
+// A row of the batch through the whole network and back, by one thread. The same network as model.py: matrices are multiplied in
+// bfloat16, the residual stream, norms and sums are fp32. Between two attentions, so many tokens at a time go through everything
+// that what they need stays in the core's cache.
 #pragma once
-#include <torch/extension.h>
-
 #include "attention.h"
+#include "network.h"
 
-using at::Tensor;
-using Bf = at::BFloat16;
-
-inline Tensor floats(at::IntArrayRef shape) { return at::empty(shape, at::kFloat); }
-inline Tensor halves(at::IntArrayRef shape) { return at::empty(shape, at::kBFloat16); }
-inline float* f(const Tensor& t) { return t.data_ptr<float>(); }
-inline Bf* b(const Tensor& t) { return t.data_ptr<Bf>(); }
-
-struct Network {
-  long layers, heads, width, mlp;
-  float eps;
-  Tensor embed, last;                                  // bf16 [vocab, width]; fp32 [width]
-  std::vector<Tensor> qkv, o, gate_up, down;           // bf16 [out, in], queries, keys and values one under the other
-  std::vector<Tensor> norm1, norm2;                    // fp32 [width]
-  const float *cos, *sin;                              // [positions, WIDTH / 2]
+struct Place {
+  long at, target;  // a token in the row, and the one to be told behind it
+  float share;      // of the loss
 };
 
-struct Gradients {
-  Tensor embed, last;
-  std::vector<Tensor> qkv, o, gate_up, down, norm1, norm2;
+struct RowOfBatch {
+  const long *tokens, *positions;
+  std::vector<Segment> tree;
+  std::vector<Place> places;
 };
 
-// What a layer keeps for its way back.
+// What a layer keeps for its way back. The rest is computed once more, which takes less time than to write and read it.
 struct Kept {
-  Tensor x1, x2;       // fp32 [n, width]: what each norm saw
-  Tensor h1, h2;       // bf16: what it gave
-  Tensor q, k, v;      // fp32 [heads, n, WIDTH]
-  Tensor y;            // bf16 [n, width]: of attention
-  Tensor gu, act;      // bf16 [n, 2 mlp], [n, mlp]
-  std::vector<float> r1, r2, lse;
+  Buffer<Bf> x1, x2;          // [n, width]: what each norm sees
+  Buffer<Bf> q, k, v;         // by key heads: [n, group, WIDTH] (and some lines more), [n, WIDTH]
+  Buffer<Bf> y;               // [n, width]: of attention
+  Buffer<Bf> gu;              // [mlp / 32, n, 64]: 32 of the gate, 32 of up
+  Buffer<float> r1, r2, lse;  // [n], [n], [n * heads]
 };
 
-inline void normalise(long n, long d, float eps, const float* x, const float* w, Bf* out, float* r) {
-  for (long i = 0; i < n; i++) {
-    const float* row = x + i * d;
-    float sum = 0;
-    for (long j = 0; j < d; j++) sum += row[j] * row[j];
-    r[i] = 1 / std::sqrt(sum / d + eps);
-    for (long j = 0; j < d; j++) out[i * d + j] = row[j] * r[i] * w[j];
-  }
-}
-
-// dx += the gradient through the norm; dw += its weight's.
-inline void normalise_back(long n, long d, const float* x, const float* w, const float* r, const Bf* dh, float* dx, float* dw) {
-  std::vector<float> g(d);
-  for (long i = 0; i < n; i++) {
-    const float* row = x + i * d;
-    float dot = 0;
-    for (long j = 0; j < d; j++) {
-      const float h = dh[i * d + j];
-      dw[j] += h * row[j] * r[i];
-      g[j] = h * w[j];
-      dot += g[j] * row[j];
-    }
-    const float pull = dot * r[i] * r[i] * r[i] / d;
-    for (long j = 0; j < d; j++) dx[i * d + j] += g[j] * r[i] - row[j] * pull;
-  }
-}
-
-template <class T>
-void add(long size, const T* from, float* to) {
-  for (long i = 0; i < size; i++) to[i] += float(from[i]);
-}
-
-inline void widen(long size, const Bf* from, float* to) {
-  for (long i = 0; i < size; i++) to[i] = from[i];
-}
-
-inline void narrow(long size, const float* from, Bf* to) {
-  for (long i = 0; i < size; i++) to[i] = from[i];
-}
-
-// dW += dy^T x, rounded to bfloat16 once a row.
-inline void weight_gradient(const Tensor& dy, const Tensor& x, const Tensor& total) {
-  const Tensor g = at::mm(dy.t(), x);
-  add(g.numel(), b(g), f(total));
-}
-
-class Row {
+// Its memory serves one row after the other. n, the length of rows, is a multiple of 32.
+class Worker {
  public:
-  Row(const Network& net, long n, const long* tokens, const long* positions, std::vector<Segment> tree)
-      : net_(net), n_(n), d_(net.width), tokens_(tokens), positions_(positions), attention_(std::move(tree)) {}
+  Worker(Network& net, long n)
+      : net_(net), n_(n), d_(net.width), m_(net.mlp), group_(net.heads / net.kv_heads), wide_((net.heads + 2 * net.kv_heads) * WIDTH),
+        kept_(net.layers.size()), attention_(n, group_), dw_(d_) {
+    const long queries = n * net.heads * WIDTH + 32 * WIDTH, keys = n * net.kv_heads * WIDTH;
+    for (auto& s : kept_) {
+      for (auto* b : {&s.x1, &s.x2, &s.y}) b->get(n * d_);
+      for (auto* b : {&s.r1, &s.r2}) b->get(n);
+      s.lse.get(n * net.heads);
+      s.q.get(queries);
+      for (auto* b : {&s.k, &s.v}) b->get(keys);
+      s.gu.get(n * 2 * m_);
+    }
+    for (auto* b : {&x_, &dx_}) b->get(n * d_);
+    for (auto* b : {&left1_, &left3_, &right2_, &right3_}) b->get(n * d_);
+    right1_.get(n * m_);
+    left2_.get(n * std::max(2 * m_, wide_));
+    dqkv_.get(n * wide_);
+    dout_.get(queries);
+    delta_.get(n * net.heads);
+    dq_.get(n * group_ * WIDTH);
+    for (auto* b : {&dk_, &dv_}) b->get(n * WIDTH);
+    h_.get(CHUNK * d_);
+    act_.get(CHUNK * m_);
+    dgu_.get(CHUNK * 2 * m_);
+    sums_.get(CHUNK * std::max<long>(d_, 64));
+    logits_.get(CHUNK * net.vocab);
+    dlogits_.get(CHUNK * net.vocab);
+  }
 
-  // Adds to `g`; chosen: places in this row whose next token is `target`, each with its share of the loss. Returns the loss.
-  double run(const std::vector<long>& chosen, const std::vector<long>& target, const std::vector<float>& share, Gradients& g) {
-    Tensor x = floats({n_, d_});
-    for (long i = 0; i < n_; i++) widen(d_, b(net_.embed) + tokens_[i] * d_, f(x) + i * d_);
-    std::vector<Kept> kept(net_.layers);
-    for (long l = 0; l < net_.layers; l++) layer(l, x, kept[l]);
-    Tensor dx = at::zeros({n_, d_}, at::kFloat);
-    const double loss = head(x, chosen, target, share, dx, g);
-    for (long l = net_.layers - 1; l >= 0; l--) layer_back(l, kept[l], dx, g);
-    for (long i = 0; i < n_; i++) add(d_, f(dx) + i * d_, f(g.embed) + tokens_[i] * d_);
+  // Adds to the gradients and returns the loss.
+  double run(const RowOfBatch& row) {
+    row_ = &row;
+    configure_tiles();
+    const long layers = kept_.size();
+    for (long i = 0; i < n_; i++) std::memcpy(x_.data() + i * d_, net_.table + row.tokens[i] * d_, d_ * sizeof(float));
+    chunks([&](long at, long m) { before_attention(net_.layers[0], kept_[0], at, m); });
+    for (long l = 0; l < layers; l++) {
+      attend(kept_[l]);
+      chunks([&](long at, long m) {
+        after_attention(net_.layers[l], kept_[l], at, m);
+        if (l + 1 < layers) before_attention(net_.layers[l + 1], kept_[l + 1], at, m);
+      });
+    }
+    std::fill_n(dx_.data(), n_ * d_, 0.f);
+    const double loss = head();
+    for (long l = layers - 1; l >= 0; l--) layer_back(net_.layers[l], kept_[l]);
+    std::lock_guard hold(net_.embed.lock);
+    for (long i = 0; i < n_; i++) add(d_, dx_.data() + i * d_, net_.embed.gradient + row.tokens[i] * d_);
     return loss;
   }
 
  private:
-  const Network& net_;
-  long n_, d_;
-  const long *tokens_, *positions_;
+  static constexpr long CHUNK = 256;
+  Network& net_;
+  long n_, d_, m_, group_, wide_;
+  std::vector<Kept> kept_;
   TreeAttention attention_;
+  const RowOfBatch* row_ = nullptr;
+  Buffer<float> x_, dx_, sums_, delta_, dq_, dk_, dv_, logits_;
+  Buffer<Bf> h_, act_, dgu_, dqkv_, dout_, dlogits_;
+  Buffer<Bf> left1_, left2_, left3_, right1_, right2_, right3_;  // gradients of what weights give, as tiles; what they saw, packed
+  std::vector<float> dw_;
 
-  void layer(long l, Tensor& x, Kept& s) {
-    const long m = net_.mlp, size = n_ * d_;
-    s.x1 = x.clone();
-    s.h1 = halves({n_, d_});
-    s.r1.resize(n_);
-    normalise(n_, d_, net_.eps, f(s.x1), f(net_.norm1[l]), b(s.h1), s.r1.data());
-    const Tensor qkv = at::mm(s.h1, net_.qkv[l].t());
-    for (auto* t : {&s.q, &s.k, &s.v}) *t = floats({net_.heads, n_, WIDTH});
-    split(b(qkv), s);
-    const Tensor out = at::zeros({net_.heads, n_, WIDTH}, at::kFloat);
-    s.lse.assign(net_.heads * n_, 0.f);
+  template <class F>
+  void chunks(F f) const {
+    for (long at = 0; at < n_; at += CHUNK) f(at, std::min(CHUNK, n_ - at));
+  }
+
+  const float* cos(long i) const { return net_.cos + row_->positions[i] * (WIDTH / 2); }
+  const float* sin(long i) const { return net_.sin + row_->positions[i] * (WIDTH / 2); }
+  long query(long i, long h) const { return ((h / group_ * n_ + i) * group_ + h % group_) * WIDTH; }
+  long key(long i, long g) const { return (g * n_ + i) * WIDTH; }
+
+  // to[m, columns] (+)= x[m, in] of W's columns from `first` on, W^T being [in, out]
+  static void forward(const Weight& w, const Bf* x, long m, long first, long columns, float* to, long stride, bool add) {
+    multiply(m, columns, w.in, rows_of(x, w.in), w.forward.data() + first * w.in, w.in, to, stride, add);
+  }
+  static void backward(const Weight& w, const Bf* dy, long m, long first, long columns, float* to) {
+    multiply(m, columns, w.out, rows_of(dy, w.out), w.backward.data() + first * w.out, w.out, to, columns, false);
+  }
+
+  void normalise_chunk(const Weight& w, Buffer<Bf>& x, Buffer<float>& r, long at, long m) {
+    convert(m * d_, x_.data() + at * d_, x.data() + at * d_);
+    for (long i = 0; i < m; i++)
+      r.data()[at + i] = normalise(d_, net_.eps, x_.data() + (at + i) * d_, w.norm.data(), h_.data() + i * d_);
+  }
+
+  // dx_ += the gradient through a norm, from sums_; what the norm gave goes to right2_.
+  void normalise_back_chunk(Weight& w, const Buffer<Bf>& x, const Buffer<float>& r, long at, long m) {
+    for (long i = 0; i < m; i++) {
+      const long here = (at + i) * d_;
+      normalise_back(d_, x.data() + here, w.norm.data(), r.data()[at + i], sums_.data() + i * d_, dx_.data() + here, dw_.data(),
+                     h_.data() + i * d_);
+    }
+    pack(h_.data(), m, d_, d_, right2_.data() + at * 16, n_);
+  }
+
+  // Queries, keys and values by heads, the first two turned by their positions.
+  void before_attention(const Layer& w, Kept& s, long at, long m) {
+    normalise_chunk(w.norm1, s.x1, s.r1, at, m);
+    for (long h = 0; h < net_.heads + 2 * net_.kv_heads; h++) {
+      forward(w.qkv, h_.data(), m, h * WIDTH, WIDTH, sums_.data(), WIDTH, false);
+      const long g = h - net_.heads;
+      for (long i = 0; i < m; i++) {
+        const float* from = sums_.data() + i * WIDTH;
+        if (g < 0) rotate(from, cos(at + i), sin(at + i), 1, s.q.data() + query(at + i, h));
+        else if (g < net_.kv_heads) rotate(from, cos(at + i), sin(at + i), 1, s.k.data() + key(at + i, g));
+        else convert(WIDTH, from, s.v.data() + key(at + i, g - net_.kv_heads));
+      }
+    }
+  }
+
+  void attend(Kept& s) {
+    for (long g = 0; g < net_.kv_heads; g++)
+      attention_.forward(row_->tree, s.q.data() + query(0, g * group_), s.k.data() + key(0, g), s.v.data() + key(0, g),
+                         s.y.data() + g * group_ * WIDTH, d_, s.lse.data() + g * group_ * n_);
+  }
+
+  void after_attention(const Layer& w, Kept& s, long at, long m) {
+    float* x = x_.data() + at * d_;
+    forward(w.o, s.y.data() + at * d_, m, 0, d_, x, d_, true);
+    normalise_chunk(w.norm2, s.x2, s.r2, at, m);
+    for (long j = 0; j < m_; j += 32) {
+      forward(w.gate_up, h_.data(), m, j, 32, sums_.data(), 64, false);
+      forward(w.gate_up, h_.data(), m, m_ + j, 32, sums_.data() + 32, 64, false);
+      for (long i = 0; i < m; i++) gate(sums_.data() + 64 * i, kept(s, j, at + i), act_.data() + i * m_ + j);
+    }
+    forward(w.down, act_.data(), m, 0, d_, x, d_, true);
+  }
+
+  Bf* kept(Kept& s, long j, long i) const { return s.gu.data() + (j / 32 * n_ + i) * 64; }
+
+  void layer_back(Layer& w, Kept& s) {
+    std::fill(dw_.begin(), dw_.end(), 0.f);
+    chunks([&](long at, long m) { after_attention_back(w, s, at, m); });
+    add_norm(dw_, w.norm2);
+    weight_gradient(left1_.data(), right1_.data(), n_, w.down);
+    weight_gradient(left2_.data(), right2_.data(), n_, w.gate_up);
+    weight_gradient(left3_.data(), right3_.data(), n_, w.o);
+    attend_back(s);
+    std::fill(dw_.begin(), dw_.end(), 0.f);
+    chunks([&](long at, long m) {
+      const Bf* dqkv = dqkv_.data() + at * wide_;
+      pack_tiles(dqkv, m, wide_, wide_, left2_.data() + at * 16, n_);
+      backward(w.qkv, dqkv, m, 0, d_, sums_.data());
+      normalise_back_chunk(w.norm1, s.x1, s.r1, at, m);
+    });
+    add_norm(dw_, w.norm1);
+    weight_gradient(left2_.data(), right2_.data(), n_, w.qkv);
+  }
+
+  void after_attention_back(Layer& w, Kept& s, long at, long m) {
+    const float* dx = dx_.data() + at * d_;
+    convert(m * d_, dx, h_.data());
+    pack_tiles(h_.data(), m, d_, d_, left1_.data() + at * 16, n_);
+    for (long j = 0; j < m_; j += 32) {
+      backward(w.down, h_.data(), m, j, 32, sums_.data());
+      for (long i = 0; i < m; i++) {
+        Bf* dgate = dgu_.data() + i * 2 * m_ + j;
+        gate_back(kept(s, j, at + i), sums_.data() + 32 * i, dgate, dgate + m_, act_.data() + i * m_ + j);
+      }
+    }
+    pack(act_.data(), m, m_, m_, right1_.data() + at * 16, n_);
+    pack_tiles(dgu_.data(), m, 2 * m_, 2 * m_, left2_.data() + at * 16, n_);
+    backward(w.gate_up, dgu_.data(), m, 0, d_, sums_.data());
+    normalise_back_chunk(w.norm2, s.x2, s.r2, at, m);
+
+    convert(m * d_, dx, h_.data());
+    pack_tiles(h_.data(), m, d_, d_, left3_.data() + at * 16, n_);
+    pack(s.y.data() + at * d_, m, d_, d_, right3_.data() + at * 16, n_);
     for (long h = 0; h < net_.heads; h++) {
-      const long at = h * n_ * WIDTH;
-      attention_.forward(f(s.q) + at, f(s.k) + at, f(s.v) + at, f(out) + at, s.lse.data() + h * n_);
-    }
-    s.y = halves({n_, d_});
-    for (long h = 0; h < net_.heads; h++)
-      for (long i = 0; i < n_; i++) narrow(WIDTH, f(out) + (h * n_ + i) * WIDTH, b(s.y) + i * d_ + h * WIDTH);
-    add(size, b(at::mm(s.y, net_.o[l].t())), f(x));
-
-    s.x2 = x.clone();
-    s.h2 = halves({n_, d_});
-    s.r2.resize(n_);
-    normalise(n_, d_, net_.eps, f(s.x2), f(net_.norm2[l]), b(s.h2), s.r2.data());
-    s.gu = at::mm(s.h2, net_.gate_up[l].t());
-    s.act = halves({n_, m});
-    for (long i = 0; i < n_; i++) {
-      const Bf *gate = b(s.gu) + i * 2 * m, *up = gate + m;
-      Bf* act = b(s.act) + i * m;
-      for (long j = 0; j < m; j++) {
-        const float v = gate[j];
-        act[j] = v / (1 + std::exp(-v)) * float(up[j]);
-      }
-    }
-    add(size, b(at::mm(s.act, net_.down[l].t())), f(x));
-  }
-
-  // Queries and keys turned by their positions (rotary, half-split), by heads.
-  void split(const Bf* qkv, Kept& s) {
-    constexpr int half = WIDTH / 2;
-    for (long i = 0; i < n_; i++) {
-      const float *c = net_.cos + positions_[i] * half, *z = net_.sin + positions_[i] * half;
-      for (long h = 0; h < net_.heads; h++) {
-        const Bf *q = qkv + i * 3 * d_ + h * WIDTH, *k = q + d_, *v = k + d_;
-        const long at = (h * n_ + i) * WIDTH;
-        float *tq = f(s.q) + at, *tk = f(s.k) + at, *tv = f(s.v) + at;
-        for (int j = 0; j < half; j++) {
-          tq[j] = float(q[j]) * c[j] - float(q[j + half]) * z[j];
-          tq[j + half] = float(q[j + half]) * c[j] + float(q[j]) * z[j];
-          tk[j] = float(k[j]) * c[j] - float(k[j + half]) * z[j];
-          tk[j + half] = float(k[j + half]) * c[j] + float(k[j]) * z[j];
-        }
-        for (int j = 0; j < WIDTH; j++) tv[j] = v[j];
+      backward(w.o, h_.data(), m, h * WIDTH, WIDTH, sums_.data());
+      for (long i = 0; i < m; i++) {
+        const float* dy = sums_.data() + i * WIDTH;
+        const Bf* y = s.y.data() + (at + i) * d_ + h * WIDTH;
+        Lanes dot{};
+        for (long j = 0; j < WIDTH; j += 16) dot += load(dy + j) * load(y + j);
+        delta_.data()[query(at + i, h) / WIDTH] = total(dot);
+        convert(WIDTH, dy, dout_.data() + query(at + i, h));
       }
     }
   }
 
-  void layer_back(long l, Kept& s, Tensor& dx, Gradients& g) {
-    const long m = net_.mlp, size = n_ * d_;
-    const Tensor dy = halves({n_, d_});
-    narrow(size, f(dx), b(dy));
-    weight_gradient(dy, s.act, g.down[l]);
-    const Tensor dact = at::mm(dy, net_.down[l]);
-    const Tensor dgu = halves({n_, 2 * m});
-    for (long i = 0; i < n_; i++) {
-      const Bf *gate = b(s.gu) + i * 2 * m, *up = gate + m, *da = b(dact) + i * m;
-      Bf *dg = b(dgu) + i * 2 * m, *du = dg + m;
-      for (long j = 0; j < m; j++) {
-        const float v = gate[j], sig = 1 / (1 + std::exp(-v)), a = da[j];
-        dg[j] = a * float(up[j]) * sig * (1 + v * (1 - sig));
-        du[j] = a * v * sig;
-      }
-    }
-    weight_gradient(dgu, s.h2, g.gate_up[l]);
-    const Tensor dh2 = at::mm(dgu, net_.gate_up[l]);
-    normalise_back(n_, d_, f(s.x2), f(net_.norm2[l]), s.r2.data(), b(dh2), f(dx), f(g.norm2[l]));
-
-    narrow(size, f(dx), b(dy));
-    weight_gradient(dy, s.y, g.o[l]);
-    const Tensor dattention = at::mm(dy, net_.o[l]);
-    const Tensor dqkv = attention_back(s, b(dattention));
-    weight_gradient(dqkv, s.h1, g.qkv[l]);
-    const Tensor dh1 = at::mm(dqkv, net_.qkv[l]);
-    normalise_back(n_, d_, f(s.x1), f(net_.norm1[l]), s.r1.data(), b(dh1), f(dx), f(g.norm1[l]));
-  }
-
-  Tensor attention_back(Kept& s, const Bf* dy) {
-    constexpr int half = WIDTH / 2;
-    const Tensor dqkv = halves({n_, 3 * d_});
-    std::vector<float> dout(n_ * WIDTH), delta(n_), dq(n_ * WIDTH), dk(n_ * WIDTH), dv(n_ * WIDTH);
-    for (long h = 0; h < net_.heads; h++) {
-      const Bf* y = b(s.y);
+  // From dout_ and delta_ to dqkv_.
+  void attend_back(Kept& s) {
+    for (long g = 0; g < net_.kv_heads; g++) {
+      const long q = query(0, g * group_), k = key(0, g), first = g * group_ * n_;
+      std::fill_n(dq_.data(), n_ * group_ * WIDTH, 0.f);
+      for (auto* b : {&dk_, &dv_}) std::fill_n(b->data(), n_ * WIDTH, 0.f);
+      attention_.backward(row_->tree, s.q.data() + q, s.k.data() + k, s.v.data() + k, s.lse.data() + first, dout_.data() + q,
+                          delta_.data() + first, dq_.data(), dk_.data(), dv_.data());
       for (long i = 0; i < n_; i++) {
-        float sum = 0;
-        for (int j = 0; j < WIDTH; j++) {
-          const float o = dy[i * d_ + h * WIDTH + j];
-          dout[i * WIDTH + j] = o;
-          sum += o * float(y[i * d_ + h * WIDTH + j]);
-        }
-        delta[i] = sum;
-      }
-      for (auto* t : {&dq, &dk, &dv}) std::fill(t->begin(), t->end(), 0.f);
-      const long at = h * n_ * WIDTH;
-      attention_.backward(f(s.q) + at, f(s.k) + at, f(s.v) + at, s.lse.data() + h * n_, dout.data(), delta.data(),
-                          dq.data(), dk.data(), dv.data());
-      for (long i = 0; i < n_; i++) {
-        const float *c = net_.cos + positions_[i] * half, *z = net_.sin + positions_[i] * half;
-        const float *tq = dq.data() + i * WIDTH, *tk = dk.data() + i * WIDTH, *tv = dv.data() + i * WIDTH;
-        Bf *q = b(dqkv) + i * 3 * d_ + h * WIDTH, *k = q + d_, *v = k + d_;
-        for (int j = 0; j < half; j++) {
-          q[j] = tq[j] * c[j] + tq[j + half] * z[j];
-          q[j + half] = tq[j + half] * c[j] - tq[j] * z[j];
-          k[j] = tk[j] * c[j] + tk[j + half] * z[j];
-          k[j + half] = tk[j + half] * c[j] - tk[j] * z[j];
-        }
-        for (int j = 0; j < WIDTH; j++) v[j] = tv[j];
+        Bf* to = dqkv_.data() + i * wide_ + g * WIDTH;
+        for (long h = 0; h < group_; h++)
+          rotate(dq_.data() + (i * group_ + h) * WIDTH, cos(i), sin(i), -1, to + (g * (group_ - 1) + h) * WIDTH);
+        rotate(dk_.data() + i * WIDTH, cos(i), sin(i), -1, to + net_.heads * WIDTH);
+        convert(WIDTH, dv_.data() + i * WIDTH, to + (net_.heads + net_.kv_heads) * WIDTH);
       }
     }
-    return dqkv;
   }
 
-  double head(const Tensor& x, const std::vector<long>& chosen, const std::vector<long>& target, const std::vector<float>& share,
-              Tensor& dx, Gradients& g) {
-    const long count = chosen.size(), vocab = net_.embed.size(0);
-    if (count == 0) return 0;
-    const Tensor picked = floats({count, d_}), h = halves({count, d_}), dpicked = at::zeros({count, d_}, at::kFloat);
-    for (long i = 0; i < count; i++) std::memcpy(f(picked) + i * d_, f(x) + chosen[i] * d_, d_ * sizeof(float));
-    std::vector<float> r(count), p(vocab);
-    normalise(count, d_, net_.eps, f(picked), f(net_.last), b(h), r.data());
-    const Tensor logits = at::mm(h, net_.embed.t());
+  // The loss of the row's chosen places; their gradients go to dx_.
+  double head() {
+    const long count = row_->places.size(), depth = padded(count, 32);
+    Bf *dlogits = left2_.get(depth * net_.vocab), *h = left1_.data();
     double loss = 0;
-    for (long i = 0; i < count; i++) {
-      Bf* row = b(logits) + i * vocab;
-      float top = -std::numeric_limits<float>::infinity(), sum = 0;
-      for (long j = 0; j < vocab; j++) p[j] = row[j];
-      const float truth = p[target[i]];
-      for (long j = 0; j < vocab; j++) top = std::max(top, p[j]);
-      for (long j = 0; j < vocab; j++) {
-        p[j] = std::exp(p[j] - top);
-        sum += p[j];
+    std::fill(dw_.begin(), dw_.end(), 0.f);
+    for (long at = 0; at < count; at += CHUNK) {
+      const Place* places = row_->places.data() + at;
+      const long m = std::min(CHUNK, count - at), whole = padded(m, 32);
+      float r[CHUNK];
+      for (long i = 0; i < m; i++)
+        r[i] = normalise(d_, net_.eps, x_.data() + places[i].at * d_, net_.last.norm.data(), h_.data() + i * d_);
+      forward(net_.embed, h_.data(), whole, 0, net_.vocab, logits_.data(), net_.vocab, false);
+      for (long i = 0; i < m; i++) {
+        const long line = i * net_.vocab;
+        loss += cross_entropy(net_.vocab, logits_.data() + line, places[i].target, places[i].share, dlogits_.data() + line);
       }
-      loss += share[i] * (top + std::log(sum) - truth);
-      const float scale = share[i] / sum;
-      for (long j = 0; j < vocab; j++) row[j] = p[j] * scale;
-      row[target[i]] = p[target[i]] * scale - share[i];
+      std::fill(dlogits_.data() + m * net_.vocab, dlogits_.data() + whole * net_.vocab, Bf(0));
+      pack_tiles(dlogits_.data(), whole, net_.vocab, net_.vocab, dlogits + at * 16, depth);
+      pack(h_.data(), whole, d_, d_, h + at * 16, depth);
+      backward(net_.embed, dlogits_.data(), whole, 0, d_, sums_.data());
+      for (long i = 0; i < m; i++) {
+        const long here = places[i].at * d_;
+        normalise_back(d_, x_.data() + here, net_.last.norm.data(), r[i], sums_.data() + i * d_, dx_.data() + here, dw_.data(),
+                       h_.data() + i * d_);
+      }
     }
-    weight_gradient(logits, h, g.embed);
-    const Tensor dh = at::mm(logits, net_.embed);
-    normalise_back(count, d_, f(picked), f(net_.last), r.data(), b(dh), f(dpicked), f(g.last));
-    for (long i = 0; i < count; i++) add(d_, f(dpicked) + i * d_, f(dx) + chosen[i] * d_);
+    weight_gradient(dlogits, h, depth, net_.embed);
+    add_norm(dw_, net_.last);
     return loss;
   }
 };

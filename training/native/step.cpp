@@ -1,57 +1,105 @@
-// Loss and gradients of a batch on CPU cores, several times faster than PyTorch's own operators at this width: each thread takes
+// Loss and gradients of a batch on CPU cores, several times faster than PyTorch's own operators at these sizes: each thread takes
 // a row at a time (row.h) and computes no pair of tokens that the tree hides (attention.h). check_native.py compares with model.py.
+#include <torch/extension.h>
+
 #include <atomic>
 #include <thread>
 
 #include "row.h"
 
-// weights and gradients: [embed, last norm, then for each layer qkv, o, gate_up, down, norm1, norm2]; gradients one such list a
-// thread, fp32, added to. Returns the loss: the sum of share * cross-entropy.
-double step(const std::vector<Tensor>& weights, const std::vector<std::vector<Tensor>>& gradients, long heads, double eps,
-            const Tensor& cos, const Tensor& sin, const Tensor& tokens, const Tensor& positions, const Tensor& context,
-            const Tensor& branch, const Tensor& rooted, const Tensor& index, const Tensor& target, const Tensor& share) {
-  const long layers = (weights.size() - 2) / 6, rows = tokens.size(0), n = tokens.size(1);
-  Network net{layers, heads, weights[0].size(1), weights[5].size(1), float(eps), weights[0], weights[1],
-              {}, {}, {}, {}, {}, {}, f(cos), f(sin)};
-  TORCH_CHECK(net.width == heads * WIDTH, "heads must have ", WIDTH, " channels and fill the width");
-  const auto each = [layers](const std::vector<Tensor>& from, auto& to) {
-    for (long l = 0; l < layers; l++) {
-      std::vector<Tensor>* lists[] = {&to.qkv, &to.o, &to.gate_up, &to.down, &to.norm1, &to.norm2};
-      for (int i = 0; i < 6; i++) lists[i]->push_back(from[2 + 6 * l + i]);
-    }
-  };
-  each(weights, net);
-  std::vector<std::vector<long>> chosen(rows), next(rows);
-  std::vector<std::vector<float>> weight(rows);
-  for (long i = 0; i < index.numel(); i++) {
-    const long place = index.data_ptr<long>()[i], row = place / n;
-    chosen[row].push_back(place % n);
-    next[row].push_back(target.data_ptr<long>()[i]);
-    weight[row].push_back(f(share)[i]);
-  }
-  std::atomic<long> waiting{0};
-  std::vector<double> loss(gradients.size(), 0);
-  const auto work = [&](size_t thread) {
-    at::set_num_threads(1);
-    c10::InferenceMode quick;
-    Gradients g{gradients[thread][0], gradients[thread][1], {}, {}, {}, {}, {}, {}};
-    each(gradients[thread], g);
-    for (long row; (row = waiting++) < rows;) {
-      const long at = row * n;
-      Row one(net, n, tokens.data_ptr<long>() + at, positions.data_ptr<long>() + at,
-              segments(n, context.data_ptr<long>() + at, branch.data_ptr<long>() + at, rooted.data_ptr<bool>() + at));
-      loss[thread] += one.run(chosen[row], next[row], weight[row], g);
-    }
-  };
-  pybind11::gil_scoped_release release;
-  std::vector<std::thread> threads;
-  for (size_t t = 0; t < gradients.size(); t++) threads.emplace_back(work, t);
-  double total = 0;
-  for (size_t t = 0; t < gradients.size(); t++) {
-    threads[t].join();
-    total += loss[t];
-  }
-  return total;
-}
+using at::Tensor;
 
-PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("step", &step); }
+static const float* floats(const Tensor& t) { return t.data_ptr<float>(); }
+static const long* longs(const Tensor& t) { return t.data_ptr<long>(); }
+
+class Step {
+ public:
+  Step(long heads, long kv_heads, double eps, Tensor cos, Tensor sin, long threads)
+      : cos_(cos), sin_(sin), workers_(threads) {
+    net_.heads = heads;
+    net_.kv_heads = kv_heads;
+    net_.eps = eps;
+    net_.cos = floats(cos_);
+    net_.sin = floats(sin_);
+    ask_for_tiles();
+  }
+
+  // parameters: the groups [embed, last norm, then for each layer norm1, qkv, o, norm2, gate_up, down], each one or several
+  // matrices, `rounded` to 4 bits before use or not; gradients: a tensor a group, set. Returns the loss: the sum of share * cross-entropy.
+  double run(const std::vector<std::vector<Tensor>>& parameters, const std::vector<Tensor>& gradients, const Tensor& tokens,
+             const Tensor& positions, const Tensor& context, const Tensor& branch, const Tensor& rooted, const Tensor& index,
+             const Tensor& target, const Tensor& share, bool rounded) {
+    pybind11::gil_scoped_release release;
+    const std::vector<Weight*> weights = prepare(gradients);
+    net_.table = floats(parameters[0][0]);
+    each(weights.size(), [&](long i, auto&) {
+      long first = 0;
+      for (auto& p : parameters[i]) {
+        weights[i]->set(floats(p), first, p.size(0), rounded);
+        first += p.size(0);
+      }
+      std::memset(weights[i]->gradient, 0, gradients[i].nbytes());
+    });
+
+    const long rows = tokens.size(0), n = tokens.size(1);
+    if (n != length_) workers_ = std::vector<std::unique_ptr<Worker>>(workers_.size());
+    length_ = n;
+    std::vector<RowOfBatch> batch(rows);
+    for (long i = 0; i < rows; i++) {
+      const long at = i * n;
+      batch[i] = {longs(tokens) + at, longs(positions) + at,
+                  segments(n, longs(context) + at, longs(branch) + at, rooted.data_ptr<bool>() + at), {}};
+    }
+    for (long i = 0; i < index.numel(); i++) {
+      const long place = longs(index)[i];
+      batch[place / n].places.push_back({place % n, longs(target)[i], floats(share)[i]});
+    }
+    std::vector<double> loss(rows);
+    each(rows, [&](long i, auto& worker) {
+      if (!worker) worker = std::make_unique<Worker>(net_, n);
+      loss[i] = worker->run(batch[i]);
+    });
+    double total = 0;
+    for (double l : loss) total += l;
+    return total;
+  }
+
+ private:
+  Network net_;
+  Tensor cos_, sin_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  long length_ = 0;
+
+  std::vector<Weight*> prepare(const std::vector<Tensor>& gradients) {
+    if (net_.layers.empty()) net_.layers = std::vector<Layer>((gradients.size() - 2) / 6);
+    std::vector<Weight*> all{&net_.embed, &net_.last};
+    for (auto& l : net_.layers) all.insert(all.end(), {&l.norm1, &l.qkv, &l.o, &l.norm2, &l.gate_up, &l.down});
+    for (size_t i = 0; i < all.size(); i++) {
+      all[i]->out = gradients[i].size(0);
+      all[i]->in = gradients[i].dim() == 2 ? gradients[i].size(1) : 0;
+      all[i]->gradient = gradients[i].data_ptr<float>();
+    }
+    net_.vocab = net_.embed.out;
+    net_.width = net_.embed.in;
+    net_.mlp = net_.layers[0].down.in;
+    return all;
+  }
+
+  // f(i, worker) for i below count, on all threads.
+  template <class F>
+  void each(long count, F f) {
+    std::atomic<long> waiting{0};
+    std::vector<std::thread> threads;
+    for (auto& worker : workers_)
+      threads.emplace_back([&] {
+        for (long i; (i = waiting++) < count;) f(i, worker);
+      });
+    for (auto& t : threads) t.join();
+  }
+};
+
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
+  pybind11::class_<Step>(m, "Step", pybind11::module_local())  // one module a head_dim
+      .def(pybind11::init<long, long, double, Tensor, Tensor, long>())
+      .def("run", &Step::run);
+}

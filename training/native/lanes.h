@@ -1,0 +1,90 @@
+// Sixteen values at once, in GCC's portable vectors: fp32 in registers, fp32 or bfloat16 in memory.
+#pragma once
+#include <c10/util/BFloat16.h>
+#include <c10/util/Exception.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+
+#include <sys/mman.h>
+#ifdef __AVX512BF16__
+#include <immintrin.h>
+#endif
+
+using Bf = c10::BFloat16;
+typedef float Lanes __attribute__((vector_size(64), aligned(4), may_alias));
+typedef int32_t Ints __attribute__((vector_size(64), aligned(4), may_alias));
+typedef uint32_t Words __attribute__((vector_size(64), aligned(4), may_alias));
+typedef uint16_t Shorts __attribute__((vector_size(32), aligned(2), may_alias));
+
+// Memory of zeros that begins on a cache line (tiles are read far slower across lines), in large pages where it is large. It is kept
+// and grown: new pages cost more than what is computed on them.
+template <class T>
+class Buffer {
+ public:
+  T* get(long size) {
+    if (size > size_) {
+      const size_t bytes = size * sizeof(T), page = 2 << 20, unit = bytes < page ? 64 : page, whole = (bytes + unit - 1) / unit * unit;
+      memory_.reset(static_cast<T*>(std::aligned_alloc(unit, whole)));
+      TORCH_CHECK(memory_, "out of memory");
+      if (unit == page) madvise(memory_.get(), whole, MADV_HUGEPAGE);
+      std::memset(memory_.get(), 0, whole);
+      size_ = size;
+    }
+    return memory_.get();
+  }
+  T* data() const { return memory_.get(); }
+
+ private:
+  struct Free {
+    void operator()(T* p) const { std::free(p); }
+  };
+  std::unique_ptr<T, Free> memory_;
+  long size_ = 0;
+};
+
+inline Lanes load(const float* p) { return *(const Lanes*)p; }
+inline Words bits(const Bf* p) { return __builtin_convertvector(*(const Shorts*)p, Words); }
+inline Lanes load(const Bf* p) { return (Lanes)(bits(p) << 16); }
+
+inline void store(float* p, Lanes x) { *(Lanes*)p = x; }
+inline void store(Bf* p, Lanes x) {
+#ifdef __AVX512BF16__
+  *(Shorts*)p = (Shorts)_mm512_cvtneps_pbh((__m512)x);
+#else
+  const Words w = (Words)x;  // to the nearest, ties to even
+  *(Shorts*)p = __builtin_convertvector((w + 0x7fff + (w >> 16 & 1)) >> 16, Shorts);
+#endif
+}
+
+inline Lanes larger(Lanes a, Lanes b) { return a > b ? a : b; }
+
+inline float total(Lanes x) {
+  float sum = 0;
+  for (int i = 0; i < 16; i++) sum += x[i];
+  return sum;
+}
+
+inline float largest(Lanes x) {
+  float top = x[0];
+  for (int i = 1; i < 16; i++) top = x[i] > top ? x[i] : top;
+  return top;
+}
+
+// 2^x to about six digits, for x from -126 (smaller ones count as that) to 126.
+inline Lanes power_of_two(Lanes x) {
+  x = larger(x, Lanes{} - 126.f);
+  const Ints exponent = __builtin_convertvector(x + 127.5f, Ints);
+  const Lanes f = x - __builtin_convertvector(exponent - 127, Lanes);
+  const Lanes p = 1.f + f * (0.69314718f + f * (0.24022651f + f * (0.05550411f + f * (0.00961813f + f * 0.00133336f))));
+  return p * (Lanes)(exponent << 23);
+}
+
+constexpr float LOG2E = 1.4426950408889634f;
+
+inline Lanes sigmoid(Lanes x) {
+  const Lanes y = x * -LOG2E;
+  return 1.f / (1.f + power_of_two(y < 126.f ? y : Lanes{} + 126.f));
+}

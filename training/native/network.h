@@ -1,0 +1,65 @@
+// Weights as tiles multiply them, and the sums of gradients that the threads share.
+#pragma once
+#include <mutex>
+#include <vector>
+
+#include "pointwise.h"
+#include "rounded.h"
+#include "tiles.h"
+
+// A matrix [out, in] (parameters may lie in it one under the other: queries, keys and values; gate and up), or a norm [out].
+struct Weight {
+  long out, in;
+  Buffer<Bf> forward, backward;  // packed as the right factor of x W^T, and of dy W
+  Buffer<float> norm;
+  float* gradient;  // the sum over the batch
+  std::mutex lock;  // of the gradient
+
+  // Rows from `first` on, fp32; of matrices a multiple of 32. `rounded`: as they are served (`quantise.py`).
+  void set(const float* from, long first, long rows, bool rounded) {
+    if (in == 0) {
+      std::memcpy(norm.get(out), from, out * sizeof(float));
+      return;
+    }
+    Bf *f = forward.get(out * in), *b = backward.get(out * in);
+    Buffer<Bf> strip;
+    strip.get(32 * in);
+    for (long i = 0; i < rows; i += 32) {
+      if (rounded) round_blocks(32 * in, from + i * in, strip.data());
+      else convert(32 * in, from + i * in, strip.data());
+      pack_transposed(strip.data(), 32, in, f + (first + i) * in);
+      pack(strip.data(), 32, in, in, b + (first + i) * 16, out);
+    }
+  }
+};
+
+struct Layer {
+  Weight norm1, qkv, o, norm2, gate_up, down;
+};
+
+struct Network {
+  long width, heads, kv_heads, mlp, vocab;
+  float eps;
+  const float *cos, *sin;  // [positions, WIDTH / 2]
+  const float* table;      // the embeddings as they are, for the way in
+  Weight embed, last;
+  std::vector<Layer> layers;
+};
+
+inline void add_norm(const std::vector<float>& part, Weight& to) {
+  std::lock_guard hold(to.lock);
+  add(part.size(), part.data(), to.gradient);
+}
+
+// Adds dy^T x to a weight's gradient: dy as tiles (`pack_tiles`), x packed, both `depth` rows high. In the order of loops, a strip of x
+// stays in the second cache while all of dy passes by. (oneDNN's product of this kind has less than half the speed of its others.)
+inline void weight_gradient(const Bf* dy, const Bf* x, long depth, Weight& to) {
+  constexpr long HIGH = 32, RUN = 256, STRIP = 768 * 1024;
+  const long strips = (to.in * depth + STRIP - 1) / STRIP, strip = padded((to.in + strips - 1) / strips, 32);
+  std::lock_guard hold(to.lock);
+  for (long j = 0; j < to.in; j += strip)
+    for (long i = 0; i < to.out; i += HIGH)
+      for (long p = 0; p < depth; p += RUN)
+        multiply(std::min(HIGH, to.out - i), std::min(strip, to.in - j), std::min(RUN, depth - p),
+                 {dy + i * depth + p * 16, 32, 16 * depth, 512}, x + j * depth + p * 16, depth, to.gradient + i * to.in + j, to.in, true);
+}

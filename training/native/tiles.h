@@ -1,0 +1,192 @@
+// Products of bfloat16 matrices with fp32 sums, by AMX tiles where the compiler may use them.
+//
+// The right factor is packed as the tiles want it: panels of 16 columns; in a panel, a line holds rows 2i and 2i+1 of each column as
+// pairs. The left factor is read as tiles of 16 rows and 32 columns. Sizes are rounded up to whole tiles by who calls.
+#pragma once
+#include <algorithm>
+
+#include "lanes.h"
+#ifdef __AMX_BF16__
+#include <immintrin.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
+constexpr long padded(long n, long to) { return (n + to - 1) / to * to; }
+
+// Tiles of the left factor: the one at (i, j) begins at `at + i * down + j * along`, its rows are `stride` apart.
+struct Left {
+  const Bf* at;
+  long stride, down, along;
+};
+
+// Memory that will be needed soon: so many lines of the cache are fetched with every 32 of k.
+struct Ahead {
+  const Bf* at;
+  long lines;
+};
+
+inline Left rows_of(const Bf* at, long stride) { return {at, stride, 16 * stride, 32}; }
+
+// 16 pairs of neighbouring rows.
+inline Words pairs(const Bf* from, long stride) { return bits(from) | bits(from + stride) << 16; }
+
+// Packs lines of a matrix into panels that are `depth` rows high. Here and below rows and columns are multiples of 32.
+inline void pack(const Bf* from, long rows, long columns, long stride, Bf* to, long depth) {
+  for (long j = 0; j < columns; j += 32)
+    for (long i = 0; i < rows; i += 2)
+      for (long half = j; half < j + 32; half += 16) *(Words*)(to + half * depth + i * 16) = pairs(from + i * stride + half, stride);
+}
+
+template <int STEP>
+inline void exchange(Words* r) {
+  Ints first, second;
+  for (int l = 0; l < 16; l++) {
+    first[l] = l & STEP ? 16 + l - STEP : l;
+    second[l] = l & STEP ? 16 + l : l + STEP;
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < 16; i++)
+    if (!(i & STEP)) {
+      const Words a = r[i], b = r[i + STEP];
+      r[i] = __builtin_shuffle(a, b, first);
+      r[i + STEP] = __builtin_shuffle(a, b, second);
+    }
+}
+
+inline void transpose(Words* r) {
+  exchange<1>(r);
+  exchange<2>(r);
+  exchange<4>(r);
+  exchange<8>(r);
+}
+
+// Packs the transpose of a matrix.
+inline void pack_transposed(const Bf* from, long rows, long columns, Bf* to) {
+  for (long i = 0; i < rows; i += 16)
+    for (long j = 0; j < columns; j += 32) {
+      Words r[16];
+#pragma GCC unroll 16
+      for (int k = 0; k < 16; k++) r[k] = *(const Words*)(from + (i + k) * columns + j);
+      transpose(r);
+#pragma GCC unroll 16
+      for (int k = 0; k < 16; k++) *(Words*)(to + i * columns + (j + 2 * k) * 16) = r[k];
+    }
+}
+
+// Packs the transpose of a matrix as tiles of a left factor: {to, 32, 16 * depth, 512}.
+inline void pack_tiles(const Bf* from, long rows, long columns, long stride, Bf* to, long depth) {
+  for (long j = 0; j < columns; j += 16)
+    for (long i = 0; i < rows; i += 32) {
+      Words r[16];
+#pragma GCC unroll 16
+      for (int k = 0; k < 16; k++) r[k] = pairs(from + (i + 2 * k) * stride + j, stride);
+      transpose(r);
+#pragma GCC unroll 16
+      for (int k = 0; k < 16; k++) *(Words*)(to + j * depth + (i + 2 * k) * 16) = r[k];
+    }
+}
+
+#ifdef __AMX_BF16__
+
+// The kernel lends a process its tiles when asked once.
+inline void ask_for_tiles() {
+  constexpr long request = 0x1023, tile_data = 18;
+  TORCH_CHECK(syscall(SYS_arch_prctl, request, tile_data) == 0, "the kernel does not allow AMX");
+}
+
+// Eight whole tiles. oneDNN leaves its own configuration, so this is to be called before products.
+inline void configure_tiles() {
+  struct alignas(64) {
+    uint8_t palette = 1, start = 0, reserved[14] = {};
+    uint16_t bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
+    uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
+  } config;
+  asm volatile("" ::"r"(&config) : "memory");  // GCC would think that only its first bytes are read
+  _tile_loadconfig(&config);
+}
+
+template <int ROWS>
+inline void block(long k, Left a, const Bf* b, long panel, float* c, long stride, bool add, Ahead ahead) {
+  const long line = 4 * stride;
+  float* below = c + 16 * stride;
+  if (add) {
+    _tile_loadd(0, c, line);
+    _tile_loadd(1, c + 16, line);
+    if (ROWS == 2) {
+      _tile_loadd(2, below, line);
+      _tile_loadd(3, below + 16, line);
+    }
+  } else {
+    _tile_zero(0);
+    _tile_zero(1);
+    _tile_zero(2);
+    _tile_zero(3);
+  }
+  for (long p = 0; p < k; p += 32) {
+    const Bf *left = a.at + p / 32 * a.along, *right = b + p * 16;
+    for (long i = 0; i < ahead.lines; i++, ahead.at += 32) _mm_prefetch(ahead.at, _MM_HINT_T1);
+    _tile_loadd(4, left, 2 * a.stride);
+    _tile_loadd(6, right, 64);
+    _tile_dpbf16ps(0, 4, 6);
+    _tile_loadd(7, right + panel, 64);
+    _tile_dpbf16ps(1, 4, 7);
+    if (ROWS == 2) {
+      _tile_loadd(5, left + a.down, 2 * a.stride);
+      _tile_dpbf16ps(2, 5, 6);
+      _tile_dpbf16ps(3, 5, 7);
+    }
+  }
+  _tile_stored(0, c, line);
+  _tile_stored(1, c + 16, line);
+  if (ROWS == 2) {
+    _tile_stored(2, below, line);
+    _tile_stored(3, below + 16, line);
+  }
+}
+
+#else
+
+inline void ask_for_tiles() {}
+inline void configure_tiles() {}
+
+template <int ROWS>
+inline void block(long k, Left a, const Bf* b, long panel, float* c, long stride, bool add, Ahead) {
+  for (long i = 0; i < 16 * ROWS; i += 8) {
+    Lanes sum[8][2];
+    for (int r = 0; r < 8; r++)
+      for (int v = 0; v < 2; v++) sum[r][v] = add ? load(c + (i + r) * stride + 16 * v) : Lanes{};
+    for (long p = 0; p < k; p += 2) {
+      const Bf* left = a.at + i / 16 * a.down + i % 16 * a.stride + p / 32 * a.along + p % 32;
+      Lanes even[2], odd[2];
+      for (int v = 0; v < 2; v++) {
+        const Words w = *(const Words*)(b + v * panel + p * 16);
+        even[v] = (Lanes)(w << 16);
+        odd[v] = (Lanes)(w & 0xffff0000);
+      }
+      for (int r = 0; r < 8; r++) {
+        const float first = left[r * a.stride], second = left[r * a.stride + 1];
+        for (int v = 0; v < 2; v++) sum[r][v] += first * even[v] + second * odd[v];
+      }
+    }
+    for (int r = 0; r < 8; r++)
+      for (int v = 0; v < 2; v++) store(c + (i + r) * stride + 16 * v, sum[r][v]);
+  }
+}
+
+#endif
+
+// C[m, n] (+)= A[m, k] B[k, n]; m is a multiple of 16, n and k are of 32. A panel of B is `depth` rows high.
+inline void multiply(long m, long n, long k, Left a, const Bf* b, long depth, float* c, long stride, bool add) {
+  asm volatile("" ::: "memory");  // the compiler does not know what tiles read
+  const long lines = m >= 128 ? 1024 / m : 0;  // where B is passed over slowly enough, its next panels are fetched meanwhile
+  for (long j = 0; j < n; j += 32)
+    for (long i = 0; i < m; i += 32) {
+      const Left left{a.at + i / 16 * a.down, a.stride, a.down, a.along};
+      const Ahead ahead{b + (j + 32) * depth + i / 32 * k * lines, lines};
+      float* to = c + i * stride + j;
+      m - i >= 32 ? block<2>(k, left, b + j * depth, 16 * depth, to, stride, add, ahead)
+                  : block<1>(k, left, b + j * depth, 16 * depth, to, stride, add, ahead);
+    }
+  asm volatile("" ::: "memory");
+}
