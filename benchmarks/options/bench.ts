@@ -52,12 +52,12 @@ export async function run(report: Report, args: readonly string[]): Promise<void
         const { plan } = planTasks(text, batch, model.manifest.maxPromptLen);
         const { result } = await answer(engine, { ...plan, id: set, deadline: Number.POSITIVE_INFINITY });
         for (const [index, branch] of result.branches.entries()) {
-          const lengths = plan.branches[index]!.choice!.paths.map((path) => path.length);
-          const { logprobs } = branch.option!;
+          const { options, expected } = tasks[index]!;
+          const best = bestPaths(plan.branches[index]!.choice!.paths, branch.option!.logprobs, options.length);
           scored.push({
-            lengths,
-            logprobs: [...logprobs],
-            expected: tasks[index]!.options.indexOf(tasks[index]!.expected),
+            lengths: best.map(({ length }) => length),
+            logprobs: best.map(({ logprob }) => logprob),
+            expected: options.indexOf(expected),
           });
         }
       }
@@ -67,6 +67,17 @@ export async function run(report: Report, args: readonly string[]): Promise<void
   } finally {
     rmSync(target, { recursive: true, force: true });
   }
+}
+
+/** The likeliest path of each option: with an instruction there are several, for a reason may follow or not. */
+function bestPaths(paths: readonly (readonly number[])[], logprobs: ArrayLike<number>, options: number) {
+  const each = paths.length / options;
+  return Array.from({ length: options }, (_, option) =>
+    paths
+      .slice(option * each, (option + 1) * each)
+      .map((path, i) => ({ length: path.length, logprob: logprobs[option * each + i]! }))
+      .reduce((one, other) => (other.logprob > one.logprob ? other : one)),
+  );
 }
 
 function decisions({ tasks }: Text) {
