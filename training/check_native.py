@@ -4,6 +4,7 @@ With `--speed` it also prints how many tokens a second the step takes at the siz
 The native step rounds to bfloat16 what matrices multiply, so gradients agree in direction to about one part in a hundred.
 """
 
+import json
 import sys
 import time
 from contextlib import nullcontext
@@ -12,7 +13,8 @@ from random import Random
 import torch
 import torch.nn.functional as F
 
-from model import Model, Shape
+import paths
+from model import Model, Shape, weighted_loss
 from native import Step
 from packing import Mix, Packer, tree_mask
 from quantise import with_rounded
@@ -23,9 +25,7 @@ LEAST = 0.98
 WINDOW = 4096
 NARROW = Shape(WINDOW, hidden_size=160, layers=4, heads=5, kv_heads=5, head_dim=32, mlp_size=416, rope_theta=1e5)
 WIDE = Shape(WINDOW, hidden_size=576, layers=3, heads=9, kv_heads=3, head_dim=64, mlp_size=704, rope_theta=1e5)
-TRAINED = Shape(WINDOW, hidden_size=576, layers=10, heads=9, kv_heads=3, head_dim=64, mlp_size=704, rope_theta=1e5)
 SMALL = Mix(row=448, rows=5, exercises=0.3, judged=0.2, chats=0.1, tasks=8, longest=200)
-LARGE = Mix(row=2048, rows=4, exercises=0.34, judged=0.24, chats=0.09, tasks=10, longest=260)
 
 
 def make_model(shape: Shape) -> Model:
@@ -40,12 +40,10 @@ def make_model(shape: Shape) -> Model:
 
 def compare(model: Model, b, round_weights: bool):
     put = torch.from_numpy
-    weight = put(b.weight)
     model.zero_grad()
     with with_rounded(model) if round_weights else nullcontext():
         hidden = model.hidden(put(b.tokens), put(b.positions), tree_mask(put(b.context), put(b.branch), put(b.rooted)))
-        each = F.cross_entropy(model.logits(hidden.flatten(0, 1)[put(b.index)]), put(b.target), reduction="none")
-        loss = (each * weight).sum() / weight.sum()
+        loss = weighted_loss(model.logits(hidden.flatten(0, 1)[put(b.index)]), put(b.target), put(b.weight))
         loss.backward()
     expected = {n: p.grad.flatten().clone() for n, p in model.named_parameters()}
 
@@ -75,8 +73,9 @@ def main():
     for shape, round_weights in ((NARROW, False), (WIDE, False), (WIDE, True)):
         compare(make_model(shape), b, round_weights)
     if "--speed" in sys.argv:
-        b = packer.batch(r, LARGE).window(r, WINDOW, encoder.size)
-        step = Step(make_model(TRAINED), threads=2)
+        c = json.loads((paths.TRAINING / "config" / "cpu.json").read_text(encoding="utf-8"))
+        b = packer.batch(r, Mix(**c["stages"][-1]["mix"])).window(r, WINDOW, encoder.size)
+        step = Step(make_model(Shape(WINDOW, **c["shape"])), threads=2)
         seconds = []
         for _ in range(8):
             start = time.perf_counter()

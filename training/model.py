@@ -150,3 +150,8 @@ class Model(nn.Module):
 
     def logits(self, hidden):
         return F.linear(hidden, self.model.embed_tokens.weight)
+
+
+def weighted_loss(logits: torch.Tensor, target: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+    """Weighted mean of the cross-entropies of chosen tokens. logits: [chosen, vocab]; target, weight: [chosen] -> []."""
+    return (F.cross_entropy(logits.float(), target, reduction="none") * weight).sum() / weight.sum()

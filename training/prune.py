@@ -5,19 +5,17 @@ add most to the residual stream on our texts (activation times the length of its
 """
 
 import json
-import os
 import sys
 from dataclasses import replace
 from pathlib import Path
 from random import Random
 
 import torch
-import torch.nn.functional as F
 from tokenizers import Tokenizer
 
 import paths
 from make_tokenizer import SPACE
-from model import EMBED, Model, Shape
+from model import EMBED, Model, Shape, weighted_loss
 from packing import Batch, Mix, Packer, tree_mask
 from pretrained import Pretrained, load
 from prompt import Encoder
@@ -62,8 +60,8 @@ class Sample:
         return x
 
     def loss(self, x: torch.Tensor) -> float:
-        logits = self.model.logits(self.model.model.norm(x).flatten(0, 1)[self.index]).float()
-        return float((F.cross_entropy(logits, self.target, reduction="none") * self.weight).sum() / self.weight.sum())
+        logits = self.model.logits(self.model.model.norm(x).flatten(0, 1)[self.index])
+        return float(weighted_loss(logits, self.target, self.weight))
 
 
 def choose_layers(sample: Sample, layers: list[int], count: int) -> list[int]:
@@ -129,7 +127,7 @@ def main(config: str):
     encoder = load_encoder()
     shape = Shape(vocab_size=encoder.size, **json.loads(Path(config).read_text(encoding="utf-8"))["shape"])
     state = cut(load(), encoder, shape)
-    folder = paths.WORK / os.path.basename(config).removesuffix(".json")
+    folder = paths.WORK / Path(config).stem
     folder.mkdir(parents=True, exist_ok=True)
     made = {"model": state, "optimizers": [], "shape": shape.as_dict(), "step": 0, "tokens": 0, "seconds": 0.0}
     torch.save(made, folder / "last.pt")

@@ -57,15 +57,14 @@ def written(answer: dict, decide: bool, open_fields: bool = False) -> tuple[str,
         if isinstance(value, dict):
             for i, (key, item) in enumerate(value.items()):
                 put("{" if i == 0 else ",")
-                if i == 0:
-                    opened = at
+                if i == 0 and begin >= 0:
+                    # That an object stands here: its brace is part of a token with what is before it, or with the quote behind it.
+                    spans.append((begin, max(begin + 2, at)))
                 put(dump(key))
                 if open_fields:
                     spans.append((at - len(dump(key)) - 1, at))
                 start = at
                 put(":")
-                if i == 0 and begin >= 0:
-                    spans.append((begin, max(begin + 2, opened)))
                 write(item, start)
             put("}")
         elif isinstance(value, list):

@@ -20,12 +20,11 @@ from random import Random
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from tokenizers import Tokenizer
 
 import paths
 from embedding import Table
-from model import EMBED, Model, Shape
+from model import EMBED, Model, Shape, weighted_loss
 from native import Step
 from packing import Batch, Mix, Packer, tree_mask
 from prompt import Encoder
@@ -35,25 +34,6 @@ from quantise import with_rounded
 def rate(step: int, done: float, c: dict) -> float:
     """Factor on the learning rates: warm-up, level, then linear to zero over the last part (`decay`) of the way."""
     return min(1.0, (step + 1) / c["warmup"], max(0.0, (1 - done) / c["decay"]))
-
-
-def optimizers(model: Model, c: dict) -> list[torch.optim.Optimizer]:
-    """Muon (Jordan et al. 2024) for the matrices of the layers, AdamW for norms; the table of tokens has its own (`embedding.py`)."""
-    o = c["optimizer"]
-    matrices = [p for n, p in model.named_parameters() if p.ndim == 2 and "embed" not in n]
-    rest = [p for n, p in model.named_parameters() if p.ndim != 2]
-    if "muon_lr" not in o:
-        return [
-            torch.optim.AdamW(
-                [*matrices, *rest], lr=o["adam_lr"], betas=(0.9, 0.98), weight_decay=o["weight_decay"], fused=True
-            )
-        ]
-    return [
-        torch.optim.Muon(
-            matrices, lr=o["muon_lr"], momentum=0.95, weight_decay=o["weight_decay"], adjust_lr_fn="match_rms_adamw"
-        ),
-        torch.optim.AdamW(rest, lr=o["adam_lr"], betas=(0.9, 0.98), weight_decay=0.0),
-    ]
 
 
 packer: Packer
@@ -94,7 +74,10 @@ class Run:
         self.model.load_state_dict({k: v for k, v in s["model"].items() if k != EMBED}, strict=False)
         self.model.to(self.device)
         self.table = Table(s["model"][EMBED], c["optimizer"]["table_lr"])
-        self.opts = optimizers(self.model, c)
+        self.optimizer = torch.optim.AdamW(
+            [p for n, p in self.model.named_parameters() if n != EMBED],
+            lr=c["optimizer"]["adam_lr"], betas=(0.9, 0.98), weight_decay=c["optimizer"]["weight_decay"], fused=True,
+        )  # fmt: skip
         self.base = [[g["lr"] for g in o.param_groups] for o in self.every_optimizer()]
         for o, state in zip(self.every_optimizer(), s["optimizers"]):
             o.load_state_dict(state)
@@ -104,7 +87,7 @@ class Run:
         self.hidden = torch.compile(self.model.hidden) if c["compile"] else self.model.hidden
 
     def every_optimizer(self) -> list[torch.optim.Optimizer]:
-        return [*self.opts, self.table.optimizer]
+        return [self.optimizer, self.table.optimizer]
 
     def save(self):
         whole = {**self.model.state_dict(), EMBED: self.table.all.detach()}
@@ -155,10 +138,9 @@ class Run:
         """Sets the gradients of the batch's weighted mean loss, with weights as they are or as they are served, and returns it."""
         if self.native:
             return self.native(b, round_weights)
-        target = torch.from_numpy(b.target).to(self.device)
-        weight = torch.from_numpy(b.weight).to(self.device)
+        put = lambda a: torch.from_numpy(a).to(self.device)
         with with_rounded(self.model) if round_weights else nullcontext():
-            loss = (F.cross_entropy(self.forward(b).float(), target, reduction="none") * weight).sum() / weight.sum()
+            loss = weighted_loss(self.forward(b), put(b.target), put(b.weight))
             loss.backward()
         return loss.item()
 
@@ -178,8 +160,7 @@ class Run:
             loss = self.gradients(b, round_weights=done >= c["rounded_from"])
             norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), c["optimizer"]["clip"])
             self.table.step(ids, self.model.model.embed_tokens.weight.grad)
-            for o in self.opts:
-                o.step()
+            self.optimizer.step()
             self.model.zero_grad(set_to_none=True)
             if not math.isfinite(loss):
                 raise RuntimeError(f"loss is {loss} at step {self.step}")
@@ -238,7 +219,7 @@ def main():
     )
     a = p.parse_args()
     c = json.loads(Path(a.config).read_text(encoding="utf-8"))
-    run = Run(c, a.name or os.path.basename(a.config).removesuffix(".json"))
+    run = Run(c, a.name or Path(a.config).stem)
     print(f"{sum(q.numel() for q in run.model.parameters()):,} parameters on {run.device}", flush=True)
     run.train(a.minutes)
 

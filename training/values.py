@@ -35,8 +35,9 @@ TYPES = {
     ),
     "job": lambda r, s: word(r, s, "job_title"),
     "service": lambda r, s: word(r, s, "service") + choose(r, ("", "-service", "-api", "-worker", f"-{digits(r, 2)}")),
-    "ip": lambda r,
-    s: f"{10 + int(r.random() * 240)}.{int(r.random() * 256)}.{int(r.random() * 256)}.{1 + int(r.random() * 254)}",
+    "ip": lambda r, s: (
+        f"{10 + int(r.random() * 240)}.{int(r.random() * 256)}.{int(r.random() * 256)}.{1 + int(r.random() * 254)}"
+    ),
     "code": lambda r, s: choose(
         r,
         (

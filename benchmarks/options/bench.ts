@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { type OptionChoice, taskGrammar } from '../../lib/grammar/task-grammar.ts';
 import { compileModel, type Precision } from '../../runtime/compile/compile.ts';
 import { planTasks } from '../../runtime/process/task-job.ts';
 import { loadTextModel } from '../../runtime/text/text-model.ts';
@@ -53,7 +54,8 @@ export async function run(report: Report, args: readonly string[]): Promise<void
         const { result } = await answer(engine, { ...plan, id: set, deadline: Number.POSITIVE_INFINITY });
         for (const [index, branch] of result.branches.entries()) {
           const { options, expected } = tasks[index]!;
-          const best = bestPaths(plan.branches[index]!.choice!.paths, branch.option!.logprobs, options.length);
+          const { choice } = taskGrammar(tasks[index]!, text.vocabulary);
+          const best = bestPaths(choice!, branch.option!.logprobs, options.length);
           scored.push({
             lengths: best.map(({ length }) => length),
             logprobs: best.map(({ logprob }) => logprob),
@@ -70,14 +72,13 @@ export async function run(report: Report, args: readonly string[]): Promise<void
 }
 
 /** The likeliest path of each option: with an instruction there are several, for a reason may follow or not. */
-function bestPaths(paths: readonly (readonly number[])[], logprobs: ArrayLike<number>, options: number) {
-  const each = paths.length / options;
-  return Array.from({ length: options }, (_, option) =>
-    paths
-      .slice(option * each, (option + 1) * each)
-      .map((path, i) => ({ length: path.length, logprob: logprobs[option * each + i]! }))
-      .reduce((one, other) => (other.logprob > one.logprob ? other : one)),
-  );
+function bestPaths({ paths, options }: OptionChoice, logprobs: ArrayLike<number>, count: number) {
+  const best = Array.from({ length: count }, () => ({ length: 0, logprob: Number.NEGATIVE_INFINITY }));
+  for (const [path, option] of options.entries()) {
+    const logprob = logprobs[path]!;
+    if (logprob > best[option]!.logprob) best[option] = { length: paths[path]!.length, logprob };
+  }
+  return best;
 }
 
 function decisions({ tasks }: Text) {

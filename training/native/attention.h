@@ -6,7 +6,6 @@
 #include "tiles.h"
 #include "tree.h"
 
-
 class TreeAttention {
  public:
   // longest: most keys of a segment; group: query heads of a key head.
