@@ -125,7 +125,7 @@ def flag(r: Random, d: Document, split: str) -> tuple[str, bool] | None:
 def extract_flags(r: Random, d: Document, split: str) -> Task | None:
     """Several yes or no at once: the cheapest way to learn what is there and what a text is."""
     answer: dict[str, bool] = {}
-    for _ in range(2 + int(r.random() * 5)):
+    for _ in range(2 + int(r.random() * 6)):
         found = flag(r, d, split)
         if found and found[0] not in answer:
             answer[found[0]] = found[1]

@@ -94,7 +94,7 @@ def test_texts() -> list[dict]:
             "context": t.text,
             "tasks": [
                 *(
-                    {"type": "decide", "question": qs[0], "options": [o[0] for o in options], "expected": options[right][0],
+                    {"type": "decide", "question": qs[0], "options": Random(qs[0]).sample([o[0] for o in options], len(options)), "expected": options[right][0],
                      "skill": "yes_no" if len(options) == 2 and options[right][0] in ("yes", "no") else "options"}
                     for qs, options, right in t.decisions
                 ),

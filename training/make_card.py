@@ -61,7 +61,7 @@ def facts(name: str) -> str:
             f"| Parameters | {count / 1e6:.2f} million ({(count - embedding) / 1e6:.2f} million without the embeddings) |",
             f"| Vocabulary | {s.vocab_size:,} tokens, byte-level BPE |",
             f"| Files | {size / 1e6:.1f} MB, ONNX with 4-bit weights (MatMulNBits, GroupQueryAttention), made by the onnxruntime-genai model builder |",
-            f"| Training | {state['tokens'] / 1e6:.1f} million tokens in {state['step']:,} steps and {state['seconds'] / 60:.0f} minutes on two CPU cores that other programs used at the same time |",
+            f"| Last run of training | {state['tokens'] / 1e6:.1f} million tokens in {state['step']:,} steps and {state['seconds'] / 60:.0f} minutes on two CPU cores that other programs used at the same time |",
             "",
         )
     )

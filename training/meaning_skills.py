@@ -10,7 +10,8 @@ from extractions import extract_flags
 from label_decisions import SOURCES, decide_label, label_choices, names, others_of
 from tasks import Task
 
-ATTRIBUTES = ("topic", "topic", "topic", "news", "news", "mood", "mood", "urgency", "opinion", "opinion", "level")
+ATTRIBUTES = 3 * ("topic",) + 2 * ("news", "mood", "urgency", "opinion") + ("level",)
+"""As often as they come."""
 
 
 def phrase(r: Random, split: str, attribute: str, key: str) -> str:
@@ -29,7 +30,7 @@ def suggested(r: Random, split: str) -> tuple[Document, list[Task]]:
         labels[attribute] = choose(r, label_choices(attribute))
         text.append(phrase(r, split, attribute, labels[attribute]))
     d = Document("phrase", " ".join(text), {}, labels)
-    tasks = [decide_label(r, d, split) if r.random() < 0.8 else extract_flags(r, d, split) for _ in range(10)]
+    tasks = [decide_label(r, d, split) if r.random() < 0.8 else extract_flags(r, d, split) for _ in range(13)]
     return d, [t for t in tasks if t]
 
 

@@ -1,9 +1,11 @@
 """Names of people, companies, places and things. Some are invented, so that copying is learned from letters and not from lists."""
 
+from functools import cache
 from random import Random
 
 from banks import bank
 from chance import choose, digits, letters
+from dictionary import common_words
 
 ONSETS = [
     "b",
@@ -54,8 +56,18 @@ CODAS = ["", "", "", "n", "r", "l", "s", "m", "ck", "nd", "rt", "x", "th", "t", 
 TEST_ONSETS = {"train": [o for o in ONSETS if o not in ("gr", "v", "st")], "test": ["gr", "v", "st"]}
 
 
+@cache
+def words_as_names() -> list[str]:
+    """Common words that are no name of any list."""
+    known = {part.lower() for s in bank("words").values() for item in s.items for part in item.split()}
+    return [w.capitalize() for w in common_words() if len(w) > 3 and w not in known]
+
+
 def invented(r: Random, split: str) -> str:
-    """A name that no list has, so that copying is learned from letters and not from a list."""
+    """A name that no list has, so that copying is learned from letters and not from a list. In training some are plain words: how a
+    name begins must not tell whether it can be one."""
+    if split == "train" and r.random() < 0.3:
+        return choose(r, words_as_names())
     name = choose(r, TEST_ONSETS[split]) + choose(r, VOWELS) + choose(r, CODAS)
     for _ in range(0 if r.random() < 0.2 else 1 if r.random() < 0.85 else 2):
         name += choose(r, ONSETS) + choose(r, VOWELS) + choose(r, CODAS)

@@ -15,8 +15,8 @@ from tasks import Task
 from word_skills import polarity, word_classes
 
 EXERCISES = [
-    (records, 7), (mention, 7), (field_list, 5), (item_list, 2), (word_classes, 3), (polarity, 0.8), (comparison, 0.8),
-    (suggested, 10), (alike, 1.5), (described, 7), (word_list, 3), (kindred, 7), (theme, 7),
+    (records, 6), (mention, 3), (field_list, 5), (item_list, 4), (word_classes, 6), (polarity, 2.5), (comparison, 3.5),
+    (suggested, 26), (alike, 3), (described, 3), (word_list, 1.5), (kindred, 2), (theme, 2),
 ]  # fmt: skip
 
 

@@ -56,7 +56,7 @@ def decide_value(r: Random, d: Document, split: str) -> Task | None:
     if any(phrase in fields()[s].phrases for s in d.facts if s != slot):
         return None
     x = r.random()
-    if x < 0.25 and not asks(phrase):
+    if x < 0.32 and not asks(phrase):
         wrong = similar(r, d, slot, split, 1)
         if not wrong:
             return None
@@ -69,7 +69,7 @@ def decide_value(r: Random, d: Document, split: str) -> Task | None:
     else:
         question = asked(r, "value", split).format(phrase)
     question = capital(question)
-    if x < 0.4:
+    if x < 0.42:
         return finish(r, "value_free", question, None, truth)
     options = [truth, *similar(r, d, slot, split, 1 + int(r.random() * r.random() * 7))]
     if len(options) < 2:

@@ -61,12 +61,18 @@ describe('prompts', () => {
 describe('answers', () => {
   const answers = samples.flatMap(({ tasks }) => tasks).map((sample) => ({ ...sample, task: taskOf(sample.task) }));
 
-  it.each(answers.filter(({ task }) => task.type === 'decide' && task.options))('$task', ({ task, answer }) => {
+  it.each(answers.filter(({ task }) => task.type === 'decide' && task.options))('$task', ({ task, answer, chosen }) => {
     const { head, choice, constraint } = taskGrammar(task, model.vocabulary);
     const begun = choice!.paths.map((path) => [...head, ...path]);
     const right = begun.flatMap((path, i) => (answer.slice(0, path.length).join() === path.join() ? [i] : []));
     expect(right).toHaveLength(1);
     expect(spell(begun[right[0]!]!, constraint(right[0]), answer).tokens).toEqual(answer);
+    // Where options part is what training asks for.
+    const parting = answer.flatMap((token, place) =>
+      begun.some((path) => path[place] !== token && samePath(path, answer, place)) ? [place] : [],
+    );
+    expect(parting.filter((place) => !chosen[place])).toEqual([]);
+    expect(parting.length).toBeGreaterThan(0);
   });
 
   it.each(answers.filter(({ task }) => task.type === 'extract' || !task.options))(
@@ -80,6 +86,11 @@ describe('answers', () => {
     },
   );
 });
+
+/** Whether both begin with the same `length` tokens, and the path goes on behind them. */
+function samePath(path: readonly number[], answer: readonly number[], length: number): boolean {
+  return path.length > length && path.slice(0, length).join() === answer.slice(0, length).join();
+}
 
 /** The tokens of an answer as the engine comes to them: forced ones from the grammar, chosen ones from `answer`. */
 function spell(head: readonly number[], constraint: Constraint, answer: readonly number[]) {
