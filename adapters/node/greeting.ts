@@ -17,7 +17,7 @@ export function firstRequest(url: string, secret: string, model: string): string
     model,
     context: 'The parcel came two weeks late and the mug was broken. I want my money back.',
     tasks: [
-      { type: 'decide', name: 'refund', question: 'Does the customer want their money back?', options: ['yes', 'no'] },
+      { type: 'decide', name: 'refund', question: 'Does the customer ask for a refund?', options: ['yes', 'no'] },
       { type: 'extract', name: 'facts', instruction: 'What was broken, and how late was it?', keys: ['item', 'delay'] },
     ],
     max_output_tokens: 64,
