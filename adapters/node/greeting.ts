@@ -18,7 +18,12 @@ export function firstRequest(url: string, secret: string, model: string): string
     context: 'The parcel came two weeks late and the mug was broken. I want my money back.',
     tasks: [
       { type: 'decide', name: 'refund', question: 'Does the customer ask for a refund?', options: ['yes', 'no'] },
-      { type: 'extract', name: 'facts', instruction: 'What was broken, and how late was it?', keys: ['item', 'delay'] },
+      {
+        type: 'extract',
+        name: 'facts',
+        instruction: 'What was broken, and how late was it?',
+        keys: ['broken_item', 'delay'],
+      },
     ],
     max_output_tokens: 64,
   };
