@@ -1,5 +1,7 @@
 """A run's latest checkpoint."""
 
+from pathlib import Path
+
 import torch
 
 import paths
@@ -11,3 +13,12 @@ def read(name: str) -> tuple[Model, dict]:
     model = Model(Shape(**state["shape"])).eval()
     model.load_state_dict(state["model"])
     return model, state
+
+
+def write_first(config: str, shape: Shape, state: dict[str, torch.Tensor]) -> None:
+    """The checkpoint with which training by this configuration begins; its run has the configuration's name."""
+    folder = paths.WORK / Path(config).stem
+    folder.mkdir(parents=True, exist_ok=True)
+    made = {"model": state, "optimizers": [], "shape": shape.as_dict(), "step": 0, "tokens": 0, "seconds": 0.0}
+    torch.save(made, folder / "last.pt")
+    print(f"{sum(v.numel() for v in state.values()):,} parameters")

@@ -13,7 +13,7 @@ from random import Random
 import torch
 from tokenizers import Tokenizer
 
-import paths
+from checkpoint import write_first
 from make_tokenizer import SPACE
 from model import EMBED, Model, Shape, weighted_loss
 from packing import Batch, Mix, Packer, tree_mask
@@ -127,11 +127,7 @@ def main(config: str):
     encoder = load_encoder()
     shape = Shape(vocab_size=encoder.size, **json.loads(Path(config).read_text(encoding="utf-8"))["shape"])
     state = cut(load(), encoder, shape)
-    folder = paths.WORK / Path(config).stem
-    folder.mkdir(parents=True, exist_ok=True)
-    made = {"model": state, "optimizers": [], "shape": shape.as_dict(), "step": 0, "tokens": 0, "seconds": 0.0}
-    torch.save(made, folder / "last.pt")
-    print(f"{sum(v.numel() for v in state.values()):,} parameters")
+    write_first(config, shape, state)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ import onnx
 import torch
 
 import paths
+from checkpoint import write_first
 from export import FILE, parts
 from model import Model, Shape
 from quantise import BLOCK
@@ -58,12 +59,7 @@ def main(config: str):
         shutil.copy(paths.MODEL / name, paths.TOKENIZER / name)
     size = json.loads((paths.MODEL / "config.json").read_text(encoding="utf-8"))["vocab_size"]
     shape = Shape(vocab_size=size, **json.loads(Path(config).read_text(encoding="utf-8"))["shape"])
-    folder = paths.WORK / Path(config).stem
-    folder.mkdir(parents=True, exist_ok=True)
-    state = read(shape).state_dict()
-    made = {"model": state, "optimizers": [], "shape": shape.as_dict(), "step": 0, "tokens": 0, "seconds": 0.0}
-    torch.save(made, folder / "last.pt")
-    print(f"{sum(v.numel() for v in state.values()):,} parameters of the release")
+    write_first(config, shape, read(shape).state_dict())
 
 
 if __name__ == "__main__":
