@@ -52,6 +52,8 @@ export class BlobFetcher {
       const there = await paths.real(blob);
       if (there && (await this.#isIntact(file, there, (bytes) => this.#verifying(file, checked + bytes, total)))) {
         checked += file.size;
+        // What a try that died right after its last rename left, or one whose file another tool brought.
+        await this.#removePartial(file);
         continue;
       }
       await fs.rm(blob, { force: true });
@@ -76,7 +78,7 @@ export class BlobFetcher {
     const blob = paths.blob(this.#model, file.hash);
     const partial = paths.partialBlob(this.#model, file.hash);
     const journal = paths.partialJournal(this.#model, file.hash);
-    if (await this.#otherToolFetches(file, signal)) return;
+    if (await this.#otherToolFetches(file, signal)) return this.#removePartial(file);
     for (let tries = 1; ; tries += 1) {
       signal.throwIfAborted();
       await this.#fetchRanges(file, { data: partial, journal }, signal);
@@ -84,12 +86,19 @@ export class BlobFetcher {
       const shown = (bytes: number) => this.#doneBytes === this.#totalBytes && this.#verifying(file, bytes, file.size);
       if (await this.#isIntact(file, partial, shown)) break;
       // Which bytes are wrong cannot be told, so all go. Once more, because a damaged journal or a passing fault looks the same.
-      await Promise.all([fs.rm(journal, { force: true }), fs.rm(partial, { force: true })]);
+      await this.#removePartial(file);
       this.#doneBytes -= file.size;
       if (tries === 2) throw damaged(this.#model, file);
     }
     await fs.rename(partial, blob);
-    await fs.rm(journal, { force: true });
+    await this.#removePartial(file);
+  }
+
+  async #removePartial(file: HubFile): Promise<void> {
+    const { fs, paths } = this.#context;
+    // The journal first: without its data it would tell of bytes that are not there.
+    await fs.rm(paths.partialJournal(this.#model, file.hash), { force: true });
+    await fs.rm(paths.partialBlob(this.#model, file.hash), { force: true });
   }
 
   async #fetchRanges(file: HubFile, names: { data: string; journal: string }, signal: AbortSignal): Promise<void> {
@@ -115,9 +124,7 @@ export class BlobFetcher {
     } finally {
       await partial.close();
       // Where nothing came (a gated model, for one) nothing is left lying about.
-      if (partial.written === 0 && file.size > 0) {
-        await Promise.all([fs.rm(names.data, { force: true }), fs.rm(names.journal, { force: true })]);
-      }
+      if (partial.written === 0 && file.size > 0) await this.#removePartial(file);
     }
   }
 

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { findLocalModel } from '../../runtime/store/hub-cache.ts';
 import type { Fault } from './faults.ts';
 import { HubServer } from './hub-server.ts';
-import { type Machine, MODEL, machine, NEEDED, neededFiles, RANGE_BYTES, randomModel } from './pull.ts';
+import { expectWhole, type Machine, MODEL, machine, neededFiles, RANGE_BYTES, randomModel } from './pull.ts';
 
 const DATA = 'onnx/model_q4.onnx_data';
 let hub: HubServer;
@@ -18,12 +18,8 @@ beforeEach(async () => {
 });
 afterEach(() => hub.stop());
 
-/** The model is complete, and its bytes are the hub's. */
-async function expectWhole(box: Machine): Promise<void> {
-  for (const file of model.files.filter((f) => (NEEDED as readonly string[]).includes(f.path))) {
-    const bytes = await fs.readFile(box.paths.snapshotFile(MODEL, model.commit, file.path));
-    expect(bytes.equals(file.content), file.path).toBe(true);
-  }
+async function expectWholeAndClean(box: Machine): Promise<void> {
+  await expectWhole(box, model);
   expect((await box.tree()).filter((name) => /assay-(partial|journal|new)/.test(name))).toEqual([]);
 }
 
@@ -41,7 +37,7 @@ describe('a connection that is cut', () => {
       hub.fail({ on: 'content', path: DATA, times: 1, fault: { kind: 'cut', afterBytes } });
       const box = await machine(hub);
       await box.pull();
-      await expectWhole(box);
+      await expectWholeAndClean(box);
       // What the hub had sent into the broken connection may have been lost on the way: at most one range.
       expect(hub.bytesSent(DATA) - from, `cut after ${afterBytes}`).toBeLessThanOrEqual(
         data.content.length + RANGE_BYTES,
@@ -60,7 +56,7 @@ describe('a connection that is cut', () => {
     }
     const box = await machine(hub);
     await box.pull();
-    await expectWhole(box);
+    await expectWholeAndClean(box);
   });
 
   it('for good: the pull fails, keeps what it has, and the next one goes on from there', async () => {
@@ -78,7 +74,7 @@ describe('a connection that is cut', () => {
     always();
     const from = hub.bytesSent(DATA);
     await box.pull();
-    await expectWhole(box);
+    await expectWholeAndClean(box);
     expect(hub.bytesSent(DATA) - from).toBe(data.content.length - 4 * RANGE_BYTES);
   });
 });
@@ -96,7 +92,7 @@ describe('a hub that', () => {
     hub.fail({ on, times: 3, fault });
     const box = await machine(hub, fault.kind === 'stall' ? { settings: { stallMs: 500 } } : {});
     await box.pull();
-    await expectWhole(box);
+    await expectWholeAndClean(box);
   });
 
   it('waits as long as Retry-After says', async () => {
@@ -135,7 +131,7 @@ describe('a flipped bit', () => {
       expect((await box.tree()).filter((name) => name.includes(file.sha256 ?? file.oid))).toEqual([]);
       restore();
       await box.pull();
-      await expectWhole(box);
+      await expectWholeAndClean(box);
     },
   );
 
@@ -143,7 +139,7 @@ describe('a flipped bit', () => {
     hub.fail({ on: 'content', path: DATA, times: 1, fault: { kind: 'corrupt', offset: 5 } });
     const box = await machine(hub, { settings: { connections: 1 } });
     await box.pull();
-    await expectWhole(box);
+    await expectWholeAndClean(box);
     expect(hub.bytesSent()).toBe(neededBytes + data.content.length);
   });
 
@@ -155,7 +151,7 @@ describe('a flipped bit', () => {
     bytes.writeUInt8(bytes.readUInt8(100) ^ 1, 100);
     await fs.writeFile(blob, bytes);
     expect((await box.pull()).bytes).toBe(data.content.length);
-    await expectWhole(box);
+    await expectWholeAndClean(box);
   });
 
   it('in a partial file that a crash left is found too', async () => {
@@ -168,6 +164,20 @@ describe('a flipped bit', () => {
       `assay-partial 1 ${size} ${RANGE_BYTES}\n0 ${RANGE_BYTES}\n1 70`,
     );
     await box.pull();
-    await expectWhole(box);
+    await expectWholeAndClean(box);
+  });
+});
+
+describe('what a try left of a file that is complete', () => {
+  it.each<[string, ('partialBlob' | 'partialJournal')[]]>([
+    ['a journal: it died between the rename and the removal', ['partialJournal']],
+    ['both: another tool brought the file', ['partialBlob', 'partialJournal']],
+  ])('%s, is removed by the next pull, which fetches nothing', async (_name, left) => {
+    const box = await machine(hub);
+    await box.pull();
+    const layout = `assay-partial 1 ${data.content.length} ${RANGE_BYTES}\n`;
+    for (const name of left) await fs.writeFile(box.paths[name](MODEL, data.sha256!), layout);
+    expect((await box.pull()).bytes).toBe(0);
+    await expectWholeAndClean(box);
   });
 });

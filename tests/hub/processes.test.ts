@@ -10,7 +10,7 @@ import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vit
 import { findLocalModel } from '../../runtime/store/hub-cache.ts';
 import { touch } from '../../runtime/store/lock.ts';
 import { HubServer } from './hub-server.ts';
-import { MODEL, machine, neededFiles, RANGE_BYTES, randomModel } from './pull.ts';
+import { expectWhole, MODEL, machine, neededFiles, RANGE_BYTES, randomModel } from './pull.ts';
 
 const model = randomModel({ dataBytes: 24 * RANGE_BYTES + 77 });
 const needed = neededFiles(model);
@@ -66,13 +66,10 @@ describe('kill -9', () => {
       const at = randomInt(neededBytes);
       await killWhen(hubCache, (line) => (line.bytes ?? 0) >= at || line.done !== undefined);
       const box = await machine(hub, { hubCache });
-      const local = await findLocalModel(box.paths, MODEL, { device: 'CPU' });
-      expect(local === null || at > neededBytes - RANGE_BYTES, `killed at ${at}`).toBe(true);
+      // What can be seen is whole: a signal that comes late finds the pull at its end.
+      if (await findLocalModel(box.paths, MODEL, { device: 'CPU' })) await expectWhole(box, model);
       await box.pull();
-      for (const file of needed) {
-        const bytes = await fs.readFile(box.paths.snapshotFile(MODEL, model.commit, file.path));
-        expect(bytes.equals(file.content)).toBe(true);
-      }
+      await expectWhole(box, model);
       expect((await box.tree()).filter((name) => /assay-(partial|journal)/.test(name))).toEqual([]);
     }
   });

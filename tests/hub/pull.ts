@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import * as fs from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -45,6 +46,14 @@ export const NEEDED = [
   'tokenizer.json',
   'tokenizer_config.json',
 ] as const;
+
+/** Every needed file is there, under each of its names, with the hub's bytes. */
+export async function expectWhole(box: Machine, model: HubRepository): Promise<void> {
+  for (const file of model.files.filter(({ path }) => (NEEDED as readonly string[]).includes(path))) {
+    const bytes = await fs.readFile(box.paths.snapshotFile(MODEL, model.commit, file.path));
+    assert(bytes.equals(file.content), `${file.path} is not the hub's`);
+  }
+}
 
 /** The files that a pull fetches: those with the same content once. */
 export function neededFiles(model: HubRepository): HubRepository['files'] {
