@@ -1,7 +1,8 @@
 """The written material under `data/`: lists of phrases, templates and words, each divided into a training and a test part.
 
 A list of five or more keeps every sixth entry for the test part; a list of wordings of three or more keeps every sixth and its last.
-Training never sees the test part, and the test data uses nothing else where a test part exists.
+Training never sees the test part, and the test data uses nothing else where a test part exists. `data/more/` is training's alone, so that what is
+written later leaves the test part as it is; its authors saw nothing of the test part.
 """
 
 import re
@@ -10,6 +11,7 @@ from functools import cache
 from pathlib import Path
 
 DATA = Path(__file__).parent / "data"
+MORE = DATA / "more"
 
 
 def part(items: list, split: str) -> list:
@@ -31,19 +33,24 @@ class Section:
     key: str
     labels: tuple[str, ...]
     items: tuple[str, ...]
+    more_labels: tuple[str, ...] = ()
+    more: tuple[str, ...] = ()
+    """Items of training alone, as `more_labels`."""
 
     def take(self, split: str) -> list[str]:
-        return _part(self.items, split)
+        return _part(self.items, self.more, split)
 
     def names(self, split: str) -> list[str]:
         """Label wordings; what is a wording of another label in training is none of the test."""
         mine = _wordings(self.labels, split)
-        return mine if split == "train" else [n for n in mine if n not in known_names()] or mine
+        if split == "test":
+            return [n for n in mine if n not in known_names()] or mine
+        return mine + [n for n in self.more_labels if n not in mine and n not in test_names()]
 
 
 @cache
-def _part(items: tuple[str, ...], split: str) -> list[str]:
-    return part(list(items), split)
+def _part(items: tuple[str, ...], more: tuple[str, ...], split: str) -> list[str]:
+    return part(list(items), split) + [x for x in more if split == "train" and x not in items]
 
 
 @cache
@@ -56,31 +63,46 @@ LABEL_FILES = ("topics", "tone", "reviews", "news", "filler", "languages", "docu
 
 @cache
 def known_names() -> frozenset[str]:
-    """Wordings of labels that training has."""
-    return frozenset(n for f in LABEL_FILES for s in bank(f).values() for n in s.names("train"))
+    """Wordings of labels that training has, without those of training alone."""
+    return frozenset(n for f in LABEL_FILES for s in bank(f).values() for n in _wordings(s.labels, "train"))
+
+
+@cache
+def test_names() -> frozenset[str]:
+    return frozenset(n for f in LABEL_FILES for s in bank(f).values() for n in _wordings(s.labels, "test"))
 
 
 @cache
 def bank(name: str) -> dict[str, Section]:
     """`data/NAME.txt`: sections headed `= key | wording; wording`, then one item a line (`a | b` in word files: several)."""
+    more = _sections(name, MORE / f"{name}.txt")
+    return {
+        k: Section(k, tuple(labels), tuple(items), *(tuple(x) for x in more.get(k, ())))
+        for k, (labels, items) in _sections(name, DATA / f"{name}.txt").items()
+    }
+
+
+def _sections(name: str, path: Path) -> dict[str, tuple[list[str], list[str]]]:
+    """By key the wordings and the items of a file; none where there is no such file."""
     sections: dict[str, tuple[list[str], list[str]]] = {}
     lines: list[str] = []
     key = ""
-    for raw in (DATA / f"{name}.txt").read_text(encoding="utf-8").splitlines():
+    for raw in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
         line = raw.strip()
         if not line or line.startswith("# "):
             continue
         if line.startswith("= "):
             key, _, labels = line[2:].partition(" | ")
-            lines = []
-            sections[key.strip()] = ([w.strip() for w in labels.split(";") if w.strip()], lines)
+            key = key.strip()
+            found, lines = sections.setdefault(key, ([], []))
+            found += [w.strip() for w in labels.split(";") if w.strip()]
         elif name in WORD_FILES:
             lines.extend(words_of(line))
-        elif name == "languages" or key.strip() in WORD_SECTIONS:
+        elif name == "languages" or key in WORD_SECTIONS:
             lines.extend(x.strip() for x in line.split("|"))
         else:
             lines.append(line.replace("\\n", "\n"))
-    return {k: Section(k, tuple(names), tuple(items)) for k, (names, items) in sections.items()}
+    return sections
 
 
 WORD_FILES = {"words", "classes", "polarity"}
@@ -97,18 +119,31 @@ class Field:
     type: str
     keys: tuple[str, ...]
     phrases: tuple[str, ...]
+    more_keys: tuple[str, ...] = ()
+    more_phrases: tuple[str, ...] = ()
+    """Of training alone."""
+
+    def goes_by(self, name: str) -> bool:
+        """Whether a key or a phrase means this field, in either part."""
+        return name in self.keys + self.more_keys + self.phrases + self.more_phrases
 
 
 @cache
 def fields() -> dict[str, Field]:
-    found = {}
-    for line in (DATA / "fields.txt").read_text(encoding="utf-8").splitlines():
-        if line.strip() and not line.startswith("#"):
-            slot, kind, keys, phrases = (x.strip() for x in line.split(" : "))
-            found[slot] = Field(
-                slot, kind, tuple(k.strip() for k in keys.split(",")), tuple(p.strip() for p in phrases.split(";"))
-            )
-    return found
+    more = {slot: (_list(keys, ","), _list(phrases, ";")) for slot, keys, phrases in _field_lines(MORE / "fields.txt")}
+    return {
+        slot: Field(slot, kind, _list(keys, ","), _list(phrases, ";"), *more.get(slot, ()))
+        for slot, kind, keys, phrases in _field_lines(DATA / "fields.txt")
+    }
+
+
+def _field_lines(path: Path) -> list[list[str]]:
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    return [[x.strip() for x in line.split(" : ")] for line in lines if line.strip() and not line.startswith("#")]
+
+
+def _list(text: str, glue: str) -> tuple[str, ...]:
+    return tuple(x.strip() for x in text.split(glue))
 
 
 @cache
@@ -124,7 +159,8 @@ def keys_of(slot: str, split: str) -> list[str]:
         return [k for k in mine if k not in _of_fields("train", "keys")] or mine
     plain = (re.sub(r"^(the|a|an) |'s|'", "", p.lower()) for p in phrases_of(slot, split))
     made = [re.sub(r"[^a-z]+", "_", p).strip("_") for p in plain if not p.startswith(PREPOSITIONS)]
-    return list(dict.fromkeys([*mine, *(m for m in made if m.count("_") < 4 and m not in _of_fields("test", "keys"))]))
+    others = [*fields()[slot].more_keys, *(m for m in made if m.count("_") < 4)]
+    return list(dict.fromkeys([*mine, *(k for k in others if k not in _of_fields("test", "keys"))]))
 
 
 PREPOSITIONS = ("in ", "on ", "at ", "by ", "to ", "from ", "until", "when", "where", "which", "what")
@@ -133,4 +169,6 @@ PREPOSITIONS = ("in ", "on ", "at ", "by ", "to ", "from ", "until", "when", "wh
 @cache
 def phrases_of(slot: str, split: str) -> list[str]:
     mine = _wordings(fields()[slot].phrases, split)
-    return mine if split == "train" else [p for p in mine if p not in _of_fields("train", "phrases")] or mine
+    if split == "test":
+        return [p for p in mine if p not in _of_fields("train", "phrases")] or mine
+    return mine + [p for p in fields()[slot].more_phrases if p not in mine and p not in _of_fields("test", "phrases")]

@@ -162,7 +162,7 @@ def make_document(r: Random, split: str) -> Document:
         labels["opinion"] = choose(r, ("positive", "negative", "positive", "negative", "mixed"))
     if "{news" in template:
         labels["news"] = choose(r, list(bank("news")))
-    if "{level}" in template:
+    if "{level}" in template or "{event}" in template:
         labels["level"] = choose(r, LEVELS)
     fill = Filler(r, split, labels)
     text = tidy(fill.expand(template))

@@ -27,9 +27,17 @@ def chosen_slots(r: Random, d: Document, most: int, lacking: float = 0.35) -> li
     return slots
 
 
-def key_name(r: Random, slot: str, split: str, taken) -> str | None:
-    """A key for the slot; a word that could as well mean another fact of the text is left alone by its being taken."""
+DECORATED = ["the_{}", "doc_{}", "given_{}", "stated_{}", "text_{}", "my_{}", "found_{}", "{}_value", "{}_field", "{}_text", "{}_found", "{}_given", "{}_mentioned", "{}_info", "{}_string", "{}_in_text"]  # fmt: skip
+"""What programmers put around a name without another meaning."""
+
+
+def key_name(r: Random, d: Document, slot: str, split: str, taken) -> str | None:
+    """A key for the slot, if it is not taken and no other fact of the text goes by it."""
     key = early(r, keys_of(slot, split))
+    if any(s != slot and fields()[s].goes_by(key) for s in d.facts):
+        return None
+    if split == "train" and r.random() < 0.1:
+        key = choose(r, DECORATED).format(key)
     x = r.random()
     head, *rest = key.split("_")
     if x < 0.06:
@@ -45,18 +53,12 @@ def key_name(r: Random, slot: str, split: str, taken) -> str | None:
     return None if key in taken else key
 
 
-def ambiguous(key: str, slot: str, d: Document) -> bool:
-    """Whether another fact of the text goes by the same name."""
-    plain = re.sub(r"[ -]", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", key)).lower()
-    return any(s != slot and plain in fields()[s].keys for s in d.facts)
-
-
 def extract_keys(r: Random, d: Document, split: str) -> Task | None:
     answer: dict = {}
     phrases = []
     for slot in chosen_slots(r, d, 6, 0.5 if d.listed else 0.38):
-        key = key_name(r, slot, split, answer)
-        if key and not ambiguous(key, slot, d):
+        key = key_name(r, d, slot, split, answer)
+        if key:
             answer[key] = d.facts.get(slot)
             phrases.append(early(r, phrases_of(slot, split)))
     if not answer:
@@ -141,8 +143,8 @@ def extract_schema(r: Random, d: Document, split: str) -> Task | None:
     answer: dict = {}
 
     def put(s: dict, a: dict, slot: str):
-        key = key_name(r, slot, split, a)
-        if key is None or ambiguous(key, slot, d):
+        key = key_name(r, d, slot, split, a)
+        if key is None:
             return
         value, kind = d.facts.get(slot), fields()[slot].type
         s[key], a[key] = "string", value
@@ -201,8 +203,8 @@ def extract_json_schema(r: Random, d: Document, split: str) -> Task | None:
         )
         properties[name], answer[name] = {"type": "string", "enum": options}, found[0]
     for slot in chosen_slots(r, d, 2, 0.15):
-        key = key_name(r, slot, split, answer)
-        if key and not ambiguous(key, slot, d):
+        key = key_name(r, d, slot, split, answer)
+        if key:
             properties[key], answer[key] = {"type": ["string", "null"]}, d.facts.get(slot)
     if not properties:
         return None

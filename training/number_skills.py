@@ -31,7 +31,7 @@ def comparison(r: Random, split: str) -> tuple[Document, list[Task]]:
     )
     text = choose(r, (". ", ", ", "; ", "\n")).join(f"{n} {unit[0].format(x)}" for n, x in zip(names, numbers)) + "."
     tasks = []
-    for _ in range(5):
+    for _ in range(8):
         x = r.random()
         if x < 0.5 and len(names) > 1:
             low = r.random() < 0.5

@@ -6,7 +6,7 @@ from random import Random
 import values
 from banks import bank
 from chance import choose
-from decisions import finish, yes_no
+from decisions import capital, finish, yes_no
 from documents import Document
 from names import invented
 from tasks import Task
@@ -47,10 +47,10 @@ def records(r: Random, split: str) -> tuple[Document, list[Task]]:
     )
     text = glue.join(pattern.format(n, v) for n, v in facts.items())
     tasks = []
-    for _ in range(6):
+    for _ in range(9):
         name = choose(r, names)
         x = r.random()
-        if x < 0.45:
+        if x < 0.35:
             wanted = {n: facts[n] for n in r.sample(names, min(len(names), 1 + int(r.random() * 6)))}
             for other in others[:2]:
                 if r.random() < 0.35:
@@ -68,7 +68,7 @@ def records(r: Random, split: str) -> tuple[Document, list[Task]]:
                     {k: wanted[k] for k in keys},
                 )
             )
-        elif x < 0.7:
+        elif x < 0.5:
             options = list(dict.fromkeys([facts[name], *r.sample(list(facts.values()), min(len(facts), 3)), make()]))
             if len(options) > 1:
                 r.shuffle(options)
@@ -83,7 +83,17 @@ def records(r: Random, split: str) -> tuple[Document, list[Task]]:
                         facts[name],
                     )
                 )
-        elif x < 0.85:
+        elif x < 0.8:
+            right = r.random() < 0.5
+            wrong = make() if r.random() < 0.4 or len(names) == 1 else facts[choose(r, [n for n in names if n != name])]
+            if not right and wrong == facts[name]:
+                continue
+            options, value = yes_no(r, right)
+            ask = choose(r, bank("questions")["is_value"].take(split))
+            tasks.append(
+                finish(r, "copy_is", capital(ask.format(name, facts[name] if right else wrong)), options, value)
+            )
+        elif x < 0.92:
             asked = name if r.random() < 0.5 else choose(r, others)
             options, value = yes_no(r, asked in facts)
             tasks.append(

@@ -15,7 +15,7 @@ from tasks import Task
 from word_skills import polarity, word_classes
 
 EXERCISES = [
-    (records, 6), (mention, 3), (field_list, 5), (item_list, 4), (word_classes, 6), (polarity, 2.5), (comparison, 3.5),
+    (records, 9), (mention, 3), (field_list, 5), (item_list, 4), (word_classes, 6), (polarity, 2.5), (comparison, 7),
     (suggested, 26), (alike, 3), (described, 3), (word_list, 1.5), (kindred, 2), (theme, 2),
 ]  # fmt: skip
 
