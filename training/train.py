@@ -13,7 +13,7 @@ from collections import defaultdict, deque
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import nullcontext
 from dataclasses import replace
-from itertools import islice
+from itertools import count, islice
 from multiprocessing import get_context
 from pathlib import Path
 from random import Random
@@ -102,9 +102,9 @@ class Run:
         return Mix(**next(s["mix"] for s in self.c["stages"] if step < s["until"]))
 
     def batches(self):
-        """The batch of each step from here on, in order. With `workers`, other processes make them ahead."""
+        """The batch of each step from here on, in order and without end. With `workers`, other processes make them ahead."""
         workers = self.c.get("workers", 0)
-        steps = iter(range(self.step, self.c["steps"]))
+        steps = count(self.step)
         if workers == 0:
             prepare_worker()
             for step in steps:
