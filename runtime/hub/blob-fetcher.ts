@@ -75,35 +75,39 @@ export class BlobFetcher {
 
   async #fetchFile(file: HubFile, signal: AbortSignal): Promise<void> {
     const { fs, paths } = this.#context;
-    const blob = paths.blob(this.#model, file.hash);
-    const partial = paths.partialBlob(this.#model, file.hash);
-    const journal = paths.partialJournal(this.#model, file.hash);
+    const partial = this.#partialNames(file);
     if (await this.#otherToolFetches(file, signal)) return this.#removePartial(file);
     for (let tries = 1; ; tries += 1) {
       signal.throwIfAborted();
-      await this.#fetchRanges(file, { data: partial, journal }, signal);
+      await this.#fetchRanges(file, signal);
       // While other files still arrive, theirs is the progress to show.
       const shown = (bytes: number) => this.#doneBytes === this.#totalBytes && this.#verifying(file, bytes, file.size);
-      if (await this.#isIntact(file, partial, shown)) break;
+      if (await this.#isIntact(file, partial.data, shown)) break;
       // Which bytes are wrong cannot be told, so all go. Once more, because a damaged journal or a passing fault looks the same.
       await this.#removePartial(file);
       this.#doneBytes -= file.size;
       if (tries === 2) throw damaged(this.#model, file);
     }
-    await fs.rename(partial, blob);
+    await fs.rename(partial.data, paths.blob(this.#model, file.hash));
     await this.#removePartial(file);
   }
 
-  async #removePartial(file: HubFile): Promise<void> {
-    const { fs, paths } = this.#context;
-    // The journal first: without its data it would tell of bytes that are not there.
-    await fs.rm(paths.partialJournal(this.#model, file.hash), { force: true });
-    await fs.rm(paths.partialBlob(this.#model, file.hash), { force: true });
+  #partialNames({ hash }: HubFile): { data: string; journal: string } {
+    const { paths } = this.#context;
+    return { data: paths.partialBlob(this.#model, hash), journal: paths.partialJournal(this.#model, hash) };
   }
 
-  async #fetchRanges(file: HubFile, names: { data: string; journal: string }, signal: AbortSignal): Promise<void> {
+  async #removePartial(file: HubFile): Promise<void> {
+    const { fs } = this.#context;
+    const { data, journal } = this.#partialNames(file);
+    // The journal first: without its data it would tell of bytes that are not there.
+    await fs.rm(journal, { force: true });
+    await fs.rm(data, { force: true });
+  }
+
+  async #fetchRanges(file: HubFile, signal: AbortSignal): Promise<void> {
     const { hub, fs, settings } = this.#context;
-    const partial = await PartialFile.open(fs, names, file.size, settings.rangeBytes);
+    const partial = await PartialFile.open(fs, this.#partialNames(file), file.size, settings.rangeBytes);
     this.#advance(file, partial.written);
     const url = `${hub.endpoint}/${this.#model}/resolve/${this.#commit}/${file.path.split('/').map(encodeURIComponent).join('/')}`;
     const onBytes = (bytes: number): void => {

@@ -4,7 +4,7 @@ import { parseModelId } from '../../lib/model-id.ts';
 import type { PullProgress } from '../../runtime/hub/pull-model.ts';
 import { findLocalModel } from '../../runtime/store/hub-cache.ts';
 import { HubServer } from './hub-server.ts';
-import { MODEL, machine, NEEDED, neededFiles, randomModel } from './pull.ts';
+import { MODEL, machine, neededFiles, randomModel, underNeededPaths } from './pull.ts';
 import { hubRepository } from './repository.ts';
 
 let hub: HubServer;
@@ -31,7 +31,7 @@ describe('a pull', () => {
   it('makes the cache that huggingface_hub makes, with only the files that are needed', async () => {
     const box = await machine(hub);
     const report = await box.pull();
-    const needed = model.files.filter((file) => (NEEDED as readonly string[]).includes(file.path));
+    const needed = underNeededPaths(model);
     const fetched = neededFiles(model);
     expect(report).toEqual({ commit: model.commit, bytes: fetched.reduce((sum, f) => sum + f.content.length, 0) });
     const root = 'models--acme--tiny';

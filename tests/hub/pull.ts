@@ -38,7 +38,7 @@ export function randomModel(
 }
 
 /** Paths of `randomModel` that a CPU needs. */
-export const NEEDED = [
+const NEEDED = [
   'config.json',
   'generation_config.json',
   'onnx/model_q4.onnx',
@@ -47,9 +47,14 @@ export const NEEDED = [
   'tokenizer_config.json',
 ] as const;
 
+/** The files at `NEEDED`, of which some have the same content. */
+export function underNeededPaths(model: HubRepository): HubRepository['files'] {
+  return model.files.filter((file) => (NEEDED as readonly string[]).includes(file.path));
+}
+
 /** Every needed file is there, under each of its names, with the hub's bytes. */
 export async function expectWhole(box: Machine, model: HubRepository): Promise<void> {
-  for (const file of model.files.filter(({ path }) => (NEEDED as readonly string[]).includes(path))) {
+  for (const file of underNeededPaths(model)) {
     const bytes = await fs.readFile(box.paths.snapshotFile(MODEL, model.commit, file.path));
     assert(bytes.equals(file.content), `${file.path} is not the hub's`);
   }
@@ -57,8 +62,7 @@ export async function expectWhole(box: Machine, model: HubRepository): Promise<v
 
 /** The files that a pull fetches: those with the same content once. */
 export function neededFiles(model: HubRepository): HubRepository['files'] {
-  const needed = model.files.filter((file) => (NEEDED as readonly string[]).includes(file.path));
-  return [...new Map(needed.map((file) => [file.oid, file])).values()];
+  return [...new Map(underNeededPaths(model).map((file) => [file.oid, file])).values()];
 }
 
 export interface Machine extends PullContext {
