@@ -9,14 +9,17 @@ from chance import choose, early
 from decisions import capital
 from documents import Document
 from label_decisions import SOURCES, names, others_of
+from rivals import rivals
 from tasks import Task
 from value_decisions import plain_number
 
 
-def chosen_slots(r: Random, d: Document, most: int, lacking: float = 0.35) -> list[str]:
+def chosen_slots(r: Random, d: Document, split: str, most: int, lacking: float) -> list[str]:
     """Slots of the text and some that it lacks."""
     slots = list(d.facts)
     r.shuffle(slots)
+    first = rivals(r, d, split)
+    slots.sort(key=lambda s: s not in first)
     slots = slots[: 1 + int(r.random() * most)]
     for _ in range(3):
         if r.random() < lacking or not slots:
@@ -56,7 +59,7 @@ def key_name(r: Random, d: Document, slot: str, split: str, taken) -> str | None
 def extract_keys(r: Random, d: Document, split: str) -> Task | None:
     answer: dict = {}
     phrases = []
-    for slot in chosen_slots(r, d, 6, 0.5 if d.listed else 0.38):
+    for slot in chosen_slots(r, d, split, 6, 0.5 if d.listed else 0.38):
         key = key_name(r, d, slot, split, answer)
         if key:
             answer[key] = d.facts.get(slot)
@@ -166,7 +169,7 @@ def extract_schema(r: Random, d: Document, split: str) -> Task | None:
             many = r.random() < 0.25
             schema[name + ("s" if many else "")] = [s] if many else s
             answer[name + ("s" if many else "")] = [a] if many else a
-    for slot in chosen_slots(r, d, 4, 0.25):
+    for slot in chosen_slots(r, d, split, 4, 0.25):
         if slot not in used:
             put(schema, answer, slot)
     if r.random() < 0.3 and (found := flag(r, d, split)) and found[0] not in answer:
@@ -202,7 +205,7 @@ def extract_json_schema(r: Random, d: Document, split: str) -> Task | None:
             }[attribute],
         )
         properties[name], answer[name] = {"type": "string", "enum": options}, found[0]
-    for slot in chosen_slots(r, d, 2, 0.15):
+    for slot in chosen_slots(r, d, split, 2, 0.15):
         key = key_name(r, d, slot, split, answer)
         if key:
             properties[key], answer[key] = {"type": ["string", "null"]}, d.facts.get(slot)

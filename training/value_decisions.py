@@ -9,6 +9,7 @@ from banks import bank, fields, phrases_of
 from chance import choose, early
 from decisions import article, asked, capital, finish, yes_no
 from documents import Document
+from rivals import rivals
 from tasks import Task
 
 
@@ -41,7 +42,7 @@ def similar(r: Random, d: Document, slot: str, split: str, count: int) -> list[s
     here = [
         v for s, v in d.facts.items() if s != slot and v != truth and (r.random() < 0.6 or fields()[s].type == kind)
     ]
-    if split == "train" and r.random() < 0.5:
+    if split == "train" and r.random() < 0.2:
         # The easier step before: the right value is the only one of the text.
         here = []
     r.shuffle(here)
@@ -51,7 +52,8 @@ def similar(r: Random, d: Document, slot: str, split: str, count: int) -> list[s
 
 
 def decide_value(r: Random, d: Document, split: str) -> Task | None:
-    slot = choose(r, list(d.facts))
+    first = rivals(r, d, split)
+    slot = choose(r, [s for s in d.facts if s in first] or list(d.facts))
     truth, phrase = d.facts[slot], early(r, phrases_of(slot, split))
     if any(fields()[s].goes_by(phrase) for s in d.facts if s != slot):
         return None

@@ -73,9 +73,10 @@ inline float largest(Lanes x) {
   return top;
 }
 
-// 2^x to about six digits, for x from -126 (smaller ones count as that) to 126.
+// 2^x to about six digits, for x from -100 (smaller ones count as that) to 126. Below 2^-126 a core takes a hundred cycles for a
+// product; what is multiplied with the least power still lies above.
 inline Lanes power_of_two(Lanes x) {
-  x = larger(x, Lanes{} - 126.f);
+  x = larger(x, Lanes{} - 100.f);
   const Ints exponent = __builtin_convertvector(x + 127.5f, Ints);
   const Lanes f = x - __builtin_convertvector(exponent - 127, Lanes);
   const Lanes p = 1.f + f * (0.69314718f + f * (0.24022651f + f * (0.05550411f + f * (0.00961813f + f * 0.00133336f))));
