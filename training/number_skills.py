@@ -121,8 +121,8 @@ def bounds(r: Random, split: str) -> tuple[Document, list[Task]]:
 
 
 def sized(r: Random) -> int:
-    """One to five digits, each as likely."""
-    return 1 + int(r.random() * 10 ** (1 + int(r.random() * 5)))
+    """One to five digits, few more often than many."""
+    return 1 + int(r.random() * 10 ** (1 + int(r.random() ** 2 * 5)))
 
 
 def near(r: Random, number: int) -> int:
