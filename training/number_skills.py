@@ -17,14 +17,14 @@ UNITS = (
 )
 
 
+def numbers(r: Random, split: str) -> tuple[Document, list[Task]]:
+    """Both exercises of this file; the one that leads to the other comes more often."""
+    return choose(r, (bounds, bounds, comparison))(r, split)
+
+
 def comparison(r: Random, split: str) -> tuple[Document, list[Task]]:
     """Numbers that belong to names: which is more, less, first, last, above a bound."""
-    names = list(
-        dict.fromkeys(
-            (person if r.random() < 0.4 else company if r.random() < 0.5 else product)(r, split)
-            for _ in range(2 + int(r.random() * 2))
-        )
-    )
+    names = list(dict.fromkeys(any_name(r, split) for _ in range(2 + int(r.random() * 2))))
     top = choose(r, (20, 100, 1000))
     numbers = r.sample(range(1, top), len(names))
     unit = choose(r, UNITS)
@@ -79,7 +79,7 @@ BELOW = ("under", "below", "less_than", "fewer_than", "lower_than", "smaller_tha
 
 def bounds(r: Random, split: str) -> tuple[Document, list[Task]]:
     """One number and many bounds, of which an answer tells several: to hold numbers against each other is learned slowly."""
-    name = (person if r.random() < 0.4 else company if r.random() < 0.5 else product)(r, split)
+    name = any_name(r, split)
     number = sized(r)
     unit = choose(r, UNITS)
     text = f"{name} {unit[0].format(number)}."
@@ -118,6 +118,10 @@ def bounds(r: Random, split: str) -> tuple[Document, list[Task]]:
         return finish(r, "bound_yes_no", f"Is it {word} {bound}?", options, value)
 
     return Document("numbers", text, {}, {}), [choose(r, (flags, flags, larger, span, yes))() for _ in range(8)]
+
+
+def any_name(r: Random, split: str) -> str:
+    return (person if r.random() < 0.4 else company if r.random() < 0.5 else product)(r, split)
 
 
 def sized(r: Random) -> int:

@@ -9,12 +9,11 @@ from random import Random
 
 import numpy as np
 
-from chance import choose
 from chat import make_chat
 from document_tasks import make_tasks
 from documents import make_document
 from judged import judged_text
-from number_skills import bounds, comparison
+from number_skills import numbers
 from prompt import Encoder
 from skills import make_exercise
 
@@ -37,7 +36,8 @@ class Mix:
     longest: int = 160
     """Longest context in tokens."""
     numbers: float = 0.0
-    """Numbers held against each other, beside those among the exercises: a skill that comes only when it is asked for over and over."""
+    """Numbers held against each other, beside those among the exercises: a skill that comes only when it is asked for over and over.
+    No part of a test."""
     echoes: float = 0.0
     """Sequences that only repeat themselves: the shortest way to the heads that copy."""
 
@@ -89,7 +89,7 @@ def make_group(r: Random, split: str, encoder: Encoder, mix: Mix) -> Group:
     elif x < mix.chats + mix.exercises + mix.judged:
         document, tasks = judged_text(r, split)
     elif x < mix.chats + mix.exercises + mix.judged + mix.numbers:
-        document, tasks = choose(r, (bounds, bounds, comparison))(r, split)
+        document, tasks = numbers(r, split)
     else:
         document = make_document(r, split)
         tasks = make_tasks(r, document, split, mix.tasks - int(r.random() * mix.tasks * 0.6))

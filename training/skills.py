@@ -9,22 +9,19 @@ from kindred_skills import kindred, theme
 from list_skills import item_list
 from meaning_skills import alike, suggested
 from mention_skills import mention
-from number_skills import bounds, comparison
+from number_skills import comparison
 from record_skills import records
 from tasks import Task
 from word_skills import polarity, word_classes
 
 EXERCISES = [
-    (records, 9), (mention, 3), (field_list, 5), (item_list, 4), (word_classes, 6), (polarity, 2.5), (comparison, 16), (bounds, 14),
+    (records, 9), (mention, 3), (field_list, 5), (item_list, 4), (word_classes, 6), (polarity, 2.5), (comparison, 16),
     (suggested, 26), (alike, 3), (described, 3), (word_list, 1.5), (kindred, 2), (theme, 2),
 ]  # fmt: skip
-
-STEPS = {bounds}
-"""Exercises that only lead to others, and are no part of a test."""
 
 
 def make_exercise(r: Random, split: str) -> tuple[Document, list[Task]]:
     # Some come often because all else builds on them; a test asks for each about as often as for others.
-    weights = [w if split == "train" else 0 if m in STEPS else min(w, 2) for m, w in EXERCISES]
+    weights = [w if split == "train" else min(w, 2) for _, w in EXERCISES]
     maker = r.choices([m for m, _ in EXERCISES], weights)[0]
     return maker(r, split)

@@ -73,8 +73,8 @@ inline float largest(Lanes x) {
   return top;
 }
 
-// 2^x to about six digits, for x from -100 (smaller ones count as that) to 126. Below 2^-126 a core takes a hundred cycles for a
-// product; what is multiplied with the least power still lies above.
+// 2^x to about six digits, for x from -100 (smaller ones count as that) to 126. Products below 2^-126 are denormal, and
+// slow; what is multiplied with the least power still lies above.
 inline Lanes power_of_two(Lanes x) {
   x = larger(x, Lanes{} - 100.f);
   const Ints exponent = __builtin_convertvector(x + 127.5f, Ints);
