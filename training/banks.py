@@ -2,7 +2,8 @@
 
 A list of five or more keeps every sixth entry for the test part; a list of wordings of three or more keeps every sixth and its last.
 Training never sees the test part, and the test data uses nothing else where a test part exists. `data/more/` is training's alone, so that what is
-written later leaves the test part as it is; what equals a wording of the test part is left out.
+written later leaves the wordings and texts of the test part as they are (not which of them are asked together: `Field.goes_by`); what equals a wording of
+the test part is left out.
 """
 
 import re
