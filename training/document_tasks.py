@@ -2,9 +2,11 @@
 
 from random import Random
 
-from documents import Document
+from banks import fields
+from documents import Document, make_document
 from extractions import extract_flags, extract_json_schema, extract_keys, extract_open, extract_schema
 from label_decisions import SOURCES, decide_label
+from rivals import shared
 from tasks import Task
 from value_decisions import decide_bound, decide_presence, decide_value
 
@@ -31,3 +33,19 @@ def make_tasks(r: Random, d: Document, split: str, count: int) -> list[Task]:
         if task:
             tasks.append(task)
     return tasks
+
+
+WHO_IS_WHO = [(decide_value, 4), (extract_keys, 4), (extract_schema, 1)]
+
+
+def who_is_who(r: Random, split: str, count: int) -> tuple[Document, list[Task]]:
+    """A document with at least two values of a type, most often persons, and tasks that want them told apart."""
+    while True:
+        d = make_document(r, split)
+        types = {fields()[s].type for s in shared(d)}
+        if "person" in types or types and r.random() < 0.5:
+            break
+    d.who_is_who = True
+    makers, weights = zip(*WHO_IS_WHO)
+    tasks = [maker(r, d, split) for maker in r.choices(makers, weights, k=count)]
+    return d, [t for t in tasks if t]

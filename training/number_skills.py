@@ -18,8 +18,8 @@ UNITS = (
 
 
 def numbers(r: Random, split: str) -> tuple[Document, list[Task]]:
-    """Both exercises of this file; the one that leads to the other comes more often."""
-    return choose(r, (bounds, bounds, comparison))(r, split)
+    """All exercises of this file; those that lead to the last come more often."""
+    return choose(r, (bounds, pairs, pairs, pairs, pairs, comparison))(r, split)
 
 
 def comparison(r: Random, split: str) -> tuple[Document, list[Task]]:
@@ -118,6 +118,61 @@ def bounds(r: Random, split: str) -> tuple[Document, list[Task]]:
         return finish(r, "bound_yes_no", f"Is it {word} {bound}?", options, value)
 
     return Document("numbers", text, {}, {}), [choose(r, (flags, flags, larger, span, yes))() for _ in range(8)]
+
+
+MORE_OR_LESS = {
+    "cost": ("cheaper", "more expensive"),
+    "points": ("lower in points", "higher in points"),
+    "age": ("younger", "older"),
+    "weight": ("lighter", "heavier"),
+    "minutes": ("quicker", "slower"),
+}
+"""By the word of a unit in `UNITS`: which of two has less, which more."""
+
+
+def pairs(r: Random, split: str) -> tuple[Document, list[Task]]:
+    """Two numbers, now and then three, that belong to names: the step from holding numbers against each other to telling whose is which."""
+    count = 2 if r.random() < 0.8 else 3
+    names = list(dict.fromkeys(any_name(r, split) for _ in range(count)))
+    if r.random() < 0.6:
+        numbers = r.sample(range(1, choose(r, (10, 10, 30, 100))), len(names))
+    else:
+        numbers = [sized(r)]
+        while len(numbers) < len(names):
+            other = near(r, numbers[0])
+            if other not in numbers:
+                numbers.append(other)
+    unit = choose(r, UNITS)
+    less, more = MORE_OR_LESS[unit[3]]
+    said = choose(r, (("{} " + unit[0], ". "), ("{} " + unit[0], " and "), ("{}: {}", "\n"), ("{} ({})", ", ")))
+    text = said[1].join(said[0].format(n, x) for n, x in zip(names, numbers)) + "."
+    low, high = (names[numbers.index(f(numbers))] for f in (min, max))
+
+    def which() -> Task:
+        down = r.random() < 0.5
+        ask = choose(r, ("Which is the {}?", "Who or what is {}?", "Name the {}.")).format(unit[1 if down else 2])
+        return finish(r, "whose", ask, r.sample(names, len(names)), low if down else high)
+
+    def one_or_other() -> Task:
+        two, down = r.sample(range(len(names)), 2), r.random() < 0.5
+        a, b = (names[i] for i in two)
+        ask = choose(r, ("Which is {}, {} or {}?", "{}: {} or {}?")).format(less if down else more, a, b)
+        return finish(r, "whose", ask, [a, b], a if (numbers[two[0]] < numbers[two[1]]) == down else b)
+
+    def yes() -> Task:
+        two, down = r.sample(range(len(names)), 2), r.random() < 0.5
+        options, value = yes_no(r, (numbers[two[0]] < numbers[two[1]]) == down)
+        ask = choose(r, ("Is {1} {0} than {2}?", "{1} is {0} than {2}: right?"))
+        return finish(r, "whose_yes_no", ask.format(less if down else more, *(names[i] for i in two)), options, value)
+
+    def fields() -> Task:
+        answer = {}
+        keys = r.sample(("least", "smallest", "lowest", "most", "largest", "highest"), 2 + int(r.random() * 3))
+        answer = {k: low if k in ("least", "smallest", "lowest") else high for k in keys}
+        body = {"type": "extract", "instruction": f"Who or what has the least or most: {unit[3]}.", "keys": keys}
+        return Task("whose_keys", body, answer)
+
+    return Document("numbers", text, {}, {}), [choose(r, (which, which, one_or_other, yes, fields))() for _ in range(8)]
 
 
 def any_name(r: Random, split: str) -> str:

@@ -10,7 +10,7 @@ from random import Random
 import numpy as np
 
 from chat import make_chat
-from document_tasks import make_tasks
+from document_tasks import make_tasks, who_is_who
 from documents import make_document
 from judged import judged_text
 from number_skills import numbers
@@ -38,6 +38,8 @@ class Mix:
     numbers: float = 0.0
     """Numbers held against each other, beside those among the exercises: a skill that comes only when it is asked for over and over.
     No part of a test."""
+    who_is_who: float = 0.0
+    """Documents with several persons, days or sums, and who or which is meant: likewise, beside the other documents."""
     echoes: float = 0.0
     """Sequences that only repeat themselves: the shortest way to the heads that copy."""
 
@@ -90,6 +92,8 @@ def make_group(r: Random, split: str, encoder: Encoder, mix: Mix) -> Group:
         document, tasks = judged_text(r, split)
     elif x < mix.chats + mix.exercises + mix.judged + mix.numbers:
         document, tasks = numbers(r, split)
+    elif x < mix.chats + mix.exercises + mix.judged + mix.numbers + mix.who_is_who:
+        document, tasks = who_is_who(r, split, mix.tasks - int(r.random() * mix.tasks * 0.6))
     else:
         document = make_document(r, split)
         tasks = make_tasks(r, document, split, mix.tasks - int(r.random() * mix.tasks * 0.6))
