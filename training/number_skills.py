@@ -131,7 +131,7 @@ MORE_OR_LESS = {
 
 
 def pairs(r: Random, split: str) -> tuple[Document, list[Task]]:
-    """Two numbers, now and then three, that belong to names: the step from holding numbers against each other to telling whose is which."""
+    """Two numbers, now and then three, that belong to names: first which of them is above which (`order`), then whose it is."""
     count = 2 if r.random() < 0.8 else 3
     names = list(dict.fromkeys(any_name(r, split) for _ in range(count)))
     if r.random() < 0.6:
@@ -172,7 +172,25 @@ def pairs(r: Random, split: str) -> tuple[Document, list[Task]]:
         body = {"type": "extract", "instruction": f"Who or what has the least or most: {unit[3]}.", "keys": keys}
         return Task("whose_keys", body, answer)
 
-    return Document("numbers", text, {}, {}), [choose(r, (which, which, one_or_other, yes, fields))() for _ in range(8)]
+    def order() -> Task:
+        answer = {}
+        for _ in range(3 + int(r.random() * 4)):
+            a, b = r.sample(range(len(names)), 2)
+            up = r.random() < 0.5
+            word = choose(r, ABOVE if up else BELOW)
+            answer[f"{ORDINALS[a]}_{word}_{ORDINALS[b]}"] = (numbers[a] > numbers[b]) == up
+        body = {
+            "type": "extract",
+            "instruction": f"The {unit[3]}, in order.",
+            "schema": dict.fromkeys(answer, "boolean"),
+        }
+        return Task("order_flags", body, answer)
+
+    makers = (which, which, one_or_other, yes, fields, order, order, order)
+    return Document("numbers", text, {}, {}), [choose(r, makers)() for _ in range(8)]
+
+
+ORDINALS = ("first", "second", "third")
 
 
 def any_name(r: Random, split: str) -> str:
