@@ -151,6 +151,10 @@ def pairs(r: Random, split: str) -> tuple[Document, list[Task]]:
     def which() -> Task:
         down = r.random() < 0.5
         ask = choose(r, ("Which is the {}?", "Who or what is {}?", "Name the {}.")).format(unit[1 if down else 2])
+        if r.random() < 0.35:
+            # The step before: options that say their numbers themselves.
+            told = {n: f"{n} ({x})" for n, x in zip(names, numbers)}
+            return finish(r, "whose_told", ask, r.sample([*told.values()], len(told)), told[low if down else high])
         return finish(r, "whose", ask, r.sample(names, len(names)), low if down else high)
 
     def one_or_other() -> Task:
