@@ -133,7 +133,11 @@ MORE_OR_LESS = {
 def pairs(r: Random, split: str) -> tuple[Document, list[Task]]:
     """Two numbers, now and then three, that belong to names: first which of them is above which (`order`), then whose it is."""
     count = 2 if r.random() < 0.8 else 3
-    names = list(dict.fromkeys(any_name(r, split) for _ in range(count)))
+    names: list[str] = []
+    while len(names) < count:
+        name = any_name(r, split)
+        if name not in names:
+            names.append(name)
     if r.random() < 0.6:
         numbers = r.sample(range(1, choose(r, (10, 10, 30, 100))), len(names))
     else:
