@@ -83,12 +83,14 @@ def decide_value(r: Random, d: Document, split: str) -> Task | None:
 
 
 NUMBER = re.compile(r"\d[\d.,' ]*\d|\d")
+TIMES = re.compile(r"\d ?[kKmM]\b|million|thousand")
+"""What makes a number another one: `180k`, `1.1 million dollars`."""
 
 
 def plain_number(text: str) -> float | None:
     """The number that an amount or a count says, where it is beyond doubt."""
     found = NUMBER.findall(text)
-    if len(found) != 1:
+    if len(found) != 1 or TIMES.search(text):
         return None
     digits = found[0].replace("'", "").replace(" ", "")
     if re.fullmatch(r"\d+,\d{2}", digits):
