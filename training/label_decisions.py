@@ -47,7 +47,7 @@ def keywords(attribute: str, key: str) -> list[str]:
         for k in label_choices(attribute)
     }
     everywhere = Counter(w for lines in texts.values() for words in lines for w in words)
-    here = Counter(w for words in texts[key] for w in words)
+    here = Counter(w for words in texts[key] for w in sorted(words))  # in an order of their own, for ties
     held_out = {w for k in texts for w in bank(SOURCES[attribute])[k].names("test")}
     return [w for w, n in here.most_common(60) if n > 2 and n / everywhere[w] > 0.6 and w not in held_out][:16]
 
