@@ -18,7 +18,7 @@ from model import Model, Shape, weighted_loss
 from native import Step
 from packing import Mix, Packer, tree_mask
 from quantise import with_rounded
-from train import load_encoder
+from train import load_encoder, stage_mix
 
 LEAST = 0.98
 """Cosine between two gradients of a parameter."""
@@ -74,7 +74,7 @@ def main():
         compare(make_model(shape), b, round_weights)
     if "--speed" in sys.argv:
         c = json.loads((paths.TRAINING / "config" / "cpu.json").read_text(encoding="utf-8"))
-        b = packer.batch(r, Mix(**c["stages"][-1]["mix"])).window(r, WINDOW, encoder.size)
+        b = packer.batch(r, stage_mix(c, c["stages"][-1])).window(r, WINDOW, encoder.size)
         step = Step(make_model(Shape(WINDOW, **c["shape"])), threads=2)
         seconds = []
         for _ in range(8):

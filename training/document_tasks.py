@@ -38,14 +38,14 @@ def make_tasks(r: Random, d: Document, split: str, count: int) -> list[Task]:
 WHO_IS_WHO = [(decide_value, 4), (extract_keys, 4), (extract_schema, 1)]
 
 
-def who_is_who(r: Random, split: str, count: int) -> tuple[Document, list[Task]]:
+def who_is_who(r: Random, split: str) -> tuple[Document, list[Task]]:
     """A document with at least two values of a type, most often persons, and tasks that want them told apart."""
     while True:
         d = make_document(r, split)
         types = {fields()[s].type for s in shared(d)}
         if "person" in types or types and r.random() < 0.5:
             break
-    d.who_is_who = True
+    d.rivals_first = 1.0
     makers, weights = zip(*WHO_IS_WHO)
-    tasks = [maker(r, d, split) for maker in r.choices(makers, weights, k=count)]
+    tasks = [maker(r, d, split) for maker in r.choices(makers, weights, k=10 - int(r.random() * 6))]
     return d, [t for t in tasks if t]

@@ -29,8 +29,9 @@ class Document:
     evidence: dict[str, str] = field(default_factory=dict)
     """What was said before the text, as role and words; the text is the last user turn."""
     turns: list[tuple[str, str]] = field(default_factory=list)
-    """Whether tasks are to ask for values that could be taken for one another (`rivals.py`) always."""
-    who_is_who: bool = False
+    """How often training asks first for values that could be taken for one another (`rivals.py`): most wrong answers were the value
+    of another person, day or sum of the same text."""
+    rivals_first: float = 0.5
 
 
 class Filler:

@@ -128,6 +128,7 @@ MORE_OR_LESS = {
     "minutes": ("quicker", "slower"),
 }
 """By the word of a unit in `UNITS`: which of two has less, which more."""
+ORDINALS = ("first", "second", "third")
 
 
 def pairs(r: Random, split: str) -> tuple[Document, list[Task]]:
@@ -173,8 +174,7 @@ def pairs(r: Random, split: str) -> tuple[Document, list[Task]]:
         ask = choose(r, ("Is {1} {0} than {2}?", "{1} is {0} than {2}: right?"))
         return finish(r, "whose_yes_no", ask.format(less if down else more, *(names[i] for i in two)), options, value)
 
-    def fields() -> Task:
-        answer = {}
+    def least_and_most() -> Task:
         keys = r.sample(("least", "smallest", "lowest", "most", "largest", "highest"), 2 + int(r.random() * 3))
         answer = {k: low if k in ("least", "smallest", "lowest") else high for k in keys}
         body = {"type": "extract", "instruction": f"Who or what has the least or most: {unit[3]}.", "keys": keys}
@@ -194,11 +194,8 @@ def pairs(r: Random, split: str) -> tuple[Document, list[Task]]:
         }
         return Task("order_flags", body, answer)
 
-    makers = (which, which, one_or_other, yes, fields, order, order, order)
+    makers = (which, which, one_or_other, yes, least_and_most, order, order, order)
     return Document("numbers", text, {}, {}), [choose(r, makers)() for _ in range(8)]
-
-
-ORDINALS = ("first", "second", "third")
 
 
 def any_name(r: Random, split: str) -> str:

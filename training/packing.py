@@ -11,11 +11,12 @@ import numpy as np
 
 from chat import make_chat
 from document_tasks import make_tasks, who_is_who
-from documents import make_document
+from documents import Document, make_document
 from judged import judged_text
 from number_skills import numbers
 from prompt import Encoder
 from skills import make_exercise
+from tasks import Task
 
 
 @dataclass(frozen=True)
@@ -78,25 +79,30 @@ def make_echo(r: Random, split: str, encoder: Encoder, mix: Mix) -> Group:
     return Group(ids[: mix.row], weights[: mix.row], False)
 
 
+def make_text(r: Random, split: str, mix: Mix, x: float) -> tuple[Document, list[Task]]:
+    """A text with tasks; x, from 0 to what chats leave of 1, falls on a source's share or else on the documents."""
+    for share, make in (
+        (mix.exercises, make_exercise),
+        (mix.judged, judged_text),
+        (mix.numbers, numbers),
+        (mix.who_is_who, who_is_who),
+    ):
+        if x < share:
+            return make(r, split)
+        x -= share
+    document = make_document(r, split)
+    return document, make_tasks(r, document, split, mix.tasks - int(r.random() * mix.tasks * 0.6))
+
+
 def make_group(r: Random, split: str, encoder: Encoder, mix: Mix) -> Group:
     x = r.random()
     if x < mix.echoes:
         return make_echo(r, split, encoder, mix)
-    x = r.random()
-    if x < mix.chats:
+    x = r.random() - mix.chats
+    if x < 0:
         ids, weights = encoder.chat(make_chat(r, split))
         return Group(ids[: mix.row], weights[: mix.row], False)
-    if x < mix.chats + mix.exercises:
-        document, tasks = make_exercise(r, split)
-    elif x < mix.chats + mix.exercises + mix.judged:
-        document, tasks = judged_text(r, split)
-    elif x < mix.chats + mix.exercises + mix.judged + mix.numbers:
-        document, tasks = numbers(r, split)
-    elif x < mix.chats + mix.exercises + mix.judged + mix.numbers + mix.who_is_who:
-        document, tasks = who_is_who(r, split, mix.tasks - int(r.random() * mix.tasks * 0.6))
-    else:
-        document = make_document(r, split)
-        tasks = make_tasks(r, document, split, mix.tasks - int(r.random() * mix.tasks * 0.6))
+    document, tasks = make_text(r, split, mix, x)
     context = encoder.context(document.text, document.turns)
     head = len(encoder.root) if mix.root else 0
     if len(context) > mix.longest or len(context) > mix.row - head - 80:

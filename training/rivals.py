@@ -6,17 +6,15 @@ from random import Random
 from banks import fields
 from documents import Document
 
-FIRST = 0.5
-"""How often training asks for rivals first: most wrong answers were the value of another person, day or sum of the same text."""
-
 
 def rivals(r: Random, d: Document, split: str) -> set[str]:
-    """Slots of the text whose type another slot has, too, where they shall be asked for first; else none."""
-    if split == "test" or not d.who_is_who and r.random() >= FIRST:
+    """The slots that are `shared`, where they shall be asked for first; else none."""
+    if split == "test" or r.random() >= d.rivals_first:
         return set()
     return shared(d)
 
 
 def shared(d: Document) -> set[str]:
+    """Slots of the text whose type another slot of it has, too."""
     types = Counter(fields()[s].type for s in d.facts)
     return {s for s in d.facts if types[fields()[s].type] > 1}

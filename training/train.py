@@ -36,6 +36,11 @@ def rate(step: int, done: float, c: dict) -> float:
     return min(1.0, (step + 1) / c["warmup"], max(0.0, (1 - done) / c["decay"]))
 
 
+def stage_mix(c: dict, stage: dict) -> Mix:
+    """What all stages of a configuration share, and what is this stage's own."""
+    return Mix(**(c["mix"] | stage["mix"]))
+
+
 packer: Packer
 """Of this process; the training process makes its batches itself where there are no workers."""
 
@@ -99,7 +104,7 @@ class Run:
         os.replace(self.folder / "new.pt", self.folder / "last.pt")
 
     def mix(self, step: int) -> Mix:
-        return Mix(**next(s["mix"] for s in self.c["stages"] if step < s["until"]))
+        return stage_mix(self.c, next(s for s in self.c["stages"] if step < s["until"]))
 
     def batches(self):
         """The batch of each step from here on, in order and without end. With `workers`, other processes make them ahead."""
