@@ -22,6 +22,7 @@ from train import load_encoder, stage_mix
 
 LEAST = 0.98
 """Cosine between two gradients of a parameter."""
+DRAWS = 24
 WINDOW = 4096
 NARROW = Shape(WINDOW, hidden_size=160, layers=4, heads=5, kv_heads=5, head_dim=32, mlp_size=416, rope_theta=1e5)
 WIDE = Shape(WINDOW, hidden_size=576, layers=3, heads=9, kv_heads=3, head_dim=64, mlp_size=704, rope_theta=1e5)
@@ -66,12 +67,36 @@ def compare(model: Model, b, round_weights: bool):
             raise SystemExit("the gradients differ")
 
 
+def flat(model: Model) -> torch.Tensor:
+    return torch.cat([p.grad.flatten() for p in model.parameters()])
+
+
+def compare_drawn(model: Model, b):
+    """Gradients of drawn branches are the whole one on average, and none is it already."""
+    step = Step(model, 2)
+    loss = step(b)
+    whole, mean = flat(model), torch.zeros(1)
+    for seed in range(DRAWS):
+        found = step(b, part=0.5, seed=seed * 100)
+        if abs(found - loss) > 0.001 * loss:
+            raise SystemExit(f"loss: {found} with drawn branches, {loss} without")
+        mean = mean + flat(model) / DRAWS
+    alone, cosine = (F.cosine_similarity(whole.double(), g.double(), dim=0).item() for g in (flat(model), mean))
+    size = (mean.norm() / whole.norm()).item()
+    print(
+        f"hidden {model.s.hidden_size}, half of the branches: cosine {alone:.4f}, of the mean of {DRAWS} {cosine:.4f}, size {size:.3f}"
+    )
+    if not (alone < cosine and cosine >= LEAST and abs(size - 1) <= 0.05):
+        raise SystemExit("the drawn gradients are not the whole one on average")
+
+
 def main():
     encoder = load_encoder()
     packer, r = Packer(encoder, "train"), Random("check")
     b = packer.batch(r, SMALL).window(r, WINDOW, encoder.size)
     for shape, round_weights in ((NARROW, False), (WIDE, False), (WIDE, True)):
         compare(make_model(shape), b, round_weights)
+    compare_drawn(make_model(WIDE), b)
     if "--speed" in sys.argv:
         c = json.loads((paths.TRAINING / "config" / "cpu.json").read_text(encoding="utf-8"))
         b = packer.batch(r, stage_mix(c, c["stages"][-1])).window(r, WINDOW, encoder.size)

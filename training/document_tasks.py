@@ -35,7 +35,7 @@ def make_tasks(r: Random, d: Document, split: str, count: int) -> list[Task]:
     return tasks
 
 
-WHO_IS_WHO = [(decide_value, 4), (extract_keys, 4), (extract_schema, 1)]
+WHO_IS_WHO = [(decide_value, 4), (extract_keys, 4), (extract_schema, 2)]
 
 
 def who_is_who(r: Random, split: str) -> tuple[Document, list[Task]]:

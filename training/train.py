@@ -142,7 +142,8 @@ class Run:
     def gradients(self, b: Batch, round_weights: bool) -> float:
         """Sets the gradients of the batch's weighted mean loss, with weights as they are or as they are served, and returns it."""
         if self.native:
-            return self.native(b, round_weights)
+            seed = (self.c["seed"] << 40) + (self.step << 8)
+            return self.native(b, round_weights, self.c["backward_share"], seed)
         put = lambda a: torch.from_numpy(a).to(self.device)
         with with_rounded(self.model) if round_weights else nullcontext():
             loss = weighted_loss(self.forward(b), put(b.target), put(b.weight))

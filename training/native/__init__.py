@@ -54,9 +54,10 @@ class Step:
             yield (m.down_proj.weight,)
 
     @torch.no_grad()
-    def __call__(self, b, round_weights: bool = False) -> float:
+    def __call__(self, b, round_weights: bool = False, part: float = 1.0, seed: int = 0) -> float:
         """Sets the gradient of every parameter and returns the weighted mean loss of the batch's chosen tokens, with weights
-        as they are or as they are served (`quantise.py`)."""
+        as they are or as they are served (`quantise.py`). With a `part` below 1 so much of the branches goes back, drawn with
+        the seed by what there is to learn from them: the gradient is then the whole one on average (drawn.h)."""
         if b.tokens.shape[1] % 32:
             raise ValueError("the native step wants rows of a multiple of 32 tokens")
         groups = [[p.detach() for p in g] for g in self._groups()]
@@ -65,7 +66,7 @@ class Step:
             groups[0] = [rounded(groups[0][0])]
         share = torch.from_numpy(b.weight / b.weight.sum())
         arrays = (b.tokens, b.positions, b.context, b.branch, b.rooted, b.index, b.target)
-        loss = self.native.run(groups, self.gradients, *map(torch.from_numpy, arrays), share, round_weights)
+        loss = self.native.run(groups, self.gradients, *map(torch.from_numpy, arrays), share, round_weights, part, seed)
         for group, whole in zip(self._groups(), self.gradients):
             for p, part in zip(group, whole.split([p.shape[0] for p in group])):
                 p.grad = part

@@ -3,27 +3,8 @@
 // that what they need stays in the core's cache.
 #pragma once
 #include "attention.h"
-#include "network.h"
-
-struct Place {
-  long at, target;  // a token in the row, and the one to be told behind it
-  float share;      // of the loss
-};
-
-struct RowOfBatch {
-  const long *tokens, *positions;
-  std::vector<Segment> tree;
-  std::vector<Place> places;
-};
-
-// What a layer keeps for its way back. The rest is computed once more, which takes less time than to write and read it.
-struct Kept {
-  Buffer<Bf> x1, x2;          // [n, width]: what each norm sees
-  Buffer<Bf> q, k, v;         // by key heads: [n, group, WIDTH] (and some lines more), [n, WIDTH]
-  Buffer<Bf> y;               // [n, width]: of attention
-  Buffer<Bf> gu;              // [mlp / 32, n, 64]: 32 of the gate, 32 of up
-  Buffer<float> r1, r2, lse;  // [n], [n], [n * heads]
-};
+#include "drawn.h"
+#include "kept.h"
 
 // Its memory serves one row after the other. n, the length of rows, is a multiple of 32.
 class Worker {
@@ -57,9 +38,10 @@ class Worker {
     dlogits_.get(CHUNK * net.vocab);
   }
 
-  // Adds to the gradients and returns the loss.
-  double run(const RowOfBatch& row) {
+  // Adds to the gradients and returns the loss. Of the branches' tokens the given part goes back (`Drawn`).
+  double run(const RowOfBatch& row, double part, std::mt19937_64& chance) {
     row_ = &row;
+    n_ = row.tokens.size();
     configure_tiles();
     const long layers = kept_.size();
     for (long i = 0; i < n_; i++) std::memcpy(x_.data() + i * d_, net_.table + row.tokens[i] * d_, d_ * sizeof(float));
@@ -72,10 +54,19 @@ class Worker {
       });
     }
     std::fill_n(dx_.data(), n_ * d_, 0.f);
-    const double loss = head();
+    double loss = 0;
+    Drawn drawn;
+    if (part < 1) {
+      drawn = draw(row, missing(loss), part, chance);
+      stay(drawn.runs);
+      row_ = &drawn.row;
+      n_ = drawn.row.tokens.size();
+    }
+    const double told = head();
+    if (part == 1) loss = told;
     for (long l = layers - 1; l >= 0; l--) layer_back(net_.layers[l], kept_[l]);
     std::lock_guard hold(net_.embed.lock);
-    for (long i = 0; i < n_; i++) add(d_, dx_.data() + i * d_, net_.embed.gradient + row.tokens[i] * d_);
+    for (long i = 0; i < n_; i++) add(d_, dx_.data() + i * d_, net_.embed.gradient + row_->tokens[i] * d_);
     return loss;
   }
 
@@ -229,6 +220,37 @@ class Worker {
     }
   }
 
+  // Of up to CHUNK places: what the last norm gives (h_) and makes of each (r), and the logits.
+  void tell(const Place* places, long m, float* r) {
+    for (long i = 0; i < m; i++)
+      r[i] = normalise(d_, net_.eps, x_.data() + places[i].at * d_, net_.last.norm.data(), h_.data() + i * d_);
+    forward(net_.embed, h_.data(), padded(m, 32), 0, net_.vocab, logits_.data(), net_.vocab, false);
+  }
+
+  // How far each of the row's places is from being told, times its share; and the loss of all.
+  std::vector<float> missing(double& loss) {
+    std::vector<float> out;
+    const long count = row_->places.size();
+    for (long at = 0; at < count; at += CHUNK) {
+      const Place* places = row_->places.data() + at;
+      const long m = std::min(CHUNK, count - at);
+      float r[CHUNK];
+      tell(places, m, r);
+      for (long i = 0; i < m; i++) {
+        const double cost = cross_entropy(net_.vocab, logits_.data() + i * net_.vocab, places[i].target, 1, dlogits_.data());
+        loss += places[i].share * cost;
+        out.push_back(places[i].share * (1 - std::exp(-cost)));
+      }
+    }
+    return out;
+  }
+
+  // Of what was computed for the way back, only these runs stay.
+  void stay(const std::vector<Range>& runs) {
+    move_up(runs, x_.data(), n_, 1, d_);
+    for (auto& s : kept_) s.stay(runs, n_, net_.kv_heads, group_, d_, m_);
+  }
+
   // The loss of the row's chosen places; their gradients go to dx_.
   double head() {
     const long count = row_->places.size(), depth = padded(count, 32);
@@ -239,9 +261,7 @@ class Worker {
       const Place* places = row_->places.data() + at;
       const long m = std::min(CHUNK, count - at), whole = padded(m, 32);
       float r[CHUNK];
-      for (long i = 0; i < m; i++)
-        r[i] = normalise(d_, net_.eps, x_.data() + places[i].at * d_, net_.last.norm.data(), h_.data() + i * d_);
-      forward(net_.embed, h_.data(), whole, 0, net_.vocab, logits_.data(), net_.vocab, false);
+      tell(places, m, r);
       for (long i = 0; i < m; i++) {
         const long line = i * net_.vocab;
         loss += cross_entropy(net_.vocab, logits_.data() + line, places[i].target, places[i].share, dlogits_.data() + line);

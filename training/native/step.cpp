@@ -25,10 +25,11 @@ class Step {
   }
 
   // parameters: the groups [embed, last norm, then for each layer norm1, qkv, o, norm2, gate_up, down], each one or several
-  // matrices, `rounded` to 4 bits before use or not; gradients: a tensor a group, set. Returns the loss: the sum of share * cross-entropy.
+  // matrices, `rounded` to 4 bits before use or not; gradients: a tensor a group, set. Of the branches' tokens `part` goes back, drawn
+  // by `seed` (drawn.h). Returns the loss: the sum of share * cross-entropy.
   double run(const std::vector<std::vector<Tensor>>& parameters, const std::vector<Tensor>& gradients, const Tensor& tokens,
              const Tensor& positions, const Tensor& context, const Tensor& branch, const Tensor& rooted, const Tensor& index,
-             const Tensor& target, const Tensor& share, bool rounded) {
+             const Tensor& target, const Tensor& share, bool rounded, double part, unsigned long seed) {
     pybind11::gil_scoped_release release;
     const std::vector<Weight*> weights = prepare(gradients);
     net_.table = floats(parameters[0][0]);
@@ -47,7 +48,7 @@ class Step {
     std::vector<RowOfBatch> batch(rows);
     for (long i = 0; i < rows; i++) {
       const long at = i * n;
-      batch[i] = {longs(tokens) + at, longs(positions) + at,
+      batch[i] = {{longs(tokens) + at, longs(tokens) + at + n}, {longs(positions) + at, longs(positions) + at + n},
                   segments(n, longs(context) + at, longs(branch) + at, rooted.data_ptr<bool>() + at), {}};
     }
     for (long i = 0; i < index.numel(); i++) {
@@ -57,7 +58,8 @@ class Step {
     std::vector<double> loss(rows);
     each(rows, [&](long i, auto& worker) {
       if (!worker) worker = std::make_unique<Worker>(net_, n);
-      loss[i] = worker->run(batch[i]);
+      std::mt19937_64 chance(seed + i);
+      loss[i] = worker->run(batch[i], part, chance);
     });
     double total = 0;
     for (double l : loss) total += l;

@@ -12,6 +12,7 @@ struct Range {
 struct Segment {
   Range own;
   std::vector<Range> earlier;
+  bool branch;  // behind a context: nothing sees it but itself
 
   template <class F>
   void each(F f) const {
@@ -32,7 +33,7 @@ inline std::vector<Segment> segments(long n, const long* context, const long* br
     long end = i;
     while (end < n && context[end] == context[i] && branch[end] == branch[i]) end++;
     if (context[i] >= 0) {
-      Segment s{{i, end}, {}};
+      Segment s{{i, end}, {}, context[i] > 0 && branch[i] > 0};
       if (context[i] == 0) {
         root = s.own;
       } else {
