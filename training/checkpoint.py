@@ -9,9 +9,10 @@ from model import Model, Shape
 
 
 def read(name: str) -> tuple[Model, dict]:
+    """The network and all that was stored. Where a mean of the weights is being taken, that is the network."""
     state = torch.load(paths.WORK / name / "last.pt", map_location="cpu", weights_only=True)
     model = Model(Shape(**state["shape"])).eval()
-    model.load_state_dict(state["model"])
+    model.load_state_dict(state["mean"]["weights"] if "mean" in state else state["model"])
     return model, state
 
 

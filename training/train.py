@@ -24,6 +24,7 @@ from tokenizers import Tokenizer
 
 import paths
 from embedding import Table
+from mean import Mean
 from model import EMBED, Model, Shape, weighted_loss
 from native import Step
 from packing import Batch, Mix, Packer, tree_mask
@@ -32,8 +33,11 @@ from quantise import with_rounded
 
 
 def rate(step: int, done: float, c: dict) -> float:
-    """Factor on the learning rates: warm-up, level, then linear to zero over the last part (`decay`) of the way."""
-    return min(1.0, (step + 1) / c["warmup"], max(0.0, (1 - done) / c["decay"]))
+    """Factor on the learning rates: warm-up, level, then linear to zero over the last part (`decay`) of the way; less where training
+    goes on from the mean of its weights (`average`)."""
+    a = c.get("average")
+    most = a["then_rate"] if a and done >= a["until"] else 1.0
+    return most * min(1.0, (step + 1) / c["warmup"], max(0.0, (1 - done) / c["decay"]))
 
 
 def stage_mix(c: dict, stage: dict) -> Mix:
@@ -79,6 +83,7 @@ class Run:
         self.model.load_state_dict({k: v for k, v in s["model"].items() if k != EMBED}, strict=False)
         self.model.to(self.device)
         self.table = Table(s["model"][EMBED], c["optimizer"]["table_lr"])
+        self.mean = Mean(**s["mean"]) if "mean" in s else Mean()
         self.optimizer = torch.optim.AdamW(
             [p for n, p in self.model.named_parameters() if n != EMBED],
             lr=c["optimizer"]["adam_lr"], betas=(0.9, 0.98), weight_decay=c["optimizer"]["weight_decay"], fused=True,
@@ -94,12 +99,27 @@ class Run:
     def every_optimizer(self) -> list[torch.optim.Optimizer]:
         return [self.optimizer, self.table.optimizer]
 
+    def weights(self) -> dict[str, torch.Tensor]:
+        return {**self.model.state_dict(), EMBED: self.table.all.detach()}
+
+    @torch.no_grad()
+    def average(self, done: float):
+        """Takes the mean of the weights for a part of the way, and goes on from it behind that part."""
+        a = self.c["average"]
+        if a["from"] <= done < a["until"] and self.step % a["every"] == 0:
+            self.mean.add(self.weights())
+        if done >= a["until"] and self.mean.samples:
+            for k, w in self.weights().items():
+                w.copy_(self.mean.weights[k])
+            self.mean = Mean()
+
     def save(self):
-        whole = {**self.model.state_dict(), EMBED: self.table.all.detach()}
         state = {
-            "model": whole, "optimizers": [o.state_dict() for o in self.every_optimizer()], "shape": self.shape.as_dict(),
+            "model": self.weights(), "optimizers": [o.state_dict() for o in self.every_optimizer()], "shape": self.shape.as_dict(),
             "step": self.step, "tokens": self.tokens, "seconds": self.seconds,
         }  # fmt: skip
+        if self.mean.samples:
+            state["mean"] = self.mean.as_dict()
         torch.save(state, self.folder / "new.pt")
         os.replace(self.folder / "new.pt", self.folder / "last.pt")
 
@@ -159,6 +179,8 @@ class Run:
             done = self.seconds / (60 * minutes) if minutes else self.step / c["steps"]
             if done >= 1:
                 break
+            if "average" in c:
+                self.average(done)
             for o, base in zip(self.every_optimizer(), self.base):
                 for g, lr in zip(o.param_groups, base):
                     g["lr"] = lr * rate(self.step, done, c)

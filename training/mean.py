@@ -1,0 +1,22 @@
+"""The mean of the weights that training passes through. At a rate that does not fall, single steps only bounce around it: it is better than
+any of them, and keeps what was learned longer ago (Izmailov et al. 2018, stochastic weight averaging)."""
+
+import torch
+
+
+class Mean:
+    """Later weights count more, the n-th n times (Shamir and Zhang 2013, polynomial-decay averaging with eta = 1)."""
+
+    def __init__(self, weights: dict[str, torch.Tensor] | None = None, samples: int = 0):
+        self.weights, self.samples = weights, samples
+
+    @torch.no_grad()
+    def add(self, weights: dict[str, torch.Tensor]) -> None:
+        self.samples += 1
+        if self.weights is None:
+            self.weights = {k: w.clone() for k, w in weights.items()}
+        for k, w in weights.items():
+            self.weights[k].lerp_(w, 2 / (self.samples + 1))
+
+    def as_dict(self) -> dict:
+        return {"weights": self.weights, "samples": self.samples}
