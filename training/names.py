@@ -5,7 +5,7 @@ from random import Random
 
 from banks import bank
 from chance import choose, digits, letters
-from dictionary import common_words
+from dictionary import common_words, meanings
 
 ONSETS = [
     "b",
@@ -82,8 +82,46 @@ def invented(r: Random, split: str) -> str:
 FOREIGN = dict(zip("aeiouncszyl", "áéíöüñçšžýł"))
 
 
+@cache
+def nouns(*groups: str) -> list[str]:
+    """Words of WordNet's groups, none of them a word of the test part's lists."""
+    kept = {part for s in bank("words").values() for item in s.take("test") for part in item.lower().split()}
+    found = {w.lower() for m in meanings() if m.group in groups for w in m.words}
+    return sorted(w for w in found if not kept & {w, *w.split()})
+
+
+def title(words: str) -> str:
+    return " ".join(w.capitalize() for w in words.split())
+
+
+WIDER = {
+    "product_noun": lambda r: choose(r, nouns("noun.artifact", "noun.food")),
+    "product_adjective": lambda r: choose(r, nouns("adj.all", "noun.substance")),
+    "company_word": lambda r: choose(r, words_as_names()),
+    "company_end": lambda r: title(choose(r, nouns("noun.act", "noun.artifact", "noun.food", "noun.group"))) + choose(r, ("", "", "s")),
+    "job_title": lambda r: choose(r, nouns("noun.person")),
+    "service": lambda r: choose(r, nouns("noun.act", "noun.communication")).replace(" ", "-"),
+    "street": lambda r: choose(r, words_as_names()),
+}  # fmt: skip
+"""In training, lists are widened by the dictionary: whoever knows a company by the last word of its name has learned a list."""
+
+
 def word(r: Random, split: str, section: str) -> str:
+    if split == "train" and section in WIDER and r.random() < 0.5:
+        return WIDER[section](r)
     return choose(r, bank("words")[section].take(split))
+
+
+def room(r: Random, split: str) -> str:
+    x = r.random() if split == "train" else 1
+    if x < 0.25:
+        return f"the {choose(r, nouns('adj.all', 'noun.artifact'))} {choose(r, ROOMS).lower()}"
+    if x < 0.5:
+        return f"{choose(r, ROOMS)} {choose(r, (digits(r, 1 + int(r.random() * 3)), letters(r, 1), letters(r, 1) + digits(r, 2), invented(r, split)))}"
+    return choose(r, bank("filler")["room"].take(split))
+
+
+ROOMS = ("Room", "Hall", "Office", "Lab", "Building", "House", "Wing", "Floor", "Stand", "Table", "Gate", "Suite", "Ward", "Bay", "Court", "Garden", "Corner", "Deck", "Tower", "Tent")  # fmt: skip
 
 
 def first_name(r, split):

@@ -3,7 +3,7 @@
 from banks import bank
 from chance import choose, digits, letters
 from formats import amount, date, duration, identifier, phone, time
-from names import address, city, company, email, invented, person, product, url, word
+from names import address, city, company, email, invented, person, product, room, url, word
 
 TYPES = {
     "person": person,
@@ -47,6 +47,6 @@ TYPES = {
             f"0x{digits(r, 2)}{letters(r, 1)}",
         ),
     ),
-    "room": lambda r, s: choose(r, bank("filler")["room"].take(s)),
+    "room": room,
     "username": lambda r, s: invented(r, s).lower() + choose(r, ("", digits(r, 2), "_" + digits(r, 1))),
 }
