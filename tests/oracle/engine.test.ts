@@ -111,7 +111,8 @@ function branchOf({ suffix, paths: options, steps, maxTokens, endTokens }: Branc
 
 /**
  * `nearTie`: choices that are closer than this prove nothing. In floats, two computations of the same logits differ by about
- * 2e-6; where activations are rounded to 8 bits such a difference can move one by a whole level.
+ * 2e-6; where activations are rounded to 8 bits, as the published llama-int4 asks for itself (`accuracy_level` 4), such a
+ * difference can move one by a whole level: logits of up to 18 were seen 0.3 apart, and 2e-5 without that rounding.
  */
 /** The toy model needs no onnxruntime, so its scenarios are many: what they try is everything but the numbers. */
 async function openToy(): Promise<{ model: Pick<Model, 'manifest' | 'forward' | 'close'>; plain: PlainModel }> {
@@ -125,7 +126,7 @@ describe.each<[fixture: string, precision: Precision, published: string | null, 
   ['toy', 'float', null, 0],
   ['genai/qwen2', 'float', 'model.onnx', 1e-4],
   ['genai/gemma3', 'float', 'model.onnx', 1e-4],
-  ['genai/llama-int4', 'keep', 'model.onnx', 1e-4],
+  ['genai/llama-int4', 'keep', 'model.onnx', 0.5],
   ['optimum/llama', 'float', 'onnx/model.onnx', 1e-4],
   ['genai/qwen3', 'int8', null, 0.02],
   ['genai/qwen2', 'int4', null, 0.02],
