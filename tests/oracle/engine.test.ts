@@ -109,11 +109,6 @@ function branchOf({ suffix, paths: options, steps, maxTokens, endTokens }: Branc
   };
 }
 
-/**
- * `nearTie`: choices that are closer than this prove nothing. In floats, two computations of the same logits differ by about
- * 2e-6; where activations are rounded to 8 bits, as the published llama-int4 asks for itself (`accuracy_level` 4), such a
- * difference can move one by a whole level: logits of up to 18 were seen 0.3 apart, and 2e-5 without that rounding.
- */
 /** The toy model needs no onnxruntime, so its scenarios are many: what they try is everything but the numbers. */
 async function openToy(): Promise<{ model: Pick<Model, 'manifest' | 'forward' | 'close'>; plain: PlainModel }> {
   const forward = new ToyForward(VOCAB);
@@ -122,6 +117,11 @@ async function openToy(): Promise<{ model: Pick<Model, 'manifest' | 'forward' | 
   return { model, plain: compiledModel(model) };
 }
 
+/**
+ * `nearTie`: choices that are closer than this prove nothing. In floats, two computations of the same logits differ by about
+ * 2e-6; where activations are rounded to 8 bits, as the published llama-int4 asks for itself (`accuracy_level` 4), such a
+ * difference can move one by a whole level: logits of up to 18 were seen 0.3 apart, and 2e-5 without that rounding.
+ */
 describe.each<[fixture: string, precision: Precision, published: string | null, nearTie: number]>([
   ['toy', 'float', null, 0],
   ['genai/qwen2', 'float', 'model.onnx', 1e-4],
