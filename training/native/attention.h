@@ -32,16 +32,21 @@ class TreeAttention {
         multiply(whole, n, WIDTH, rows_of(q + at * group_ * WIDTH, WIDTH), keys_.data(), WIDTH, s_.data(), n, false);
         float share[ROWS];
         for (long i = 0; i < rows; i++) {
-          float* row = s_.data() + i * n;
-          std::fill(row + seen - m + i / group_ + 1, row + n, HIDDEN);
-          Lanes top = load(row), sum{};
-          for (long j = 16; j < n; j += 16) top = larger(top, load(row + j));
+          const float* row = s_.data() + i * n;
+          Bf* p = p_.data() + i * n;
+          const long sees = seen - m + i / group_ + 1, full = sees & ~15;
+          const Lanes edge = front(row + full, sees - full);
+          Lanes top = edge, sum{};
+          for (long j = 0; j < full; j += 16) top = larger(top, load(row + j));
           const float most = largest(top) * SCALE;
-          for (long j = 0; j < n; j += 16) {
-            const Lanes p = power_of_two(load(row + j) * SCALE - most);
-            store(p_.data() + i * n + j, p);
-            sum += p;
-          }
+          const auto weigh = [&](Lanes score, long j) {
+            const Lanes x = power_of_two(score * SCALE - most);
+            store(p + j, x);
+            sum += x;
+          };
+          for (long j = 0; j < full; j += 16) weigh(load(row + j), j);
+          if (full < n) weigh(edge, full);
+          for (long j = full + 16; j < n; j += 16) store(p + j, Lanes{});
           const float all = total(sum);
           share[i] = 1 / all;
           lse[at * group_ + i] = most + std::log2(all);
@@ -70,13 +75,20 @@ class TreeAttention {
         multiply(whole, n, WIDTH, rows_of(q + first * WIDTH, WIDTH), keys_.data(), WIDTH, s_.data(), n, false);
         multiply(whole, n, WIDTH, rows_of(dout + first * WIDTH, WIDTH), values_.data(), WIDTH, dp_.data(), n, false);
         for (long i = 0; i < rows; i++) {
-          float* row = s_.data() + i * n;
-          std::fill(row + seen - m + i / group_ + 1, row + n, HIDDEN);
+          const float *row = s_.data() + i * n, *dp = dp_.data() + i * n;
+          Bf *p = p_.data() + i * n, *ds = ds_.data() + i * n;
+          const long sees = seen - m + i / group_ + 1, full = sees & ~15;
           const float l = lse[first + i], e = delta[first + i];
-          for (long j = 0; j < n; j += 16) {
-            const Lanes p = power_of_two(load(row + j) * SCALE - l);
-            store(p_.data() + i * n + j, p);
-            store(ds_.data() + i * n + j, p * (load(dp_.data() + i * n + j) - e) * (SCALE / LOG2E));
+          const auto weigh = [&](Lanes score, long j) {
+            const Lanes x = power_of_two(score * SCALE - l);
+            store(p + j, x);
+            store(ds + j, x * (load(dp + j) - e) * (SCALE / LOG2E));
+          };
+          for (long j = 0; j < full; j += 16) weigh(load(row + j), j);
+          if (full < n) weigh(front(row + full, sees - full), full);
+          for (long j = full + 16; j < n; j += 16) {
+            store(p + j, Lanes{});
+            store(ds + j, Lanes{});
           }
         }
         for (auto* b : {&p_, &ds_}) std::fill(b->data() + rows * n, b->data() + padded(rows, 32) * n, Bf(0));
@@ -103,6 +115,13 @@ class TreeAttention {
   long group_, tokens_;
   Buffer<Bf> k_, v_, keys_, values_, plain_keys_, p_, ds_, tiles_, right_;
   Buffer<float> s_, dp_, dk_, dv_, out_;
+
+  // The first scores of a line's last lanes; the rest is not seen.
+  static Lanes front(const float* x, long count) {
+    Lanes out;
+    for (int l = 0; l < 16; l++) out[l] = l < count ? x[l] : HIDDEN;
+    return out;
+  }
 
   // Queries of a segment, so many at a time: the first, how many, and the number of keys that the last one sees.
   template <class F>

@@ -9,7 +9,7 @@
 #include <memory>
 
 #include <sys/mman.h>
-#ifdef __AVX512BF16__
+#ifdef __AVX512F__
 #include <immintrin.h>
 #endif
 
@@ -26,7 +26,7 @@ class Buffer {
  public:
   T* get(long size) {
     if (size > size_) {
-      const size_t bytes = size * sizeof(T), page = 2 << 20, unit = bytes < page ? 64 : page, whole = (bytes + unit - 1) / unit * unit;
+      const size_t bytes = size * sizeof(T), page = 2 << 20, unit = bytes < (64 << 10) ? 64 : page, whole = (bytes + unit - 1) / unit * unit;
       memory_.reset(static_cast<T*>(std::aligned_alloc(unit, whole)));
       TORCH_CHECK(memory_, "out of memory");
       if (unit == page) madvise(memory_.get(), whole, MADV_HUGEPAGE);
@@ -46,7 +46,13 @@ class Buffer {
 };
 
 inline Lanes load(const float* p) { return *(const Lanes*)p; }
-inline Words bits(const Bf* p) { return __builtin_convertvector(*(const Shorts*)p, Words); }
+inline Words bits(const Bf* p) {
+#ifdef __AVX512F__
+  return (Words)_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i*)p));
+#else
+  return __builtin_convertvector(*(const Shorts*)p, Words);
+#endif
+}
 inline Lanes load(const Bf* p) { return (Lanes)(bits(p) << 16); }
 
 inline void store(float* p, Lanes x) { *(Lanes*)p = x; }
@@ -61,26 +67,45 @@ inline void store(Bf* p, Lanes x) {
 
 inline Lanes larger(Lanes a, Lanes b) { return a > b ? a : b; }
 
+// Lanes that are STEP apart change places.
+template <int STEP>
+inline Lanes swapped(Lanes x) {
+  Ints from;
+  for (int l = 0; l < 16; l++) from[l] = l ^ STEP;
+  return __builtin_shuffle(x, from);
+}
+
 inline float total(Lanes x) {
-  float sum = 0;
-  for (int i = 0; i < 16; i++) sum += x[i];
-  return sum;
+  x += swapped<8>(x);
+  x += swapped<4>(x);
+  x += swapped<2>(x);
+  x += swapped<1>(x);
+  return x[0];
 }
 
 inline float largest(Lanes x) {
-  float top = x[0];
-  for (int i = 1; i < 16; i++) top = x[i] > top ? x[i] : top;
-  return top;
+  x = larger(x, swapped<8>(x));
+  x = larger(x, swapped<4>(x));
+  x = larger(x, swapped<2>(x));
+  x = larger(x, swapped<1>(x));
+  return x[0];
 }
 
 // 2^x to about six digits, for x from -100 (smaller ones count as that) to 126. Products below 2^-126 are denormal, and
 // slow; what is multiplied with the least power still lies above.
 inline Lanes power_of_two(Lanes x) {
   x = larger(x, Lanes{} - 100.f);
+#ifdef __AVX512F__
+  const Lanes whole = (Lanes)_mm512_roundscale_ps((__m512)x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+  const Lanes f = x - whole;
+  const Lanes p = 1.f + f * (0.69314718f + f * (0.24022651f + f * (0.05550411f + f * (0.00961813f + f * 0.00133336f))));
+  return (Lanes)_mm512_scalef_ps((__m512)p, (__m512)whole);
+#else
   const Ints exponent = __builtin_convertvector(x + 127.5f, Ints);
   const Lanes f = x - __builtin_convertvector(exponent - 127, Lanes);
   const Lanes p = 1.f + f * (0.69314718f + f * (0.24022651f + f * (0.05550411f + f * (0.00961813f + f * 0.00133336f))));
   return p * (Lanes)(exponent << 23);
+#endif
 }
 
 constexpr float LOG2E = 1.4426950408889634f;

@@ -54,12 +54,12 @@ inline void add_norm(const std::vector<float>& part, Weight& to) {
 // Adds dy^T x to a weight's gradient: dy as tiles (`pack_tiles`), x packed, both `depth` rows high. In the order of loops, a strip of x
 // stays in the second cache while all of dy passes by. (oneDNN's product of this kind has less than half the speed of its others.)
 inline void weight_gradient(const Bf* dy, const Bf* x, long depth, Weight& to) {
-  constexpr long HIGH = 32, RUN = 256, STRIP = 768 * 1024;
+  constexpr long HIGH = 32, DEEP = 512, STRIP = 768 * 1024;
   const long strips = (to.in * depth + STRIP - 1) / STRIP, strip = padded((to.in + strips - 1) / strips, 32);
   std::lock_guard hold(to.lock);
   for (long j = 0; j < to.in; j += strip)
     for (long i = 0; i < to.out; i += HIGH)
-      for (long p = 0; p < depth; p += RUN)
-        multiply(std::min(HIGH, to.out - i), std::min(strip, to.in - j), std::min(RUN, depth - p),
+      for (long p = 0; p < depth; p += DEEP)
+        multiply(std::min(HIGH, to.out - i), std::min(strip, to.in - j), std::min(DEEP, depth - p),
                  {dy + i * depth + p * 16, 32, 16 * depth, 512}, x + j * depth + p * 16, depth, to.gradient + i * to.in + j, to.in, true);
 }

@@ -87,6 +87,9 @@ inline void pack_tiles(const Bf* from, long rows, long columns, long stride, Bf*
     }
 }
 
+// The factor whose tiles come by once, where the other's come again and again.
+enum class Passes { neither, left, right };
+
 #ifdef __AMX_BF16__
 
 // The kernel lends a process its tiles when asked once.
@@ -106,8 +109,14 @@ inline void configure_tiles() {
   _tile_loadconfig(&config);
 }
 
-template <int ROWS>
-inline void block(long k, Left a, const Bf* b, long panel, float* c, long stride, bool add, Ahead ahead) {
+// Both factors of a block do not fit the first cache together. The one that passes by once is loaded as such, so that it leaves the other,
+// which the next blocks want again, where it is.
+#define LOAD_TILE(tile, side, at, stride) \
+  if constexpr (PASSES == side) _tile_stream_loadd(tile, at, stride); \
+  else _tile_loadd(tile, at, stride)
+
+template <int ROWS, Passes PASSES>
+inline void block(long k, Left a, const Bf* b, long panel, float* c, long stride, bool add, Ahead ahead, const float* next) {
   const long line = 4 * stride;
   float* below = c + 16 * stride;
   if (add) {
@@ -123,16 +132,21 @@ inline void block(long k, Left a, const Bf* b, long panel, float* c, long stride
     _tile_zero(2);
     _tile_zero(3);
   }
+  const long rows = next ? (32 * 32 + k - 1) / k : 0;
   for (long p = 0; p < k; p += 32) {
     const Bf *left = a.at + p / 32 * a.along, *right = b + p * 16;
     for (long i = 0; i < ahead.lines; i++, ahead.at += 32) _mm_prefetch(ahead.at, _MM_HINT_T1);
-    _tile_loadd(4, left, 2 * a.stride);
-    _tile_loadd(6, right, 64);
+    for (long i = 0; i < rows; i++, next += stride) {
+      _mm_prefetch(next, _MM_HINT_T0);
+      _mm_prefetch(next + 16, _MM_HINT_T0);
+    }
+    LOAD_TILE(4, Passes::left, left, 2 * a.stride);
+    LOAD_TILE(6, Passes::right, right, 64);
     _tile_dpbf16ps(0, 4, 6);
-    _tile_loadd(7, right + panel, 64);
+    LOAD_TILE(7, Passes::right, right + panel, 64);
     _tile_dpbf16ps(1, 4, 7);
     if (ROWS == 2) {
-      _tile_loadd(5, left + a.down, 2 * a.stride);
+      LOAD_TILE(5, Passes::left, left + a.down, 2 * a.stride);
       _tile_dpbf16ps(2, 5, 6);
       _tile_dpbf16ps(3, 5, 7);
     }
@@ -150,8 +164,8 @@ inline void block(long k, Left a, const Bf* b, long panel, float* c, long stride
 inline void ask_for_tiles() {}
 inline void configure_tiles() {}
 
-template <int ROWS>
-inline void block(long k, Left a, const Bf* b, long panel, float* c, long stride, bool add, Ahead) {
+template <int ROWS, Passes>
+inline void block(long k, Left a, const Bf* b, long panel, float* c, long stride, bool add, Ahead, const float*) {
   for (long i = 0; i < 16 * ROWS; i += 8) {
     Lanes sum[8][2];
     for (int r = 0; r < 8; r++)
@@ -176,17 +190,35 @@ inline void block(long k, Left a, const Bf* b, long panel, float* c, long stride
 
 #endif
 
+// A panel's part that is used again and again, and a strip of the left factor, are of so many lines: with more, neither stays in the first cache.
+constexpr long RUN = 576;
+
+template <Passes PASSES>
+inline void blocks(long m, long n, long k, Left a, const Bf* b, long depth, float* c, long stride, bool add) {
+  const long runs = PASSES == Passes::right ? 1 : (k + RUN - 1) / RUN, run = padded((k + runs - 1) / runs, 32);
+  const long lines = m >= 128 ? 1024 / m : 0;  // where B is passed over slowly enough, its next panels are fetched meanwhile
+  for (long j = 0; j < n; j += 32)
+    for (long p = 0; p < k; p += run) {
+      const long here = std::min(run, k - p);
+      const bool more = add || p;
+      for (long i = 0; i < m; i += 32) {
+        const Left left{a.at + i / 16 * a.down + p / 32 * a.along, a.stride, a.down, a.along};
+        const Bf* right = b + j * depth + p * 16;
+        const Ahead ahead{b + (j + 32) * depth + p * 32 + i / 32 * here * lines, lines};
+        float *to = c + i * stride + j, *top = c + j;
+        // The sums that the next block adds to are fetched during this one.
+        const float* next = !more || PASSES == Passes::neither ? nullptr : i + 32 < m ? to + 32 * stride : p + run < k ? top : top + 32;
+        m - i >= 32 ? block<2, PASSES>(here, left, right, 16 * depth, to, stride, more, ahead, next)
+                    : block<1, PASSES>(here, left, right, 16 * depth, to, stride, more, ahead, next);
+      }
+    }
+}
+
 // C[m, n] (+)= A[m, k] B[k, n]; m is a multiple of 16, n and k are of 32. A panel of B is `depth` rows high.
 inline void multiply(long m, long n, long k, Left a, const Bf* b, long depth, float* c, long stride, bool add) {
   asm volatile("" ::: "memory");  // the compiler does not know what tiles read
-  const long lines = m >= 128 ? 1024 / m : 0;  // where B is passed over slowly enough, its next panels are fetched meanwhile
-  for (long j = 0; j < n; j += 32)
-    for (long i = 0; i < m; i += 32) {
-      const Left left{a.at + i / 16 * a.down, a.stride, a.down, a.along};
-      const Ahead ahead{b + (j + 32) * depth + i / 32 * k * lines, lines};
-      float* to = c + i * stride + j;
-      m - i >= 32 ? block<2>(k, left, b + j * depth, 16 * depth, to, stride, add, ahead)
-                  : block<1>(k, left, b + j * depth, 16 * depth, to, stride, add, ahead);
-    }
+  if (m >= 128) blocks<Passes::left>(m, n, k, a, b, depth, c, stride, add);
+  else if (m <= 32 && n >= 128) blocks<Passes::right>(m, n, k, a, b, depth, c, stride, add);
+  else blocks<Passes::neither>(m, n, k, a, b, depth, c, stride, add);
   asm volatile("" ::: "memory");
 }
