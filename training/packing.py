@@ -59,7 +59,7 @@ class Group:
         return len(self.context) + sum(len(b[0]) for b in self.branches)
 
 
-WORDS = 0.1
+WORDS = 0.05
 """Weight of a context's lower-case words: to expect them teaches what they mean. Names and numbers cannot be expected."""
 
 
