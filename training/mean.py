@@ -5,7 +5,9 @@ import torch
 
 
 class Mean:
-    """Later weights count more, the n-th n times (Shamir and Zhang 2013, polynomial-decay averaging with eta = 1)."""
+    """Later weights count more, the n-th about n^3 times (Shamir and Zhang 2013, polynomial-decay averaging)."""
+
+    ETA = 3
 
     def __init__(self, weights: dict[str, torch.Tensor] | None = None, samples: int = 0):
         self.weights, self.samples = weights, samples
@@ -16,7 +18,7 @@ class Mean:
         if self.weights is None:
             self.weights = {k: w.clone() for k, w in weights.items()}
         for k, w in weights.items():
-            self.weights[k].lerp_(w, 2 / (self.samples + 1))
+            self.weights[k].lerp_(w, (self.ETA + 1) / (self.samples + self.ETA))
 
     def as_dict(self) -> dict:
         return {"weights": self.weights, "samples": self.samples}
