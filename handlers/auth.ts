@@ -14,7 +14,8 @@ export function requireKey(keys: KeyStore | undefined): AppMiddleware {
       hashes.delete(secret);
       throw new AssayError(
         'invalid_api_key',
-        'This API key is not known here. Check it, or make a new one with "assay keys add <name>".',
+        'This API key is not known here. Check it, or make a new one with "assay keys add <name>" ' +
+          '(in a checkout: "npm run -s assay -- keys add <name>").',
       );
     }
     hashes.set(secret, hash);
