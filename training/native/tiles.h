@@ -190,13 +190,13 @@ inline void block(long k, Left a, const Bf* b, long panel, float* c, long stride
 
 #endif
 
-// A panel's part that is used again and again, and a strip of the left factor, are of so many lines: with more, neither stays in the first cache.
+// Most of k at once: of more, a panel does not stay in the first cache. Who lets the right factor pass by cuts k itself (`weight_gradient`).
 constexpr long RUN = 576;
 
 template <Passes PASSES>
 inline void blocks(long m, long n, long k, Left a, const Bf* b, long depth, float* c, long stride, bool add) {
   const long runs = PASSES == Passes::right ? 1 : (k + RUN - 1) / RUN, run = padded((k + runs - 1) / runs, 32);
-  const long lines = m >= 128 ? 1024 / m : 0;  // where B is passed over slowly enough, its next panels are fetched meanwhile
+  const long lines = PASSES == Passes::left ? 1024 / m : 0;  // where B is passed over slowly enough, its next panels are fetched meanwhile
   for (long j = 0; j < n; j += 32)
     for (long p = 0; p < k; p += run) {
       const long here = std::min(run, k - p);
