@@ -92,7 +92,7 @@ def evaluate(model, encoder: Encoder, texts: list[dict]) -> Result:
     for text in texts:
         tasks, owners = [], []
         for t in text["tasks"]:
-            body = {k: v for k, v in t.items() if k not in ("expected", "skill")}
+            body = {k: v for k, v in t.items() if k not in ("expected", "corrected", "skill")}
             answers = [{"value": o} for o in t["options"]] if t["type"] == "decide" else [t["expected"]]
             owners.append((t, len(tasks), len(answers)))
             tasks += [Task("", body, a) for a in answers]

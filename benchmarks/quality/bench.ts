@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util';
 import * as v from 'valibot';
 import { KEY, startServer } from '../http/server.ts';
 import type { Report } from '../report.ts';
-import { addAnswer, majorityBaseline, noScores, randomBaseline, type Scores } from './score.ts';
+import { addAnswer, asCorrected, majorityBaseline, noScores, randomBaseline, type Scores } from './score.ts';
 import { readTestSet, TEST_SETS, type Text } from './test-set.ts';
 
 const HELP = `npm run bench -- quality [--skills] [--forms=auto,int8,int4,float]
@@ -46,8 +46,9 @@ export async function run(report: Report, args: readonly string[]): Promise<void
   };
   const measure = async (server: Server, system: string) => {
     for (const name of TEST_SETS) {
-      const { all, bySkill } = await ask(server, await readTestSet(name));
+      const { all, corrected, bySkill } = await ask(server, await readTestSet(name));
       tell(system, name, all);
+      if (name === 'held-out') tell(system, `${name}, as corrected by readers`, corrected);
       if (values.skills) for (const [skill, scores] of [...bySkill].sort()) tell(system, `${name} ${skill}`, scores);
     }
   };
@@ -73,6 +74,7 @@ interface Server {
 
 async function ask(server: Server, texts: readonly Text[]) {
   const all = noScores();
+  const corrected = noScores();
   const bySkill = new Map<string, Scores>();
   const waiting = [...texts];
   const client = async () => {
@@ -80,6 +82,7 @@ async function ask(server: Server, texts: readonly Text[]) {
       const answers = await runTasks(server, text);
       text.tasks.forEach((task, i) => {
         addAnswer(all, task, answers[i]);
+        addAnswer(corrected, asCorrected(task), answers[i]);
         const skill = task.skill ?? task.type;
         const scores = bySkill.get(skill) ?? noScores();
         bySkill.set(skill, scores);
@@ -88,7 +91,7 @@ async function ask(server: Server, texts: readonly Text[]) {
     }
   };
   await Promise.all(Array.from({ length: CLIENTS }, client));
-  return { all, bySkill };
+  return { all, corrected, bySkill };
 }
 
 const Response = v.object({ results: v.record(v.string(), v.record(v.string(), v.unknown())) });
@@ -99,7 +102,7 @@ async function runTasks({ url, key, model }: Server, { context, tasks }: Text): 
     model,
     context,
     max_output_tokens: TOKENS_EACH * tasks.length,
-    tasks: tasks.map(({ expected: _, skill: __, ...task }, i) => ({ ...task, name: `t${i}` })),
+    tasks: tasks.map(({ expected: _, corrected: __, skill: ___, ...task }, i) => ({ ...task, name: `t${i}` })),
   };
   const response = await fetch(`${url}/v1/tasks`, {
     method: 'POST',

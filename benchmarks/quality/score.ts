@@ -24,6 +24,12 @@ export function addAnswer(scores: Scores, task: Case, answer: Answer): void {
   else for (const { path, value } of leaves(task.expected)) add(scores.fields, at(answer, path) === value ? 1 : 0);
 }
 
+/** The task with the readers' answer for the expected one, where they agreed on another. */
+export function asCorrected(task: Case): Case {
+  if (task.corrected === undefined) return task;
+  return task.type === 'decide' ? { ...task, expected: task.corrected } : { ...task, expected: task.corrected };
+}
+
 /**
  * What an answer without understanding scores, as an expectation. Decide: any option. Field: any word of the context or null, each
  * as likely as the other.

@@ -9,6 +9,7 @@ const DecideCase = v.object({
   options: v.pipe(v.array(v.string()), v.minLength(2)),
   instruction: v.optional(v.string()),
   expected: v.string(),
+  corrected: v.optional(v.string()),
   skill: v.optional(v.string()),
 });
 
@@ -18,12 +19,16 @@ const ExtractCase = v.object({
   keys: v.optional(v.array(v.string())),
   schema: v.optional(v.record(v.string(), Json)),
   expected: v.record(v.string(), Json),
+  corrected: v.optional(v.record(v.string(), Json)),
   skill: v.optional(v.string()),
 });
 
 const Text = v.object({ context: v.string(), tasks: v.array(v.variant('type', [DecideCase, ExtractCase])) });
 
-/** A text with the tasks that are put about it, each with the answer expected. */
+/**
+ * A text with the tasks that are put about it, each with the answer expected. `corrected` is what two readers answered who did not know it,
+ * where both contradict it (`training/README.md`).
+ */
 export type Text = v.InferOutput<typeof Text>;
 export type Case = Text['tasks'][number];
 
