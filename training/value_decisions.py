@@ -14,7 +14,7 @@ from tasks import Task
 
 
 def decide_presence(r: Random, d: Document, split: str) -> Task | None:
-    truth = r.random() < 0.5 and bool(d.facts)
+    truth = r.random() < (THERE if split == "train" else 0.5) and bool(d.facts)
     slot = choose(r, list(d.facts)) if truth else absent(r, d)
     if not slot or d.kind in ("review", "news") and fields()[slot].type in ("city", "product"):
         return None
@@ -26,6 +26,11 @@ def decide_presence(r: Random, d: Document, split: str) -> Task | None:
     if phrase.startswith("the ") and r.random() < 0.6:
         phrase = article(phrase[4:])
     return finish(r, "presence", capital(asked(r, "presence", split).format(phrase)), options, value)
+
+
+THERE = 0.78
+"""How often training asks for what is there. With half, 28 of 466 wordings that training has not were answered with no where the text has the value, and 10 with yes where it
+has not; to say yes by 1.5 more nats was right in 94.2% in place of 91.8%."""
 
 
 def asks(phrase: str) -> bool:
