@@ -1,10 +1,12 @@
-"""The mean of a run's weights and the released ones: `python blend.py further --released 0.25`, with the packages of requirements-export.txt.
+"""The mean of several runs' weights: `python blend.py further=0.5 further-mean=0.25 released=0.25`, with the packages of requirements-export.txt.
 
-Two runs apart, and still their mean is often better than each (model soups, Wortsman et al. 2022). Written as a run of its own, `NAME-blend`, which is
+`further-mean` is the checkpoint that `train.py` leaves where it goes on from the mean of its weights; `released` are the weights in models/starter. Runs apart, and
+still their mean is often better than each (model soups, Wortsman et al. 2022). Written as a run of its own, `further-blend`, which is
 evaluated and exported as any other.
 """
 
 import argparse
+import math
 
 import torch
 
@@ -12,23 +14,35 @@ import paths
 import released
 from checkpoint import read
 
+RELEASED = "released"
+
+
+def share(text: str) -> tuple[str, float]:
+    name, _, number = text.partition("=")
+    return name, float(number)
+
 
 @torch.no_grad()
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("name", help="run under work/")
-    p.add_argument("--released", type=float, default=0.25, help="share of the released weights, 0 to 1")
-    a = p.parse_args()
-    if not 0 <= a.released <= 1:
-        p.error(f"--released is a share from 0 to 1, not {a.released}")
-    model, state = read(a.name)
-    before = released.read(model.s).state_dict()
-    blend = {k: w.lerp(before[k], a.released) for k, w in model.state_dict().items()}
-    folder = paths.WORK / f"{a.name}-blend"
+    p.add_argument("shares", nargs="+", type=share, help="run under work/ and its share, RUN=0.5; all make 1")
+    shares: list[tuple[str, float]] = p.parse_args().shares
+    if not math.isclose(sum(s for _, s in shares), 1):
+        p.error(f"the shares make {sum(s for _, s in shares):g}, not 1")
+    first = shares[0][0]
+    if first == RELEASED:
+        p.error("begin with the run that the weights are of")
+    model, state = read(first)
+    blend = {k: torch.zeros_like(w) for k, w in model.state_dict().items()}
+    for name, part in shares:
+        one = released.read(model.s) if name == RELEASED else read(name)[0]
+        for k, w in one.state_dict().items():
+            blend[k] += part * w
+    folder = paths.WORK / f"{first}-blend"
     folder.mkdir(exist_ok=True)
     # What optimizers knew is of other weights.
     torch.save({k: v for k, v in state.items() if k != "mean"} | {"model": blend, "optimizers": []}, folder / "last.pt")
-    print(f"{folder.name}: {100 * a.released:g}% of the released weights")
+    print(folder)
 
 
 if __name__ == "__main__":

@@ -104,24 +104,27 @@ class Run:
 
     @torch.no_grad()
     def average(self, done: float):
-        """Takes the mean of the weights for a part of the way, and goes on from it behind that part."""
+        """Takes the mean of the weights for a part of the way, and goes on from it behind that part. Leaves it as a run of its own (`blend.py`)."""
         a = self.c["average"]
         if a["from"] <= done < a["until"] and self.step % a["every"] == 0:
             self.mean.add(self.weights())
         if done >= a["until"] and self.mean.samples:
+            self.save(f"{self.name}-mean")
             for k, w in self.weights().items():
                 w.copy_(self.mean.weights[k])
             self.mean = Mean()
 
-    def save(self):
+    def save(self, name: str):
+        folder = paths.WORK / name
+        folder.mkdir(exist_ok=True)
         state = {
             "model": self.weights(), "optimizers": [o.state_dict() for o in self.every_optimizer()], "shape": self.shape.as_dict(),
             "step": self.step, "tokens": self.tokens, "seconds": self.seconds,
         }  # fmt: skip
         if self.mean.samples:
             state["mean"] = self.mean.as_dict()
-        torch.save(state, self.folder / "new.pt")
-        os.replace(self.folder / "new.pt", self.folder / "last.pt")
+        torch.save(state, folder / "new.pt")
+        os.replace(folder / "new.pt", folder / "last.pt")
 
     def mix(self, step: int) -> Mix:
         return stage_mix(self.c, next(s for s in self.c["stages"] if step < s["until"]))
@@ -214,9 +217,9 @@ class Run:
                     print(json.dumps(line), file=log)
                 print(json.dumps(line), flush=True)
             if time.monotonic() - saved > c["checkpoint_every_s"]:
-                self.save()
+                self.save(self.name)
                 saved = time.monotonic()
-        self.save()
+        self.save(self.name)
 
     @torch.no_grad()
     def evaluate(self, split: str, batches: int = 6) -> dict:
