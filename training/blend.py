@@ -10,9 +10,8 @@ import math
 
 import torch
 
-import paths
 import released
-from checkpoint import read
+from checkpoint import read, write
 
 RELEASED = "released"
 
@@ -29,20 +28,18 @@ def main():
     shares: list[tuple[str, float]] = p.parse_args().shares
     if not math.isclose(sum(s for _, s in shares), 1):
         p.error(f"the shares make {sum(s for _, s in shares):g}, not 1")
-    first = shares[0][0]
+    first, own = shares[0]
     if first == RELEASED:
         p.error("begin with the run that the weights are of")
     model, state = read(first)
-    blend = {k: torch.zeros_like(w) for k, w in model.state_dict().items()}
-    for name, part in shares:
+    blend = {k: own * w for k, w in model.state_dict().items()}
+    for name, part in shares[1:]:
         one = released.read(model.s) if name == RELEASED else read(name)[0]
         for k, w in one.state_dict().items():
             blend[k] += part * w
-    folder = paths.WORK / f"{first}-blend"
-    folder.mkdir(exist_ok=True)
     # What optimizers knew is of other weights.
-    torch.save({k: v for k, v in state.items() if k != "mean"} | {"model": blend, "optimizers": []}, folder / "last.pt")
-    print(folder)
+    write(f"{first}-blend", {k: v for k, v in state.items() if k != "mean"} | {"model": blend, "optimizers": []})
+    print(f"{first}-blend")
 
 
 if __name__ == "__main__":

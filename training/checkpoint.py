@@ -1,5 +1,6 @@
 """A run's latest checkpoint."""
 
+import os
 from pathlib import Path
 
 import torch
@@ -16,10 +17,16 @@ def read(name: str) -> tuple[Model, dict]:
     return model, state
 
 
+def write(name: str, state: dict) -> None:
+    """Makes this the run's latest checkpoint. A run that is cut while it writes keeps the one before."""
+    folder = paths.WORK / name
+    folder.mkdir(parents=True, exist_ok=True)
+    torch.save(state, folder / "new.pt")
+    os.replace(folder / "new.pt", folder / "last.pt")
+
+
 def write_first(config: str, shape: Shape, state: dict[str, torch.Tensor]) -> None:
     """The checkpoint with which training by this configuration begins; its run has the configuration's name."""
-    folder = paths.WORK / Path(config).stem
-    folder.mkdir(parents=True, exist_ok=True)
     made = {"model": state, "optimizers": [], "shape": shape.as_dict(), "step": 0, "tokens": 0, "seconds": 0.0}
-    torch.save(made, folder / "last.pt")
+    write(Path(config).stem, made)
     print(f"{sum(v.numel() for v in state.values()):,} parameters")

@@ -7,7 +7,6 @@ number alone, so a run that was interrupted goes on as if it had not been.
 import argparse
 import json
 import math
-import os
 import time
 from collections import defaultdict, deque
 from concurrent.futures import ProcessPoolExecutor
@@ -23,6 +22,7 @@ import torch
 from tokenizers import Tokenizer
 
 import paths
+from checkpoint import write
 from embedding import Table
 from mean import Mean
 from model import EMBED, Model, Shape, weighted_loss
@@ -115,16 +115,13 @@ class Run:
             self.mean = Mean()
 
     def save(self, name: str):
-        folder = paths.WORK / name
-        folder.mkdir(exist_ok=True)
         state = {
             "model": self.weights(), "optimizers": [o.state_dict() for o in self.every_optimizer()], "shape": self.shape.as_dict(),
             "step": self.step, "tokens": self.tokens, "seconds": self.seconds,
         }  # fmt: skip
         if self.mean.samples:
             state["mean"] = self.mean.as_dict()
-        torch.save(state, folder / "new.pt")
-        os.replace(folder / "new.pt", folder / "last.pt")
+        write(name, state)
 
     def mix(self, step: int) -> Mix:
         return stage_mix(self.c, next(s for s in self.c["stages"] if step < s["until"]))

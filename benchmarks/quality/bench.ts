@@ -2,8 +2,8 @@ import { parseArgs } from 'node:util';
 import * as v from 'valibot';
 import { KEY, startServer } from '../http/server.ts';
 import type { Report } from '../report.ts';
-import { addAnswer, asCorrected, majorityBaseline, noScores, randomBaseline, type Scores } from './score.ts';
-import { readTestSet, TEST_SETS, type Text } from './test-set.ts';
+import { addAnswer, majorityBaseline, noScores, randomBaseline, type Scores } from './score.ts';
+import { isCorrected, readTestSet, TEST_SETS, type Text } from './test-set.ts';
 
 const HELP = `npm run bench -- quality [--skills] [--forms=auto,int8,int4,float]
 npm run bench -- quality --url http://127.0.0.1:8080 --key sk-assay-... [--model assay/starter] [--skills]
@@ -46,9 +46,10 @@ export async function run(report: Report, args: readonly string[]): Promise<void
   };
   const measure = async (server: Server, system: string) => {
     for (const name of TEST_SETS) {
-      const { all, corrected, bySkill } = await ask(server, await readTestSet(name));
+      const texts = await readTestSet(name);
+      const { all, corrected, bySkill } = await ask(server, texts);
       tell(system, name, all);
-      if (name === 'held-out') tell(system, `${name}, as corrected by readers`, corrected);
+      if (texts.some(isCorrected)) tell(system, `${name}, as corrected by readers`, corrected);
       if (values.skills) for (const [skill, scores] of [...bySkill].sort()) tell(system, `${name} ${skill}`, scores);
     }
   };
@@ -82,7 +83,7 @@ async function ask(server: Server, texts: readonly Text[]) {
       const answers = await runTasks(server, text);
       text.tasks.forEach((task, i) => {
         addAnswer(all, task, answers[i]);
-        addAnswer(corrected, asCorrected(task), answers[i]);
+        addAnswer(corrected, task, answers[i], task.corrected ?? task.expected);
         const skill = task.skill ?? task.type;
         const scores = bySkill.get(skill) ?? noScores();
         bySkill.set(skill, scores);

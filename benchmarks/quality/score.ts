@@ -18,16 +18,13 @@ export function noScores(): Scores {
   return { decide: { right: 0, total: 0 }, fields: { right: 0, total: 0 } };
 }
 
-/** Adds one answer. A field counts when its value is equal, byte for byte; a wrong list or object misses all of its fields. */
-export function addAnswer(scores: Scores, task: Case, answer: Answer): void {
-  if (task.type === 'decide') add(scores.decide, answer === task.expected ? 1 : 0);
-  else for (const { path, value } of leaves(task.expected)) add(scores.fields, at(answer, path) === value ? 1 : 0);
-}
-
-/** The task with the readers' answer for the expected one, where they agreed on another. */
-export function asCorrected(task: Case): Case {
-  if (task.corrected === undefined) return task;
-  return task.type === 'decide' ? { ...task, expected: task.corrected } : { ...task, expected: task.corrected };
+/**
+ * Adds one answer, held against the expected one or against another key. A field counts when its value is equal, byte for byte; a wrong list or
+ * object misses all of its fields.
+ */
+export function addAnswer(scores: Scores, task: Case, answer: Answer, expected: Answer = task.expected): void {
+  if (task.type === 'decide') add(scores.decide, answer === expected ? 1 : 0);
+  else for (const { path, value } of leaves(expected)) add(scores.fields, at(answer, path) === value ? 1 : 0);
 }
 
 /**

@@ -32,6 +32,10 @@ const Text = v.object({ context: v.string(), tasks: v.array(v.variant('type', [D
 export type Text = v.InferOutput<typeof Text>;
 export type Case = Text['tasks'][number];
 
+export function isCorrected(text: Text): boolean {
+  return text.tasks.some((task) => task.corrected !== undefined);
+}
+
 /** `held-out`: made by `training/make_test_set.py`. `natural`: written by hand, and read by nothing else. */
 export const TEST_SETS = ['held-out', 'natural'] as const;
 export type TestSet = (typeof TEST_SETS)[number];
