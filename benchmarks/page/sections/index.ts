@@ -97,7 +97,7 @@ export const SECTIONS: readonly Section[] = [
     title: 'Quality',
     about:
       'How often the starter model is right, over HTTP, on two test sets: *held-out* was made by the generator of the training texts, from parts that training never saw; *natural* ' +
-      'was written by hand. *Majority* and *random* are what one gets without reading. A form after the name is that of the weights (`--precision`): the first is what a CPU with int8 dot products gets by itself, the same as int8; *int4* has the published blocks of 4 bits, *float* the same weights computed in 32. Other models of its size are not measured: they would have to be downloaded.',
+      'was written by hand. *As corrected by readers*: the same answers, held against what two readers said who did not know the expected ones, where both said the same. *Majority* and *random* are what one gets without reading. A form after the name is that of the weights (`--precision`): the first is what a CPU with int8 dot products gets by itself, the same as int8; *int4* has the published blocks of 4 bits, *float* the same weights computed in 32. Other models of its size are not measured: they would have to be downloaded.',
     tables: byCase,
   },
   {
