@@ -3,7 +3,7 @@
 #pragma once
 #include <cmath>
 
-#include "tiles.h"
+#include "products.h"
 #include "tree.h"
 
 class TreeAttention {

@@ -5,7 +5,7 @@
 
 #include "pointwise.h"
 #include "rounded.h"
-#include "tiles.h"
+#include "products.h"
 
 // A matrix [out, in] (parameters may lie in it one under the other: queries, keys and values; gate and up), or a norm [out].
 struct Weight {

@@ -1,16 +1,9 @@
-// Products of bfloat16 matrices with fp32 sums, by AMX tiles where the compiler may use them.
+// How the factors of a product lie in memory, as AMX tiles and AVX-512's products of pairs want them (`products.h`).
 //
-// The right factor is packed as the tiles want it: panels of 16 columns; in a panel, a line holds rows 2i and 2i+1 of each column as
-// pairs. The left factor is read as tiles of 16 rows and 32 columns. Sizes are rounded up to whole tiles by who calls.
+// The right factor is packed in panels of 16 columns; in a panel, a line holds rows 2i and 2i+1 of each column as pairs. The left factor is
+// read as tiles of 16 rows and 32 columns. Sizes are rounded up to whole tiles by who calls.
 #pragma once
-#include <algorithm>
-
 #include "lanes.h"
-#ifdef __AMX_BF16__
-#include <immintrin.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-#endif
 
 constexpr long padded(long n, long to) { return (n + to - 1) / to * to; }
 
@@ -18,12 +11,6 @@ constexpr long padded(long n, long to) { return (n + to - 1) / to * to; }
 struct Left {
   const Bf* at;
   long stride, down, along;
-};
-
-// Memory that will be needed soon: so many lines of the cache are fetched with every 32 of k.
-struct Ahead {
-  const Bf* at;
-  long lines;
 };
 
 inline Left rows_of(const Bf* at, long stride) { return {at, stride, 16 * stride, 32}; }
@@ -85,140 +72,4 @@ inline void pack_tiles(const Bf* from, long rows, long columns, long stride, Bf*
 #pragma GCC unroll 16
       for (int k = 0; k < 16; k++) *(Words*)(to + j * depth + (i + 2 * k) * 16) = r[k];
     }
-}
-
-// The factor whose tiles come by once, where the other's come again and again.
-enum class Passes { neither, left, right };
-
-#ifdef __AMX_BF16__
-
-// The kernel lends a process its tiles when asked once.
-inline void ask_for_tiles() {
-  constexpr long request = 0x1023, tile_data = 18;
-  TORCH_CHECK(syscall(SYS_arch_prctl, request, tile_data) == 0, "the kernel does not allow AMX");
-}
-
-// Eight whole tiles. oneDNN leaves its own configuration, so this is to be called before products.
-inline void configure_tiles() {
-  struct alignas(64) {
-    uint8_t palette = 1, start = 0, reserved[14] = {};
-    uint16_t bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
-    uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
-  } config;
-  asm volatile("" ::"r"(&config) : "memory");  // GCC would think that only its first bytes are read
-  _tile_loadconfig(&config);
-}
-
-// Both factors of a block do not fit the first cache together. The one that passes by once is loaded as such, so that it leaves the other,
-// which the next blocks want again, where it is.
-#define LOAD_TILE(tile, side, at, stride) \
-  if constexpr (PASSES == side) _tile_stream_loadd(tile, at, stride); \
-  else _tile_loadd(tile, at, stride)
-
-template <int ROWS, Passes PASSES>
-inline void block(long k, Left a, const Bf* b, long panel, float* c, long stride, bool add, Ahead ahead, const float* next) {
-  const long line = 4 * stride;
-  float* below = c + 16 * stride;
-  if (add) {
-    _tile_loadd(0, c, line);
-    _tile_loadd(1, c + 16, line);
-    if (ROWS == 2) {
-      _tile_loadd(2, below, line);
-      _tile_loadd(3, below + 16, line);
-    }
-  } else {
-    _tile_zero(0);
-    _tile_zero(1);
-    _tile_zero(2);
-    _tile_zero(3);
-  }
-  const long rows = next ? (32 * 32 + k - 1) / k : 0;
-  for (long p = 0; p < k; p += 32) {
-    const Bf *left = a.at + p / 32 * a.along, *right = b + p * 16;
-    for (long i = 0; i < ahead.lines; i++, ahead.at += 32) _mm_prefetch(ahead.at, _MM_HINT_T1);
-    for (long i = 0; i < rows; i++, next += stride) {
-      _mm_prefetch(next, _MM_HINT_T0);
-      _mm_prefetch(next + 16, _MM_HINT_T0);
-    }
-    LOAD_TILE(4, Passes::left, left, 2 * a.stride);
-    LOAD_TILE(6, Passes::right, right, 64);
-    _tile_dpbf16ps(0, 4, 6);
-    LOAD_TILE(7, Passes::right, right + panel, 64);
-    _tile_dpbf16ps(1, 4, 7);
-    if (ROWS == 2) {
-      LOAD_TILE(5, Passes::left, left + a.down, 2 * a.stride);
-      _tile_dpbf16ps(2, 5, 6);
-      _tile_dpbf16ps(3, 5, 7);
-    }
-  }
-  _tile_stored(0, c, line);
-  _tile_stored(1, c + 16, line);
-  if (ROWS == 2) {
-    _tile_stored(2, below, line);
-    _tile_stored(3, below + 16, line);
-  }
-}
-
-#else
-
-inline void ask_for_tiles() {}
-inline void configure_tiles() {}
-
-template <int ROWS, Passes>
-inline void block(long k, Left a, const Bf* b, long panel, float* c, long stride, bool add, Ahead, const float*) {
-  for (long i = 0; i < 16 * ROWS; i += 8) {
-    Lanes sum[8][2];
-    for (int r = 0; r < 8; r++)
-      for (int v = 0; v < 2; v++) sum[r][v] = add ? load(c + (i + r) * stride + 16 * v) : Lanes{};
-    for (long p = 0; p < k; p += 2) {
-      const Bf* left = a.at + i / 16 * a.down + i % 16 * a.stride + p / 32 * a.along + p % 32;
-      Lanes even[2], odd[2];
-      for (int v = 0; v < 2; v++) {
-        const Words w = *(const Words*)(b + v * panel + p * 16);
-        even[v] = (Lanes)(w << 16);
-        odd[v] = (Lanes)(w & 0xffff0000);
-      }
-      for (int r = 0; r < 8; r++) {
-        const float first = left[r * a.stride], second = left[r * a.stride + 1];
-        for (int v = 0; v < 2; v++) sum[r][v] += first * even[v] + second * odd[v];
-      }
-    }
-    for (int r = 0; r < 8; r++)
-      for (int v = 0; v < 2; v++) store(c + (i + r) * stride + 16 * v, sum[r][v]);
-  }
-}
-
-#endif
-
-// Most of k at once: of more, a panel does not stay in the first cache. Who lets the right factor pass by cuts k itself (`weight_gradient`).
-constexpr long RUN = 576;
-
-template <Passes PASSES>
-inline void blocks(long m, long n, long k, Left a, const Bf* b, long depth, float* c, long stride, bool add) {
-  const long runs = PASSES == Passes::right ? 1 : (k + RUN - 1) / RUN, run = padded((k + runs - 1) / runs, 32);
-  const long lines = PASSES == Passes::left ? 1024 / m : 0;  // where B is passed over slowly enough, its next panels are fetched meanwhile
-  for (long j = 0; j < n; j += 32)
-    for (long p = 0; p < k; p += run) {
-      const long here = std::min(run, k - p);
-      const bool more = add || p;
-      for (long i = 0; i < m; i += 32) {
-        const Left left{a.at + i / 16 * a.down + p / 32 * a.along, a.stride, a.down, a.along};
-        const Bf* right = b + j * depth + p * 16;
-        const Ahead ahead{b + (j + 32) * depth + p * 32 + i / 32 * here * lines, lines};
-        float *to = c + i * stride + j, *top = c + j;
-        // The sums that the next block adds to are fetched during this one.
-        const float* next = !more || PASSES == Passes::neither ? nullptr : i + 32 < m ? to + 32 * stride : p + run < k ? top : top + 32;
-        m - i >= 32 ? block<2, PASSES>(here, left, right, 16 * depth, to, stride, more, ahead, next)
-                    : block<1, PASSES>(here, left, right, 16 * depth, to, stride, more, ahead, next);
-      }
-    }
-}
-
-// C[m, n] (+)= A[m, k] B[k, n]; m is a multiple of 16, n and k are of 32. A panel of B is `depth` rows high.
-inline void multiply(long m, long n, long k, Left a, const Bf* b, long depth, float* c, long stride, bool add) {
-  asm volatile("" ::: "memory");  // the compiler does not know what tiles read
-  if (m >= 128) blocks<Passes::left>(m, n, k, a, b, depth, c, stride, add);
-  else if (m <= 32 && n >= 128) blocks<Passes::right>(m, n, k, a, b, depth, c, stride, add);
-  else blocks<Passes::neither>(m, n, k, a, b, depth, c, stride, add);
-  asm volatile("" ::: "memory");
 }
