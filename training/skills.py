@@ -16,7 +16,7 @@ from word_skills import polarity, word_classes
 
 EXERCISES = [
     (records, 9), (mention, 3), (field_list, 5), (item_list, 7), (word_classes, 9), (polarity, 2.5), (comparison, 8),
-    (suggested, 22), (alike, 7), (described, 3), (word_list, 1.5), (kindred, 2), (theme, 2),
+    (suggested, 50), (alike, 7), (described, 3), (word_list, 1.5), (kindred, 2), (theme, 2),
 ]  # fmt: skip
 
 
