@@ -7,6 +7,7 @@ number alone, so a run that was interrupted goes on as if it had not been.
 import argparse
 import json
 import math
+import signal
 import time
 from collections import defaultdict, deque
 from concurrent.futures import ProcessPoolExecutor
@@ -246,6 +247,8 @@ def main():
         help="train so long in all, earlier runs of the name included, whatever the number of steps; the rates decay to this end",
     )
     a = p.parse_args()
+    # Ended as by Ctrl-C, so that its worker processes end with it.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     c = json.loads(Path(a.config).read_text(encoding="utf-8"))
     run = Run(c, a.name or Path(a.config).stem)
     print(f"{sum(q.numel() for q in run.model.parameters()):,} parameters on {run.device}", flush=True)
