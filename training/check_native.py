@@ -1,7 +1,7 @@
 """Compares the native step with PyTorch's own gradients: `python check_native.py`. Ends with an error where they differ.
 With `--speed` it also prints how many tokens a second the step takes at the size that is trained.
 
-The native step rounds to bfloat16 what matrices multiply, so gradients agree in direction to about one part in a hundred.
+The native step rounds what matrices multiply to 16 bits, so gradients agree in direction to about one part in a hundred.
 """
 
 import json

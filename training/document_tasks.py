@@ -14,7 +14,7 @@ MAKERS = [
     (decide_label, 7), (decide_presence, 1.5), (decide_value, 3), (decide_bound, 0.6),
     (extract_keys, 3.5), (extract_schema, 1.6), (extract_json_schema, 0.2), (extract_open, 0.2), (extract_flags, 1),
 ]  # fmt: skip
-HARD = {decide_value: 4.5, decide_bound: 2}
+HARD = {decide_label: 13, decide_value: 4.5, decide_bound: 2}
 """What training asks more often than a test does, because it is learned slowly."""
 
 
@@ -25,7 +25,7 @@ def make_tasks(r: Random, d: Document, split: str, count: int) -> list[Task]:
     if not any(a in SOURCES for a in d.labels):
         weights[0] = 0
     elif set(d.labels) == {"kind"}:
-        weights[0] = 4 if split == "train" else 2.5
+        weights[0] = 6 if split == "train" else 2.5
     if not d.facts:
         weights = [weights[0], 0.5, 0, 0, 0.3, 0.2, 0.2, 0, 1]
     for maker in r.choices(makers, weights, k=count):

@@ -188,11 +188,13 @@ class Run:
             ids = self.show(b.ids)
             loss = self.gradients(b, round_weights=done >= c["rounded_from"])
             norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), c["optimizer"]["clip"])
+            if not math.isfinite(loss) or not math.isfinite(norm):
+                raise RuntimeError(
+                    f"loss is {loss}, the gradients' norm {norm} at step {self.step}; the last checkpoint is sound"
+                )
             self.table.step(ids, self.model.model.embed_tokens.weight.grad)
             self.optimizer.step()
             self.model.zero_grad(set_to_none=True)
-            if not math.isfinite(loss):
-                raise RuntimeError(f"loss is {loss} at step {self.step}")
             self.step += 1
             self.tokens += b.tokens.size
             now = time.monotonic()

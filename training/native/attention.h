@@ -22,7 +22,7 @@ class TreeAttention {
 
   // One key head. q: [n * group, WIDTH] and 32 lines more; k, v: [n, WIDTH]; out: [n, group, WIDTH], tokens `stride` apart;
   // lse [n * group]: logarithm (base 2) of each query's sum, for `backward`.
-  void forward(const std::vector<Segment>& tree, const Bf* q, const Bf* k, const Bf* v, Bf* out, long stride, float* lse) {
+  void forward(const std::vector<Segment>& tree, const Narrow* q, const Narrow* k, const Narrow* v, Narrow* out, long stride, float* lse) {
     for (auto& s : tree) {
       const long keys = gather(s, k, v), depth = padded(keys, 32);
       pack_transposed(k_.data(), depth, WIDTH, keys_.data());
@@ -33,14 +33,14 @@ class TreeAttention {
         float share[ROWS];
         for (long i = 0; i < rows; i++) {
           const float* row = s_.data() + i * n;
-          Bf* p = p_.data() + i * n;
+          Narrow* p = p_.data() + i * n;
           const long sees = seen - m + i / group_ + 1, full = sees & ~15;
           const Lanes edge = front(row + full, sees - full);
           Lanes top = edge, sum{};
           for (long j = 0; j < full; j += 16) top = larger(top, load(row + j));
-          const float most = largest(top) * SCALE;
+          const float most = largest(top) * SHARPNESS;
           const auto weigh = [&](Lanes score, long j) {
-            const Lanes x = power_of_two(score * SCALE - most);
+            const Lanes x = power_of_two(score * SHARPNESS - most);
             store(p + j, x);
             sum += x;
           };
@@ -61,7 +61,7 @@ class TreeAttention {
 
   // One key head. dout: like q; delta [n * group]: sum of out * dout of each query. dq: like q, set where there is a token;
   // dk, dv: [n, WIDTH], added to.
-  void backward(const std::vector<Segment>& tree, const Bf* q, const Bf* k, const Bf* v, const float* lse, const Bf* dout,
+  void backward(const std::vector<Segment>& tree, const Narrow* q, const Narrow* k, const Narrow* v, const float* lse, const Narrow* dout,
                 const float* delta, float* dq, float* dk, float* dv) {
     for (auto& s : tree) {
       const long keys = gather(s, k, v), depth = padded(keys, 32);
@@ -76,13 +76,13 @@ class TreeAttention {
         multiply(whole, n, WIDTH, rows_of(dout + first * WIDTH, WIDTH), values_.data(), WIDTH, dp_.data(), n, false);
         for (long i = 0; i < rows; i++) {
           const float *row = s_.data() + i * n, *dp = dp_.data() + i * n;
-          Bf *p = p_.data() + i * n, *ds = ds_.data() + i * n;
+          Narrow *p = p_.data() + i * n, *ds = ds_.data() + i * n;
           const long sees = seen - m + i / group_ + 1, full = sees & ~15;
           const float l = lse[first + i], e = delta[first + i];
           const auto weigh = [&](Lanes score, long j) {
-            const Lanes x = power_of_two(score * SCALE - l);
+            const Lanes x = power_of_two(score * SHARPNESS - l);
             store(p + j, x);
-            store(ds + j, x * (load(dp + j) - e) * (SCALE / LOG2E));
+            store(ds + j, x * (load(dp + j) - e) * (SHARPNESS / LOG2E));
           };
           for (long j = 0; j < full; j += 16) weigh(load(row + j), j);
           if (full < n) weigh(front(row + full, sees - full), full);
@@ -91,7 +91,7 @@ class TreeAttention {
             store(ds + j, Lanes{});
           }
         }
-        for (auto* b : {&p_, &ds_}) std::fill(b->data() + rows * n, b->data() + padded(rows, 32) * n, Bf(0));
+        for (auto* b : {&p_, &ds_}) std::fill(b->data() + rows * n, b->data() + padded(rows, 32) * n, Narrow(0));
         multiply(whole, WIDTH, n, rows_of(ds_.data(), n), plain_keys_.data(), depth, out_.data(), WIDTH, false);
         std::memcpy(dq + first * WIDTH, out_.data(), rows * WIDTH * sizeof(float));
         to_keys(ds_.data(), q + first * WIDTH, rows, n, dk_.data());
@@ -109,11 +109,11 @@ class TreeAttention {
 
  private:
   static constexpr long ROWS = 96;
-  static constexpr float SCALE = LOG2E / (WIDTH == 64 ? 8.f : 5.656854249f);  // for powers of two: log2(e) / sqrt(WIDTH)
+  static constexpr float SHARPNESS = LOG2E / (WIDTH == 64 ? 8.f : 5.656854249f);  // for powers of two: log2(e) / sqrt(WIDTH)
   static constexpr float HIDDEN = -1e30f;
   static_assert(WIDTH == 32 || WIDTH == 64);
   long group_, tokens_;
-  Buffer<Bf> k_, v_, keys_, values_, plain_keys_, p_, ds_, tiles_, right_;
+  Buffer<Narrow> k_, v_, keys_, values_, plain_keys_, p_, ds_, tiles_, right_;
   Buffer<float> s_, dp_, dk_, dv_, out_;
 
   // The first scores of a line's last lanes; the rest is not seen.
@@ -133,21 +133,21 @@ class TreeAttention {
     }
   }
 
-  long gather(const Segment& s, const Bf* k, const Bf* v) {
+  long gather(const Segment& s, const Narrow* k, const Narrow* v) {
     long at = 0;
     s.each([&](Range r) {
-      std::memcpy(k_.data() + at, k + r.begin * WIDTH, r.size() * WIDTH * sizeof(Bf));
-      std::memcpy(v_.data() + at, v + r.begin * WIDTH, r.size() * WIDTH * sizeof(Bf));
+      std::memcpy(k_.data() + at, k + r.begin * WIDTH, r.size() * WIDTH * sizeof(Narrow));
+      std::memcpy(v_.data() + at, v + r.begin * WIDTH, r.size() * WIDTH * sizeof(Narrow));
       at += r.size() * WIDTH;
     });
     const long keys = at / WIDTH, rest = (padded(keys, 32) - keys) * WIDTH;
-    std::fill_n(k_.data() + at, rest, Bf(0));
-    std::fill_n(v_.data() + at, rest, Bf(0));
+    std::fill_n(k_.data() + at, rest, Narrow(0));
+    std::fill_n(v_.data() + at, rest, Narrow(0));
     return keys;
   }
 
   // to[n, WIDTH] += weights[rows, n]^T x[rows, WIDTH]; weights have lines of zeros behind, up to a multiple of 32
-  void to_keys(const Bf* weights, const Bf* x, long rows, long n, float* to) {
+  void to_keys(const Narrow* weights, const Narrow* x, long rows, long n, float* to) {
     const long depth = padded(rows, 32);
     pack_tiles(weights, depth, n, n, tiles_.data(), depth);
     pack(x, depth, WIDTH, WIDTH, right_.data(), depth);

@@ -21,10 +21,10 @@ void move_up(const std::vector<Range>& runs, T* data, long n, long blocks, long 
 
 // Of a layer. The rest is computed once more, which takes less time than to write and read it.
 struct Kept {
-  Buffer<Bf> x1, x2;          // [n, width]: what each norm sees
-  Buffer<Bf> q, k, v;         // by key heads: [n, group, WIDTH] (and some lines more), [n, WIDTH]
-  Buffer<Bf> y;               // [n, width]: of attention
-  Buffer<Bf> gu;              // [mlp / 32, n, 64]: 32 of the gate, 32 of up
+  Buffer<Narrow> x1, x2;          // [n, width]: what each norm sees
+  Buffer<Narrow> q, k, v;         // by key heads: [n, group, WIDTH] (and some lines more), [n, WIDTH]
+  Buffer<Narrow> y;               // [n, width]: of attention
+  Buffer<Narrow> gu;              // [mlp / 32, n, 64]: 32 of the gate, 32 of up
   Buffer<float> r1, r2, lse;  // [n], [n], [n * heads]
 
   void stay(const std::vector<Range>& runs, long n, long kv_heads, long group, long width, long mlp) {

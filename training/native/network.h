@@ -10,7 +10,7 @@
 // A matrix [out, in] (parameters may lie in it one under the other: queries, keys and values; gate and up), or a norm [out].
 struct Weight {
   long out, in;
-  Buffer<Bf> forward, backward;  // packed as the right factor of x W^T, and of dy W
+  Buffer<Narrow> forward, backward;  // packed as the right factor of x W^T, and of dy W
   Buffer<float> norm;
   float* gradient;  // the sum over the batch
   std::mutex lock;  // of the gradient
@@ -21,8 +21,8 @@ struct Weight {
       std::memcpy(norm.get(out), from, out * sizeof(float));
       return;
     }
-    Bf *f = forward.get(out * in), *b = backward.get(out * in);
-    Buffer<Bf> strip;
+    Narrow *f = forward.get(out * in), *b = backward.get(out * in);
+    Buffer<Narrow> strip;
     strip.get(32 * in);
     for (long i = 0; i < rows; i += 32) {
       if (rounded) round_blocks(32 * in, from + i * in, strip.data());
@@ -53,7 +53,7 @@ inline void add_norm(const std::vector<float>& part, Weight& to) {
 
 // Adds dy^T x to a weight's gradient: dy as tiles (`pack_tiles`), x packed, both `depth` rows high. In the order of loops, a strip of x
 // stays in the second cache while all of dy passes by. (oneDNN's product of this kind has less than half the speed of its others.)
-inline void weight_gradient(const Bf* dy, const Bf* x, long depth, Weight& to) {
+inline void weight_gradient(const Narrow* dy, const Narrow* x, long depth, Weight& to) {
   constexpr long HIGH = 32, DEEP = 512, STRIP = 768 * 1024;
   const long strips = (to.in * depth + STRIP - 1) / STRIP, strip = padded((to.in + strips - 1) / strips, 32);
   std::lock_guard hold(to.lock);

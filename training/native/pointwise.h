@@ -5,7 +5,7 @@
 #include "lanes.h"
 
 // out = x / rms(x) * w; returns 1 / rms(x).
-inline float normalise(long d, float eps, const float* x, const float* w, Bf* out) {
+inline float normalise(long d, float eps, const float* x, const float* w, Narrow* out) {
   Lanes squares{};
   for (long j = 0; j < d; j += 16) squares += load(x + j) * load(x + j);
   const float r = 1 / std::sqrt(total(squares) / d + eps);
@@ -15,7 +15,7 @@ inline float normalise(long d, float eps, const float* x, const float* w, Bf* ou
 
 // dx += the gradient through the norm; dw += the weight's; h: what the norm gave, once more.
 template <class X>
-void normalise_back(long d, const X* x, const float* w, float r, const float* dh, float* dx, float* dw, Bf* h) {
+void normalise_back(long d, const X* x, const float* w, float r, const float* dh, float* dx, float* dw, Narrow* h) {
   Lanes dot{};
   for (long j = 0; j < d; j += 16) {
     const Lanes g = load(dh + j), xr = load(x + j) * r;
@@ -28,7 +28,7 @@ void normalise_back(long d, const X* x, const float* w, float r, const float* dh
 }
 
 // A head turned by its token's position (half-split layout); `turn` -1 turns it back.
-inline void rotate(const float* from, const float* cos, const float* sin, float turn, Bf* to) {
+inline void rotate(const float* from, const float* cos, const float* sin, float turn, Narrow* to) {
   constexpr int half = WIDTH / 2;
   for (int j = 0; j < half; j += 16) {
     const Lanes a = load(from + j), b = load(from + j + half), c = load(cos + j), s = load(sin + j) * turn;
@@ -38,7 +38,7 @@ inline void rotate(const float* from, const float* cos, const float* sin, float 
 }
 
 // act = silu(gate) * up for 32 channels; `gu` comes as 32 of the gate and 32 of up, and is kept rounded.
-inline void gate(const float* gu, Bf* kept, Bf* act) {
+inline void gate(const float* gu, Narrow* kept, Narrow* act) {
   for (int j = 0; j < 32; j += 16) {
     const Lanes g = load(gu + j), u = load(gu + 32 + j);
     store(kept + j, g);
@@ -48,7 +48,7 @@ inline void gate(const float* gu, Bf* kept, Bf* act) {
 }
 
 // And the way back; `act` once more.
-inline void gate_back(const Bf* kept, const float* dact, Bf* dgate, Bf* dup, Bf* act) {
+inline void gate_back(const Narrow* kept, const float* dact, Narrow* dgate, Narrow* dup, Narrow* act) {
   for (int j = 0; j < 32; j += 16) {
     const Lanes g = load(kept + j), u = load(kept + 32 + j), s = sigmoid(g), da = load(dact + j);
     store(act + j, g * s * u);
@@ -58,7 +58,7 @@ inline void gate_back(const Bf* kept, const float* dact, Bf* dgate, Bf* dup, Bf*
 }
 
 // Cross-entropy of a line of logits times `share`; `gradient` is the line's.
-inline double cross_entropy(long vocab, float* logits, long target, float share, Bf* gradient) {
+inline double cross_entropy(long vocab, float* logits, long target, float share, Narrow* gradient) {
   const float truth = logits[target];
   Lanes top = load(logits), sum{};
   for (long j = 16; j < vocab; j += 16) top = larger(top, load(logits + j));

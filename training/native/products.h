@@ -1,4 +1,5 @@
-// Products of bfloat16 matrices with fp32 sums: by AMX tiles, by AVX-512's products of pairs, or by what every core has.
+// Products of narrow matrices with fp32 sums: by AMX tiles, by AVX-512 in half precision or with its products of pairs, or by what every
+// core has.
 #pragma once
 #include <algorithm>
 
@@ -11,7 +12,7 @@
 
 // Memory that will be needed soon: so many lines of the cache are fetched with every 32 of k.
 struct Ahead {
-  const Bf* at;
+  const Narrow* at;
   long lines;
 };
 
@@ -44,7 +45,7 @@ inline void configure_tiles() {
   else _tile_loadd(tile, at, stride)
 
 template <int ROWS, Passes PASSES>
-inline void block(long k, Left a, const Bf* b, long panel, float* c, long stride, bool add, Ahead ahead, const float* next) {
+inline void block(long k, Left a, const Narrow* b, long panel, float* c, long stride, bool add, Ahead ahead, const float* next) {
   const long line = 4 * stride;
   float* below = c + 16 * stride;
   if (add) {
@@ -62,7 +63,7 @@ inline void block(long k, Left a, const Bf* b, long panel, float* c, long stride
   }
   const long rows = next ? (32 * 32 + k - 1) / k : 0;
   for (long p = 0; p < k; p += 32) {
-    const Bf *left = a.at + p / 32 * a.along, *right = b + p * 16;
+    const Narrow *left = a.at + p / 32 * a.along, *right = b + p * 16;
     for (long i = 0; i < ahead.lines; i++, ahead.at += 32) _mm_prefetch(ahead.at, _MM_HINT_T1);
     for (long i = 0; i < rows; i++, next += stride) {
       _mm_prefetch(next, _MM_HINT_T0);
@@ -92,13 +93,60 @@ inline void block(long k, Left a, const Bf* b, long panel, float* c, long stride
 inline void ask_for_tiles() {}
 inline void configure_tiles() {}
 
-#ifdef __AVX512BF16__
+#ifdef HALF_PRECISION
+
+// What the even and the odd lanes sum up to.
+inline __m512 pair_sums(__m512h x) {
+  const __m512h odd = _mm512_castsi512_ph(_mm512_srli_epi32(_mm512_castph_si512(x), 16));
+  return _mm512_cvtph_ps(_mm512_cvtepi32_epi16(_mm512_castph_si512(_mm512_add_ph(x, odd))));
+}
+
+// As below, but even and odd rows of the right factor have sums of their own, in half precision. Of 96 products each, these lose about as
+// much as rounding the factors to bfloat16 would; then fp32 goes on.
+template <int ROWS, Passes>
+inline void block(long k, Left a, const Narrow* b, long panel, float* c, long stride, bool add, Ahead, const float*) {
+  constexpr long SHORT = 192;
+  for (long i = 0; i < 16 * ROWS; i += 8) {
+    const Narrow* rows = a.at + i / 16 * a.down + i % 16 * a.stride;
+    float* to = c + i * stride;
+    for (long from = 0; from < k; from += SHORT) {
+      __m512h sum[8][2];
+#pragma GCC unroll 8
+      for (int r = 0; r < 8; r++) sum[r][0] = sum[r][1] = _mm512_setzero_ph();
+      for (long p = from; p < std::min(k, from + SHORT); p += 32) {
+        const Narrow *left = rows + p / 32 * a.along, *right = b + p * 16;
+#pragma GCC unroll 4
+        for (long pair = 0; pair < 32; pair += 2, right += 32) {
+          const __m512h first = _mm512_load_ph(right), second = _mm512_load_ph(right + panel);
+#pragma GCC unroll 8
+          for (int r = 0; r < 8; r++) {
+            int both;
+            std::memcpy(&both, left + r * a.stride + pair, sizeof both);
+            const __m512h spread = _mm512_castsi512_ph(_mm512_set1_epi32(both));
+            sum[r][0] = _mm512_fmadd_ph(spread, first, sum[r][0]);
+            sum[r][1] = _mm512_fmadd_ph(spread, second, sum[r][1]);
+          }
+        }
+      }
+#pragma GCC unroll 8
+      for (int r = 0; r < 8; r++)
+#pragma GCC unroll 2
+        for (int v = 0; v < 2; v++) {
+          float* line = to + r * stride + 16 * v;
+          const __m512 all = pair_sums(sum[r][v]);
+          _mm512_storeu_ps(line, add || from ? _mm512_add_ps(all, _mm512_loadu_ps(line)) : all);
+        }
+    }
+  }
+}
+
+#elif defined __AVX512BF16__
 
 // Eight rows at a time in registers: a pair of the left factor's values, in all lanes, with the pairs of 32 columns.
 template <int ROWS, Passes>
-inline void block(long k, Left a, const Bf* b, long panel, float* c, long stride, bool add, Ahead, const float*) {
+inline void block(long k, Left a, const Narrow* b, long panel, float* c, long stride, bool add, Ahead, const float*) {
   for (long i = 0; i < 16 * ROWS; i += 8) {
-    const Bf* rows = a.at + i / 16 * a.down + i % 16 * a.stride;
+    const Narrow* rows = a.at + i / 16 * a.down + i % 16 * a.stride;
     float* to = c + i * stride;
     __m512 sum[8][2];
 #pragma GCC unroll 8
@@ -106,7 +154,7 @@ inline void block(long k, Left a, const Bf* b, long panel, float* c, long stride
 #pragma GCC unroll 2
       for (int v = 0; v < 2; v++) sum[r][v] = add ? _mm512_loadu_ps(to + r * stride + 16 * v) : _mm512_setzero_ps();
     for (long p = 0; p < k; p += 32) {
-      const Bf *left = rows + p / 32 * a.along, *right = b + p * 16;
+      const Narrow *left = rows + p / 32 * a.along, *right = b + p * 16;
 #pragma GCC unroll 4
       for (long pair = 0; pair < 32; pair += 2, right += 32) {
         const auto first = (__m512bh)_mm512_load_si512(right), second = (__m512bh)_mm512_load_si512(right + panel);
@@ -130,13 +178,13 @@ inline void block(long k, Left a, const Bf* b, long panel, float* c, long stride
 #else
 
 template <int ROWS, Passes>
-inline void block(long k, Left a, const Bf* b, long panel, float* c, long stride, bool add, Ahead, const float*) {
+inline void block(long k, Left a, const Narrow* b, long panel, float* c, long stride, bool add, Ahead, const float*) {
   for (long i = 0; i < 16 * ROWS; i += 8) {
     Lanes sum[8][2];
     for (int r = 0; r < 8; r++)
       for (int v = 0; v < 2; v++) sum[r][v] = add ? load(c + (i + r) * stride + 16 * v) : Lanes{};
     for (long p = 0; p < k; p += 2) {
-      const Bf* left = a.at + i / 16 * a.down + i % 16 * a.stride + p / 32 * a.along + p % 32;
+      const Narrow* left = a.at + i / 16 * a.down + i % 16 * a.stride + p / 32 * a.along + p % 32;
       Lanes even[2], odd[2];
       for (int v = 0; v < 2; v++) {
         const Words w = *(const Words*)(b + v * panel + p * 16);
@@ -160,7 +208,7 @@ inline void block(long k, Left a, const Bf* b, long panel, float* c, long stride
 constexpr long RUN = 576;
 
 template <Passes PASSES>
-inline void blocks(long m, long n, long k, Left a, const Bf* b, long depth, float* c, long stride, bool add) {
+inline void blocks(long m, long n, long k, Left a, const Narrow* b, long depth, float* c, long stride, bool add) {
   const long runs = PASSES == Passes::right ? 1 : (k + RUN - 1) / RUN, run = padded((k + runs - 1) / runs, 32);
   const long lines = PASSES == Passes::left ? 1024 / m : 0;  // where B is passed over slowly enough, its next panels are fetched meanwhile
   for (long j = 0; j < n; j += 32)
@@ -169,7 +217,7 @@ inline void blocks(long m, long n, long k, Left a, const Bf* b, long depth, floa
       const bool more = add || p;
       for (long i = 0; i < m; i += 32) {
         const Left left{a.at + i / 16 * a.down + p / 32 * a.along, a.stride, a.down, a.along};
-        const Bf* right = b + j * depth + p * 16;
+        const Narrow* right = b + j * depth + p * 16;
         const Ahead ahead{b + (j + 32) * depth + p * 32 + i / 32 * here * lines, lines};
         float *to = c + i * stride + j, *top = c + j;
         // The sums that the next block adds to are fetched during this one.
@@ -181,7 +229,7 @@ inline void blocks(long m, long n, long k, Left a, const Bf* b, long depth, floa
 }
 
 // C[m, n] (+)= A[m, k] B[k, n]; m is a multiple of 16, n and k are of 32. A panel of B is `depth` rows high.
-inline void multiply(long m, long n, long k, Left a, const Bf* b, long depth, float* c, long stride, bool add) {
+inline void multiply(long m, long n, long k, Left a, const Narrow* b, long depth, float* c, long stride, bool add) {
   asm volatile("" ::: "memory");  // the compiler does not know what tiles read
   if (m >= 128) blocks<Passes::left>(m, n, k, a, b, depth, c, stride, add);
   else if (m <= 32 && n >= 128) blocks<Passes::right>(m, n, k, a, b, depth, c, stride, add);

@@ -5,7 +5,7 @@
 #include "lanes.h"
 
 // The largest weight of a block becomes -8, whatever its sign.
-inline void round_blocks(long size, const float* from, Bf* to) {
+inline void round_blocks(long size, const float* from, Narrow* to) {
   constexpr long BLOCK = 64;
   for (long at = 0; at < size; at += BLOCK) {
     Lanes high = load(from + at), low = -high;

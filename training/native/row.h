@@ -1,5 +1,5 @@
 // A row of the batch through the whole network and back, by one thread. The same network as model.py: matrices are multiplied in
-// bfloat16, the residual stream, norms and sums are fp32. Between two attentions, so many tokens at a time go through everything
+// 16 bits, the residual stream, norms and sums are fp32. Between two attentions, so many tokens at a time go through everything
 // that what they need stays in the core's cache.
 #pragma once
 #include "attention.h"
@@ -78,8 +78,8 @@ class Worker {
   TreeAttention attention_;
   const RowOfBatch* row_ = nullptr;
   Buffer<float> x_, dx_, sums_, delta_, dq_, dk_, dv_, logits_;
-  Buffer<Bf> h_, act_, dgu_, dqkv_, dout_, dlogits_;
-  Buffer<Bf> left1_, left2_, left3_, right1_, right2_, right3_;  // gradients of what weights give, as tiles; what they saw, packed
+  Buffer<Narrow> h_, act_, dgu_, dqkv_, dout_, dlogits_;
+  Buffer<Narrow> left1_, left2_, left3_, right1_, right2_, right3_;  // gradients of what weights give, as tiles; what they saw, packed
   std::vector<float> dw_;
 
   template <class F>
@@ -93,21 +93,21 @@ class Worker {
   long key(long i, long g) const { return (g * n_ + i) * WIDTH; }
 
   // to[m, columns] (+)= x[m, in] of W's columns from `first` on, W^T being [in, out]
-  static void forward(const Weight& w, const Bf* x, long m, long first, long columns, float* to, long stride, bool add) {
+  static void forward(const Weight& w, const Narrow* x, long m, long first, long columns, float* to, long stride, bool add) {
     multiply(m, columns, w.in, rows_of(x, w.in), w.forward.data() + first * w.in, w.in, to, stride, add);
   }
-  static void backward(const Weight& w, const Bf* dy, long m, long first, long columns, float* to) {
+  static void backward(const Weight& w, const Narrow* dy, long m, long first, long columns, float* to) {
     multiply(m, columns, w.out, rows_of(dy, w.out), w.backward.data() + first * w.out, w.out, to, columns, false);
   }
 
-  void normalise_chunk(const Weight& w, Buffer<Bf>& x, Buffer<float>& r, long at, long m) {
+  void normalise_chunk(const Weight& w, Buffer<Narrow>& x, Buffer<float>& r, long at, long m) {
     convert(m * d_, x_.data() + at * d_, x.data() + at * d_);
     for (long i = 0; i < m; i++)
       r.data()[at + i] = normalise(d_, net_.eps, x_.data() + (at + i) * d_, w.norm.data(), h_.data() + i * d_);
   }
 
   // dx_ += the gradient through a norm, from sums_; what the norm gave goes to right2_.
-  void normalise_back_chunk(Weight& w, const Buffer<Bf>& x, const Buffer<float>& r, long at, long m) {
+  void normalise_back_chunk(Weight& w, const Buffer<Narrow>& x, const Buffer<float>& r, long at, long m) {
     for (long i = 0; i < m; i++) {
       const long here = (at + i) * d_;
       normalise_back(d_, x.data() + here, w.norm.data(), r.data()[at + i], sums_.data() + i * d_, dx_.data() + here, dw_.data(),
@@ -149,7 +149,7 @@ class Worker {
     forward(w.down, act_.data(), m, 0, d_, x, d_, true);
   }
 
-  Bf* kept(Kept& s, long j, long i) const { return s.gu.data() + (j / 32 * n_ + i) * 64; }
+  Narrow* kept(Kept& s, long j, long i) const { return s.gu.data() + (j / 32 * n_ + i) * 64; }
 
   void layer_back(Layer& w, Kept& s) {
     std::fill(dw_.begin(), dw_.end(), 0.f);
@@ -161,7 +161,7 @@ class Worker {
     attend_back(s);
     std::fill(dw_.begin(), dw_.end(), 0.f);
     chunks([&](long at, long m) {
-      const Bf* dqkv = dqkv_.data() + at * wide_;
+      const Narrow* dqkv = dqkv_.data() + at * wide_;
       pack_tiles(dqkv, m, wide_, wide_, left2_.data() + at * 16, n_);
       backward(w.qkv, dqkv, m, 0, d_, sums_.data());
       normalise_back_chunk(w.norm1, s.x1, s.r1, at, m);
@@ -177,7 +177,7 @@ class Worker {
     for (long j = 0; j < m_; j += 32) {
       backward(w.down, h_.data(), m, j, 32, sums_.data());
       for (long i = 0; i < m; i++) {
-        Bf* dgate = dgu_.data() + i * 2 * m_ + j;
+        Narrow* dgate = dgu_.data() + i * 2 * m_ + j;
         gate_back(kept(s, j, at + i), sums_.data() + 32 * i, dgate, dgate + m_, act_.data() + i * m_ + j);
       }
     }
@@ -193,7 +193,7 @@ class Worker {
       backward(w.o, h_.data(), m, h * WIDTH, WIDTH, sums_.data());
       for (long i = 0; i < m; i++) {
         const float* dy = sums_.data() + i * WIDTH;
-        const Bf* y = s.y.data() + (at + i) * d_ + h * WIDTH;
+        const Narrow* y = s.y.data() + (at + i) * d_ + h * WIDTH;
         Lanes dot{};
         for (long j = 0; j < WIDTH; j += 16) dot += load(dy + j) * load(y + j);
         delta_.data()[query(at + i, h) / WIDTH] = total(dot);
@@ -211,7 +211,7 @@ class Worker {
       attention_.backward(row_->tree, s.q.data() + q, s.k.data() + k, s.v.data() + k, s.lse.data() + first, dout_.data() + q,
                           delta_.data() + first, dq_.data(), dk_.data(), dv_.data());
       for (long i = 0; i < n_; i++) {
-        Bf* to = dqkv_.data() + i * wide_ + g * WIDTH;
+        Narrow* to = dqkv_.data() + i * wide_ + g * WIDTH;
         for (long h = 0; h < group_; h++)
           rotate(dq_.data() + (i * group_ + h) * WIDTH, cos(i), sin(i), -1, to + (g * (group_ - 1) + h) * WIDTH);
         rotate(dk_.data() + i * WIDTH, cos(i), sin(i), -1, to + net_.heads * WIDTH);
@@ -254,7 +254,7 @@ class Worker {
   // The loss of the row's chosen places; their gradients go to dx_.
   double head() {
     const long count = row_->places.size(), depth = padded(count, 32);
-    Bf *dlogits = left2_.get(depth * net_.vocab), *h = left1_.data();
+    Narrow *dlogits = left2_.get(depth * net_.vocab), *h = left1_.data();
     double loss = 0;
     std::fill(dw_.begin(), dw_.end(), 0.f);
     for (long at = 0; at < count; at += CHUNK) {
@@ -266,7 +266,7 @@ class Worker {
         const long line = i * net_.vocab;
         loss += cross_entropy(net_.vocab, logits_.data() + line, places[i].target, places[i].share, dlogits_.data() + line);
       }
-      std::fill(dlogits_.data() + m * net_.vocab, dlogits_.data() + whole * net_.vocab, Bf(0));
+      std::fill(dlogits_.data() + m * net_.vocab, dlogits_.data() + whole * net_.vocab, Narrow(0));
       pack_tiles(dlogits_.data(), whole, net_.vocab, net_.vocab, dlogits + at * 16, depth);
       pack(h_.data(), whole, d_, d_, h + at * 16, depth);
       backward(net_.embed, dlogits_.data(), whole, 0, d_, sums_.data());

@@ -1,4 +1,4 @@
-// How the factors of a product lie in memory, as AMX tiles and AVX-512's products of pairs want them (`products.h`).
+// How the factors of a product lie in memory, as AMX tiles and AVX-512 want them (`products.h`).
 //
 // The right factor is packed in panels of 16 columns; in a panel, a line holds rows 2i and 2i+1 of each column as pairs. The left factor is
 // read as tiles of 16 rows and 32 columns. Sizes are rounded up to whole tiles by who calls.
@@ -9,17 +9,17 @@ constexpr long padded(long n, long to) { return (n + to - 1) / to * to; }
 
 // Tiles of the left factor: the one at (i, j) begins at `at + i * down + j * along`, its rows are `stride` apart.
 struct Left {
-  const Bf* at;
+  const Narrow* at;
   long stride, down, along;
 };
 
-inline Left rows_of(const Bf* at, long stride) { return {at, stride, 16 * stride, 32}; }
+inline Left rows_of(const Narrow* at, long stride) { return {at, stride, 16 * stride, 32}; }
 
 // 16 pairs of neighbouring rows.
-inline Words pairs(const Bf* from, long stride) { return bits(from) | bits(from + stride) << 16; }
+inline Words pairs(const Narrow* from, long stride) { return bits(from) | bits(from + stride) << 16; }
 
 // Packs lines of a matrix into panels that are `depth` rows high. Here and below rows and columns are multiples of 32.
-inline void pack(const Bf* from, long rows, long columns, long stride, Bf* to, long depth) {
+inline void pack(const Narrow* from, long rows, long columns, long stride, Narrow* to, long depth) {
   for (long j = 0; j < columns; j += 32)
     for (long i = 0; i < rows; i += 2)
       for (long half = j; half < j + 32; half += 16) *(Words*)(to + half * depth + i * 16) = pairs(from + i * stride + half, stride);
@@ -49,7 +49,7 @@ inline void transpose(Words* r) {
 }
 
 // Packs the transpose of a matrix.
-inline void pack_transposed(const Bf* from, long rows, long columns, Bf* to) {
+inline void pack_transposed(const Narrow* from, long rows, long columns, Narrow* to) {
   for (long i = 0; i < rows; i += 16)
     for (long j = 0; j < columns; j += 32) {
       Words r[16];
@@ -62,7 +62,7 @@ inline void pack_transposed(const Bf* from, long rows, long columns, Bf* to) {
 }
 
 // Packs the transpose of a matrix as tiles of a left factor: {to, 32, 16 * depth, 512}.
-inline void pack_tiles(const Bf* from, long rows, long columns, long stride, Bf* to, long depth) {
+inline void pack_tiles(const Narrow* from, long rows, long columns, long stride, Narrow* to, long depth) {
   for (long j = 0; j < columns; j += 16)
     for (long i = 0; i < rows; i += 32) {
       Words r[16];
