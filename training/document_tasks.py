@@ -25,7 +25,7 @@ def make_tasks(r: Random, d: Document, split: str, count: int) -> list[Task]:
     if not any(a in SOURCES for a in d.labels):
         weights[0] = 0
     elif set(d.labels) == {"kind"}:
-        weights[0] = 6 if split == "train" else 2.5
+        weights[0] = 4 if split == "train" else 2.5
     if not d.facts:
         weights = [weights[0], 0.5, 0, 0, 0.3, 0.2, 0.2, 0, 1]
     for maker in r.choices(makers, weights, k=count):
