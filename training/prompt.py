@@ -24,7 +24,7 @@ SEPARATOR = "\n\n"
 
 FREE = '{"value":"'
 """How a decision without options begins."""
-DECISION = 10.0
+DECISION = 7.5
 """Weight of a decision's tokens, of which there are few beside those of extractions."""
 PLACE, REST = 1.5, 0.3
 """Weight of a value's first two tokens (the first opens it) and of the others: to go on with a copy is easily learned, to find the place is not. Of an option:
