@@ -15,14 +15,14 @@
 #endif
 
 // What products read: bfloat16, or half precision where the core multiplies that fastest. Half precision has no room below 6e-8: the
-// loss, and with it every gradient, is made larger by SCALE meanwhile (Micikevicius et al. 2018, section 3.2).
+// loss, and with it every gradient, is made LOSS_SCALE times as large meanwhile (Micikevicius et al. 2018, section 3.2).
 #if defined(__AVX512FP16__) && !defined(__AMX_BF16__)
 #define HALF_PRECISION
 using Narrow = c10::Half;
-constexpr float SCALE = 1024;
+constexpr float LOSS_SCALE = 1024;
 #else
 using Narrow = c10::BFloat16;
-constexpr float SCALE = 1;
+constexpr float LOSS_SCALE = 1;
 #endif
 typedef float Lanes __attribute__((vector_size(64), aligned(4), may_alias));
 typedef int32_t Ints __attribute__((vector_size(64), aligned(4), may_alias));

@@ -53,7 +53,7 @@ class Step {
     }
     for (long i = 0; i < index.numel(); i++) {
       const long place = longs(index)[i];
-      batch[place / n].places.push_back({place % n, longs(target)[i], SCALE * floats(share)[i]});
+      batch[place / n].places.push_back({place % n, longs(target)[i], LOSS_SCALE * floats(share)[i]});
     }
     std::vector<double> loss(rows);
     each(rows, [&](long i, auto& worker) {
@@ -61,14 +61,14 @@ class Step {
       std::mt19937_64 chance(seed + i);
       loss[i] = worker->run(batch[i], part, chance);
     });
-    if constexpr (SCALE != 1)
+    if constexpr (LOSS_SCALE != 1)
       each(weights.size(), [&](long i, auto&) {
         float* g = weights[i]->gradient;
-        for (long j = 0; j < gradients[i].numel(); j += 16) store(g + j, load(g + j) / SCALE);
+        for (long j = 0; j < gradients[i].numel(); j += 16) store(g + j, load(g + j) / LOSS_SCALE);
       });
     double total = 0;
     for (double l : loss) total += l;
-    return total / SCALE;
+    return total / LOSS_SCALE;
   }
 
  private:
