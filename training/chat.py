@@ -41,6 +41,12 @@ WHO = [
     "What can you help me with?",
     "Introduce yourself.",
     "How big are you?",
+    "What do you do?",
+    "Who am I talking to?",
+    "Can you help me?",
+    "What is this?",
+    "Are you an AI?",
+    "Are you ChatGPT?",
 ]
 I_AM = "I am Assay Starter, a very small language model. I can decide and extract things from a text that you give me."
 THANKS = ["Thanks", "Thank you!", "thanks a lot", "Great, thank you.", "Bye", "Goodbye", "See you"]
@@ -58,6 +64,10 @@ BEYOND = [
     "Explain relativity to me.",
     "What time is it?",
     "Who is the president?",
+    "What is 2 + 2?",
+    "How is the weather today?",
+    "Recommend a good film.",
+    "What do you think about love?",
 ]
 SORRY = "I am too small for that. I only answer questions about a text that you give me."
 THINK = [
@@ -75,14 +85,25 @@ def make_chat(r: Random, split: str) -> list[Turn]:
     if x < 0.14:
         return [("user", choose(r, GREETINGS)), ("assistant", choose(r, GREETED[:1]))]
     if x < 0.28:
-        return [("user", choose(r, WHO)), ("assistant", I_AM)]
+        return [("user", opened(r, WHO)), ("assistant", I_AM)]
     if x < 0.36:
-        return [("user", choose(r, BEYOND)), ("assistant", SORRY)]
+        return [("user", opened(r, BEYOND)), ("assistant", SORRY)]
     if x < 0.42:
         said = choose(r, THANKS)
         first = [("user", choose(r, GREETINGS)), ("assistant", GREETED[0])]
         return [*first, ("user", said), ("assistant", WELCOME["b" if said[0] in "BS" else "t"])]
     return talk(r, split) if r.random() < 0.6 else about_text(r, split)
+
+
+def opened(r: Random, asks: list[str]) -> str:
+    """One of the questions, often behind a greeting, at times in small letters or without its mark, as people type."""
+    ask = choose(r, asks)
+    if r.random() < 0.4:
+        greeting = choose(r, GREETINGS)
+        ask = f"{greeting}{'' if greeting[-1] in '!?' else choose(r, ('!', '.', ',', ''))} {ask}"
+    if r.random() < 0.2:
+        ask = ask.lower()
+    return ask.rstrip("?.") if r.random() < 0.2 else ask
 
 
 def talk(r: Random, split: str) -> list[Turn]:
