@@ -28,7 +28,11 @@ export function requireKey(keys: KeyStore | undefined): AppMiddleware {
 function secretOf(authorization: string | null): string {
   const secret = /^bearer +(.+)$/i.exec(authorization ?? '')?.[1];
   if (secret !== undefined) return secret;
-  throw new AssayError('missing_api_key', 'Send the header "Authorization: Bearer <API_KEY>".');
+  const sent =
+    authorization === null
+      ? ''
+      : ' The one that came has no key behind "Bearer": is the variable set that it is taken from?';
+  throw new AssayError('missing_api_key', `Send the header "Authorization: Bearer <API_KEY>".${sent}`);
 }
 
 /** Refuses a model that the caller's key may not use (403). Where no key is needed, every model may be used. */

@@ -17,7 +17,10 @@ export function routesOf(app: Hono<AppEnv>, face: Face, ...before: AppMiddleware
       });
       app.on(method, [path], ...before, handler);
       app.all(path, (c) => {
-        const error = new AssayError('method_not_allowed', `Call this path with ${method}, not with ${c.req.method}.`);
+        const error = new AssayError(
+          'method_not_allowed',
+          `${c.req.method} is not allowed here; this path takes ${method}.`,
+        );
         const response = errorResponse(error, face);
         response.headers.set('allow', method === 'GET' ? 'GET, HEAD' : method);
         return response;

@@ -1,6 +1,7 @@
 import * as v from 'valibot';
 import { hashSecret } from '../../lib/keys.ts';
 import { type FiledKey, newSecret, StoredKeySchema } from './keys-file.ts';
+import { UsageError } from './usage-error.ts';
 
 /** Runs wrangler with these arguments and gives what it printed. Rejects with its complaint. */
 export type Wrangler = (args: readonly string[]) => Promise<string>;
@@ -39,7 +40,7 @@ export class EdgeKeys {
   /** Makes a key and gives its secret, which is kept nowhere. Throws an `Error` where the name is taken. */
   async create(key: Omit<FiledKey, 'sha256' | 'created'>): Promise<string> {
     if ((await this.list()).some(({ name }) => name === key.name)) {
-      throw new Error(`There is a key named ${key.name} already. Choose another name, or revoke that one first.`);
+      throw new UsageError(`There is a key named ${key.name} already. Choose another name, or revoke that one first.`);
     }
     const secret = newSecret();
     await this.#put(await hashSecret(secret), { ...key, created: new Date().toISOString() });
@@ -49,7 +50,7 @@ export class EdgeKeys {
   /** Takes a key back. Edges that know it go on for up to 90 seconds (`adapters/workers/keys/kv-keys.ts`). */
   async revoke(name: string): Promise<void> {
     const key = (await this.list()).find((one) => one.name === name);
-    if (!key) throw new Error(`There is no key named ${name}.`);
+    if (!key) throw new UsageError(`There is no key named ${name}.`);
     const { sha256, ...rest } = key;
     await this.#put(sha256, { ...rest, revoked: true });
   }

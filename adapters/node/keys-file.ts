@@ -6,6 +6,7 @@ import * as v from 'valibot';
 import { type Clock, systemClock } from '../../lib/clock.ts';
 import { hashSecret, type StoredKey } from '../../lib/keys.ts';
 import { lock } from '../../runtime/store/lock.ts';
+import { UsageError } from './usage-error.ts';
 
 /** A key as it is kept: in keys.json, and by an edge (`edge-keys.ts`). */
 export const StoredKeySchema = v.strictObject({
@@ -39,25 +40,27 @@ export class KeysStore {
     return this.#read.keys;
   }
 
-  /** Makes a key and gives its secret, which is kept nowhere. Throws an `Error` where the name is taken. */
+  /** Makes a key and gives its secret, which is kept nowhere. Throws a `UsageError` where the name is taken. */
   async create(key: Omit<FiledKey, 'sha256' | 'created'>): Promise<string> {
     const secret = newSecret();
     const created = new Date(this.#clock.now()).toISOString();
     const filed = v.parse(StoredKeySchema, { ...key, sha256: await hashSecret(secret), created });
     await this.#change((keys) => {
       if (keys.some((one) => one.name === key.name)) {
-        throw new Error(`There is a key named ${key.name} already. Choose another name, or revoke that one first.`);
+        throw new UsageError(
+          `There is a key named ${key.name} already. Choose another name, or revoke that one first.`,
+        );
       }
       return [...keys, filed];
     });
     return secret;
   }
 
-  /** Takes a key back at once, also from a server that is running. Throws an `Error` where there is none of that name. */
+  /** Takes a key back at once, also from a server that is running. Throws a `UsageError` where there is none of that name. */
   async revoke(name: string): Promise<void> {
     await this.#change((keys) => {
       const left = keys.filter((key) => key.name !== name);
-      if (left.length === keys.length) throw new Error(`There is no key named ${name}.`);
+      if (left.length === keys.length) throw new UsageError(`There is no key named ${name}.`);
       return left;
     });
   }
@@ -71,9 +74,12 @@ export class KeysStore {
   }
 
   #unusable = (error: NodeJS.ErrnoException): never => {
-    throw new Error(`${this.file} cannot be used (${error.code}). Choose another folder with --home or ASSAY_HOME.`, {
-      cause: error,
-    });
+    throw new UsageError(
+      `${this.file} cannot be used (${error.code}). Choose another folder with --home or ASSAY_HOME.`,
+      {
+        cause: error,
+      },
+    );
   };
 
   async #parse(): Promise<readonly FiledKey[]> {

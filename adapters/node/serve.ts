@@ -44,11 +44,11 @@ export async function serve(config: ServerConfig, { log, say, compose }: ServeEf
     say(listening(server.url, config));
     const secret = firstKey ? await makeFirstKey(filed) : null;
     if (secret) say(firstKeyMade(secret));
-    const loaded = config.load ? loadFirst(config.model, host, say) : Promise.resolve();
+    const loaded = config.load ? loadFirst(config.model, host, say) : Promise.resolve(false);
     return {
       url: server.url,
       // Shown when it can be answered.
-      loaded: loaded.then(() => secret && say(firstRequest(server.url, secret, config.model))),
+      loaded: loaded.then((ready) => ready && secret && say(firstRequest(server.url, secret, config.model))),
       async stop() {
         const inTime = await server.close(GRACE_MS);
         await parts.close();
@@ -61,13 +61,15 @@ export async function serve(config: ServerConfig, { log, say, compose }: ServeEf
   }
 }
 
-/** The server answers already while its model loads; where that fails, it goes on without one. */
-async function loadFirst(model: ServerConfig['model'], host: ModelHost, say: (text: string) => void): Promise<void> {
+/** The server answers already while its model loads; where that fails, it goes on without one. Tells whether the model is there. */
+async function loadFirst(model: ServerConfig['model'], host: ModelHost, say: (text: string) => void): Promise<boolean> {
   say(`Loading ${model} …`);
   try {
     const { device, load_ms } = await host.load(model, {});
     say(`${model} is ready on the ${device} after ${(load_ms / 1000).toFixed(1)} s.`);
+    return true;
   } catch (error) {
     say(`${model} is not loaded. ${error instanceof Error ? error.message : String(error)}`);
+    return false;
   }
 }

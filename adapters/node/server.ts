@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
 import { errorResponse } from '../../handlers/error-response.ts';
 import { AssayError } from '../../lib/errors.ts';
+import { UsageError } from './usage-error.ts';
 
 /** Bounds of every connection. Bodies are bounded where they are read, as bytes that came (lib/json/body.ts). */
 const LIMITS = {
@@ -27,7 +28,7 @@ export interface RunningServer {
   close(graceMs: number): Promise<boolean>;
 }
 
-/** Serves `fetch` over HTTP. Throws an `Error` with a plain message where the address cannot be had. */
+/** Serves `fetch` over HTTP. Throws a `UsageError` where the address cannot be had. */
 export async function startServer(
   fetch: (request: Request) => Response | Promise<Response>,
   { host, port, limits }: { host: string; port: number; limits?: Partial<typeof LIMITS> },
@@ -48,7 +49,7 @@ function unreadable(): Response {
 
 function listen(server: Server, host: string, port: number): Promise<void> {
   return new Promise((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) => reject(new Error(inWords(error, host, port))));
+    server.once('error', (error: NodeJS.ErrnoException) => reject(new UsageError(inWords(error, host, port))));
     server.listen({ host, port }, resolve);
   });
 }

@@ -1,6 +1,6 @@
 /**
  * Bounds on what a schema may ask for. They are counts, never times, so a schema is accepted or refused alike on every
- * machine; together they keep compiling under 100 ms and 64 MB, also as the first one of a process (`benchmarks/grammar`). What takes
+ * machine; together they keep compiling at about 100 ms and 64 MB, also as the first one of a process (`benchmarks/grammar`). What takes
  * memory is paid for in steps too: a row of an automaton, a member, a branch that `oneOf` excludes.
  */
 export const LIMITS = {

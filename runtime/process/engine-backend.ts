@@ -59,9 +59,13 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
         : `The model ${id} is not loaded. Load it with POST /load or "assay load ${id}".`;
       throw new AssayError('model_not_loaded', message, { param: 'model' });
     }
-    throw new AssayError('model_not_found', 'There is no such model here. GET /v1/models lists those there are.', {
-      param: 'model',
-    });
+    throw new AssayError(
+      'model_not_found',
+      'There is no such model here. GET /v1/models and "assay list" show those there are.',
+      {
+        param: 'model',
+      },
+    );
   }
 
   /** Everything that one request goes through, in the documented order; the replies of the engine come out. */

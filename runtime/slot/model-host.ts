@@ -141,7 +141,7 @@ export class LocalModelHost implements ModelHost {
     const bytes = options.allowDownload && here?.origin !== 'bundled' ? await this.#pull(model, here, report) : 0;
     const local = await this.#find(model);
     if (!local) {
-      const fetch = `${model} is not on this machine, and the request does not allow to download it. Set allow_download to true, or run: assay pull ${model}`;
+      const fetch = `${model} is not on this machine, and the request does not allow to download it. Fetch it with "assay pull ${model}", or set allow_download to true.`;
       throw new AssayError('not_downloaded', fetch, { param: 'model' });
     }
     const { compiled, made } = await this.#ensure(local, {

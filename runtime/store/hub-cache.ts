@@ -29,7 +29,8 @@ export async function findLocalModel(
   }
   const directory = paths.bundledModel(model);
   if (directory === null || !(await paths.real(directory))) return null;
-  const selection = selectModelFiles(await entriesOf(paths, directory), options);
+  // It ships in one format: a wished one is for what is fetched.
+  const selection = selectModelFiles(await entriesOf(paths, directory), { device: options.device });
   return 'files' in selection
     ? { id: model, origin: 'bundled', directory, commit: null, files: selection.files }
     : null;

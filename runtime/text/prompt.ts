@@ -16,7 +16,7 @@ export function checkLength(tokens: number, limit: number): void {
   const count = tokens > COUNTED_LIMITS * limit ? `more than ${COUNTED_LIMITS * limit}` : tokens;
   throw new AssayError(
     'input_too_long',
-    `The input is ${count} tokens long and the model reads at most ${limit}. Shorten it, or load the model with a larger max_prompt_len.`,
+    `The input is ${count} tokens long and the model reads at most ${limit}. Shorten it, or load a model that reads more, or this one with a larger max_prompt_len where it can.`,
   );
 }
 

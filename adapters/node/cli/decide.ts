@@ -1,8 +1,9 @@
 import type { Command } from 'commander';
 import * as v from 'valibot';
 import { DecideResponse } from '../../../lib/schema/task-response.ts';
+import { UsageError } from '../usage-error.ts';
 import { type AskFlags, askFlags, sharedFields, warnIfCut, withModel } from './ask.ts';
-import { EXIT, UsageError } from './exit-code.ts';
+import { EXIT } from './exit-code.ts';
 import { repeated } from './parse-flags.ts';
 import { type InputFlags, readContext } from './read-input.ts';
 import { screen, shown } from './screen.ts';

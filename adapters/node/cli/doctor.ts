@@ -5,7 +5,8 @@ import { examineDevices } from '../../../runtime/device/doctor.ts';
 import { listAccelerators } from '../../../runtime/device/hardware.ts';
 import { probeProvider } from '../../../runtime/device/probe.ts';
 import { formatBytes } from '../../../runtime/store/disk-error.ts';
-import { EXIT, UsageError } from './exit-code.ts';
+import { UsageError } from '../usage-error.ts';
+import { EXIT } from './exit-code.ts';
 import { screen } from './screen.ts';
 
 /** `assay doctor` */

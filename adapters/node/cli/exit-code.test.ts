@@ -1,7 +1,8 @@
 import { CommanderError } from 'commander';
 import { expect, it } from 'vitest';
 import { AssayError, ERROR_CODES, type ErrorCode } from '../../../lib/errors.ts';
-import { EXIT, exitCodeOf, NoServerError, UsageError } from './exit-code.ts';
+import { UsageError } from '../usage-error.ts';
+import { EXIT, exitCodeOf, NoServerError } from './exit-code.ts';
 
 it.each<[unknown, number]>([
   [new CommanderError(0, 'commander.version', ''), 0],

@@ -1,5 +1,6 @@
 import { CommanderError } from 'commander';
 import { AssayError, type ErrorCode } from '../../../lib/errors.ts';
+import { UsageError } from '../usage-error.ts';
 
 /** What the shell is told (docs/cli.md). 1 is left for `--expect` and `doctor`: "answered, and the answer is no". */
 export const EXIT = {
@@ -19,9 +20,6 @@ export const EXIT = {
 
 /** A server was needed, and none runs. */
 export class NoServerError extends Error {}
-
-/** What was typed cannot be done as it stands. */
-export class UsageError extends Error {}
 
 const BY_CODE: Partial<Record<ErrorCode, number>> = {
   missing_api_key: EXIT.denied,

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { UsageError } from './exit-code.ts';
+import { UsageError } from '../usage-error.ts';
 
 export interface InputFlags {
   context?: string;
@@ -39,7 +40,8 @@ export async function readText(file: string): Promise<string> {
           : code?.startsWith('E')
             ? `cannot be read (${code})`
             : 'is not UTF-8 text';
-    throw new UsageError(`${file} ${why}.`, { cause });
+    // The whole path: `npm run` starts in the checkout, wherever it was typed.
+    throw new UsageError(`${resolve(file)} ${why}.`, { cause });
   }
 }
 

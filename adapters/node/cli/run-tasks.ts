@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import * as v from 'valibot';
 import { RunTasksResponse } from '../../../lib/schema/task-response.ts';
+import { UsageError } from '../usage-error.ts';
 import { type AskFlags, askFlags, sharedFields, warnIfCut, withModel } from './ask.ts';
-import { UsageError } from './exit-code.ts';
 import { type InputFlags, readContext, readJson } from './read-input.ts';
 import { screen } from './screen.ts';
 

@@ -1,4 +1,6 @@
+import { stat } from 'node:fs/promises';
 import type { ApiKey } from '../../../lib/keys.ts';
+import { UsageError } from '../usage-error.ts';
 import { configOf } from './config-of.ts';
 import type { Connection } from './connection.ts';
 import { requestOf, successOf } from './request.ts';
@@ -6,7 +8,7 @@ import { requestOf, successOf } from './request.ts';
 /** Whoever started this process may do everything in it. */
 const OWNER: ApiKey = { name: 'owner', models: ['*'], scopes: ['admin'] };
 
-/** The same app as the server's, inside this process and without a port. Loaded only when it is needed: it is most of the program. */
+/** The same app as the server's, inside this process and without a port. Loaded only when it is needed: it is most of the program. Throws `UsageError` where `home` is no folder. */
 export async function startHere(home: string): Promise<Connection> {
   const [{ createApp }, { compose }, { createLog }] = await Promise.all([
     import('../../../handlers/app.ts'),
@@ -14,6 +16,11 @@ export async function startHere(home: string): Promise<Connection> {
     import('../log.ts'),
   ]);
   const config = configOf({ home });
+  const usable = await stat(config.home).then(
+    (found) => found.isDirectory(),
+    (error: NodeJS.ErrnoException) => error.code === 'ENOENT',
+  );
+  if (!usable) throw new UsageError(`${config.home} is no folder. Choose another with --home or ASSAY_HOME.`);
   const parts = await compose(config, createLog(process.env.ASSAY_DEBUG ? 'debug' : 'silent'));
   const app = createApp({ ...parts, keys: { find: async () => OWNER } });
   return {
