@@ -72,8 +72,9 @@ describe('a first start', () => {
     const good = await start({ model: 'assay/starter' });
     expect(good.recorded).toMatchObject([{ call: 'load', model: 'assay/starter' }]);
     expect(good.said.at(-2)).toBe('assay/starter is ready on the CPU after 0.0 s.');
+    expect(good.said.at(-1)).toContain('Try it:');
     const absent = await start({ model: 'org/absent' });
-    expect(absent.said.at(-2)).toMatch(/^org\/absent is not loaded\. .*assay pull org\/absent/);
+    expect(absent.said.at(-1)).toMatch(/^org\/absent is not loaded\. .*assay pull org\/absent/);
     expect((await fetch(absent.url)).status).toBe(200);
   });
 

@@ -5,6 +5,8 @@ import { AssayError } from '../../lib/errors.ts';
 import type { DownloadEvent } from '../../lib/host.ts';
 import { parseModelId } from '../../lib/model-id.ts';
 import { listCompiled } from '../../runtime/store/compiled-store.ts';
+import { findLocalModel } from '../../runtime/store/hub-cache.ts';
+import { DTYPES } from '../../runtime/store/model-files.ts';
 import { HubServer } from '../hub/hub-server.ts';
 import { fixtureModel, testHost } from './machine.ts';
 
@@ -107,6 +109,11 @@ describe('download', () => {
 });
 
 describe('load', () => {
+  it.each(DTYPES)('finds the bundled model also where downloaded weights shall be %s', async (dtype) => {
+    const { paths } = await testHost(hub);
+    expect(await findLocalModel(paths, STARTER, { device: 'CPU', dtype })).toMatchObject({ origin: 'bundled' });
+  });
+
   it('compiles what is not compiled, loads, and says so', async () => {
     const box = await testHost(hub);
     expect(box.host.slot()).toEqual({ state: 'unloaded', model: null, device: 'CPU' });

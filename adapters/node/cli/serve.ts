@@ -28,6 +28,7 @@ export function addServe(program: Command, compose: typeof composeParts): void {
     .addOption(
       new Option('--log-level <level>', 'what is logged to standard error').choices(LOG_LEVELS).default('info'),
     )
+    .addHelpText('after', EXAMPLES)
     .action(async ({ logLevel, ...flags }: ServerFlags & { logLevel: (typeof LOG_LEVELS)[number] }) => {
       const [{ serve }, { createLog }] = await Promise.all([import('../serve.ts'), import('../log.ts')]);
       const config = configOf(flags);
@@ -39,6 +40,12 @@ export function addServe(program: Command, compose: typeof composeParts): void {
       process.exit(0);
     });
 }
+
+const EXAMPLES = `
+Examples:
+  $ assay serve
+  $ assay serve --port 18080 --home /tmp/demo --api-key demo
+  $ assay serve --host 0.0.0.0 --model onnx-community/Qwen3-0.6B-ONNX`;
 
 /** How long after the first signal another one is the same: npm passes on the Ctrl-C that the terminal sent to us too. */
 const ECHO_MS = 500;
