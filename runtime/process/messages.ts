@@ -7,8 +7,8 @@ import { PRECISIONS } from '../compile/precision.ts';
 import { ChatRequestSchema, Finish, TaskAnswers, TaskBatchSchema, TokenLogprobs } from './payloads.ts';
 
 /*
- * What server and engine process say to each other. Both sides check every message; one that does not fit ends the
- * process, because then nothing that it says can be relied on.
+ * What server and engine process say to each other. Both sides check every message. One from the server that does not fit fails
+ * its request alone; one from the engine process ends the process, because then nothing that it says can be relied on.
  */
 
 const Id = v.pipe(v.string(), v.minLength(1), v.maxLength(64));

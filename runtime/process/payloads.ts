@@ -32,10 +32,10 @@ const MediaPart = v.strictObject({
   type: v.picklist(['image', 'audio']),
   source: v.variant('type', [
     v.strictObject({ type: v.literal('url'), url: Text }),
-    v.strictObject({ type: v.literal('base64'), data: Text, mimeType: Short }),
+    v.strictObject({ type: v.literal('base64'), data: Text, mimeType: Text }),
   ]),
   detail: v.exactOptional(v.picklist(['low', 'high', 'auto'])),
-  param: Short,
+  param: Text,
 });
 const Turns = v.array(
   v.strictObject({

@@ -45,6 +45,9 @@ export interface Channel {
 
 const PULSE_MS = 500;
 
+/** What every message of the server has. */
+const Addressed = v.object({ id: v.string() });
+
 /** Answers the server's messages until it goes away; the engine yields to them between its steps. */
 export function serve(served: Served, channel: Channel): void {
   let model: ServedModel | null = null;
@@ -55,7 +58,11 @@ export function serve(served: Served, channel: Channel): void {
   channel.on('disconnect', () => channel.exit(0));
   // A Ctrl-C or a service manager signals the whole group. The server decides when this process ends: after its last request.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) channel.on(signal, () => {});
-  channel.on('message', (message) => hear(v.parse(ToEngine, message)));
+  channel.on('message', (message) => {
+    const read = v.safeParse(ToEngine, message);
+    if (read.success) hear(read.output);
+    else send(failure(v.parse(Addressed, message).id, unfit(read.issues)));
+  });
   setInterval(() => {
     send({ type: 'pulse', rssBytes: channel.memoryUsage.rss(), ...(model?.load() ?? { running: 0, waiting: 0 }) });
   }, PULSE_MS).unref();
@@ -105,6 +112,11 @@ export function serve(served: Served, channel: Channel): void {
       }
     }
   }
+}
+
+/** Says where the message does not fit, never what stands there: it may be of a prompt. */
+function unfit(issues: readonly v.BaseIssue<unknown>[]): Error {
+  return new Error(`A message does not fit: ${issues.map((issue) => `${v.getDotPath(issue)} (${issue.type})`).join(', ')}`);
 }
 
 function failure(id: string, error: unknown): FromEngine {

@@ -104,6 +104,19 @@ describe('a request', () => {
     expect(await ask(engine, 'x')).toBe('{"value":"x"}');
   });
 
+  it('that the engine cannot read fails alone, and nothing of it is told', async () => {
+    const engine = start();
+    await engine.load(SPEC);
+    const slow = ask(engine, 'wait 300');
+    const tooLong = 'secret'.repeat(4 * 1024 * 1024);
+    await expect(ask(engine, tooLong)).rejects.toMatchObject({
+      code: 'engine_failed',
+      cause: expect.not.objectContaining({ message: expect.stringContaining('secret') }),
+    });
+    expect(await slow).toBe('{"value":"wait 300"}');
+    expect(engine.status().restarts).toBe(0);
+  });
+
   it('too many is refused while the engine is busy and hears nothing, and its place is free again afterwards', async () => {
     const engine = start({ places: { requests: 3, characters: 10_000 } });
     await engine.load(SPEC);

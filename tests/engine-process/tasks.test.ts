@@ -109,10 +109,11 @@ describe.each(['optimum/qwen3', 'genai/llama', 'genai/gemma3'])('%s', (fixture) 
     });
   });
 
-  it('refuses images', async () => {
-    const media = [
-      { type: 'image' as const, source: { type: 'url' as const, url: 'https://a/b.png' }, param: 'images[0]' },
-    ];
+  it.each([
+    ['by address', { type: 'url' as const, url: 'https://a/b.png' }],
+    ['of a type that is as long as a body may be', { type: 'base64' as const, data: 'AA', mimeType: 'w'.repeat(2e7) }],
+  ])('refuses images %s', async (_, source) => {
+    const media = [{ type: 'image' as const, source, param: 'images[0]' }];
     await expect(machine.backend.runTasks(batch(TASKS, { media }), newCall())).rejects.toMatchObject({
       code: 'unsupported_modality',
       param: 'images[0]',
