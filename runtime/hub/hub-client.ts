@@ -34,6 +34,8 @@ const ATTEMPTS = 4;
 const METADATA_TIMEOUT_MS = 30_000;
 /** More files than any model has; a listing that goes on and on is not read to its end. */
 const MAX_FILES = 20_000;
+/** 1 TiB, more than any file of a model. */
+const MAX_FILE_BYTES = 2 ** 40;
 const COMMIT = /^[0-9a-f]{40}$/;
 const HASH = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/;
 
@@ -66,8 +68,9 @@ export async function listModelFiles(
     for await (const entry of listFiles({ ...common, repo: model, revision: sha, recursive: true })) {
       if (entry.type !== 'file') continue;
       const hash = entry.lfs?.oid ?? entry.oid ?? '';
-      if (!HASH.test(hash) || !Number.isSafeInteger(entry.size)) throw notAHub(hub);
-      files.push({ path: entry.path, size: entry.lfs?.size ?? entry.size, hash });
+      const size: unknown = entry.lfs ? entry.lfs.size : entry.size;
+      if (!HASH.test(hash) || !isSize(size)) throw notAHub(hub);
+      files.push({ path: entry.path, size, hash });
       if (files.length > MAX_FILES) throw notAHub(hub);
     }
     return { commit: sha, files };
@@ -83,6 +86,11 @@ export async function listModelFiles(
       await hub.clock.sleep(Math.max(backoff(tried, hub.random()), asked ?? 0), signal);
     }
   }
+}
+
+/** The sum of sizes says whether the disk has room, and a size how many ranges are fetched: neither may be nonsense. */
+function isSize(size: unknown): size is number {
+  return typeof size === 'number' && Number.isInteger(size) && size >= 0 && size <= MAX_FILE_BYTES;
 }
 
 /** `fetch` for small answers: with a time limit, and any answer but success as `HubRefusal`, which keeps the hub's error code. */

@@ -116,7 +116,9 @@ export function serve(served: Served, channel: Channel): void {
 
 /** Says where the message does not fit, never what stands there: it may be of a prompt. */
 function unfit(issues: readonly v.BaseIssue<unknown>[]): Error {
-  return new Error(`A message does not fit: ${issues.map((issue) => `${v.getDotPath(issue)} (${issue.type})`).join(', ')}`);
+  return new Error(
+    `A message does not fit: ${issues.map((issue) => `${v.getDotPath(issue)} (${issue.type})`).join(', ')}`,
+  );
 }
 
 function failure(id: string, error: unknown): FromEngine {

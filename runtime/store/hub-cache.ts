@@ -1,9 +1,13 @@
 import * as fs from 'node:fs/promises';
 import type { Device } from '../../lib/backend.ts';
 import type { ModelId } from '../../lib/model-id.ts';
+import { readBounded } from './bounded-file.ts';
 import type { FileHash } from './digest.ts';
 import { type Dtype, type FileEntry, type ModelFiles, selectModelFiles } from './model-files.ts';
 import { dirname, idOfRepositoryFolder, join, relativeTo, type StorePaths } from './paths.ts';
+
+/** A commit's hash, with what may stand around it. */
+const MAX_REF_BYTES = 1024;
 
 /** A model whose files are all on this machine. */
 export interface LocalModel {
@@ -56,7 +60,7 @@ async function commitsOf(paths: StorePaths, model: ModelId): Promise<string[]> {
   const names = (await fs.readdir(directory).catch(() => [])).filter((name) => /^[0-9a-f]{40}$/.test(name));
   const times = await Promise.all(names.map(async (name) => (await fs.stat(join(directory, name))).mtimeMs));
   const byAge = names.map((name, i) => ({ name, time: times[i] ?? 0 })).sort((a, b) => b.time - a.time);
-  const main = await fs.readFile(paths.ref(model, 'main'), 'utf8').catch(() => '');
+  const main = (await readBounded(paths.ref(model, 'main'), MAX_REF_BYTES).catch(() => null)) ?? '';
   return [...byAge.filter((c) => c.name === main.trim()), ...byAge.filter((c) => c.name !== main.trim())].map(
     (c) => c.name,
   );

@@ -1,7 +1,7 @@
-import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as v from 'valibot';
 import { AssayError } from '../../lib/errors.ts';
+import { readBounded } from '../store/bounded-file.ts';
 
 /** A special token in `tokenizer_config.json`: its text, or an object with the text. */
 const SpecialToken = v.nullish(v.union([v.string(), v.looseObject({ content: v.string() })]));
@@ -104,7 +104,7 @@ export async function readModelText(dir: string): Promise<ModelText> {
 
 /** The order of transformers: a file of its own before the one inside `tokenizer_config.json`. */
 async function readTemplate(dir: string, config: TokenizerConfig): Promise<string | null> {
-  const file = await readText(dir, 'chat_template.jinja');
+  const file = await readBounded(join(dir, 'chat_template.jinja'), MAX_FILE_BYTES);
   if (file !== null) return file;
   const json = await readJson(dir, 'chat_template.json', v.looseObject({ chat_template: v.string() }));
   if (json) return json.chat_template;
@@ -114,26 +114,11 @@ async function readTemplate(dir: string, config: TokenizerConfig): Promise<strin
 }
 
 async function readJson<T>(dir: string, name: string, schema: v.GenericSchema<unknown, T>): Promise<T | null> {
-  const text = await readText(dir, name);
+  const text = await readBounded(join(dir, name), MAX_FILE_BYTES);
   if (text === null) return null;
   try {
     return v.parse(schema, JSON.parse(text));
   } catch (cause) {
     throw new AssayError('engine_failed', `The model's ${name} is damaged; download the model again.`, { cause });
-  }
-}
-
-async function readText(dir: string, name: string): Promise<string | null> {
-  const file = await open(join(dir, name)).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return null;
-    throw error;
-  });
-  if (!file) return null;
-  try {
-    const { size } = await file.stat();
-    if (size > MAX_FILE_BYTES) throw new AssayError('engine_failed', `The model's ${name} is too large to read.`);
-    return await file.readFile('utf8');
-  } finally {
-    await file.close();
   }
 }

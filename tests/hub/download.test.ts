@@ -149,6 +149,23 @@ describe('a pull that cannot be', () => {
     await expect(box.pull()).rejects.toThrow(/HF_HUB_OFFLINE/);
   });
 
+  it.each([[['z', 10, 1e16]], [null], ['10'], [-1], [0.5], [1e300]])(
+    'believes no listing with the size %j',
+    async (size) => {
+      const file = {
+        type: 'file',
+        path: 'config.json',
+        oid: 'a'.repeat(40),
+        size: 10,
+        lfs: { oid: 'b'.repeat(64), size },
+      };
+      const lying: typeof fetch = async (url) =>
+        Response.json(String(url).includes('/tree/') ? [file] : { sha: 'c'.repeat(40) });
+      const box = await machine(hub, { hub: { fetch: lying } });
+      await expect(box.pull()).rejects.toThrow(/does not answer as a hub/);
+    },
+  );
+
   it('does not take a page of another server for a hub', async () => {
     const box = await machine(hub, { hub: { fetch: async () => Response.json({ hello: 'world' }) } });
     await expect(box.pull()).rejects.toThrow(/does not answer as a hub/);

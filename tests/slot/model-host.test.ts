@@ -114,6 +114,17 @@ describe('load', () => {
     expect(await findLocalModel(paths, STARTER, { device: 'CPU', dtype })).toMatchObject({ origin: 'bundled' });
   });
 
+  it('refuses a model whose configuration is too large to be read in the server', async () => {
+    const box = await testHost(hub);
+    await box.download(QWEN);
+    const found = await findLocalModel(box.paths, QWEN, { device: 'CPU' });
+    await fs.truncate(join(found!.directory, 'config.json'), 5 * 1024 * 1024);
+    await expect(box.host.load(QWEN, {})).rejects.toMatchObject({
+      code: 'engine_failed',
+      message: "The model's config.json is too large to read.",
+    });
+  });
+
   it('compiles what is not compiled, loads, and says so', async () => {
     const box = await testHost(hub);
     expect(box.host.slot()).toEqual({ state: 'unloaded', model: null, device: 'CPU' });
