@@ -10,8 +10,9 @@ const LOOPBACK = /^(localhost|127(\.(25[0-5]|2[0-4]\d|1?\d?\d)){3}|\[::1\])(:\d{
 export function guard(settings: GuardSettings): AppMiddleware {
   const allowed = new Set(settings.allowOrigins);
   return async (c, next) => {
-    const url = new URL(c.req.url);
-    const host = c.req.header('host') ?? url.host;
+    const url = URL.parse(c.req.url);
+    const host = c.req.header('host') ?? url?.host ?? '';
+    if (!url) throw new AssayError('forbidden_origin', `${host} is not a host name.`);
     if (settings.loopbackOnly && !(LOOPBACK.test(host) && LOOPBACK.test(url.host))) {
       throw new AssayError('forbidden_origin', 'This server answers to localhost, 127.0.0.1 and [::1] alone.');
     }

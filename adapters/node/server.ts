@@ -1,9 +1,8 @@
-import { randomUUID } from 'node:crypto';
-import { createServer, type Server } from 'node:http';
+import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
-import { errorResponse } from '../../handlers/error-response.ts';
 import { AssayError } from '../../lib/errors.ts';
+import { answerBadHttp, badHttp } from './bad-http.ts';
 import { UsageError } from './usage-error.ts';
 
 /** Bounds of every connection. Bodies are bounded where they are read, as bytes that came (lib/json/body.ts). */
@@ -13,8 +12,12 @@ const LIMITS = {
   requestTimeout: 120_000,
   keepAliveTimeout: 15_000,
   connectionsCheckingInterval: 5_000,
+  /** Milliseconds in which the caller takes nothing of an answer that waits to be read. */
+  unreadTimeout: 30_000,
   /** Bytes of all headers together. */
   maxHeaderSize: 16 * 1024,
+  /** A request without a Host is refused like one with a foreign Host. */
+  requireHostHeader: false,
 };
 const MAX_CONNECTIONS = 1024;
 
@@ -35,16 +38,22 @@ export async function startServer(
 ): Promise<RunningServer> {
   const server = createServer({ ...LIMITS, ...limits }, getRequestListener(fetch, { errorHandler: unreadable }));
   server.maxConnections = MAX_CONNECTIONS;
+  answerBadHttp(server);
+  server.on('request', (_, response) => endWhenUnread(response, limits?.unreadTimeout ?? LIMITS.unreadTimeout));
   await listen(server, host, port);
   const taken = (server.address() as AddressInfo).port;
   return { url: `http://${urlHost(host)}:${taken}`, close: (graceMs) => close(server, graceMs) };
 }
 
 /** A request of which no `Request` can be made, as its Host is no host name. */
-function unreadable(): Response {
-  const response = errorResponse(new AssayError('forbidden_origin', 'The Host header is not a host name.'), 'models');
-  response.headers.set('x-request-id', randomUUID());
-  return response;
+const unreadable = () => badHttp(new AssayError('forbidden_origin', 'The Host header is not a host name.'));
+
+/** Against callers who ask and never read: they would hold their connections without end. */
+function endWhenUnread(response: ServerResponse, timeoutMs: number): void {
+  response.setTimeout(timeoutMs, () => {
+    // Silence alone is no fault: an answer may take long to make.
+    if (response.writableLength > 0) response.destroy();
+  });
 }
 
 function listen(server: Server, host: string, port: number): Promise<void> {

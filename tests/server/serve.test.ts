@@ -3,7 +3,9 @@ import { mkdir, mkdtemp } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { Hono } from 'hono';
 import { pino } from 'pino';
 import { afterEach, describe, expect, test } from 'vitest';
 import { type ServerFlags, serverConfig } from '../../adapters/node/config.ts';
@@ -127,24 +129,34 @@ describe('the address', () => {
 });
 
 describe('requests that are no HTTP as it should be', () => {
+  const get = (rest: string) => `GET / HTTP/1.1\r\n${rest}Connection: close\r\n\r\n`;
+
   test.each([
-    ['no Host at all', 'GET / HTTP/1.0\r\n\r\n', /^HTTP\/1.1 [24]\d\d /],
-    ['a Host that is no host name', 'GET / HTTP/1.1\r\nHost: a b\r\nConnection: close\r\n\r\n', /^HTTP\/1.1 4\d\d /],
+    ['no Host at all', get(''), 403, 'forbidden_origin'],
+    ['a Host that is no host name', get('Host: a b\r\n'), 403, 'forbidden_origin'],
+    ['a Host that is no address', get('Host: 127.0.0.256\r\n'), 403, 'forbidden_origin'],
     [
       'an absolute address',
       'GET http://evil.example/ HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n',
-      /^HTTP\/1.1 4\d\d /,
+      403,
+      'forbidden_origin',
     ],
-    [
-      'headers over the limit',
-      `GET / HTTP/1.1\r\nHost: localhost\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`,
-      /^HTTP\/1.1 431 /,
-    ],
-    ['garbage', '\x16\x03\x01\r\n\r\n', /^HTTP\/1.1 400 /],
-  ])('%s is answered, and the server lives on', async (_, text, expected) => {
+    ['headers over the limit', get(`Host: localhost\r\nX: ${'x'.repeat(20_000)}\r\n`), 400, 'request_too_large'],
+    ['a length that is no number', get('Host: localhost\r\nContent-Length: abc\r\n'), 400, 'malformed_json'],
+    ['a method that is none', 'FOO / HTTP/1.1\r\nHost: localhost\r\n\r\n', 400, 'malformed_json'],
+    ['garbage', '\x16\x03\x01\r\n\r\n', 400, 'malformed_json'],
+  ])('%s gets the error body, and the server lives on', async (_, text, status, code) => {
     const { url } = await start();
-    expect(await raw(url, text)).toMatch(expected);
+    const answer = await raw(url, text);
+    expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+    expect(answer).toMatch(/^x-request-id: [0-9a-f-]{36}\r$/im);
+    expect(JSON.parse(answer.slice(answer.indexOf('\r\n\r\n')))).toMatchObject({ error: { code } });
     expect((await fetch(url)).status).toBe(200);
+  });
+
+  test('an expectation that nobody knows is ignored', async () => {
+    const { url } = await start();
+    expect(await raw(url, get('Host: localhost\r\nExpect: foo\r\n'))).toMatch(/^HTTP\/1.1 200 /);
   });
 });
 
@@ -164,6 +176,24 @@ describe('senders that never come to an end', () => {
     expect((await fetch(server.url)).status).toBe(200);
     await server.close(0);
   });
+});
+
+test('a caller who never reads loses the connection, and one who waits does not', async () => {
+  const app = new Hono()
+    .get('/large', () => new Response('x'.repeat(64 * 1024 * 1024)))
+    .get('/slow', async () => {
+      await delay(600);
+      return new Response('late');
+    });
+  const limits = { unreadTimeout: 200 };
+  const server = await startServer(app.fetch, { host: '127.0.0.1', port: 0, limits });
+  const socket = connect(Number(new URL(server.url).port), '127.0.0.1');
+  socket.on('error', () => {}).pause();
+  socket.write('GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n');
+  expect(await (await fetch(`${server.url}/slow`)).text()).toBe('late');
+  // Nobody is left to wait for.
+  expect(await server.close(5_000)).toBe(true);
+  socket.destroy();
 });
 
 /** Sends text as it is, and gives what comes back until the connection ends. */
