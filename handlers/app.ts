@@ -3,6 +3,7 @@ import { systemClock } from '../lib/clock.ts';
 import { FACES } from '../lib/error-status.ts';
 import { AssayError } from '../lib/errors.ts';
 import { requireKey } from './auth.ts';
+import { roomForBodies } from './body.ts';
 import { chatCompletions } from './chat.ts';
 import type { AppContext, AppDeps, AppEnv, Services } from './context.ts';
 import { contract } from './contract.ts';
@@ -27,6 +28,7 @@ export function createApp(deps: AppDeps): Hono<AppEnv> {
     newRequestId: () => crypto.randomUUID(),
     log: () => {},
     heartbeatMs: 1500,
+    bodyBytes: 256 * 1024 * 1024,
     ...deps,
   };
   const { host, keys, metrics } = services;
@@ -36,6 +38,7 @@ export function createApp(deps: AppDeps): Hono<AppEnv> {
   app.onError(failed);
   app.notFound(nothingThere);
   if (deps.guard) app.use(guard(deps.guard));
+  app.use(roomForBodies(services));
 
   routesOf(app, 'models')('GET', ['/openapi.json'], contract());
   if (faces.has('decisions')) {

@@ -1,20 +1,35 @@
 import type * as v from 'valibot';
 import { checkContentType, MAX_BODY_BYTES, readBytes, readJson } from '../lib/json/body.ts';
+import { BodyRoom } from '../lib/json/body-room.ts';
 import { validate } from '../lib/validation/validate.ts';
-import type { AppContext } from './context.ts';
+import type { AppContext, AppMiddleware, Services } from './context.ts';
+
+/** Gives each request its share of the room for bodies, until it is answered or its stream begins. */
+export function roomForBodies({ bodyBytes }: Services): AppMiddleware {
+  const room = new BodyRoom(bodyBytes);
+  return async (c, next) => {
+    const share = room.share();
+    c.set('body', share);
+    try {
+      await next();
+    } finally {
+      share.release();
+    }
+  };
+}
 
 /** The body of a model server request, checked against its schema. */
 export async function readRequest<TSchema extends v.GenericSchema>(
   c: AppContext,
   schema: TSchema,
 ): Promise<v.InferOutput<TSchema>> {
-  return validate(schema, await readJson(c.req.raw, { contentType: 'required' }));
+  return validate(schema, await readJson(c.req.raw, { contentType: 'required', share: c.get('body') }));
 }
 
 /** For a call without a body: whatever is there must be JSON, and says nothing. */
 export async function readNothing(c: AppContext): Promise<void> {
   const { headers, body } = c.req.raw;
   if (headers.has('content-type')) checkContentType(headers, 'required');
-  const bytes = await readBytes(body, MAX_BODY_BYTES);
+  const bytes = await readBytes(body, MAX_BODY_BYTES, c.get('body'));
   if (bytes.byteLength > 0) checkContentType(headers, 'required');
 }

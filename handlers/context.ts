@@ -3,6 +3,7 @@ import type { InferenceBackend } from '../lib/backend.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Face } from '../lib/error-status.ts';
 import type { ModelHost } from '../lib/host.ts';
+import type { BodyShare } from '../lib/json/body-room.ts';
 import type { ApiKey, KeyStore, Quota } from '../lib/keys.ts';
 
 /** What the handlers are given from outside. */
@@ -23,6 +24,8 @@ export interface AppDeps {
   guard?: GuardSettings;
   /** Answers `GET /metrics`, in Prometheus' text form. Absent: there is no such route. */
   metrics?: () => Promise<Response>;
+  /** Bytes that the bodies of all requests under way may have together; each may have 64 KiB in any case. Default: 256 MiB. */
+  bodyBytes?: number;
   /** Milliseconds of silence after which a stream sends a comment; default 1500. */
   heartbeatMs?: number;
   /** Default: the system's. */
@@ -34,7 +37,8 @@ export interface AppDeps {
 }
 
 /** The dependencies with their defaults filled in. */
-export type Services = AppDeps & Required<Pick<AppDeps, 'clock' | 'newRequestId' | 'log' | 'heartbeatMs'>>;
+export type Services = AppDeps &
+  Required<Pick<AppDeps, 'clock' | 'newRequestId' | 'log' | 'heartbeatMs' | 'bodyBytes'>>;
 
 export interface GuardSettings {
   /** Accept loopback Host names alone (against DNS rebinding). */
@@ -67,6 +71,8 @@ export interface AppEnv {
     begin: number;
     /** Which interface the route belongs to: decides the statuses of its errors. */
     face: Face;
+    /** The request's part of the room for bodies. */
+    body: BodyShare;
     /** Set where the route needs a key. */
     key?: ApiKey;
   };

@@ -67,6 +67,33 @@ describe('a backend that breaks its word is an internal_error', () => {
   });
 });
 
+test('large bodies share a room, small ones pass in any case', async () => {
+  const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
+  const send = appOf(
+    async (_, call) => {
+      await answered;
+      return admitting(_, call);
+    },
+    { bodyBytes: 100 * 1024 },
+  );
+  const sized = (kib: number) => ({
+    body: JSON.stringify({
+      model: 'm',
+      context: ' '.repeat(kib * 1024),
+      tasks: [{ type: 'decide', name: 'a', question: 'q' }],
+    }),
+  });
+  const first = send(sized(150));
+  const refused = await send(sized(150));
+  expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '1']);
+  expect(await refused.json()).toMatchObject({ error: { code: 'overloaded' } });
+  const small = send(sized(10));
+  answer();
+  expect((await first).status).toBe(200);
+  expect((await small).status).toBe(200);
+  expect((await send(sized(150))).status).toBe(200);
+});
+
 test('a key that is revoked is refused at once', async () => {
   const keys = [KEY];
   const send = appOf(admitting, { keys: { find: async (sha256) => listedKeys(keys).find(sha256) } });

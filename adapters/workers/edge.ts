@@ -15,6 +15,9 @@ import { statusRoutes } from './status-routes.ts';
 /** The one fleet object's name. */
 const FLEET = 'fleet';
 
+/** An isolate has 128 MB (Workers' limits), and a body is there as bytes and as values. */
+const BODY_BYTES = 40 * 1024 * 1024;
+
 /** The whole edge for one isolate: the same app as everywhere, on boxes instead of an engine. */
 export function createEdge(env: Env): Hono<AppEnv> {
   const clock = systemClock;
@@ -30,7 +33,7 @@ export function createEdge(env: Env): Hono<AppEnv> {
   const client = { fetch: (...request: Parameters<typeof fetch>) => fetch(...request), keyOf: keyOf(env) };
   const keys = new KvKeys({ kv: env.KEYS, quota: env.QUOTA, clock });
   const backend = new ForwardingBackend(fleet, { ...client, clock, log: logVisit }, deadlinesOf(env));
-  const app = createApp({ backend, keys, quota: keys, keyForModels: true, log: logRequest });
+  const app = createApp({ backend, keys, quota: keys, keyForModels: true, log: logRequest, bodyBytes: BODY_BYTES });
   statusRoutes(app, fleet);
   boxRoutes(app, { fleet, keys, client });
   return app;

@@ -1,11 +1,14 @@
-import { describe, expect, test } from 'vitest';
-import { readJson } from './body.ts';
+import { afterEach, describe, expect, test } from 'vitest';
+import { MAX_BODY_BYTES, readJson } from './body.ts';
+import { BodyRoom } from './body-room.ts';
 
 const post = (body: RequestInit['body'], headers: Record<string, string> = { 'content-type': 'application/json' }) =>
   new Request('http://localhost/', { method: 'POST', body: body ?? null, headers, duplex: 'half' } as RequestInit);
 
+const share = new BodyRoom(MAX_BODY_BYTES).share();
+afterEach(() => share.release());
 const read = (request: Request, maxBytes?: number) =>
-  readJson(request, { contentType: 'where sent', ...(maxBytes === undefined ? {} : { maxBytes }) });
+  readJson(request, { contentType: 'where sent', share, ...(maxBytes === undefined ? {} : { maxBytes }) });
 
 function chunked(chunks: readonly string[]): ReadableStream<Uint8Array> {
   const pieces = chunks.map((chunk) => new TextEncoder().encode(chunk));
@@ -39,8 +42,8 @@ describe('content type', () => {
 
   test('none is fine on the decision service, refused on the model server', async () => {
     const untyped = () => post(chunked(['{}']), {});
-    await expect(readJson(untyped(), { contentType: 'where sent' })).resolves.toEqual({});
-    await expect(readJson(untyped(), { contentType: 'required' })).rejects.toMatchObject({
+    await expect(readJson(untyped(), { contentType: 'where sent', share })).resolves.toEqual({});
+    await expect(readJson(untyped(), { contentType: 'required', share })).rejects.toMatchObject({
       code: 'unsupported_media_type',
     });
   });

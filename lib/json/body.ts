@@ -1,4 +1,5 @@
 import { AssayError } from '../errors.ts';
+import type { BodyShare } from './body-room.ts';
 import { type JsonValue, parseJson } from './parse.ts';
 
 /** 20 MiB, as bytes read (open-points.md, part A, "Fields"). */
@@ -8,34 +9,46 @@ export interface JsonBodyRules {
   maxBytes?: number;
   /** The model server wants a JSON content type on every body; the decision service only where one is sent. */
   contentType: 'required' | 'where sent';
+  /** Where the room for the bytes comes from, before they are kept. */
+  share: BodyShare;
 }
 
 /**
  * The JSON value in a request's body.
  *
- * @throws AssayError `unsupported_media_type`, `request_too_large` or `malformed_json`, checked in this order.
+ * @throws AssayError `unsupported_media_type`, `request_too_large`, `overloaded` or `malformed_json`, checked in this order.
  */
 export async function readJson(request: Request, rules: JsonBodyRules): Promise<JsonValue> {
-  const { contentType, maxBytes = MAX_BODY_BYTES } = rules;
+  const { contentType, share, maxBytes = MAX_BODY_BYTES } = rules;
   checkContentType(request.headers, contentType);
-  return parseJson(await readBody(request, maxBytes));
+  return parseJson(await readBody(request, maxBytes, share));
 }
 
 /**
- * Nothing is kept of a body that says itself that it is too long. Up to twice the bound it is thrown away as it comes: who is still
+ * Nothing is kept of a body that says itself that it is too long, or for which there is no room. Up to twice the bound it is thrown away as it comes: who is still
  * sending when the connection closes may never see the answer (RFC 9112, 9.6). Of a smaller one the host reads the announced length far faster than
  * we do, and HTTP sees to it that no more comes; but it is a claim of the sender, so the bytes are counted all the same.
  */
-async function readBody(request: Request, maxBytes: number): Promise<Uint8Array> {
+async function readBody(request: Request, maxBytes: number, share: BodyShare): Promise<Uint8Array> {
   const announced = Number(request.headers.get('content-length') ?? Number.NaN);
-  if (Number.isNaN(announced)) return readBytes(request.body, maxBytes);
+  if (Number.isNaN(announced)) return readBytes(request.body, maxBytes, share);
   if (announced > maxBytes) {
-    if (announced <= 2 * maxBytes) await request.body?.pipeTo(new WritableStream()).catch(brokenOff);
+    if (announced <= 2 * maxBytes) await throwAway(request);
     throw tooLarge(maxBytes);
+  }
+  try {
+    share.take(announced);
+  } catch (error) {
+    await throwAway(request);
+    throw error;
   }
   const bytes = new Uint8Array(await request.arrayBuffer().catch(brokenOff));
   if (bytes.byteLength > maxBytes) throw tooLarge(maxBytes);
   return bytes;
+}
+
+async function throwAway({ body }: Request): Promise<void> {
+  await body?.pipeTo(new WritableStream()).catch(brokenOff);
 }
 
 /** JSON (WHATWG MIME Sniffing, "JSON MIME type": `application/json`, `text/json`, any `+json`), in UTF-8, not compressed. */
@@ -58,8 +71,12 @@ function isJsonType(contentType: string): boolean {
   return JSON_TYPE.test(type) && !parameters.some((parameter) => CHARSET.test(parameter));
 }
 
-/** Reads a stream to its end, and stops at the first byte too many. */
-export async function readBytes(stream: ReadableStream<Uint8Array> | null, maxBytes: number): Promise<Uint8Array> {
+/** Reads a stream to its end, and stops at the first byte too many, or for which `share` has no room. */
+export async function readBytes(
+  stream: ReadableStream<Uint8Array> | null,
+  maxBytes: number,
+  share?: BodyShare,
+): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
   let total = 0;
   const reader = stream?.getReader();
@@ -67,10 +84,13 @@ export async function readBytes(stream: ReadableStream<Uint8Array> | null, maxBy
     const chunk = await reader.read().catch(brokenOff);
     if (chunk.done) break;
     total += chunk.value.byteLength;
-    if (total > maxBytes) {
+    try {
+      if (total > maxBytes) throw tooLarge(maxBytes);
+      share?.take(chunk.value.byteLength);
+    } catch (error) {
       // Not awaited: a sender that never stops must not hold the answer back.
       void reader.cancel().catch(() => {});
-      throw tooLarge(maxBytes);
+      throw error;
     }
     chunks.push(chunk.value);
   }
