@@ -42,7 +42,7 @@ export class BranchRun {
     this.#around = around;
     this.#random = new Random(spec.sampling.seed);
     this.#queue = new BranchTokens(around.prefixLength);
-    this.#trie = spec.choice ? new OptionTrie(spec.choice.paths) : null;
+    this.#trie = spec.choice ? new OptionTrie(spec.choice.paths, spec.choice.options) : null;
     this.#constraint = spec.choice ? null : spec.constraint;
     this.#untouched = this.#constraint?.fork() ?? null;
   }
@@ -74,8 +74,16 @@ export class BranchRun {
     }
     const longest = Math.max(...this.#spec.choice!.paths.map((path) => path.length));
     const end = this.#around.prefixLength + suffix.length + longest;
-    if (this.#limit() <= 0 || end > this.#around.contextLength) {
+    if (end > this.#around.contextLength) {
       this.#reason = 'length';
+      return;
+    }
+    if (this.#limit() <= 0) {
+      this.#keep(
+        0,
+        this.#spec.choice!.paths.map(() => 0),
+        0,
+      );
       return;
     }
     this.#push(suffix);
@@ -153,9 +161,7 @@ export class BranchRun {
     const choices = trie.choices(option);
     const limit = this.#limit();
     if (choices > limit) {
-      // What was left went into the attempt: a branch after this one gets nothing either.
-      this.#optionChoices = Math.max(0, limit);
-      this.#reason = 'length';
+      this.#keep(option, logprobs, Math.max(0, limit));
       return;
     }
     this.#option = { index: option, logprobs, probabilities: normalise(logprobs) };
@@ -176,6 +182,18 @@ export class BranchRun {
     if (this.#queue.empty) this.#push(this.#spec.suffix);
     else this.#forgetOptions();
     if (!this.done) this.#queueSpoken(path);
+  }
+
+  /** Keeps of a path what fewer tokens than it needs have settled: its option, or nothing. */
+  #keep(path: number, logprobs: readonly number[], allowance: number): void {
+    const trie = this.#trie!;
+    const settled = trie.settling(path) <= allowance;
+    const index = trie.plainest(path);
+    this.#option = settled ? { index, logprobs, probabilities: normalise(logprobs) } : undefined;
+    this.#constraint = settled ? (this.#spec.choice!.after?.(index) ?? null) : null;
+    // What was left went into the attempt: a branch after this one gets nothing either.
+    this.#optionChoices = allowance;
+    this.#reason = 'length';
   }
 
   #drawOption(logprobs: number[], temperature: number): number {
@@ -240,11 +258,10 @@ export class BranchRun {
   #cut(allowance: number): void {
     this.#reason = 'length';
     if (allowance < this.#optionChoices) {
-      this.#option = undefined;
-      this.#optionChoices = allowance;
       this.#tokens.length = 0;
       this.#chosenAt.length = 0;
-      this.#constraint = null;
+      if (this.#option) this.#keep(this.#option.index, this.#option.logprobs, allowance);
+      else this.#optionChoices = allowance;
       return;
     }
     const kept = allowance - this.#optionChoices;

@@ -34,12 +34,17 @@ export interface BranchSpec {
 
 export interface Choice {
   /**
-   * One token path for each option, none a prefix of another (end paths with what follows the option, such as the closing
+   * One token path for each option (or for each of its endings), none a prefix of another (end paths with what follows the option, such as the closing
    * quote). At temperature 0 the path with the highest total log-probability wins, the first on a tie; above 0 one is drawn
    * from the exact probabilities. A token is counted as chosen where the paths that are still possible differ. Tokens of a
    * path are not reported by `onToken`. A single path is settled without the model, with the log-probability 0.
    */
   paths: readonly (readonly number[])[];
+  /**
+   * The option that each path belongs to, where one may end in several ways; absent: each path is one of its own. An option is kept
+   * where the budget ends between its endings: its first path is then the answer, with the reason `length`.
+   */
+  options?: readonly number[];
   /** What may be said after an option; absent or null: nothing, the branch ends with the choice. */
   after?(option: number): Constraint | null;
 }

@@ -35,6 +35,56 @@ describe('choices', () => {
     expect(paths.map((_path, option) => trie.choices(option))).toEqual(expected);
   });
 
+  test.each<[string, number[][], number[], number[], number[]]>([
+    [
+      'each of its own',
+      [
+        [1, 8],
+        [2, 8],
+      ],
+      [0, 1],
+      [1, 1],
+      [0, 1],
+    ],
+    [
+      'two endings each',
+      [
+        [1, 8],
+        [1, 9],
+        [2, 8],
+        [2, 9],
+      ],
+      [0, 0, 1, 1],
+      [1, 1, 1, 1],
+      [0, 0, 2, 2],
+    ],
+    [
+      'an ending beside a longer option',
+      [
+        [1, 8],
+        [1, 9],
+        [1, 2, 8],
+      ],
+      [0, 0, 1],
+      [1, 1, 1],
+      [0, 0, 2],
+    ],
+    [
+      'one option alone',
+      [
+        [1, 8],
+        [1, 9],
+      ],
+      [0, 0],
+      [0, 0],
+      [0, 0],
+    ],
+  ])('what settles options with %s', (_, paths, options, settling, plainest) => {
+    const trie = new OptionTrie(paths, options);
+    expect(paths.map((_path, i) => trie.settling(i))).toEqual(settling);
+    expect(paths.map((_path, i) => trie.plainest(i))).toEqual(plainest);
+  });
+
   test.each([
     [[[1], [1, 2]]],
     [[[1, 2], [1]]],

@@ -5,6 +5,8 @@ interface TrieNode {
   /** Index of the node before; -1 for the root. */
   parent: number;
   children: Map<number, number>;
+  /** The option that all paths through this node belong to; null: several. */
+  option: number | null;
 }
 
 /** Nodes that are scored together; more are taken in parts, so that a long list of long options needs bounded KV. */
@@ -16,21 +18,26 @@ const MAX_NODES = 1024;
  */
 export class OptionTrie {
   readonly #paths: readonly (readonly number[])[];
-  readonly #nodes: TrieNode[] = [{ token: -1, parent: -1, children: new Map() }];
+  readonly #options: readonly number[];
+  readonly #nodes: TrieNode[];
   readonly #scores: number[] = [0];
   /** The node at the end of each path. */
   readonly #ends: number[];
 
-  constructor(paths: readonly (readonly number[])[]) {
+  /** @param options the option of each path; absent: each path is one of its own */
+  constructor(paths: readonly (readonly number[])[], options: readonly number[] = paths.map((_, path) => path)) {
     this.#paths = paths;
-    this.#ends = paths.map((path) => {
+    this.#options = options;
+    const root = options.every((option) => option === options[0]) ? options[0]! : null;
+    this.#nodes = [{ token: -1, parent: -1, children: new Map(), option: root }];
+    this.#ends = paths.map((path, i) => {
       let at = 0;
       for (const token of path) {
         const known = this.#nodes[at]!.children.get(token);
         if (known === undefined) {
-          this.#nodes.push({ token, parent: at, children: new Map() });
+          this.#nodes.push({ token, parent: at, children: new Map(), option: options[i]! });
           this.#nodes[at]!.children.set(token, this.#nodes.length - 1);
-        }
+        } else if (this.#nodes[known]!.option !== options[i]) this.#nodes[known]!.option = null;
         at = known ?? this.#nodes.length - 1;
       }
       return at;
@@ -49,17 +56,29 @@ export class OptionTrie {
     return this.#nodes[node]!.parent;
   }
 
-  /** The node before the last token of an option. */
-  nodeBeforeEnd(option: number): number {
-    return this.parent(this.#ends[option]!);
+  /** The node before the last token of a path. */
+  nodeBeforeEnd(path: number): number {
+    return this.parent(this.#ends[path]!);
   }
 
-  /** How many tokens of an option the model chooses: where the paths that are still possible differ. */
-  choices(option: number): number {
+  /** How many tokens of a path the model chooses: where the paths that are still possible differ. */
+  choices(path: number): number {
+    return this.#count(path, ({ children }) => children.size > 1);
+  }
+
+  /** How many of them settle the option: the others choose between its endings. */
+  settling(path: number): number {
+    return this.#count(path, ({ children, option }) => children.size > 1 && option === null);
+  }
+
+  /** The first path of the option that a path belongs to. */
+  plainest(path: number): number {
+    return this.#options.indexOf(this.#options[path]!);
+  }
+
+  #count(path: number, counts: (node: TrieNode) => boolean): number {
     let count = 0;
-    for (let at = this.parent(this.#ends[option]!); at >= 0; at = this.parent(at)) {
-      if (this.#nodes[at]!.children.size > 1) count++;
-    }
+    for (let at = this.nodeBeforeEnd(path); at >= 0; at = this.parent(at)) if (counts(this.#nodes[at]!)) count++;
     return count;
   }
 
@@ -87,13 +106,13 @@ export class OptionTrie {
     }
   }
 
-  /** The total log-probability of each option, when all nodes are scored. */
+  /** The total log-probability of each path, when all nodes are scored. */
   logprobs(): number[] {
     return this.#ends.map((end) => this.#scores[end]!);
   }
 
-  path(option: number): readonly number[] {
-    return this.#paths[option]!;
+  path(path: number): readonly number[] {
+    return this.#paths[path]!;
   }
 }
 

@@ -58,8 +58,8 @@ function rank(task: Task): number {
 
 function choiceOf(grammar: TaskGrammar): Pick<BranchSpec, 'choice' | 'constraint'> {
   if (!grammar.choice) return { constraint: grammar.constraint() };
-  const { paths } = grammar.choice;
-  return { choice: { paths, after: (path) => grammar.constraint(path) }, constraint: null };
+  const { paths, options } = grammar.choice;
+  return { choice: { paths, options, after: (path) => grammar.constraint(path) }, constraint: null };
 }
 
 /** The same request gives the same answer, also above temperature 0. */

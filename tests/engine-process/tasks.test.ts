@@ -91,6 +91,21 @@ describe.each(['optimum/qwen3', 'genai/llama', 'genai/gemma3'])('%s', (fixture) 
     expect(values.lastIndexOf(values[0])).toBeLessThan(values.indexOf(''));
   });
 
+  it('keeps an option where the budget ends before it is known whether a reason follows', async () => {
+    const settled: Task = { type: 'decide', name: 'a', question: 'q', options: ['yes', 'no'], instruction: 'Why?' };
+    const single: Task = { ...settled, name: 'b', options: ['one'] };
+    const ask = async (maxOutputTokens: number) => {
+      const { answers, finishReason, usage } = await machine.backend.runTasks(
+        batch([settled, single], { maxOutputTokens }),
+        newCall(),
+      );
+      return { values: answers.map(({ json }) => JSON.parse(json)), finishReason, usage };
+    };
+    const [one, more] = [await ask(1), await ask(200)];
+    expect(one).toMatchObject({ finishReason: 'length', usage: { completionTokens: 1 } });
+    expect(one.values).toEqual([{ value: more.values[0].value }, { value: 'one' }]);
+  });
+
   it('counts the shared prefix once', async () => {
     const count = async (tasks: readonly Task[]) =>
       (await machine.backend.runTasks(batch(tasks), newCall())).usage.promptTokens;
