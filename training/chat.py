@@ -1,13 +1,10 @@
-"""A little conversation: greetings, what the model is, questions about a text in a sentence, thinking when asked to."""
+"""A little conversation: greetings, what the model is, questions about a text (`questions.py`), thinking when asked to."""
 
 from random import Random
 
-from absence import absent
-from banks import phrases_of
 from chance import choose
-from conversations import draw_talk
-from documents import make_document
-from value_decisions import asks
+from conversations import Question
+from questions import questions
 
 Turn = tuple[str, str]
 
@@ -25,11 +22,7 @@ GREETINGS = [
     "Hi, how are you?",
     "Hello, how is it going?",
 ]
-GREETED = [
-    "Hello! Give me a text and a question about it.",
-    "Hi! Send me a text and tell me what you want to know.",
-    "Hello! I answer short questions about a text.",
-]
+GREETED = "Hello! Give me a text and a question about it."
 WHO = [
     "Who are you?",
     "What are you?",
@@ -80,19 +73,23 @@ THINK = [
 
 
 def make_chat(r: Random, split: str) -> list[Turn]:
-    """Turns without the system; the last is the assistant's. Reasoning stands in `<think>` tags as the template writes them."""
+    """Turns without the system; the last is the assistant's."""
     x = r.random()
-    if x < 0.14:
-        return [("user", choose(r, GREETINGS)), ("assistant", choose(r, GREETED[:1]))]
-    if x < 0.28:
+    if x < 0.15:
+        return [("user", choose(r, GREETINGS)), ("assistant", GREETED)]
+    if x < 0.38:
         return [("user", opened(r, WHO)), ("assistant", I_AM)]
-    if x < 0.36:
+    if x < 0.5:
         return [("user", opened(r, BEYOND)), ("assistant", SORRY)]
-    if x < 0.42:
+    if x < 0.58:
         said = choose(r, THANKS)
-        first = [("user", choose(r, GREETINGS)), ("assistant", GREETED[0])]
-        return [*first, ("user", said), ("assistant", WELCOME["b" if said[0] in "BS" else "t"])]
-    return talk(r, split) if r.random() < 0.6 else about_text(r, split)
+        first = [("user", choose(r, GREETINGS)), ("assistant", GREETED)]
+        return [
+            *(first if r.random() < 0.6 else []),
+            ("user", said),
+            ("assistant", WELCOME["b" if said[0] in "BS" else "t"]),
+        ]
+    return told_in_turn(r, split)
 
 
 def opened(r: Random, asks: list[str]) -> str:
@@ -106,47 +103,27 @@ def opened(r: Random, asks: list[str]) -> str:
     return ask.rstrip("?.") if r.random() < 0.2 else ask
 
 
-def talk(r: Random, split: str) -> list[Turn]:
-    """One or two questions about a text that an author wrote with their answers; a thought stands before the answer where it is asked for."""
-    text, questions = draw_talk(r, split)
-    some = r.sample(questions, min(len(questions), 1 + (r.random() < 0.3)))
+def told(r: Random, q: Question) -> tuple[str, str]:
+    """A question and its answer, at times with a thought before it, as the template writes them."""
+    if r.random() < 0.65:
+        return q.ask, q.answer
+    wish = choose(r, THINK)
+    return f"{q.ask} {wish}" if r.random() < 0.6 else f"{wish} {q.ask}", f"<think>\n{q.thought}\n</think>\n\n{q.answer}"
+
+
+def told_in_turn(r: Random, split: str) -> list[Turn]:
+    """One question about a text or two, one after the other. The text may stand behind the first question."""
+    text, asked = questions(r, split)
     turns: list[Turn] = []
-    for i, (ask, answer, thought) in enumerate(some):
-        if r.random() < 0.5:
-            ask = f"{ask} {choose(r, THINK)}" if r.random() < 0.6 else f"{choose(r, THINK)} {ask}"
-            answer = f"<think>\n{thought}\n</think>\n\n{answer}"
+    for i, q in enumerate(r.sample(asked, min(len(asked), 1 + (r.random() < 0.4)))):
+        ask, answer = told(r, q)
         if i == 0:
-            ask = f"{text}\n\n{ask}" if r.random() < 0.7 else f"{ask}\n\n{text}"
+            ask = f"{text}\n\n{ask}" if r.random() < 0.4 else f"{ask}\n\n{text}"
         turns += [("user", ask), ("assistant", answer)]
     return turns
 
 
-def about_text(r: Random, split: str) -> list[Turn]:
-    d = make_document(r, split)
-    if not d.facts:
-        return [("user", choose(r, WHO)), ("assistant", I_AM)]
-    slot = choose(r, list(d.facts))
-    missing = r.random() < 0.15
-    if missing:
-        slot = absent(r, d) or slot
-        missing = slot not in d.facts
-    phrases = [p for p in phrases_of(slot, split) if not asks(p)]
-    if not phrases:
-        return about_text(r, split)
-    phrase = choose(r, phrases)
-    value = None if missing else d.facts[slot]
-    ask = choose(r, ("What is {}?", "Tell me {}.", "Please give me {}.", "{}?")).format(phrase)
-    ask = ask[0].upper() + ask[1:]
-    think = r.random() < 0.5
-    if think:
-        ask = f"{ask} {choose(r, THINK)}" if r.random() < 0.6 else f"{choose(r, THINK)} {ask}"
-    answer = (
-        f"The text does not say {phrase}."
-        if missing
-        else f"According to the text, {phrase} is {value}{'' if value.endswith('.') else '.'}"
-    )
-    if think:
-        found = "I do not find it in the text." if missing else f"I find {value} in the text."
-        answer = f"<think>\nThe question asks for {phrase}. {found}\n</think>\n\n{answer}"
-    user = f"{d.text}\n\n{ask}" if r.random() < 0.7 else f"{ask}\n\n{d.text}"
-    return [("user", user), ("assistant", answer)]
+def told_apart(r: Random, split: str, most: int) -> tuple[str, list[tuple[str, str]]]:
+    """A text, and so many questions at most behind it, each as if it were the only one, with their answers."""
+    text, asked = questions(r, split)
+    return text, [told(r, q) for q in r.sample(asked, min(len(asked), most))]

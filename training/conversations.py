@@ -1,4 +1,4 @@
-"""Questions about a text with answers in a sentence, written by hand (`data/conversations.txt`).
+"""Questions about a text with answers in a sentence, written by hand (`data/conversations.txt`, `data/more/conversations-*.txt`).
 
 = about                            a text begins
 The meeting moved to Friday …      the text, one line or several
@@ -53,14 +53,26 @@ def parse(source: str) -> list[Talk]:
 
 @cache
 def talks() -> list[Talk]:
-    return parse((DATA / "conversations.txt").read_text(encoding="utf-8"))
+    files = [DATA / "conversations.txt", *sorted((DATA / "more").glob("conversations-*.txt"))]
+    return [t for f in files for t in parse(f.read_text(encoding="utf-8"))]
 
 
-def draw_talk(r: Random, split: str) -> tuple[str, list[tuple[str, str, str]]]:
-    """A text with other values, and questions with their answers and thoughts."""
+@dataclass
+class Question:
+    ask: str
+    answer: str
+    """A sentence."""
+    thought: str
+    """What leads to it."""
+
+
+def written_talk(r: Random, split: str) -> tuple[str, list[Question]]:
+    """A text with other values, and questions about it."""
     talk = choose(r, talks())
     put = exchange(r, split, talk.swaps)
-    return put(talk.text), [(put(choose(r, asks)), put(answer), put(thought)) for asks, answer, thought in talk.turns]
+    return put(talk.text), [
+        Question(put(choose(r, asks)), put(answer), put(thought)) for asks, answer, thought in talk.turns
+    ]
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from random import Random
 
 import numpy as np
 
-from chat import make_chat
+from chat import make_chat, told_apart
 from document_tasks import make_tasks, who_is_who
 from documents import Document, make_document
 from judged import judged_text
@@ -47,7 +47,7 @@ class Mix:
 
 @dataclass
 class Group:
-    """A context with its branches. A chat is a context alone."""
+    """A context with its branches. A chat in turns is a context alone."""
 
     context: list[int]
     """What each token weighs in the loss; the same for each branch, behind its tokens."""
@@ -94,14 +94,28 @@ def make_text(r: Random, split: str, mix: Mix, x: float) -> tuple[Document, list
     return document, make_tasks(r, document, split, mix.tasks - int(r.random() * mix.tasks * 0.6))
 
 
+APART = 0.7
+"""Share of the chats that are questions about a text, each behind the text alone: of the others it is read once for one question."""
+
+
+def make_chat_group(r: Random, split: str, encoder: Encoder, mix: Mix) -> Group:
+    if r.random() > APART:
+        ids, weights = encoder.chat(make_chat(r, split))
+        return Group(ids[: mix.row], weights[: mix.row], False)
+    text, asked = told_apart(r, split, mix.tasks)
+    context, *branches = encoder.questions(text, asked)
+    if len(context[0]) > mix.longest:
+        return make_chat_group(r, split, encoder, mix)
+    return Group(*context, False, [(ids, weights, "told") for ids, weights in branches])
+
+
 def make_group(r: Random, split: str, encoder: Encoder, mix: Mix) -> Group:
     x = r.random()
     if x < mix.echoes:
         return make_echo(r, split, encoder, mix)
     x = r.random() - mix.chats
     if x < 0:
-        ids, weights = encoder.chat(make_chat(r, split))
-        return Group(ids[: mix.row], weights[: mix.row], False)
+        return make_chat_group(r, split, encoder, mix)
     document, tasks = make_text(r, split, mix, x)
     context = encoder.context(document.text, document.turns)
     head = len(encoder.root) if mix.root else 0

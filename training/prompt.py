@@ -33,8 +33,8 @@ ABSENT = 1.2
 """Weight of the choice that a text lacks a value. With more, values are missed that are there: with 4.5 and, since many judged texts ask for what is nearly there, with 2.6
 (28 missed, 7 made up of 810) and 1.7 (22 and 7; now 18 and 11). With less, more errors are values that are not there."""
 
-FIRST = 5.0
-"""Weight of the first token of a turn in a chat."""
+FIRST, SAID = 5.0, 1.0
+"""Weight of the first token of a turn in a chat, with which it is chosen whether to think, to greet or to answer, and of the others."""
 
 
 class Encoder:
@@ -115,10 +115,22 @@ class Encoder:
         ids: list[int] = []
         weights: list[float] = []
         for i, (role, text) in enumerate(turns):
-            head = self.ids(("\n" if i else "") + f"<|im_start|>{role}\n") if i else self.ids(f"<|im_start|>{role}\n")
+            head = self.ids(("\n" if i else "") + f"<|im_start|>{role}\n")
             body = self.user(text)
-            mine = role == "assistant"
             ids += [*head, *body, self.stop]
-            # With the first token it is chosen whether to think, to greet or to answer.
-            weights += [0.0] * len(head) + [FIRST * mine] + [0.5 * mine] * len(body)
+            weights += [0.0] * len(head) + self.said(len(body), role)
         return ids, weights
+
+    def said(self, size: int, role: str = "assistant") -> list[float]:
+        """Weights of a turn of so many tokens and its end."""
+        return [FIRST, *[SAID] * size] if role == "assistant" else [0.0] * (size + 1)
+
+    def questions(self, text: str, asked: list[tuple[str, str]]) -> list[tuple[list[int], list[float]]]:
+        """A chat's first turn up to the question, and behind it each question with its answer, in the same tokens as `chat`."""
+        head = self.ids("<|im_start|>user\n") + self.user(text + SEPARATOR)
+        parts = [(head, [0.0] * len(head))]
+        for ask, answer in asked:
+            front = self.user(ask) + [self.stop] + self.ids("\n<|im_start|>assistant\n")
+            body = self.user(answer)
+            parts.append((front + body + [self.stop], [0.0] * len(front) + self.said(len(body))))
+        return parts

@@ -2,13 +2,14 @@ import { parseArgs } from 'node:util';
 import * as v from 'valibot';
 import { KEY, startServer } from '../http/server.ts';
 import type { Report } from '../report.ts';
-import { addAnswer, majorityBaseline, noScores, randomBaseline, type Scores } from './score.ts';
+import { readChatSet, says, type Talk } from './chat-set.ts';
+import { addAnswer, majorityBaseline, noScores, randomBaseline, type Score, type Scores } from './score.ts';
 import { isCorrected, readTestSet, TEST_SETS, type Text } from './test-set.ts';
 
 const HELP = `npm run bench -- quality [--skills] [--forms=auto,int8,int4,float]
 npm run bench -- quality --url http://127.0.0.1:8080 --key sk-assay-... [--model assay/starter] [--skills]
 
-Puts both test sets to a server and tells how often it is right. Without --url it starts the starter model in each form of the weights
+Puts both test sets to a server and tells how often it is right; then questions to its chat, without and with the wish to think. Without --url it starts the starter model in each form of the weights
 (the --precision of assay serve), one after the other. --skills tells it for each kind of task, too.`;
 
 const STARTER = 'assay/starter';
@@ -18,6 +19,12 @@ const TOKENS_EACH = 96;
 
 /** `auto`, what a user gets, is one of the others. */
 const FORMS = 'auto,int8,int4,float';
+
+/** Room for a sentence and a thought before it. */
+const TOKENS_OF_CHAT = 160;
+
+/** What makes the starter think before it answers; other models think where they always do. */
+const WISH = 'Think first.';
 
 /** How many requests wait for the server at once. */
 const CLIENTS = 4;
@@ -52,6 +59,14 @@ export async function run(report: Report, args: readonly string[]): Promise<void
       if (texts.some(isCorrected)) tell(system, `${name}, as corrected by readers`, corrected);
       if (values.skills) for (const [skill, scores] of [...bySkill].sort()) tell(system, `${name} ${skill}`, scores);
     }
+    const talks = await readChatSet();
+    for (const [metric, wish] of [
+      ['answers right', ''],
+      ['answers right and thought about', ` ${WISH}`],
+    ] as const) {
+      const { right, total } = await chat(server, talks, wish);
+      report({ system, case: 'chat', metric, value: (100 * right) / total, unit: `% of ${total}` });
+    }
   };
   if (values.url) await measure({ url: values.url, key: values.key, model: values.model }, values.model);
   else
@@ -73,45 +88,81 @@ interface Server {
   model: string;
 }
 
+/** Puts each of the list to the server, some at once. */
+async function each<T>(list: readonly T[], put: (item: T) => Promise<void>): Promise<void> {
+  const waiting = [...list];
+  const client = async () => {
+    for (let item = waiting.shift(); item !== undefined; item = waiting.shift()) await put(item);
+  };
+  await Promise.all(Array.from({ length: CLIENTS }, client));
+}
+
 async function ask(server: Server, texts: readonly Text[]) {
   const all = noScores();
   const corrected = noScores();
   const bySkill = new Map<string, Scores>();
-  const waiting = [...texts];
-  const client = async () => {
-    for (let text = waiting.shift(); text; text = waiting.shift()) {
-      const answers = await runTasks(server, text);
-      text.tasks.forEach((task, i) => {
-        addAnswer(all, task, answers[i]);
-        addAnswer(corrected, task, answers[i], task.corrected ?? task.expected);
-        const skill = task.skill ?? task.type;
-        const scores = bySkill.get(skill) ?? noScores();
-        bySkill.set(skill, scores);
-        addAnswer(scores, task, answers[i]);
-      });
-    }
-  };
-  await Promise.all(Array.from({ length: CLIENTS }, client));
+  await each(texts, async (text) => {
+    const answers = await runTasks(server, text);
+    text.tasks.forEach((task, i) => {
+      addAnswer(all, task, answers[i]);
+      addAnswer(corrected, task, answers[i], task.corrected ?? task.expected);
+      const skill = task.skill ?? task.type;
+      const scores = bySkill.get(skill) ?? noScores();
+      bySkill.set(skill, scores);
+      addAnswer(scores, task, answers[i]);
+    });
+  });
   return { all, corrected, bySkill };
 }
 
-const Response = v.object({ results: v.record(v.string(), v.record(v.string(), v.unknown())) });
+/** Questions that its chat answers rightly; where it was asked to think, those with a thought alone. */
+async function chat(server: Server, talks: readonly Talk[], wish: string): Promise<Score> {
+  const score: Score = { right: 0, total: 0 };
+  const asked = talks.flatMap(({ context, questions }) => questions.map((question) => ({ context, ...question })));
+  await each(asked, async ({ context, ask, words }) => {
+    const content = `${context}\n\n${ask}${wish}`;
+    const { choices } = await post(server, '/v1/chat/completions', Completion, {
+      model: server.model,
+      messages: [{ role: 'user', content }],
+      temperature: 0,
+      max_tokens: TOKENS_OF_CHAT,
+    });
+    const { content: answer, reasoning_content: thought } = choices[0]!.message;
+    score.right += says(answer ?? '', words) && (wish === '' || Boolean(thought)) ? 1 : 0;
+    score.total += 1;
+  });
+  return score;
+}
 
-/** The answers to a text's tasks, in order. Throws with the server's own words where it refuses. */
-async function runTasks({ url, key, model }: Server, { context, tasks }: Text): Promise<unknown[]> {
-  const body = {
-    model,
+const Results = v.object({ results: v.record(v.string(), v.record(v.string(), v.unknown())) });
+const Completion = v.object({
+  choices: v.pipe(
+    v.array(
+      v.object({ message: v.object({ content: v.nullish(v.string()), reasoning_content: v.nullish(v.string()) }) }),
+    ),
+    v.minLength(1),
+  ),
+});
+
+/** The answers to a text's tasks, in order. */
+async function runTasks(server: Server, { context, tasks }: Text): Promise<unknown[]> {
+  const { results } = await post(server, '/v1/tasks', Results, {
+    model: server.model,
     context,
     max_output_tokens: TOKENS_EACH * tasks.length,
     tasks: tasks.map(({ expected: _, corrected: __, skill: ___, ...task }, i) => ({ ...task, name: `t${i}` })),
-  };
-  const response = await fetch(`${url}/v1/tasks`, {
+  });
+  return tasks.map((task, i) => (task.type === 'decide' ? results[`t${i}`]?.value : results[`t${i}`]));
+}
+
+/** What the server answers. Throws with its own words where it refuses. */
+async function post<S extends v.GenericSchema>({ url, key }: Server, path: string, schema: S, body: object) {
+  const response = await fetch(`${url}${path}`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', authorization: `Bearer ${key}` },
     body: JSON.stringify(body),
   });
   const text = await response.text();
   if (!response.ok) throw new Error(`${url} answers ${response.status}: ${text}`);
-  const { results } = v.parse(Response, JSON.parse(text));
-  return tasks.map((task, i) => (task.type === 'decide' ? results[`t${i}`]?.value : results[`t${i}`]));
+  return v.parse(schema, JSON.parse(text));
 }

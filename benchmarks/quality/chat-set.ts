@@ -1,0 +1,30 @@
+import { readFile } from 'node:fs/promises';
+import * as v from 'valibot';
+
+const Wanted = v.pipe(v.array(v.pipe(v.array(v.string()), v.minLength(1))), v.minLength(1));
+const Talk = v.object({ context: v.string(), questions: v.array(v.object({ ask: v.string(), words: Wanted })) });
+
+/** A text with questions that a person would ask about it. `words` are what a right answer says: one of each list. */
+export type Talk = v.InferOutput<typeof Talk>;
+
+/** `sets/chat.jsonl`, written by hand and read by nothing else. One text a line. */
+export async function readChatSet(): Promise<Talk[]> {
+  const file = await readFile(new URL('sets/chat.jsonl', import.meta.url), 'utf8');
+  return file
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => v.parse(Talk, JSON.parse(line)));
+}
+
+/** Whether an answer says all that is wanted, whole words in any case; `swim*` is also said by "swimming". */
+export function says(answer: string, wanted: Talk['questions'][number]['words']): boolean {
+  return wanted.every((either) => either.some((word) => pattern(word).test(answer)));
+}
+
+const LETTER = String.raw`[\p{L}\p{N}]`;
+
+function pattern(word: string): RegExp {
+  const open = word.endsWith('*');
+  const text = (open ? word.slice(0, -1) : word).replace(/[$()*+.?[\\\]^{|}]/g, String.raw`\$&`);
+  return new RegExp(`(?<!${LETTER})${text}${open ? '' : `(?!${LETTER})`}`, 'iu');
+}
