@@ -1,20 +1,32 @@
 import { randomUUID } from 'node:crypto';
-import { type Server, type ServerResponse, STATUS_CODES } from 'node:http';
+import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { errorResponse } from '../../handlers/error-response.ts';
 import { AssayError } from '../../lib/errors.ts';
 
 type Refused = Error & { code?: string };
+type Exchange = { request: IncomingMessage; response: ServerResponse };
+
+/** Milliseconds that a refused caller has to read the answer and to close its side. */
+const LINGER_MS = 1000;
 
 /** What Node refuses by itself gets the error body and the request id that every response has (open-points.md, part A). */
 export function answerBadHttp(server: Server): void {
-  const answering = new WeakMap<Duplex, ServerResponse>();
-  server.on('request', ({ socket }, response) => answering.set(socket, response));
+  const open = new WeakMap<Duplex, Set<Exchange>>();
+  server.on('request', (request, response) => {
+    const mine = open.get(request.socket) ?? new Set();
+    open.set(request.socket, mine);
+    const exchange = { request, response };
+    mine.add(exchange);
+    response.once('close', () => mine.delete(exchange));
+  });
   server.on('clientError', (error: Refused, socket) => {
-    const begun = answering.get(socket);
-    const within = begun?.headersSent === true && !begun.writableFinished;
-    if (error.code === 'ECONNRESET' || !socket.writable || within) socket.destroy();
-    else void inText(badHttp(reason(error))).then((text) => socket.end(text));
+    // An answer that has begun, or is still to be made, comes first: what is written now would be taken for it.
+    const owed = [...(open.get(socket) ?? [])].some(
+      ({ request, response }) => request.complete || response.headersSent,
+    );
+    if (error.code === 'ECONNRESET' || !socket.writable || owed) socket.destroy();
+    else void inText(badHttp(reason(error))).then((text) => endSoon(socket, text));
   });
   // An expectation that is not known may be ignored (RFC 9110, 10.1.1).
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
@@ -36,6 +48,13 @@ function reason({ code, message }: Refused): AssayError {
     default:
       return new AssayError('malformed_json', `This is not HTTP/1.1 as a server can read it: ${message}.`);
   }
+}
+
+/** Closed at once, what the caller still sends could keep the answer from it (RFC 9112, 9.6); left half open, its connection would count without end. */
+function endSoon(socket: Duplex, text: string): void {
+  const over = setTimeout(() => socket.destroy(), LINGER_MS);
+  socket.once('close', () => clearTimeout(over));
+  socket.end(text);
 }
 
 async function inText(response: Response): Promise<string> {

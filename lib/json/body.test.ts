@@ -93,6 +93,37 @@ describe('size', () => {
     expect(request.bodyUsed).toBe(bodyUsed);
   });
 
+  test('what is only announced takes no room from others', async () => {
+    const room = new BodyRoom(MAX_BODY_BYTES);
+    const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
+    const sender = writable.getWriter();
+    void sender.write(new Uint8Array([0x22]));
+    const headers = { 'content-type': 'application/json', 'content-length': String(MAX_BODY_BYTES) };
+    const slow = readJson(post(readable, headers), { contentType: 'required', share: room.share() });
+    const text = `"${'a'.repeat(1024 * 1024)}"`;
+    await expect(readJson(post(text), { contentType: 'required', share: room.share() })).resolves.toHaveLength(
+      text.length - 2,
+    );
+    void sender.abort(new Error('closed'));
+    await expect(slow).rejects.toMatchObject({ code: 'malformed_json' });
+  });
+
+  test('one without room is taken in to its end, so that its sender hears of it, and leaves its room to others', async () => {
+    const room = new BodyRoom(128 * 1024);
+    const share = room.share();
+    const chunks = Array.from({ length: 64 }, () => ' '.repeat(64 * 1024));
+    let ended = false;
+    const flush = () => {
+      ended = true;
+    };
+    const body = chunked(chunks).pipeThrough(new TransformStream({ flush }));
+    await expect(readJson(post(body), { contentType: 'where sent', share })).rejects.toMatchObject({
+      code: 'overloaded',
+    });
+    expect(ended).toBe(true);
+    room.share().take(192 * 1024);
+  });
+
   test('stops reading a body that never ends, and tells its sender', async () => {
     let sent = 0;
     let cancelled = false;

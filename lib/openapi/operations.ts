@@ -24,7 +24,7 @@ const decisions = { face: 'decisions', method: 'post', key: 'always', errors: [4
 const get = { face: 'models', method: 'get', key: 'off loopback', errors: [] } as const;
 const post = { face: 'models', method: 'post', key: 'off loopback' } as const;
 
-const BODY = [400, 413, 415] as const;
+const BODY = [400, 413, 415, 429] as const;
 const loading = {
   ...post,
   request: 'LoadRequest',
@@ -149,6 +149,6 @@ export const OPERATIONS: readonly Operation[] = [
     request: 'ChatCompletionRequest',
     response: 'ChatCompletion',
     events: 'ChatCompletionChunk',
-    errors: [...BODY, 404, 409, 429],
+    errors: [...BODY, 404, 409],
   },
 ];

@@ -15,7 +15,8 @@ export interface Acquired {
 
 /**
  * Owns all sequences: those that jobs are using, and idle ones that keep recent prefixes for the next job, oldest first. All
- * together they stay within `maxBytes`, idle ones being given up first; only a single running job may exceed it.
+ * together they stay within `maxBytes`, idle ones being given up first, but for what a single running job needs, and for what
+ * jobs grow to beyond the columns they asked for.
  */
 export class KvCache {
   readonly #shape: KvShape;
@@ -47,7 +48,7 @@ export class KvCache {
       const lost = best.sequence.linear - best.cached;
       // Taking it over loses what it holds beyond the match; a copy keeps both, where there is room.
       const room = this.bytes + capacity * this.#columnBytes <= this.#maxBytes;
-      if (lost <= MAX_LOSS || !room) return this.#takeOver(best, capacity);
+      if (lost <= MAX_LOSS || !room) return this.#takeOver(best, columns);
     }
     const sequence = this.#fresh(capacity, best?.sequence);
     if (!sequence) return undefined;
@@ -57,8 +58,8 @@ export class KvCache {
 
   /** Makes room for `columns` columns in a sequence in use. */
   reserve(sequence: Sequence, columns: number): void {
-    if (columns <= sequence.capacity) return;
-    const capacity = roundUp(Math.max(columns, Math.ceil(sequence.capacity * 1.25)));
+    const capacity = grown(sequence, columns);
+    if (capacity === sequence.capacity) return;
     this.#evict((capacity - sequence.capacity) * this.#columnBytes);
     sequence.resize(capacity);
   }
@@ -95,11 +96,14 @@ export class KvCache {
     return best;
   }
 
-  #takeOver({ sequence, cached }: Acquired, capacity: number): Acquired | undefined {
+  #takeOver({ sequence, cached }: Acquired, columns: number): Acquired | undefined {
+    const running = [...this.#used].reduce((sum, { capacity }) => sum + capacity, 0);
+    const needed = (running + grown(sequence, columns)) * this.#columnBytes;
+    if (running > 0 && needed > this.#maxBytes) return undefined;
     this.#idle.splice(this.#idle.indexOf(sequence), 1);
     this.#used.add(sequence);
     sequence.truncate(cached);
-    this.reserve(sequence, capacity);
+    this.reserve(sequence, columns);
     return { sequence, cached };
   }
 
@@ -131,6 +135,11 @@ export class KvCache {
       if (sequence !== spared) this.#idle.splice(this.#idle.indexOf(sequence), 1);
     }
   }
+}
+
+/** Columns of a sequence that has room for so many: a quarter more than before where it must grow, so that this is rare. */
+function grown({ capacity }: Sequence, columns: number): number {
+  return columns <= capacity ? capacity : roundUp(Math.max(columns, Math.ceil(capacity * 1.25)));
 }
 
 function roundUp(columns: number): number {

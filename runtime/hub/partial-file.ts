@@ -60,7 +60,10 @@ export class PartialFile {
     if (resumes) readJournal(lines.slice(1, -1), ranges, there);
     // `r+` keeps what is there; it would not make the file.
     const data = await fs.open(names.data, resumes && there > 0 ? 'r+' : 'w+');
-    const journal = await fs.open(names.journal, resumes ? 'a' : 'w');
+    const journal = await fs.open(names.journal, resumes ? 'a' : 'w').catch(async (error: unknown) => {
+      await data.close();
+      throw error;
+    });
     const partial = new PartialFile(size, rangeBytes, ranges, data, journal);
     try {
       // The last line of a journal may be half a line.
@@ -98,8 +101,7 @@ export class PartialFile {
     } catch {
       // A full disk: the journal then tells of fewer bytes than there are, which is safe.
     } finally {
-      await this.#journal.close();
-      await this.#data.close();
+      await this.#journal.close().finally(() => this.#data.close());
     }
   }
 

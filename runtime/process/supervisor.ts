@@ -60,6 +60,7 @@ class Supervisor implements EngineProcess, EngineCalls {
   #restartTimer: NodeJS.Timeout | undefined;
   #queue = { running: 0, waiting: 0 };
   #nextId = 0;
+  #closed = false;
   /** Wakes those who wait for a change of state. */
   #changed = Promise.withResolvers<void>();
 
@@ -91,6 +92,7 @@ class Supervisor implements EngineProcess, EngineCalls {
   load(spec: LoadSpec): Promise<ModelInfo> {
     return this.#inTurn(async () => {
       await this.#stop();
+      if (this.#closed) throw new AssayError('internal_error', 'The server is shutting down.');
       this.#wanted = spec;
       this.#set('loading');
       this.#failures = 0;
@@ -120,6 +122,7 @@ class Supervisor implements EngineProcess, EngineCalls {
   }
 
   async close(): Promise<void> {
+    this.#closed = true;
     for (const compile of this.#compiles) compile.abort();
     clearTimeout(this.#restartTimer);
     this.#wanted = null;

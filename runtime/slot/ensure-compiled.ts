@@ -37,8 +37,8 @@ export interface EnsureOptions {
   onProgress(progress: StageProgress): void;
   /** Devices that are not to be tried. */
   without?: ReadonlySet<Device>;
-  /** Directory that must stay: the one that is loaded. */
-  inUse: string | null;
+  /** Whether a directory must stay, as it is loaded or being loaded. */
+  inUse(directory: string): boolean;
 }
 
 export interface StageProgress {

@@ -177,7 +177,7 @@ export class LocalModelHost implements ModelHost {
       ...others,
       ...(maxPromptLen === undefined ? {} : { maxPromptLen }),
       signal: this.#closing.signal,
-      inUse: this.#slot.compiled?.directory ?? null,
+      inUse: (directory) => this.#slot.reads(directory),
     });
   }
 

@@ -34,6 +34,8 @@ export class ModelSlot {
   #model: ModelId | null = null;
   #reason: string | null = null;
   #active: { info: ModelInfo; compiled: CompiledModel } | null = null;
+  /** What the engine is to load next. */
+  #loading: CompiledModel | null = null;
   #work: { request: LoadRequest | null; promise: Promise<unknown> } | null = null;
 
   constructor(options: SlotOptions) {
@@ -54,6 +56,11 @@ export class ModelSlot {
   /** The compiled form that is loaded. */
   get compiled(): CompiledModel | null {
     return this.#active?.compiled ?? null;
+  }
+
+  /** Whether the engine has read this directory, or may read it yet. */
+  reads(directory: string): boolean {
+    return this.#active?.compiled.directory === directory || this.#loading?.directory === directory;
   }
 
   /** Whether a model is, or is about to be, in memory. */
@@ -92,13 +99,18 @@ export class ModelSlot {
     const started = now();
     this.#follow();
     const free = this.#state !== 'loaded';
+    const restarting = free && this.#active !== null;
     if (free) {
       this.#model = request.model;
       this.#active = null;
       this.#fire('load');
     }
     try {
+      // The engine would answer for a model that the slot has given up.
+      if (restarting) await this.#options.engine.unload();
       const { compiled, made } = await request.prepare(this.#failedDevices);
+      // From now on, for requests in flight may hold the load up.
+      this.#loading = compiled;
       if (this.#active?.compiled.directory === compiled.directory && this.view().state === 'loaded') {
         return reportOf(this.#active.info, 0, made);
       }
@@ -114,6 +126,8 @@ export class ModelSlot {
       if (this.#state === 'loading') this.#fail(error);
       log.error({ model: request.model, err: error }, 'load failed');
       throw error;
+    } finally {
+      this.#loading = null;
     }
   }
 
@@ -124,6 +138,7 @@ export class ModelSlot {
   ): Promise<{ info: ModelInfo; compiled: CompiledModel }> {
     const { engine, log } = this.#options;
     for (let compiled = first; ; compiled = (await request.prepare(this.#failedDevices)).compiled) {
+      this.#loading = compiled;
       try {
         return { info: await engine.load({ model: request.model, dir: compiled.directory }), compiled };
       } catch (error) {

@@ -96,13 +96,13 @@ export async function removeStale(
   paths: StorePaths,
   model: ModelId,
   current: Fingerprint,
-  keep: string | null,
+  inUse: (directory: string) => boolean,
 ): Promise<void> {
   for (const { directory, record } of await listCompiled(paths, model)) {
     const { source, runtime, compiler, dtype } = record.fingerprint;
     const otherFormat = dtype !== current.dtype;
     const same =
       runtime === current.runtime && compiler === current.compiler && (otherFormat || source === current.source);
-    if (!same && directory !== keep) await paths.remove(directory);
+    if (!same && !inUse(directory)) await paths.remove(directory);
   }
 }

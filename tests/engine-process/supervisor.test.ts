@@ -96,6 +96,22 @@ describe('load and unload', () => {
   });
 });
 
+describe('close', () => {
+  it('ends a load that waits for requests in flight, and no engine starts behind it', async () => {
+    const engine = start();
+    await engine.load(SPEC);
+    const answer = ask(engine, 'wait 5000').catch((error: Error) => error);
+    await delay(200);
+    const load = engine.load(SPEC).catch((error: Error) => error);
+    await expect.poll(() => engine.status().state).toBe('stopping');
+    await engine.close();
+    expect(await load).toMatchObject({ code: 'internal_error' });
+    expect(await answer).toMatchObject({ code: 'engine_failed' });
+    expect(engine.status()).toMatchObject({ state: 'stopped', pid: null });
+    await expect(engine.load(SPEC)).rejects.toMatchObject({ code: 'internal_error' });
+  });
+});
+
 describe('a request', () => {
   it('that is too long is refused', async () => {
     const engine = start();

@@ -3,6 +3,7 @@ import { mkdir, mkdtemp } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { Hono } from 'hono';
@@ -178,6 +179,38 @@ describe('senders that never come to an end', () => {
   });
 });
 
+test('a refused caller that keeps its side open loses the connection all the same', async () => {
+  const app = new Hono().get('/', (c) => c.text('here'));
+  const limits = { headersTimeout: 200, requestTimeout: 300, connectionsCheckingInterval: 50 };
+  const server = await startServer(app.fetch, { host: '127.0.0.1', port: 0, limits });
+  const socket = connect({ port: Number(new URL(server.url).port), host: '127.0.0.1', allowHalfOpen: true }).resume();
+  socket.write('GET / HTTP/1.1\r\nX-Slow: ');
+  await new Promise((resolve) => socket.once('end', resolve));
+  // It would be cut off at the end of the grace, and `false` told of it.
+  expect(await server.close(5_000)).toBe(true);
+  socket.destroy();
+});
+
+test('nothing is written into an answer that has begun, or instead of one that is to come', async () => {
+  const pieces = async function* () {
+    yield new TextEncoder().encode('a');
+    await delay(400);
+    yield new TextEncoder().encode('z');
+  };
+  const app = new Hono()
+    .get('/begun', () => new Response(Readable.toWeb(Readable.from(pieces())) as ReadableStream))
+    .get('/later', () => delay(400).then(() => new Response('late')));
+  const server = await startServer(app.fetch, { host: '127.0.0.1', port: 0 });
+  const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`;
+  for (const [first, rest] of [
+    ['/begun', `${get('/later')}garbage\r\n\r\n`],
+    ['/later', 'garbage\r\n\r\n'],
+  ] as const) {
+    expect(await raw(server.url, get(first), rest), first).not.toContain('malformed_json');
+  }
+  await server.close(0);
+});
+
 test('a caller who does not read loses the connection, and one who waits does not', async () => {
   const bytes = 64 * 1024 * 1024;
   const app = new Hono()
@@ -203,8 +236,8 @@ test('a caller who does not read loses the connection, and one who waits does no
   await server.close(0);
 });
 
-/** Sends text as it is, and gives what comes back until the connection ends. */
-function raw(url: string, text: string): Promise<string> {
+/** Sends text as it is, and more when 100 ms have passed, and gives what comes back until the connection ends. */
+function raw(url: string, text: string, more = ''): Promise<string> {
   const { port } = new URL(url);
   return new Promise((resolve, reject) => {
     let received = '';
@@ -213,6 +246,7 @@ function raw(url: string, text: string): Promise<string> {
     socket.on('data', (data) => {
       received += data;
     });
+    if (more) void delay(100).then(() => socket.write(more));
     socket.on('error', reject).on('close', () => resolve(received));
   });
 }

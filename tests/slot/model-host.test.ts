@@ -229,6 +229,35 @@ describe('load', () => {
     ]);
   });
 
+  it('of another model while the engine is started again ends that engine, also where the load then fails', async () => {
+    const box = await testHost(hub);
+    await box.download(QWEN);
+    await box.host.load(STARTER, {});
+    box.engine.state = { ...box.engine.state, state: 'restarting' };
+    box.engine.loading = failing(new AssayError('engine_failed', 'no'));
+    await expect(box.host.load(QWEN, {})).rejects.toThrow('no');
+    expect(box.engine.calls).toContain('unload');
+    expect(box.host.slot()).toMatchObject({ state: 'error', model: QWEN });
+    expect(await box.host.remove(STARTER, { compiledOnly: true })).toMatchObject({ model: STARTER });
+  });
+
+  it('keeps its files while it waits for requests in flight, whatever is downloaded meanwhile', async () => {
+    const moved = await HubServer.start(await fixtureModel('optimum/qwen3', QWEN));
+    const box = await testHost(moved);
+    await box.download(QWEN);
+    await box.host.load(STARTER, {});
+    const inFlight = gate();
+    box.engine.inFlight = inFlight.promise;
+    const load = box.host.load(QWEN, {});
+    await expect.poll(() => box.host.slot().state).toBe('unloading');
+    moved.put(await fixtureModel('optimum/llama', QWEN));
+    expect(await box.download(QWEN)).toMatchObject({ compiled: true });
+    inFlight.resolve();
+    expect(await load).toMatchObject({ model: QWEN });
+    expect(await listCompiled(box.paths, QWEN)).toHaveLength(2);
+    await moved.stop();
+  });
+
   it('follows a crash of the engine and its return', async () => {
     const box = await testHost(hub);
     await box.host.load(STARTER, {});

@@ -1,0 +1,33 @@
+import { describe, expect, it } from 'vitest';
+import { KvCache } from './kv-cache.ts';
+import { columnBytes } from './sequence.ts';
+
+const SHAPE = { layers: [{ heads: 1, headSize: 1 }] };
+const cacheOf = (columns: number) => new KvCache(SHAPE, columns * columnBytes(SHAPE));
+const tokens = (count: number, from = 0) => Array.from({ length: count }, (_, i) => from + i);
+
+/** Takes a sequence with these tokens in it. */
+function filled(cache: KvCache, prefix: readonly number[], columns: number) {
+  const { sequence } = cache.acquire(prefix, columns)!;
+  for (const token of prefix) sequence.append(token, sequence.length - 1);
+  return sequence;
+}
+
+describe('the bytes of all sequences', () => {
+  it.each([
+    ['nothing known of the prefix', 9000],
+    ['an idle sequence that holds its beginning', 0],
+  ])('are a bound for a second job, with %s', (_, from) => {
+    const cache = cacheOf(1024);
+    cache.release(filled(cache, tokens(200), 256), 200);
+    filled(cache, tokens(50, 5000), 768);
+    expect(cache.acquire(tokens(200, from), 1024)).toBeUndefined();
+    expect(cache.acquire(tokens(200, from), 256)).toBeDefined();
+  });
+
+  it('are none for a job that runs alone', () => {
+    const cache = cacheOf(1024);
+    cache.release(filled(cache, tokens(200), 256), 200);
+    expect(cache.acquire(tokens(200), 4096)).toMatchObject({ cached: 200 });
+  });
+});
