@@ -14,7 +14,7 @@ MAKERS = [
     (decide_label, 7), (decide_presence, 1.5), (decide_value, 3), (decide_bound, 0.6),
     (extract_keys, 3.5), (extract_schema, 1.6), (extract_json_schema, 0.2), (extract_open, 0.2), (extract_flags, 1),
 ]  # fmt: skip
-HARD = {decide_value: 4.5, decide_bound: 2}
+HARD = {decide_presence: 3, decide_value: 4.5, decide_bound: 2}
 """What training asks more often than a test does, because it is learned slowly."""
 
 

@@ -43,7 +43,7 @@ WORD = re.compile(r"\b[a-z]{4,}\b")
 def keywords(attribute: str, key: str) -> list[str]:
     """Words that stand in several training phrases of a label and hardly elsewhere: labels that the text itself suggests."""
     texts = {
-        k: [set(WORD.findall(line)) for line in bank(SOURCES[attribute])[k].take("train")]
+        k: [set(WORD.findall(line)) for line in dict.fromkeys(bank(SOURCES[attribute])[k].take("train"))]
         for k in label_choices(attribute)
     }
     everywhere = Counter(w for lines in texts.values() for words in lines for w in words)
