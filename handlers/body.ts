@@ -1,6 +1,7 @@
 import type * as v from 'valibot';
 import { checkContentType, MAX_BODY_BYTES, readBytes, readJson } from '../lib/json/body.ts';
 import { BodyRoom } from '../lib/json/body-room.ts';
+import { parseJson } from '../lib/json/parse.ts';
 import { validate } from '../lib/validation/validate.ts';
 import type { AppContext, AppMiddleware, Services } from './context.ts';
 
@@ -26,10 +27,15 @@ export async function readRequest<TSchema extends v.GenericSchema>(
   return validate(schema, await readJson(c.req.raw, { contentType: 'required', share: c.get('body') }));
 }
 
-/** For a call without a body: whatever is there must be JSON, and says nothing. */
+/** For a call without a body: whatever is there all the same must be JSON, and says nothing. */
 export async function readNothing(c: AppContext): Promise<void> {
   const { headers, body } = c.req.raw;
-  if (headers.has('content-type')) checkContentType(headers, 'required');
-  const bytes = await readBytes(body, MAX_BODY_BYTES, c.get('body'));
-  if (bytes.byteLength > 0) checkContentType(headers, 'required');
+  const bytes = await readBytes(body, MAX_BODY_BYTES, c.get('body')).catch((error: unknown) => {
+    // The content type is what is looked at first.
+    checkContentType(headers, 'required');
+    throw error;
+  });
+  if (bytes.byteLength === 0) return;
+  checkContentType(headers, 'required');
+  parseJson(bytes);
 }

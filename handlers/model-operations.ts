@@ -40,11 +40,14 @@ export function deleteModel(host: ModelHost): AppHandler {
 
 /** `DELETE /v1/models/{model_id}`: the id with its slash as it is, or encoded. */
 export function deleteModelByPath(host: ModelHost): AppHandler {
-  return (c) => remove(c, host, allowedModel(c, c.req.param('model_id') ?? '', 'model_id'), false);
+  return async (c) => {
+    await readNothing(c);
+    return remove(c, host, allowedModel(c, c.req.param('model_id') ?? '', 'model_id'), false);
+  };
 }
 
 async function remove(c: AppContext, host: ModelHost, id: ModelId, compiledOnly: boolean): Promise<Response> {
-  const { model, removed } = await host.remove(id, { compiledOnly });
-  const state = compiledOnly ? 'downloaded' : 'deleted';
+  const { model, removed, weightsLeft } = await host.remove(id, { compiledOnly });
+  const state = weightsLeft ? 'downloaded' : 'deleted';
   return c.json<DeleteResponse>({ status: 'success', model, state, removed: [...removed] });
 }

@@ -67,4 +67,6 @@ export interface RemoveReport {
   model: ModelId;
   /** What was removed, as kinds with their size in bytes. */
   removed: readonly { kind: 'compiled' | 'weights' | 'locks'; bytes: number }[];
+  /** Whether its weights are still on this machine: they were to stay, or are part of the program. */
+  weightsLeft: boolean;
 }

@@ -34,7 +34,7 @@ export function createEdge(env: Env): Hono<AppEnv> {
   const keys = new KvKeys({ kv: env.KEYS, quota: env.QUOTA, clock });
   const backend = new ForwardingBackend(fleet, { ...client, clock, log: logVisit }, deadlinesOf(env));
   const app = createApp({ backend, keys, quota: keys, keyForModels: true, log: logRequest, bodyBytes: BODY_BYTES });
-  statusRoutes(app, fleet);
+  statusRoutes(app, fleet, keys);
   boxRoutes(app, { fleet, keys, client });
   return app;
 }

@@ -1,18 +1,20 @@
 import type { Hono } from 'hono';
-import type { AppEnv } from '../../handlers/context.ts';
+import { requireKey } from '../../handlers/auth.ts';
+import type { AppEnv, AppHandler } from '../../handlers/context.ts';
 import { routesOf } from '../../handlers/routes.ts';
+import type { KeyStore } from '../../lib/keys.ts';
 import type { Fleet } from './boxes/fleet.ts';
 
-/** `GET /` and `GET /health`: the edge itself, without a key. */
-export function statusRoutes(app: Hono<AppEnv>, fleet: Fleet): void {
+/** `GET /` and `GET /health`: the edge itself, without a key; `GET /currentmodel`, the same as health, wants one as on a box. */
+export function statusRoutes(app: Hono<AppEnv>, fleet: Fleet, keys: KeyStore): void {
   const open = routesOf(app, 'models');
+  const health: AppHandler = (c) => c.json({ status: fleetHealth(fleet), active_model: activeModel(fleet) });
   open('GET', ['/'], (c) => {
     const description = 'Assay edge: the decision service and chat completions, answered by boxes behind it.';
     return c.json({ status: 'running', active_model: activeModel(fleet), description });
   });
-  open('GET', ['/health', '/currentmodel'], (c) => {
-    return c.json({ status: fleetHealth(fleet), active_model: activeModel(fleet) });
-  });
+  open('GET', ['/health'], health);
+  routesOf(app, 'models', requireKey(keys))('GET', ['/currentmodel'], health);
 }
 
 /** `ok`: every box may be asked; `degraded`: some may not; `error`: none. */

@@ -37,7 +37,8 @@ function format(sent: ChatCompletionRequest['response_format']): ChatRequest['fo
       return { type: 'json', shape: { kind: 'any' } };
     case 'json_schema': {
       const { schema } = sent.json_schema;
-      return { type: 'json', shape: checkAnswerSchema({ schema, param: 'response_format.json_schema.schema' }) };
+      const param = 'response_format.json_schema.schema';
+      return { type: 'json', shape: checkAnswerSchema({ schema, param, jsonSchemaOnly: true }) };
     }
     default:
       return { type: 'text' };

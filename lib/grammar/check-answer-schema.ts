@@ -6,8 +6,10 @@ import { isObject, refuse, show } from './schema/problem.ts';
 import { expandShorthand, isShorthand } from './schema/shorthand.ts';
 
 export interface AnswerSchemaRequest {
-  /** The `schema` field as parsed: JSON Schema 2020-12 or the shorthand (open-points.md, "Fields"). */
+  /** The schema as parsed: JSON Schema 2020-12 or, unless `jsonSchemaOnly`, the shorthand (open-points.md, "Fields"). */
   schema: unknown;
+  /** A chat's `json_schema` has no shorthand: `{"type":"string"}` would be an object with a field `type`. */
+  jsonSchemaOnly?: boolean;
   /** Where it stands in the request: `tasks[2].schema`. */
   param: string;
   /** The `keys` field where it was sent too: they select among the schema's properties and give their order. */
@@ -24,10 +26,11 @@ export interface AnswerSchemaRequest {
  * Throws `AssayError`: `invalid_type` or `invalid_value` for a malformed schema, `unsupported_schema` for one that cannot be
  * kept to or that nothing satisfies. The message names the keyword, `param` its path.
  */
-export function checkAnswerSchema({ schema, param, keys, keysParam, effort }: AnswerSchemaRequest): AnswerShape {
+export function checkAnswerSchema(request: AnswerSchemaRequest): AnswerShape {
+  const { schema, jsonSchemaOnly, param, keys, keysParam, effort } = request;
   if (!isObject(schema)) refuse(param, `must be an object, not ${show(schema)}.`, 'invalid_type');
   checkSize(schema, param);
-  const json: JsonSchema = isShorthand(schema as Json) ? expandShorthand(schema) : schema;
+  const json: JsonSchema = !jsonSchemaOnly && isShorthand(schema as Json) ? expandShorthand(schema) : schema;
   compileSchema(json, {
     path: param,
     ...(keys ? { keys } : {}),

@@ -134,7 +134,7 @@ export const OPERATIONS: readonly Operation[] = [
     id: 'deleteModelById',
     summary: 'Delete all files of a model',
     response: 'DeleteResponse',
-    errors: [400, 404, 409],
+    errors: [...BODY, 404, 409],
   },
   {
     ...post,

@@ -107,6 +107,18 @@ export async function ensureCompiled(
   }
 }
 
+/** Whether a compiled form is one that `ensureCompiled` could take for some prompt length, as far as is known without its source's hash. */
+export function wouldServe(context: CompileContext, model: LocalModel, fingerprint: Fingerprint): boolean {
+  const { runtime, compiler, dtype, precision, device } = fingerprint;
+  return (
+    runtime === context.runtimeVersion &&
+    compiler === COMPILER_VERSION &&
+    dtype === model.files.dtype &&
+    precision === context.precision &&
+    context.devices.includes(device)
+  );
+}
+
 async function compile(
   context: CompileContext,
   model: LocalModel,

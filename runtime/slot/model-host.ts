@@ -10,6 +10,7 @@ import type {
   UnloadReport,
 } from '../../lib/host.ts';
 import type { ModelId } from '../../lib/model-id.ts';
+import { providersOf } from '../device/device-table.ts';
 import { type PullContext, pullModel } from '../hub/pull-model.ts';
 import type { EngineProcess } from '../process/engine-process.ts';
 import { listCompiled } from '../store/compiled-store.ts';
@@ -17,7 +18,13 @@ import { findLocalModel, type LocalModel, localModelIds } from '../store/hub-cac
 import type { Dtype } from '../store/model-files.ts';
 import { choosePromptLength, contextLength } from '../store/prompt-length.ts';
 import { removeModel } from '../store/remove-model.ts';
-import { type CompileContext, type EnsuredModel, type EnsureOptions, ensureCompiled } from './ensure-compiled.ts';
+import {
+  type CompileContext,
+  type EnsuredModel,
+  type EnsureOptions,
+  ensureCompiled,
+  wouldServe,
+} from './ensure-compiled.ts';
 import { ModelSlot } from './model-slot.ts';
 import { Operation } from './operation.ts';
 
@@ -30,7 +37,8 @@ export interface HostOptions {
 }
 
 type DownloadProgress = Extract<DownloadEvent, { type: 'progress' }>;
-type Download = Operation<DownloadProgress, DownloadReport> & { readonly maxPromptLen?: number | undefined };
+type DownloadOptions = Parameters<ModelHost['download']>[1];
+type Download = Operation<DownloadProgress, DownloadReport> & { readonly options: DownloadOptions };
 
 /** What is done with a model that cannot be deleted now. */
 const IN_USE: Readonly<Record<Slot['state'], string>> = {
@@ -51,8 +59,9 @@ export class LocalModelHost implements ModelHost {
   constructor(options: HostOptions) {
     const { engine, compile } = options;
     this.#options = options;
-    const device = compile.devices[0] ?? 'CPU';
-    this.#slot = new ModelSlot({ engine, log: compile.log, device, now: () => performance.now() });
+    // A device that is wished for, but that nothing here drives, is tried and logged; it is none that would be used.
+    const devices = compile.devices.filter((device) => providersOf(device).length > 0);
+    this.#slot = new ModelSlot({ engine, log: compile.log, devices, now: () => performance.now() });
   }
 
   slot(): Slot {
@@ -68,6 +77,8 @@ export class LocalModelHost implements ModelHost {
   }
 
   async load(model: ModelId, options: { maxPromptLen?: number }): Promise<LoadReport> {
+    const there = this.#downloads.has(model) ? this.#slot.loaded(model, options.maxPromptLen) : null;
+    if (there) return there;
     this.#refuseDuringDownload(model, 'load');
     const local = await this.#find(model);
     if (!local) {
@@ -90,22 +101,37 @@ export class LocalModelHost implements ModelHost {
     return this.#slot.unload();
   }
 
-  async *download(
-    model: ModelId,
-    options: { maxPromptLen?: number; allowDownload: boolean },
-  ): AsyncGenerator<DownloadEvent> {
-    let running = this.#downloads.get(model);
-    if (running && options.maxPromptLen !== undefined && running.maxPromptLen !== options.maxPromptLen) {
-      const other = `${model} is being downloaded with another max_prompt_len. Try again when that has ended.`;
-      throw new AssayError('operation_in_progress', other, { param: 'max_prompt_len' });
+  async *download(model: ModelId, options: DownloadOptions): AsyncGenerator<DownloadEvent> {
+    for (;;) {
+      const running = this.#downloads.get(model) ?? this.#begin(model, options);
+      const theirs = running.options;
+      const wanted = options.maxPromptLen ?? theirs.maxPromptLen;
+      if (theirs.maxPromptLen !== undefined && theirs.maxPromptLen !== wanted) {
+        const other = `${model} is being downloaded with another max_prompt_len. Try again when that has ended.`;
+        throw new AssayError('operation_in_progress', other, { param: 'max_prompt_len' });
+      }
+      // Joined, one that may not ask the hub gives less than was asked for here; so may one of the default length, which is known at its end.
+      const less = options.allowDownload && !theirs.allowDownload;
+      const report = yield* less ? orFailed(running.follow()) : running.follow();
+      const enough = report && !less && (wanted === undefined || report.max_prompt_len === wanted);
+      if (report && (enough || theirs === options)) {
+        yield { type: 'done', report };
+        return;
+      }
     }
-    if (!running) {
-      const work = new Operation<DownloadProgress, DownloadReport>((report) => this.#download(model, options, report));
-      running = Object.assign(work, { maxPromptLen: options.maxPromptLen });
-      this.#downloads.set(model, running);
-      void running.result.catch(() => undefined).then(() => this.#downloads.delete(model));
-    }
-    yield { type: 'done', report: yield* running.follow() };
+  }
+
+  #begin(model: ModelId, options: DownloadOptions): Download {
+    const work = new Operation<DownloadProgress, DownloadReport>(async (report) => {
+      try {
+        return await this.#download(model, options, report);
+      } finally {
+        this.#downloads.delete(model);
+      }
+    });
+    const download = Object.assign(work, { options });
+    this.#downloads.set(model, download);
+    return download;
   }
 
   async remove(model: ModelId, options: { compiledOnly: boolean }): Promise<RemoveReport> {
@@ -115,8 +141,8 @@ export class LocalModelHost implements ModelHost {
       const doing = slot.model === model ? IN_USE[slot.state] : 'being loaded';
       throw new AssayError('model_in_use', `${model} is ${doing}. Unload it first: assay unload`, { param: 'model' });
     }
-    const removed = await removeModel(this.#options.compile.paths, model, options);
-    if (removed) return { model, removed };
+    const done = await removeModel(this.#options.compile.paths, model, options);
+    if (done) return { model, ...done };
     throw new AssayError(
       'model_not_found',
       `${model} is not on this machine, so there is nothing to delete. assay list shows what is.`,
@@ -134,7 +160,7 @@ export class LocalModelHost implements ModelHost {
 
   async #download(
     model: ModelId,
-    options: { maxPromptLen?: number; allowDownload: boolean },
+    options: DownloadOptions,
     report: (progress: DownloadProgress) => void,
   ): Promise<DownloadReport> {
     const here = await this.#find(model);
@@ -205,12 +231,20 @@ export class LocalModelHost implements ModelHost {
     if (slot.model === model && slot.state !== 'unloaded') return slot.state === 'loaded' ? 'active' : slot.state;
     const download = this.#downloads.get(model);
     if (download) return download.latest?.stage === 'compiling' ? 'compiling' : 'downloading';
-    if (this.#slot.uses(model)) return 'compiling';
+    if (this.#slot.uses(model)) return this.#slot.reading(model) ? 'loading' : 'compiling';
     const local = await this.#find(model);
     if (!local) return null;
-    const { paths, runtimeVersion } = this.#options.compile;
-    const compiled = await listCompiled(paths, model);
-    if (compiled.some(({ record }) => record.fingerprint.runtime === runtimeVersion)) return 'compiled';
+    const compiled = await listCompiled(this.#options.compile.paths, model);
+    if (compiled.some(({ record }) => wouldServe(this.#options.compile, local, record.fingerprint))) return 'compiled';
     return local.origin === 'bundled' ? 'available' : 'downloaded';
+  }
+}
+
+/** What others' work gave; undefined where it failed, which is theirs to hear. */
+async function* orFailed<P, R>(work: AsyncGenerator<P, R>): AsyncGenerator<P, R | undefined> {
+  try {
+    return yield* work;
+  } catch {
+    return undefined;
   }
 }

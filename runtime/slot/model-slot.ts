@@ -12,8 +12,8 @@ import { nextState, type SlotTrigger } from './slot-table.ts';
 export interface SlotOptions {
   engine: Pick<EngineProcess, 'load' | 'unload' | 'status'>;
   log: Logger;
-  /** The device that an empty slot would use. */
-  device: Device;
+  /** Devices that this machine may have, the best first; a CPU is the last. */
+  devices: readonly Device[];
   /** Milliseconds of a clock that never goes back. */
   now(): number;
 }
@@ -48,7 +48,7 @@ export class ModelSlot {
     return {
       state: this.#state,
       model: this.#model,
-      device: this.#active?.info.device ?? this.#options.device,
+      device: this.#active?.info.device ?? this.#loading?.record.device ?? this.#next(),
       ...(this.#reason === null ? {} : { reason: this.#reason }),
     };
   }
@@ -56,6 +56,19 @@ export class ModelSlot {
   /** The compiled form that is loaded. */
   get compiled(): CompiledModel | null {
     return this.#active?.compiled ?? null;
+  }
+
+  /** What a load would report that finds this model in memory as it is wanted; null where it would not. */
+  loaded(model: ModelId, maxPromptLen: number | undefined): LoadReport | null {
+    if (this.view().state !== 'loaded' || this.#model !== model || !this.#active) return null;
+    const { info, compiled } = this.#active;
+    const same = maxPromptLen === undefined || maxPromptLen === compiled.record.fingerprint.maxPromptLen;
+    return same ? reportOf(info, 0, false) : null;
+  }
+
+  /** Whether a load of this model is past its compile. */
+  reading(model: ModelId): boolean {
+    return this.#loading !== null && this.#work?.request?.model === model;
   }
 
   /** Whether the engine has read this directory, or may read it yet. */
@@ -148,6 +161,11 @@ export class ModelSlot {
         log.warn({ model: request.model, device, err: error }, 'cannot load on this device; the next one is tried');
       }
     }
+  }
+
+  /** The device that an empty slot would use: the best one that has not failed to load. */
+  #next(): Device {
+    return this.#options.devices.find((device) => !this.#failedDevices.has(device)) ?? 'CPU';
   }
 
   async #empty(): Promise<void> {

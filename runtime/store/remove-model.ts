@@ -10,14 +10,14 @@ type Removed = RemoveReport['removed'][number];
 /**
  * Removes a model's compiled files, or these and its weights and lock files. Bundled weights are part of the program and stay.
  *
- * @returns what was removed; null where nothing of the model is on this machine
+ * @returns what was removed, and whether weights are still there; null where nothing of the model was on this machine
  * @throws AssayError `operation_in_progress` while another process fetches or compiles it
  */
 export async function removeModel(
   paths: StorePaths,
   model: ModelId,
   options: { compiledOnly: boolean },
-): Promise<Removed[] | null> {
+): Promise<{ removed: Removed[]; weightsLeft: boolean } | null> {
   const places = [paths.repository(model), paths.compiledModel(model), paths.bundledModel(model)];
   const there = await Promise.all(places.map((place) => (place === null ? null : paths.real(place))));
   if (there.every((place) => place === null)) return null;
@@ -33,7 +33,9 @@ export async function removeModel(
     await paths.remove(paths.compiledModel(model));
     await paths.remove(paths.locks(model));
   }
-  return removed;
+  const weights = [paths.repository(model), paths.bundledModel(model)];
+  const left = await Promise.all(weights.map((place) => (place === null ? null : paths.real(place))));
+  return { removed, weightsLeft: left.some((place) => place !== null) };
 }
 
 async function takeLocks(paths: StorePaths, model: ModelId): Promise<HeldLock[]> {

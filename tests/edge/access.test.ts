@@ -36,6 +36,15 @@ describe('who may ask', () => {
     expect(fixture.asked()).toEqual([]);
   });
 
+  it.each([
+    ['/', 200],
+    ['/health', 200],
+    ['/currentmodel', 401],
+    ['/v1/models', 401],
+  ])('%s without a key: %i', async (path, status) => {
+    expect((await fetch(`${fixture.edge.urls[0]}${path}`)).status).toBe(status);
+  });
+
   it("shares a key's quota between two edges, and says when to come again", async () => {
     const ask = (edge: number) => post(fixture.edge, '/v1/tasks', question('quota'), { ...as('three-a-minute'), edge });
     const begin = Date.now();

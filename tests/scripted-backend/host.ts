@@ -58,7 +58,8 @@ export function scriptedHost(script: Script, recorded: Recorded[] = []): ModelHo
       recorded.push({ call: 'remove', model, ...options });
       await pause(script.remove);
       throwFault(script.remove?.fail);
-      return { model, removed: script.remove?.removed ?? [{ kind: 'compiled', bytes: 1000 }] };
+      const removed = script.remove?.removed ?? [{ kind: 'compiled', bytes: 1000 }];
+      return { model, removed, weightsLeft: script.remove?.weightsLeft ?? options.compiledOnly };
     },
   };
 }

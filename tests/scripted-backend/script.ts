@@ -20,7 +20,7 @@ export interface Script {
     | DownloadProgress
     | { type: 'done'; report?: Partial<DownloadReport> }
   )[];
-  remove?: Pause & { fail?: Fault; removed?: RemoveReport['removed'] };
+  remove?: Pause & { fail?: Fault; removed?: RemoveReport['removed']; weightsLeft?: boolean };
 }
 
 export type ChatStep = Pause | { fail: Fault } | { event: ScriptedChatEvent };

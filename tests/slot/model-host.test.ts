@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { AssayError } from '../../lib/errors.ts';
 import type { DownloadEvent } from '../../lib/host.ts';
 import { parseModelId } from '../../lib/model-id.ts';
+import { providersOf } from '../../runtime/device/device-table.ts';
 import { listCompiled } from '../../runtime/store/compiled-store.ts';
 import { findLocalModel } from '../../runtime/store/hub-cache.ts';
 import { DTYPES } from '../../runtime/store/model-files.ts';
@@ -83,6 +84,29 @@ describe('download', () => {
     compiling.resolve();
     expect((await second).bytes).toBeGreaterThan(0);
     expect(box.engine.compiles).toBe(1);
+  });
+
+  it.each([
+    ['the length that a running one takes by default', 512, 1],
+    ['another', 64, 2],
+  ])('with %s joins it, and compiles what is missing behind it', async (_, maxPromptLen, compiles) => {
+    const box = await testHost(hub);
+    const compiling = gate();
+    box.engine.compiling = compiling.promise;
+    const first = box.download(QWEN);
+    await expect.poll(() => box.engine.compiles).toBe(1);
+    const second = box.download(QWEN, { maxPromptLen });
+    compiling.resolve();
+    expect(await first).toMatchObject({ max_prompt_len: 512 });
+    expect(await second).toMatchObject({ max_prompt_len: maxPromptLen });
+    expect(box.engine.compiles).toBe(compiles);
+  });
+
+  it('asks the hub where a running one may not', async () => {
+    const box = await testHost(hub);
+    const [never, asked] = [box.download(QWEN, { allowDownload: false }), box.download(QWEN)];
+    await expect(never).rejects.toMatchObject({ code: 'not_downloaded' });
+    expect((await asked).bytes).toBeGreaterThan(0);
   });
 
   it('of what is on disk works without the hub, and allow_download:false never asks it', async () => {
@@ -206,6 +230,27 @@ describe('load', () => {
     expect(box.engine.calls.filter((call) => call.startsWith('load'))).toHaveLength(1);
   });
 
+  it('of the active model is fine while it is downloaded again, but not of another length', async () => {
+    const box = await testHost(hub);
+    await box.download(QWEN);
+    await box.host.load(QWEN, {});
+    const compiling = gate();
+    box.engine.compiling = compiling.promise;
+    const again = box.download(QWEN, { maxPromptLen: 64 });
+    await expect.poll(() => box.engine.compiles).toBe(2);
+    expect(await box.host.load(QWEN, {})).toMatchObject({ load_ms: 0, compiled: false, max_prompt_len: 512 });
+    await expect(box.host.load(QWEN, { maxPromptLen: 64 })).rejects.toMatchObject({ code: 'operation_in_progress' });
+    compiling.resolve();
+    await again;
+  });
+
+  it('never shows a device that nothing on this machine drives', async () => {
+    const box = await testHost(hub, { devices: ['NPU', 'CPU'] });
+    expect(box.host.slot().device).toBe(providersOf('NPU').length > 0 ? 'NPU' : 'CPU');
+    expect(await box.host.load(STARTER, {})).toMatchObject({ device: 'CPU' });
+    expect(box.engine.calls).toContain('compile NPU');
+  });
+
   it('falls back to the next device, and reports the one that runs', async () => {
     const box = await testHost(hub, { devices: ['GPU', 'CPU'] });
     expect(box.host.slot().device).toBe('GPU');
@@ -219,6 +264,7 @@ describe('load', () => {
     expect(await box.host.load(STARTER, {})).toMatchObject({ device: 'CPU', compiled: true });
     expect(box.host.slot()).toEqual({ state: 'loaded', model: STARTER, device: 'CPU' });
     await box.host.unload();
+    expect(box.host.slot().device).toBe('CPU');
     await box.host.load(STARTER, {});
     expect(box.engine.calls.filter((call) => call !== 'unload')).toEqual([
       'compile GPU',
@@ -250,6 +296,7 @@ describe('load', () => {
     box.engine.inFlight = inFlight.promise;
     const load = box.host.load(QWEN, {});
     await expect.poll(() => box.host.slot().state).toBe('unloading');
+    expect(await statusOf(box, QWEN)).toBe('loading');
     moved.put(await fixtureModel('optimum/llama', QWEN));
     expect(await box.download(QWEN)).toMatchObject({ compiled: true });
     inFlight.resolve();
@@ -315,7 +362,9 @@ describe('delete', () => {
   it('leaves the weights of a bundled model', async () => {
     const box = await testHost(hub);
     await box.download(STARTER);
-    expect(kinds(await box.host.remove(STARTER, { compiledOnly: false }))).toEqual(['compiled']);
+    const report = await box.host.remove(STARTER, { compiledOnly: false });
+    expect(kinds(report)).toEqual(['compiled']);
+    expect(report.weightsLeft).toBe(true);
     expect(await statusOf(box, STARTER)).toBe('available');
   });
 
@@ -348,7 +397,7 @@ describe('delete', () => {
     const box = await testHost(hub);
     const compiling = gate();
     box.engine.compiling = compiling.promise;
-    const download = box.download(QWEN);
+    const download = box.download(QWEN, { maxPromptLen: 64 });
     await expect.poll(() => box.engine.compiles).toBe(1);
     await expect(box.host.remove(QWEN, { compiledOnly: false })).rejects.toMatchObject({
       code: 'operation_in_progress',

@@ -58,6 +58,12 @@ const refused: readonly Refused[] = [
     'unsupported_schema',
     'response_format.json_schema.schema.not',
   ],
+  [
+    // As the shorthand of a task it would be an object with a field `type`.
+    { response_format: { type: 'json_schema', json_schema: { name: 'x', schema: { type: 'string' } } } },
+    'unsupported_schema',
+    'response_format.json_schema.schema',
+  ],
   [{ tools: [{ type: 'function' }] }, 'unsupported_parameter', 'tools'],
   [{ functions: [{ name: 'f' }] }, 'unsupported_parameter', 'functions'],
   [{ tool_choice: 'required' }, 'unsupported_parameter', 'tool_choice'],

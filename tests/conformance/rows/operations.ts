@@ -107,6 +107,27 @@ export const operationRows: readonly Row[] = [
     request: { path: '/unload', body: 'x=1', headers: { 'content-type': 'application/x-www-form-urlencoded' } },
     expect: { status: 415, error: 'unsupported_media_type', calls: [] },
   },
+  {
+    name: 'POST /unload without a byte of a body has no content type to check',
+    request: { path: '/unload', body: '', headers: { 'content-type': 'application/x-www-form-urlencoded' } },
+    expect: { like: { state: 'unloaded' }, calls: ['unload'] },
+  },
+  {
+    name: 'POST /unload with a body that is broken JSON is 400',
+    request: { path: '/unload', body: '{oops', headers: { 'content-type': 'application/json' } },
+    expect: { status: 400, error: 'malformed_json', calls: [] },
+  },
+  {
+    name: 'DELETE with a body that is no JSON is 415, and deletes nothing',
+    request: { method: 'DELETE', path: `/v1/models/${model}`, body: 'x', headers: { 'content-type': 'text/plain' } },
+    expect: { status: 415, error: 'unsupported_media_type', calls: [] },
+  },
+  {
+    name: 'DELETE of a model whose weights are part of the program says that they are still here',
+    script: { remove: { weightsLeft: true } },
+    request: { method: 'DELETE', path: `/v1/models/${model}` },
+    expect: { like: { state: 'downloaded' }, calls: [{ call: 'remove', model, compiledOnly: false }] },
+  },
   ...['/delete', '/v1/models/delete'].flatMap((path): Row[] => [
     {
       name: `POST ${path} removes everything by default`,
