@@ -36,6 +36,9 @@ def accuracy(figures: list[dict]) -> str:
     for what in ("decide", "fields"):
         mine = found["assay/starter", CORRECTED, what]
         lines.append(f"| {CORRECTED} | {what} ({mine['unit'].removeprefix('% of ')}) | {mine['value']:.1f}% | | | | |")
+    for f in figures:
+        if (f["system"], f["case"]) == ("assay/starter", "chat"):
+            lines.append(f"| chat | {f['metric']} ({f['unit'].removeprefix('% of ')}) | {f['value']:.1f}% | | | | |")
     return "\n".join(lines) + "\n"
 
 

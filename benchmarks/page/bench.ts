@@ -16,7 +16,7 @@ export async function run(): Promise<void> {
     '# Performance',
     'Written by `npm run bench` from what it measured, the figures that disappoint included. Systems under comparison ran in one run, in turns, each in ' +
       'a process of its own: compare within a table, not across machines or runs. Under each title stands where, when and with which versions it ran, and how busy the machine was ' +
-      'with other work when it began. Repeat any part with `npm run bench -- <name>`; `--help` tells its arguments.',
+      'with other work when it began. Repeat any part with `npm run bench -- <name>`.',
     missedText(measured),
     ...measured.flatMap(({ section, figures }) => sectionText(section, figures)),
   ];
