@@ -46,7 +46,7 @@ def skills(figures: list[dict]) -> str:
     lines = ["By skill, on the held-out set:", "", "| skill | right | of |", "|---|---|---|"]
     for f in figures:
         case, _, skill = f["case"].partition(" ")
-        if case == "held-out" and skill:
+        if case == "held-out" and skill and f["system"] == "assay/starter":
             lines.append(
                 f"| {f['metric'].split(' ')[0]}: `{skill}` | {f['value']:.0f}% | {f['unit'].removeprefix('% of ')} |"
             )
