@@ -7,7 +7,7 @@ const Talk = v.object({ context: v.string(), questions: v.array(v.object({ ask: 
 /** A text with questions that a person would ask about it. `words` are what a right answer says: one of each list. */
 export type Talk = v.InferOutput<typeof Talk>;
 
-/** `sets/chat.jsonl`, written by hand and read by nothing else. One text a line. */
+/** `sets/chat.jsonl`, written by hand; training never reads it. One text a line. */
 export async function readChatSet(): Promise<Talk[]> {
   const file = await readFile(new URL('sets/chat.jsonl', import.meta.url), 'utf8');
   return file
