@@ -94,7 +94,7 @@ def make_text(r: Random, split: str, mix: Mix, x: float) -> tuple[Document, list
     return document, make_tasks(r, document, split, mix.tasks - int(r.random() * mix.tasks * 0.6))
 
 
-APART = 0.7
+APART = 0.45
 """Share of the chats that are questions about a text, each behind the text alone: of the others it is read once for one question."""
 
 
