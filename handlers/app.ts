@@ -2,7 +2,7 @@ import { Hono } from 'hono';
 import { systemClock } from '../lib/clock.ts';
 import { FACES } from '../lib/error-status.ts';
 import { AssayError } from '../lib/errors.ts';
-import { requireKey } from './auth.ts';
+import { requireAdmin, requireKey } from './auth.ts';
 import { roomForBodies } from './body.ts';
 import { chatCompletions } from './chat.ts';
 import type { AppContext, AppDeps, AppEnv, Services } from './context.ts';
@@ -51,6 +51,7 @@ export function createApp(deps: AppDeps): Hono<AppEnv> {
   if (faces.has('models')) {
     const open = routesOf(app, 'models');
     const models = routesOf(app, 'models', ...(deps.keyForModels ? [requireKey(keys)] : []));
+    const managing = routesOf(app, 'models', ...(deps.keyForModels ? [requireKey(keys), requireAdmin] : []));
     models('GET', ['/v1/models', '/models'], listModels(services));
     models('POST', ['/v1/chat/completions'], chatCompletions(services));
     if (metrics) models('GET', ['/metrics'], metrics);
@@ -58,11 +59,11 @@ export function createApp(deps: AppDeps): Hono<AppEnv> {
       open('GET', ['/'], serverStatus(host));
       open('GET', ['/health'], health(host));
       models('GET', ['/currentmodel'], health(host));
-      models('POST', ['/load', '/v1/models/load'], load(host));
-      models('POST', ['/unload'], unload(host));
-      models('POST', ['/download', '/v1/models/download'], download(host, services));
-      models('POST', ['/delete', '/v1/models/delete'], deleteModel(host));
-      models('DELETE', ['/v1/models/:model_id{.+}'], deleteModelByPath(host));
+      managing('POST', ['/load', '/v1/models/load'], load(host));
+      managing('POST', ['/unload'], unload(host));
+      managing('POST', ['/download', '/v1/models/download'], download(host, services));
+      managing('POST', ['/delete', '/v1/models/delete'], deleteModel(host));
+      managing('DELETE', ['/v1/models/:model_id{.+}'], deleteModelByPath(host));
     }
   }
   return app;

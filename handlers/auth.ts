@@ -15,7 +15,7 @@ export function requireKey(keys: KeyStore | undefined): AppMiddleware {
       throw new AssayError(
         'invalid_api_key',
         'This API key is not known here. Check it, or make a new one with "assay keys add <name>" ' +
-          '(in a checkout: "npm run -s assay -- keys add <name>").',
+          '(in a checkout: "npm run -s assay -- keys add <name>"; for an edge with --edge behind it).',
       );
     }
     hashes.set(secret, hash);
@@ -34,6 +34,17 @@ function secretOf(authorization: string | null): string {
       : ' The one that came has no key behind "Bearer": is the variable set that it is taken from?';
   throw new AssayError('missing_api_key', `Send the header "Authorization: Bearer <API_KEY>".${sent}`);
 }
+
+/** Refuses a key that may ask, but not change what a machine holds and runs (403). Stands behind `requireKey`. */
+export const requireAdmin: AppMiddleware = (c, next) => {
+  const key = c.get('key');
+  if (key?.scopes.includes('admin')) return next();
+  throw new AssayError(
+    'model_not_allowed',
+    `Models and boxes are managed with a key that has the admin scope; the key ${key?.name} has not. ` +
+      'Make one with "assay keys add <name> --admin" (for an edge with --edge behind it).',
+  );
+};
 
 /** Refuses a model that the caller's key may not use (403). Where no key is needed, every model may be used. */
 export function checkRight(c: AppContext, model: string): void {

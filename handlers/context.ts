@@ -18,7 +18,10 @@ export interface AppDeps {
   keys?: KeyStore;
   /** Default: no limits. */
   quota?: Quota;
-  /** The model server needs a key too, on every route but `GET /` and `/health`: for any address but the loopback one. */
+  /**
+   * The model server needs a key too, on every route but `GET /` and `/health`, and one with the admin scope to load, unload,
+   * download and delete: for any address but the loopback one.
+   */
   keyForModels?: boolean;
   /** Refuses foreign Host names and Origins. Absent: only for a host that does this itself, or is not on a user's machine. */
   guard?: GuardSettings;

@@ -5,7 +5,7 @@ export interface ApiKey {
   models: readonly string[];
   /** Absent: no limit. */
   requestsPerMinute?: number;
-  /** `admin` may load, unload, download and delete on a named box of the edge. */
+  /** `admin` may load, unload, download and delete where the model server wants a key, and on a named box of the edge. */
   scopes: readonly 'admin'[];
 }
 

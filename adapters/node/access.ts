@@ -1,7 +1,7 @@
 import type { GuardSettings } from '../../handlers/context.ts';
 import { type KeyStore, listedKeys, type StoredKey } from '../../lib/keys.ts';
 import type { ServerConfig } from './config.ts';
-import { givenKey, type KeysStore } from './keys-file.ts';
+import { CLI_KEY, givenKey, type KeysStore } from './keys-file.ts';
 import { isLoopback } from './loopback.ts';
 import { UsageError } from './usage-error.ts';
 
@@ -15,17 +15,17 @@ export interface Access {
 }
 
 /**
- * The keys are the given one and those of the home. Where there is none, a first one is made; but an address that other machines
- * reach wants one that was made on purpose (open-points.md, part B, "Local by default"). Throws a `UsageError` then.
+ * The keys are the given one and those of the home. Where there is none but what the command line made for itself, a first one is made; but
+ * an address that other machines reach wants one that was made on purpose (open-points.md, part B, "Local by default"). Throws a `UsageError` then.
  */
 export async function accessOf(config: ServerConfig, filed: KeysStore): Promise<Access> {
   const given = config.apiKey === undefined ? [] : [await givenKey(config.apiKey)];
   const loopbackOnly = isLoopback(config.host);
-  const none = given.length === 0 && (await filed.list()).length === 0;
+  const none = given.length === 0 && (await filed.list()).every(({ name }) => name === CLI_KEY);
   if (none && !loopbackOnly) {
     throw new UsageError(
-      `Other machines can reach ${config.host}, so the server needs an API key. Make one first: assay keys add my-key\n` +
-        '(In a checkout: npm run -s assay -- keys add my-key)\n' +
+      `Other machines can reach ${config.host}, so the server needs an API key. Make one first: assay keys add my-key --admin\n` +
+        '(In a checkout: npm run -s assay -- keys add my-key --admin)\n' +
         'Or give one with --api-key or ASSAY_API_KEY. Or serve this machine alone: --host 127.0.0.1',
     );
   }

@@ -18,6 +18,9 @@ export const StoredKeySchema = v.strictObject({
   /** When it was made (ISO 8601). */
   created: v.pipe(v.string(), v.isoTimestamp()),
 });
+/** Name of the key that the command line makes for itself; nobody else has it. */
+export const CLI_KEY = 'cli';
+
 const KeysFile = v.strictObject({ version: v.literal(1), keys: v.array(StoredKeySchema) });
 
 export type FiledKey = v.InferOutput<typeof StoredKeySchema>;

@@ -1,5 +1,5 @@
 import type { Hono } from 'hono';
-import { requireKey } from '../../handlers/auth.ts';
+import { requireAdmin, requireKey } from '../../handlers/auth.ts';
 import type { AppContext, AppEnv, AppMiddleware } from '../../handlers/context.ts';
 import { AssayError } from '../../lib/errors.ts';
 import { readBytes } from '../../lib/json/body.ts';
@@ -62,11 +62,6 @@ export function boxRoutes(app: Hono<AppEnv>, deps: BoxRoutesDeps): void {
 const onModelsFace: AppMiddleware = (c, next) => {
   c.set('face', 'models');
   return next();
-};
-
-const requireAdmin: AppMiddleware = (c, next) => {
-  if (c.get('key')?.scopes.includes('admin')) return next();
-  throw new AssayError('model_not_allowed', 'Boxes are managed with a key that has the admin scope; this one has not.');
 };
 
 async function forward(c: AppContext, { fleet, client }: BoxRoutesDeps): Promise<Response> {

@@ -3,12 +3,14 @@ import { requireKey } from '../../handlers/auth.ts';
 import type { AppEnv, AppHandler } from '../../handlers/context.ts';
 import { routesOf } from '../../handlers/routes.ts';
 import type { KeyStore } from '../../lib/keys.ts';
+import type { EdgeHealth } from '../../lib/schema/status.ts';
 import type { Fleet } from './boxes/fleet.ts';
 
 /** `GET /` and `GET /health`: the edge itself, without a key; `GET /currentmodel`, the same as health, wants one as on a box. */
 export function statusRoutes(app: Hono<AppEnv>, fleet: Fleet, keys: KeyStore): void {
   const open = routesOf(app, 'models');
-  const health: AppHandler = (c) => c.json({ status: fleetHealth(fleet), active_model: activeModel(fleet) });
+  const health: AppHandler = (c) =>
+    c.json<EdgeHealth>({ status: fleetHealth(fleet), active_model: activeModel(fleet) });
   open('GET', ['/'], (c) => {
     const description = 'Assay edge: the decision service and chat completions, answered by boxes behind it.';
     return c.json({ status: 'running', active_model: activeModel(fleet), description });
@@ -18,7 +20,7 @@ export function statusRoutes(app: Hono<AppEnv>, fleet: Fleet, keys: KeyStore): v
 }
 
 /** `ok`: every box may be asked; `degraded`: some may not; `error`: none. */
-function fleetHealth(fleet: Fleet): 'ok' | 'degraded' | 'error' {
+function fleetHealth(fleet: Fleet): EdgeHealth['status'] {
   const states = fleet.status().map(({ state }) => state);
   if (states.every((state) => state === 'open')) return 'error';
   return states.every((state) => state === 'closed') ? 'ok' : 'degraded';

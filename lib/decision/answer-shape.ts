@@ -1,6 +1,8 @@
 import type { AnswerShape } from '../answer-shape.ts';
+import { AssayError } from '../errors.ts';
 import { checkAnswerSchema } from '../grammar/check-answer-schema.ts';
 import type { Effort } from '../grammar/effort.ts';
+import { LIMITS } from '../grammar/limits.ts';
 import { pathTo } from '../param-path.ts';
 
 /** The members of an extract task that say what its answer looks like; `fields` is another name of `keys`. */
@@ -14,17 +16,30 @@ interface ShapeFields {
  * What an extract answer looks like, from `keys`, `schema`, both or neither. `path` is where the task stands in the request.
  *
  * @param effort what compiling the schemas of the request may take together
- * @throws AssayError where the schema cannot be kept to, or lacks one of the keys.
+ * @throws AssayError where the schema cannot be kept to, or lacks one of the keys; where keys alone are too long together.
  */
 export function answerShape(task: ShapeFields, path: string, effort?: Effort): AnswerShape {
   const keys = task.keys ?? task.fields;
-  if (!task.schema) return keys ? { kind: 'keys', keys } : { kind: 'open' };
+  const keysParam = pathTo(path, task.keys ? 'keys' : 'fields');
+  if (!task.schema) return keys ? keysShape(keys, keysParam) : { kind: 'open' };
   const param = pathTo(path, 'schema');
   const shared = { schema: task.schema, param, ...(effort ? { effort } : {}) };
   if (!keys) return checkAnswerSchema(shared);
   return checkAnswerSchema({
     ...shared,
     keys,
-    keysParam: pathTo(path, task.keys ? 'keys' : 'fields'),
+    keysParam,
   });
+}
+
+/** Keys without a schema: the shortest answer has an empty text behind each of them. */
+function keysShape(keys: readonly string[], param: string): AnswerShape {
+  const members = keys.map((key) => `${JSON.stringify(key)}:""`);
+  const bytes = new TextEncoder().encode(`{${members.join()}}`).length;
+  if (bytes <= LIMITS.shortestAnswer) return { kind: 'keys', keys };
+  throw new AssayError(
+    'invalid_value',
+    `${param}: an answer with these keys has ${bytes} bytes without its values, more than ${LIMITS.shortestAnswer}. Shorten them, or ask for fewer in one task.`,
+    { param },
+  );
 }

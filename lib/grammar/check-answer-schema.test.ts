@@ -43,6 +43,15 @@ describe('the shorthand', () => {
   });
 });
 
+test('shorthand of more levels than its JSON Schema may have says what to write instead', () => {
+  let shorthand: unknown = 'string';
+  for (let i = 0; i < 31; i++) shorthand = { a: shorthand };
+  expect(check(shorthand).kind).toBe('schema');
+  expect(() => check({ a: shorthand })).toThrow(
+    /of which an object of the shorthand has two; use JSON Schema with \$defs/,
+  );
+});
+
 const object = (properties: object) => ({ type: 'object', properties });
 const nested = (depth: number): object => (depth === 0 ? { type: 'string' } : object({ a: nested(depth - 1) }));
 
@@ -70,6 +79,8 @@ describe('refuses', () => {
     ['a $ref to nothing', object({ a: { $ref: '#/$defs/b' } }), 'unsupported_schema', 'schema.properties.a.$ref'],
     ['a $ref to itself', { $ref: '#' }, 'unsupported_schema', 'schema'],
     ['nesting over 64', nested(33), 'unsupported_schema', 'schema'],
+    ['a number beyond all bounds', object({ a: { maximum: Number.POSITIVE_INFINITY } }), 'invalid_value', 'schema'],
+    ['one inside a const', object({ a: { const: [Number.POSITIVE_INFINITY] } }), 'invalid_value', 'schema'],
     ['10,001 values', object({ a: { enum: Array(10_001).fill(1) } }), 'unsupported_schema', 'schema'],
   ])('%s', (_, schema, code, param) => {
     const failure = expect(() => check(schema));

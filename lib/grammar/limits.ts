@@ -1,3 +1,6 @@
+/** Most characters of a decision without options, and of a reason: a short answer, and a few sentences. Both end there as if they were said. */
+export const FREE_TEXT = { value: 400, reason: 2_000 } as const;
+
 /**
  * Bounds on what a schema may ask for. They are counts, never times, so a schema is accepted or refused alike on every
  * machine; together they keep compiling at about 100 ms and 64 MB, also as the first one of a process (`benchmarks/grammar`). What takes

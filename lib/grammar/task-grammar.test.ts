@@ -115,6 +115,17 @@ describe('decide with options', () => {
     });
   });
 
+  test('an instruction that is empty asks for no reason', () => {
+    const { choice } = taskGrammar(decide({ options: ['red', 'blue'], instruction: ' ' }), vocabulary);
+    expect(choice!.options).toEqual([0, 1]);
+  });
+
+  test('the most and longest options that a task may have', () => {
+    const options = Array.from({ length: 256 }, (_, i) => `${i}`.padEnd(1_024, 'x'));
+    const { constraint } = taskGrammar(decide({ options }), vocabulary);
+    expect(JSON.parse(constraint(255).text())).toEqual({ value: options[255] });
+  });
+
   test('one option leaves no choice', () => {
     const { choice, constraint } = taskGrammar(decide({ options: ['red'] }), vocabulary);
     expect(choice!.paths.length).toBe(1);

@@ -1,8 +1,10 @@
 import type { AnswerShape, JsonSchema } from '../answer-shape.ts';
 import type { DecideTask, Task } from '../backend.ts';
+import { isInstructed } from '../prompt/tasks.ts';
 import { Automaton } from './automaton/automaton.ts';
 import type { Constraint, Vocabulary } from './constraint.ts';
 import { GrammarConstraint } from './grammar-constraint.ts';
+import { FREE_TEXT } from './limits.ts';
 import { optionPaths } from './option-paths.ts';
 import { compileSchema } from './resolve/compile.ts';
 import { masksOf } from './vocabulary/masks.ts';
@@ -45,7 +47,8 @@ export function taskGrammar(task: Task, vocabulary: Vocabulary): TaskGrammar {
     constraint(path) {
       const chosen = path === undefined ? undefined : paths[path];
       if (!chosen) throw new RangeError(`no path ${path}`);
-      const constraint = decideConstraint(task, vocabulary);
+      // The other options are out: all of them together may be more than a schema may hold.
+      const constraint = decideConstraint({ ...task, options: [task.options![chosen.option]!] }, vocabulary);
       constraint.skip(chosen.text);
       return constraint;
     },
@@ -85,15 +88,11 @@ function shapeAutomaton(shape: AnswerShape): Automaton {
   }
 }
 
-/** A short answer fits in so many characters, a reason in a few sentences. */
-const LONGEST_VALUE = 400;
-const LONGEST_REASON = 2_000;
-
 function decideConstraint(task: DecideTask, vocabulary: Vocabulary): GrammarConstraint {
   const value: JsonSchema = task.options
     ? { enum: task.options }
-    : { type: 'string', minLength: 1, maxLength: LONGEST_VALUE };
-  const reason: JsonSchema = { type: 'string', minLength: 1, maxLength: LONGEST_REASON };
+    : { type: 'string', minLength: 1, maxLength: FREE_TEXT.value };
+  const reason: JsonSchema = { type: 'string', minLength: 1, maxLength: FREE_TEXT.reason };
   const schema = objectSchema([['value', value], ...(mayReason(task) ? [['reason', reason] as const] : [])], ['value']);
   return new GrammarConstraint(automatonOf(schema), masksOf(vocabulary), UNSETTLED_VALUE);
 }
@@ -102,7 +101,7 @@ const UNSETTLED_VALUE = new Map([['value', '""']]);
 
 /** Only an instruction can ask for a reason. */
 function mayReason(task: DecideTask): boolean {
-  return task.instruction !== undefined;
+  return isInstructed(task);
 }
 
 function objectSchema(

@@ -8,7 +8,7 @@ import * as message from '../schema/message.ts';
 import { Device, Metrics } from '../schema/metrics.ts';
 import * as list from '../schema/model-list.ts';
 import * as operation from '../schema/model-operations.ts';
-import { Health, ServerStatus, SlotState } from '../schema/status.ts';
+import { EdgeHealth, Health, ServerStatus, SlotState } from '../schema/status.ts';
 import * as task from '../schema/task.ts';
 import * as request from '../schema/task-request.ts';
 import * as response from '../schema/task-response.ts';
@@ -51,6 +51,7 @@ export const COMPONENTS = {
   // the model server
   ServerStatus,
   Health,
+  EdgeHealth,
   SlotState,
   Device,
   ModelId: list.ModelIdText,

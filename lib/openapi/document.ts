@@ -25,7 +25,7 @@ export function openApiDocument(): object {
     servers: [{ url: 'http://127.0.0.1:8080', description: 'The default of npm start' }],
     tags: [
       { name: TAGS.decisions, description: 'Decisions and extractions. Every call needs a key.' },
-      { name: TAGS.models, description: 'Models on this machine, and chat. On the loopback address no key is needed.' },
+      { name: TAGS.models, description: MODELS_TAG },
       { name: OWN_TAG, description: 'The contract, and figures for those who run the server.' },
     ],
     paths: { ...paths(), ...OWN_PATHS },
@@ -36,6 +36,10 @@ export function openApiDocument(): object {
     },
   };
 }
+
+const MODELS_TAG =
+  'Models on this machine, and chat. On the loopback address no key is needed; elsewhere load, unload, download and delete need ' +
+  'one with the admin scope. An edge has status, the model list and chat of these, and the others of a box under /boxes/{name}.';
 
 const TAGS: Record<Face, string> = { decisions: 'decision service', models: 'model server' };
 
@@ -76,9 +80,10 @@ function requestContent({ id, request }: Operation): object {
   return { schema: { $ref: refTo(request!) }, ...exampleOf(id, 'request') };
 }
 
-function responseContent({ id, response, events }: Operation): object {
+function responseContent({ id, response, edge, events }: Operation): object {
+  const schema = edge ? { oneOf: [response, edge].map((name) => ({ $ref: refTo(name) })) } : { $ref: refTo(response) };
   return {
-    'application/json': { schema: { $ref: refTo(response) }, ...exampleOf(id, 'response') },
+    'application/json': { schema, ...exampleOf(id, 'response') },
     ...(events ? { 'text/event-stream': { schema: { $ref: refTo(events) } } } : {}),
   };
 }

@@ -1,14 +1,18 @@
 import { errorStatus, type Face } from '../error-status.ts';
 import { ERROR_CODES } from '../errors.ts';
+import { MAX_BODY_BYTES } from '../json/body.ts';
+import { MAX_DEPTH, MAX_PARTS } from '../json/scan.ts';
 import { refTo } from './json-schemas.ts';
 
+const SIZE = `${MAX_BODY_BYTES / 1024 ** 2} MiB`;
+
 const TITLES: Record<number, string> = {
-  400: 'The request is malformed',
+  400: `The request is malformed, or too large (a body has at most ${SIZE}, ${MAX_DEPTH} levels and ${MAX_PARTS.toLocaleString('en')} values)`,
   401: 'No key, or one that is not known',
-  403: 'The key may not use this model, or the call came from a foreign page',
+  403: 'The key may not use or manage this model, the hub refuses it, or the call came from a foreign page',
   404: 'There is no such model',
   409: 'The model is not in the state that this needs',
-  413: 'The body is too large',
+  413: `The body has more than ${SIZE}`,
   415: 'The body is not JSON',
   422: 'A value is not valid',
   429: 'Too many requests; send again after the seconds in Retry-After',
@@ -23,7 +27,10 @@ const HEADERS: Record<number, object> = {
 };
 
 export const REQUEST_ID_HEADER = {
-  'X-Request-Id': { description: 'Finds the request in the log.', schema: { type: 'string' } },
+  'X-Request-Id': {
+    description: 'Finds the request in the log. One that was sent is kept: 1 to 128 of A-Z a-z 0-9 . _ : -',
+    schema: { type: 'string' },
+  },
 };
 
 /** The name of an error response in the contract's components. */

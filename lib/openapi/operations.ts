@@ -12,6 +12,8 @@ export interface Operation {
   description?: string;
   request?: ComponentName;
   response: ComponentName;
+  /** What an edge answers in its place. */
+  edge?: ComponentName;
   /** The body with `Accept: text/event-stream`, or `stream: true`: one event of it. */
   events?: ComponentName;
   /** `off loopback`: needed where the server binds another address than the loopback one. */
@@ -97,9 +99,17 @@ export const OPERATIONS: readonly Operation[] = [
     id: 'getHealth',
     summary: 'The state of the model slot',
     response: 'Health',
+    edge: 'EdgeHealth',
     key: 'never',
   },
-  { ...get, path: '/currentmodel', id: 'getCurrentModel', summary: 'The same as /health', response: 'Health' },
+  {
+    ...get,
+    path: '/currentmodel',
+    id: 'getCurrentModel',
+    summary: 'The same as /health',
+    response: 'Health',
+    edge: 'EdgeHealth',
+  },
   { ...get, path: '/v1/models', id: 'listModels', summary: 'All known models', response: 'ModelList' },
   {
     ...get,

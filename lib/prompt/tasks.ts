@@ -1,4 +1,4 @@
-import type { Task, TaskBatch } from '../backend.ts';
+import type { DecideTask, Task, TaskBatch } from '../backend.ts';
 import type { Turn } from '../conversation.ts';
 import { compactSchema } from './compact-schema.ts';
 import { LANGUAGE_NAMES } from './language-names.ts';
@@ -40,9 +40,10 @@ export function taskPrompt(batch: TaskBatch): TaskPrompt {
   };
 }
 
-/** The texts of a turn joined by a line break. */
-export function turnText(turn: Turn): string {
-  return turn.parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n');
+/** The texts of a turn joined by a line break, behind the name of who speaks where one was sent: templates know roles alone. */
+export function turnText({ name, parts }: Turn): string {
+  const text = parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n');
+  return name ? `${name}: ${text}` : text;
 }
 
 function system(instructions: readonly Turn[]): Turn {
@@ -56,9 +57,14 @@ export function taskText(task: Task, language: Task['language']): string {
     task.type === 'decide'
       ? [`Question: ${task.question}`, ...(task.options ? [`Options: ${JSON.stringify(task.options)}`] : [])]
       : [`Extract: ${task.instruction}`, ...shapeLine(task.shape)];
-  if (task.type === 'decide' && task.instruction !== undefined) lines.push(`Instruction: ${task.instruction}`);
+  if (task.type === 'decide' && isInstructed(task)) lines.push(`Instruction: ${task.instruction}`);
   if (language) lines.push(`Language of the values: ${LANGUAGE_NAMES[language]}`);
   return lines.join('\n');
+}
+
+/** An empty instruction is none. */
+export function isInstructed({ instruction }: DecideTask): boolean {
+  return instruction !== undefined && instruction.trim() !== '';
 }
 
 function shapeLine(shape: Extract<Task, { type: 'extract' }>['shape']): string[] {

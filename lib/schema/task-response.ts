@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import { FREE_TEXT } from '../grammar/limits.ts';
 
 const count = v.pipe(v.number(), v.integer(), v.minValue(0));
 
@@ -24,8 +25,13 @@ export const Usage = v.object({
 });
 
 export const DecideResult = v.object({
-  value: v.pipe(v.string(), v.description('One of the options, where options were sent.')),
-  reason: v.exactOptional(v.string()),
+  value: v.pipe(
+    v.string(),
+    v.description(`One of the options, where options were sent; else at most ${FREE_TEXT.value} characters.`),
+  ),
+  reason: v.exactOptional(
+    v.pipe(v.string(), v.description(`Where the instruction asks for one; at most ${FREE_TEXT.reason} characters.`)),
+  ),
 });
 
 /** The answer of an extract task, or in `results` that of any task. */

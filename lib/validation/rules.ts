@@ -1,5 +1,6 @@
 import * as v from 'valibot';
 import { AssayError, type ErrorCode } from '../errors.ts';
+import type { Effort } from '../grammar/effort.ts';
 
 /** What a rule found wrong. */
 export interface Finding {
@@ -40,20 +41,22 @@ export function rule<TInput>(find: Rule<TInput>['find'], type: Rule<TInput>['typ
  */
 export interface LateRule<TInput> extends v.BaseValidation<TInput, TInput, v.BaseIssue<TInput>> {
   readonly type: 'late_rule';
-  judge(value: TInput, path: string): AssayError | null;
+  judge(value: TInput, path: string, effort: Effort): AssayError | null;
 }
 
-/** `use` throws the `AssayError` of the value that stands at `path`. */
-export function lateRule<TInput>(use: (value: NoInfer<TInput>, path: string) => unknown): LateRule<TInput> {
+/** `use` throws the `AssayError` of the value that stands at `path`; `effort` is what all late rules of a request may take together. */
+export function lateRule<TInput>(
+  use: (value: NoInfer<TInput>, path: string, effort: Effort) => unknown,
+): LateRule<TInput> {
   return {
     kind: 'validation',
     type: 'late_rule',
     reference: lateRule,
     async: false,
     expects: null,
-    judge(value, path) {
+    judge(value, path, effort) {
       try {
-        use(value, path);
+        use(value, path, effort);
         return null;
       } catch (error) {
         if (error instanceof AssayError) return error;

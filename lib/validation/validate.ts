@@ -1,4 +1,5 @@
 import type * as v from 'valibot';
+import { requestEffort } from '../grammar/effort.ts';
 import { type Check, compile } from './compile.ts';
 import type { Node, OptionalNode } from './node.ts';
 import { Walk } from './walk.ts';
@@ -11,11 +12,11 @@ import { Walk } from './walk.ts';
  */
 export function validate<TSchema extends v.GenericSchema>(schema: TSchema, value: unknown): v.InferOutput<TSchema> {
   const { check, defaults } = compiled(schema as unknown as Node);
-  const walk = new Walk(false);
+  const walk = new Walk();
   check(value, walk);
   if (!walk.issue) return { ...defaults, ...(value as object) };
   // Late rules are made when the request is put to use. As it never will be, they are asked now whether one of them comes first.
-  const again = new Walk(true);
+  const again = new Walk(requestEffort());
   check(value, again);
   throw again.issue ?? walk.issue;
 }

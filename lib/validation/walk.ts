@@ -1,4 +1,5 @@
 import type { AssayError } from '../errors.ts';
+import type { Effort } from '../grammar/effort.ts';
 import { pathTo } from '../param-path.ts';
 import { issueAt } from './issue.ts';
 import type { Finding } from './rules.ts';
@@ -7,13 +8,13 @@ import type { Finding } from './rules.ts';
 export class Walk {
   /** In document order. */
   issue: AssayError | null = null;
-  /** Whether late rules are asked too. */
-  readonly late: boolean;
+  /** What the late rules may take together; absent: they are not asked. */
+  readonly effort: Effort | undefined;
   readonly #steps: (string | number)[] = [];
   #depth = 0;
 
-  constructor(late: boolean) {
-    this.late = late;
+  constructor(effort?: Effort) {
+    this.effort = effort;
   }
 
   get path(): string {

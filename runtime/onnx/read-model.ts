@@ -73,7 +73,7 @@ function readGraph(source: ByteSource, graphSpan: FieldSpan, file: string, graph
 export function readTensor(source: ByteSource, tensorSpan: { start: number; end: number }, file: string): Tensor {
   const tensor: Tensor = { name: '', dataType: 0, dims: [], data: { bytes: new Uint8Array(0) } };
   const external = new Map<string, string>();
-  let typed: Field[] = [];
+  const typed: Field[] = [];
   let isExternal = false;
   for (const span of fieldSpans(source, tensorSpan.start, tensorSpan.end)) {
     if (span.no === 9) {
@@ -94,7 +94,7 @@ export function readTensor(source: ByteSource, tensorSpan: { start: number; end:
       );
       external.set(entry.get(1) ?? '', entry.get(2) ?? '');
     } else if (span.no === 14) isExternal = varint(field.bytes) === 1;
-    else if ([4, 5, 7, 10, 11].includes(span.no)) typed = [...typed, field];
+    else if ([4, 5, 7, 10, 11].includes(span.no)) typed.push(field);
   }
   if (isExternal) tensor.data = externalData(external, file, tensor.name);
   else if (typed.length > 0) tensor.data = { bytes: typedBytes(tensor.dataType, typed) };

@@ -32,7 +32,7 @@ export function messagesOf(turns: readonly Turn[]): Message[] {
   });
 }
 
-/** The same conversation in a form that the template accepts: nothing is left out, texts are joined by a blank line. */
+/** The same conversation in a form that the template accepts: nothing is left out, texts are joined by a blank line. Takes time in proportion to it. */
 export function fitMessages(messages: readonly Message[], traits: TemplateTraits): Message[] {
   let fitted: Message[] = [...messages];
   if (!traits.lateSystem) {
@@ -45,12 +45,13 @@ export function fitMessages(messages: readonly Message[], traits: TemplateTraits
   if (!traits.assistantFirst && first?.role === 'assistant') {
     fitted.splice(fitted.indexOf(first), 0, { role: 'user', content: '' });
   }
-  return fitted.reduce<Message[]>((merged, message) => {
-    const last = merged.at(-1);
+  const runs: { role: Message['role']; texts: string[] }[] = [];
+  for (const { role, content } of fitted) {
+    const last = runs.at(-1);
     // Moved system texts are always joined: templates that want one want only one.
-    const join = last?.role === message.role && (!traits.repeats || (message.role === 'system' && !traits.lateSystem));
-    if (!join) merged.push({ ...message });
-    else last.content = [last.content, message.content].filter((text) => text !== '').join('\n\n');
-    return merged;
-  }, []);
+    const join = last?.role === role && (!traits.repeats || (role === 'system' && !traits.lateSystem));
+    if (join) last.texts.push(content);
+    else runs.push({ role, texts: [content] });
+  }
+  return runs.map(({ role, texts }) => ({ role, content: texts.filter((text) => text !== '').join('\n\n') }));
 }

@@ -1,5 +1,5 @@
 import { readFile, stat, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { pino } from 'pino';
@@ -26,6 +26,19 @@ async function beside(script: Script = {}) {
     });
   return { run, recorded, home, url: serving.url };
 }
+
+/** A server that says it is one of ours, and answers as `answer` does. */
+async function stub(answer: (request: IncomingMessage, response: ServerResponse) => unknown): Promise<string> {
+  const server = createServer((request, response) => {
+    response.setHeader('x-request-id', '1');
+    if (request.method === 'GET' && request.url === '/health' && !request.headers.authorization) response.end(EDGE);
+    else answer(request, response);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void server.close());
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+const EDGE = '{"status":"degraded","active_model":"a/b"}';
 
 const FAULT = (code: string) => ({ code, message: `This is ${code}.` }) as { code: 'engine_failed'; message: string };
 
@@ -190,7 +203,39 @@ describe('chat', () => {
 
   it('an error in the middle of the stream is told, and what came stays', async () => {
     const { run } = await beside({ chat: [...chat.slice(0, 3), { fail: FAULT('engine_failed') }] });
-    expect(await run(['chat', 'Hi'])).toEqual({ code: 9, out: 'Hello ', err: 'assay: This is engine_failed.\n' });
+    expect(await run(['chat', 'Hi'])).toEqual({ code: 9, out: 'Hello \n', err: 'assay: This is engine_failed.\n' });
+  });
+
+  it('says when the answer was cut', async () => {
+    const cut = { event: { type: 'finish', ...finish, reason: 'length', metrics: none } } as const;
+    const { run } = await beside({ chat: [...chat.slice(0, -1), cut] });
+    const { code, err } = await run(['chat', 'Hi']);
+    expect({ code, err }).toEqual({ code: 0, err: expect.stringContaining('--max-output-tokens') });
+  });
+
+  it('takes no --language, which chat has not', async () => {
+    const { run } = await beside({ chat });
+    expect(await run(['chat', 'Hi', '--language', 'de'])).toMatchObject({
+      code: 2,
+      err: expect.stringContaining("unknown option '--language'"),
+    });
+  });
+
+  const piece = `data: ${JSON.stringify({
+    id: 'c',
+    object: 'chat.completion.chunk',
+    created: 1,
+    model: 'a/b',
+    choices: [{ index: 0, delta: { content: 'Half' }, finish_reason: null, logprobs: null }],
+  })}\n\n`;
+
+  it.each([
+    ['ends before its last event', (response: ServerResponse) => response.end(piece), 9, 'before it was whole'],
+    ['breaks', (response: ServerResponse) => response.write(piece, () => response.destroy()), 3, 'broke'],
+  ])('a stream that %s is no answer', async (_, send, code, message) => {
+    const ASSAY_URL = await stub((_, response) => send(response.setHeader('content-type', 'text/event-stream')));
+    const ran = await assay(['chat', 'Hi', '--model', 'a/b'], { env: { ASSAY_URL, ASSAY_HOME: await newFolder() } });
+    expect(ran).toEqual({ code, out: 'Half\n', err: expect.stringContaining(message) });
   });
 });
 
@@ -233,6 +278,21 @@ describe('models', () => {
     const { run } = await beside();
     const { code, out, err } = await run([...args, '--json']);
     expect({ code, err, type: typeof JSON.parse(out) }).toEqual({ code: 0, err: '', type: 'object' });
+  });
+
+  it('status of an edge tells of its boxes', async () => {
+    const env = { ASSAY_URL: await stub(() => undefined), ASSAY_HOME: await newFolder() };
+    expect(await assay(['status'], { env })).toEqual({
+      code: 0,
+      out: `server  ${env.ASSAY_URL}\nboxes   degraded\nmodel   a/b\n`,
+      err: '',
+    });
+  });
+
+  it('compile for another length says how that is loaded', async () => {
+    const { run } = await beside();
+    const { out } = await run(['compile', 'acme/tiny', '--max-prompt-len', '1024']);
+    expect(out).toMatch(/Load it with: assay load acme\/tiny --max-prompt-len 1024\n$/);
   });
 
   it('pull shows progress in plain lines where nobody watches', async () => {
@@ -284,6 +344,14 @@ describe('the server', () => {
     });
   });
 
+  it.each(['localhost:8080', 'nonsense'])('%s is no address, with exit code 2', async (url) => {
+    const { code, err } = await assay(['status', '--url', url], { env: { ASSAY_HOME: await newFolder() } });
+    expect({ code, err }).toEqual({
+      code: 2,
+      err: `assay: ${url} is no address. Give one such as http://127.0.0.1:8080.\n`,
+    });
+  });
+
   it('of another kind on the port is not taken for one', async () => {
     const other = createServer((_, response) => response.end('hello'));
     await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
@@ -303,6 +371,8 @@ describe('the server', () => {
     await run(['keys', 'revoke', 'cli']);
     expect((await run(['decide', 'Urgent?'], 'x')).code).toBe(0);
     expect(await readFile(file, 'utf8')).not.toBe(secret);
+    const elsewhere = await run(['decide', 'Urgent?'], 'x', { ASSAY_HOME: await newFolder() });
+    expect(elsewhere).toMatchObject({ code: 6, err: expect.stringContaining('Name its folder with --home') });
     const wrong = await run(['decide', 'Urgent?', '--api-key', 'wrong'], 'x');
     expect(wrong).toMatchObject({ code: 6, err: expect.stringContaining('not known here') });
   });

@@ -3,7 +3,8 @@ import { openApiDocument } from '../../lib/openapi/document.ts';
 
 type Schema = { [keyword: string]: unknown };
 type Document = { paths: Record<string, Record<string, Operation>>; components: { schemas: Record<string, Schema> } };
-type Content = Record<string, { schema: { $ref?: string } }>;
+type Ref = { $ref?: string };
+type Content = Record<string, { schema: Ref & { oneOf?: Ref[] } }>;
 type Operation = {
   requestBody?: { content: Content };
   responses: Record<string, { $ref?: string; content?: Content }>;
@@ -15,16 +16,20 @@ const ajv = new Ajv2020({ strict: false, allErrors: true });
 ajv.addSchema({ $id: 'answers', components: closed(document.components) });
 ajv.addSchema({ $id: 'requests', components: document.components });
 
+const ERROR: Content[string]['schema'] = { $ref: '#/components/schemas/ErrorBody' };
+
 /** What the contract has against a body of this operation; empty where it obeys. */
 export function answerProblems(method: string, path: string, status: number, type: string, body: unknown): string[] {
   const operation = operationAt(method, path);
   const response = operation?.responses[status];
   // Statuses that belong to no operation (404 of an unknown route, 405) still have the error body.
-  const ref = status >= 400 || !response ? '#/components/schemas/ErrorBody' : response.content?.[type]?.schema.$ref;
+  const schema = status >= 400 || !response ? ERROR : response.content?.[type]?.schema;
   if (operation && status >= 400 && !response && ![404, 405].includes(status))
     return [`${status} is not in the contract`];
-  if (ref === undefined) return path === '/openapi.json' ? [] : [`${type} is not in the contract`];
-  return problems('answers', ref, body);
+  const refs = [schema, ...(schema?.oneOf ?? [])].flatMap((one) => one?.$ref ?? []);
+  if (refs.length === 0) return path === '/openapi.json' ? [] : [`${type} is not in the contract`];
+  const found = refs.map((ref) => problems('answers', ref, body));
+  return found.find((list) => list.length === 0) ?? found.flat();
 }
 
 /** What the contract has against a request of this operation. */

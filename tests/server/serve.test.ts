@@ -10,7 +10,7 @@ import { Hono } from 'hono';
 import { pino } from 'pino';
 import { afterEach, describe, expect, test } from 'vitest';
 import { type ServerFlags, serverConfig } from '../../adapters/node/config.ts';
-import { KeysStore } from '../../adapters/node/keys-file.ts';
+import { CLI_KEY, KeysStore } from '../../adapters/node/keys-file.ts';
 import { requestLog } from '../../adapters/node/log.ts';
 import { type Serving, serve } from '../../adapters/node/serve.ts';
 import { startServer } from '../../adapters/node/server.ts';
@@ -116,6 +116,34 @@ describe('the address', () => {
     expect(await status('/metrics', { authorization: 'Bearer demo' })).toBe(200);
     expect(await status('/v1/models')).toBe(401);
     expect(await status('/v1/models', { authorization: 'Bearer demo' })).toBe(200);
+  });
+
+  test('one that other machines reach gives models into the hands of keys with the admin scope alone', async () => {
+    const home = await mkdtemp(join(tmpdir(), 'assay-serve-'));
+    const keys = new KeysStore(home);
+    const caller = await keys.create({ name: 'shop', models: ['*'], scopes: [] });
+    const admin = await keys.create({ name: 'owner', models: ['*'], scopes: ['admin'] });
+    const { url } = await start({ host: '0.0.0.0', home });
+    const post = async (path: string, key: string) => {
+      const headers = { 'content-type': 'application/json', authorization: `Bearer ${key}` };
+      const response = await fetch(url + path, { method: 'POST', headers, body: '{"model":"no/such"}' });
+      return [response.status, ((await response.json()) as { error: { code: string } }).error.code];
+    };
+    for (const path of ['/load', '/v1/models/load', '/download', '/v1/models/download', '/delete', '/v1/models/delete'])
+      expect(await post(path, caller), path).toEqual([403, 'model_not_allowed']);
+    expect(await post('/unload', caller)).toEqual([403, 'model_not_allowed']);
+    const headers = { authorization: `Bearer ${caller}` };
+    expect((await fetch(`${url}/v1/models/no/such`, { method: 'DELETE', headers })).status).toBe(403);
+    expect((await fetch(`${url}/v1/models`, { headers })).status).toBe(200);
+    expect(await post('/load', admin)).toEqual([404, 'model_not_found']);
+  });
+
+  test('that the command line made a key for itself does not count as one that was made on purpose', async () => {
+    const home = await mkdtemp(join(tmpdir(), 'assay-serve-'));
+    await new KeysStore(home).create({ name: CLI_KEY, models: ['*'], scopes: ['admin'] });
+    await expect(start({ host: '0.0.0.0', home })).rejects.toThrow(/needs an API key/);
+    await start({ home });
+    expect((await new KeysStore(home).list()).map(({ name }) => name)).toEqual([CLI_KEY, 'default']);
   });
 
   test('on the loopback address a foreign Host is refused, and an allowed Origin gets CORS headers', async () => {

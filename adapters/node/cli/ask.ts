@@ -9,24 +9,35 @@ import { temperature, wholeNumber } from './parse-flags.ts';
 import { isWatched, screen } from './screen.ts';
 
 /** Flags that all commands share which ask the model something. */
-export interface AskFlags extends ConnectionFlags {
+export interface ModelFlags extends ConnectionFlags {
   model?: string;
   temperature?: number;
   maxOutputTokens?: number;
+}
+
+/** Those of the commands that ask the decision service. */
+export interface AskFlags extends ModelFlags {
   language?: string;
+}
+
+const GROUP = 'Model:';
+
+/** Adds the flags of `ModelFlags`, after the command's own; `unsaid` tells of the temperature where none is given. */
+export function modelFlags(command: Command, unsaid: string): Command {
+  const add = (flags: string, description: string, parse?: (text: string) => unknown) => {
+    const option = new Option(flags, description).helpGroup(GROUP);
+    command.addOption(parse ? option.argParser(parse) : option);
+  };
+  add('--model <id>', 'model to ask (default: the one that the server has loaded)');
+  add('--temperature <number>', `0 for the likeliest answer, up to 2 (default: ${unsaid})`, temperature);
+  add('--max-output-tokens <number>', 'room for the answer, 1 to 4096', wholeNumber(1, 4096));
+  return connectionFlags(command);
 }
 
 /** Adds the flags of `AskFlags`, after the command's own. */
 export function askFlags(command: Command): Command {
-  const add = (flags: string, description: string, parse?: (text: string) => unknown) => {
-    const option = new Option(flags, description).helpGroup('Model:');
-    command.addOption(parse ? option.argParser(parse) : option);
-  };
-  add('--model <id>', 'model to ask (default: the one that the server has loaded)');
-  add('--language <code>', 'language of the answer, such as en or de');
-  add('--temperature <number>', '0 for the likeliest answer, up to 2 (default: 0)', temperature);
-  add('--max-output-tokens <number>', 'room for the answer, 1 to 4096', wholeNumber(1, 4096));
-  return connectionFlags(command);
+  const language = new Option('--language <code>', 'language of the answer, such as en or de').helpGroup(GROUP);
+  return modelFlags(command.addOption(language), '0');
 }
 
 /** The fields of a request that the flags give. */
@@ -43,7 +54,7 @@ export function sharedFields(flags: AskFlags, defaultTokens: number): Record<str
  * model is loaded in this process for this one call.
  */
 export async function withModel<T>(
-  flags: AskFlags,
+  flags: ModelFlags,
   work: (connection: Connection, model: string) => Promise<T>,
 ): Promise<T> {
   const connection = await connect(flags, { alone: true });
@@ -54,7 +65,7 @@ export async function withModel<T>(
   }
 }
 
-async function modelOf(connection: Connection, flags: AskFlags): Promise<string> {
+async function modelOf(connection: Connection, flags: ModelFlags): Promise<string> {
   if (connection.url === null) {
     const model = flags.model ?? (process.env.ASSAY_MODEL || 'assay/starter');
     if (isWatched())
@@ -76,7 +87,7 @@ async function modelOf(connection: Connection, flags: AskFlags): Promise<string>
 }
 
 /** Says so where an answer was cut. */
-export function warnIfCut(response: { choices: readonly { finish_reason: string }[] }): void {
+export function warnIfCut(response: { choices: readonly { finish_reason: string | null }[] }): void {
   if (response.choices[0]?.finish_reason !== 'length') return;
   screen.note('The answer was cut: there was no more room. Give more with --max-output-tokens.');
 }

@@ -3,15 +3,16 @@ import { text } from 'node:stream/consumers';
 import { styleText } from 'node:util';
 import type { Command } from 'commander';
 import * as v from 'valibot';
+import { AssayError } from '../../../lib/errors.ts';
 import { ChatCompletion, ChatCompletionChunk } from '../../../lib/schema/chat-completion.ts';
 import type { Metrics } from '../../../lib/schema/metrics.ts';
-import { type AskFlags, askFlags, withModel } from './ask.ts';
+import { type ModelFlags, modelFlags, warnIfCut, withModel } from './ask.ts';
 import type { Connection } from './connection.ts';
 import { eventsOf } from './prepare.ts';
 import { errorOf } from './request.ts';
 import { isWatched, screen, shown } from './screen.ts';
 
-type ChatFlags = AskFlags & { system?: string };
+type ChatFlags = ModelFlags & { system?: string };
 interface Message {
   role: 'system' | 'user' | 'assistant';
   content: string;
@@ -19,12 +20,13 @@ interface Message {
 
 /** `assay chat` */
 export function addChat(program: Command): void {
-  askFlags(
+  modelFlags(
     program
       .command('chat')
       .description('Chat with the model; the answer is written as it comes.')
       .argument('[message]', 'what to say (default: standard input; on a terminal, a conversation)')
       .option('--system <text>', 'instructions for the whole conversation'),
+    'what the model comes with, else 1',
   )
     .addHelpText('after', CHAT_HELP)
     .action((message: string | undefined, flags: ChatFlags) =>
@@ -90,30 +92,47 @@ async function answer(
   if (flags.json) {
     const completion = await response.json();
     screen.json(completion);
-    return v.parse(ChatCompletion, completion).choices[0]?.message.content ?? '';
+    const said = v.parse(ChatCompletion, completion);
+    warnIfCut(said);
+    return said.choices[0]?.message.content ?? '';
   }
+  return written(response);
+}
+
+/** Writes an answer as it comes. Throws an `AssayError` for one that ends before its last event. */
+async function written(response: Response): Promise<string> {
   let content = '';
-  for await (const data of eventsOf(response)) {
-    const chunk = v.safeParse(v.pipe(v.string(), v.parseJson(), ChatCompletionChunk), data);
-    if (!chunk.success) {
-      const failure = errorOf(data);
-      if (failure) throw failure;
-      continue;
+  let last: ChatCompletionChunk | undefined;
+  try {
+    for await (const chunk of chunksOf(response)) {
+      const [choice] = chunk.choices;
+      if (choice?.delta.reasoning_content && isWatched())
+        process.stderr.write(styleText('dim', shown(choice.delta.reasoning_content, process.stderr)));
+      if (choice?.delta.content) {
+        content += choice.delta.content;
+        screen.out(shown(choice.delta.content));
+      }
+      if (choice?.finish_reason) last = chunk;
     }
-    const delta = chunk.output.choices[0]?.delta;
-    if (delta?.reasoning_content && isWatched())
-      process.stderr.write(styleText('dim', shown(delta.reasoning_content, process.stderr)));
-    if (delta?.content) {
-      content += delta.content;
-      screen.out(shown(delta.content));
-    }
-    if (chunk.output.metrics) finish(chunk.output.metrics);
+  } finally {
+    if (content) screen.out('\n');
   }
+  if (!last) throw new AssayError('engine_failed', 'The answer ended before it was whole. Ask again.');
+  warnIfCut(last);
+  if (last.metrics) tellSpeed(last.metrics);
   return content;
 }
 
-function finish(metrics: Metrics): void {
-  screen.out('\n');
+async function* chunksOf(response: Response): AsyncGenerator<ChatCompletionChunk> {
+  for await (const data of eventsOf(response)) {
+    const chunk = v.safeParse(v.pipe(v.string(), v.parseJson(), ChatCompletionChunk), data);
+    if (chunk.success) yield chunk.output;
+    const failure = chunk.success ? null : errorOf(data);
+    if (failure) throw failure;
+  }
+}
+
+function tellSpeed(metrics: Metrics): void {
   const { tokens_per_second: speed, time_to_first_token_ms: first, device } = metrics;
   if (!isWatched() || speed === null || first === null) return;
   screen.note(styleText('dim', `${speed.toFixed(1)} tokens/s, first after ${Math.round(first)} ms, on the ${device}`));

@@ -1,7 +1,9 @@
 import { type Command, Option } from 'commander';
 import * as v from 'valibot';
+import { AssayError } from '../../../lib/errors.ts';
 import { Health } from '../../../lib/schema/status.ts';
 import { assayHome } from '../config.ts';
+import { UsageError } from '../usage-error.ts';
 import { NoServerError } from './exit-code.ts';
 import { localKey } from './local-key.ts';
 import { type RequestOptions, requestOf, successOf } from './request.ts';
@@ -43,6 +45,7 @@ const PROBE_MS = 10_000;
  * by flag or ASSAY_URL, has to be there.
  *
  * @throws NoServerError
+ * @throws UsageError for an address that is none
  */
 export async function connect(
   flags: ConnectionFlags,
@@ -54,7 +57,9 @@ export async function connect(
   const url = (named ?? `http://127.0.0.1:${env.PORT || 8080}`).replace(/\/+$/, '');
   const home = assayHome(flags, env);
   const key = flags.apiKey ?? (env.ASSAY_API_KEY || undefined);
-  if (!URL.canParse(url)) throw new NoServerError(`${url} is no address. Give one such as http://127.0.0.1:8080.`);
+  // `localhost:8080` would pass for an address whose scheme is `localhost`.
+  if (!/^https?:/i.test(url) || !URL.canParse(url))
+    throw new UsageError(`${url} is no address. Give one such as http://127.0.0.1:8080.`);
   if (await isAssay(url)) return serverConnection(url, key, home);
   if (named !== undefined)
     throw new NoServerError(`No Assay server answers at ${url}. Is it running? Start one with: assay serve`);
@@ -88,11 +93,19 @@ function serverConnection(url: string, given: string | undefined, home: string):
       if (response.status === 401 && given === undefined && isLoopback(url)) {
         key = await localKey(home);
         response = await send(path, options).catch(lost);
+        if (response.status === 401) throw new AssayError('invalid_api_key', foreignHome(url, home));
       }
       return successOf(response);
     },
     close: async () => undefined,
   };
+}
+
+function foreignHome(url: string, home: string): string {
+  return (
+    `The server at ${url} wants an API key, and does not keep its keys in ${home}. ` +
+    'Name its folder with --home, or give a key with --api-key or ASSAY_API_KEY.'
+  );
 }
 
 function isLoopback(url: string): boolean {

@@ -33,7 +33,7 @@ export function addKeys(program: Command): void {
     .argument('<name>', 'name for logs and for revoking', keyName)
     .option('--models <pattern...>', 'models it may use, with * for any characters', ['*'])
     .option('--requests-per-minute <number>', 'limit (default: none)', wholeNumber(1, 999_999_999))
-    .option('--admin', 'may load, unload, download and delete on the boxes of an edge', false)
+    .option('--admin', 'may load, unload, download and delete, from other machines and on the boxes of an edge', false)
     .action(async (name: string, flags: AddFlags) => {
       const { models, requestsPerMinute, admin } = flags;
       const limit = requestsPerMinute === undefined ? {} : { requestsPerMinute };
@@ -73,7 +73,7 @@ Examples:
   $ assay keys add web-shop --models 'assay/*' --requests-per-minute 60
   $ assay keys list
   $ assay keys revoke web-shop
-  $ assay keys add web-shop --edge production`;
+  $ assay keys add web-shop --edge staging`;
 
 function keyName(text: string): string {
   if (/^[\w.-]{1,64}$/.test(text)) return text;

@@ -1,9 +1,7 @@
 import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { hashSecret } from '../../../lib/keys.ts';
-import { KeysStore } from '../keys-file.ts';
-
-const NAME = 'cli';
+import { CLI_KEY, KeysStore } from '../keys-file.ts';
 
 /**
  * The key that this command line uses for the server on the same machine: made when first needed, kept in the home in a file
@@ -14,10 +12,10 @@ export async function localKey(home: string): Promise<string> {
   const store = new KeysStore(home);
   const keys = await store.list();
   const saved = (await readFile(file, 'utf8').catch(() => '')).trim();
-  const known = keys.find((key) => key.name === NAME);
+  const known = keys.find((key) => key.name === CLI_KEY);
   if (saved && known?.sha256 === (await hashSecret(saved))) return saved;
-  if (known) await store.revoke(NAME);
-  const secret = await store.create({ name: NAME, models: ['*'], scopes: ['admin'] });
+  if (known) await store.revoke(CLI_KEY);
+  const secret = await store.create({ name: CLI_KEY, models: ['*'], scopes: ['admin'] });
   await mkdir(home, { recursive: true, mode: 0o700 });
   await writeFile(file, `${secret}\n`, { mode: 0o600 });
   await chmod(file, 0o600);

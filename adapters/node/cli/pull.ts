@@ -63,8 +63,9 @@ async function run(model: string, flags: PullFlags, download: boolean): Promise<
     const fetched =
       report.bytes > 0 ? `Fetched ${formatBytes(report.bytes)}.` : download ? 'Everything was here already.' : '';
     const compiled = report.compiled ? 'Compiled' : 'Compiled earlier';
+    const asked = flags.maxPromptLen === undefined ? '' : ` --max-prompt-len ${flags.maxPromptLen}`;
     screen.line(
-      `${fetched} ${compiled} for prompts up to ${report.max_prompt_len} tokens. Load it with: assay load ${model}`.trim(),
+      `${fetched} ${compiled} for prompts up to ${report.max_prompt_len} tokens. Load it with: assay load ${model}${asked}`.trim(),
     );
   } finally {
     await connection.close();

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import * as v from 'valibot';
-import { Health } from '../../../lib/schema/status.ts';
+import { EdgeHealth, Health } from '../../../lib/schema/status.ts';
 import { type ConnectionFlags, connect, connectionFlags } from './connection.ts';
 import { screen, table } from './screen.ts';
 
@@ -10,15 +10,19 @@ export function addStatus(program: Command): void {
     .addHelpText('after', '\nExit code 3 where no server runs.\n\nExample:\n  $ assay status --json | jq -r .state')
     .action(async (flags: ConnectionFlags) => {
       const connection = await connect(flags, { alone: false });
-      const health = v.parse(Health, await (await connection.request('/health')).json());
+      const health = v.parse(v.union([Health, EdgeHealth]), await (await connection.request('/health')).json());
       if (flags.json) return screen.json({ url: connection.url, ...health });
-      const rows = [
-        ['server', connection.url ?? ''],
-        ['state', health.state],
-        ['model', health.active_model],
-        ['device', health.device],
-        ...(health.reason ? [['reason', health.reason]] : []),
-      ];
-      screen.line(table(rows));
+      screen.line(table([['server', connection.url ?? ''], ...('state' in health ? ofSlot(health) : ofBoxes(health))]));
     });
+}
+
+function ofSlot({ state, active_model, device, reason }: Health): string[][] {
+  return [['state', state], ['model', active_model], ['device', device], ...(reason ? [['reason', reason]] : [])];
+}
+
+function ofBoxes({ status, active_model }: EdgeHealth): string[][] {
+  return [
+    ['boxes', status],
+    ['model', active_model],
+  ];
 }

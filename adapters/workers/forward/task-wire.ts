@@ -2,7 +2,7 @@ import type { AnswerShape } from '../../../lib/answer-shape.ts';
 import type { Task, TaskBatch } from '../../../lib/backend.ts';
 import { media, message } from './turn-wire.ts';
 
-/** Left out where they say nothing, so that a request of the greatest length is not too long for the box. */
+/** Left out where they say nothing: a request of the greatest length to `/v1/tasks` is then no longer for the box than it was. */
 const DEFAULTS = { temperature: 0, maxOutputTokens: 16 };
 
 /** The body for a box's `POST /v1/tasks` that its validation turns into this same batch. */

@@ -112,7 +112,15 @@ function store(draft: Draft, keyword: string, value: Json): void {
   }
 }
 
-/** Refuses a schema of too many levels, values or characters, before anything else is done with it. Returns the number of values. */
+/** The shorthand is measured as it is sent and as it is written out, with two levels for an object. */
+const TOO_DEEP =
+  `is nested deeper than ${LIMITS.schemaDepth} levels of JSON Schema, of which an object of the shorthand has two; ` +
+  'use JSON Schema with $defs and $ref.';
+
+/**
+ * Refuses a schema of too many levels, values or characters, or with a number that is not finite, before anything else is done with
+ * it. Returns the number of values.
+ */
 export function checkSize(schema: Json, path: string): number {
   const open: [Json, number][] = [[schema, 1]];
   let values = 0;
@@ -120,8 +128,10 @@ export function checkSize(schema: Json, path: string): number {
   for (let top = open.pop(); top !== undefined; top = open.pop()) {
     const [value, depth] = top;
     if (typeof value === 'string') characters += value.length;
-    else if (typeof value === 'object' && value !== null) {
-      if (depth > LIMITS.schemaDepth) refuse(path, `is nested deeper than ${LIMITS.schemaDepth}; use $defs and $ref.`);
+    else if (typeof value === 'number' && !Number.isFinite(value)) {
+      refuse(path, 'has a number beyond 1.8e308; numbers must be finite.', 'invalid_value');
+    } else if (typeof value === 'object' && value !== null) {
+      if (depth > LIMITS.schemaDepth) refuse(path, TOO_DEEP);
       const names = Object.keys(value);
       values += names.length;
       if (values > LIMITS.schemaValues) {

@@ -194,6 +194,13 @@ export const decisionErrors: readonly Row[] = [
   ),
   badTasks('a repeated option', 422, 'invalid_value', 'tasks[0].options[1]', tasks({ ...decide, options: ['a', 'a'] })),
   badTasks('no options', 422, 'invalid_value', 'tasks[0].options', tasks({ ...decide, options: [] })),
+  badTasks(
+    'keys too long for an answer',
+    422,
+    'invalid_value',
+    'tasks[0].fields',
+    tasks({ ...extract, keys: undefined, fields: Array.from({ length: 128 }, (_, i) => `${i} `.padEnd(520, 'x')) }),
+  ),
   badTasks('no keys', 422, 'invalid_value', 'tasks[0].keys', tasks({ ...extract, keys: [] })),
   badTasks(
     'options and choices differ',

@@ -76,10 +76,18 @@ export const routeRows: readonly Row[] = [
   },
   {
     name: 'a key that may not use the model is 403',
-    app: { keyForModels: true, keys: { 'test-key': { models: ['org/*'] } } },
+    app: { keyForModels: true, keys: { 'test-key': { models: ['org/*'], scopes: ['admin'] } } },
     request: { path: '/load', json: { model: 'assay/starter' } },
     expect: { status: 403, error: { code: 'model_not_allowed', type: 'permission_error', param: 'model' }, calls: [] },
   },
+  ...['/load', '/unload', '/download', '/delete'].map(
+    (path): Row => ({
+      name: `${path} with a key without the admin scope is 403`,
+      app: { keyForModels: true, keys: { 'test-key': {} } },
+      request: { path, json: { model: 'assay/starter' } },
+      expect: { status: 403, error: { code: 'model_not_allowed', type: 'permission_error' }, calls: [] },
+    }),
+  ),
   {
     name: 'the model server alone has no decision paths',
     app: { faces: ['models'] },

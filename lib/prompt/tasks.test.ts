@@ -1,0 +1,26 @@
+import { expect, test } from 'vitest';
+import type { DecideTask } from '../backend.ts';
+import type { Turn } from '../conversation.ts';
+import { taskPrompt, taskText } from './tasks.ts';
+
+const turn = (role: Turn['role'], text: string, name?: string): Turn => ({
+  role,
+  parts: [{ type: 'text', text }],
+  ...(name === undefined ? {} : { name }),
+});
+const decide: DecideTask = { type: 'decide', name: 't', question: 'Who agrees?', options: ['Ann', 'Bo'] };
+
+test('a turn begins with the name of who speaks, where one was sent', () => {
+  const turns = [turn('system', 'Be strict.'), turn('user', 'I do.', 'Ann'), turn('user', 'Not me.', '')];
+  const batch = { model: 'a/b', input: { turns }, media: [], tasks: [decide], temperature: 0, maxOutputTokens: 16 };
+  expect(taskPrompt({ ...batch, input: { turns: turns.slice(0, 2) } }).openTurn).toBe('Ann: I do.');
+  expect(taskPrompt(batch).openTurn).toBe('Not me.');
+});
+
+test.each<[string, Partial<DecideTask>, string]>([
+  ['is a line of its own', { instruction: 'Say why.' }, '\nInstruction: Say why.'],
+  ['that is empty is none', { instruction: '' }, ''],
+  ['of white space is none', { instruction: ' \n' }, ''],
+])('an instruction %s', (_, more, line) => {
+  expect(taskText({ ...decide, ...more }, undefined)).toBe(`Question: Who agrees?\nOptions: ["Ann","Bo"]${line}`);
+});
