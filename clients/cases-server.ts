@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { setTimeout } from 'node:timers/promises';
 import { type RunningServer, startServer } from '../adapters/node/server.ts';
 import { createApp } from '../handlers/app.ts';
 import { depsOf } from '../tests/conformance/stage.ts';
@@ -12,6 +13,8 @@ type Try = Script & {
   path?: string;
   /** Sends the head of an answer and never its body. */
   stalls?: true;
+  /** Sends the head of an answer, and then a blank now and then without an end. */
+  drips?: true;
   raw?: { status: number; headers: Record<string, string>; body: string };
 };
 
@@ -62,13 +65,21 @@ function forwarded(request: Request, id: string, body: string): Request {
   return new Request(url, { method: request.method, headers: request.headers, body, signal: request.signal });
 }
 
-async function play({ adds, raw, path, stalls, ...script }: Try, request: Request): Promise<Response> {
+async function play({ adds, raw, path, stalls, drips, ...script }: Try, request: Request): Promise<Response> {
   if (raw) return new Response(raw.body, raw);
-  if (stalls) return new Response(new ReadableStream(), { headers: { 'content-type': 'application/json' } });
+  if (stalls || drips) {
+    const body = new ReadableStream(drips ? { pull: blank } : {});
+    return new Response(body, { headers: { 'content-type': 'application/json' } });
+  }
   const asked = path === undefined ? request : new Request(new URL(path, request.url), request);
   const response = await createApp(await depsOf({ keys: KEYS }, script, [])).fetch(asked);
   if (!adds) return response;
   return Response.json({ ...((await response.json()) as object), ...adds }, response);
+}
+
+async function blank(body: ReadableStreamDefaultController): Promise<void> {
+  await setTimeout(100);
+  body.enqueue(new TextEncoder().encode(' '));
 }
 
 if (import.meta.main) {

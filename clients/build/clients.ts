@@ -1,10 +1,10 @@
-import { mkdirSync, rmSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { FINGERPRINT, VERSION } from './contract.ts';
+import { FINGERPRINT, VERSION, writeGenerated } from './contract.ts';
 import { dotnet } from './dotnet.ts';
 import { java } from './java.ts';
 import type { Language, ServerUrls } from './language.ts';
-import { DIST, WORK } from './paths.ts';
+import { DIST, ROOT, WORK } from './paths.ts';
 import { python } from './python.ts';
 import { ruby } from './ruby.ts';
 import { rust } from './rust.ts';
@@ -61,6 +61,8 @@ async function make(language: Language, urls: ServerUrls | undefined): Promise<s
   const seconds = () => `${((performance.now() - begin) / 1000).toFixed(0)} s`;
   try {
     await language.generate();
+    // Every package has its text in it, as the licence asks.
+    writeGenerated(`${language.home}/LICENSE`, readFileSync(`${ROOT}LICENSE`, 'utf8'));
     const packed = await unless(language.notPacked?.() ?? null, 'packed', () => language.pack());
     const notTested = urls ? (language.notTested?.() ?? null) : 'as asked';
     const tested = await unless(notTested, 'tested', () => language.test(urls!));

@@ -12,6 +12,7 @@ const GENERATED = `${HOME}/generated`;
 /** OpenAPI Generator with a template of our own: plain classes for System.Text.Json. Its own ones bring their own JSON library. */
 export const dotnet: Language = {
   name: '.NET',
+  home: HOME,
 
   missing: generatorMissing,
   notPacked: () => (hasSdk() ? null : 'needs dotnet of at least 8'),

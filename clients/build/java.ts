@@ -13,6 +13,7 @@ const JAR = `assay-client-${VERSION}.jar`;
 /** OpenAPI Generator's models: tasks are classes of one interface, with Jackson's own tag. */
 export const java: Language = {
   name: 'Java',
+  home: HOME,
 
   missing: () => (saysOf('mvn', '--version') === null ? 'needs mvn and a JDK of at least 17' : generatorMissing()),
 

@@ -1,6 +1,8 @@
 /** What `npm run clients` does for one language. */
 export interface Language {
   name: string;
+  /** Its folder, which gets the licence. */
+  home: string;
   /** Why this machine cannot even generate the client, or null where it can. */
   missing(): string | null;
   /** Writes the generated sources. */

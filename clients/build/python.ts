@@ -11,6 +11,7 @@ const WHEEL = `assay_client-${VERSION}-py3-none-any.whl`;
 /** datamodel-code-generator: its unions and literals read as hand-written; OpenAPI Generator wraps each union in a class of its own. */
 export const python: Language = {
   name: 'Python',
+  home: HOME,
 
   missing() {
     const said = saysOf('python3', '-c', 'import sys, venv, ensurepip; print(sys.version_info >= (3, 10))');

@@ -12,6 +12,7 @@ const INSTALLED = `${WORK}/gems`;
 /** OpenAPI Generator's models, with tasks as classes of their own. */
 export const ruby: Language = {
   name: 'Ruby',
+  home: HOME,
 
   missing: () =>
     saysOf('gem', '--version') === null ? 'needs ruby with gem (Debian: apt-get install ruby)' : generatorMissing(),

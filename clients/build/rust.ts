@@ -11,6 +11,7 @@ const CRATE = `assay-client-${VERSION}.crate`;
 /** OpenAPI Generator's models: plain structs, and an enum for tasks with serde's own tag. */
 export const rust: Language = {
   name: 'Rust',
+  home: HOME,
 
   missing: () => (saysOf('cargo', '--version') === null ? 'needs cargo' : generatorMissing()),
 

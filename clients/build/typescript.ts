@@ -10,6 +10,7 @@ const GENERATED = `${HOME}/src/generated`;
 /** @hey-api/openapi-ts, with a TypeScript of its own: plain types, and a union for tasks that narrows on `type`. */
 export const typescript: Language = {
   name: 'TypeScript',
+  home: HOME,
 
   missing: () => null,
 

@@ -7,6 +7,6 @@ Gem::Specification.new do |spec|
   spec.authors = ['Assay']
   spec.license = 'Apache-2.0'
   spec.required_ruby_version = '>= 3.0'
-  spec.files = Dir['lib/**/*.rb', 'examples/*.rb', 'README.md']
+  spec.files = Dir['lib/**/*.rb', 'examples/*.rb'] + %w[README.md LICENSE]
   spec.metadata = { 'rubygems_mfa_required' => 'true' }
 end

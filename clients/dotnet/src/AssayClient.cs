@@ -94,9 +94,13 @@ public sealed class AssayClient : IDisposable
             using HttpResponseMessage response = await http.SendAsync(message, limit.Token).ConfigureAwait(false);
             return new Answer(response, await response.Content.ReadAsStringAsync(limit.Token).ConfigureAwait(false));
         }
-        catch (OperationCanceledException error) when (!cancellationToken.IsCancellationRequested)
+        catch (OperationCanceledException error) when (limit.IsCancellationRequested && !cancellationToken.IsCancellationRequested)
         {
             throw new AssayTimeoutException($"No answer within {timeout.TotalSeconds:0.###} seconds.", error);
+        }
+        catch (OperationCanceledException error) when (error.InnerException is TimeoutException)
+        {
+            throw new AssayTimeoutException($"The HttpClient has a shorter time-out than this client: {error.Message}", error);
         }
         catch (HttpRequestException error)
         {

@@ -20,7 +20,10 @@ public sealed class AssayClientOptions
     /// <summary>How often a request is sent again after 429 and 5xx; default 2.</summary>
     public int MaxRetries { get; set; } = 2;
 
-    /// <summary>What sends the requests, such as one of IHttpClientFactory; it stays the caller's. Default: one of the client's own.</summary>
+    /// <summary>
+    /// What sends the requests, such as one of IHttpClientFactory; it stays the caller's. Its own Timeout, 100 seconds by default, holds
+    /// too: make it infinite, or longer than <see cref="Timeout"/>. Default: one of the client's own.
+    /// </summary>
     public HttpClient? HttpClient { get; set; }
 
     internal string Url()

@@ -11,7 +11,7 @@ public class AssayException : Exception
     }
 }
 
-/// <summary>No answer came: the server cannot be reached, or the connection broke.</summary>
+/// <summary>No answer came: the server cannot be reached, the connection broke, or what came is not Assay's.</summary>
 public class AssayConnectionException : AssayException
 {
     internal AssayConnectionException(string message, Exception cause)

@@ -1,4 +1,5 @@
 using System.Collections.Generic;
+using System.Linq;
 
 namespace Assay.Client;
 
@@ -37,7 +38,7 @@ public static class Complete
     public static TResponse EnsureComplete<TResponse>(this TResponse response)
         where TResponse : IResponse
     {
-        string reason = response.Choices[0].FinishReason;
+        string reason = response.Choices.FirstOrDefault()?.FinishReason ?? "stop";
         if (Why.TryGetValue(reason, out string? why))
         {
             throw new IncompleteException(reason, $"{why} (request {response.Id})", response);

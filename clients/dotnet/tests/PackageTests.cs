@@ -22,6 +22,7 @@ internal static class PackageTests
         yield return ("an unknown member is sent, a null inside a schema too", UnknownMembersAreSent);
         yield return ("settings come from the environment", SettingsFromEnvironment);
         yield return ("the caller's own cancelling is no time-out", Cancelling);
+        yield return ("a time-out says whose it is", TimeOuts);
     }
 
     private static Task TellsWhatItWasMadeFrom()
@@ -92,6 +93,25 @@ internal static class PackageTests
         await Check.Throws(
             typeof(TaskCanceledException),
             () => assay.DecideAsync(new DecideRequest { Model = "m", Question = "?" }, leave.Token));
+    }
+
+    private static async Task TimeOuts()
+    {
+        TimeSpan brief = TimeSpan.FromMilliseconds(50);
+        (TimeSpan Http, TimeSpan Assay, string Says)[] cases =
+        {
+            (Timeout.InfiniteTimeSpan, brief, "within 0.05 seconds."),
+            (brief, TimeSpan.FromMinutes(2), "the configured HttpClient.Timeout of 0.05 seconds"),
+        };
+        foreach ((TimeSpan ofHttp, TimeSpan ofAssay, string says) in cases)
+        {
+            HttpClient http = new(new Recording { Waits = true }) { Timeout = ofHttp };
+            using AssayClient assay = new(new AssayClientOptions { ApiKey = "demo", HttpClient = http, Timeout = ofAssay });
+            Exception error = await Check.Throws(
+                typeof(AssayTimeoutException),
+                () => assay.DecideAsync(new DecideRequest { Model = "m", Question = "?" }));
+            Check.That(error.Message.Contains(says), error.Message);
+        }
     }
 
     /// <summary>Answers without a network, and keeps what was sent.</summary>

@@ -108,6 +108,18 @@ def test_download_that_ends_early() -> None:
         scripted(HALF, progress=io.StringIO()).download_model(MODEL)
 
 
+@pytest.mark.parametrize("event", [{"detail": "x"}, {"status": "success"}, {"error": "x"}, [], "x", float("nan")])
+def test_download_from_somebody_else(event: object) -> None:
+    with pytest.raises(APIConnectionError, match="is not Assay's"):
+        scripted(event, progress=io.StringIO()).download_model(MODEL)
+
+
+def test_an_answer_of_somebody_else() -> None:
+    transport = httpx.MockTransport(lambda request: httpx.Response(200, json={"detail": "x"}))
+    with pytest.raises(APIConnectionError, match="is not Assay's"):
+        ModelServer(transport=transport).load_model(MODEL)
+
+
 def test_no_server() -> None:
     with pytest.raises(APIConnectionError):
         ModelServer("http://127.0.0.1:9", progress=io.StringIO()).download_model(MODEL)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from importlib.metadata import version
+from importlib.metadata import distribution, version
 from pathlib import Path
 
 import assay
@@ -50,6 +50,20 @@ def test_what_the_package_was_made_from() -> None:
     contract = (Path(__file__).parents[3] / "openapi.json").read_bytes()
     assert hashlib.sha256(contract).hexdigest() == assay.CONTRACT_FINGERPRINT
     assert version("assay-client") == assay.CONTRACT_VERSION == assay.__version__
+
+
+def test_the_package_has_the_licence() -> None:
+    licence = (Path(__file__).parents[3] / "LICENSE").read_text()
+    assert distribution("assay-client").read_text("licenses/LICENSE") == licence
+
+
+def test_an_argument_of_a_wrong_type_is_not_sent() -> None:
+    def answer(request: httpx.Request) -> httpx.Response:
+        raise AssertionError("It was sent.")
+
+    client = assay.Assay(api_key="k", transport=httpx.MockTransport(answer))
+    with pytest.raises(ValueError, match="options"):
+        client.decide(model="a/b", question="?", context="x", options="yes")
 
 
 def test_a_base_url_needs_its_scheme() -> None:

@@ -11,6 +11,11 @@ class PackageTest < Minitest::Test
     assert_equal Gem.loaded_specs.fetch('assay-client').version.to_s, Assay::CONTRACT_VERSION
   end
 
+  def test_the_package_has_the_licence
+    licence = File.join(__dir__, '..', '..', '..', 'LICENSE')
+    assert_equal File.read(licence), File.read(File.join(Gem.loaded_specs.fetch('assay-client').full_gem_path, 'LICENSE'))
+  end
+
   def test_without_a_key_nothing_is_sent
     ENV.delete('ASSAY_API_KEY')
     error = assert_raises(Assay::Error) { Assay::Client.new }

@@ -9,6 +9,16 @@ fn version_and_fingerprint_are_the_contracts() {
 }
 
 #[test]
+fn the_package_has_the_licence() {
+    let read = |file| std::fs::read_to_string(file).unwrap();
+    let ours = concat!(env!("CARGO_MANIFEST_DIR"), "/LICENSE");
+    assert_eq!(read(ours), read(concat!(env!("CARGO_MANIFEST_DIR"), "/../../LICENSE")));
+    let list = ["package", "--list", "--allow-dirty", "--offline"];
+    let packed = std::process::Command::new(env!("CARGO")).args(list).output().unwrap();
+    assert!(String::from_utf8(packed.stdout).unwrap().lines().any(|file| file == "LICENSE"));
+}
+
+#[test]
 fn without_a_key_nothing_is_sent() {
     std::env::remove_var("ASSAY_API_KEY");
     assert!(matches!(Assay::from_env(), Err(Error::Settings(text)) if text.contains("ASSAY_API_KEY")));

@@ -78,7 +78,7 @@ export class Assay {
       const timeout = AbortSignal.timeout(this.#timeout);
       try {
         const response = await this.#send(path, body, signal ? AbortSignal.any([signal, timeout]) : timeout);
-        if (response.ok) return (await response.json()) as R;
+        if (response.ok) return answerIn<R>(await response.json());
         const wait = waitBeforeRetry(response, attempt);
         if (wait === null || attempt >= this.#maxRetries) throw await statusError(response);
         await response.body?.cancel();
@@ -111,11 +111,20 @@ export class Assay {
       return new AssayTimeoutError(message, { cause });
     }
     if (cause instanceof SyntaxError) {
-      const message = `What came from ${this.baseUrl} is not JSON. Is baseUrl that of Assay?`;
+      const message = `What came from ${this.baseUrl} is not Assay's: ${cause.message}. Is baseUrl right?`;
       return new AssayConnectionError(message, { cause });
     }
     return new AssayConnectionError(`No answer from ${this.baseUrl}. Does the server run?`, { cause });
   }
+}
+
+/** The answer, by the members that every one of Assay's has; a `SyntaxError`, as of what is no JSON, where it is none. */
+function answerIn<R>(body: unknown): R {
+  const { id, choices, results, result } = Object(body);
+  if (typeof id !== 'string' || typeof choices?.[0]?.finish_reason !== 'string' || !(results ?? result)) {
+    throw new SyntaxError('an answer has id, choices and results');
+  }
+  return body as R;
 }
 
 /** A variable of the environment, where there is one: not in a browser. Empty counts as not set. */

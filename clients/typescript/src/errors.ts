@@ -5,7 +5,7 @@ export class AssayError extends Error {
   override readonly name: string = 'AssayError';
 }
 
-/** No answer came: the server cannot be reached, or the connection broke. */
+/** No answer came: the server cannot be reached, the connection broke, or what came is not Assay's. */
 export class AssayConnectionError extends AssayError {
   override readonly name: string = 'AssayConnectionError';
 }

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
@@ -10,7 +11,7 @@ async function asked(options: ConstructorParameters<typeof Assay>[0]): Promise<R
   const requests: Request[] = [];
   const answer: typeof fetch = async (input, init) => {
     requests.push(new Request(input, init));
-    return Response.json({ value: 'yes' });
+    return Response.json({ id: '1', choices: [{ finish_reason: 'stop' }], result: { value: 'yes' }, value: 'yes' });
   };
   await new Assay({ ...options, fetch: answer }).decide(QUESTION);
   return requests[0]!;
@@ -50,6 +51,13 @@ test('the package tells what it was made from', () => {
   assert.equal(createHash('sha256').update(contract).digest('hex'), CONTRACT_FINGERPRINT);
   const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
   assert.equal(version, CONTRACT_VERSION);
+});
+
+test('the package has the licence', () => {
+  const licence = (folder: string) => readFileSync(new URL(`${folder}/LICENSE`, import.meta.url), 'utf8');
+  assert.equal(licence('..'), licence('../../..'));
+  const packed = execFileSync('npm', ['pack', '--dry-run', '--json'], { encoding: 'utf8' });
+  assert.match(packed, /"path": "LICENSE"/);
 });
 
 test('the types are those that a user would write', () => {

@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 from typing_extensions import Self, TypedDict, Unpack
 
+from .complete import Response
 from .connection import DEFAULT_MAX_RETRIES, DEFAULT_TIMEOUT, base_url_from, headers_from, send, send_async
 from .models import (
     AudioInput,
@@ -60,7 +61,8 @@ class Assay:
     Client of the decision service. Safe to share between threads; close it, or use it in a `with` block.
 
     `base_url` and `api_key` default to the environment's ASSAY_URL (else http://127.0.0.1:8080) and ASSAY_API_KEY. `timeout` is in
-    seconds, for each try. 429 and 5xx are sent again, up to `max_retries` times. Calls raise an `AssayError`.
+    seconds, for each try. 429 and 5xx are sent again, up to `max_retries` times. Calls raise an `AssayError`; only an argument of a wrong
+    type is pydantic's `ValidationError`, a `ValueError`, before anything is sent.
     """
 
     def __init__(
@@ -78,22 +80,22 @@ class Assay:
 
     def run_tasks(self, *, model: str, tasks: Sequence[Task], **fields: Unpack[SharedFields]) -> RunTasksResponse:
         """Answers a list of tasks about one shared context."""
-        return RunTasksResponse.model_validate(self._send("/v1/tasks", tasks_body(model, tasks, fields)))
+        return self._send("/v1/tasks", tasks_body(model, tasks, fields), RunTasksResponse)
 
     def decide_extract(self, *, model: str, tasks: Sequence[Task], **fields: Unpack[SharedFields]) -> RunTasksResponse:
         """The original name of `run_tasks`, on its original path."""
-        return RunTasksResponse.model_validate(self._send("/v1/decide-extract", tasks_body(model, tasks, fields)))
+        return self._send("/v1/decide-extract", tasks_body(model, tasks, fields), RunTasksResponse)
 
     def decide(self, *, model: str, question: str, **fields: Unpack[DecideFields]) -> DecideResponse:
         """Answers one question: one of the options, or a short answer."""
-        return DecideResponse.model_validate(self._send("/decide", decide_body(model, question, fields)))
+        return self._send("/decide", decide_body(model, question, fields), DecideResponse)
 
     def extract(self, *, model: str, instruction: str, **fields: Unpack[ExtractFields]) -> ExtractResponse:
         """Extracts one object."""
-        return ExtractResponse.model_validate(self._send("/extract", extract_body(model, instruction, fields)))
+        return self._send("/extract", extract_body(model, instruction, fields), ExtractResponse)
 
-    def _send(self, path: str, body: dict[str, Any]) -> Any:
-        return send(self._http, self._max_retries, path, body)
+    def _send(self, path: str, body: dict[str, Any], answer: type[Response]) -> Response:
+        return send(self._http, self._max_retries, path, body, answer)
 
     def close(self) -> None:
         self._http.close()
@@ -124,24 +126,24 @@ class AsyncAssay:
 
     async def run_tasks(self, *, model: str, tasks: Sequence[Task], **fields: Unpack[SharedFields]) -> RunTasksResponse:
         """Answers a list of tasks about one shared context."""
-        return RunTasksResponse.model_validate(await self._send("/v1/tasks", tasks_body(model, tasks, fields)))
+        return await self._send("/v1/tasks", tasks_body(model, tasks, fields), RunTasksResponse)
 
     async def decide_extract(
         self, *, model: str, tasks: Sequence[Task], **fields: Unpack[SharedFields]
     ) -> RunTasksResponse:
         """The original name of `run_tasks`, on its original path."""
-        return RunTasksResponse.model_validate(await self._send("/v1/decide-extract", tasks_body(model, tasks, fields)))
+        return await self._send("/v1/decide-extract", tasks_body(model, tasks, fields), RunTasksResponse)
 
     async def decide(self, *, model: str, question: str, **fields: Unpack[DecideFields]) -> DecideResponse:
         """Answers one question: one of the options, or a short answer."""
-        return DecideResponse.model_validate(await self._send("/decide", decide_body(model, question, fields)))
+        return await self._send("/decide", decide_body(model, question, fields), DecideResponse)
 
     async def extract(self, *, model: str, instruction: str, **fields: Unpack[ExtractFields]) -> ExtractResponse:
         """Extracts one object."""
-        return ExtractResponse.model_validate(await self._send("/extract", extract_body(model, instruction, fields)))
+        return await self._send("/extract", extract_body(model, instruction, fields), ExtractResponse)
 
-    async def _send(self, path: str, body: dict[str, Any]) -> Any:
-        return await send_async(self._http, self._max_retries, path, body)
+    async def _send(self, path: str, body: dict[str, Any], answer: type[Response]) -> Response:
+        return await send_async(self._http, self._max_retries, path, body, answer)
 
     async def aclose(self) -> None:
         await self._http.aclose()

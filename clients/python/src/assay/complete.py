@@ -26,6 +26,6 @@ class IncompleteError(AssayError):
 
 def ensure_complete(response: Response) -> Response:
     """Gives the response back; raises `IncompleteError` where its `finish_reason` says that the answer was cut."""
-    if response.choices[0].finish_reason in _WHY:
+    if response.choices and response.choices[0].finish_reason in _WHY:
         raise IncompleteError(response)
     return response

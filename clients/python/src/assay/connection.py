@@ -7,9 +7,10 @@ import math
 import os
 import random
 import time
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx
+from pydantic import BaseModel
 
 from .contract import CONTRACT_VERSION
 from .errors import APIConnectionError, APITimeoutError, AssayError, retry_after, status_error
@@ -21,8 +22,12 @@ DEFAULT_MAX_RETRIES = 2
 LONGEST_WAIT = 60.0
 """Seconds. A server that asks for more gets no second try: the caller decides."""
 
+_Answer = TypeVar("_Answer", bound=BaseModel)
+
 FIRST_BACKOFF = 0.5
 LONGEST_BACKOFF = 8.0
+
+_TOO_LONG = "The whole try took too long."
 
 
 def base_url_from(given: str | None) -> str:
@@ -54,34 +59,67 @@ def wait_before_retry(response: httpx.Response, attempt: int) -> float | None:
     return min(LONGEST_BACKOFF, FIRST_BACKOFF * math.pow(2, attempt)) * random.uniform(0.75, 1.0)
 
 
-def send(client: httpx.Client, max_retries: int, path: str, body: dict[str, Any] | None, **options: Any) -> Any:
-    """POSTs JSON and gives the JSON that came back; raises an `AssayError` otherwise."""
-    for attempt in range(max_retries + 1):
+def send(client: httpx.Client, max_retries: int, path: str, body: dict[str, Any], answer: type[_Answer]) -> _Answer:
+    """POSTs JSON and gives the answer that came back; raises an `AssayError` otherwise."""
+    attempt = 0
+    while True:
         try:
-            response = client.post(path, json=body, **options)
+            response = _post(client, path, body)
         except httpx.HTTPError as error:
             raise connection_error(error) from error
         if response.is_success:
-            return _json(response)
+            return _parse(response, answer)
         wait = wait_before_retry(response, attempt)
-        if wait is None or attempt == max_retries:
+        if wait is None or attempt >= max_retries:
             raise status_error(response)
         time.sleep(wait)
+        attempt += 1
 
 
-async def send_async(client: httpx.AsyncClient, max_retries: int, path: str, body: dict[str, Any]) -> Any:
+async def send_async(
+    client: httpx.AsyncClient, max_retries: int, path: str, body: dict[str, Any], answer: type[_Answer]
+) -> _Answer:
     """As `send`, without blocking the event loop."""
-    for attempt in range(max_retries + 1):
+    attempt = 0
+    while True:
         try:
-            response = await client.post(path, json=body)
+            response = await _post_async(client, path, body)
         except httpx.HTTPError as error:
             raise connection_error(error) from error
         if response.is_success:
-            return _json(response)
+            return _parse(response, answer)
         wait = wait_before_retry(response, attempt)
-        if wait is None or attempt == max_retries:
+        if wait is None or attempt >= max_retries:
             raise status_error(response)
         await asyncio.sleep(wait)
+        attempt += 1
+
+
+def _post(client: httpx.Client, path: str, body: dict[str, Any]) -> httpx.Response:
+    """
+    httpx limits each wait, but not all of them together: so that the time-out holds for the whole try, the clock is looked at whenever
+    a part of the body comes. A wait that has begun (for the connection, the head, the next part) is not cut short.
+    """
+    limit = client.timeout.read
+    deadline = math.inf if limit is None else time.monotonic() + limit
+    chunks = []
+    with client.stream("POST", path, json=body) as response:
+        for chunk in response.iter_bytes():
+            chunks.append(chunk)
+            if time.monotonic() > deadline:
+                raise httpx.ReadTimeout(_TOO_LONG, request=response.request)
+    response.headers.pop("content-encoding", None)  # the chunks have none any more
+    return httpx.Response(
+        response.status_code, headers=response.headers, content=b"".join(chunks), request=response.request
+    )
+
+
+async def _post_async(client: httpx.AsyncClient, path: str, body: dict[str, Any]) -> httpx.Response:
+    request = client.build_request("POST", path, json=body)
+    try:
+        return await asyncio.wait_for(client.send(request), client.timeout.read)
+    except asyncio.TimeoutError as error:
+        raise httpx.ReadTimeout(_TOO_LONG, request=request) from error
 
 
 def connection_error(error: httpx.HTTPError) -> APIConnectionError:
@@ -91,8 +129,13 @@ def connection_error(error: httpx.HTTPError) -> APIConnectionError:
     return APIConnectionError(f"No answer from {where}: {error}. Does the server run?")
 
 
-def _json(response: httpx.Response) -> Any:
+def _parse(response: httpx.Response, answer: type[_Answer]) -> _Answer:
     try:
-        return response.json()
-    except ValueError as error:
-        raise APIConnectionError(f"What came from {response.url} is not JSON. Is base_url that of Assay?") from error
+        return answer.model_validate(response.json())
+    except ValueError as error:  # of JSON or of pydantic
+        raise foreign(response, error) from error
+
+
+def foreign(response: httpx.Response, error: ValueError) -> APIConnectionError:
+    why = str(error).splitlines()[0]
+    return APIConnectionError(f"What came from {response.url} is not Assay's: {why}. Is base_url right?")

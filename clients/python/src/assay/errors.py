@@ -12,7 +12,7 @@ class AssayError(Exception):
 
 
 class APIConnectionError(AssayError):
-    """No answer came: the server cannot be reached, or the connection broke."""
+    """No answer came: the server cannot be reached, the connection broke, or what came is not Assay's."""
 
 
 class APITimeoutError(APIConnectionError):

@@ -10,7 +10,7 @@ import httpx
 from pydantic import BaseModel
 from typing_extensions import Self
 
-from .connection import base_url_from, connection_error, headers_from, send
+from .connection import base_url_from, connection_error, foreign, headers_from, send
 from .errors import APIStatusError, APITimeoutError, AssayError, status_error
 from .models import DeleteResponse, DownloadProgress, DownloadResponse, LoadResponse, UnloadResponse
 from .progress import ProgressLine
@@ -74,7 +74,7 @@ class ModelServer:
         return self._post("/v1/models/delete", {"model": model, "compiled_only": False}, DeleteResponse)
 
     def _post(self, path: str, body: dict[str, Any], answer: type[_Model]) -> _Model:
-        return answer.model_validate(send(self._http, 0, path, body))
+        return send(self._http, 0, path, body, answer)
 
     def _download(self, model: str, deadline: float | None, line: ProgressLine) -> DownloadResponse:
         headers = {"accept": "text/event-stream"}
@@ -84,12 +84,15 @@ class ModelServer:
             if not response.is_success:
                 response.read()
                 raise status_error(response)
-            for event in events_of(response.iter_lines(), lambda: _check(deadline, model)):
-                if "error" in event:
-                    raise _late_error(response, event)
-                if event.get("status") == "success":
-                    return DownloadResponse.model_validate(event)
-                line.show(DownloadProgress.model_validate(event))
+            try:
+                for event in events_of(response.iter_lines(), lambda: _check(deadline, model)):
+                    if isinstance(event.get("error"), dict):
+                        raise _late_error(response, event)
+                    if event.get("status") == "success":
+                        return DownloadResponse.model_validate(event)
+                    line.show(DownloadProgress.model_validate(event))
+            except ValueError as error:
+                raise foreign(response, error) from error
         raise AssayError(f"The server went away while it was downloading {model}. Call again: it goes on where it stopped.")
 
     def close(self) -> None:

@@ -8,7 +8,10 @@ from typing import Any
 
 
 def events_of(lines: Iterator[str], on_line: Callable[[], None] = lambda: None) -> Iterator[dict[str, Any]]:
-    """The data of each event. Comment lines, which keep the connection open, are only told to `on_line`."""
+    """
+    The data of each event; a `ValueError` where it is no JSON object. Comment lines, which keep the connection open, are only told to
+    `on_line`.
+    """
     data: list[str] = []
     for line in lines:
         on_line()
@@ -18,4 +21,7 @@ def events_of(lines: Iterator[str], on_line: Callable[[], None] = lambda: None) 
             text = "\n".join(data)
             data = []
             if text != "[DONE]":
-                yield json.loads(text)
+                event = json.loads(text)
+                if not isinstance(event, dict):
+                    raise ValueError("an event is no object")
+                yield event

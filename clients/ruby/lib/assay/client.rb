@@ -32,22 +32,22 @@ module Assay
 
     # Answers a list of tasks about one shared context. Gives a RunTasksResponse.
     def run_tasks(extra_body: {}, **fields)
-      RunTasksResponse.build_from_hash(post('/v1/tasks', RunTasksRequest.new(fields), extra_body))
+      post('/v1/tasks', RunTasksRequest.new(fields), extra_body, RunTasksResponse)
     end
 
     # The original name of +run_tasks+, on its original path.
     def decide_extract(extra_body: {}, **fields)
-      RunTasksResponse.build_from_hash(post('/v1/decide-extract', RunTasksRequest.new(fields), extra_body))
+      post('/v1/decide-extract', RunTasksRequest.new(fields), extra_body, RunTasksResponse)
     end
 
     # Answers one question: one of the options, or a short answer. Gives a DecideResponse.
     def decide(extra_body: {}, **fields)
-      DecideResponse.build_from_hash(post('/decide', DecideRequest.new(fields), extra_body))
+      post('/decide', DecideRequest.new(fields), extra_body, DecideResponse)
     end
 
     # Extracts one object. Gives an ExtractResponse.
     def extract(extra_body: {}, **fields)
-      ExtractResponse.build_from_hash(post('/extract', ExtractRequest.new(fields), extra_body))
+      post('/extract', ExtractRequest.new(fields), extra_body, ExtractResponse)
     end
 
     private
@@ -58,11 +58,11 @@ module Assay
       value.empty? ? nil : value
     end
 
-    def post(path, request, extra_body)
+    def post(path, request, extra_body, type)
       body = JSON.generate(request.to_hash.merge(extra_body))
       (0..).each do |attempt|
         response = send_once(URI(@base_url + path), body)
-        return parse(response) if response.is_a?(Net::HTTPSuccess)
+        return parse(response, type) if response.is_a?(Net::HTTPSuccess)
 
         wait = wait_before_retry(response, attempt)
         raise StatusError.for(response) if wait.nil? || attempt >= @max_retries
@@ -91,10 +91,11 @@ module Assay
       }
     end
 
-    def parse(response)
-      JSON.parse(response.body.force_encoding(Encoding::UTF_8))
-    rescue JSON::ParserError
-      raise ConnectionError, "What came from #{@base_url} is not JSON. Is base_url that of Assay?"
+    # The generated code stumbles in many ways over JSON that is not what it was made for.
+    def parse(response, type)
+      type.build_from_hash(JSON.parse(response.body.force_encoding(Encoding::UTF_8))) || raise(TypeError, 'it is no object')
+    rescue StandardError => e
+      raise ConnectionError, "What came from #{@base_url} is not Assay's: #{e.message[0, 200]}. Is base_url right?"
     end
 
     # Seconds to wait before sending again, or nil for no second try: 429 after +Retry-After+, 5xx with a back-off that doubles,

@@ -19,7 +19,7 @@ module Assay
 
   # Gives the response back; raises IncompleteError where its +finish_reason+ says that the answer was cut.
   def self.ensure_complete(response)
-    raise IncompleteError, response if IncompleteError::WHY.key?(response.choices.first.finish_reason)
+    raise IncompleteError, response if IncompleteError::WHY.key?(response.choices.first&.finish_reason)
 
     response
   end

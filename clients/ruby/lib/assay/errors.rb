@@ -6,7 +6,7 @@ module Assay
   # Base of all errors of this package.
   class Error < StandardError; end
 
-  # No answer came: the server cannot be reached, or the connection broke.
+  # No answer came: the server cannot be reached, the connection broke, or what came is not Assay's.
   class ConnectionError < Error; end
 
   # No answer came within the time-out. Not sent again: the work may have been done.

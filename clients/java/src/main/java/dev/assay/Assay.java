@@ -3,6 +3,7 @@ package dev.assay;
 import com.fasterxml.jackson.annotation.JsonInclude;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.DeserializationFeature;
+import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.json.JsonMapper;
 import dev.assay.model.DecideRequest;
@@ -139,11 +140,26 @@ public final class Assay {
 
   private <R> R parse(HttpResponse<String> response, Class<R> answer) {
     try {
-      return JSON.readValue(response.body(), answer);
+      JsonNode found = JSON.readTree(response.body());
+      if (isAnswer(found)) {
+        return JSON.treeToValue(found, answer);
+      }
+      throw foreign("an answer has id, choices and results", null);
     } catch (JsonProcessingException error) {
-      String why = "What came from " + baseUrl + " is not Assay's: " + error.getOriginalMessage();
-      throw new AssayConnectionException(why, error);
+      throw foreign(error.getOriginalMessage(), error);
     }
+  }
+
+  /** By the members that every answer of Assay's has: Jackson would leave null what is not there. */
+  private static boolean isAnswer(JsonNode found) {
+    return found.path("id").isTextual()
+        && found.at("/choices/0/finish_reason").isTextual()
+        && (found.hasNonNull("results") || found.hasNonNull("result"));
+  }
+
+  private AssayConnectionException foreign(String why, Throwable cause) {
+    String message = "What came from " + baseUrl + " is not Assay's: " + why + ". Is baseUrl right?";
+    return new AssayConnectionException(message, cause);
   }
 
   private static void sleep(Duration wait) {

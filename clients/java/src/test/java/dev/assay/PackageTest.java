@@ -1,5 +1,6 @@
 package dev.assay;
 
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -7,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.assay.model.DecideTask;
 import dev.assay.model.ExtractTask;
 import dev.assay.model.Task;
+import java.io.InputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.MessageDigest;
@@ -19,6 +21,13 @@ class PackageTest {
     byte[] contract = Files.readAllBytes(Path.of("..", "..", "openapi.json"));
     byte[] hash = MessageDigest.getInstance("SHA-256").digest(contract);
     assertEquals(HexFormat.of().formatHex(hash), Contract.FINGERPRINT);
+  }
+
+  @Test
+  void hasTheLicence() throws Exception {
+    try (InputStream packed = Assay.class.getResourceAsStream("/META-INF/LICENSE")) {
+      assertArrayEquals(Files.readAllBytes(Path.of("..", "..", "LICENSE")), packed.readAllBytes());
+    }
   }
 
   @Test
