@@ -1,7 +1,7 @@
 import type { Device } from '../../lib/backend.ts';
 import { AssayError } from '../../lib/errors.ts';
 import type { ModelId } from '../../lib/model-id.ts';
-import { diskError, formatBytes } from '../store/disk-error.ts';
+import { diskError, formatBytes, SPARE_BYTES } from '../store/disk-error.ts';
 import { publishSnapshot } from '../store/hub-cache.ts';
 import { lock } from '../store/lock.ts';
 import { type Dtype, pathsOf, selectModelFiles } from '../store/model-files.ts';
@@ -45,9 +45,6 @@ export interface PullReport {
   bytes: number;
 }
 
-/** Room that a download leaves on the disk. */
-const SPARE_BYTES = 64 * 1024 * 1024;
-
 /**
  * Brings the files that the engine needs into the hub cache. Nothing is visible before it is verified; what an earlier try
  * has left is used; another process that pulls the same model is waited for, and its files are taken.
@@ -69,7 +66,7 @@ export async function pullModel(context: PullContext, model: ModelId, options: P
   const files = listing.files.filter((file) => wanted.has(file.path));
   try {
     for (const file of files) paths.snapshotFile(model, listing.commit, file.path);
-    for (const directory of [paths.locks(model), paths.blobs(model)]) await paths.makeDirectory(directory);
+    await paths.makeDirectory(paths.locks(model));
     // Two files with the same content are one blob.
     const blobs = [...new Map(files.map((file) => [file.hash, file])).values()];
     const total = sum(blobs);
@@ -78,6 +75,8 @@ export async function pullModel(context: PullContext, model: ModelId, options: P
       void bytesThere(context, model, blobs).then((bytes) => options.onProgress({ ...waiting, bytes }));
     });
     try {
+      // Not before: the process that was waited for may have removed the model.
+      await paths.makeDirectory(paths.blobs(model));
       const bytes = await fetchAll(context, model, listing.commit, blobs, options);
       await publishSnapshot(paths, model, { commit: listing.commit, revision, files, graph: selection.files.graph });
       return { commit: listing.commit, bytes };
@@ -105,7 +104,7 @@ async function fetchAll(
   if (needed > 0 && needed + SPARE_BYTES > bavail * bsize) {
     throw new AssayError(
       'disk_full',
-      `${model} needs ${formatBytes(needed)} more, and the disk of HF_HUB_CACHE has ${formatBytes(bavail * bsize)} free. Free space (assay list, assay rm) or set HF_HUB_CACHE to a directory on a larger disk.`,
+      `${model} needs ${formatBytes(needed)} more, with ${formatBytes(SPARE_BYTES)} to spare, and the disk of HF_HUB_CACHE has ${formatBytes(bavail * bsize)} free. Free space (assay list, assay rm) or set HF_HUB_CACHE to a directory on a larger disk.`,
     );
   }
   await fetcher.fetchMissing(missing, sum(files));

@@ -6,9 +6,9 @@ import { AssayError } from '../../lib/errors.ts';
 import { COMPILER_VERSION } from '../compile/manifest.ts';
 import type { Precision } from '../compile/precision.ts';
 import type { CompileProgress, EngineProcess } from '../process/engine-process.ts';
-import { type CompiledModel, findCompiled, publishCompiled, removeStale } from '../store/compiled-store.ts';
+import { type CompiledModel, findCompiled, publishCompiled, removeStale, shareFiles } from '../store/compiled-store.ts';
 import { hashFile } from '../store/digest.ts';
-import { diskError, formatBytes } from '../store/disk-error.ts';
+import { diskError, formatBytes, SPARE_BYTES } from '../store/disk-error.ts';
 import { type Fingerprint, type SourceFile, sourceFiles, sourceHash } from '../store/fingerprint.ts';
 import type { LocalModel } from '../store/hub-cache.ts';
 import { lock } from '../store/lock.ts';
@@ -131,11 +131,13 @@ async function compile(
   const staging = paths.staging(model.id);
   const source = join(staging, 'source');
   const target = join(staging, 'target');
+  const full = new AbortController();
+  const signal = AbortSignal.any([options.signal, full.signal]);
+  let room: Promise<void> | undefined;
   try {
     // What a compile that was killed has left.
     await paths.remove(staging);
     for (const directory of [source, target]) await paths.makeDirectory(directory);
-    await checkSpace(context, model, files, target);
     // The compile sees the chosen variant alone, however many the repository has.
     for (const file of files) await fs.symlink(file.real, join(source, baseName(file.path)), 'file');
     const spec = {
@@ -145,25 +147,30 @@ async function compile(
       precision: context.precision,
       maxPromptLen: fingerprint.maxPromptLen,
     };
-    const onProgress = ({ step, done, total }: CompileProgress): void =>
+    const onProgress = ({ step, done, total }: CompileProgress): void => {
+      // How large the result gets is known as soon as its first bytes are written.
+      if (step === 'weights') room ??= checkSpace(context, model, total - done, target).catch((e) => full.abort(e));
       // Only weights are counted in bytes.
       options.onProgress({
         stage: 'compiling',
         step,
         ...(step === 'reading' ? { bytes: 0, total: null } : { bytes: done, total }),
       });
+    };
     options.onProgress({ stage: 'compiling', bytes: 0, total: null, step: 'starting' });
-    const report = await engine.compile(spec, { signal: options.signal, onProgress });
+    const report = await engine.compile(spec, { signal, onProgress });
+    await room;
+    signal.throwIfAborted();
     for (const [name, path] of Object.entries(model.files.support)) {
       await fs.copyFile(paths.file(model.directory, path), join(target, name));
     }
     options.onProgress({ stage: 'compiling', bytes: 0, total: null, step: 'saving' });
     const made = await publishCompiled(paths, model.id, target, { fingerprint, ...report });
-    await removeStale(paths, model.id, fingerprint, options.inUse);
+    await removeStale(paths, model.id, staging, fingerprint, options.inUse);
+    await shareFiles(paths, model.id, staging, made);
     return made;
   } catch (error) {
-    options.signal.throwIfAborted();
-    if ((error as AssayError).code === 'disk_full') throw error;
+    signal.throwIfAborted();
     // A full disk inside the child arrives as its failure.
     if ((await context.freeBytes(paths.compiledRoot()).catch(() => Number.POSITIVE_INFINITY)) < FULL_BYTES) {
       throw diskError(Object.assign(new Error('no space left', { cause: error }), { code: 'ENOSPC' }), 'ASSAY_HOME');
@@ -193,18 +200,12 @@ async function verifySource(model: LocalModel, files: readonly SourceFile[], opt
   }
 }
 
-async function checkSpace(
-  context: CompileContext,
-  model: LocalModel,
-  files: readonly SourceFile[],
-  target: string,
-): Promise<void> {
-  const needed = files.reduce((sum, file) => sum + file.size, 0);
+async function checkSpace(context: CompileContext, model: LocalModel, needed: number, target: string): Promise<void> {
   const free = await context.freeBytes(target);
-  if (free < needed) {
+  if (free < needed + SPARE_BYTES) {
     throw new AssayError(
       'disk_full',
-      `Compiling ${model.id} needs about ${formatBytes(needed)}, and the disk of ASSAY_HOME has ${formatBytes(free)} free. Free space (assay list, assay rm) or set ASSAY_HOME to a directory on a larger disk.`,
+      `Compiling ${model.id} needs about ${formatBytes(needed)} more, with ${formatBytes(SPARE_BYTES)} to spare, and the disk of ASSAY_HOME has ${formatBytes(free)} free. Free space (assay list, assay rm) or set ASSAY_HOME to a directory on a larger disk.`,
     );
   }
 }

@@ -54,6 +54,9 @@ export class LocalModelHost implements ModelHost {
   readonly #options: HostOptions;
   readonly #slot: ModelSlot;
   readonly #downloads = new Map<ModelId, Download>();
+  /** Models whose load has been asked for, and that the slot does not know of yet. */
+  readonly #loads = new Set<ModelId>();
+  readonly #removals = new Set<ModelId>();
   readonly #closing = new AbortController();
 
   constructor(options: HostOptions) {
@@ -80,21 +83,24 @@ export class LocalModelHost implements ModelHost {
     const there = this.#downloads.has(model) ? this.#slot.loaded(model, options.maxPromptLen) : null;
     if (there) return there;
     this.#refuseDuringDownload(model, 'load');
-    const local = await this.#find(model);
-    if (!local) {
-      throw new AssayError('model_not_found', `${model} is not on this machine. Fetch it: assay pull ${model}`, {
-        param: 'model',
+    this.#refuseDuringRemoval(model);
+    this.#loads.add(model);
+    try {
+      const local = await this.#find(model);
+      if (!local) throw notHere(model);
+      // The active model keeps its prompt length where the caller names none.
+      const active = this.slot().model === model ? this.#slot.compiled?.record.fingerprint.maxPromptLen : undefined;
+      const wanted = options.maxPromptLen ?? active;
+      const maxPromptLen = choosePromptLength(wanted, await contextLength(this.#options.compile.paths, local));
+      // Not awaited here: from now on the slot knows of it.
+      return this.#slot.load({
+        model,
+        maxPromptLen,
+        prepare: (without) => this.#ensure(local, { maxPromptLen, without, onProgress: () => undefined }),
       });
+    } finally {
+      this.#loads.delete(model);
     }
-    // The active model keeps its prompt length where the caller names none.
-    const active = this.slot().model === model ? this.#slot.compiled?.record.fingerprint.maxPromptLen : undefined;
-    const wanted = options.maxPromptLen ?? active;
-    const maxPromptLen = choosePromptLength(wanted, await contextLength(this.#options.compile.paths, local));
-    return this.#slot.load({
-      model,
-      maxPromptLen,
-      prepare: (without) => this.#ensure(local, { maxPromptLen, without, onProgress: () => undefined }),
-    });
   }
 
   unload(): Promise<UnloadReport> {
@@ -122,6 +128,7 @@ export class LocalModelHost implements ModelHost {
   }
 
   #begin(model: ModelId, options: DownloadOptions): Download {
+    this.#refuseDuringRemoval(model);
     const work = new Operation<DownloadProgress, DownloadReport>(async (report) => {
       try {
         return await this.#download(model, options, report);
@@ -136,13 +143,19 @@ export class LocalModelHost implements ModelHost {
 
   async remove(model: ModelId, options: { compiledOnly: boolean }): Promise<RemoveReport> {
     this.#refuseDuringDownload(model, 'delete');
-    if (this.#slot.uses(model)) {
+    this.#refuseDuringRemoval(model);
+    if (this.#slot.uses(model) || this.#loads.has(model)) {
       const slot = this.slot();
       const doing = slot.model === model ? IN_USE[slot.state] : 'being loaded';
       throw new AssayError('model_in_use', `${model} is ${doing}. Unload it first: assay unload`, { param: 'model' });
     }
-    const done = await removeModel(this.#options.compile.paths, model, options);
-    if (done) return { model, ...done };
+    this.#removals.add(model);
+    try {
+      const done = await removeModel(this.#options.compile.paths, model, options);
+      if (done) return { model, ...done };
+    } finally {
+      this.#removals.delete(model);
+    }
     throw new AssayError(
       'model_not_found',
       `${model} is not on this machine, so there is nothing to delete. assay list shows what is.`,
@@ -199,11 +212,15 @@ export class LocalModelHost implements ModelHost {
     options: Pick<EnsureOptions, 'onProgress' | 'without'> & { maxPromptLen: number | undefined },
   ): Promise<EnsuredModel> {
     const { maxPromptLen, ...others } = options;
-    return ensureCompiled(this.#options.compile, local, {
+    const ensured = ensureCompiled(this.#options.compile, local, {
       ...others,
       ...(maxPromptLen === undefined ? {} : { maxPromptLen }),
       signal: this.#closing.signal,
       inUse: (directory) => this.#slot.reads(directory),
+    });
+    return ensured.catch(async (error) => {
+      // Another process may have removed the model meanwhile: then that is what has to be told.
+      throw (await this.#find(local.id)) ? error : notHere(local.id);
     });
   }
 
@@ -226,6 +243,12 @@ export class LocalModelHost implements ModelHost {
     });
   }
 
+  #refuseDuringRemoval(model: ModelId): void {
+    if (!this.#removals.has(model)) return;
+    const busy = `${model} is being deleted now. Try again when that has ended.`;
+    throw new AssayError('operation_in_progress', busy, { param: 'model' });
+  }
+
   async #statusOf(model: ModelId): Promise<ModelStatus | null> {
     const slot = this.slot();
     if (slot.model === model && slot.state !== 'unloaded') return slot.state === 'loaded' ? 'active' : slot.state;
@@ -238,6 +261,12 @@ export class LocalModelHost implements ModelHost {
     if (compiled.some(({ record }) => wouldServe(this.#options.compile, local, record.fingerprint))) return 'compiled';
     return local.origin === 'bundled' ? 'available' : 'downloaded';
   }
+}
+
+function notHere(model: ModelId): AssayError {
+  return new AssayError('model_not_found', `${model} is not on this machine. Fetch it: assay pull ${model}`, {
+    param: 'model',
+  });
 }
 
 /** What others' work gave; undefined where it failed, which is theirs to hear. */

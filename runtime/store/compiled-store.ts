@@ -56,8 +56,9 @@ export async function listCompiled(paths: StorePaths, model: ModelId): Promise<C
 }
 
 async function readCompiled(paths: StorePaths, model: ModelId, key: string): Promise<CompiledModel | null> {
-  const directory = await paths.real(paths.compiled(model, key));
-  if (directory === null) return null;
+  // Not the real path: where the home is a link, that is outside of it.
+  const directory = paths.compiled(model, key);
+  if ((await paths.real(directory)) === null) return null;
   const text = await fs.readFile(join(directory, RECORD_FILE), 'utf8').catch(() => '');
   const record = v.safeParse(v.pipe(v.string(), v.parseJson(), Record), text);
   return record.success ? { directory, key, record: record.output } : null;
@@ -91,18 +92,64 @@ export async function publishCompiled(
   return { directory, key, record };
 }
 
-/** Removes compiled forms that nothing will ever look for again: made by another runtime or compiler, or of other weights. */
+/**
+ * Lets the other forms of a model have the files of a new one in place of their own, where both are the same: forms that differ
+ * in their prompt length alone have the same weights. The new ones are taken, as their bytes have just been read; whoever has an
+ * old one open keeps it. Where the system gives a file no second name, or replaces none that is open, the copy stays.
+ *
+ * @param staging directory inside the model's compiled directory, for names that are not complete yet
+ */
+export async function shareFiles(
+  paths: StorePaths,
+  model: ModelId,
+  staging: string,
+  made: CompiledModel,
+): Promise<void> {
+  const mine = new Set(made.record.files.map(({ name, size, sha256 }) => `${name} ${size} ${sha256}`));
+  const link = join(staging, 'link');
+  for (const { directory, key, record } of await listCompiled(paths, model)) {
+    if (key === made.key) continue;
+    for (const { name, size, sha256 } of record.files) {
+      if (!mine.has(`${name} ${size} ${sha256}`)) continue;
+      await fs
+        .link(paths.file(made.directory, name), link)
+        .then(() => fs.rename(link, paths.file(directory, name)))
+        .catch(() => fs.rm(link, { force: true }));
+    }
+  }
+}
+
+/** Forms of other prompt lengths that stay beside a new one: small, as they share their files, but each is read in a list. */
+const OTHER_LENGTHS = 8;
+
+/**
+ * Takes away compiled forms that nothing will ever look for again: made by another runtime or compiler, or of other weights. Of
+ * those that differ from the current one in their prompt length alone, the newest stay.
+ *
+ * @param staging directory inside the model's compiled directory, which is to be removed with what is put there
+ */
 export async function removeStale(
   paths: StorePaths,
   model: ModelId,
+  staging: string,
   current: Fingerprint,
   inUse: (directory: string) => boolean,
 ): Promise<void> {
-  for (const { directory, record } of await listCompiled(paths, model)) {
-    const { source, runtime, compiler, dtype } = record.fingerprint;
+  // In one step: where a system moves no file that another process has open, all of them stay.
+  const take = async ({ directory, key }: CompiledModel): Promise<void> => {
+    if (!inUse(directory)) await fs.rename(directory, join(staging, key)).catch(() => undefined);
+  };
+  const lengths: { form: CompiledModel; made: number }[] = [];
+  for (const form of await listCompiled(paths, model)) {
+    const { source, runtime, compiler, dtype, maxPromptLen } = form.record.fingerprint;
     const otherFormat = dtype !== current.dtype;
     const same =
       runtime === current.runtime && compiler === current.compiler && (otherFormat || source === current.source);
-    if (!same && !inUse(directory)) await paths.remove(directory);
+    if (!same) await take(form);
+    else if (maxPromptLen !== current.maxPromptLen && form.key === fingerprintKey({ ...current, maxPromptLen })) {
+      lengths.push({ form, made: (await fs.stat(join(form.directory, RECORD_FILE))).mtimeMs });
+    }
   }
+  lengths.sort((a, b) => b.made - a.made);
+  for (const { form } of lengths.slice(OTHER_LENGTHS)) await take(form);
 }

@@ -1,5 +1,8 @@
 import { AssayError } from '../../lib/errors.ts';
 
+/** Room that a download and a compile leave on the disk. */
+export const SPARE_BYTES = 64 * 1024 * 1024;
+
 /** An error of the file system in words for a user; any other error as it is. */
 export function diskError(error: unknown, variable: 'HF_HUB_CACHE' | 'ASSAY_HOME'): unknown {
   const code = (error as NodeJS.ErrnoException | null)?.code;

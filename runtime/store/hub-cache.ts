@@ -58,18 +58,29 @@ async function commitsOf(paths: StorePaths, model: ModelId): Promise<string[]> {
   const directory = paths.snapshots(model);
   if (!(await paths.real(directory))) return [];
   const names = (await fs.readdir(directory).catch(() => [])).filter((name) => /^[0-9a-f]{40}$/.test(name));
-  const times = await Promise.all(names.map(async (name) => (await fs.stat(join(directory, name))).mtimeMs));
-  const byAge = names.map((name, i) => ({ name, time: times[i] ?? 0 })).sort((a, b) => b.time - a.time);
+  const found = names.map(async (name) => {
+    const stat = await fs.stat(join(directory, name)).catch(orGone(null));
+    return stat && { name, time: stat.mtimeMs };
+  });
+  const byAge = (await Promise.all(found)).filter((commit) => commit !== null).sort((a, b) => b.time - a.time);
   const main = (await readBounded(paths.ref(model, 'main'), MAX_REF_BYTES).catch(() => null)) ?? '';
   return [...byAge.filter((c) => c.name === main.trim()), ...byAge.filter((c) => c.name !== main.trim())].map(
     (c) => c.name,
   );
 }
 
+/** What stands for a file that is gone: any tool may remove a model while others are listed. Other errors are thrown. */
+function orGone<T>(absent: T): (error: NodeJS.ErrnoException) => T {
+  return (error) => {
+    if (error.code === 'ENOENT') return absent;
+    throw error;
+  };
+}
+
 /** Files under a directory; those behind links that lead out of the root, or to nothing, are left out. */
 async function entriesOf(paths: StorePaths, directory: string): Promise<FileEntry[]> {
   if (!(await paths.real(directory))) return [];
-  const found = await fs.readdir(directory, { recursive: true, withFileTypes: true });
+  const found = await fs.readdir(directory, { recursive: true, withFileTypes: true }).catch(orGone([]));
   const entries = found
     .filter((entry) => !entry.isDirectory())
     .map(async (entry): Promise<FileEntry | null> => {

@@ -1,10 +1,11 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, stat } from 'node:fs/promises';
+import { mkdtemp, rmdir, stat } from 'node:fs/promises';
 import { platform, tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../lib/clock.ts';
+import { isFileError } from './disk-error.ts';
 import { isFlocked, lock, touch, tryLock } from './lock.ts';
 
 /** util-linux's `flock` takes the lock that Python takes. */
@@ -28,6 +29,31 @@ async function otherProcess(file: string): Promise<{ kill(): Promise<void> }> {
       await once(child, 'exit');
     },
   };
+}
+
+/** Another process that takes and discards the lock many times, and ends with code 1 if it ever was not the only one to have it. */
+async function discardAgainAndAgain(file: string): Promise<number> {
+  const script = `import { lock } from ${JSON.stringify(new URL('./lock.ts', import.meta.url).href)};
+    import { mkdirSync, rmdirSync } from 'node:fs';
+    import { dirname } from 'node:path';
+    const file = ${JSON.stringify(file)};
+    const clock = { sleep: () => new Promise(setImmediate) };
+    try { mkdirSync(dirname(file)); } catch {}
+    for (let i = 0; i < 300; i += 1) {
+      const held = await lock(file, clock, AbortSignal.timeout(60_000));
+      mkdirSync(dirname(file) + '.held'); // fails where it is there already
+      await new Promise(setImmediate);
+      rmdirSync(dirname(file) + '.held');
+      held.discard();
+      try { rmdirSync(dirname(file)); } catch {}
+      await new Promise(setImmediate);
+    }`;
+  const child = spawn(process.execPath, ['--input-type=module', '--eval', script], {
+    stdio: ['ignore', 'inherit', 'inherit'],
+  });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  const [code] = await once(child, 'exit');
+  return code;
 }
 
 describe('a lock', () => {
@@ -55,6 +81,38 @@ describe('a lock', () => {
     await other.kill();
     (await waiting).release();
     expect(waits).toBeGreaterThan(0);
+  });
+
+  it('whose file and directory go with it is made anew by who waits', async () => {
+    const file = await lockFile();
+    const held = tryLock(file);
+    let waits = 0;
+    const waiting = lock(file, systemClock, AbortSignal.timeout(60_000), () => {
+      waits += 1;
+    });
+    await expect.poll(() => waits).toBeGreaterThan(0);
+    held?.discard();
+    await rmdir(dirname(file));
+    expect(tryLock(file)).toBeNull();
+    const next = await waiting;
+    expect(tryLock(file)).toBeNull();
+    next.release();
+    tryLock(file)?.release();
+  });
+
+  it('has one holder also where every holder removes its file and directory', async () => {
+    const file = join(dirname(await lockFile()), 'locks', 'assay.lock');
+    const codes = await Promise.all([1, 2, 3].map(() => discardAgainAndAgain(file)));
+    expect(codes).toEqual([0, 0, 0]);
+  });
+
+  it('of a file that cannot be used is an error of the file system', async () => {
+    const error = await lock(
+      await mkdtemp(join(tmpdir(), 'assay-lock-')),
+      systemClock,
+      AbortSignal.timeout(1000),
+    ).catch((thrown: unknown) => thrown);
+    expect(isFileError(error)).toBe(true);
   });
 
   it('is given up when the caller aborts', async () => {

@@ -1,6 +1,8 @@
-import { open, readFile, stat } from 'node:fs/promises';
+import { closeSync, openSync, rmSync, statSync } from 'node:fs';
+import { mkdir, open, readFile, stat } from 'node:fs/promises';
 import { DatabaseSync } from 'node:sqlite';
 import type { Clock } from '../../lib/clock.ts';
+import { dirname } from './paths.ts';
 
 /*
  * Locks between processes. Node has no call for file locks, but the SQLite inside it takes them on every system, and the
@@ -10,23 +12,78 @@ import type { Clock } from '../../lib/clock.ts';
 /** A lock that this process holds until it is released or the process ends. */
 export interface HeldLock {
   release(): void;
+  /** Releases it and removes its file; whoever waits for it makes the file anew. */
+  discard(): void;
 }
 
-/** Takes the lock, or gives null when another process (or another holder in this one) has it. */
+/**
+ * Takes the lock, or gives null when another process (or another holder in this one) has it, or has just removed its directory.
+ *
+ * @throws Error of the file system for a file that cannot be used
+ */
 export function tryLock(file: string): HeldLock | null {
-  const database = new DatabaseSync(file, { timeout: 0 });
-  try {
-    // With the journal in memory nothing is written: the file stays empty, and all that is used is its lock.
-    database.exec('PRAGMA journal_mode=MEMORY; BEGIN EXCLUSIVE');
-    return { release: () => database.isOpen && database.close() };
-  } catch (error) {
+  for (;;) {
+    const before = inodeOf(file);
+    const database = openExclusively(file);
+    if (!database) return null;
+    // The last holder may have discarded it after this one had opened it: then others would lock another file of this name.
+    // The inode of a new file is not known before it is opened, so that one is taken twice.
+    if (before !== undefined && inodeOf(file) === before) return heldLock(file, database);
     database.close();
-    if ((error as { errcode?: number }).errcode === SQLITE_BUSY) return null;
-    throw error;
   }
 }
 
+const inodeOf = (file: string): bigint | undefined => statSync(file, { bigint: true, throwIfNoEntry: false })?.ino;
+
+function openExclusively(file: string): DatabaseSync | null {
+  let database: DatabaseSync | undefined;
+  try {
+    database = new DatabaseSync(file, { timeout: 0 });
+    // With the journal in memory nothing is written: the file stays empty, and all that is used is its lock.
+    database.exec('PRAGMA journal_mode=MEMORY; BEGIN EXCLUSIVE');
+    return database;
+  } catch (error) {
+    database?.close();
+    const { errcode } = error as { errcode?: number };
+    if (errcode === SQLITE_BUSY || (errcode === SQLITE_CANTOPEN && mayBeOpened(file))) return null;
+    // What SQLite says of a file is to be told as an error of the file system, not of a network.
+    throw Object.assign(error as Error, { syscall: 'open' });
+  }
+}
+
+/** Whether a file that could not be opened can be, once its directory is there. Throws the system's error, which SQLite does not tell. */
+function mayBeOpened(file: string): true {
+  try {
+    closeSync(openSync(file, 'a'));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+  }
+  return true;
+}
+
+function heldLock(file: string, database: DatabaseSync): HeldLock {
+  const release = (): void => void (database.isOpen && database.close());
+  const removed = (): boolean => {
+    try {
+      rmSync(file, { force: true });
+      return true;
+    } catch {
+      return false;
+    }
+  };
+  return {
+    release,
+    discard() {
+      // While it is held: afterwards the file may be somebody else's. Windows removes none that is open, so not theirs either.
+      const gone = removed();
+      release();
+      if (!gone) removed();
+    },
+  };
+}
+
 const SQLITE_BUSY = 5;
+const SQLITE_CANTOPEN = 14;
 const POLL_MS = 200;
 
 /** Waits for the lock. `onWait` is called once for each look at a lock that is still taken. */
@@ -37,6 +94,10 @@ export async function lock(file: string, clock: Clock, signal: AbortSignal, onWa
     if (held) return held;
     onWait?.();
     await clock.sleep(POLL_MS, signal);
+    // A holder that removes the model removes the lock's directory, too.
+    await mkdir(dirname(file)).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EEXIST') throw error;
+    });
   }
 }
 

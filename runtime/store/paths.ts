@@ -200,15 +200,22 @@ export class StorePaths {
       await fs.mkdir(current).catch((error: NodeJS.ErrnoException) => {
         if (error.code !== 'EEXIST') throw error;
       });
-      if ((await this.real(current)) === null) refuse('directory (a link leads out of the model store)');
+      if ((await this.real(current)) !== null) continue;
+      // Another process that removes the model may have taken it away again.
+      if (await isGone(current)) return this.makeDirectory(directory);
+      refuse('directory (a link leads out of the model store)');
     }
   }
 
-  /** Removes a file or a directory with all in it; links are removed, never followed. Gives the bytes that were freed. */
-  async remove(target: string): Promise<number> {
+  /**
+   * Removes a file or a directory with all in it; links are removed, never followed. Gives the bytes that were freed.
+   *
+   * @param counted inodes whose bytes count no more, to which those of this removal are added: a file may have several names
+   */
+  async remove(target: string, counted = new Set<number>()): Promise<number> {
     const parent = await this.real(path.dirname(target));
     if (parent === null) return 0;
-    const bytes = await sizeOf(target);
+    const bytes = await sizeOf(target, counted);
     await fs.rm(target, { recursive: true, force: true });
     return bytes;
   }
@@ -228,12 +235,24 @@ function isInside(root: string, target: string): boolean {
   return relative === '' || (!relative.startsWith(`..${path.sep}`) && relative !== '..' && !path.isAbsolute(relative));
 }
 
-/** Bytes of a file, or of all files in a directory; links count nothing. */
-async function sizeOf(target: string): Promise<number> {
+async function isGone(target: string): Promise<boolean> {
+  return fs.lstat(target).then(
+    () => false,
+    (error: NodeJS.ErrnoException) => error.code === 'ENOENT',
+  );
+}
+
+/** Bytes of a file, or of all files in a directory; links count nothing, and a file with several names counts once. */
+async function sizeOf(target: string, counted: Set<number>): Promise<number> {
   const stat = await fs.lstat(target).catch(() => null);
-  if (stat?.isFile()) return stat.size;
+  if (stat?.isFile()) {
+    if (counted.has(stat.ino)) return 0;
+    counted.add(stat.ino);
+    return stat.size;
+  }
   if (!stat?.isDirectory()) return 0;
-  const names = await fs.readdir(target);
-  const sizes = await Promise.all(names.map((name) => sizeOf(path.join(target, name))));
+  // Another tool may be removing it, too.
+  const names = await fs.readdir(target).catch(() => []);
+  const sizes = await Promise.all(names.map((name) => sizeOf(path.join(target, name), counted)));
   return sizes.reduce((sum, size) => sum + size, 0);
 }

@@ -1,4 +1,4 @@
-import { readdir } from 'node:fs/promises';
+import { readdir, rmdir } from 'node:fs/promises';
 import { AssayError } from '../../lib/errors.ts';
 import type { RemoveReport } from '../../lib/host.ts';
 import type { ModelId } from '../../lib/model-id.ts';
@@ -25,13 +25,15 @@ export async function removeModel(
   let removed: Removed[];
   try {
     removed = await removeFiles(paths, model, options.compiledOnly);
+    if (!options.compiledOnly) for (const lock of held) lock.discard();
   } finally {
     for (const lock of held) lock.release();
   }
-  // Only now, because some systems do not remove a file that is open.
   if (!options.compiledOnly) {
-    await paths.remove(paths.compiledModel(model));
-    await paths.remove(paths.locks(model));
+    for (const directory of [paths.compiledModel(model), paths.locks(model)]) {
+      // One that is not empty is that of a process that has waited for its lock, and begins anew.
+      await rmdir(directory).catch(() => undefined);
+    }
   }
   const weights = [paths.repository(model), paths.bundledModel(model)];
   const left = await Promise.all(weights.map((place) => (place === null ? null : paths.real(place))));
@@ -80,8 +82,9 @@ async function removeFiles(paths: StorePaths, model: ModelId, compiledOnly: bool
 async function removeAllBut(paths: StorePaths, directory: string, keep: string): Promise<number> {
   let bytes = 0;
   if ((await paths.real(directory)) === null) return 0;
+  const counted = new Set<number>();
   for (const name of await readdir(directory)) {
-    if (name !== keep) bytes += await paths.remove(join(directory, name));
+    if (name !== keep) bytes += await paths.remove(join(directory, name), counted);
   }
   return bytes;
 }

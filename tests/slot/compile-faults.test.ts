@@ -107,6 +107,6 @@ it('a disk that is really full leaves no half, and the compile works after space
   });
   await expect(late.download(TINY, { allowDownload: false })).rejects.toMatchObject({ code: 'disk_full' });
   expect(await forms(base)).toEqual([]);
-  execFileSync('mount', ['-o', 'remount,size=16m', disk]);
+  execFileSync('mount', ['-o', 'remount,size=128m', disk]);
   expect(await late.download(TINY, { allowDownload: false })).toMatchObject({ compiled: true });
 });

@@ -8,6 +8,7 @@ import { providersOf } from '../../runtime/device/device-table.ts';
 import { listCompiled } from '../../runtime/store/compiled-store.ts';
 import { findLocalModel } from '../../runtime/store/hub-cache.ts';
 import { DTYPES } from '../../runtime/store/model-files.ts';
+import { StorePaths } from '../../runtime/store/paths.ts';
 import { HubServer } from '../hub/hub-server.ts';
 import { fixtureModel, testHost } from './machine.ts';
 
@@ -20,6 +21,12 @@ beforeAll(async () => {
   hub = await HubServer.start(await fixtureModel('optimum/qwen3', QWEN), await fixtureModel('genai/llama-int4', LLAMA));
 });
 afterAll(() => hub.stop());
+
+/** Inode and size of each file in a directory. */
+const listSizes = async (directory: string): Promise<[number, number][]> => {
+  const stats = (await fs.readdir(directory)).map((name) => fs.stat(join(directory, name)));
+  return (await Promise.all(stats)).map(({ ino, size }) => [ino, size]);
+};
 
 /** A promise that fails, and that nobody has to listen to. */
 const failing = (error: Error): Promise<void> => {
@@ -359,6 +366,59 @@ describe('delete', () => {
     await expect(box.host.remove(QWEN, { compiledOnly: false })).rejects.toMatchObject({ code: 'model_not_found' });
   });
 
+  it('refuses another delete, a load and a download of the same model until it has ended', async () => {
+    const box = await testHost(hub);
+    await box.download(QWEN);
+    const removal = box.host.remove(QWEN, { compiledOnly: false });
+    for (const other of [
+      () => box.host.load(QWEN, {}),
+      () => box.download(QWEN),
+      () => box.host.remove(QWEN, { compiledOnly: true }),
+    ]) {
+      await expect(other()).rejects.toMatchObject({
+        code: 'operation_in_progress',
+        message: expect.stringContaining('being deleted'),
+      });
+    }
+    expect(kinds(await removal)).toEqual(['compiled', 'weights', 'locks']);
+    expect(box.host.slot().state).toBe('unloaded');
+    expect(await box.download(QWEN)).toMatchObject({ compiled: true });
+  });
+
+  it('of a model whose load has been asked for is refused from the first moment', async () => {
+    const box = await testHost(hub);
+    await box.download(QWEN);
+    const load = box.host.load(QWEN, {});
+    await expect(box.host.remove(QWEN, { compiledOnly: false })).rejects.toMatchObject({ code: 'model_in_use' });
+    expect(await load).toMatchObject({ model: QWEN, compiled: false });
+  });
+
+  it.each<[string, (box: Awaited<ReturnType<typeof testHost>>) => Promise<unknown>, unknown]>([
+    ['a load that waits for it says that the model is gone', ({ host }) => host.load(QWEN, {}), 'model_not_found'],
+    ['a download that waits for it fetches the model again', (box) => box.download(QWEN), 'compiled'],
+  ])('by another process: %s', async (_, wait, outcome) => {
+    const box = await testHost(hub);
+    await box.download(QWEN);
+    const [reached, go] = [gate(), gate()];
+    const slow = new (class extends StorePaths {
+      override async remove(target: string, counted?: Set<number>): Promise<number> {
+        reached.resolve();
+        await go.promise;
+        return super.remove(target, counted);
+      }
+    })(box.paths.roots);
+    const removal = box.restarted({ paths: slow }).host.remove(QWEN, { compiledOnly: false });
+    await reached.promise;
+    const waiting = wait(box).then(
+      (report) => (report as { state?: string }).state,
+      ({ code }) => code,
+    );
+    await expect.poll(() => statusOf(box, QWEN)).toMatch(/loading|compiling|downloading/);
+    go.resolve();
+    expect(kinds(await removal)).toEqual(['compiled', 'weights', 'locks']);
+    expect(await waiting).toBe(outcome);
+  });
+
   it('leaves the weights of a bundled model', async () => {
     const box = await testHost(hub);
     await box.download(STARTER);
@@ -425,6 +485,48 @@ describe('a compiled form', () => {
     expect(forms).toHaveLength(1);
   });
 
+  it('of another prompt length has its files in common with it, all but those that tell the length', async () => {
+    const box = await testHost(hub);
+    for (const maxPromptLen of [64, 65, 66]) await box.download(STARTER, { maxPromptLen });
+    const inodes = async (name: string) => {
+      const each = (await listCompiled(box.paths, STARTER)).map(({ directory }) => fs.stat(join(directory, name)));
+      return (await Promise.all(each)).map(({ ino }) => ino);
+    };
+    const [form] = await listCompiled(box.paths, STARTER);
+    const names = form!.record.files.map(({ name }) => name);
+    expect(names).toEqual(expect.arrayContaining(['compiled.json', 'model.onnx', 'tokenizer.json', 'weights.bin']));
+    for (const name of names) expect(new Set(await inodes(name)).size, name).toBe(name === 'compiled.json' ? 3 : 1);
+    // A bit that flips in one flips in all, and one compile mends all.
+    const weights = join(form!.directory, 'weights.bin');
+    const bytes = await fs.readFile(weights);
+    await fs.writeFile(weights, Buffer.concat([Buffer.from([bytes.readUInt8(0) ^ 1]), bytes.subarray(1)]));
+    expect(await box.download(STARTER, { maxPromptLen: 65 })).toMatchObject({ compiled: true });
+    for (const maxPromptLen of [64, 66]) {
+      expect(await box.host.load(STARTER, { maxPromptLen })).toMatchObject({ compiled: false });
+    }
+    await box.host.unload();
+    const sizes = (await listCompiled(box.paths, STARTER)).map(({ directory }) => listSizes(directory));
+    const once = new Map((await Promise.all(sizes)).flat());
+    const { removed } = await box.host.remove(STARTER, { compiledOnly: true });
+    expect(removed).toEqual([{ kind: 'compiled', bytes: [...once.values()].reduce((sum, size) => sum + size, 0) }]);
+  });
+
+  it('gives way to newer ones of other prompt lengths, but not while it is loaded, also where the home is a link', async () => {
+    const box = await testHost(hub);
+    const { assayHome } = box.paths.roots;
+    await fs.mkdir(`${assayHome}-elsewhere`);
+    await fs.symlink(`${assayHome}-elsewhere`, assayHome);
+    await box.host.load(STARTER, { maxPromptLen: 100 });
+    expect(await box.host.load(STARTER, {})).toMatchObject({ load_ms: 0 });
+    expect(box.engine.calls.filter((call) => call.startsWith('load'))).toHaveLength(1);
+    for (let maxPromptLen = 101; maxPromptLen < 112; maxPromptLen += 1) await box.download(STARTER, { maxPromptLen });
+    const lengths = (await listCompiled(box.paths, STARTER)).map(({ record }) => record.maxPromptLen);
+    expect(lengths.sort()).toEqual([100, 103, 104, 105, 106, 107, 108, 109, 110, 111]);
+    expect((await fs.readdir(box.paths.compiledModel(STARTER))).filter((name) => name.startsWith('.'))).toEqual([
+      '.lock',
+    ]);
+  });
+
   it('with one flipped bit in any file is made anew', async () => {
     const box = await testHost(hub);
     await box.download(STARTER);
@@ -461,6 +563,19 @@ describe('a compiled form', () => {
     await box.host.load(QWEN, {});
   });
 
+  it('needs room for what it will be, and for 64 MiB more', async () => {
+    const box = await testHost(hub);
+    await box.download(STARTER, { maxPromptLen: 64 });
+    const [form] = await listCompiled(box.paths, STARTER);
+    const weights = form!.record.files.find(({ name }) => name === 'weights.bin')!.size;
+    const room = weights + 64 * 1024 * 1024;
+    const less = box.restarted({ freeBytes: async () => room - weights / 2 });
+    await expect(less.download(STARTER)).rejects.toMatchObject({ code: 'disk_full' });
+    expect(await listCompiled(box.paths, STARTER)).toHaveLength(1);
+    const enough = box.restarted({ freeBytes: async () => room });
+    expect(await enough.download(STARTER)).toMatchObject({ compiled: true });
+  });
+
   it('needs room, says how much, and is not half there when the disk is full', async () => {
     let free = 1000;
     const box = await testHost(hub, { freeBytes: async () => free });
@@ -473,7 +588,7 @@ describe('a compiled form', () => {
     box.engine.compiling = compiling.promise;
     const download = box.download(STARTER);
     download.catch(() => undefined);
-    await expect.poll(() => box.engine.compiles).toBe(1);
+    await expect.poll(() => box.engine.compiles).toBe(2);
     free = 10;
     compiling.reject(new AssayError('engine_failed', 'write failed'));
     await expect(download).rejects.toMatchObject({ code: 'disk_full' });

@@ -1,0 +1,44 @@
+import * as fs from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { expect, it } from 'vitest';
+import { parseModelId } from '../../lib/model-id.ts';
+import { findLocalModel } from './hub-cache.ts';
+import { StorePaths } from './paths.ts';
+
+const MODEL = parseModelId('acme/tiny');
+const [COMMIT, OTHER] = ['a'.repeat(40), 'b'.repeat(40)];
+
+/** Paths of a cache with a model in it; where they are asked whether `vanishing` is there, it is, and is removed right after. */
+async function cache(vanishing?: (paths: StorePaths) => string): Promise<StorePaths> {
+  const hubCache = await fs.mkdtemp(join(tmpdir(), 'assay-cache-'));
+  const paths: StorePaths = new (class extends StorePaths {
+    override async real(target: string): Promise<string | null> {
+      const real = await super.real(target);
+      if (target === vanishing?.(this)) await fs.rm(target, { recursive: true });
+      return real;
+    }
+  })({ hubCache, assayHome: join(hubCache, 'assay'), bundled: null });
+  for (const path of ['config.json', 'tokenizer.json', 'onnx/model_q4.onnx']) {
+    const file = paths.snapshotFile(MODEL, COMMIT, path);
+    await fs.mkdir(dirname(file), { recursive: true });
+    await fs.writeFile(file, '{}');
+  }
+  return paths;
+}
+
+const find = (paths: StorePaths) => findLocalModel(paths, MODEL, { device: 'CPU' });
+
+it('a commit that another tool removes while the model is looked at is left out', async () => {
+  const paths = await cache();
+  // What a list still names, and is not there when it is asked for.
+  await fs.symlink('nowhere', paths.snapshot(MODEL, OTHER));
+  expect(await find(paths)).toMatchObject({ commit: COMMIT });
+});
+
+it.each<[string, (paths: StorePaths) => string]>([
+  ['snapshots', (paths) => paths.snapshots(MODEL)],
+  ['only snapshot', (paths) => paths.snapshot(MODEL, COMMIT)],
+])('a model whose %s another tool removes while it is looked at is not there', async (_, vanishing) => {
+  expect(await find(await cache(vanishing))).toBeNull();
+});
