@@ -15,12 +15,13 @@ export interface CallOptions {
 export interface CallWire {
   id: string;
   send(message: { type: 'prepare'; work: Work } | { type: 'run'; timeoutMs: number } | { type: 'cancel' }): void;
-  /** Called once, when the request needs the process no more; `answered`: it came to its end. */
+  /** Called once, when nothing of the request waits for its caller or on the way to the process; `answered`: it came to its end. */
   settled(answered: boolean): void;
 }
 
 /** How much longer than the engine the server waits: the engine's own answer says more. */
 const GRACE_MS = 2_000;
+const LEFT = 'The caller left before the answer was ready.';
 
 /** One request in flight, as the server holds it. */
 export class Call {
@@ -31,9 +32,10 @@ export class Call {
   #wake: (() => void) | null = null;
   #failure: AssayError | null = null;
   #done = false;
+  /** The process has been sent the work and has not reacted to it: all of its bytes may still wait to be read. */
+  #unread = false;
   #timer: NodeJS.Timeout | undefined;
-  readonly #onAbort = () =>
-    this.fail(new AssayError('internal_error', 'The caller left before the answer was ready.'), true);
+  readonly #onAbort = () => this.fail(new AssayError('internal_error', LEFT), true);
 
   constructor(wire: CallWire, options: CallOptions) {
     this.#wire = wire;
@@ -43,10 +45,11 @@ export class Call {
 
   /** The prompt's tokens, once everything about the request is checked. Throws what is wrong with it. */
   prepare(): Promise<number> {
-    if (this.#options.signal.aborted) this.#onAbort();
+    if (this.#options.signal.aborted) this.fail(new AssayError('internal_error', LEFT), false);
     else {
       this.#options.signal.addEventListener('abort', this.#onAbort, { once: true });
       this.#setTimer();
+      this.#unread = true;
       this.#wire.send({ type: 'prepare', work: this.#options.work });
     }
     return this.#prepared.promise;
@@ -79,6 +82,7 @@ export class Call {
   }
 
   hear(message: FromEngine): void {
+    this.#read();
     if (this.#done) return;
     switch (message.type) {
       case 'prepared':
@@ -102,8 +106,9 @@ export class Call {
     }
   }
 
-  /** Ends the call with an error. `tell`: the process is still there and has to forget the request. */
+  /** Ends the call with an error. `tell`: the process has the request, or will read it, and has to forget it. */
   fail(error: AssayError, tell: boolean): void {
+    if (!tell) this.#read();
     if (this.#done) return;
     this.#failure = error;
     if (tell) this.#wire.send({ type: 'cancel' });
@@ -116,7 +121,14 @@ export class Call {
     this.#done = true;
     clearTimeout(this.#timer);
     this.#options.signal.removeEventListener('abort', this.#onAbort);
-    this.#wire.settled(answered);
+    if (!this.#unread) this.#wire.settled(answered);
+  }
+
+  /** The process has read the work, or never will: only now has a caller who left meanwhile nothing there any more. */
+  #read(): void {
+    if (!this.#unread) return;
+    this.#unread = false;
+    if (this.#done) this.#wire.settled(false);
   }
 
   #setTimer(): void {

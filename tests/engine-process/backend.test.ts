@@ -94,7 +94,8 @@ describe('runTasks', () => {
   it('refuses where the queue is full, after the quota', async () => {
     const { backend, metrics } = await start({ places: { requests: 1, characters: 1_000 } });
     const leave = new AbortController();
-    const holding = backend.runTasks(batch('wait 60000'), { ...call(), signal: leave.signal });
+    const first = call();
+    const holding = backend.runTasks(batch('wait 60000'), { ...first, signal: leave.signal });
     holding.catch(() => {});
     const made = call();
     await expect(backend.runTasks(batch('x'), made)).rejects.toMatchObject({
@@ -106,6 +107,7 @@ describe('runTasks', () => {
       throw new AssayError('rate_limited', 'Wait.', { retryAfterSeconds: 3 });
     });
     await expect(backend.runTasks(batch('x'), noQuota)).rejects.toMatchObject({ code: 'rate_limited' });
+    await expect.poll(() => first.admitted).toBe(1);
     leave.abort();
     await expect(backend.runTasks(batch('x'), call())).resolves.toMatchObject({ finishReason: 'stop' });
     expect(await (await metrics.handle()).text()).toContain('outcome="overloaded"} 1');

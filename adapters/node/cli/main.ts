@@ -9,10 +9,12 @@ const compose: typeof import('../compose.ts').compose = async (...args) =>
 
 /** Runs the command line that this process was started with, and sets its exit code. */
 export async function main(): Promise<void> {
-  // `assay list | head -1`: a reader that has seen enough is no error. A server goes on without one.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    // A server goes on, whoever reads what it says, and wherever that cannot be written.
+    if (process.argv[2] === 'serve') return;
+    // `assay list | head -1`: a reader that has seen enough is no error.
     if (error.code !== 'EPIPE') throw error;
-    if (process.argv[2] !== 'serve') process.exit();
+    process.exit();
   });
   try {
     await createProgram({ compose }).parseAsync();
