@@ -95,6 +95,14 @@ describe('refuses', () => {
   });
 });
 
+test('what is left of a range when many single numbers are taken out is found', () => {
+  const range = (from: number, count: number) => Array.from({ length: count }, (_, i) => from + i);
+  const without = (count: number) =>
+    object({ a: { oneOf: [{ type: 'integer', minimum: 100, maximum: 199 }, { enum: range(100, count) }] } });
+  expect(check({ ...without(99), required: ['a'] }).kind).toBe('schema');
+  expect(() => check({ ...without(100), required: ['a'] })).toThrow();
+});
+
 describe('keys with a schema', () => {
   test('are kept', () => {
     const schema = object({ a: { type: 'string' }, b: { type: 'string' } });

@@ -139,7 +139,7 @@ export class BranchRun {
     }
     const logprobs = trie.logprobs();
     const { temperature } = this.#spec.sampling;
-    const option = temperature === 0 ? bestOf(logprobs) : this.#drawOption(logprobs, temperature);
+    const option = temperature === 0 ? trie.best(logprobs) : this.#drawOption(logprobs, temperature);
     this.#settle(option, logprobs);
   }
 
@@ -203,7 +203,7 @@ export class BranchRun {
       left -= probability;
       if (left < 0) return option;
     }
-    return bestOf(logprobs);
+    return this.#trie!.best(logprobs);
   }
 
   /** Queues tokens that are said, with the forced text behind them, and asks for what comes next. */
@@ -274,10 +274,4 @@ export class BranchRun {
       this.#constraint?.takeForced();
     }
   }
-}
-
-function bestOf(logprobs: readonly number[]): number {
-  let best = 0;
-  for (const [option, logprob] of logprobs.entries()) if (logprob > logprobs[best]!) best = option;
-  return best;
 }

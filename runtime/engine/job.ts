@@ -35,8 +35,8 @@ export interface BranchSpec {
 export interface Choice {
   /**
    * One token path for each option (or for each of its endings), none a prefix of another (end paths with what follows the option, such as the closing
-   * quote). At temperature 0 the path with the highest total log-probability wins, the first on a tie; above 0 one is drawn
-   * from the exact probabilities. A token is counted as chosen where the paths that are still possible differ. Tokens of a
+   * quote). At temperature 0 the option whose paths have the highest total probability wins, the first on a tie, and of
+   * its paths the likeliest; above 0 one is drawn from the exact probabilities. A token is counted as chosen where the paths that are still possible differ. Tokens of a
    * path are not reported by `onToken`. A single path is settled without the model, with the log-probability 0.
    */
   paths: readonly (readonly number[])[];

@@ -86,6 +86,19 @@ describe('choices', () => {
   });
 
   test.each([
+    ['the likeliest path', [0, 1, 2], [0.2, 0.5, 0.3], 1],
+    ['the first on a tie', [0, 1, 2], [0.2, 0.4, 0.4], 1],
+    ['the option whose endings have most together, by its likeliest', [0, 0, 1, 1], [0.3, 0.31, 0.36, 0.03], 1],
+    ['one path where only one is possible', [0, 1], [1, 0], 0],
+  ])('best is %s', (_, options, probabilities, best) => {
+    const trie = new OptionTrie(
+      options.map((_option, path) => [1, path + 2]),
+      options,
+    );
+    expect(trie.best(probabilities.map(Math.log))).toBe(best);
+  });
+
+  test.each([
     [[[1], [1, 2]]],
     [[[1, 2], [1]]],
     [

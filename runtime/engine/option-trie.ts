@@ -111,6 +111,25 @@ export class OptionTrie {
     return this.#ends.map((end) => this.#scores[end]!);
   }
 
+  /**
+   * The likeliest path of the likeliest option, the first on a tie. What an option's endings have counts together: it is the option that is
+   * asked for, not how it goes on.
+   *
+   * @param logprobs those of `logprobs()`
+   */
+  best(logprobs: readonly number[]): number {
+    const endings = new Map<number, number[]>();
+    for (const [path, option] of this.#options.entries()) endings.set(option, [...(endings.get(option) ?? []), path]);
+    let best = { path: 0, total: Number.NEGATIVE_INFINITY };
+    for (const paths of endings.values()) {
+      const path = paths.reduce((one, other) => (logprobs[other]! > logprobs[one]! ? other : one));
+      const highest = logprobs[path]!;
+      const total = highest + Math.log(paths.reduce((sum, each) => sum + Math.exp(logprobs[each]! - highest), 0));
+      if (total > best.total) best = { path, total };
+    }
+    return best.path;
+  }
+
   path(path: number): readonly number[] {
     return this.#paths[path]!;
   }

@@ -127,13 +127,16 @@ describe('ChatOutput', () => {
     expect(read(new ChatOutput(model.vocabulary, options), ids).content).toBe('Yes.');
   });
 
-  it('gives log-probabilities for the tokens of the answer alone, with their bytes', () => {
-    const answer = model.tokenizer.encodeTemplate('Yes 👋🏽', true);
-    const ids = [...model.tokenizer.encodeTemplate('<think>\nhm\n</think>', true), ...answer];
-    const { logprobs } = read(new ChatOutput(model.vocabulary, options), ids);
-    expect(logprobs.map(({ logprob }) => -logprob)).toEqual(answer);
-    expect(new TextDecoder().decode(Uint8Array.from(logprobs.flatMap(({ bytes }) => bytes)))).toBe('Yes 👋🏽');
-  });
+  it.each(['', '\n\n'])(
+    'gives log-probabilities for the tokens of the answer alone, with their bytes: %j',
+    (between) => {
+      const answer = model.tokenizer.encodeTemplate('Yes 👋🏽', true);
+      const ids = [...model.tokenizer.encodeTemplate(`<think>\nhm\n</think>${between}`, true), ...answer];
+      const { logprobs } = read(new ChatOutput(model.vocabulary, options), ids);
+      expect(logprobs.map(({ logprob }) => -logprob)).toEqual(answer);
+      expect(new TextDecoder().decode(Uint8Array.from(logprobs.flatMap(({ bytes }) => bytes)))).toBe('Yes 👋🏽');
+    },
+  );
 
   it('stops across token borders and leaves the rest out', () => {
     const ids = model.tokenizer.encodeUser('one two three four', true);

@@ -44,10 +44,13 @@ export class ChatOutput {
 
   push(sampled: SampledToken): ChatDelta {
     const thought = this.#splitter.thinking;
-    const said = this.#splitter.push(this.#detokenizer.push(sampled.token));
+    const text = this.#detokenizer.push(sampled.token);
+    const said = this.#splitter.push(text);
     this.#heard += said.content.length;
+    // Blank space behind the thoughts is no part of the answer; a character that is not whole yet is.
+    const dropped = said.content === '' && (thought || (this.#splitter.answering && text !== ''));
     if (this.#splitter.thinking) this.#pending = [];
-    else if (sampled.logprob !== undefined && !(thought && said.content === '')) {
+    else if (sampled.logprob !== undefined && !dropped) {
       this.#pending.push({ end: this.#heard, logprob: spellToken(this.#vocabulary, sampled, sampled.logprob) });
     }
     return this.#give(said.reasoning, this.#scanner.push(said.content));

@@ -38,7 +38,9 @@ describe('JsonOutput', () => {
     [['{"a":"', '{"a":"\uFFFD', '{"a":"é"}'], '{"a":"é"}', false, '{"a":"é"}'],
     // A cut answer is closed where that goes on from what was said.
     [['{"a":', '{"a":"x'], '{"a":"x"}', true, '{"a":"x"}'],
-    [['{"a":', '{"a":tr', '{"a":tru'], '{"a":null}', true, '{"a":tr'],
+    // What is not settled is held back: it may yet be null.
+    [['{"a":', '{"a":tr', '{"a":tru'], '{"a":null}', true, '{"a":null}'],
+    [['{"a":', '{"a":4', '{"a":42'], '{"a":null,"b":null}', true, '{"a":null,"b":null}'],
   ])('%j', (texts, closed, cut, whole) => {
     expect(read(texts, closed, { cut }).content.join('')).toBe(whole);
   });
@@ -47,6 +49,12 @@ describe('JsonOutput', () => {
     const { content, output } = read(['{"a":"', '{"a":"one', '{"a":"one two'], '', { stops: ['e t'] });
     expect(content.join('')).toBe('{"a":"on');
     expect(output.stopped).toBe(true);
+  });
+
+  it('looks for stop strings in what the model said, not in what closes a cut answer', () => {
+    const { content, output } = read(['{"a":"', '{"a":"one'], '{"a":"one"}', { stops: ['}'], cut: true });
+    expect(content.join('')).toBe('{"a":"one"}');
+    expect(output.stopped).toBe(false);
   });
 
   it('reports every chosen token once', () => {

@@ -26,18 +26,27 @@ export class JsonOutput {
   push(sampled: SampledToken): ChatDelta {
     const logprobs = this.#pending;
     this.#pending = sampled.logprob === undefined ? [] : [spellToken(this.#vocabulary, sampled, sampled.logprob)];
-    // A character that is not whole yet shows as U+FFFD at the end.
-    const delta = this.#give(this.#constraint.text().replace(/\uFFFD+$/u, ''));
+    const delta = this.#give(this.#settled());
     if (delta.content !== '') return { ...delta, logprobs };
     this.#pending.unshift(...logprobs);
     return delta;
   }
 
-  /** The rest. Of a cut answer, what closes it is given too, where that goes on from what was already given. */
+  /** The rest. Of a cut answer, what closes it is given too: the model did not say it, so a stop string in it stops nothing. */
   end(cut: boolean): ChatDelta {
-    const delta = this.#give(cut ? this.#constraint.closed() : this.#constraint.text());
+    const delta = this.#give(cut ? this.#settled() : this.#constraint.text());
     const rest = this.#scanner.end();
-    return { ...delta, content: delta.content + rest, logprobs: this.#pending };
+    const closing = cut && !this.#scanner.stopped ? this.#constraint.closed().slice(this.#written.length) : '';
+    return { ...delta, content: delta.content + rest + closing, logprobs: this.#pending };
+  }
+
+  /** The text that stays, whenever the answer is cut: without a character, a number, a literal or a name that is not whole yet. */
+  #settled(): string {
+    const text = this.#constraint.text();
+    const closed = this.#constraint.closed();
+    let same = 0;
+    while (same < text.length && text[same] === closed[same]) same++;
+    return text.slice(0, same);
   }
 
   #give(text: string): ChatDelta {

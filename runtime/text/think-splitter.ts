@@ -24,6 +24,10 @@ export class ThinkSplitter {
     return this.#state === 'reasoning';
   }
 
+  get answering(): boolean {
+    return this.#state === 'answer';
+  }
+
   push(text: string): Said {
     this.#held += text;
     const said: Said = { reasoning: '', content: '' };

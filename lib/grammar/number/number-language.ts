@@ -150,10 +150,13 @@ export class NumberLanguage {
     const high = to !== null && to < last ? to : last;
     const stride = lcm(this.all.step, step);
     let value = ceilTo(low, stride);
-    for (let tries = 0; value <= high && tries < TRIES; tries++) {
+    for (let tries = 0; value <= high && tries < TRIES; ) {
       this.spend?.(1 + (this.except.length >> 1));
       const set = this.except.find((set) => holds(set, value));
-      if (!set && !this.points.has(value)) return true;
+      const isPoint = this.points.has(value);
+      if (!set && !isPoint) return true;
+      // Each single number holds up the search once, so all of them together do not bound what is found.
+      if (!isPoint) tries++;
       if (!set || stride % set.step !== 0n) value += stride;
       else if (set.to === null) return false;
       else value = ceilTo(set.to + 1n, stride);

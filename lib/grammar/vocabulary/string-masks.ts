@@ -16,6 +16,8 @@ export interface StringMask {
 
 /** Masks kept for one vocabulary: at 150,000 tokens 19 kB each. */
 const KEPT = 1_000;
+/** Sets of closing tokens kept: a few hundred kB each, but nearly all places of a string have the same. */
+const KEPT_EXITS = 50;
 
 /**
  * The masks of string places, made on first use and kept. Free text, by far the most common, is sorted once by the number of
@@ -25,6 +27,7 @@ export class StringMasks {
   private readonly trie: Trie;
   private readonly words: number;
   private readonly kept = new Map<string, StringMask>();
+  private readonly exits = new Map<string, Exits>();
   private readonly languageIds = new WeakMap<StringLanguage, number>();
   private lastId = 0;
   private free: FreeText | undefined;
@@ -61,12 +64,24 @@ export class StringMasks {
 
   private look(language: StringLanguage, start: Readonly<Place>): StringMask {
     const inside = new Uint32Array(this.words);
-    const exits = new Exits();
+    const closing: number[] = [];
     walkString(this.trie, language, start, (node, _, closes) => {
-      if (closes) exits.add(this.trie, node);
+      if (closes) closing.push(node);
       else mark(this.trie, node, inside);
     });
-    return { inside, exits: [exits] };
+    return { inside, exits: [this.exitsAt(closing)] };
+  }
+
+  private exitsAt(nodes: readonly number[]): Exits {
+    const key = nodes.join();
+    let exits = this.exits.get(key);
+    if (!exits) {
+      exits = new Exits();
+      for (const node of nodes) exits.add(this.trie, node);
+      if (this.exits.size >= KEPT_EXITS) this.exits.delete(this.exits.keys().next().value!);
+      this.exits.set(key, exits);
+    }
+    return exits;
   }
 }
 
