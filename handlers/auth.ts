@@ -15,7 +15,7 @@ export function requireKey(keys: KeyStore | undefined): AppMiddleware {
       throw new AssayError(
         'invalid_api_key',
         'This API key is not known here. Check it, or make a new one with "assay keys add <name>" ' +
-          '(in a checkout: "npm run -s assay -- keys add <name>"; for an edge with --edge behind it).',
+          '(in a checkout: "npm run -s assay -- keys add <name>"; for an edge: --edge).',
       );
     }
     hashes.set(secret, hash);
@@ -41,8 +41,7 @@ export const requireAdmin: AppMiddleware = (c, next) => {
   if (key?.scopes.includes('admin')) return next();
   throw new AssayError(
     'model_not_allowed',
-    `Models and boxes are managed with a key that has the admin scope; the key ${key?.name} has not. ` +
-      'Make one with "assay keys add <name> --admin" (for an edge with --edge behind it).',
+    `The key ${key?.name} may not manage models. Make one with "assay keys add <name> --admin".`,
   );
 };
 

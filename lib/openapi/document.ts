@@ -25,7 +25,7 @@ export function openApiDocument(): object {
     servers: [{ url: 'http://127.0.0.1:8080', description: 'The default of npm start' }],
     tags: [
       { name: TAGS.decisions, description: 'Decisions and extractions. Every call needs a key.' },
-      { name: TAGS.models, description: MODELS_TAG },
+      { name: TAGS.models, description: 'Models on this machine, and chat. On the loopback address no key is needed.' },
       { name: OWN_TAG, description: 'The contract, and figures for those who run the server.' },
     ],
     paths: { ...paths(), ...OWN_PATHS },
@@ -36,10 +36,6 @@ export function openApiDocument(): object {
     },
   };
 }
-
-const MODELS_TAG =
-  'Models on this machine, and chat. On the loopback address no key is needed; elsewhere load, unload, download and delete need ' +
-  'one with the admin scope. An edge has status, the model list and chat of these, and the others of a box under /boxes/{name}.';
 
 const TAGS: Record<Face, string> = { decisions: 'decision service', models: 'model server' };
 

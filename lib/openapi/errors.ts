@@ -4,15 +4,13 @@ import { MAX_BODY_BYTES } from '../json/body.ts';
 import { MAX_DEPTH, MAX_PARTS } from '../json/scan.ts';
 import { refTo } from './json-schemas.ts';
 
-const SIZE = `${MAX_BODY_BYTES / 1024 ** 2} MiB`;
-
 const TITLES: Record<number, string> = {
-  400: `The request is malformed, or too large (a body has at most ${SIZE}, ${MAX_DEPTH} levels and ${MAX_PARTS.toLocaleString('en')} values)`,
+  400: `Malformed, or over ${MAX_BODY_BYTES} bytes, ${MAX_DEPTH} levels or ${MAX_PARTS} values`,
   401: 'No key, or one that is not known',
-  403: 'The key may not use or manage this model, the hub refuses it, or the call came from a foreign page',
+  403: 'Not for this key, by the hub, or from a foreign page',
   404: 'There is no such model',
   409: 'The model is not in the state that this needs',
-  413: `The body has more than ${SIZE}`,
+  413: 'The body is too large',
   415: 'The body is not JSON',
   422: 'A value is not valid',
   429: 'Too many requests; send again after the seconds in Retry-After',
@@ -28,7 +26,7 @@ const HEADERS: Record<number, object> = {
 
 export const REQUEST_ID_HEADER = {
   'X-Request-Id': {
-    description: 'Finds the request in the log. One that was sent is kept: 1 to 128 of A-Z a-z 0-9 . _ : -',
+    description: 'Finds the request in the log.',
     schema: { type: 'string' },
   },
 };

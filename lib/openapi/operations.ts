@@ -12,7 +12,7 @@ export interface Operation {
   description?: string;
   request?: ComponentName;
   response: ComponentName;
-  /** What an edge answers in its place. */
+  /** What an edge may answer in its place. */
   edge?: ComponentName;
   /** The body with `Accept: text/event-stream`, or `stream: true`: one event of it. */
   events?: ComponentName;
@@ -26,6 +26,7 @@ const decisions = { face: 'decisions', method: 'post', key: 'always', errors: [4
 const get = { face: 'models', method: 'get', key: 'off loopback', errors: [] } as const;
 const post = { face: 'models', method: 'post', key: 'off loopback' } as const;
 
+const health = { ...get, response: 'Health', edge: 'EdgeHealth' } as const;
 const BODY = [400, 413, 415, 429] as const;
 const loading = {
   ...post,
@@ -93,23 +94,8 @@ export const OPERATIONS: readonly Operation[] = [
     response: 'ServerStatus',
     key: 'never',
   },
-  {
-    ...get,
-    path: '/health',
-    id: 'getHealth',
-    summary: 'The state of the model slot',
-    response: 'Health',
-    edge: 'EdgeHealth',
-    key: 'never',
-  },
-  {
-    ...get,
-    path: '/currentmodel',
-    id: 'getCurrentModel',
-    summary: 'The same as /health',
-    response: 'Health',
-    edge: 'EdgeHealth',
-  },
+  { ...health, path: '/health', id: 'getHealth', summary: 'The state of the model slot', key: 'never' },
+  { ...health, path: '/currentmodel', id: 'getCurrentModel', summary: 'The same as /health' },
   { ...get, path: '/v1/models', id: 'listModels', summary: 'All known models', response: 'ModelList' },
   {
     ...get,

@@ -31,10 +31,8 @@ export type Health = v.InferOutput<typeof Health>;
 
 /** `GET /health`, `GET /currentmodel` of an edge: the boxes behind it, each with a slot and a device of its own. */
 export const EdgeHealth = v.object({
-  status: v.pipe(
-    v.picklist(['ok', 'degraded', 'error']),
-    v.description('degraded: some boxes are not asked; error: none is.'),
-  ),
-  active_model: v.pipe(v.string(), v.description('The model that most boxes have loaded, or none.')),
+  /** `degraded`: some boxes are not asked; `error`: none is. */
+  status: v.picklist(['ok', 'degraded', 'error']),
+  active_model: ActiveModel,
 });
 export type EdgeHealth = v.InferOutput<typeof EdgeHealth>;

@@ -29,9 +29,7 @@ export const DecideResult = v.object({
     v.string(),
     v.description(`One of the options, where options were sent; else at most ${FREE_TEXT.value} characters.`),
   ),
-  reason: v.exactOptional(
-    v.pipe(v.string(), v.description(`Where the instruction asks for one; at most ${FREE_TEXT.reason} characters.`)),
-  ),
+  reason: v.exactOptional(v.string()),
 });
 
 /** The answer of an extract task, or in `results` that of any task. */

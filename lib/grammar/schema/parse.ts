@@ -113,9 +113,7 @@ function store(draft: Draft, keyword: string, value: Json): void {
 }
 
 /** The shorthand is measured as it is sent and as it is written out, with two levels for an object. */
-const TOO_DEEP =
-  `is nested deeper than ${LIMITS.schemaDepth} levels of JSON Schema, of which an object of the shorthand has two; ` +
-  'use JSON Schema with $defs and $ref.';
+const TOO_DEEP = `is nested deeper than ${LIMITS.schemaDepth} (shorthand counts twice); use $defs and $ref.`;
 
 /**
  * Refuses a schema of too many levels, values or characters, or with a number that is not finite, before anything else is done with
@@ -129,7 +127,7 @@ export function checkSize(schema: Json, path: string): number {
     const [value, depth] = top;
     if (typeof value === 'string') characters += value.length;
     else if (typeof value === 'number' && !Number.isFinite(value)) {
-      refuse(path, 'has a number beyond 1.8e308; numbers must be finite.', 'invalid_value');
+      refuse(path, 'has an infinite number.', 'invalid_value');
     } else if (typeof value === 'object' && value !== null) {
       if (depth > LIMITS.schemaDepth) refuse(path, TOO_DEEP);
       const names = Object.keys(value);
