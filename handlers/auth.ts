@@ -41,7 +41,7 @@ export const requireAdmin: AppMiddleware = (c, next) => {
   if (key?.scopes.includes('admin')) return next();
   throw new AssayError(
     'model_not_allowed',
-    `The key ${key?.name} may not manage models. Make one with "assay keys add <name> --admin".`,
+    `The key ${key?.name} may not do this. Make one with "assay keys add <name> --admin".`,
   );
 };
 

@@ -3,6 +3,7 @@ import { AssayError } from '../errors.ts';
 import { checkAnswerSchema } from '../grammar/check-answer-schema.ts';
 import type { Effort } from '../grammar/effort.ts';
 import { LIMITS } from '../grammar/limits.ts';
+import { memberSize } from '../grammar/resolve/measure.ts';
 import { pathTo } from '../param-path.ts';
 
 /** The members of an extract task that say what its answer looks like; `fields` is another name of `keys`. */
@@ -25,17 +26,12 @@ export function answerShape(task: ShapeFields, path: string, effort?: Effort): A
   const param = pathTo(path, 'schema');
   const shared = { schema: task.schema, param, ...(effort ? { effort } : {}) };
   if (!keys) return checkAnswerSchema(shared);
-  return checkAnswerSchema({
-    ...shared,
-    keys,
-    keysParam,
-  });
+  return checkAnswerSchema({ ...shared, keys, keysParam });
 }
 
 /** Keys without a schema: the shortest answer has an empty text behind each of them. */
 function keysShape(keys: readonly string[], param: string): AnswerShape {
-  // Written like the list of its names, with `:""` behind each.
-  const bytes = new TextEncoder().encode(JSON.stringify(keys)).length + 3 * keys.length;
-  if (bytes <= LIMITS.shortestAnswer) return { kind: 'keys', keys };
+  const size = keys.reduce((sum, key) => sum + memberSize(key, 2), 2);
+  if (size <= LIMITS.shortestAnswer) return { kind: 'keys', keys };
   throw new AssayError('invalid_value', `${param} are too long together; ask for less in one task.`, { param });
 }

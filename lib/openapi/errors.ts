@@ -5,9 +5,9 @@ import { MAX_DEPTH, MAX_PARTS } from '../json/scan.ts';
 import { refTo } from './json-schemas.ts';
 
 const TITLES: Record<number, string> = {
-  400: `Malformed, or over ${MAX_BODY_BYTES} bytes, ${MAX_DEPTH} levels or ${MAX_PARTS} values`,
+  400: `Malformed, or over ${MAX_BODY_BYTES >> 20} MiB, ${MAX_DEPTH} levels or ${MAX_PARTS} values`,
   401: 'No key, or one that is not known',
-  403: 'Not for this key, by the hub, or from a foreign page',
+  403: 'Not allowed by key, hub or origin',
   404: 'There is no such model',
   409: 'The model is not in the state that this needs',
   413: 'The body is too large',
@@ -25,10 +25,7 @@ const HEADERS: Record<number, object> = {
 };
 
 export const REQUEST_ID_HEADER = {
-  'X-Request-Id': {
-    description: 'Finds the request in the log.',
-    schema: { type: 'string' },
-  },
+  'X-Request-Id': { description: 'Finds the request in the log.', schema: { type: 'string' } },
 };
 
 /** The name of an error response in the contract's components. */

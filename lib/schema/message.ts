@@ -26,6 +26,6 @@ export const MessageContent = v.union([v.string(), v.pipe(v.array(ContentPart), 
 export const Message = v.strictObject({
   role: v.pipe(v.picklist(['system', 'developer', 'user', 'assistant']), v.description('developer means system.')),
   content: MessageContent,
-  name: v.exactOptional(v.pipe(v.string(), v.description('Who speaks; read in front of the content.'))),
+  name: v.exactOptional(v.pipe(v.string(), v.description('Who speaks, read before the content.'))),
 });
 export type Message = v.InferOutput<typeof Message>;

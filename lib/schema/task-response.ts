@@ -25,10 +25,7 @@ export const Usage = v.object({
 });
 
 export const DecideResult = v.object({
-  value: v.pipe(
-    v.string(),
-    v.description(`One of the options, where options were sent; else at most ${FREE_TEXT.value} characters.`),
-  ),
+  value: v.pipe(v.string(), v.description(`One of the options, or else at most ${FREE_TEXT.value} characters.`)),
   reason: v.exactOptional(v.string()),
 });
 

@@ -41,6 +41,9 @@ function partsOf(alternative: Alternative): number {
   return alternative.kind === 'array' ? 2 + alternative.prefix.length : 1;
 }
 
+/** What a member of an object takes: its name in quotes, a colon, its value and a comma. */
+export const memberSize = (name: string, value: number): number => name.length + 4 + value;
+
 function sizeOf(alternative: Alternative): number {
   switch (alternative.kind) {
     case 'literals':
@@ -51,7 +54,7 @@ function sizeOf(alternative: Alternative): number {
       return alternative.language.empty ? Infinity : 1;
     case 'object': {
       let size = 2;
-      for (const { name, node, required } of alternative.members) if (required) size += name.length + 4 + node.size;
+      for (const { name, node, required } of alternative.members) if (required) size += memberSize(name, node.size);
       return size;
     }
     default: {
