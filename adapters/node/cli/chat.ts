@@ -8,7 +8,7 @@ import { ChatCompletion, ChatCompletionChunk } from '../../../lib/schema/chat-co
 import type { Metrics } from '../../../lib/schema/metrics.ts';
 import { type ModelFlags, modelFlags, warnIfCut, withModel } from './ask.ts';
 import type { Connection } from './connection.ts';
-import { eventsOf } from './prepare.ts';
+import { eventsOf } from './events.ts';
 import { errorOf } from './request.ts';
 import { isWatched, screen, shown } from './screen.ts';
 

@@ -1,9 +1,8 @@
-import { createParser } from 'eventsource-parser';
 import * as v from 'valibot';
 import { AssayError } from '../../../lib/errors.ts';
 import { DownloadProgress, DownloadResponse } from '../../../lib/schema/model-operations.ts';
 import type { Connection } from './connection.ts';
-import { NoServerError } from './exit-code.ts';
+import { eventsOf } from './events.ts';
 import { progressView } from './progress.ts';
 import { errorOf } from './request.ts';
 
@@ -31,24 +30,4 @@ export async function prepareModel(
     'internal_error',
     'The download ended without a result. Run the command again to go on with it.',
   );
-}
-
-/**
- * The data of each server-sent event of a response.
- *
- * @throws NoServerError where the connection breaks before the response ends
- */
-export async function* eventsOf(response: Response): AsyncGenerator<string> {
-  const ready: string[] = [];
-  const parser = createParser({ onEvent: ({ data }) => void ready.push(data) });
-  const decoder = new TextDecoder();
-  if (!response.body) return;
-  try {
-    for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
-      parser.feed(decoder.decode(chunk, { stream: true }));
-      yield* ready.splice(0);
-    }
-  } catch (cause) {
-    throw new NoServerError('The connection to the server broke before the end. Is it still running?', { cause });
-  }
 }

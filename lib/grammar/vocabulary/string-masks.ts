@@ -43,13 +43,7 @@ export class StringMasks {
       return this.free.at(language.min - place.length, language.max - place.length);
     }
     const key = `${this.idOf(language)},${place.state},${place.length},${place.pending}`;
-    let mask = this.kept.get(key);
-    if (!mask) {
-      mask = this.look(language, place);
-      if (this.kept.size >= KEPT) this.kept.delete(this.kept.keys().next().value!);
-      this.kept.set(key, mask);
-    }
-    return mask;
+    return remembered(this.kept, KEPT, key, () => this.look(language, place));
   }
 
   private idOf(language: StringLanguage): number {
@@ -69,20 +63,24 @@ export class StringMasks {
       if (closes) closing.push(node);
       else mark(this.trie, node, inside);
     });
-    return { inside, exits: [this.exitsAt(closing)] };
+    const exits = remembered(this.exits, KEPT_EXITS, closing.join(), () => {
+      const made = new Exits();
+      for (const node of closing) made.add(this.trie, node);
+      return made;
+    });
+    return { inside, exits: [exits] };
   }
+}
 
-  private exitsAt(nodes: readonly number[]): Exits {
-    const key = nodes.join();
-    let exits = this.exits.get(key);
-    if (!exits) {
-      exits = new Exits();
-      for (const node of nodes) exits.add(this.trie, node);
-      if (this.exits.size >= KEPT_EXITS) this.exits.delete(this.exits.keys().next().value!);
-      this.exits.set(key, exits);
-    }
-    return exits;
+/** What was made for a key before, or is made now; the oldest of `most` goes for it. */
+function remembered<T>(kept: Map<string, T>, most: number, key: string, make: () => T): T {
+  let value = kept.get(key);
+  if (value === undefined) {
+    value = make();
+    if (kept.size >= most) kept.delete(kept.keys().next().value!);
+    kept.set(key, value);
   }
+  return value;
 }
 
 /** Visits the trie nodes that stay in the string and those that close it, with the place behind or before them. */

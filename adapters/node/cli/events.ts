@@ -1,0 +1,22 @@
+import { createParser } from 'eventsource-parser';
+import { NoServerError } from './exit-code.ts';
+
+/**
+ * The data of each server-sent event of a response.
+ *
+ * @throws NoServerError where the connection breaks before the response ends
+ */
+export async function* eventsOf(response: Response): AsyncGenerator<string> {
+  const ready: string[] = [];
+  const parser = createParser({ onEvent: ({ data }) => void ready.push(data) });
+  const decoder = new TextDecoder();
+  if (!response.body) return;
+  try {
+    for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
+      parser.feed(decoder.decode(chunk, { stream: true }));
+      yield* ready.splice(0);
+    }
+  } catch (cause) {
+    throw new NoServerError('The connection to the server broke before the end. Is it still running?', { cause });
+  }
+}

@@ -1,0 +1,73 @@
+import { writeSync } from 'node:fs';
+import { type DestinationStream, pino } from 'pino';
+
+/** Bytes of lines that wait for a reader; of what comes on top only the number is kept. A line alone may have more: it may hold a prompt. */
+const MAX_WAITING = 1024 * 1024;
+const RETRY_MS = 10;
+/** How long lines that wait hold up the end of the process. */
+const LAST_MS = 500;
+
+/**
+ * Not pino's own: where the disk is full or nobody reads, that one throws, waits in the middle of a request, or (`sync: false`) never
+ * lets the process end. A line is written at once where there is room for it, so that a crash loses none.
+ */
+export function standardError(): DestinationStream {
+  let waiting: Buffer[] = [];
+  let bytes = 0;
+  let dropped = 0;
+  let retry: NodeJS.Timeout | undefined;
+
+  function add(line: Buffer): void {
+    waiting.push(line);
+    bytes += line.length;
+  }
+
+  function flush(): void {
+    clearTimeout(retry);
+    retry = undefined;
+    try {
+      for (let line = waiting[0]; line; line = waiting[0]) {
+        // Node makes a pipe or a socket non-blocking when it is first asked for `process.stderr`.
+        const written = writeSync(process.stderr.fd, line);
+        bytes -= written;
+        if (written < line.length) waiting[0] = line.subarray(written);
+        else waiting.shift();
+        if (waiting.length === 0 && dropped > 0) {
+          add(dropNotice(dropped));
+          dropped = 0;
+        }
+      }
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'EAGAIN') retry = setTimeout(flush, RETRY_MS).unref();
+      else {
+        dropped += waiting.length;
+        waiting = [];
+        bytes = 0;
+      }
+    }
+  }
+
+  process.on('exit', () => {
+    const last = performance.now() + LAST_MS;
+    for (flush(); waiting.length > 0 && performance.now() < last; flush()) pause(10);
+  });
+
+  return {
+    write(text) {
+      const line = Buffer.from(text);
+      if (bytes > 0 && bytes + line.length > MAX_WAITING) dropped++;
+      else add(line);
+      if (!retry) flush();
+    },
+  };
+}
+
+function dropNotice(dropped: number): Buffer {
+  const line = { level: pino.levels.values.warn, time: new Date().toISOString(), dropped, msg: 'log lines dropped' };
+  return Buffer.from(`${JSON.stringify(line)}\n`);
+}
+
+/** Blocks: for the end of the process, where nothing else runs. */
+function pause(ms: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+}
