@@ -78,7 +78,7 @@ async function bareDecoder(
   copies: boolean,
 ): Promise<(from: number, count: number) => Promise<void>> {
   const manifest = readManifest(modelFolder);
-  const session = await InferenceSession.create(join(modelFolder, manifest.graph), sessionOptions(THREADS));
+  const session = await InferenceSession.create(join(modelFolder, manifest.graph), await sessionOptions(THREADS));
   const feeds: Record<string, Tensor> = {};
   const fetches: Record<string, Tensor | null> = {};
   for (const { past, present, heads, headSize } of manifest.kv) {

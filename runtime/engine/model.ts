@@ -5,6 +5,7 @@ import * as v from 'valibot';
 import { AssayError } from '../../lib/errors.ts';
 import { MANIFEST_FILE, Manifest } from '../compile/manifest.ts';
 import type { Forward } from './forward.ts';
+import { int8ProductsSaturate } from './int8-kernels.ts';
 import { PackedForward } from './packed-forward.ts';
 import { PlainForward } from './plain-forward.ts';
 import { checkPacking } from './self-check.ts';
@@ -31,7 +32,7 @@ export async function openModel(folder: string, { threads, providers = ['cpu'] }
   const manifest = readManifest(folder);
   const session = await InferenceSession.create(join(folder, manifest.graph), {
     executionProviders: providers,
-    ...sessionOptions(threads),
+    ...(await sessionOptions(threads)),
   }).catch((cause: unknown) => {
     throw new AssayError(
       'engine_failed',
@@ -53,14 +54,16 @@ export async function openModel(folder: string, { threads, providers = ['cpu'] }
 }
 
 /** How onnxruntime runs a graph here, whatever the device. */
-export function sessionOptions(threads?: number): InferenceSession.SessionOptions {
+export async function sessionOptions(threads?: number): Promise<InferenceSession.SessionOptions> {
+  // Products of unsigned weights are exact on every CPU; where signed ones are too, those are faster (0.6 of the time with VNNI).
+  const x64quantprecision = (await int8ProductsSaturate()) ? '1' : '0';
   return {
     logSeverityLevel: 3,
     // Every run has another shape: remembered memory plans only pile up.
     enableMemPattern: false,
     // Threads that wait asleep cost nothing when idle and save a quarter when others compute too. Between two operators of a run
     // they are wanted again before they could be woken, so they first look for work for a moment.
-    extra: { session: { intra_op: { allow_spinning: '1', spin_duration_us: '50' } } },
+    extra: { session: { x64quantprecision, intra_op: { allow_spinning: '1', spin_duration_us: '50' } } },
     ...(threads ? { intraOpNumThreads: threads } : {}),
   };
 }

@@ -1,7 +1,7 @@
 import { closeSync, fsyncSync, openSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import { encodeNode, encodeValueInfo, type Model, type Tensor } from './model.ts';
-import { readPieces } from './tensor-data.ts';
+import { dataLength, encodeNode, encodeValueInfo, type Model, type Tensor } from './model.ts';
+import { readAll, readPieces } from './tensor-data.ts';
 import { bytesField, encodeFields, type Field, varintField } from './wire.ts';
 
 /** Page size on every system: onnxruntime maps weights that begin on one instead of copying them. */
@@ -22,16 +22,8 @@ export class WeightsWriter {
 
   /** Returns the tensor's TensorProto. `onBytes` is told of every piece written. */
   write(tensor: Tensor, onBytes: (count: number) => void): Uint8Array {
+    if (dataLength(tensor.data) <= INLINE_BYTES) return encodeTensor(tensor);
     const bytes = readPieces(tensor.data);
-    const head: Field[] = [
-      ...tensor.dims.map((dim) => varintField(1, dim)),
-      varintField(2, tensor.dataType),
-      bytesField(8, tensor.name),
-    ];
-    if (bytes.length <= INLINE_BYTES) {
-      const parts = Array.from(bytes.pieces(), (piece) => Array.from(piece));
-      return encodeFields([...head, bytesField(9, Uint8Array.from(parts.flat()))]);
-    }
     const offset = Math.ceil(this.#end / ALIGNMENT) * ALIGNMENT;
     let at = offset;
     for (const piece of bytes.pieces()) {
@@ -44,7 +36,7 @@ export class WeightsWriter {
     this.#end = at;
     const entries = { location: this.#file, offset: String(offset), length: String(at - offset) };
     return encodeFields([
-      ...head,
+      ...tensorHead(tensor),
       ...Object.entries(entries).map(([key, value]) =>
         bytesField(13, encodeFields([bytesField(1, key), bytesField(2, value)])),
       ),
@@ -58,8 +50,26 @@ export class WeightsWriter {
   }
 }
 
+/** Returns the TensorProto of a small tensor, its bytes included. */
+function encodeTensor(tensor: Tensor): Uint8Array {
+  return encodeFields([...tensorHead(tensor), bytesField(9, readAll(tensor))]);
+}
+
+function tensorHead({ dims, dataType, name }: Tensor): Field[] {
+  return [...dims.map((dim) => varintField(1, dim)), varintField(2, dataType), bytesField(8, name)];
+}
+
 /** Writes the graph's file; `tensors` are the TensorProtos of its initializers. */
 export function writeModel(file: string, model: Model, tensors: readonly Uint8Array[]): void {
+  writeFileSync(file, encodeModel(model, tensors), { flush: true });
+}
+
+/** Returns a ModelProto that holds everything; for graphs of a few small tensors. */
+export function encodeSmallModel(model: Model): Uint8Array {
+  return encodeModel(model, Array.from(model.graph.initializers.values(), encodeTensor));
+}
+
+function encodeModel(model: Model, tensors: readonly Uint8Array[]): Uint8Array {
   const { graph } = model;
   const graphBytes = encodeFields([
     ...graph.nodes.map((node) => bytesField(1, encodeNode(node))),
@@ -71,5 +81,5 @@ export function writeModel(file: string, model: Model, tensors: readonly Uint8Ar
   const opsets = [...model.opsets].map(([domain, version]) =>
     bytesField(8, encodeFields([bytesField(1, domain), varintField(2, version)])),
   );
-  writeFileSync(file, encodeFields([...model.rest, bytesField(7, graphBytes), ...opsets]), { flush: true });
+  return encodeFields([...model.rest, bytesField(7, graphBytes), ...opsets]);
 }
