@@ -1,0 +1,121 @@
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import type { KoffiFunc } from 'koffi';
+import { API_VERSION, C_FUNCTIONS, type CFunction, type CFunctionName, ORT_VERSION } from './c-functions.ts';
+import { OrtError } from './ort-error.ts';
+
+/** An address in native memory; null and 0 are the null pointer. */
+export type Pointer = bigint | null;
+
+/** The C functions in use, those that give an `OrtStatus` checked: they throw an `OrtError`. */
+export interface CApi {
+  call(name: CFunctionName, ...args: unknown[]): void;
+  /** Like `call`, on another thread, so that messages are read while a model is compiled or runs; one such call at a time. */
+  callAsync(name: CFunctionName, ...args: unknown[]): Promise<void>;
+  /** The result of a function that gives no status. */
+  value<T>(name: CFunctionName, ...args: unknown[]): T;
+  /** Calls a function with one more argument, a place for a pointer, and returns what it puts there. */
+  pointer(name: CFunctionName, ...args: unknown[]): Pointer;
+  /** Calls a function with two more arguments, for an array of pointers and its length. */
+  pointers(name: CFunctionName, ...args: unknown[]): Pointer[];
+  pointerAt(array: Pointer, index: number): Pointer;
+  string(pointer: Pointer): string;
+}
+
+type NativeFunction = KoffiFunc<(...args: unknown[]) => never>;
+
+/**
+ * Stack of a call on another thread. koffi's default of 128 KiB is less than compilers of models need; this is what Linux gives a thread.
+ */
+const STACK_BYTES = 8 * 2 ** 20;
+
+let loaded: Promise<CApi> | undefined;
+
+/**
+ * Opens the onnxruntime library that onnxruntime-node ships, so that both share one environment. koffi is loaded at the first call: a process
+ * without plugins never has it. Throws `OrtError` for another version than `ORT_VERSION`.
+ */
+export function loadCApi(): Promise<CApi> {
+  loaded ??= bind();
+  return loaded;
+}
+
+/** The library's file. Source: onnxruntime-node, `bin/napi-v6/<platform>/<arch>`. */
+export function libraryFile(): string {
+  // The binding loads the library first, from its own folder, with what it needs beside it.
+  const require = createRequire(import.meta.url);
+  require('onnxruntime-node');
+  const root = dirname(require.resolve('onnxruntime-node/package.json'));
+  const names: Partial<Record<NodeJS.Platform, string>> = {
+    linux: 'libonnxruntime.so.1',
+    darwin: 'libonnxruntime.1.dylib',
+    win32: 'onnxruntime.dll',
+  };
+  return join(root, 'bin/napi-v6', process.platform, process.arch, names[process.platform] ?? 'libonnxruntime.so.1');
+}
+
+async function bind(): Promise<CApi> {
+  const { default: koffi } = await import('koffi');
+  koffi.config({ ...koffi.config(), async_stack_size: STACK_BYTES, resident_async_pools: 1 });
+  const pointerAt = (array: Pointer, index: number): Pointer => koffi.decode(array, index * 8, 'void *');
+  const base: Pointer = koffi.load(libraryFile()).func('void *OrtGetApiBase()')();
+  const version: string = koffi.call(pointerAt(base, 1), koffi.proto('const char *assay_GetVersionString()'));
+  checkVersion(version);
+  const api: Pointer = koffi.call(pointerAt(base, 0), koffi.proto('void *assay_GetApi(uint32_t)'), API_VERSION);
+  if (!api) throw new OrtError('GetApi', 1, `onnxruntime ${version} has no C API of version ${API_VERSION}`);
+
+  const results = { status: 'void *', pointer: 'void *', string: 'const char *' } as const;
+  const functions = new Map<string, NativeFunction>();
+  for (const [name, [index, result, args]] of Object.entries<CFunction>(C_FUNCTIONS)) {
+    const type = result in results ? results[result as keyof typeof results] : result;
+    functions.set(name, koffi.decode(pointerAt(api, index), koffi.proto(`${type} assay_${name}(${args})`)));
+  }
+  const value = <T>(name: CFunctionName, ...args: unknown[]): T => functions.get(name)!(...args);
+  const check = (name: CFunctionName, status: Pointer): void => {
+    if (!status) return;
+    const error = new OrtError(name, value('GetErrorCode', status), value('GetErrorMessage', status));
+    value('ReleaseStatus', status);
+    throw error;
+  };
+  const call = (name: CFunctionName, ...args: unknown[]): void => check(name, value(name, ...args));
+  let last: Promise<void> = Promise.resolve();
+  return {
+    call,
+    async callAsync(name, ...args) {
+      const before = last;
+      const { promise, resolve, reject } = Promise.withResolvers<Pointer>();
+      last = promise.then(
+        () => {},
+        () => {},
+      );
+      await before;
+      try {
+        const done = (error: unknown, status: Pointer): void => (error ? reject(error) : resolve(status));
+        functions.get(name)!.async(...args, done);
+      } catch (error) {
+        reject(error);
+      }
+      check(name, await promise);
+    },
+    value,
+    pointer(name, ...args) {
+      const out: [Pointer] = [null];
+      call(name, ...args, out);
+      return out[0];
+    },
+    pointers(name, ...args) {
+      const [out, count]: [[Pointer], [number | bigint]] = [[null], [0]];
+      call(name, ...args, out, count);
+      return Array.from({ length: Number(count[0]) }, (_, index) => pointerAt(out[0], index));
+    },
+    pointerAt,
+    string: (pointer) => (pointer ? koffi.decode.string(pointer) : ''),
+  };
+}
+
+/** Throws where the library is not the one whose table was read. */
+export function checkVersion(version: string): void {
+  if (version === ORT_VERSION) return;
+  const wanted = `Assay calls plugins through onnxruntime ${ORT_VERSION}, and this is ${version}. Install the package's own: npm ci`;
+  throw new OrtError('GetVersionString', 1, wanted);
+}

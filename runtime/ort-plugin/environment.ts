@@ -1,0 +1,84 @@
+import { type CApi, loadCApi, type Pointer } from './c-api.ts';
+
+/** Kinds of hardware, in the order of `OrtHardwareDeviceType`. */
+const HARDWARE_TYPES = ['CPU', 'GPU', 'NPU'] as const;
+export type HardwareType = (typeof HARDWARE_TYPES)[number];
+
+/** A device that an execution provider can run a model on. */
+export interface EpDevice {
+  /** Name of the execution provider. */
+  provider: string;
+  providerVendor: string;
+  hardware: HardwareType;
+  vendor: string;
+  vendorId: number;
+  deviceId: number;
+  /** What the provider says of the device, such as its driver's version. */
+  metadata: Readonly<Record<string, string>>;
+  /** What the system says of it. */
+  hardwareMetadata: Readonly<Record<string, string>>;
+  /** `OrtEpDevice *`; valid while the plugin is registered. */
+  handle: Pointer;
+}
+
+/** onnxruntime's environment of this process, the one that onnxruntime-node uses as well: plugins are registered in it. */
+export class OrtEnvironment {
+  readonly api: CApi;
+  readonly handle: Pointer;
+
+  private constructor(api: CApi, handle: Pointer) {
+    this.api = api;
+    this.handle = handle;
+  }
+
+  /** Opens the environment; each one opened is released once. Throws `OrtError`. */
+  static async open(): Promise<OrtEnvironment> {
+    const api = await loadCApi();
+    const WARNING = 2;
+    return new OrtEnvironment(api, api.pointer('CreateEnv', WARNING, 'assay'));
+  }
+
+  /** Loads a plugin's library. Throws `OrtError` for a file that is none, that does not load, or that is registered already. */
+  register(name: string, library: string): void {
+    this.api.call('RegisterExecutionProviderLibrary', this.handle, name, library);
+  }
+
+  /** Unloads a plugin. Its sessions must be closed. */
+  unregister(name: string): void {
+    this.api.call('UnregisterExecutionProviderLibrary', this.handle, name);
+  }
+
+  /** Every device of every provider, those of onnxruntime itself among them. */
+  devices(): EpDevice[] {
+    const { api } = this;
+    return api.pointers('GetEpDevices', this.handle).map((handle) => {
+      const device: Pointer = api.value('EpDevice_Device', handle);
+      return {
+        provider: api.value('EpDevice_EpName', handle),
+        providerVendor: api.value('EpDevice_EpVendor', handle),
+        hardware: HARDWARE_TYPES[api.value<number>('HardwareDevice_Type', device)] ?? 'CPU',
+        vendor: api.value('HardwareDevice_Vendor', device),
+        vendorId: api.value('HardwareDevice_VendorId', device),
+        deviceId: api.value('HardwareDevice_DeviceId', device),
+        metadata: this.#pairs(api.value('EpDevice_EpMetadata', handle)),
+        hardwareMetadata: this.#pairs(api.value('HardwareDevice_Metadata', device)),
+        handle,
+      };
+    });
+  }
+
+  release(): void {
+    this.api.value('ReleaseEnv', this.handle);
+  }
+
+  #pairs(list: Pointer): Record<string, string> {
+    if (!list) return {};
+    const { api } = this;
+    const [keys, values, count]: [[Pointer], [Pointer], [number | bigint]] = [[null], [null], [0]];
+    api.value('GetKeyValuePairs', list, keys, values, count);
+    const at = (array: Pointer, index: number): string => api.string(api.pointerAt(array, index));
+    return Object.fromEntries(
+      Array.from({ length: Number(count[0]) }, (_, index) => [at(keys[0], index), at(values[0], index)]),
+    );
+  }
+}

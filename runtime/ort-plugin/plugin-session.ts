@@ -1,0 +1,131 @@
+import type { Pointer } from './c-api.ts';
+import type { EpDevice, OrtEnvironment } from './environment.ts';
+
+/** `ONNXTensorElementDataType` of the arrays that can be passed. */
+const ELEMENT_TYPES = new Map<unknown, number>([
+  [Float32Array, 1],
+  [Uint8Array, 2],
+  [Int8Array, 3],
+  [Int32Array, 6],
+  [BigInt64Array, 7],
+  [Uint16Array, 10],
+]);
+
+/** A tensor over memory of the caller. `Uint16Array` holds 16-bit floats. */
+export interface TensorView {
+  name: string;
+  data: Float32Array | Uint8Array | Int8Array | Int32Array | BigInt64Array | Uint16Array;
+  dims: readonly number[];
+}
+
+export interface PluginSessionOptions {
+  /** Where the model runs; absent: onnxruntime's own CPU provider. */
+  device?: EpDevice;
+  /** Options of the provider. */
+  providerOptions?: Readonly<Record<string, string>>;
+  /** Session configuration (onnxruntime_session_options_config_keys.h). */
+  config?: Readonly<Record<string, string>>;
+  /** Threads of the CPU provider; absent: as many as there are physical cores. */
+  threads?: number;
+}
+
+/** What a provider computes of a model. */
+export interface Assignment {
+  provider: string;
+  /** Parts that run in one go. */
+  subgraphs: number;
+  /** How often each operator is in them. */
+  operators: Readonly<Record<string, number>>;
+}
+
+/** `OrtAllocatorType.OrtDeviceAllocator`, `OrtMemType.OrtMemTypeDefault`. */
+const CPU_MEMORY = [0, 0] as const;
+const LOG_ERRORS = 3;
+
+/** A model in memory on a device of a plugin. */
+export class PluginSession {
+  readonly #env: OrtEnvironment;
+  readonly #memory: Pointer;
+  #session: Pointer;
+
+  private constructor(env: OrtEnvironment, session: Pointer, memory: Pointer) {
+    this.#env = env;
+    this.#session = session;
+    this.#memory = memory;
+  }
+
+  /** Loads a model, and compiles it where the device needs that. Throws `OrtError`. */
+  static async create(env: OrtEnvironment, file: string, options: PluginSessionOptions = {}): Promise<PluginSession> {
+    const { device, providerOptions = {}, config = {}, threads } = options;
+    const { api } = env;
+    const settings = api.pointer('CreateSessionOptions');
+    try {
+      api.call('SetSessionLogSeverityLevel', settings, LOG_ERRORS);
+      if (threads) api.call('SetIntraOpNumThreads', settings, threads);
+      for (const [key, value] of Object.entries(config)) api.call('AddSessionConfigEntry', settings, key, value);
+      if (device) {
+        const [keys, values] = [Object.keys(providerOptions), Object.values(providerOptions)];
+        const chosen = [settings, env.handle, [device.handle], 1, keys, values, keys.length];
+        api.call('SessionOptionsAppendExecutionProvider_V2', ...chosen);
+      }
+      const out: [Pointer] = [null];
+      await api.callAsync('CreateSession', env.handle, file, settings, out);
+      return new PluginSession(env, out[0], api.pointer('CreateCpuMemoryInfo', ...CPU_MEMORY));
+    } finally {
+      api.value('ReleaseSessionOptions', settings);
+    }
+  }
+
+  /** Runs the model; the results are written into the arrays of `outputs`. The caller leaves all arrays alone until then. Throws `OrtError`. */
+  async run(inputs: readonly TensorView[], outputs: readonly TensorView[]): Promise<void> {
+    const { api } = this.#env;
+    const values: Pointer[] = [];
+    try {
+      for (const tensor of [...inputs, ...outputs]) values.push(this.#value(tensor));
+      const [given, wanted] = [values.slice(0, inputs.length), values.slice(inputs.length)];
+      const names = (tensors: readonly TensorView[]): string[] => tensors.map(({ name }) => name);
+      const from = [names(inputs), given, given.length] as const;
+      const into = [names(outputs), wanted.length, wanted] as const;
+      await api.callAsync('Run', this.#session, null, ...from, ...into);
+    } finally {
+      for (const value of values) api.value('ReleaseValue', value);
+    }
+  }
+
+  /** What each provider computes; needs `session.record_ep_graph_assignment_info` to be `1` in the configuration. */
+  assignments(): Assignment[] {
+    const { api } = this.#env;
+    const found = new Map<string, { provider: string; subgraphs: number; operators: Record<string, number> }>();
+    for (const subgraph of api.pointers('Session_GetEpGraphAssignmentInfo', this.#session)) {
+      const provider = api.string(api.pointer('EpAssignedSubgraph_GetEpName', subgraph));
+      const entry = found.get(provider) ?? { provider, subgraphs: 0, operators: {} };
+      found.set(provider, entry);
+      entry.subgraphs++;
+      for (const node of api.pointers('EpAssignedSubgraph_GetNodes', subgraph)) {
+        const operator = api.string(api.pointer('EpAssignedNode_GetOperatorType', node));
+        entry.operators[operator] = (entry.operators[operator] ?? 0) + 1;
+      }
+    }
+    return [...found.values()];
+  }
+
+  /** Frees the model. No run may be under way. */
+  release(): void {
+    if (!this.#session) return;
+    this.#env.api.value('ReleaseSession', this.#session);
+    this.#env.api.value('ReleaseMemoryInfo', this.#memory);
+    this.#session = null;
+  }
+
+  #value({ name, data, dims }: TensorView): Pointer {
+    const elements = dims.reduce((product, dim) => product * dim, 1);
+    // onnxruntime reads and writes by the shape alone: a short array would be an access out of bounds.
+    if (elements !== data.length)
+      throw new RangeError(`${name} has ${data.length} elements and a shape of ${elements}`);
+    const type = ELEMENT_TYPES.get(data.constructor);
+    if (type === undefined) throw new TypeError(`${name} is an array of a kind that cannot be passed`);
+    const shape = BigInt64Array.from(dims, BigInt);
+    const tensor = [this.#memory, data, data.byteLength, shape, shape.length, type] as const;
+    return this.#env.api.pointer('CreateTensorWithDataAsOrtValue', ...tensor);
+  }
+}
