@@ -10,7 +10,7 @@ export interface Access {
   keys: KeyStore;
   keyForModels: boolean;
   guard: GuardSettings;
-  /** There is no key yet, so a first one is to be made once the server is up. */
+  /** There is no key yet: a first one is made once the server is up, where it can be shown. */
   firstKey: boolean;
 }
 

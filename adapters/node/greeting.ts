@@ -6,13 +6,33 @@ export function listening(url: string, { home }: Pick<ServerConfig, 'home'>): st
   return `Assay ${VERSION} listens on ${url}\nModels and keys are kept in ${home}. Stop with Ctrl-C.`;
 }
 
-/** The first key, which is shown this once. */
+/** Returns the message with the first key, which is shown this once. For terminals alone: other output may be kept as a log. */
 export function firstKeyMade(secret: string): string {
-  return `\nThis is your API key. It is shown this once; only its hash is kept.\n  ${secret}\n`;
+  return [
+    '',
+    'This is your API key. It is shown this once; only its hash is kept. Paste it into the terminal that you ask from:',
+    `  export ASSAY_API_KEY=${secret}`,
+    '',
+  ].join('\n');
 }
 
-/** A request that can be pasted into a shell. */
-export function firstRequest(url: string, secret: string, model: string): string {
+/** Returns the message for a start without a key whose output is no terminal: no key is made there. */
+export function noKeyYet(home: string): string {
+  const command = `keys add my-key --admin --home ${shellWord(home)}`;
+  return [
+    'There is no API key yet, and none is made here: this output is no terminal, so a key could end up in a log. Make one:',
+    `  assay ${command}`,
+    `  npm run -s assay -- ${command}    (in a checkout)`,
+    'The running server accepts it at once. Or start with a key of your own: --api-key or ASSAY_API_KEY.',
+  ].join('\n');
+}
+
+function shellWord(text: string): string {
+  return /^[\w./~-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}
+
+/** Returns a request that can be pasted into a shell where `ASSAY_API_KEY` is set. */
+export function firstRequest(url: string, model: string): string {
   const body = {
     model,
     context: 'The parcel came two weeks late and the mug was broken. I want my money back.',
@@ -31,7 +51,7 @@ export function firstRequest(url: string, secret: string, model: string): string
     '',
     'Try it:',
     `  curl ${url}/v1/tasks \\`,
-    `    -H 'Authorization: Bearer ${secret}' \\`,
+    '    -H "Authorization: Bearer $ASSAY_API_KEY" \\',
     "    -H 'Content-Type: application/json' \\",
     `    -d '${JSON.stringify(body)}'`,
     '',

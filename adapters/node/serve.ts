@@ -6,7 +6,7 @@ import { memoryQuota } from '../../lib/quota.ts';
 import { accessOf, makeFirstKey } from './access.ts';
 import type { compose as composeParts } from './compose.ts';
 import type { ServerConfig } from './config.ts';
-import { firstKeyMade, firstRequest, listening } from './greeting.ts';
+import { firstKeyMade, firstRequest, listening, noKeyYet } from './greeting.ts';
 import { KeysStore } from './keys-file.ts';
 import { requestLog } from './log.ts';
 import { startServer } from './server.ts';
@@ -18,6 +18,8 @@ export interface ServeEffects {
   log: Logger;
   /** Lines for the person who started it. */
   say(text: string): void;
+  /** Whether `say` reaches a terminal. Only there is a first key made and shown; other output may be kept as a log. */
+  terminal: boolean;
   compose: typeof composeParts;
 }
 
@@ -30,7 +32,7 @@ export interface Serving {
 }
 
 /** The whole server: keys, engine, HTTP, and the model of the start. Throws an `Error` in plain words where it cannot start. */
-export async function serve(config: ServerConfig, { log, say, compose }: ServeEffects): Promise<Serving> {
+export async function serve(config: ServerConfig, { log, say, terminal, compose }: ServeEffects): Promise<Serving> {
   const filed = new KeysStore(config.home);
   const { firstKey, ...access } = await accessOf(config, filed);
   const parts = await compose(config, log);
@@ -42,13 +44,12 @@ export async function serve(config: ServerConfig, { log, say, compose }: ServeEf
     const server = await startServer(app.fetch, config);
     opened.unshift({ close: () => server.close(0) });
     say(listening(server.url, config));
-    const secret = firstKey ? await makeFirstKey(filed) : null;
-    if (secret) say(firstKeyMade(secret));
+    if (firstKey) say(terminal ? firstKeyMade(await makeFirstKey(filed)) : noKeyYet(config.home));
     const loaded = config.load ? loadFirst(config.model, host, say) : Promise.resolve(false);
     return {
       url: server.url,
       // Shown when it can be answered.
-      loaded: loaded.then((ready) => ready && secret && say(firstRequest(server.url, secret, config.model))),
+      loaded: loaded.then((ready) => ready && firstKey && say(firstRequest(server.url, config.model))),
       async stop() {
         const inTime = await server.close(GRACE_MS);
         await parts.close();

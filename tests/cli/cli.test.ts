@@ -16,7 +16,7 @@ async function beside(script: Script = {}) {
   const home = await newFolder();
   const recorded: Recorded[] = [];
   const config = serverConfig({ port: '0', home, load: false }, {});
-  const effects = { log: pino({ level: 'silent' }), say: () => undefined };
+  const effects = { log: pino({ level: 'silent' }), say: () => undefined, terminal: true };
   const serving = await serve(config, { ...effects, compose: composeScripted(script, recorded) });
   onTestFinished(() => void serving.stop());
   const run = (args: readonly string[], input?: string, env: Record<string, string> = {}): Promise<Ran> =>

@@ -24,12 +24,12 @@ afterEach(async () => {
   for (const serving of open.splice(0)) await serving.stop();
 });
 
-async function start(flags: ServerFlags = {}, script: Script = {}) {
+async function start(flags: ServerFlags = {}, { terminal = true, ...script }: Script & { terminal?: boolean } = {}) {
   const said: string[] = [];
   const recorded: Recorded[] = [];
   const home = flags.home ?? (await mkdtemp(join(tmpdir(), 'assay-serve-')));
   const config = serverConfig({ port: '0', home, ...flags }, {});
-  const effects = { log: pino({ level: 'silent' }), say: (text: string) => said.push(text) };
+  const effects = { log: pino({ level: 'silent' }), say: (text: string) => said.push(text), terminal };
   const serving = await serve(config, { ...effects, compose: composeScripted(script, recorded) });
   open.push(serving);
   await serving.loaded;
@@ -37,17 +37,29 @@ async function start(flags: ServerFlags = {}, script: Script = {}) {
 }
 
 describe('a first start', () => {
-  test('makes a key and shows it once, in a request that works when pasted into a shell', async () => {
+  test('makes a key and shows it once, beside a request that works when both are pasted into a shell', async () => {
     const { said, home } = await start();
     const greeting = said.join('\n');
-    const secret = /sk-assay-\S+/.exec(greeting)?.[0];
+    expect(greeting.match(/sk-assay-\S+/g)).toHaveLength(1);
     expect(await new KeysStore(home).list()).toMatchObject([{ name: 'default', models: ['*'] }]);
+    const exported = /export ASSAY_API_KEY=\S+/.exec(greeting)?.[0];
     const command = greeting.slice(greeting.indexOf('curl ')).split('\n\n')[0] ?? '';
-    expect(command).toContain(secret);
-    const { stdout } = await promisify(execFile)('sh', ['-c', command.replace('curl ', 'curl -s ')]);
+    const script = `${exported}\n${command.replace('curl ', 'curl -s ')}`;
+    const { stdout } = await promisify(execFile)('sh', ['-c', script]);
     expect(JSON.parse(stdout)).toMatchObject({ results: { refund: { value: 'yes' } } });
     const again = await start({ home });
     expect(again.said.join('\n')).not.toContain('sk-assay-');
+  });
+
+  test('makes no key where the output may be a log, and says how to make one', async () => {
+    const { said, home, url } = await start({}, { terminal: false });
+    expect(said.join('\n')).not.toContain('sk-assay-');
+    expect(said.join('\n')).toContain(`assay keys add my-key --admin --home ${home}\n`);
+    const keys = new KeysStore(home);
+    expect(await keys.list()).toEqual([]);
+    const key = await keys.create({ name: 'my-key', models: ['*'], scopes: ['admin'] });
+    const headers = { authorization: `Bearer ${key}` };
+    expect((await fetch(`${url}/v1/tasks`, { method: 'POST', body: '{}', headers })).status).toBe(400);
   });
 
   test('with a given key makes none', async () => {
@@ -65,7 +77,7 @@ describe('a first start', () => {
     await mkdir(join(home, 'keys.json.lock'));
     const said: string[] = [];
     const config = serverConfig({ port: '0', home }, {});
-    const effects = { log: pino({ level: 'silent' }), say: (text: string) => said.push(text) };
+    const effects = { log: pino({ level: 'silent' }), say: (text: string) => said.push(text), terminal: true };
     await expect(serve(config, { ...effects, compose: composeScripted() })).rejects.toThrow();
     const url = /listens on (\S+)/.exec(said.join('\n'))?.[1] ?? '';
     await expect(fetch(url)).rejects.toThrow(/fetch failed/);

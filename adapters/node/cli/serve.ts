@@ -32,7 +32,8 @@ export function addServe(program: Command, compose: typeof composeParts): void {
     .action(async ({ logLevel, ...flags }: ServerFlags & { logLevel: (typeof LOG_LEVELS)[number] }) => {
       const [{ serve }, { createLog }] = await Promise.all([import('../serve.ts'), import('../log.ts')]);
       const config = configOf(flags);
-      const serving = await serve(config, { log: createLog(logLevel), say: console.log, compose });
+      const terminal = process.stdout.isTTY === true;
+      const serving = await serve(config, { log: createLog(logLevel), say: console.log, terminal, compose });
       await stopSignal();
       console.log('Stopping; requests in flight may finish. Again to stop at once.');
       const inTime = await serving.stop();
