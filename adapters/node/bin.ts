@@ -1,7 +1,21 @@
 #!/usr/bin/env node
-import { enableCompileCache } from 'node:module';
+// No static import: all of them load before the first line runs, so an old Node would fail before it reaches this check.
+// Keep to syntax that old versions can read. The minimum is `engines.node` of package.json.
+const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
+if (major < 22 || (major === 22 && minor < 13)) {
+  console.error(
+    `assay needs Node 22.13 or newer; this is Node ${process.versions.node}. Install a newer one, such as Node 24, ` +
+      'from https://nodejs.org or with a version manager (nvm install 24), then run the command again.',
+  );
+  process.exit(2);
+}
 
-// Before anything else is loaded: from the second start on, the program is there in a third of the time.
-enableCompileCache();
-const { main } = await import('./cli/main.ts');
-await main();
+import('node:module')
+  .then(({ enableCompileCache }) => {
+    // Before anything else is loaded: from the second start on, the program loads in a third of the time.
+    enableCompileCache();
+    return import('./cli/main.ts');
+  })
+  .then(({ main }) => main());
+
+export {};
