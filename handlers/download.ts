@@ -9,7 +9,7 @@ import { eventStream } from './event-stream.ts';
 
 /**
  * `POST /download`, `POST /v1/models/download`: answers when all is done, or with `Accept: text/event-stream` tells of the
- * progress. The download itself goes on when its caller leaves.
+ * progress. The download itself goes on when its caller leaves (`ModelHost.download`).
  */
 export function download(host: ModelHost, services: Services): AppHandler {
   return async (c) => {
@@ -17,11 +17,13 @@ export function download(host: ModelHost, services: Services): AppHandler {
     const model = allowedModel(c, sent.model);
     const { max_prompt_len: maxPromptLen, allow_download: allowDownload } = sent;
     const options = { allowDownload, ...(maxPromptLen === undefined ? {} : { maxPromptLen }) };
-    const events = host.download(model, options)[Symbol.asyncIterator]();
+    const leaving = new AbortController();
+    const left = AbortSignal.any([leaving.signal, c.req.raw.signal]);
+    const events = host.download(model, options, left)[Symbol.asyncIterator]();
     // Until the first event an error still becomes a status.
     const first = await events.next();
     const all = reports(model, first, events);
-    if (acceptsEvents(c.req.header('accept'))) return eventStream(c, services, texts(all), new AbortController());
+    if (acceptsEvents(c.req.header('accept'))) return eventStream(c, services, texts(all), leaving);
     for await (const report of all) {
       if (report.status === 'success') return c.json(report);
     }

@@ -11,10 +11,14 @@ export interface ModelHost {
   load(model: ModelId, options: { maxPromptLen?: number }): Promise<LoadReport>;
   unload(): Promise<UnloadReport>;
   /**
-   * Fetches and compiles. Goes on when the reader leaves; a second call for the same model joins the first. Ends with one
-   * `done` event.
+   * Fetches and compiles. Goes on when the reader leaves (`leaving` aborts), unless it still reads the list of files; a second call
+   * for the same model joins the first. Ends with one `done` event.
    */
-  download(model: ModelId, options: { maxPromptLen?: number; allowDownload: boolean }): AsyncIterable<DownloadEvent>;
+  download(
+    model: ModelId,
+    options: { maxPromptLen?: number; allowDownload: boolean },
+    leaving?: AbortSignal,
+  ): AsyncIterable<DownloadEvent>;
   remove(model: ModelId, options: { compiledOnly: boolean }): Promise<RemoveReport>;
 }
 

@@ -15,9 +15,19 @@ export interface TransferSettings {
   rangeBytes: number;
   /** Silence after which a connection is made anew, in milliseconds. */
   stallMs: number;
+  /** Milliseconds for reading the list of a model's files. */
+  listingMs: number;
+  /** Milliseconds that this reading goes on when nobody waits for the download any more. */
+  unfollowedMs: number;
 }
 
-export const TRANSFER_SETTINGS: TransferSettings = { connections: 4, rangeBytes: 32 * 1024 * 1024, stallMs: 30_000 };
+export const TRANSFER_SETTINGS: TransferSettings = {
+  connections: 4,
+  rangeBytes: 32 * 1024 * 1024,
+  stallMs: 30_000,
+  listingMs: 25_000,
+  unfollowedMs: 5_000,
+};
 
 const POLL_MS = 500;
 

@@ -2,6 +2,7 @@ import { AssayError } from '../../lib/errors.ts';
 import { isFileError } from '../store/disk-error.ts';
 import type { HubAccess } from './hub-client.ts';
 import { HubRefusal } from './hub-error.ts';
+import { hubFetch } from './hub-fetch.ts';
 import type { PartialFile, Range } from './partial-file.ts';
 import { backoff } from './retry.ts';
 
@@ -65,13 +66,9 @@ async function fetchOnce(
   };
   watch().catch(() => undefined);
   try {
-    const response = await hub.fetch(url, {
-      // Compressed bytes would have other offsets. On a redirect to another origin `fetch` drops the token (Fetch, 4.4).
-      headers: {
-        range: `bytes=${range.next}-${range.end - 1}`,
-        'accept-encoding': 'identity',
-        ...(hub.token ? { authorization: `Bearer ${hub.token}` } : {}),
-      },
+    const response = await hubFetch(hub, url, {
+      // Compressed bytes would have other offsets.
+      headers: { range: `bytes=${range.next}-${range.end - 1}`, 'accept-encoding': 'identity' },
       signal: AbortSignal.any([options.signal, attempt.signal]),
     });
     if (!response.ok || !response.body) {

@@ -5,6 +5,7 @@ import type { ModelId } from '../../lib/model-id.ts';
 import type { FileHash } from '../store/digest.ts';
 import type { FileEntry } from '../store/model-files.ts';
 import { HubRefusal, hubError } from './hub-error.ts';
+import { MetadataReader, ModelInfo, TreePage } from './metadata.ts';
 import { backoff } from './retry.ts';
 
 /** A file on the hub and the hash that its bytes must have. */
@@ -21,6 +22,10 @@ export interface HubListing {
 /** What talking to a hub needs from outside. */
 export interface HubAccess {
   fetch: typeof fetch;
+  /** `fetch` that connects to public addresses only (`fetchPublic`), for redirects that leave the hub. */
+  fetchPublic: typeof fetch;
+  /** The IP addresses of a host; says whether the hub itself is on a private network. */
+  addressesOf(hostname: string): Promise<string[]>;
   clock: Clock;
   /** 0 to 1, for the spread of waiting times. */
   random(): number;
@@ -31,24 +36,18 @@ export interface HubAccess {
 }
 
 const ATTEMPTS = 4;
-const METADATA_TIMEOUT_MS = 30_000;
-/** More files than any model has; a listing that goes on and on is not read to its end. */
-const MAX_FILES = 20_000;
-/** 1 TiB, more than any file of a model. */
-const MAX_FILE_BYTES = 2 ** 40;
-const COMMIT = /^[0-9a-f]{40}$/;
-const HASH = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/;
 
 /**
  * Resolves a revision (`main`, a tag, a commit) to a commit and lists the files of that commit.
  *
+ * @param listingMs milliseconds that all attempts together may read; the pauses between them do not count
  * @throws AssayError `model_not_found`, `model_not_allowed`, `hub_unreachable`
  */
 export async function listModelFiles(
   hub: HubAccess,
   model: ModelId,
   revision: string,
-  signal: AbortSignal,
+  { signal, listingMs }: { signal: AbortSignal; listingMs: number },
 ): Promise<HubListing> {
   if (hub.offline) {
     throw new AssayError('hub_unreachable', 'HF_HUB_OFFLINE is set, so the hub is not asked. Unset it to download.');
@@ -56,55 +55,43 @@ export async function listModelFiles(
   if (!URL.canParse(hub.endpoint)) {
     throw new AssayError('hub_unreachable', 'HF_ENDPOINT is no address. Give one such as https://huggingface.co.');
   }
-  const common = {
-    hubUrl: hub.endpoint,
-    ...(hub.token ? { accessToken: hub.token } : {}),
-    fetch: metadataFetch(hub, signal),
-  };
-  const read = async (): Promise<HubListing> => {
-    const { sha } = await modelInfo({ ...common, name: model, revision, additionalFields: ['sha'] });
-    if (typeof sha !== 'string' || !COMMIT.test(sha)) throw notAHub(hub);
-    const files: HubFile[] = [];
-    for await (const entry of listFiles({ ...common, repo: model, revision: sha, recursive: true })) {
-      if (entry.type !== 'file') continue;
-      const hash = entry.lfs?.oid ?? entry.oid ?? '';
-      const size: unknown = entry.lfs ? entry.lfs.size : entry.size;
-      if (!HASH.test(hash) || !isSize(size)) throw notAHub(hub);
-      files.push({ path: entry.path, size, hash });
-      if (files.length > MAX_FILES) throw notAHub(hub);
-    }
-    return { commit: sha, files };
-  };
+  let leftMs = listingMs;
   for (let tried = 1; ; tried += 1) {
+    const started = hub.clock.now();
+    const deadline = AbortSignal.timeout(Math.max(leftMs, 0));
     try {
-      return await read();
+      return await readListing(hub, model, revision, AbortSignal.any([signal, deadline]));
     } catch (error) {
       signal.throwIfAborted();
+      if (deadline.aborted) throw tooSlow(hub, listingMs);
       const final = error instanceof AssayError || (error instanceof HubRefusal && !error.temporary);
       if (final || tried >= ATTEMPTS) throw hubError(model, error, hub.endpoint);
+      leftMs -= hub.clock.now() - started;
       const asked = error instanceof HubRefusal ? error.retryAfterMs : null;
       await hub.clock.sleep(Math.max(backoff(tried, hub.random()), asked ?? 0), signal);
     }
   }
 }
 
-/** The sum of sizes says whether the disk has room, and a size how many ranges are fetched: neither may be nonsense. */
-function isSize(size: unknown): size is number {
-  return typeof size === 'number' && Number.isInteger(size) && size >= 0 && size <= MAX_FILE_BYTES;
+async function readListing(hub: HubAccess, model: ModelId, revision: string, signal: AbortSignal): Promise<HubListing> {
+  const reader = new MetadataReader(hub, signal);
+  const info = { hubUrl: hub.endpoint, fetch: reader.fetchAs(ModelInfo), name: model, revision };
+  const { sha } = await modelInfo({ ...info, additionalFields: ['sha'] });
+  const files: HubFile[] = [];
+  const tree = { hubUrl: hub.endpoint, fetch: reader.fetchAs(TreePage), repo: model, revision: sha, recursive: true };
+  for await (const entry of listFiles(tree)) {
+    if (entry.type !== 'file') continue;
+    const { oid, size } = entry.lfs ?? entry;
+    files.push({ path: entry.path, size, hash: oid! });
+  }
+  return { commit: sha, files };
 }
 
-/** `fetch` for small answers: with a time limit, and any answer but success as `HubRefusal`, which keeps the hub's error code. */
-function metadataFetch(hub: HubAccess, signal: AbortSignal): typeof fetch {
-  return async (input, init) => {
-    const limited = AbortSignal.any([signal, AbortSignal.timeout(METADATA_TIMEOUT_MS)]);
-    const response = await hub.fetch(input, { ...init, signal: limited });
-    if (response.ok) return response;
-    await response.body?.cancel();
-    throw new HubRefusal(response);
-  };
-}
-
-function notAHub(hub: HubAccess): AssayError {
-  const host = new URL(hub.endpoint).host;
-  return new AssayError('hub_unreachable', `${host} does not answer as a hub does. Check HF_ENDPOINT.`);
+function tooSlow({ endpoint }: HubAccess, listingMs: number): AssayError {
+  const { host } = new URL(endpoint);
+  const seconds = listingMs / 1000;
+  return new AssayError(
+    'hub_unreachable',
+    `The list of files from ${host} took longer than ${seconds} s. Try again later.`,
+  );
 }

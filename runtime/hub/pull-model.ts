@@ -26,6 +26,8 @@ export interface PullOptions {
   /** Branch, tag or commit; default `main`. */
   revision?: string;
   signal: AbortSignal;
+  /** Ends the pull while it still reads the list of files, and does nothing later. */
+  listingSignal?: AbortSignal;
   onProgress(progress: PullProgress): void;
 }
 
@@ -55,7 +57,10 @@ export async function pullModel(context: PullContext, model: ModelId, options: P
   const { hub, paths } = context;
   const revision = options.revision ?? 'main';
   paths.ref(model, revision);
-  const listing = await listModelFiles(hub, model, revision, options.signal);
+  const listing = await listModelFiles(hub, model, revision, {
+    signal: options.listingSignal ? AbortSignal.any([options.signal, options.listingSignal]) : options.signal,
+    listingMs: context.settings.listingMs,
+  });
   const selection = selectModelFiles(listing.files, options);
   if ('missing' in selection) {
     throw new AssayError('model_not_found', `${model} has no model that this engine reads. ${selection.missing}`, {

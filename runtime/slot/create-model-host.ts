@@ -7,6 +7,7 @@ import { systemClock } from '../../lib/clock.ts';
 import type { Precision } from '../compile/precision.ts';
 import { type DeviceChoice, devicesToTry } from '../device/device-table.ts';
 import { TRANSFER_SETTINGS } from '../hub/blob-fetcher.ts';
+import { addressesOf, fetchPublic } from '../hub/public-address.ts';
 import type { EngineProcess } from '../process/engine-process.ts';
 import { type HubEnvironment, hubEnvironment } from '../store/environment.ts';
 import type { Dtype } from '../store/model-files.ts';
@@ -37,6 +38,8 @@ export async function createModelHost(settings: HostSettings): Promise<LocalMode
     pull: {
       hub: {
         fetch: (input, init) => fetch(input, init),
+        fetchPublic,
+        addressesOf,
         clock: systemClock,
         random: Math.random,
         endpoint: hub.endpoint,

@@ -107,7 +107,7 @@ export class LocalModelHost implements ModelHost {
     return this.#slot.unload();
   }
 
-  async *download(model: ModelId, options: DownloadOptions): AsyncGenerator<DownloadEvent> {
+  async *download(model: ModelId, options: DownloadOptions, leaving?: AbortSignal): AsyncGenerator<DownloadEvent> {
     for (;;) {
       const running = this.#downloads.get(model) ?? this.#begin(model, options);
       const theirs = running.options;
@@ -118,7 +118,7 @@ export class LocalModelHost implements ModelHost {
       }
       // Joined, one that may not ask the hub gives less than was asked for here; so may one of the default length, which is known at its end.
       const less = options.allowDownload && !theirs.allowDownload;
-      const report = yield* less ? orFailed(running.follow()) : running.follow();
+      const report = yield* less ? orFailed(running.follow(leaving), leaving) : running.follow(leaving);
       const enough = report && !less && (wanted === undefined || report.max_prompt_len === wanted);
       if (report && (enough || theirs === options)) {
         yield { type: 'done', report };
@@ -129,13 +129,13 @@ export class LocalModelHost implements ModelHost {
 
   #begin(model: ModelId, options: DownloadOptions): Download {
     this.#refuseDuringRemoval(model);
-    const work = new Operation<DownloadProgress, DownloadReport>(async (report) => {
+    const work = new Operation<DownloadProgress, DownloadReport>(async (report, unfollowed) => {
       try {
-        return await this.#download(model, options, report);
+        return await this.#download(model, options, report, unfollowed);
       } finally {
         this.#downloads.delete(model);
       }
-    });
+    }, this.#options.pull.settings.unfollowedMs);
     const download = Object.assign(work, { options });
     this.#downloads.set(model, download);
     return download;
@@ -175,9 +175,11 @@ export class LocalModelHost implements ModelHost {
     model: ModelId,
     options: DownloadOptions,
     report: (progress: DownloadProgress) => void,
+    unfollowed: AbortSignal,
   ): Promise<DownloadReport> {
     const here = await this.#find(model);
-    const bytes = options.allowDownload && here?.origin !== 'bundled' ? await this.#pull(model, here, report) : 0;
+    const bytes =
+      options.allowDownload && here?.origin !== 'bundled' ? await this.#pull(model, here, report, unfollowed) : 0;
     const local = await this.#find(model);
     if (!local) {
       const fetch = `${model} is not on this machine, and the request does not allow to download it. Fetch it with "assay pull ${model}", or set allow_download to true.`;
@@ -191,12 +193,18 @@ export class LocalModelHost implements ModelHost {
   }
 
   /** Fetches what is missing. Without the hub, a model that is here already will do. */
-  async #pull(model: ModelId, here: LocalModel | null, report: (progress: DownloadProgress) => void): Promise<number> {
+  async #pull(
+    model: ModelId,
+    here: LocalModel | null,
+    report: (progress: DownloadProgress) => void,
+    unfollowed: AbortSignal,
+  ): Promise<number> {
     const { compile, pull } = this.#options;
     try {
       const { bytes } = await pullModel(pull, model, {
         ...this.#variant,
         signal: this.#closing.signal,
+        listingSignal: unfollowed,
         onProgress: (progress) => report({ type: 'progress', ...progress }),
       });
       return bytes;
@@ -269,11 +277,12 @@ function notHere(model: ModelId): AssayError {
   });
 }
 
-/** What others' work gave; undefined where it failed, which is theirs to hear. */
-async function* orFailed<P, R>(work: AsyncGenerator<P, R>): AsyncGenerator<P, R | undefined> {
+/** What others' work gave; undefined where it failed, which is theirs to hear. Throws where this caller leaves. */
+async function* orFailed<P, R>(work: AsyncGenerator<P, R>, leaving?: AbortSignal): AsyncGenerator<P, R | undefined> {
   try {
     return yield* work;
   } catch {
+    leaving?.throwIfAborted();
     return undefined;
   }
 }

@@ -4,17 +4,31 @@
  */
 export class Operation<Progress, Result> {
   readonly result: Promise<Result>;
+  readonly #patienceMs: number;
+  readonly #unfollowed = new AbortController();
+  #followers = 0;
+  #patience: NodeJS.Timeout | undefined;
   #latest: Progress | null = null;
   #ended = false;
   #version = 0;
   #changed = Promise.withResolvers<void>();
 
-  constructor(work: (report: (progress: Progress) => void) => Promise<Result>) {
-    this.result = work((progress) => {
+  /**
+   * Starts the work.
+   *
+   * @param work `unfollowed` aborts when the last follower has been gone for `patienceMs`; the work decides what that ends
+   */
+  constructor(
+    work: (report: (progress: Progress) => void, unfollowed: AbortSignal) => Promise<Result>,
+    patienceMs: number,
+  ) {
+    this.#patienceMs = patienceMs;
+    const report = (progress: Progress) => {
       this.#latest = progress;
       this.#version += 1;
       this.#wake();
-    }).finally(() => {
+    };
+    this.result = work(report, this.#unfollowed.signal).finally(() => {
       this.#ended = true;
       this.#wake();
     });
@@ -27,18 +41,31 @@ export class Operation<Progress, Result> {
     return this.#latest;
   }
 
-  /** Progress from now on, then the result. Throws what the work threw. */
-  async *follow(): AsyncGenerator<Progress, Result> {
-    let seen = 0;
-    for (;;) {
-      const changed = this.#changed.promise;
-      if (this.#version > seen && this.#latest !== null) {
-        seen = this.#version;
-        yield this.#latest;
-      } else if (this.#ended) {
-        return await this.result;
-      } else {
-        await changed;
+  /** Yields progress from now on, then returns the result. Throws what the work threw, or the reason of `leaving`. */
+  async *follow(leaving?: AbortSignal): AsyncGenerator<Progress, Result> {
+    this.#followers += 1;
+    clearTimeout(this.#patience);
+    const left = () => this.#wake();
+    leaving?.addEventListener('abort', left);
+    try {
+      let seen = 0;
+      for (;;) {
+        leaving?.throwIfAborted();
+        const changed = this.#changed.promise;
+        if (this.#version > seen && this.#latest !== null) {
+          seen = this.#version;
+          yield this.#latest;
+        } else if (this.#ended) {
+          return await this.result;
+        } else {
+          await changed;
+        }
+      }
+    } finally {
+      leaving?.removeEventListener('abort', left);
+      this.#followers -= 1;
+      if (this.#followers === 0 && !this.#ended) {
+        this.#patience = setTimeout(() => this.#unfollowed.abort(), this.#patienceMs).unref();
       }
     }
   }

@@ -1,4 +1,4 @@
-import type { ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /** What goes wrong with an answer. Byte counts are those of the answer's body, unless stated. */
@@ -14,13 +14,15 @@ export type Fault =
   | { kind: 'throttle'; bytesPerSecond: number }
   | { kind: 'status'; status: number; headers?: Record<string, string>; body?: unknown }
   /** The whole file comes although a range was asked for. */
-  | { kind: 'no-ranges' };
+  | { kind: 'no-ranges' }
+  /** The test writes the answer itself. */
+  | { kind: 'custom'; answer(request: IncomingMessage, response: ServerResponse): void };
 
 export interface FaultRule {
   fault: Fault;
   /** Which requests: `api` is metadata, `resolve` the hub's file address, `content` the address that holds the bytes. */
   on: 'api' | 'resolve' | 'content';
-  /** Only for this file. */
+  /** Only for this file; of `api`, `tree` is the list of files. */
   path?: string;
   /** How often; without end when absent. */
   times?: number;

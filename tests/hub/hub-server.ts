@@ -86,9 +86,10 @@ export class HubServer {
     const api = /^\/api\/models\/([^/]+\/[^/]+)(?:\/(revision|tree)\/([^/]+))?$/.exec(url.pathname);
     const resolve = /^\/([^/]+\/[^/]+)\/resolve\/([^/]+)\/(.+)$/.exec(url.pathname);
     const id = api?.[1] ?? resolve?.[1] ?? '';
-    const path = resolve ? decodeURIComponent(resolve[3] ?? '') : '';
+    const path = resolve ? decodeURIComponent(resolve[3] ?? '') : (api?.[2] ?? '');
     const { seen, fault } = this.#see(resolve ? 'resolve' : 'api', path, request);
     if (fault?.kind === 'status') return sendStatus(response, fault);
+    if (fault?.kind === 'custom') return fault.answer(request, response);
     const repository = this.#repositories.get(id);
     const authorized = request.headers.authorization === `Bearer ${TOKEN}`;
     if (!repository || (repository.access === 'private' && !authorized)) {

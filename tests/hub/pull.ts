@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { systemClock } from '../../lib/clock.ts';
 import { type ModelId, parseModelId } from '../../lib/model-id.ts';
 import type { HubAccess } from '../../runtime/hub/hub-client.ts';
+import { addressesOf, fetchPublic } from '../../runtime/hub/public-address.ts';
 import { type PullContext, type PullOptions, type PullReport, pullModel } from '../../runtime/hub/pull-model.ts';
 import { StorePaths } from '../../runtime/store/paths.ts';
 import type { HubServer } from './hub-server.ts';
@@ -90,9 +91,18 @@ export async function machine(
   const context: PullContext = {
     paths,
     fs: { ...fs, ...changes.fs },
-    settings: { connections: 4, rangeBytes: RANGE_BYTES, stallMs: 30_000, ...changes.settings },
+    settings: {
+      connections: 4,
+      rangeBytes: RANGE_BYTES,
+      stallMs: 30_000,
+      listingMs: 25_000,
+      unfollowedMs: 5_000,
+      ...changes.settings,
+    },
     hub: {
       fetch,
+      fetchPublic,
+      addressesOf,
       clock: { now: systemClock.now, sleep: (ms, signal) => systemClock.sleep(Math.min(ms, 100), signal) },
       random: () => 0,
       endpoint: hub.endpoint,

@@ -7,6 +7,7 @@ import { AssayError } from '../../lib/errors.ts';
 import type { DownloadEvent, DownloadReport } from '../../lib/host.ts';
 import type { ModelId } from '../../lib/model-id.ts';
 import { compileModel } from '../../runtime/compile/compile.ts';
+import { TRANSFER_SETTINGS } from '../../runtime/hub/blob-fetcher.ts';
 import type { PullContext } from '../../runtime/hub/pull-model.ts';
 import type { EngineProcess, EngineStatus } from '../../runtime/process/engine-process.ts';
 import type { CompileContext } from '../../runtime/slot/ensure-compiled.ts';
@@ -115,8 +116,12 @@ export interface TestHost {
 }
 
 /** A host with an empty store, one bundled model (`assay/tiny`), and a scripted engine. */
-export async function testHost(hub: HubServer, changes: Partial<CompileContext> = {}): Promise<TestHost> {
-  const pull = await pullMachine(hub);
+export async function testHost(
+  hub: HubServer,
+  changes: Partial<CompileContext> = {},
+  settings: Partial<PullContext['settings']> = {},
+): Promise<TestHost> {
+  const pull = await pullMachine(hub, { settings });
   const base = dirname(pull.paths.roots.hubCache);
   await bundleTiny(base);
   return hostOver(base, new ScriptedEngine(), { pull, changes });
@@ -149,7 +154,11 @@ export function hostOver(
     freeBytes: async () => 1e12,
     ...changes,
   };
-  const host = new LocalModelHost({ engine, pull: { ...(pull as PullContext), paths }, compile });
+  const host = new LocalModelHost({
+    engine,
+    pull: { ...((pull ?? { settings: TRANSFER_SETTINGS }) as PullContext), paths },
+    compile,
+  });
   return {
     host,
     engine,

@@ -1,0 +1,62 @@
+import { AssayError } from '../../lib/errors.ts';
+import type { HubAccess } from './hub-client.ts';
+import { isPublicAddress, privateAddress } from './public-address.ts';
+
+/** More than any hub needs: Hugging Face answers a file with one or two. */
+const MAX_REDIRECTS = 5;
+const REDIRECTS: readonly number[] = [301, 302, 303, 307, 308];
+
+/**
+ * `fetch` for everything that is asked of a hub. The token goes to the hub's own origin alone, and no longer once a redirect has left
+ * it. Redirects to private addresses are refused unless the hub has one itself: a hub must not reach what only this machine can.
+ *
+ * @throws AssayError `hub_unreachable` for a redirect that is refused; else what `fetch` throws
+ */
+export async function hubFetch(hub: HubAccess, url: string | URL, init: RequestInit): Promise<Response> {
+  const home = new URL(hub.endpoint);
+  let target = new URL(url);
+  let atHome = true;
+  for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects += 1) {
+    atHome &&= target.origin === home.origin;
+    const headers = new Headers(init.headers);
+    headers.delete('authorization');
+    if (atHome && hub.token) headers.set('authorization', `Bearer ${hub.token}`);
+    const send = await senderFor(hub, home, target);
+    const response = await send(target.href, { ...init, headers, redirect: 'manual' }).catch(refusalInside);
+    const location = REDIRECTS.includes(response.status) ? response.headers.get('location') : null;
+    if (location === null) return response;
+    await response.body?.cancel();
+    target = redirectTarget(location, target);
+  }
+  throw new AssayError('hub_unreachable', `${home.host} redirects too often. Check HF_ENDPOINT.`);
+}
+
+async function senderFor(hub: HubAccess, home: URL, target: URL): Promise<typeof fetch> {
+  if (target.origin === home.origin || (await isPrivate(hub, home))) return hub.fetch;
+  const literal = /^[\d.]+$|^\[/.test(target.hostname);
+  // `fetchPublic` checks names when it resolves them; a literal address is never resolved.
+  if (literal && !isPublicAddress(target.hostname.replace(/^\[|\]$/g, ''))) throw privateAddress(target.hostname);
+  return hub.fetchPublic;
+}
+
+/** A hub whose name cannot be resolved here is one that a proxy reaches; it counts as public. */
+async function isPrivate(hub: HubAccess, home: URL): Promise<boolean> {
+  const addresses = await hub.addressesOf(home.hostname).catch(() => []);
+  return addresses.some((address) => !isPublicAddress(address));
+}
+
+function redirectTarget(location: string, from: URL): URL {
+  const target = URL.canParse(location, from) ? new URL(location, from) : null;
+  if (target && /^https?:$/.test(target.protocol)) return target;
+  const where = target ? target.protocol : 'no address';
+  throw new AssayError(
+    'hub_unreachable',
+    `${from.host} redirects to ${where}, not to http or https. Check HF_ENDPOINT.`,
+  );
+}
+
+/** `fetch` wraps what the lookup throws. */
+function refusalInside(error: unknown): never {
+  const { cause } = error as Error;
+  throw cause instanceof AssayError ? cause : error;
+}

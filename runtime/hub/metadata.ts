@@ -1,0 +1,121 @@
+import * as v from 'valibot';
+import { AssayError } from '../../lib/errors.ts';
+import { excessOf } from '../../lib/json/scan.ts';
+import type { HubAccess } from './hub-client.ts';
+import { HubRefusal } from './hub-error.ts';
+import { hubFetch } from './hub-fetch.ts';
+
+/** What reading one listing may take, its answers together. */
+const LIMITS = {
+  /** Bytes after decompression: 20,000 entries have about 6 MB. */
+  bytes: 16 * 1024 * 1024,
+  /** More entries than any model has, directories among them. */
+  entries: 20_000,
+  /** A hub sends up to 1,000 entries in a page. */
+  pages: 1_000,
+} as const;
+
+/** Milliseconds for one answer. */
+const ANSWER_MS = 10_000;
+
+/** 1 TiB, more than any file of a model. */
+const MAX_FILE_BYTES = 2 ** 40;
+/** The sum of sizes says whether the disk has room, and a size how many ranges are fetched: neither may be nonsense. */
+const Size = v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(MAX_FILE_BYTES));
+const Hash = v.pipe(v.string(), v.regex(/^(?:[0-9a-f]{40}|[0-9a-f]{64})$/));
+
+/** One commit of a model, as the hub describes it. */
+export const ModelInfo = v.looseObject({ sha: v.pipe(v.string(), v.regex(/^[0-9a-f]{40}$/)) });
+
+const FileEntry = v.looseObject({
+  type: v.literal('file'),
+  path: v.string(),
+  oid: Hash,
+  size: Size,
+  lfs: v.optional(v.looseObject({ oid: Hash, size: Size })),
+});
+
+/** A page of a commit's files and directories. */
+export const TreePage = v.array(v.union([FileEntry, v.looseObject({ type: v.picklist(['directory', 'unknown']) })]));
+
+/**
+ * Reads a hub's answers about a model: JSON that nobody vouches for, within `LIMITS` over all answers of one listing. Gives `fetch`
+ * to the hub's own library, which asks for one page after the other.
+ */
+export class MetadataReader {
+  readonly #hub: HubAccess;
+  readonly #signal: AbortSignal;
+  #bytes = 0;
+  #entries = 0;
+  #pages = 0;
+
+  constructor(hub: HubAccess, signal: AbortSignal) {
+    this.#hub = hub;
+    this.#signal = signal;
+  }
+
+  /**
+   * Returns a `fetch` whose answers fit `schema`.
+   *
+   * @throws HubRefusal for any answer but success; AssayError `hub_unreachable` for one that is too large or of another form
+   */
+  fetchAs(schema: typeof ModelInfo | typeof TreePage): typeof fetch {
+    return async (input, init) => {
+      const { host, origin } = new URL(this.#hub.endpoint);
+      const url = new URL(String(input));
+      if (url.origin !== origin) {
+        throw new AssayError(
+          'hub_unreachable',
+          `${host} gives the next page of its files an address on another server (${url.host}), which is not followed. Check HF_ENDPOINT.`,
+        );
+      }
+      this.#pages += 1;
+      if (this.#pages > LIMITS.pages) throw tooMuch(host, `comes in more than ${LIMITS.pages} pages`);
+      const signal = AbortSignal.any([this.#signal, AbortSignal.timeout(ANSWER_MS)]);
+      const response = await hubFetch(this.#hub, url, { ...init, signal });
+      if (!response.ok) {
+        await response.body?.cancel();
+        throw new HubRefusal(response);
+      }
+      const text = await this.#read(response, host);
+      const answer = v.safeParse(schema, parse(text));
+      if (!answer.success) throw notAHub(this.#hub);
+      if (Array.isArray(answer.output)) this.#entries += answer.output.length;
+      if (this.#entries > LIMITS.entries) throw tooMuch(host, `has more than ${LIMITS.entries} entries`);
+      return new Response(text, { headers: response.headers });
+    };
+  }
+
+  async #read(response: Response, host: string): Promise<string> {
+    const chunks: Uint8Array[] = [];
+    // Leaving the loop closes the connection.
+    for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
+      this.#bytes += chunk.byteLength;
+      if (this.#bytes > LIMITS.bytes) throw tooMuch(host, `is longer than ${LIMITS.bytes / 1024 / 1024} MiB`);
+      chunks.push(chunk);
+    }
+    return Buffer.concat(chunks).toString();
+  }
+}
+
+/** Undefined, which fits no schema, for what is no JSON or nests too deep to be a listing. */
+function parse(text: string): unknown {
+  if (excessOf(text)) return undefined;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function tooMuch(host: string, what: string): AssayError {
+  return new AssayError(
+    'hub_unreachable',
+    `The list of files from ${host} ${what}, which no model's is. Check HF_ENDPOINT.`,
+  );
+}
+
+function notAHub({ endpoint }: HubAccess): AssayError {
+  const { host } = new URL(endpoint);
+  return new AssayError('hub_unreachable', `${host} does not answer as a hub does. Check HF_ENDPOINT.`);
+}

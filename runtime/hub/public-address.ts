@@ -1,0 +1,58 @@
+import dns from 'node:dns';
+import type { LookupFunction } from 'node:net';
+import ipaddr from 'ipaddr.js';
+import { AssayError } from '../../lib/errors.ts';
+
+/**
+ * Returns whether an IP address is one of the public internet: not loopback, link-local (a cloud's metadata service), private or of
+ * another special purpose (the IANA special-purpose registries, as `ipaddr.js` keeps them). False for what is no address.
+ */
+export function isPublicAddress(address: string): boolean {
+  if (!ipaddr.isValid(address)) return false;
+  // An IPv4 address that is written as IPv6 (`::ffff:127.0.0.1`) reaches the same machine.
+  return ipaddr.process(address).range() === 'unicast';
+}
+
+/** The addresses that a host name or a literal address (`[::1]` too) stands for. Rejects where the name is unknown. */
+export async function addressesOf(hostname: string): Promise<string[]> {
+  const literal = hostname.replace(/^\[|\]$/g, '');
+  if (ipaddr.isValid(literal)) return [literal];
+  return (await dns.promises.lookup(hostname, { all: true })).map(({ address }) => address);
+}
+
+/**
+ * `fetch` that connects to public addresses only. The address that was checked is the one that is connected to, so a name that
+ * resolves differently the second time (DNS rebinding) gains nothing. Behind a proxy (`NODE_USE_ENV_PROXY`) the proxy resolves names.
+ */
+export const fetchPublic: typeof fetch = async (input, init) => {
+  if (process.env.NODE_USE_ENV_PROXY === '1') return fetch(input, init);
+  agent ??= import('undici').then(({ Agent, fetch: undiciFetch }) => {
+    const dispatcher = new Agent({ connect: { lookup: lookupPublic } });
+    return ((url, options) =>
+      undiciFetch(url as string, {
+        ...(options as object),
+        dispatcher,
+      }) as unknown as Promise<Response>) as typeof fetch;
+  });
+  return (await agent)(input, init);
+};
+
+/** Loaded at the first redirect that leaves a hub. */
+let agent: Promise<typeof fetch> | undefined;
+
+const lookupPublic: LookupFunction = (hostname, options, callback) => {
+  dns.lookup(hostname, { ...options, all: true }, (error, found) => {
+    if (error) return callback(error, []);
+    const open = found.filter(({ address }) => isPublicAddress(address));
+    if (open.length === 0) return callback(privateAddress(hostname), []);
+    if (options.all) return callback(null, open);
+    callback(null, open[0]!.address, open[0]!.family);
+  });
+};
+
+export function privateAddress(hostname: string): AssayError {
+  return new AssayError(
+    'hub_unreachable',
+    `The hub redirects to ${hostname}, which is a private address, and the hub itself is none. Check HF_ENDPOINT.`,
+  );
+}

@@ -1,0 +1,41 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import { Operation } from './operation.ts';
+
+/** Work that ends with `unfollowed` when its signal aborts, or with `done`. */
+function work(patienceMs: number) {
+  const done = Promise.withResolvers<string>();
+  const operation = new Operation<number, string>(async (report, unfollowed) => {
+    report(1);
+    unfollowed.addEventListener('abort', () => done.resolve('unfollowed'));
+    return done.promise;
+  }, patienceMs);
+  return { operation, done };
+}
+
+describe('an operation', () => {
+  it('is told when its last follower is gone, also one that waits for progress', async () => {
+    const { operation } = work(0);
+    const leaving = new AbortController();
+    const follower = operation.follow(leaving.signal);
+    expect(await follower.next()).toEqual({ value: 1, done: false });
+    const next = follower.next();
+    leaving.abort(new Error('gone'));
+    await expect(next).rejects.toThrow('gone');
+    expect(await operation.result).toBe('unfollowed');
+  });
+
+  it('goes on while another follows, and when one comes in time', async () => {
+    const { operation, done } = work(20);
+    const [first, second] = [operation.follow(), operation.follow()];
+    await first.next();
+    await second.next();
+    await first.return('');
+    await second.return('');
+    const third = operation.follow();
+    await third.next();
+    await sleep(40);
+    done.resolve('done');
+    expect(await third.next()).toEqual({ value: 'done', done: true });
+  });
+});
