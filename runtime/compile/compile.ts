@@ -10,13 +10,17 @@ import { packBranches } from '../onnx/pack-branches.ts';
 import { padRotaryTables } from '../onnx/pad-rotary.ts';
 import { prune } from '../onnx/prune.ts';
 import { readModel } from '../onnx/read-model.ts';
+import type { StaticShape } from '../onnx/static/plain-attention.ts';
 import { widened } from '../onnx/tensor-data.ts';
 import { isHalf, toFloat32 } from '../onnx/to-float32.ts';
+import { unusable } from '../onnx/unusable.ts';
 import { WeightsWriter, writeModel } from '../onnx/write-model.ts';
 import { hasInt8Products } from './cpu.ts';
 import { COMPILER_VERSION, MANIFEST_FILE, type Manifest, type WeightForm } from './manifest.ts';
 import type { Precision } from './precision.ts';
 import { contextLength, sourceFile } from './source.ts';
+import { staticGraphs } from './static-graphs.ts';
+import { staticContext, staticShapes } from './static-shapes.ts';
 import { int4Weights } from './weights/int4.ts';
 import { int8Embedding, int8Weights } from './weights/int8.ts';
 
@@ -30,6 +34,11 @@ export interface CompileOptions {
   device: Device;
   precision: Precision;
   maxPromptLen: number;
+  /**
+   * Cut into graphs over fixed shapes, which NPUs need (`static-graphs.ts`): the sizes that suit `maxPromptLen`, or these. Throws `engine_failed`
+   * for a model without such a form.
+   */
+  fixedShapes?: 'auto' | readonly StaticShape[];
   /** Progress, in bytes of weights. */
   onStep?(step: CompileStep): void;
   signal?: AbortSignal;
@@ -55,38 +64,42 @@ export async function compileModel(options: CompileOptions): Promise<Manifest> {
   onStep?.({ step: 'reading', done: 0, total: 1 });
   const model = readModel(sourceFile(source, precision));
   const context = contextLength(source, model);
-  const { manifest, form } = rewrite(model, precision);
-  prune(model.graph);
+  const { fixedShapes } = options;
+  const shapes = fixedShapes === 'auto' ? staticShapes(staticContext(maxPromptLen, context)) : fixedShapes;
+  const { manifest, form, graphs } = shapes ? rewriteStatic(model, precision, shapes) : rewrite(model, precision);
 
   mkdirSync(target, { recursive: true });
   const weights = new WeightsWriter(target, WEIGHTS_FILE);
-  const tensors = Array.from(model.graph.initializers.values(), widened);
+  // Parts of a model share their weights.
+  const initializers = new Map(graphs.flatMap(({ model: { graph } }) => [...graph.initializers]));
+  const tensors = Array.from(initializers.values(), widened);
   const total = tensors.reduce((sum, tensor) => sum + dataLength(tensor.data), 0);
   let done = 0;
-  const protos: Uint8Array[] = [];
+  const protos = new Map<string, Uint8Array>();
   try {
     for (const tensor of tensors) {
       signal?.throwIfAborted();
-      protos.push(
-        weights.write(tensor, (count) => {
-          done += count;
-          onStep?.({ step: 'weights', done, total });
-        }),
-      );
+      const proto = weights.write(tensor, (count) => {
+        done += count;
+        onStep?.({ step: 'weights', done, total });
+      });
+      protos.set(tensor.name, proto);
       await setImmediate(); // lets an abort and the progress messages through
     }
   } finally {
     weights.close();
   }
   onStep?.({ step: 'graph', done: total, total });
-  writeModel(join(target, GRAPH_FILE), model, protos);
+  for (const { file, model: part } of graphs) {
+    const own = Array.from(part.graph.initializers.keys(), (name) => protos.get(name)!);
+    writeModel(join(target, file), part, own);
+  }
   const result: Manifest = {
     version: COMPILER_VERSION,
     device,
     form,
     maxPromptLen: Math.min(maxPromptLen, context),
-    contextLength: context,
-    graph: GRAPH_FILE,
+    contextLength: Math.min(context, longestPast(shapes)),
     ...manifest,
   };
   writeFileSync(join(target, MANIFEST_FILE), `${JSON.stringify(result, null, 2)}\n`, { flush: true });
@@ -99,9 +112,16 @@ export function bestPrecision(device: Device): 'int8' | 'int4' | 'keep' {
   return hasInt8Products() ? 'int8' : 'int4';
 }
 
-type GraphFacts = Pick<Manifest, 'path' | 'vocabSize' | 'inputs' | 'logits' | 'end' | 'kv'>;
+type GraphFacts = Pick<Manifest, 'path' | 'graph' | 'vocabSize' | 'inputs' | 'logits' | 'end' | 'kv' | 'static'>;
 
-function rewrite(model: Model, precision: Exclude<Precision, 'auto'>): { manifest: GraphFacts; form: WeightForm } {
+interface Rewritten {
+  manifest: GraphFacts;
+  form: WeightForm;
+  graphs: { file: string; model: Model }[];
+}
+
+/** Branches packed in any length, for devices that take graphs as they are. */
+function rewrite(model: Model, precision: Exclude<Precision, 'auto'>): Rewritten {
   const layout = findLayout(model);
   if (isHalf(model)) toFloat32(model);
   const attention = couplesRows(model.graph) ? undefined : attentionNodes(model.graph, layout);
@@ -109,14 +129,15 @@ function rewrite(model: Model, precision: Exclude<Precision, 'auto'>): { manifes
   if (attention) padRotaryTables(model, attention);
   const rows = gatherRows(model, layout, attention);
   const end = attention ? endResults(model) : undefined;
-  if (precision === 'int8' || precision === 'int4') int8Embedding(model, layout.tokens);
-  if (precision === 'int8') int8Weights(model);
-  if (precision === 'int4') int4Weights(model);
+  const form = convertWeights(model, layout.tokens, precision);
+  prune(model.graph);
   const { tokens, attentionMask, positions, logits, vocabSize, kv } = layout;
   return {
-    form: precision === 'keep' || precision === 'float' ? formOf(model) : precision,
+    form,
+    graphs: [{ file: GRAPH_FILE, model }],
     manifest: {
       path: attention ? 'packed' : 'plain',
+      graph: GRAPH_FILE,
       vocabSize,
       logits,
       ...(end ? { end } : {}),
@@ -130,6 +151,36 @@ function rewrite(model: Model, precision: Exclude<Precision, 'auto'>): { manifes
       },
     },
   };
+}
+
+/** The positions that fixed shapes have cells for; unbounded without. */
+function longestPast(shapes: readonly StaticShape[] = []): number {
+  return shapes.length > 0 ? Math.max(...shapes.map(({ past }) => past)) : Number.POSITIVE_INFINITY;
+}
+
+/** Branches packed over fixed shapes. */
+function rewriteStatic(model: Model, precision: Exclude<Precision, 'auto'>, shapes: readonly StaticShape[]): Rewritten {
+  const layout = findLayout(model);
+  if (isHalf(model)) toFloat32(model);
+  const attention = attentionNodes(model.graph, layout);
+  const rows = attention && gatherRows(model, layout, attention);
+  if (!rows) throw unusable('its attention or its head is not in a form that static graphs are made from');
+  const form = convertWeights(model, layout.tokens, precision);
+  const { graphs, masks, manifest } = staticGraphs(model, layout, rows, shapes);
+  const { tokens, logits, vocabSize, kv } = layout;
+  const inputs = { tokens, masks, positions: 'position_ids' };
+  return {
+    form,
+    graphs,
+    manifest: { path: 'static', graph: graphs[0]!.file, vocabSize, logits, kv, inputs, static: manifest },
+  };
+}
+
+function convertWeights(model: Model, tokens: string, precision: Exclude<Precision, 'auto'>): WeightForm {
+  if (precision === 'int8' || precision === 'int4') int8Embedding(model, tokens);
+  if (precision === 'int8') int8Weights(model);
+  if (precision === 'int4') int4Weights(model);
+  return precision === 'keep' || precision === 'float' ? formOf(model) : precision;
 }
 
 function formOf({ graph }: Model): WeightForm {

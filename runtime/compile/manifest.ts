@@ -16,6 +16,22 @@ export type WeightForm = (typeof WEIGHT_FORMS)[number];
 const Positive = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(1 << 24));
 const Name = v.pipe(v.string(), v.minLength(1), v.maxLength(256));
 
+/** The graphs of a model over fixed shapes; `graph` is the one that looks up embeddings and rotary tables, on the CPU, in any length. */
+const StaticGraphs = v.strictObject({
+  /** What the lookup gives, `[1, tokens, width]`, and every body takes. */
+  embeddings: v.array(v.strictObject({ name: Name, width: Positive })),
+  rotary: v.array(v.strictObject({ name: Name, width: Positive })),
+  /** The layers, one for each shape: `chunk` new cells behind `past` cells. */
+  bodies: v.pipe(v.array(v.strictObject({ graph: Name, chunk: Positive, past: Positive })), v.minLength(1)),
+  /** From `rows` rows of what a body gives, `[1, chunk, width]`, to their logits. */
+  head: v.strictObject({
+    graph: Name,
+    rows: Positive,
+    inputs: v.array(v.strictObject({ name: Name, from: Name, width: Positive })),
+  }),
+});
+export type StaticGraphs = v.InferOutput<typeof StaticGraphs>;
+
 /** What the engine must know of a compiled graph, so that it never has to look inside. */
 export const Manifest = v.strictObject({
   version: v.literal(COMPILER_VERSION),
@@ -29,9 +45,9 @@ export const Manifest = v.strictObject({
   graph: Name,
   /**
    * `packed`: several branches in one sequence, KV written in place. `plain`: one sequence a run, KV handed in and out; the
-   * answers are the same.
+   * answers are the same. `static`: branches packed as well, over fixed shapes (`static`).
    */
-  path: v.picklist(['packed', 'plain']),
+  path: v.picklist(['packed', 'plain', 'static']),
   inputs: v.strictObject({
     tokens: Name,
     /** Ones for every position so far; absent in graphs that do without. */
@@ -57,5 +73,6 @@ export const Manifest = v.strictObject({
     v.minLength(1),
     v.maxLength(1024),
   ),
+  static: v.optional(StaticGraphs),
 });
 export type Manifest = v.InferOutput<typeof Manifest>;

@@ -42,7 +42,7 @@ export class KvCache {
    * running jobs leave no room for it. The match is by token ids alone: one cache belongs to one loaded model.
    */
   acquire(prefix: readonly number[], columns: number): Acquired | undefined {
-    const capacity = roundUp(columns);
+    const capacity = this.#roundUp(columns);
     const best = this.#longestMatch(prefix);
     if (best && this.#idle.includes(best.sequence)) {
       const lost = best.sequence.linear - best.cached;
@@ -58,7 +58,7 @@ export class KvCache {
 
   /** Makes room for `columns` columns in a sequence in use. */
   reserve(sequence: Sequence, columns: number): void {
-    const capacity = grown(sequence, columns);
+    const capacity = this.#grown(sequence, columns);
     if (capacity === sequence.capacity) return;
     this.#evict((capacity - sequence.capacity) * this.#columnBytes);
     sequence.resize(capacity);
@@ -98,7 +98,7 @@ export class KvCache {
 
   #takeOver({ sequence, cached }: Acquired, columns: number): Acquired | undefined {
     const running = [...this.#used].reduce((sum, { capacity }) => sum + capacity, 0);
-    const needed = (running + grown(sequence, columns)) * this.#columnBytes;
+    const needed = (running + this.#grown(sequence, columns)) * this.#columnBytes;
     if (running > 0 && needed > this.#maxBytes) return undefined;
     this.#idle.splice(this.#idle.indexOf(sequence), 1);
     this.#used.add(sequence);
@@ -135,13 +135,14 @@ export class KvCache {
       if (sequence !== spared) this.#idle.splice(this.#idle.indexOf(sequence), 1);
     }
   }
-}
 
-/** Columns of a sequence that has room for so many: a quarter more than before where it must grow, so that this is rare. */
-function grown({ capacity }: Sequence, columns: number): number {
-  return columns <= capacity ? capacity : roundUp(Math.max(columns, Math.ceil(capacity * 1.25)));
-}
+  /** Columns of a sequence that has room for so many: a quarter more than before where it must grow, so that this is rare. */
+  #grown({ capacity }: Sequence, columns: number): number {
+    return columns <= capacity ? capacity : this.#roundUp(Math.max(columns, Math.ceil(capacity * 1.25)));
+  }
 
-function roundUp(columns: number): number {
-  return Math.ceil(columns / GRANULE) * GRANULE;
+  #roundUp(columns: number): number {
+    const suiting = this.#shape.capacities?.find((capacity) => capacity >= columns);
+    return suiting ?? Math.ceil(columns / GRANULE) * GRANULE;
+  }
 }

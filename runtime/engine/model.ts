@@ -9,6 +9,9 @@ import { int8ProductsSaturate } from './int8-kernels.ts';
 import { PackedForward } from './packed-forward.ts';
 import { PlainForward } from './plain-forward.ts';
 import { checkPacking } from './self-check.ts';
+import type { KvShape } from './sequence.ts';
+import { StaticForward } from './static-forward.ts';
+import { openStatic } from './static-sessions.ts';
 
 export interface OpenOptions {
   /** Threads for one run; absent: as many as there are physical cores. */
@@ -30,10 +33,8 @@ export interface Model {
  */
 export async function openModel(folder: string, { threads, providers = ['cpu'] }: OpenOptions = {}): Promise<Model> {
   const manifest = readManifest(folder);
-  const session = await InferenceSession.create(join(folder, manifest.graph), {
-    executionProviders: providers,
-    ...(await sessionOptions(threads)),
-  }).catch((cause: unknown) => {
+  const options = { executionProviders: providers, ...(await sessionOptions(threads)) };
+  const { forward, close } = await openForward(folder, manifest, options).catch((cause: unknown) => {
     throw new AssayError(
       'engine_failed',
       'The compiled model does not load; delete its compiled files and load it again.',
@@ -42,15 +43,39 @@ export async function openModel(folder: string, { threads, providers = ['cpu'] }
       },
     );
   });
-  const forward =
-    manifest.path === 'packed' ? new PackedForward(session, manifest) : new PlainForward(session, manifest);
   try {
     await checkPacking(forward, manifest.kv);
   } catch (error) {
-    await session.release();
+    await close();
     throw error;
   }
-  return { manifest, forward, close: () => session.release() };
+  return { manifest, forward, close };
+}
+
+async function openForward(
+  folder: string,
+  manifest: Manifest,
+  options: InferenceSession.SessionOptions,
+): Promise<Pick<Model, 'forward' | 'close'>> {
+  if (manifest.static) {
+    const threads = options.intraOpNumThreads;
+    const lookup = { ...options, executionProviders: ['cpu'] };
+    const { sessions, close } = await openStatic(folder, manifest, manifest.static, {
+      lookup,
+      ...(threads ? { threads } : {}),
+    });
+    return { forward: new StaticForward(sessions, manifest, manifest.static), close };
+  }
+  const session = await InferenceSession.create(join(folder, manifest.graph), options);
+  const forward =
+    manifest.path === 'packed' ? new PackedForward(session, manifest) : new PlainForward(session, manifest);
+  return { forward, close: () => session.release() };
+}
+
+/** What the sequences of a model are made of. */
+export function kvShape({ kv, static: graphs }: Manifest): KvShape {
+  const capacities = graphs && [...new Set(graphs.bodies.map(({ past }) => past))].sort((a, b) => a - b);
+  return { layers: kv, ...(capacities ? { capacities } : {}) };
 }
 
 /** How onnxruntime runs a graph here, whatever the device. */

@@ -1,6 +1,8 @@
 /** What one position of every layer weighs. */
 export interface KvShape {
   layers: readonly { heads: number; headSize: number }[];
+  /** Lengths of buffers that the model takes without a copy, ascending; absent: any. */
+  capacities?: readonly number[];
 }
 
 export interface KvLayerBuffers {

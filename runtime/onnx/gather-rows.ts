@@ -90,7 +90,7 @@ export function findHead(graph: Graph, logits: string): Node | undefined {
 }
 
 /** Tells whether a value is the same in every run. */
-function constants(graph: Graph): (name: string) => boolean {
+export function constants(graph: Graph): (name: string) => boolean {
   const producers = new Map(graph.nodes.flatMap((node) => node.outputs.map((output) => [output, node])));
   return function isConstant(name: string): boolean {
     if (graph.initializers.has(name)) return true;

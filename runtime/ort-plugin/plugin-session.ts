@@ -47,6 +47,8 @@ export class PluginSession {
   readonly #env: OrtEnvironment;
   readonly #memory: Pointer;
   #session: Pointer;
+  /** What a run that is under way reads and writes, so that it is not collected meanwhile. */
+  #inUse: readonly TensorView[] = [];
 
   private constructor(env: OrtEnvironment, session: Pointer, memory: Pointer) {
     this.#env = env;
@@ -76,18 +78,20 @@ export class PluginSession {
     }
   }
 
-  /** Runs the model; the results are written into the arrays of `outputs`. The caller leaves all arrays alone until then. Throws `OrtError`. */
+  /** Runs the model; the results are written into the arrays of `outputs`. One run at a time; the caller leaves all arrays alone until it ends. Throws `OrtError`. */
   async run(inputs: readonly TensorView[], outputs: readonly TensorView[]): Promise<void> {
     const { api } = this.#env;
     const values: Pointer[] = [];
+    this.#inUse = [...inputs, ...outputs];
     try {
-      for (const tensor of [...inputs, ...outputs]) values.push(this.#value(tensor));
+      for (const tensor of this.#inUse) values.push(this.#value(tensor));
       const [given, wanted] = [values.slice(0, inputs.length), values.slice(inputs.length)];
       const names = (tensors: readonly TensorView[]): string[] => tensors.map(({ name }) => name);
       const from = [names(inputs), given, given.length] as const;
       const into = [names(outputs), wanted.length, wanted] as const;
       await api.callAsync('Run', this.#session, null, ...from, ...into);
     } finally {
+      this.#inUse = [];
       for (const value of values) api.value('ReleaseValue', value);
     }
   }

@@ -5,7 +5,7 @@ import { prepareVocabulary } from '../../lib/grammar/task-grammar.ts';
 import { providersOf } from '../device/device-table.ts';
 import { Engine } from '../engine/engine.ts';
 import type { JobResult } from '../engine/job.ts';
-import { type Model, openModel, readManifest } from '../engine/model.ts';
+import { kvShape, type Model, openModel, readManifest } from '../engine/model.ts';
 import { columnBytes } from '../engine/sequence.ts';
 import { COUNTED_LIMITS } from '../text/prompt.ts';
 import { loadTextModel } from '../text/text-model.ts';
@@ -24,7 +24,7 @@ export async function loadModel({ model, dir, threads, prefixCacheBytes }: LoadS
   const { maxPromptLen, contextLength, device } = manifest;
   const text = await loadTextModel(dir, COUNTED_LIMITS * maxPromptLen);
   prepareVocabulary(text.vocabulary);
-  const kv = { layers: manifest.kv };
+  const kv = kvShape(manifest);
   const kvBytes = prefixCacheBytes ?? Math.min(KEPT_PROMPTS * maxPromptLen * columnBytes(kv), availableMemory() / 4);
   const engine = new Engine({ forward, kv, maxPromptLen, contextLength, kvBytes });
   let nextJob = 0;

@@ -1,9 +1,9 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { compileModel, type Precision } from '../../runtime/compile/compile.ts';
+import { type CompileOptions, compileModel, type Precision } from '../../runtime/compile/compile.ts';
 import { Engine, type EngineOptions } from '../../runtime/engine/engine.ts';
-import { type Model, openModel } from '../../runtime/engine/model.ts';
+import { kvShape, type Model, openModel } from '../../runtime/engine/model.ts';
 
 export const FIXTURES = join(import.meta.dirname, '../fixtures/models');
 
@@ -18,9 +18,21 @@ export function goldenCases(fixture: string): GoldenCase[] {
 }
 
 /** A fixture compiled into a temporary folder and loaded; `close` removes it again. */
-export async function compileFixture(fixture: string, precision: Precision): Promise<Model> {
+export async function compileFixture(
+  fixture: string,
+  precision: Precision,
+  fixedShapes?: CompileOptions['fixedShapes'],
+): Promise<Model> {
   const target = mkdtempSync(join(tmpdir(), 'assay-compiled-'));
-  await compileModel({ source: join(FIXTURES, fixture), target, device: 'CPU', precision, maxPromptLen: 512 });
+  const source = join(FIXTURES, fixture);
+  await compileModel({
+    source,
+    target,
+    device: 'CPU',
+    precision,
+    maxPromptLen: 512,
+    ...(fixedShapes ? { fixedShapes } : {}),
+  });
   const model = await openModel(target, { threads: 1 });
   return {
     ...model,
@@ -32,8 +44,8 @@ export async function compileFixture(fixture: string, precision: Precision): Pro
 }
 
 export function engineFor({ manifest, forward }: Model, options: Partial<EngineOptions> = {}): Engine {
-  const { maxPromptLen, contextLength, kv } = manifest;
-  return new Engine({ forward, kv: { layers: kv }, maxPromptLen, contextLength, kvBytes: 32 << 20, ...options });
+  const { maxPromptLen, contextLength } = manifest;
+  return new Engine({ forward, kv: kvShape(manifest), maxPromptLen, contextLength, kvBytes: 32 << 20, ...options });
 }
 
 /** Steps until nothing is left to do. */

@@ -28,8 +28,15 @@ test.each([
   ['optimum/phi3', 'plain'],
   ['optimum/smollm2', 'plain'],
   ['optimum/smollm3', 'plain'],
+  ['genai/llama', 'static'],
+  ['genai/qwen2', 'static'],
+  ['genai/qwen2-fp16', 'static'],
+  ['genai/qwen3', 'static'],
+  ['genai/gemma3', 'static'],
+  ['genai/phi3', 'static'],
+  ['genai/smollm2', 'static'],
 ])('%s answers as PyTorch does, on the %s path', async (fixture, path) => {
-  const model = await compileFixture(fixture, 'float');
+  const model = await compileFixture(fixture, 'float', path === 'static' ? 'auto' : undefined);
   closing.push(model.close);
   expect(model.manifest.path).toBe(path);
   const engine = engineFor(model);

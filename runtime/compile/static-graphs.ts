@@ -1,0 +1,192 @@
+import { constantMatrices } from '../onnx/constants.ts';
+import { attentionNodes, attentionWindow, type Layout } from '../onnx/layout.ts';
+import { attribute, DataType, type Graph, type Model, makeNode, type Node, type ValueInfo } from '../onnx/model.ts';
+import { commonOperators } from '../onnx/static/common-operators.ts';
+import {
+  checkAttention,
+  plainAttention,
+  type StaticAttention,
+  type StaticShape,
+} from '../onnx/static/plain-attention.ts';
+import { lookedUp, partOf } from '../onnx/static/split.ts';
+import { unusable } from '../onnx/unusable.ts';
+import type { StaticGraphs } from './manifest.ts';
+import { HEAD_ROWS } from './static-shapes.ts';
+
+export interface StaticModel {
+  graphs: { file: string; model: Model }[];
+  masks: { name: string; window: number | null }[];
+  manifest: StaticGraphs;
+}
+
+const POSITIONS = 'position_ids';
+
+/**
+ * Cuts a model into three kinds of graphs over fixed shapes: the lookup of embeddings and rotary tables, which runs on the CPU; the layers, one
+ * graph for each shape; and the head behind the last attention, for the rows whose logits are wanted. Weights are shared by all.
+ *
+ * @param rows the input by which `gatherRows` picks rows; the cut between layers and head
+ */
+export function staticGraphs(model: Model, layout: Layout, rows: string, shapes: readonly StaticShape[]): StaticModel {
+  const { graph } = model;
+  const attention = attentionNodes(graph, layout);
+  if (!attention) throw unusable('it has no fused attention (GroupQueryAttention), which static graphs are made from');
+  for (const [layer, node] of attention.entries()) checkAttention(node, layer);
+  commonOperators(graph);
+
+  const lookup = lookedUp(graph, layout.tokens);
+  const embeddings = used(graph, lookup.nodes, lookup.values).map((name) => ({
+    name,
+    width: widthOf(graph, lookup.nodes),
+  }));
+  const rotary = rotaryTables(graph, attention);
+  const masks = maskInputs(attention);
+  const cuts = graph.nodes.filter((node) => node.op === 'Gather' && node.inputs[1] === rows);
+  const head = cuts.map((node) => ({
+    name: node.outputs[0]!,
+    from: node.inputs[0]!,
+    width: rowWidth(attention, layout, node.inputs[0]!, embeddings[0]!.width),
+  }));
+
+  const layers = attention.map((node, index): StaticAttention => {
+    const [cos, sin] = [node.inputs[7], node.inputs[8]];
+    const width = rotary.find(({ table }) => table === cos)?.width ?? 0;
+    return {
+      node,
+      kv: layout.kv[index]!,
+      mask: maskName(attentionWindow(node)),
+      ...(attribute(node, 'do_rotary') ? { rotary: { cos: cell(cos!), sin: cell(sin!), width } } : {}),
+    };
+  });
+  const bodies = shapes.map((shape) => ({
+    file: `body-${shape.chunk}-${shape.past}.onnx`,
+    shape,
+    model: bodyOf(model, layout, layers, shape, { embeddings, rotary, masks, head }),
+  }));
+  return {
+    graphs: [
+      { file: 'lookup.onnx', model: lookupOf(model, layout.tokens, embeddings, rotary) },
+      ...bodies,
+      { file: 'head.onnx', model: headOf(model, layout, head) },
+    ],
+    masks,
+    manifest: {
+      embeddings,
+      rotary: rotary.map(({ table, width }) => ({ name: cell(table), width })),
+      bodies: bodies.map(({ file, shape }) => ({ graph: file, ...shape })),
+      head: { graph: 'head.onnx', rows: HEAD_ROWS, inputs: head },
+    },
+  };
+}
+
+type Cuts = Pick<StaticGraphs, 'embeddings'> & {
+  rotary: RotaryTable[];
+  masks: StaticModel['masks'];
+  head: StaticGraphs['head']['inputs'];
+};
+
+/** The layers behind the embeddings, up to what the head reads. */
+function bodyOf(
+  model: Model,
+  layout: Layout,
+  layers: readonly StaticAttention[],
+  shape: StaticShape,
+  { embeddings, rotary, masks, head }: Cuts,
+): Model {
+  const { chunk, past } = shape;
+  const plain = new Map(layers.map((layer) => [layer.node, plainAttention(model.graph, layer, shape)]));
+  const nodes = model.graph.nodes.flatMap((node) => plain.get(node) ?? [node]);
+  const kv = layout.kv.flatMap((layer) =>
+    layer.past.map((name) => float(name, [1, layer.heads, past, layer.headSize])),
+  );
+  const fresh = layout.kv.flatMap((layer) =>
+    layer.present.map((name) => float(name, [1, layer.heads, chunk, layer.headSize])),
+  );
+  const inputs = [
+    ...embeddings.map(({ name, width }) => float(name, [1, chunk, width])),
+    ...masks.map(({ name }) => float(name, [1, 1, chunk, past + chunk])),
+    ...rotary.map(({ table, width }) => float(cell(table), [1, 1, chunk, width])),
+    ...kv,
+  ];
+  const outputs = [...head.map(({ from, width }) => float(from, [1, chunk, width])), ...fresh];
+  return partOf(model, nodes, inputs, outputs);
+}
+
+function headOf(model: Model, layout: Layout, inputs: StaticGraphs['head']['inputs']): Model {
+  const given = inputs.map(({ name, width }) => float(name, [1, HEAD_ROWS, width]));
+  return partOf(model, model.graph.nodes, given, [float(layout.logits, [1, HEAD_ROWS, layout.vocabSize])]);
+}
+
+/** Embeddings by token and rotary tables by position, for any number of tokens. */
+function lookupOf(
+  model: Model,
+  tokens: string,
+  embeddings: StaticGraphs['embeddings'],
+  rotary: readonly RotaryTable[],
+): Model {
+  const ids = (name: string): ValueInfo => ({ name, dataType: DataType.int64, dims: [1, 'tokens'] });
+  const tables = rotary.map(({ table }) => makeNode('Gather', [table, POSITIONS], [cell(table)]));
+  const outputs = [...embeddings, ...rotary.map(({ table, width }) => ({ name: cell(table), width }))];
+  return partOf(
+    model,
+    [...model.graph.nodes, ...tables],
+    [ids(tokens), ...(rotary.length > 0 ? [ids(POSITIONS)] : [])],
+    outputs.map(({ name, width }) => float(name, [1, 'tokens', width])),
+  );
+}
+
+interface RotaryTable {
+  table: string;
+  width: number;
+}
+
+/** The tables of cosines and sines that the layers read, each once. */
+function rotaryTables(graph: Graph, attention: readonly Node[]): RotaryTable[] {
+  const names = attention.flatMap((node) => (attribute(node, 'do_rotary') ? node.inputs.slice(7, 9) : []));
+  return [...new Set(names)].map((table) => {
+    const width = graph.initializers.get(table)?.dims[1];
+    if (!width) throw unusable('its rotary tables are computed, which has no static form');
+    return { table, width };
+  });
+}
+
+function maskInputs(attention: readonly Node[]): StaticModel['masks'] {
+  const windows = new Set(attention.map(attentionWindow));
+  return Array.from(windows, (window) => ({ name: maskName(window), window }));
+}
+
+const maskName = (window: number | null): string => (window === null ? 'tree_mask' : `tree_mask_${window}`);
+
+/** The rows of a rotary table for the new cells. */
+const cell = (table: string): string => `assay/rotary/${table}`;
+
+/** Which of the values other nodes read. */
+function used(graph: Graph, makers: readonly Node[], values: ReadonlySet<string>): string[] {
+  const inside = new Set(makers);
+  const read = new Set(graph.nodes.filter((node) => !inside.has(node)).flatMap((node) => node.inputs));
+  const found = [...values].filter((value) => read.has(value));
+  if (found.length === 0) throw unusable('its embeddings are not looked up in a table, which has no static form');
+  return found;
+}
+
+/** Width of the embeddings: columns of the table, two to a byte where they have 4 bits. */
+function widthOf(graph: Graph, nodes: readonly Node[]): number {
+  const node = nodes.find(({ op }) => op === 'Gather' || op === 'GatherBlockQuantized');
+  const found = constantMatrices(graph)(node?.inputs[0] ?? '');
+  const width = found?.tensor.dims[found.transposed ? 0 : 1];
+  if (!node || !found || !width)
+    throw unusable('its embeddings are not looked up in a table, which has no static form');
+  const packed = node.op === 'GatherBlockQuantized' && found.tensor.dataType === DataType.uint8;
+  return packed && attribute(node, 'bits') !== 8 ? width * 2 : width;
+}
+
+/** Width of a row that the head reads: that of the stream of rows, or what an attention gives. */
+function rowWidth(attention: readonly Node[], layout: Layout, name: string, stream: number): number {
+  const layer = attention.findIndex(({ outputs }) => outputs[0] === name);
+  const heads = layer < 0 ? undefined : attribute(attention[layer]!, 'num_heads');
+  return typeof heads === 'number' ? heads * layout.kv[layer]!.headSize : stream;
+}
+
+function float(name: string, dims: ValueInfo['dims']): ValueInfo {
+  return { name, dataType: DataType.float, dims };
+}

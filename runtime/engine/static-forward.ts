@@ -1,0 +1,178 @@
+import type { InferenceSession, Tensor } from 'onnxruntime-node';
+import type { Manifest, StaticGraphs } from '../compile/manifest.ts';
+import type { PluginSession, TensorView } from '../ort-plugin/plugin-session.ts';
+import { type Forward, Scratch } from './forward.ts';
+import { integers } from './packed-forward.ts';
+import type { KvLayerBuffers, Sequence } from './sequence.ts';
+import { planRuns, type StaticRun, writeStaticMask } from './static-plan.ts';
+
+/** The sessions of a model over fixed shapes. */
+export interface StaticSessions {
+  /** On the CPU, in any length. */
+  lookup: InferenceSession;
+  /** In the order of the manifest. */
+  bodies: readonly PluginSession[];
+  head: PluginSession;
+}
+
+/**
+ * Runs the tokens of all branches as one sequence, over fixed shapes: in runs of the sizes that there are graphs for, padded, with a mask that
+ * says what each token sees. Keys and values of new columns come out and are copied into the sequence's cells.
+ */
+export class StaticForward implements Forward {
+  readonly vocabSize: number;
+  readonly #sessions: StaticSessions;
+  readonly #manifest: Manifest;
+  readonly #graphs: StaticGraphs;
+  /** Memory of a size, by its name. */
+  readonly #memory = new Map<string, Float32Array>();
+  readonly #logits = new Scratch((length) => new Float32Array(length));
+
+  constructor(sessions: StaticSessions, manifest: Manifest, graphs: StaticGraphs) {
+    this.#sessions = sessions;
+    this.#manifest = manifest;
+    this.#graphs = graphs;
+    this.vocabSize = manifest.vocabSize;
+  }
+
+  async run(sequence: Sequence, start: number, rows: readonly number[]): Promise<Float32Array> {
+    const logits = this.#logits.take(rows.length * this.vocabSize);
+    for (const run of planRuns(sequence, start, this.#graphs.bodies)) {
+      const rowsOf = await this.#body(sequence, run);
+      const wanted = rows.flatMap((row, index) =>
+        row >= run.first && row < run.end ? [{ row: row - run.first, index }] : [],
+      );
+      for (let at = 0; at < wanted.length; at += this.#graphs.head.rows) {
+        await this.#head(rowsOf, wanted.slice(at, at + this.#graphs.head.rows), logits);
+      }
+    }
+    return logits;
+  }
+
+  /** Runs the layers over the columns of a run and keeps their keys and values. Returns what the head reads, by name. */
+  async #body(sequence: Sequence, run: StaticRun): Promise<Map<string, Float32Array>> {
+    const { chunk, past } = run;
+    const { bodies, head } = this.#graphs;
+    const { inputs, kv } = this.#manifest;
+    const views = await this.#lookup(sequence, run);
+    for (const { name, window } of inputs.masks) {
+      const mask = this.#take(name, chunk * (past + chunk));
+      writeStaticMask(mask, sequence, run, window);
+      views.push({ name, data: mask, dims: [1, 1, chunk, past + chunk] });
+    }
+    const fresh: TensorView[] = [];
+    for (const [index, { heads, headSize, past: names, present }] of kv.entries()) {
+      const { key, value } = sequence.layers[index]!;
+      for (const [part, data] of [key, value].entries()) {
+        const cells = run.cells ? this.#gather(names[part]!, data, sequence, run, { heads, headSize }) : data;
+        views.push({ name: names[part]!, data: cells, dims: [1, heads, past, headSize] });
+        const made = this.#take(present[part]!, heads * chunk * headSize);
+        fresh.push({ name: present[part]!, data: made, dims: [1, heads, chunk, headSize] });
+      }
+    }
+    const hidden = head.inputs.map(({ from, width }) => ({
+      name: from,
+      data: this.#take(from, chunk * width),
+      dims: [1, chunk, width],
+    }));
+    const session = bodies.findIndex((body) => body.chunk === chunk && body.past === past);
+    await this.#sessions.bodies[session]!.run(views, [...hidden, ...fresh]);
+    keep(sequence.layers, sequence.capacity, run, kv, fresh);
+    return new Map(hidden.map(({ name, data }) => [name, data]));
+  }
+
+  /** Embeddings and rotary rows of a run, padded to its chunk. */
+  async #lookup(sequence: Sequence, { first, end, chunk }: StaticRun): Promise<TensorView[]> {
+    const { inputs } = this.#manifest;
+    const { embeddings, rotary } = this.#graphs;
+    const feeds: Record<string, Tensor> = { [inputs.tokens]: integers(sequence.tokens, first, end) };
+    if (inputs.positions && rotary.length > 0) feeds[inputs.positions] = integers(sequence.positions, first, end);
+    const found = await this.#sessions.lookup.run(feeds);
+    const padded = ({ name, width }: { name: string; width: number }, dims: number[]): TensorView => {
+      const data = this.#take(name, chunk * width);
+      data.set(found[name]!.data as Float32Array);
+      data.fill(0, (end - first) * width);
+      return { name, data, dims };
+    };
+    return [
+      ...embeddings.map((one) => padded(one, [1, chunk, one.width])),
+      ...rotary.map((one) => padded(one, [1, 1, chunk, one.width])),
+    ];
+  }
+
+  /** The logits of some rows of a run. */
+  async #head(
+    rowsOf: ReadonlyMap<string, Float32Array>,
+    wanted: readonly { row: number; index: number }[],
+    logits: Float32Array,
+  ): Promise<void> {
+    const { rows, inputs } = this.#graphs.head;
+    const views = inputs.map(({ name, from, width }) => {
+      const data = this.#take(name, rows * width);
+      for (const [at, { row }] of wanted.entries()) {
+        data.set(rowsOf.get(from)!.subarray(row * width, (row + 1) * width), at * width);
+      }
+      return { name, data, dims: [1, rows, width] };
+    });
+    const found = this.#take(this.#manifest.logits, rows * this.vocabSize);
+    await this.#sessions.head.run(views, [
+      { name: this.#manifest.logits, data: found, dims: [1, rows, this.vocabSize] },
+    ]);
+    for (const [at, { index }] of wanted.entries()) {
+      logits.set(found.subarray(at * this.vocabSize, (at + 1) * this.vocabSize), index * this.vocabSize);
+    }
+  }
+
+  /** The past cells of a run next to each other. What is behind them is hidden by the mask. */
+  #gather(
+    name: string,
+    from: Float32Array,
+    { capacity }: Sequence,
+    { cells, past }: StaticRun,
+    { heads, headSize }: { heads: number; headSize: number },
+  ): Float32Array {
+    const into = this.#take(name, heads * past * headSize);
+    const columns = cells ?? [];
+    for (let at = 0; at < columns.length; ) {
+      let end = at + 1;
+      while (end < columns.length && columns[end] === columns[end - 1]! + 1) end++;
+      for (let head = 0; head < heads; head++) {
+        const source = (head * capacity + columns[at]!) * headSize;
+        into.set(from.subarray(source, source + (end - at) * headSize), (head * past + at) * headSize);
+      }
+      at = end;
+    }
+    return into;
+  }
+
+  /** Memory for a tensor, the same for each run of its size. */
+  #take(name: string, length: number): Float32Array {
+    const key = `${name} ${length}`;
+    let memory = this.#memory.get(key);
+    if (!memory) {
+      memory = new Float32Array(length);
+      this.#memory.set(key, memory);
+    }
+    return memory;
+  }
+}
+
+/** Copies the keys and values of new columns, `[heads, chunk, headSize]`, into the cells of the sequence. */
+function keep(
+  layers: readonly KvLayerBuffers[],
+  capacity: number,
+  { first, end, chunk }: StaticRun,
+  kv: Manifest['kv'],
+  fresh: readonly TensorView[],
+): void {
+  for (const [index, { heads, headSize }] of kv.entries()) {
+    const { key, value } = layers[index]!;
+    for (const [part, into] of [key, value].entries()) {
+      const made = fresh[2 * index + part]!.data as Float32Array;
+      for (let head = 0; head < heads; head++) {
+        const from = head * chunk * headSize;
+        into.set(made.subarray(from, from + (end - first) * headSize), (head * capacity + first) * headSize);
+      }
+    }
+  }
+}

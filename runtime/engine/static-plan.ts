@@ -1,0 +1,103 @@
+import type { Sequence } from './sequence.ts';
+
+export interface StaticRun {
+  /** New columns: from `first` up to `end`. */
+  first: number;
+  end: number;
+  chunk: number;
+  past: number;
+  /**
+   * The columns that are handed in as past cells, in their order; null: the sequence's buffers as they are, column for cell.
+   */
+  cells: readonly number[] | null;
+}
+
+export interface StaticSize {
+  chunk: number;
+  past: number;
+}
+
+/** A run of the larger size costs about as much as so many of the smaller: what is left over goes into small ones below that. */
+const SMALL_RUNS = 3;
+
+/** Cuts the columns from `start` on into runs of the given sizes, one after the other. `sizes` has every past size for every chunk size. */
+export function planRuns(sequence: Sequence, start: number, sizes: readonly StaticSize[]): StaticRun[] {
+  const chunks = ascending(sizes.map(({ chunk }) => chunk));
+  const pasts = ascending(sizes.map(({ past }) => past));
+  const runs: StaticRun[] = [];
+  for (let first = start; first < sequence.length; ) {
+    const chunk = chunkFor(sequence.length - first, chunks);
+    let end = Math.min(sequence.length, first + chunk);
+    let cells = seenBefore(sequence, first, end);
+    // Branches side by side may see more columns together than fit; one column alone always fits.
+    while (cells.length > pasts.at(-1)! && end > first + 1) {
+      end = first + Math.ceil((end - first) / 2);
+      cells = seenBefore(sequence, first, end);
+    }
+    const past = pasts.find((size) => size >= cells.length);
+    if (past === undefined)
+      throw new RangeError(`column ${first} sees ${cells.length} columns, more than any graph has`);
+    runs.push({ first, end, chunk, past, cells: past === sequence.capacity ? null : cells });
+    first = end;
+  }
+  return runs;
+}
+
+function chunkFor(count: number, chunks: readonly number[]): number {
+  const fitting = chunks.find((chunk) => count <= chunk) ?? chunks.at(-1)!;
+  const smaller = chunks[chunks.indexOf(fitting) - 1];
+  return smaller !== undefined && count <= smaller * SMALL_RUNS ? smaller : fitting;
+}
+
+/** The columns below `first` that columns from there up to `end` descend from, ascending. */
+function seenBefore(sequence: Sequence, first: number, end: number): number[] {
+  const { parents, linear } = sequence;
+  const branched = new Set<number>();
+  let trunk = 0;
+  for (let column = first; column < end; column++) {
+    let ancestor = parents[column]!;
+    while (ancestor >= linear && !(ancestor < first && branched.has(ancestor))) {
+      if (ancestor < first) branched.add(ancestor);
+      ancestor = parents[ancestor]!;
+    }
+    if (ancestor < linear) trunk = Math.max(trunk, Math.min(ancestor + 1, first));
+  }
+  const cells = Array.from({ length: trunk }, (_, column) => column);
+  return cells.concat([...branched].sort((a, b) => a - b));
+}
+
+function ascending(sizes: readonly number[]): number[] {
+  return [...new Set(sizes)].sort((a, b) => a - b);
+}
+
+/** Added to the score of a cell that a token must not see: large enough for a weight of 0, and within the range of 16-bit floats. */
+const HIDDEN = -10_000;
+
+/**
+ * Writes the additive mask `[chunk, past + chunk]` of a run: a token sees the columns it descends from and itself, and of these, with a
+ * window, only the last `window` positions. Rows behind the last column see themselves alone; nobody reads them.
+ */
+export function writeStaticMask(
+  into: Float32Array,
+  sequence: Sequence,
+  { first, end, chunk, past, cells }: StaticRun,
+  window: number | null,
+): void {
+  const { linear, parents, positions } = sequence;
+  const width = past + chunk;
+  into.fill(HIDDEN);
+  const cellOf = cells && new Map(cells.map((column, cell) => [column, cell]));
+  const at = (column: number): number => (column >= first ? past + column - first : (cellOf?.get(column) ?? column));
+  for (let column = first; column < end; column++) {
+    const row = (column - first) * width;
+    const lowest = window === null ? 0 : positions[column]! - window + 1;
+    let ancestor = column;
+    while (ancestor >= linear || ancestor >= first) {
+      if (positions[ancestor]! >= lowest) into[row + at(ancestor)] = 0;
+      ancestor = parents[ancestor]!;
+    }
+    // From here on the ancestors are the trunk before this run, where columns are positions, and cells as well.
+    if (ancestor >= 0) into.fill(0, row + Math.min(Math.max(0, lowest), ancestor + 1), row + ancestor + 1);
+  }
+  for (let spare = end - first; spare < chunk; spare++) into[spare * width + past + spare] = 0;
+}

@@ -1,0 +1,32 @@
+import { type Graph, makeNode, type Node } from '../model.ts';
+
+/** Fused operators, and the ones behind their sum. */
+const SKIP_NORMS: Readonly<Record<string, string>> = {
+  SkipSimplifiedLayerNormalization: 'SimplifiedLayerNormalization',
+  SkipLayerNormalization: 'LayerNormalization',
+};
+
+/**
+ * Takes operators apart that a compiler for NPUs does not take: normalisations with the sum in front become a sum and a normalisation.
+ * Source: measured, docs/devices.md ("Operators").
+ */
+export function commonOperators(graph: Graph): void {
+  graph.nodes = graph.nodes.flatMap((node) => (SKIP_NORMS[node.op] ? separateSum(node) : [node]));
+}
+
+/** Inputs: input, skip, gamma, beta or bias. Outputs: result, mean, inverse deviation, sum. Source: docs/ContribOperators.md. */
+function separateSum(node: Node): Node[] {
+  const simplified = node.op === 'SkipSimplifiedLayerNormalization';
+  const [input, skip, gamma] = node.inputs as [string, string, string];
+  const beta = simplified ? undefined : node.inputs[3];
+  const bias = node.inputs[simplified ? 3 : 4];
+  const result = node.outputs[0]!;
+  const sum = node.outputs[3] || `${result}/sum`;
+  const sums = bias
+    ? [makeNode('Add', [input, bias], [`${result}/biased`]), makeNode('Add', [`${result}/biased`, skip], [sum])]
+    : [makeNode('Add', [input, skip], [sum])];
+  const norm = makeNode(SKIP_NORMS[node.op]!, [sum, gamma, ...(beta ? [beta] : [])], [result], { axis: -1 });
+  const epsilon = node.attributes.get('epsilon');
+  if (epsilon) norm.attributes.set('epsilon', epsilon);
+  return [...sums, norm];
+}

@@ -1,0 +1,138 @@
+import type { KvLayer } from '../layout.ts';
+import { attribute, type Graph, makeNode, makeTensor, type Node } from '../model.ts';
+import { unusable } from '../unusable.ts';
+
+/** New cells of one run, and the past cells that they may see. */
+export interface StaticShape {
+  chunk: number;
+  past: number;
+}
+
+/** A GroupQueryAttention as it is computed over fixed shapes. */
+export interface StaticAttention {
+  node: Node;
+  kv: KvLayer;
+  /** Additive mask `[1, 1, chunk, past + chunk]`. */
+  mask: string;
+  /** Cosines and sines of the new cells' positions, `[1, 1, chunk, width]`; absent where the graph does without rotary embeddings. */
+  rotary?: { cos: string; sin: string; width: number };
+}
+
+/** What a GroupQueryAttention says of itself. */
+interface Heads {
+  queries: number;
+  keys: number;
+  size: number;
+}
+
+/**
+ * Writes a GroupQueryAttention in operators that compilers for NPUs take: products, Softmax, Split, Concat, Reshape and Transpose. The cells
+ * before the new ones come in as they are kept; only the new keys and values come out.
+ * Source of the operator: onnxruntime, docs/ContribOperators.md, com.microsoft.GroupQueryAttention.
+ */
+export function plainAttention(graph: Graph, attention: StaticAttention, { chunk, past }: StaticShape): Node[] {
+  const { node, kv, mask, rotary } = attention;
+  const heads = headsOf(node, kv);
+  const name = `assay/attention/${kv.past[0]}`;
+  const nodes: Node[] = [];
+  const add = (op: string, inputs: string[], part: string, attributes: Parameters<typeof makeNode>[3] = {}): string => {
+    nodes.push(makeNode(op, inputs, [part], attributes));
+    return part;
+  };
+  const split = (input: string, sizes: number[], part: string): string[] => {
+    const outputs = sizes.map((_, index) => `${part}/${index}`);
+    nodes.push(makeNode('Split', [input, integers(graph, sizes)], outputs, { axis: -1 }));
+    return outputs;
+  };
+  const reshape = (input: string, shape: number[], part: string): string =>
+    add('Reshape', [input, integers(graph, shape)], part);
+  const byHead = (input: string, count: number, part: string): string => {
+    const rows = reshape(input, [1, chunk, count, heads.size], `${part}/rows`);
+    return add('Transpose', [rows], part, { perm: [0, 2, 1, 3] });
+  };
+  const rotate = (input: string, part: string): string => {
+    if (!rotary) return input;
+    const rest = heads.size - 2 * rotary.width;
+    const sizes = [rotary.width, rotary.width, ...(rest > 0 ? [rest] : [])];
+    const [first, second, ...unchanged] = split(input, sizes, `${part}/halves`) as [string, string, ...string[]];
+    const times = (half: string, table: string, as: string): string => add('Mul', [half, table], `${part}/${as}`);
+    const left = [times(first, rotary.cos, 'a'), times(second, rotary.sin, 'b')];
+    const right = [times(second, rotary.cos, 'c'), times(first, rotary.sin, 'd')];
+    const turned = [add('Sub', left, `${part}/left`), add('Add', right, `${part}/right`)];
+    return add('Concat', [...turned, ...unchanged], `${part}/rotated`, { axis: -1 });
+  };
+
+  const [q, k, v] = node.inputs[1]
+    ? node.inputs
+    : split(
+        node.inputs[0]!,
+        [heads.queries, heads.keys, heads.keys].map((count) => count * heads.size),
+        `${name}/qkv`,
+      );
+  const query = rotate(byHead(q!, heads.queries, `${name}/q`), `${name}/q`);
+  const newKey = rotate(byHead(k!, heads.keys, `${name}/k`), `${name}/k`);
+  const newValue = byHead(v!, heads.keys, `${name}/v`);
+  add('Identity', [newKey], kv.present[0]);
+  add('Identity', [newValue], kv.present[1]);
+
+  const key = add('Concat', [kv.past[0], newKey], `${name}/keys`, { axis: 2 });
+  const value = add('Concat', [kv.past[1], newValue], `${name}/values`, { axis: 2 });
+  // The queries that share a key head stand below each other, so that each key head is one product.
+  const group = heads.queries / heads.keys;
+  const grouped = [1, heads.keys, group * chunk, heads.size];
+  const scaled = add('Mul', [query, float(graph, scaleOf(node, heads.size))], `${name}/scaled`);
+  const transposed = add('Transpose', [key], `${name}/keys_transposed`, { perm: [0, 1, 3, 2] });
+  const products = add('MatMul', [reshape(scaled, grouped, `${name}/grouped`), transposed], `${name}/products`);
+  const capped = softCap(node, products);
+  const scores = reshape(capped, [heads.keys, group, chunk, past + chunk], `${name}/scores`);
+  const weights = add('Softmax', [add('Add', [scores, mask], `${name}/masked`)], `${name}/weights`, { axis: -1 });
+  const regrouped = reshape(weights, [1, heads.keys, group * chunk, past + chunk], `${name}/weights_grouped`);
+  const mixed = add('MatMul', [regrouped, value], `${name}/mixed`);
+  const separate = reshape(mixed, [1, heads.queries, chunk, heads.size], `${name}/by_head`);
+  const rows = add('Transpose', [separate], `${name}/by_row`, { perm: [0, 2, 1, 3] });
+  reshape(rows, [1, chunk, heads.queries * heads.size], node.outputs[0]!);
+  return nodes;
+
+  function softCap(from: Node, input: string): string {
+    const cap = attribute(from, 'softcap');
+    if (typeof cap !== 'number' || cap === 0) return input;
+    const flat = add('Tanh', [add('Mul', [input, float(graph, 1 / cap)], `${name}/small`)], `${name}/flat`);
+    return add('Mul', [flat, float(graph, cap)], `${name}/capped`);
+  }
+}
+
+/** Throws for an attention that has no static form, with what it is. */
+export function checkAttention(node: Node, layer: number): void {
+  const refuse = (what: string): never => {
+    throw unusable(`layer ${layer} has ${what}, which has no static form`);
+  };
+  if (attribute(node, 'rotary_interleaved')) refuse('interleaved rotary embeddings');
+  if (attribute(node, 'smooth_softmax')) refuse('a smooth softmax');
+  if (node.inputs.slice(11).some(Boolean)) refuse('attention sinks');
+}
+
+function headsOf(node: Node, { heads, headSize }: KvLayer): Heads {
+  const queries = attribute(node, 'num_heads');
+  if (typeof queries !== 'number' || queries % heads !== 0)
+    throw unusable('its attention has no whole groups of heads');
+  return { queries, keys: heads, size: headSize };
+}
+
+function scaleOf(node: Node, size: number): number {
+  const scale = attribute(node, 'scale');
+  return typeof scale === 'number' && scale !== 0 ? scale : 1 / Math.sqrt(size);
+}
+
+/** The name of a constant list of integers; the same list is one constant. */
+function integers(graph: Graph, values: readonly number[]): string {
+  const name = `assay/integers/${values.join('_')}`;
+  graph.initializers.set(name, makeTensor(name, [values.length], BigInt64Array.from(values, BigInt)));
+  return name;
+}
+
+/** The name of a constant number. */
+function float(graph: Graph, value: number): string {
+  const name = `assay/float/${value}`;
+  graph.initializers.set(name, makeTensor(name, [], Float32Array.of(value)));
+  return name;
+}
