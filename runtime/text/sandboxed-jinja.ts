@@ -1,7 +1,6 @@
-import { createContext, Script } from 'node:vm';
-import { Environment, Interpreter, parse, tokenize } from '@huggingface/jinja';
+import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from 'node:worker_threads';
 
-/** A template that refuses its input (`raise_exception`), breaks, or does not end. */
+/** A template that refuses its input (`raise_exception`), breaks, does not end, or takes too much memory. */
 export class TemplateError extends Error {
   override readonly name = 'TemplateError';
 }
@@ -15,74 +14,93 @@ export interface JinjaLimits {
 
 const LIMITS: JinjaLimits = { timeMs: 2_000, output: 4 * 1024 * 1024 };
 const MAX_SOURCE = 1024 * 1024;
-const MAX_RANGE = 100_000;
+
+/** Megabytes of the thread that renders; the templates of published models take about one. */
+const HEAP_MB = { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 16 };
+
+/** Milliseconds in which the thread starts, also on a busy machine. */
+const START_MS = 30_000;
+
+/** One rendering; without values the template is only read. */
+export interface RenderCall {
+  source: string;
+  values: Readonly<Record<string, unknown>> | null;
+  output: number;
+}
+
+export type RenderAnswer = { text: string } | { error: string };
+
+export interface TemplateWorkerData {
+  port: MessagePort;
+  /** 1 when an answer is in the port. */
+  answered: Int32Array<SharedArrayBuffer>;
+}
 
 /**
- * Renders a stranger's template with nothing of the host in reach: no clock, no files, no functions but these. The date is
- * fixed, so that a prompt is the same tomorrow. Throws `TemplateError`.
+ * Reads a stranger's template, and gives a function that renders it in a thread with a small heap, within a time: a template that
+ * takes too much of either ends its thread, and the next rendering starts another. Throws `TemplateError`.
  */
 export function compileJinja(source: string, limits = LIMITS): (values: Record<string, unknown>) => string {
   if (source.length > MAX_SOURCE) throw new TemplateError('the template is too large');
-  const program = guarded(limits, () => parse(tokenize(source, { lstrip_blocks: true, trim_blocks: true })));
-  return (values) =>
-    guarded(limits, () => {
-      const env = new Environment();
-      for (const [name, value] of Object.entries({ ...GLOBALS, ...values })) env.set(name, value);
-      const output = String(new Interpreter(env).run(program).value);
-      if (output.length > limits.output) throw new TemplateError('the template writes too much');
-      return output;
+  const { output, timeMs } = limits;
+  render({ source, values: null, output }, timeMs);
+  return (values) => render({ source, values, output }, timeMs);
+}
+
+/** Callers wait for a prompt anyway, so this thread waits too, and the rest of the text side stays synchronous. */
+function render(call: RenderCall, timeMs: number): string {
+  thread ??= new TemplateThread();
+  const answer = thread.ask(call, timeMs);
+  if (!answer) {
+    thread.end();
+    thread = undefined;
+    throw new TemplateError('the template takes too long or too much memory');
+  }
+  if ('error' in answer) throw new TemplateError(answer.error);
+  return answer.text;
+}
+
+/** The one thread of this process, while there is one. */
+let thread: TemplateThread | undefined;
+
+const ENTRY = new URL(`./template-worker${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url);
+
+class TemplateThread {
+  readonly #answered = new Int32Array(new SharedArrayBuffer(4));
+  readonly #port: MessagePort;
+  readonly #worker: Worker;
+
+  constructor() {
+    const { port1, port2 } = new MessageChannel();
+    this.#port = port1;
+    const workerData: TemplateWorkerData = { port: port2, answered: this.#answered };
+    this.#worker = new Worker(ENTRY, {
+      workerData,
+      transferList: [port2],
+      resourceLimits: HEAP_MB,
+      env: {},
+      execArgv: [],
     });
-}
+    this.#worker.unref();
+    // A thread that runs out of memory is noticed by its silence.
+    this.#worker.on('error', () => {});
+    if (!this.#wait(START_MS)) throw new Error('the thread for templates did not start');
+  }
 
-const GLOBALS = {
-  true: true,
-  false: false,
-  none: null,
-  True: true,
-  False: false,
-  None: null,
-  raise_exception: (message: unknown) => {
-    throw new TemplateError(String(message));
-  },
-  range,
-  strftime_now: fixedDate,
-};
+  /** Returns null where no answer came in time. */
+  ask(call: RenderCall, timeMs: number): RenderAnswer | null {
+    this.#port.postMessage(call);
+    return this.#wait(timeMs);
+  }
 
-/** The day that Llama 3.2's template falls back to. */
-function fixedDate(format: string): string {
-  const parts: Record<string, string> = {
-    Y: '2024',
-    m: '07',
-    d: '26',
-    b: 'Jul',
-    B: 'July',
-    H: '00',
-    M: '00',
-    '%': '%',
-  };
-  return format.replace(/%([YmdbBHM%])/gu, (_, part: string) => parts[part]!);
-}
+  end(): void {
+    this.#port.close();
+    void this.#worker.terminate();
+  }
 
-function range(first: number, end?: number, step = 1): number[] {
-  const [start, stop] = end === undefined ? [0, first] : [first, end];
-  const length = Math.max(0, Math.ceil((stop - start) / step));
-  if (!(length <= MAX_RANGE)) throw new TemplateError('the template counts too far');
-  return Array.from({ length }, (_, i) => start + i * step);
-}
-
-const sandbox = createContext({ work: undefined as unknown });
-const call = new Script('work()');
-
-/** Runs `work` under V8's own deadline, which also ends loops and regular expressions that never return. */
-function guarded<T>({ timeMs }: JinjaLimits, work: () => T): T {
-  sandbox.work = work;
-  try {
-    return call.runInContext(sandbox, { timeout: timeMs }) as T;
-  } catch (error) {
-    if (error instanceof TemplateError) throw error;
-    const timedOut = (error as NodeJS.ErrnoException).code === 'ERR_SCRIPT_EXECUTION_TIMEOUT';
-    throw new TemplateError(timedOut ? 'the template takes too long' : (error as Error).message, { cause: error });
-  } finally {
-    sandbox.work = undefined;
+  #wait(timeMs: number): RenderAnswer | null {
+    if (Atomics.wait(this.#answered, 0, 0, timeMs) === 'timed-out') return null;
+    Atomics.store(this.#answered, 0, 0);
+    return receiveMessageOnPort(this.#port)?.message ?? null;
   }
 }

@@ -1,0 +1,76 @@
+import { workerData } from 'node:worker_threads';
+import { Environment, Interpreter, parse, tokenize } from '@huggingface/jinja';
+import type { RenderAnswer, RenderCall, TemplateWorkerData } from './sandboxed-jinja.ts';
+
+/*
+ * The thread that renders chat templates, with a small heap of its own and nothing of the host in reach: no clock, no files, no
+ * functions but these. Started and stopped by `sandboxed-jinja.ts`, which waits for each answer.
+ */
+const { port, answered } = workerData as TemplateWorkerData;
+
+type Program = ReturnType<typeof parse>;
+
+/** The program of the last template: a process serves one model. */
+let last: { source: string; program: Program } | null = null;
+
+port.on('message', (call: RenderCall) => answer(work(call)));
+answer({ text: '' });
+
+function answer(message: RenderAnswer): void {
+  port.postMessage(message);
+  Atomics.store(answered, 0, 1);
+  Atomics.notify(answered, 0);
+}
+
+function work({ source, values, output }: RenderCall): RenderAnswer {
+  try {
+    if (last?.source !== source) {
+      last = { source, program: parse(tokenize(source, { lstrip_blocks: true, trim_blocks: true })) };
+    }
+    if (values === null) return { text: '' };
+    const env = new Environment();
+    for (const [name, value] of Object.entries({ ...GLOBALS, ...values })) env.set(name, value);
+    const text = String(new Interpreter(env).run(last.program).value);
+    return text.length > output ? { error: 'the template writes too much' } : { text };
+  } catch (error) {
+    return { error: (error as Error).message };
+  }
+}
+
+const GLOBALS = {
+  true: true,
+  false: false,
+  none: null,
+  True: true,
+  False: false,
+  None: null,
+  raise_exception: (message: unknown) => {
+    throw new Error(String(message));
+  },
+  range,
+  strftime_now: fixedDate,
+};
+
+/** The day that Llama 3.2's template falls back to: a prompt is the same tomorrow. */
+function fixedDate(format: string): string {
+  const parts: Record<string, string> = {
+    Y: '2024',
+    m: '07',
+    d: '26',
+    b: 'Jul',
+    B: 'July',
+    H: '00',
+    M: '00',
+    '%': '%',
+  };
+  return format.replace(/%([YmdbBHM%])/gu, (_, part: string) => parts[part]!);
+}
+
+const MAX_RANGE = 100_000;
+
+function range(first: number, end?: number, step = 1): number[] {
+  const [start, stop] = end === undefined ? [0, first] : [first, end];
+  const length = Math.max(0, Math.ceil((stop - start) / step));
+  if (!(length <= MAX_RANGE)) throw new Error('the template counts too far');
+  return Array.from({ length }, (_, i) => start + i * step);
+}
