@@ -8,11 +8,10 @@ export const MAX_DEPTH = 64;
 export const MAX_PARTS = 250_000;
 
 /**
- * Whether more than `MAX_DEPTH` objects and arrays are open at once anywhere, or there are more than `MAX_PARTS` members and items; what comes
- * first. Reads the text once, without recursion, and knows strings from structure; what else may be wrong with the text is for `JSON.parse` to
- * say.
+ * Returns which bound a JSON text breaks first: more than `MAX_DEPTH` objects and arrays open at once, or more than `maxParts` members and
+ * items. Reads the text once, without recursion, and knows strings from structure; what else may be wrong with it is for `JSON.parse` to say.
  */
-export function excessOf(text: string): 'depth' | 'parts' | null {
+export function excessOf(text: string, maxParts = MAX_PARTS): 'depth' | 'parts' | null {
   let depth = 0;
   let parts = 0;
   for (let at = 0; at < text.length; at++) {
@@ -28,7 +27,7 @@ export function excessOf(text: string): 'depth' | 'parts' | null {
     } else if (code === 0x2c) {
       parts++;
     }
-    if (parts > MAX_PARTS) return 'parts';
+    if (parts > maxParts) return 'parts';
   }
   return null;
 }

@@ -63,7 +63,7 @@ export async function compileModel(options: CompileOptions): Promise<Manifest> {
   const precision = options.precision === 'auto' ? bestPrecision(device) : options.precision;
   onStep?.({ step: 'reading', done: 0, total: 1 });
   const model = readModel(sourceFile(source, precision));
-  const context = contextLength(source, model);
+  const context = await contextLength(source, model);
   const { fixedShapes } = options;
   const shapes = fixedShapes === 'auto' ? staticShapes(staticContext(maxPromptLen, context)) : fixedShapes;
   const { manifest, form, graphs } = shapes ? rewriteStatic(model, precision, shapes) : rewrite(model, precision);

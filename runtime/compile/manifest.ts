@@ -40,7 +40,8 @@ export const Manifest = v.strictObject({
   maxPromptLen: Positive,
   /** Positions the model was made for: prompt and answer together. */
   contextLength: Positive,
-  vocabSize: Positive,
+  /** Tokens: up to eight times the largest published vocabulary. */
+  vocabSize: v.pipe(Positive, v.maxValue(1 << 21)),
   /** The graph's file in the same folder. */
   graph: Name,
   /**
@@ -66,8 +67,9 @@ export const Manifest = v.strictObject({
       v.strictObject({
         past: v.tuple([Name, Name]),
         present: v.tuple([Name, Name]),
-        heads: Positive,
-        headSize: Positive,
+        // Together they bound what a cell of the KV cache takes; published models have up to 128 of up to 256.
+        heads: v.pipe(Positive, v.maxValue(1024)),
+        headSize: v.pipe(Positive, v.maxValue(1024)),
       }),
     ),
     v.minLength(1),

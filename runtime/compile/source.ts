@@ -1,7 +1,8 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { attribute, type Model } from '../onnx/model.ts';
 import { unusable } from '../onnx/unusable.ts';
+import { CONFIG_BOUNDS, readBoundedJson } from '../store/bounded-file.ts';
 import type { Precision } from './precision.ts';
 
 /**
@@ -31,9 +32,9 @@ export function sourceFile(folder: string, precision: Exclude<Precision, 'auto'>
 }
 
 /** The number of positions the model was made for, from its configuration. */
-export function contextLength(folder: string, model: Model): number {
-  const config = readJson(join(folder, 'config.json'));
-  const genai = readJson(join(folder, 'genai_config.json'));
+export async function contextLength(folder: string, model: Model): Promise<number> {
+  const config = await readBoundedJson(join(folder, 'config.json'), CONFIG_BOUNDS);
+  const genai = await readBoundedJson(join(folder, 'genai_config.json'), CONFIG_BOUNDS);
   const stated = [
     property(config, 'max_position_embeddings'),
     property(property(config, 'text_config'), 'max_position_embeddings'),
@@ -62,14 +63,6 @@ function listOnnx(folder: string, inside: string): string[] {
 
 function baseName(file: string): string {
   return file.slice(file.lastIndexOf('/') + 1);
-}
-
-function readJson(file: string): unknown {
-  try {
-    return JSON.parse(readFileSync(file, 'utf8'));
-  } catch {
-    return undefined;
-  }
 }
 
 function property(value: unknown, key: string): unknown {

@@ -22,7 +22,7 @@ const KEPT_PROMPTS = 4;
 export async function loadModel({ model, dir, threads, prefixCacheBytes }: LoadSpec): Promise<ServedModel> {
   const { manifest, forward } = await openOn(dir, threads);
   const { maxPromptLen, contextLength, device } = manifest;
-  const text = await loadTextModel(dir, COUNTED_LIMITS * maxPromptLen);
+  const text = await loadTextModel(dir, { mostTokens: COUNTED_LIMITS * maxPromptLen, vocabSize: manifest.vocabSize });
   prepareVocabulary(text.vocabulary);
   const kv = kvShape(manifest);
   const kvBytes = prefixCacheBytes ?? Math.min(KEPT_PROMPTS * maxPromptLen * columnBytes(kv), availableMemory() / 4);

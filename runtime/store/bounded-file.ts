@@ -1,6 +1,17 @@
 import { open } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { AssayError } from '../../lib/errors.ts';
+import { excessOf } from '../../lib/json/scan.ts';
+
+/** What a file of a model may have. */
+export interface FileBounds {
+  bytes: number;
+  /** Members and items of its JSON; absent: `MAX_PARTS`, as a request. */
+  parts?: number;
+}
+
+/** Configuration files: published ones have some kilobytes. */
+export const CONFIG_BOUNDS: FileBounds = { bytes: 4 * 1024 * 1024 };
 
 /**
  * The text of a model's file, which strangers made; null where there is none.
@@ -19,5 +30,28 @@ export async function readBounded(file: string, maxBytes: number): Promise<strin
     return await handle.readFile('utf8');
   } finally {
     await handle.close();
+  }
+}
+
+/**
+ * Returns the value in a model's JSON file; undefined where there is no file. Its size and nesting are checked before it is parsed:
+ * a value takes up to a hundred times the memory of its text.
+ *
+ * @throws AssayError `engine_failed` for one beyond `bounds` or that is no JSON
+ */
+export async function readBoundedJson(file: string, { bytes, parts }: FileBounds): Promise<unknown> {
+  const text = await readBounded(file, bytes);
+  if (text === null) return undefined;
+  const excess = excessOf(text, parts);
+  if (excess) {
+    const what = excess === 'depth' ? 'nests too deep' : 'has too many members';
+    throw new AssayError('engine_failed', `The model's ${basename(file)} ${what} to be read.`);
+  }
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw new AssayError('engine_failed', `The model's ${basename(file)} is damaged; download the model again.`, {
+      cause,
+    });
   }
 }

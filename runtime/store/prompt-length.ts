@@ -1,15 +1,12 @@
 import * as v from 'valibot';
 import { AssayError } from '../../lib/errors.ts';
-import { readBounded } from './bounded-file.ts';
+import { CONFIG_BOUNDS, readBoundedJson } from './bounded-file.ts';
 import type { LocalModel } from './hub-cache.ts';
 import type { StorePaths } from './paths.ts';
 
 /** Bounds and default of `max_prompt_len` (open-points.md, part B). */
 export const MIN_PROMPT_LEN = 16;
 export const DEFAULT_PROMPT_LEN = 4096;
-
-/** This is read in the server's own process. Published ones have some kilobytes. */
-const MAX_CONFIG_BYTES = 4 * 1024 * 1024;
 
 const Positions = v.optional(v.fallback(v.nullable(v.pipe(v.number(), v.integer(), v.minValue(1))), null));
 const Configuration = v.looseObject({
@@ -19,13 +16,12 @@ const Configuration = v.looseObject({
   model: v.optional(v.fallback(v.looseObject({ context_length: Positions }), {})),
 });
 
-/** Tokens of the model's context, as `config.json` or `genai_config.json` says; null where they do not. Throws `engine_failed` for one that is too large. */
+/** Tokens of the model's context, as `config.json` or `genai_config.json` says; null where they do not. Throws `engine_failed` for one that cannot be read. */
 export async function contextLength(paths: StorePaths, model: LocalModel): Promise<number | null> {
   for (const name of ['config.json', 'genai_config.json']) {
     const file = model.files.support[name];
     if (!file) continue;
-    const text = await readBounded(paths.file(model.directory, file), MAX_CONFIG_BYTES);
-    const parsed = v.safeParse(v.pipe(v.string(), v.parseJson(), Configuration), text);
+    const parsed = v.safeParse(Configuration, await readBoundedJson(paths.file(model.directory, file), CONFIG_BOUNDS));
     if (!parsed.success) continue;
     const { max_position_embeddings, n_positions, text_config, model: genai } = parsed.output;
     const length =

@@ -34,12 +34,11 @@ describe('readModelText', () => {
   });
 
   it('gathers what ends an answer from every configuration', async () => {
-    write('config.json', { eos_token_id: 1, text_config: { eos_token_id: [2, 3], vocab_size: 9 } });
+    write('config.json', { eos_token_id: 1, text_config: { eos_token_id: [2, 3] } });
     write('generation_config.json', { eos_token_id: [3, 4], temperature: 0.6, top_p: 0.95 });
     write('genai_config.json', { model: { eos_token_id: 5 } });
-    const { endTokens, vocabSize, sampling } = await readModelText(dir);
+    const { endTokens, sampling } = await readModelText(dir);
     expect(endTokens).toEqual([1, 2, 3, 4, 5]);
-    expect(vocabSize).toBe(9);
     expect(sampling).toEqual({ temperature: 0.6, topP: 0.95 });
   });
 
@@ -52,6 +51,28 @@ describe('readModelText', () => {
   ])('chats as the makers do: %j is temperature %d', async (config, temperature) => {
     write('generation_config.json', config);
     expect((await readModelText(dir)).sampling.temperature).toBe(temperature);
+  });
+});
+
+const tokenizerWith = (changes: object) => ({
+  model: { type: 'BPE', vocab: { a: 0 }, merges: [] },
+  added_tokens: [],
+  normalizer: null,
+  pre_tokenizer: null,
+  post_processor: null,
+  decoder: { type: 'ByteLevel' },
+  ...changes,
+});
+
+describe('a vocabulary', () => {
+  it('is no larger than the logits, whatever the files say', async () => {
+    write('config.json', { vocab_size: 300_000_000 });
+    const { size } = (await loadTextModel(dir)).vocabulary;
+    expect(size).toBeLessThan(2_000);
+    expect((await loadTextModel(dir, { vocabSize: size + 64 })).vocabulary.size).toBe(size + 64);
+    const less = (await loadTextModel(dir, { vocabSize: 100 })).vocabulary;
+    expect(less.size).toBe(100);
+    expect([less.bytes(99), less.bytes(100)]).toEqual([expect.any(Uint8Array), null]);
   });
 });
 
@@ -83,7 +104,21 @@ describe('files that cannot be used', () => {
       },
       /does not spell its tokens as bytes/u,
     ],
-    ['config.json', { vocab_size: -1 }, /config\.json is damaged/u],
+    ['config.json', { eos_token_id: -1 }, /config\.json is damaged/u],
+    ['config.json', { eos_token_id: 300_000_000 }, /config\.json is damaged/u],
+    ['config.json', '['.repeat(2_000_000), /config\.json nests too deep/u],
+    ['config.json', ' '.repeat(5_000_000), /config\.json is too large/u],
+    ['generation_config.json', `[${'0,'.repeat(300_000)}0]`, /generation_config\.json has too many members/u],
+    ['tokenizer_config.json', `{"a":${'['.repeat(5_000_000)}`, /tokenizer_config\.json nests too deep/u],
+    ['tokenizer.json', ' '.repeat(65 * 1024 * 1024), /tokenizer\.json is too large/u],
+    ['tokenizer.json', `[${'0,'.repeat(4_000_001)}0]`, /tokenizer\.json has too many members/u],
+    [
+      'tokenizer.json',
+      tokenizerWith({ model: { type: 'BPE', vocab: { a: 300_000_000 }, merges: [] } }),
+      /an id that is none/u,
+    ],
+    ['tokenizer.json', tokenizerWith({ model: { type: 'BPE', vocab: { a: '0' }, merges: [] } }), /an id that is none/u],
+    ['tokenizer.json', tokenizerWith({ added_tokens: [{ id: 300_000_000, content: 'a' }] }), /json is damaged/u],
     ['chat_template.jinja', '{% if %}', /chat template cannot be used/u],
   ])('%s: %j', async (name, content, message) => {
     write(name, content);

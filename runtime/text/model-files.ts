@@ -1,11 +1,14 @@
 import { join } from 'node:path';
 import * as v from 'valibot';
 import { AssayError } from '../../lib/errors.ts';
-import { readBounded } from '../store/bounded-file.ts';
+import { CONFIG_BOUNDS, type FileBounds, readBounded, readBoundedJson } from '../store/bounded-file.ts';
+
+/** Eight times the largest published vocabulary (Gemma 3: 262,208). */
+export const MAX_TOKEN_ID = 1 << 21;
 
 /** A special token in `tokenizer_config.json`: its text, or an object with the text. */
 const SpecialToken = v.nullish(v.union([v.string(), v.looseObject({ content: v.string() })]));
-const TokenId = v.pipe(v.number(), v.integer(), v.minValue(0));
+const TokenId = v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(MAX_TOKEN_ID));
 const TokenIds = v.nullish(v.union([TokenId, v.array(TokenId)]));
 
 const TokenizerJson = v.looseObject({
@@ -28,9 +31,8 @@ const TokenizerConfig = v.looseObject({
 export type TokenizerConfig = v.InferOutput<typeof TokenizerConfig>;
 
 const ModelConfig = v.looseObject({
-  vocab_size: v.nullish(TokenId),
   eos_token_id: TokenIds,
-  text_config: v.nullish(v.looseObject({ vocab_size: v.nullish(TokenId), eos_token_id: TokenIds })),
+  text_config: v.nullish(v.looseObject({ eos_token_id: TokenIds })),
 });
 
 const GenerationConfig = v.looseObject({
@@ -49,8 +51,6 @@ export interface ModelText {
   template: string | null;
   /** Tokens that end an answer, as the configuration files say. */
   endTokens: readonly number[];
-  /** Width of the logits as the configuration says; 0 where it does not. */
-  vocabSize: number;
   /** How the model's makers sample it. */
   sampling: { temperature: number; topP: number };
 }
@@ -66,22 +66,26 @@ export const TEXT_FILES = [
   'genai_config.json',
 ] as const;
 
-/** More than the largest published tokenizer (Gemma 3: 33 MB). */
-const MAX_FILE_BYTES = 128 * 1024 * 1024;
+/** Twice the largest published tokenizer (Gemma 3: 33 MB and 1.9 million members). */
+const TOKENIZER_BOUNDS: FileBounds = { bytes: 64 * 1024 * 1024, parts: 4_000_000 };
+/** It may repeat the added tokens (Gemma 3: 1.2 MB) and hold the template. */
+const TOKENIZER_CONFIG_BOUNDS: FileBounds = { bytes: 16 * 1024 * 1024 };
+const MAX_TEMPLATE_BYTES = 4 * 1024 * 1024;
 
 /** Reads the tokenizer, template and end tokens of the model in `dir`. Throws `engine_failed` that names the file at fault. */
 export async function readModelText(dir: string): Promise<ModelText> {
-  const tokenizer = await readJson(dir, 'tokenizer.json', TokenizerJson);
+  const tokenizer = await readJson(dir, 'tokenizer.json', TokenizerJson, TOKENIZER_BOUNDS);
   if (!tokenizer) {
     throw new AssayError('engine_failed', 'The model has no tokenizer.json, so text cannot be turned into its tokens.');
   }
-  const tokenizerConfig = (await readJson(dir, 'tokenizer_config.json', TokenizerConfig)) ?? {};
+  const tokenizerConfig =
+    (await readJson(dir, 'tokenizer_config.json', TokenizerConfig, TOKENIZER_CONFIG_BOUNDS)) ?? {};
   const config = await readJson(dir, 'config.json', ModelConfig);
   const generation = await readJson(dir, 'generation_config.json', GenerationConfig);
   const genai = await readJson(
     dir,
     'genai_config.json',
-    v.looseObject({ model: v.looseObject({ eos_token_id: TokenIds, vocab_size: v.nullish(TokenId) }) }),
+    v.looseObject({ model: v.looseObject({ eos_token_id: TokenIds }) }),
   );
   const ends = [
     config?.eos_token_id,
@@ -98,13 +102,12 @@ export async function readModelText(dir: string): Promise<ModelText> {
       temperature: generation?.do_sample === false ? 0 : (generation?.temperature ?? 1),
       topP: generation?.top_p ?? 1,
     },
-    vocabSize: config?.vocab_size ?? config?.text_config?.vocab_size ?? genai?.model.vocab_size ?? 0,
   };
 }
 
 /** The order of transformers: a file of its own before the one inside `tokenizer_config.json`. */
 async function readTemplate(dir: string, config: TokenizerConfig): Promise<string | null> {
-  const file = await readBounded(join(dir, 'chat_template.jinja'), MAX_FILE_BYTES);
+  const file = await readBounded(join(dir, 'chat_template.jinja'), MAX_TEMPLATE_BYTES);
   if (file !== null) return file;
   const json = await readJson(dir, 'chat_template.json', v.looseObject({ chat_template: v.string() }));
   if (json) return json.chat_template;
@@ -113,12 +116,17 @@ async function readTemplate(dir: string, config: TokenizerConfig): Promise<strin
   return (own.find(({ name }) => name === 'default') ?? own[0])?.template ?? null;
 }
 
-async function readJson<T>(dir: string, name: string, schema: v.GenericSchema<unknown, T>): Promise<T | null> {
-  const text = await readBounded(join(dir, name), MAX_FILE_BYTES);
-  if (text === null) return null;
-  try {
-    return v.parse(schema, JSON.parse(text));
-  } catch (cause) {
-    throw new AssayError('engine_failed', `The model's ${name} is damaged; download the model again.`, { cause });
-  }
+async function readJson<T>(
+  dir: string,
+  name: string,
+  schema: v.GenericSchema<unknown, T>,
+  bounds = CONFIG_BOUNDS,
+): Promise<T | null> {
+  const value = await readBoundedJson(join(dir, name), bounds);
+  if (value === undefined) return null;
+  const parsed = v.safeParse(schema, value);
+  if (parsed.success) return parsed.output;
+  throw new AssayError('engine_failed', `The model's ${name} is damaged; download the model again.`, {
+    cause: new v.ValiError(parsed.issues),
+  });
 }

@@ -118,7 +118,9 @@ describe('encodeChat', () => {
 
 describe('a prompt that is too long', async () => {
   const mostTokens = 4 * 64;
-  const short = await loadTextModel(new URL('../../tests/fixtures/text/qwen', import.meta.url).pathname, mostTokens);
+  const short = await loadTextModel(new URL('../../tests/fixtures/text/qwen', import.meta.url).pathname, {
+    mostTokens,
+  });
 
   it.each([
     ['word '.repeat(100), /^The input is 4\d\d tokens long and the model reads at most 300\./u, 300],

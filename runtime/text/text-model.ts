@@ -12,12 +12,19 @@ export interface TextModel {
   sampling: ModelText['sampling'];
 }
 
-/** Reads the text side of the model in `dir`. `mostTokens`: where texts are cut (`createTokenizer`). Throws `engine_failed`. */
-export async function loadTextModel(dir: string, mostTokens?: number): Promise<TextModel> {
-  return createTextModel(await readModelText(dir), mostTokens);
+export interface TextOptions {
+  /** Tokens where texts are cut (`createTokenizer`). */
+  mostTokens?: number;
+  /** Width of the model's logits (`createVocabulary`). */
+  vocabSize?: number;
 }
 
-export function createTextModel(model: ModelText, mostTokens?: number): TextModel {
+/** Reads the text side of the model in `dir`. Throws `engine_failed`. */
+export async function loadTextModel(dir: string, options?: TextOptions): Promise<TextModel> {
+  return createTextModel(await readModelText(dir), options);
+}
+
+export function createTextModel(model: ModelText, { mostTokens, vocabSize }: TextOptions = {}): TextModel {
   const tokenizer = createTokenizer(model, mostTokens);
   const { bos_token, eos_token, pad_token, unk_token } = model.tokenizerConfig;
   const special = Object.entries({ bos_token, eos_token, pad_token, unk_token }).map(([name, token]) => [
@@ -27,6 +34,9 @@ export function createTextModel(model: ModelText, mostTokens?: number): TextMode
   const template = createChatTemplate(model.template, Object.fromEntries(special));
   // Some published configurations name only the token that ends a text, not the one that ends a turn.
   const endOfTurn = tokenizer.encodeTemplate(template.afterAnswer, true).find((id) => tokenizer.control.has(id));
-  const vocabulary = createVocabulary(model, tokenizer, endOfTurn === undefined ? [] : [endOfTurn]);
+  const vocabulary = createVocabulary(model, tokenizer, {
+    endOfTurn: endOfTurn === undefined ? [] : [endOfTurn],
+    width: vocabSize,
+  });
   return { tokenizer, vocabulary, template, sampling: model.sampling };
 }

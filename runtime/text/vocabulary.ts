@@ -1,7 +1,7 @@
 import { AssayError } from '../../lib/errors.ts';
 import type { Vocabulary } from '../../lib/grammar/constraint.ts';
 import { byteLevelBytes } from './byte-level.ts';
-import type { ModelText, TokenizerJson } from './model-files.ts';
+import { MAX_TOKEN_ID, type ModelText, type TokenizerJson } from './model-files.ts';
 import { type Tokenizer, tokenText } from './tokenizer.ts';
 
 /** The vocabulary as grammars read it, and what else the detokeniser needs. */
@@ -21,17 +21,19 @@ const EMPTY = new Uint8Array(0);
  * The bytes that each token writes. Byte-level vocabularies (GPT-2, Llama 3, Qwen) spell bytes as characters;
  * SentencePiece ones (Llama 2, Gemma, Phi-3) write `▁` for a space and `<0x0A>` for a byte without a piece.
  * Throws `engine_failed` for a tokenizer of another kind, such as WordPiece.
+ *
+ * @param width width of the logits: tokens beyond it can't be chosen, whatever the tokenizer's files say. Absent: as many as these name.
  */
 export function createVocabulary(
   model: ModelText,
   tokenizer: Tokenizer,
-  endOfTurn: readonly number[] = [],
+  { endOfTurn = [], width }: { endOfTurn?: readonly number[]; width?: number | undefined } = {},
 ): TextVocabulary {
   const { pieces, size } = readPieces(model.tokenizer);
   const spell = spelling(model.tokenizer);
-  const table: (Uint8Array | undefined)[] = new Array(Math.max(size, model.vocabSize));
-  for (const [piece, id] of pieces) table[id] = spell(piece);
-  for (const { id, content } of model.tokenizer.added_tokens) table[id] = UTF8.encode(content);
+  const table: (Uint8Array | undefined)[] = new Array(width ?? size);
+  for (const [piece, id] of pieces) if (id < table.length) table[id] = spell(piece);
+  for (const { id, content } of model.tokenizer.added_tokens) if (id < table.length) table[id] = UTF8.encode(content);
 
   const end = new Set([...model.endTokens, ...endOfTurn]);
   const eos = tokenizer.id(tokenText(model.tokenizerConfig.eos_token));
@@ -55,7 +57,11 @@ function readPieces(json: TokenizerJson): { pieces: Iterable<[string, number]>; 
     ? vocab.map((entry, id) => [String(entry[0]), id])
     : Object.entries((vocab ?? {}) as Record<string, number>);
   let size = 0;
-  for (const [, id] of pieces) size = Math.max(size, id + 1);
+  for (const [, id] of pieces) {
+    if (!(Number.isInteger(id) && id >= 0 && id <= MAX_TOKEN_ID))
+      throw new AssayError('engine_failed', "The model's tokenizer.json has an id that is none.");
+    size = Math.max(size, id + 1);
+  }
   for (const { id } of json.added_tokens) size = Math.max(size, id + 1);
   return { pieces, size };
 }
