@@ -30,7 +30,7 @@ export const keywordBackend: InferenceBackend = {
 
 function textOf({ input }: TaskBatch): string {
   if ('context' in input) return input.context;
-  return input.turns.flatMap(({ parts }) => parts.map((part) => (part.type === 'text' ? part.text : ''))).join('\n');
+  return input.messages.flatMap(({ parts }) => parts.map((part) => (part.type === 'text' ? part.text : ''))).join('\n');
 }
 
 function answer(task: Task, text: string): unknown {

@@ -1,9 +1,9 @@
 import { Hono } from 'hono';
 import { systemClock } from '../lib/clock.ts';
-import { FACES } from '../lib/error-status.ts';
+import { APIS } from '../lib/error-status.ts';
 import { AssayError } from '../lib/errors.ts';
 import { requireAdmin, requireKey } from './auth.ts';
-import { roomForBodies } from './body.ts';
+import { limitBodies } from './body.ts';
 import { chatCompletions } from './chat.ts';
 import type { AppContext, AppDeps, AppEnv, Services } from './context.ts';
 import { contract } from './contract.ts';
@@ -32,23 +32,23 @@ export function createApp(deps: AppDeps): Hono<AppEnv> {
     ...deps,
   };
   const { host, keys, metrics } = services;
-  const faces = new Set(deps.faces ?? FACES);
+  const apis = new Set(deps.apis ?? APIS);
 
   app.use(requestId(services));
   app.onError(failed);
   app.notFound(nothingThere);
   if (deps.guard) app.use(guard(deps.guard));
-  app.use(roomForBodies(services));
+  app.use(limitBodies(services));
 
   routesOf(app, 'models')('GET', ['/openapi.json'], contract());
-  if (faces.has('decisions')) {
+  if (apis.has('decisions')) {
     const decisions = routesOf(app, 'decisions', requireKey(keys));
     decisions('POST', ['/v1/tasks', '/v1/decide-extract'], runTasks(services));
     decisions('POST', ['/decide'], decide(services));
     decisions('POST', ['/extract'], extract(services));
   }
 
-  if (faces.has('models')) {
+  if (apis.has('models')) {
     const open = routesOf(app, 'models');
     const models = routesOf(app, 'models', ...(deps.keyForModels ? [requireKey(keys)] : []));
     const managing = routesOf(app, 'models', ...(deps.keyForModels ? [requireKey(keys), requireAdmin] : []));
@@ -72,10 +72,10 @@ export function createApp(deps: AppDeps): Hono<AppEnv> {
 function failed(error: Error, c: AppContext): Response {
   // A caller who left gets nothing; the status is for the log (nginx calls it "client closed request").
   if (c.req.raw.signal.aborted) return c.body(null, 499 as 500);
-  return errorResponse(error, c.get('face') ?? 'models');
+  return errorResponse(error, c.get('api') ?? 'models');
 }
 
 function nothingThere(c: AppContext): Response {
   const message = 'There is nothing at this path. GET /openapi.json lists all routes.';
-  return errorResponse(new AssayError('route_not_found', message), c.get('face') ?? 'models');
+  return errorResponse(new AssayError('route_not_found', message), c.get('api') ?? 'models');
 }

@@ -1,13 +1,13 @@
 import type * as v from 'valibot';
 import { checkContentType, MAX_BODY_BYTES, readBytes, readJson } from '../lib/json/body.ts';
-import { BodyRoom } from '../lib/json/body-room.ts';
+import { BodyBudget } from '../lib/json/body-budget.ts';
 import { parseJson } from '../lib/json/parse.ts';
 import { validate } from '../lib/validation/validate.ts';
 import type { AppContext, AppMiddleware, Services } from './context.ts';
 
 /** Gives each request its share of the room for bodies, until it is answered or its stream begins. */
-export function roomForBodies({ bodyBytes }: Services): AppMiddleware {
-  const room = new BodyRoom(bodyBytes);
+export function limitBodies({ bodyBytes }: Services): AppMiddleware {
+  const room = new BodyBudget(bodyBytes);
   return async (c, next) => {
     const share = room.share();
     c.set('body', share);

@@ -1,9 +1,9 @@
 import type { Context, Handler, MiddlewareHandler } from 'hono';
 import type { InferenceBackend } from '../lib/backend.ts';
 import type { Clock } from '../lib/clock.ts';
-import type { Face } from '../lib/error-status.ts';
+import type { Api } from '../lib/error-status.ts';
 import type { ModelHost } from '../lib/host.ts';
-import type { BodyShare } from '../lib/json/body-room.ts';
+import type { BodyShare } from '../lib/json/body-budget.ts';
 import type { ApiKey, KeyStore, Quota } from '../lib/keys.ts';
 
 /** What the handlers are given from outside. */
@@ -13,7 +13,7 @@ export interface AppDeps {
   /** What owns this machine's models. Absent, as at the edge: no status, load, unload, download and delete routes. */
   host?: ModelHost;
   /** The interfaces to mount; both by default. */
-  faces?: readonly Face[];
+  apis?: readonly Api[];
   /** Who may ask. The decision service refuses every call without a key that is in here. */
   keys?: KeyStore;
   /** Default: no limits. */
@@ -73,7 +73,7 @@ export interface AppEnv {
     /** When the request came in, on the clock of the app. */
     begin: number;
     /** Which interface the route belongs to: decides the statuses of its errors. */
-    face: Face;
+    api: Api;
     /** The request's part of the room for bodies. */
     body: BodyShare;
     /** Set where the route needs a key. */

@@ -31,7 +31,7 @@ export function eventStream(
       } catch (error) {
         if (leaving.signal.aborted) return;
         logged(c, services, 'stream_failed', error);
-        controller.enqueue(encoder.encode(sseData(errorBody(error, c.get('face')))));
+        controller.enqueue(encoder.encode(sseData(errorBody(error, c.get('api')))));
         controller.close();
       } finally {
         waited.abort();

@@ -1,5 +1,5 @@
 import type { Hono } from 'hono';
-import type { Face } from '../lib/error-status.ts';
+import type { Api } from '../lib/error-status.ts';
 import { AssayError } from '../lib/errors.ts';
 import type { AppEnv, AppHandler, AppMiddleware } from './context.ts';
 import { errorResponse } from './error-response.ts';
@@ -7,12 +7,12 @@ import { errorResponse } from './error-response.ts';
 type Method = 'GET' | 'POST' | 'DELETE';
 type Mount = (method: Method, paths: readonly string[], handler: AppHandler) => void;
 
-/** Mounts routes of one face, each behind `before`; any other method on their paths is 405 with `Allow`. */
-export function routesOf(app: Hono<AppEnv>, face: Face, ...before: AppMiddleware[]): Mount {
+/** Mounts routes of one api, each behind `before`; any other method on their paths is 405 with `Allow`. */
+export function routesOf(app: Hono<AppEnv>, api: Api, ...before: AppMiddleware[]): Mount {
   return (method, paths, handler) => {
     for (const path of paths) {
       app.use(path, (c, next) => {
-        c.set('face', face);
+        c.set('api', api);
         return next();
       });
       app.on(method, [path], ...before, handler);
@@ -21,7 +21,7 @@ export function routesOf(app: Hono<AppEnv>, face: Face, ...before: AppMiddleware
           'method_not_allowed',
           `${c.req.method} is not allowed here; this path takes ${method}.`,
         );
-        const response = errorResponse(error, face);
+        const response = errorResponse(error, api);
         response.headers.set('allow', method === 'GET' ? 'GET, HEAD' : method);
         return response;
       });

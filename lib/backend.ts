@@ -1,5 +1,5 @@
 import type { AnswerShape } from './answer-shape.ts';
-import type { Turn } from './conversation.ts';
+import type { ChatMessage } from './conversation.ts';
 import type { ModelId } from './model-id.ts';
 import type { Language } from './schema/language.ts';
 import type { Metrics } from './schema/metrics.ts';
@@ -45,8 +45,8 @@ export interface ListedModel {
 export interface TaskBatch {
   /** As sent; the backend says `model_not_found` (also for a string that is no id) or `model_not_loaded`. */
   model: string;
-  /** The shared input: free text, or turns. */
-  input: { context: string } | { turns: readonly Turn[] };
+  /** The shared input: free text, or messages. */
+  input: { context: string } | { messages: readonly ChatMessage[] };
   /** `images` and `audio` of the request, after the input. */
   media: readonly import('./conversation.ts').MediaPart[];
   tasks: readonly Task[];
@@ -102,7 +102,7 @@ export interface Usage {
 export interface ChatRequest {
   /** Absent: the active model. */
   model?: ModelId;
-  turns: readonly Turn[];
+  messages: readonly ChatMessage[];
   /** Absent: what is left of the model's context. */
   maxTokens?: number;
   temperature?: number;

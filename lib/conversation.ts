@@ -1,5 +1,5 @@
 /** A conversation as the backends read it: aliases resolved, `developer` turned into `system`, texts joined in order. */
-export interface Turn {
+export interface ChatMessage {
   role: 'system' | 'user' | 'assistant';
   /** Text and media in the order sent. */
   parts: readonly Part[];

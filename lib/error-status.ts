@@ -1,8 +1,8 @@
 import type { ErrorCode } from './errors.ts';
 
 /** The two interfaces: the decision service and the model server. They share codes, not always statuses. */
-export const FACES = ['decisions', 'models'] as const;
-export type Face = (typeof FACES)[number];
+export const APIS = ['decisions', 'models'] as const;
+export type Api = (typeof APIS)[number];
 
 export const ERROR_TYPES = [
   'invalid_request_error',
@@ -22,11 +22,11 @@ export interface ErrorStatus {
 }
 
 /**
- * Status and type of a code on one face (open-points.md: "Error body" of part A, and part B); undefined for a code that this face
+ * Status and type of a code on one api (open-points.md: "Error body" of part A, and part B); undefined for a code that this api
  * never sends.
  */
-export function errorStatus(code: ErrorCode, face: Face): ErrorStatus | undefined {
-  return TABLE[code][face];
+export function errorStatus(code: ErrorCode, api: Api): ErrorStatus | undefined {
+  return TABLE[code][api];
 }
 
 const bad = (status: number): ErrorStatus => ({ status, type: 'invalid_request_error' });

@@ -1,10 +1,10 @@
 import type { Logger } from 'pino';
 import type { InferenceBackend } from '../../lib/backend.ts';
 import type { ModelHost } from '../../lib/host.ts';
-import { createEngineBackend } from '../../runtime/process/engine-backend.ts';
-import { createEngineMetrics } from '../../runtime/process/metrics.ts';
-import { createEngineProcess } from '../../runtime/process/supervisor.ts';
 import { createModelHost } from '../../runtime/slot/create-model-host.ts';
+import { createEngineBackend } from '../../runtime/supervisor/engine-backend.ts';
+import { createEngineMetrics } from '../../runtime/supervisor/metrics.ts';
+import { createEngineProcess } from '../../runtime/supervisor/supervisor.ts';
 import type { ServerConfig } from './config.ts';
 
 /** What the server runs on. */

@@ -60,7 +60,7 @@ export function boxRoutes(app: Hono<AppEnv>, deps: BoxRoutesDeps): void {
 }
 
 const onModelsFace: AppMiddleware = (c, next) => {
-  c.set('face', 'models');
+  c.set('api', 'models');
   return next();
 };
 

@@ -12,7 +12,7 @@ import { type Cost, measure } from '../systems/measure.ts';
 import { THREADS } from '../systems/start.ts';
 
 /**
- * What the engine adds to a decode step: the same graph at the same length, by the engine and by onnxruntime alone, in turns; the
+ * What the engine adds to a decode step: the same graph at the same length, by the engine and by onnxruntime alone, in turn; the
  * latter with and without the copy of all results that onnxruntime-node makes.
  * Arguments: `--form=int8|int4 --prompt=512 --tokens=64 --rounds=5`.
  */

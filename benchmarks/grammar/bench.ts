@@ -1,9 +1,9 @@
 import { execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import type { JsonSchema } from '../../lib/answer-shape.ts';
+import { checkAnswerSchema } from '../../lib/decision/check-answer-schema.ts';
+import { prepareVocabulary, shapeConstraint } from '../../lib/decision/task-grammar.ts';
 import { AssayError } from '../../lib/errors.ts';
-import { checkAnswerSchema } from '../../lib/grammar/check-answer-schema.ts';
-import { prepareVocabulary, shapeConstraint } from '../../lib/grammar/task-grammar.ts';
 import { HOSTILE } from '../../tests/grammar/hostile-schemas.ts';
 import { generate, pick, randomFrom } from '../../tests/grammar/random-model.ts';
 import { largeVocabulary } from '../../tests/grammar/vocabularies.ts';
@@ -17,7 +17,7 @@ const ANSWERS = 20;
 /**
  * Compile time, and time of a mask over 150,000 tokens at every choice of random answers (`first`: of a grammar's first answer, when no mask
  * was seen before). Then schemas made to be expensive, accepted or refused, also as the first of a process and with the memory that they take, and
- * answers beside `@huggingface/transformers-structured-output`, in turns.
+ * answers beside `@huggingface/transformers-structured-output`, in turn.
  */
 export async function run(report: Report): Promise<void> {
   const vocabulary = largeVocabulary();

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
+import { checkAnswerSchema } from '../../lib/decision/check-answer-schema.ts';
 import { AssayError } from '../../lib/errors.ts';
-import { checkAnswerSchema } from '../../lib/grammar/check-answer-schema.ts';
 import { compileSchema } from '../../lib/grammar/resolve/compile.ts';
 
 /*

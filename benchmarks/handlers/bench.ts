@@ -8,7 +8,7 @@ import { median, quantile, type Report } from '../report.ts';
 
 /*
  * The handlers alone: what the guard, the key, reading, validation, shaping and the quota cost, beside a bare hono route that parses
- * the same JSON and sends the same body. Both in one process, in turns, so that both see the same machine.
+ * the same JSON and sends the same body. Both in one process, in turn, so that both see the same machine.
  */
 
 const ROUNDS = 40;

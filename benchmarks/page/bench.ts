@@ -14,7 +14,7 @@ export async function run(): Promise<void> {
   );
   const page = [
     '# Performance',
-    'Written by `npm run bench` from what it measured, the figures that disappoint included. Systems under comparison ran in one run, in turns, each in ' +
+    'Written by `npm run bench` from what it measured, the figures that disappoint included. Systems under comparison ran in one run, in messages, each in ' +
       'a process of its own: compare within a table, not across machines or runs. Under each title stands where, when and with which versions it ran, and how busy the machine was ' +
       'with other work when it began. Repeat any part with `npm run bench -- <name>`.',
     missedText(measured),

@@ -2,9 +2,9 @@ import { rmSync } from 'node:fs';
 import { pino } from 'pino';
 import type { ChatRequest } from '../../lib/backend.ts';
 import type { ModelId } from '../../lib/model-id.ts';
-import { createEngineBackend } from '../../runtime/process/engine-backend.ts';
-import { createEngineMetrics } from '../../runtime/process/metrics.ts';
-import { createEngineProcess } from '../../runtime/process/supervisor.ts';
+import { createEngineBackend } from '../../runtime/supervisor/engine-backend.ts';
+import { createEngineMetrics } from '../../runtime/supervisor/metrics.ts';
+import { createEngineProcess } from '../../runtime/supervisor/supervisor.ts';
 import { answer, chat, engineOf, openForBenchmark } from '../branches/workload.ts';
 import { compiledRandomModel } from '../models/cache.ts';
 import { withTokenizer } from '../models/random-tokenizer.ts';
@@ -16,7 +16,7 @@ const ROUNDS = 5;
 const MODEL = 'benchmark/random' as ModelId;
 
 /**
- * What the engine process costs a chat: the same model decodes in turns in this process, by the engine alone, and in the
+ * What the engine process costs a chat: the same model decodes in turn in this process, by the engine alone, and in the
  * engine process, through messages, detokeniser and backend. Model: the Qwen2.5-0.5B shape, 8 bits.
  */
 export async function run(report: Report): Promise<void> {
@@ -56,7 +56,7 @@ export async function run(report: Report): Promise<void> {
   /** Milliseconds between tokens, as the caller of the backend sees them. */
   async function decodeMs(round: number): Promise<number> {
     const request: ChatRequest = {
-      turns: [{ role: 'user', parts: [{ type: 'text', text: `${round}${'x'.repeat(PROMPT - 24)}` }] }],
+      messages: [{ role: 'user', parts: [{ type: 'text', text: `${round}${'x'.repeat(PROMPT - 24)}` }] }],
       maxTokens: TOKENS,
       temperature: 0,
       stop: [],

@@ -27,7 +27,7 @@ const Text = v.object({ context: v.string(), tasks: v.array(v.variant('type', [D
 
 /**
  * A text with the tasks that are put about it, each with the answer expected. `corrected` is what two readers answered who did not know it,
- * where both contradict it (`training/README.md`).
+ * where both contradict it (`models/starter/training/README.md`).
  */
 export type Text = v.InferOutput<typeof Text>;
 export type Case = Text['tasks'][number];
@@ -36,7 +36,7 @@ export function isCorrected(text: Text): boolean {
   return text.tasks.some((task) => task.corrected !== undefined);
 }
 
-/** `held-out`: made by `training/make_test_set.py`. `natural`: written by hand, and read by nothing else. */
+/** `held-out`: made by `models/starter/training/make_test_set.py`. `natural`: written by hand, and read by nothing else. */
 export const TEST_SETS = ['held-out', 'natural'] as const;
 export type TestSet = (typeof TEST_SETS)[number];
 

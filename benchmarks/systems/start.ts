@@ -2,7 +2,7 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { cpus } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import { HUGE_PAGES } from '../../runtime/process/child.ts';
+import { HUGE_PAGES } from '../../runtime/supervisor/child.ts';
 import type { Call, Reply, Settings, System } from './system.ts';
 
 /** Where a system's module is. Those of `peers/` need the packages of `benchmarks/package.json`. */

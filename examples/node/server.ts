@@ -8,7 +8,7 @@ const key = { name: 'me', sha256: await hashSecret('demo'), models: ['*'], scope
 
 const assay = createApp({
   backend: keywordBackend,
-  faces: ['decisions'],
+  apis: ['decisions'],
   keys: listedKeys([key]),
   quota: memoryQuota(systemClock),
   guard: { loopbackOnly: true, allowOrigins: [] },

@@ -10,7 +10,7 @@ interface Env {
 export default {
   async fetch(request: Request, env: Env): Promise<Response> {
     const key = { name: 'me', sha256: await hashSecret(env.API_KEY), models: ['*'], scopes: [] };
-    const app = createApp({ backend: keywordBackend, faces: ['decisions'], keys: listedKeys([key]) });
+    const app = createApp({ backend: keywordBackend, apis: ['decisions'], keys: listedKeys([key]) });
     return app.fetch(request);
   },
 };

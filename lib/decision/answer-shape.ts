@@ -1,10 +1,10 @@
 import type { AnswerShape } from '../answer-shape.ts';
 import { AssayError } from '../errors.ts';
-import { checkAnswerSchema } from '../grammar/check-answer-schema.ts';
-import type { Effort } from '../grammar/effort.ts';
+import type { Fuel } from '../grammar/fuel.ts';
 import { LIMITS } from '../grammar/limits.ts';
 import { memberSize } from '../grammar/resolve/measure.ts';
 import { pathTo } from '../param-path.ts';
+import { checkAnswerSchema } from './check-answer-schema.ts';
 
 /** The members of an extract task that say what its answer looks like; `fields` is another name of `keys`. */
 interface ShapeFields {
@@ -16,15 +16,15 @@ interface ShapeFields {
 /**
  * What an extract answer looks like, from `keys`, `schema`, both or neither. `path` is where the task stands in the request.
  *
- * @param effort what compiling the schemas of the request may take together
+ * @param fuel what compiling the schemas of the request may take together
  * @throws AssayError where the schema cannot be kept to, or lacks one of the keys; where keys alone are too long together.
  */
-export function answerShape(task: ShapeFields, path: string, effort?: Effort): AnswerShape {
+export function answerShape(task: ShapeFields, path: string, fuel?: Fuel): AnswerShape {
   const keys = task.keys ?? task.fields;
   const keysParam = pathTo(path, task.keys ? 'keys' : 'fields');
   if (!task.schema) return keys ? keysShape(keys, keysParam) : { kind: 'open' };
   const param = pathTo(path, 'schema');
-  const shared = { schema: task.schema, param, ...(effort ? { effort } : {}) };
+  const shared = { schema: task.schema, param, ...(fuel ? { fuel } : {}) };
   if (!keys) return checkAnswerSchema(shared);
   return checkAnswerSchema({ ...shared, keys, keysParam });
 }

@@ -1,8 +1,8 @@
 import type { DecideTask, ExtractTask, TaskBatch } from '../backend.ts';
-import { type Effort, requestEffort } from '../grammar/effort.ts';
+import { type Fuel, requestFuel } from '../grammar/fuel.ts';
+import { mediaOf, toChatMessages } from '../messages.ts';
 import type * as wire from '../schema/task.ts';
 import type { DecideRequest, ExtractRequest, RunTasksRequest } from '../schema/task-request.ts';
-import { mediaOf, turnsOf } from '../turns.ts';
 import { answerShape } from './answer-shape.ts';
 
 /** What `/decide` and `/extract` call their one task. */
@@ -14,11 +14,11 @@ export const ONLY_TASK = 'result';
  */
 
 export function batchOfTasks(request: RunTasksRequest): TaskBatch {
-  const effort = requestEffort();
+  const fuel = requestFuel();
   const tasks = request.tasks.map((task, i) =>
     task.type === 'decide'
       ? decideTask((task.name ?? task.id)!, task)
-      : extractTask((task.name ?? task.id)!, task, `tasks[${i}]`, effort),
+      : extractTask((task.name ?? task.id)!, task, `tasks[${i}]`, fuel),
   );
   return { ...sharedPart(request), tasks };
 }
@@ -39,7 +39,7 @@ function sharedPart(request: Shared): Omit<TaskBatch, 'tasks'> {
   const language = request.target_language ?? request.output_language;
   return {
     model: request.model,
-    input: request.messages ? { turns: turnsOf(request.messages) } : { context: request.context! },
+    input: request.messages ? { messages: toChatMessages(request.messages) } : { context: request.context! },
     media: mediaOf(request.images, request.audio),
     temperature: request.temperature,
     maxOutputTokens: request.max_output_tokens,
@@ -60,12 +60,12 @@ function decideTask(name: string, fields: DecideFields): DecideTask {
 
 type ExtractFields = Pick<wire.ExtractTask, 'instruction' | 'keys' | 'fields' | 'schema' | 'target_language'>;
 
-function extractTask(name: string, fields: ExtractFields, path: string, effort?: Effort): ExtractTask {
+function extractTask(name: string, fields: ExtractFields, path: string, fuel?: Fuel): ExtractTask {
   const task: ExtractTask = {
     type: 'extract',
     name,
     instruction: fields.instruction,
-    shape: answerShape(fields, path, effort),
+    shape: answerShape(fields, path, fuel),
   };
   if (fields.target_language) task.language = fields.target_language;
   return task;

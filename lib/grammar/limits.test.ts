@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import type { Json, JsonSchema } from '../answer-shape.ts';
+import { checkAnswerSchema } from '../decision/check-answer-schema.ts';
 import { AssayError } from '../errors.ts';
-import { checkAnswerSchema } from './check-answer-schema.ts';
-import { requestEffort } from './effort.ts';
+import { requestFuel } from './fuel.ts';
 import { LIMITS } from './limits.ts';
 
 const range = (count: number) => Array.from({ length: count }, (_, i) => i);
@@ -15,9 +15,9 @@ const value = (schema: Json): JsonSchema => object({ v: schema });
 const fields = (count: number, field: (i: number) => Json): JsonSchema =>
   object(Object.fromEntries(range(count).map((i) => [`p${i}`, field(i)])));
 const nested = (levels: number): Json => range(levels - 1).reduce((inner: Json) => [inner], [] as Json);
-const code = (schema: JsonSchema, effort = requestEffort()): string => {
+const code = (schema: JsonSchema, fuel = requestFuel()): string => {
   try {
-    checkAnswerSchema({ schema, param: 'schema', effort });
+    checkAnswerSchema({ schema, param: 'schema', fuel });
     return 'accepted';
   } catch (error) {
     if (error instanceof AssayError) return error.code;
@@ -70,15 +70,15 @@ test.each(BOUNDS)('%s', (_, schema, largest) => {
 });
 
 test('requestSteps: the schemas of one request share them', () => {
-  const effort = requestEffort();
+  const fuel = requestFuel();
   const schema = fields(267, (i) => ({ pattern: `^[a-z]{40}-${i}$` }));
-  const accepted = range(8).filter(() => code(schema, effort) === 'accepted');
+  const accepted = range(8).filter(() => code(schema, fuel) === 'accepted');
   expect(accepted).toHaveLength(Math.floor(LIMITS.requestSteps / LIMITS.steps));
 });
 
 test('answers that are long without a choice use them up, too', () => {
-  const effort = requestEffort();
+  const fuel = requestFuel();
   const schema = value({ type: 'array', minItems: 30_000, items: { const: 1 } });
-  const accepted = range(20).filter(() => code(schema, effort) === 'accepted');
+  const accepted = range(20).filter(() => code(schema, fuel) === 'accepted');
   expect(accepted).toHaveLength(Math.floor(LIMITS.requestSteps / (LIMITS.stepsPerByte * 60_000)));
 });

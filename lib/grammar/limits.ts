@@ -17,7 +17,7 @@ export const LIMITS = {
   nodes: 4_000,
   /** Alternatives that one place in the answer may have. */
   alternatives: 256,
-  /** Steps that compiling one schema may take (`effort.ts`). */
+  /** Steps that compiling one schema may take (`fuel.ts`). */
   steps: 400_000,
   /** And all schemas of a request together. */
   requestSteps: 1_600_000,

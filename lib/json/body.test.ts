@@ -1,11 +1,11 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { MAX_BODY_BYTES, readJson } from './body.ts';
-import { BodyRoom } from './body-room.ts';
+import { BodyBudget } from './body-budget.ts';
 
 const post = (body: RequestInit['body'], headers: Record<string, string> = { 'content-type': 'application/json' }) =>
   new Request('http://localhost/', { method: 'POST', body: body ?? null, headers, duplex: 'half' } as RequestInit);
 
-const share = new BodyRoom(MAX_BODY_BYTES).share();
+const share = new BodyBudget(MAX_BODY_BYTES).share();
 afterEach(() => share.release());
 const read = (request: Request, maxBytes?: number) =>
   readJson(request, { contentType: 'where sent', share, ...(maxBytes === undefined ? {} : { maxBytes }) });
@@ -94,7 +94,7 @@ describe('size', () => {
   });
 
   test('what is only announced takes no room from others', async () => {
-    const room = new BodyRoom(MAX_BODY_BYTES);
+    const room = new BodyBudget(MAX_BODY_BYTES);
     const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
     const sender = writable.getWriter();
     void sender.write(new Uint8Array([0x22]));
@@ -109,7 +109,7 @@ describe('size', () => {
   });
 
   test('one without room is taken in to its end, so that its sender hears of it, and leaves its room to others', async () => {
-    const room = new BodyRoom(128 * 1024);
+    const room = new BodyBudget(128 * 1024);
     const share = room.share();
     const chunks = Array.from({ length: 64 }, () => ' '.repeat(64 * 1024));
     let ended = false;

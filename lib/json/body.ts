@@ -1,5 +1,5 @@
 import { AssayError } from '../errors.ts';
-import type { BodyShare } from './body-room.ts';
+import type { BodyShare } from './body-budget.ts';
 import { type JsonValue, parseJson } from './parse.ts';
 
 /** 20 MiB, as bytes read (open-points.md, part A, "Fields"). */

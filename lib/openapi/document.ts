@@ -1,4 +1,4 @@
-import type { Face } from '../error-status.ts';
+import type { Api } from '../error-status.ts';
 import { COMPONENTS } from './components.ts';
 import { errorName, errorResponse, REQUEST_ID_HEADER } from './errors.ts';
 import { EXAMPLES } from './examples.ts';
@@ -37,7 +37,7 @@ export function openApiDocument(): object {
   };
 }
 
-const TAGS: Record<Face, string> = { decisions: 'decision service', models: 'model server' };
+const TAGS: Record<Api, string> = { decisions: 'decision service', models: 'model server' };
 
 function paths(): Record<string, object> {
   const byPath: Record<string, object> = {};
@@ -46,10 +46,10 @@ function paths(): Record<string, object> {
 }
 
 function operation(row: Operation): object {
-  const { face, id, summary, description, request } = row;
+  const { api, id, summary, description, request } = row;
   return {
     operationId: id,
-    tags: [TAGS[face]],
+    tags: [TAGS[api]],
     summary,
     ...(description ? { description } : {}),
     ...(row.path.includes('{model_id}') ? { parameters: [MODEL_ID] } : {}),
@@ -58,7 +58,7 @@ function operation(row: Operation): object {
     responses: {
       200: { description: 'Done.', headers: REQUEST_ID_HEADER, content: responseContent(row) },
       ...Object.fromEntries(
-        statusesOf(row).map((status) => [status, { $ref: `#/components/responses/${errorName(face, status)}` }]),
+        statusesOf(row).map((status) => [status, { $ref: `#/components/responses/${errorName(api, status)}` }]),
       ),
     },
   };
@@ -97,7 +97,7 @@ function statusesOf({ key, errors }: Operation): number[] {
 
 function errorResponses(): Record<string, object> {
   const named = OPERATIONS.flatMap((row) =>
-    statusesOf(row).map((status) => [errorName(row.face, status), errorResponse(row.face, status)] as const),
+    statusesOf(row).map((status) => [errorName(row.api, status), errorResponse(row.api, status)] as const),
   );
   return Object.fromEntries(named.sort(([one], [other]) => one.localeCompare(other)));
 }

@@ -1,4 +1,4 @@
-import { errorStatus, type Face } from '../error-status.ts';
+import { type Api, errorStatus } from '../error-status.ts';
 import { ERROR_CODES } from '../errors.ts';
 import { MAX_BODY_BYTES } from '../json/body.ts';
 import { MAX_DEPTH, MAX_PARTS } from '../json/scan.ts';
@@ -29,13 +29,13 @@ export const REQUEST_ID_HEADER = {
 };
 
 /** The name of an error response in the contract's components. */
-export function errorName(face: Face, status: number): string {
-  return `${face === 'decisions' ? 'DecisionError' : 'ModelServerError'}${status}`;
+export function errorName(api: Api, status: number): string {
+  return `${api === 'decisions' ? 'DecisionError' : 'ModelServerError'}${status}`;
 }
 
-/** An error response: the status, and the codes that a face sends with it. */
-export function errorResponse(face: Face, status: number): object {
-  const codes = ERROR_CODES.filter((code) => errorStatus(code, face)?.status === status && code !== 'route_not_found');
+/** An error response: the status, and the codes that an api sends with it. */
+export function errorResponse(api: Api, status: number): object {
+  const codes = ERROR_CODES.filter((code) => errorStatus(code, api)?.status === status && code !== 'route_not_found');
   return {
     description: `${TITLES[status]}. Codes: ${codes.join(', ')}.`,
     headers: { ...REQUEST_ID_HEADER, ...HEADERS[status] },

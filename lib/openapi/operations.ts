@@ -1,9 +1,9 @@
-import type { Face } from '../error-status.ts';
+import type { Api } from '../error-status.ts';
 import type { ComponentName } from './components.ts';
 
 /** One row of the contract: a path and method, what goes in, what comes back. */
 export interface Operation {
-  face: Face;
+  api: Api;
   method: 'get' | 'post' | 'delete';
   path: string;
   /** The operation id; generated clients name a function after it. */
@@ -22,9 +22,9 @@ export interface Operation {
   errors: readonly number[];
 }
 
-const decisions = { face: 'decisions', method: 'post', key: 'always', errors: [400, 422, 429] } as const;
-const get = { face: 'models', method: 'get', key: 'off loopback', errors: [] } as const;
-const post = { face: 'models', method: 'post', key: 'off loopback' } as const;
+const decisions = { api: 'decisions', method: 'post', key: 'always', errors: [400, 422, 429] } as const;
+const get = { api: 'models', method: 'get', key: 'off loopback', errors: [] } as const;
+const post = { api: 'models', method: 'post', key: 'off loopback' } as const;
 
 const health = { ...get, response: 'Health', edge: 'EdgeHealth' } as const;
 const BODY = [400, 413, 415, 429] as const;

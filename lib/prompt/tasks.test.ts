@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import type { DecideTask } from '../backend.ts';
-import type { Turn } from '../conversation.ts';
+import type { ChatMessage } from '../conversation.ts';
 import { taskPrompt, taskText } from './tasks.ts';
 
-const turn = (role: Turn['role'], text: string, name?: string): Turn => ({
+const turn = (role: ChatMessage['role'], text: string, name?: string): ChatMessage => ({
   role,
   parts: [{ type: 'text', text }],
   ...(name === undefined ? {} : { name }),
@@ -11,10 +11,10 @@ const turn = (role: Turn['role'], text: string, name?: string): Turn => ({
 const decide: DecideTask = { type: 'decide', name: 't', question: 'Who agrees?', options: ['Ann', 'Bo'] };
 
 test('a turn begins with the name of who speaks, where one was sent', () => {
-  const turns = [turn('system', 'Be strict.'), turn('user', 'I do.', 'Ann'), turn('user', 'Not me.', '')];
-  const batch = { model: 'a/b', input: { turns }, media: [], tasks: [decide], temperature: 0, maxOutputTokens: 16 };
-  expect(taskPrompt({ ...batch, input: { turns: turns.slice(0, 2) } }).openTurn).toBe('Ann: I do.');
-  expect(taskPrompt(batch).openTurn).toBe('Not me.');
+  const messages = [turn('system', 'Be strict.'), turn('user', 'I do.', 'Ann'), turn('user', 'Not me.', '')];
+  const batch = { model: 'a/b', input: { messages }, media: [], tasks: [decide], temperature: 0, maxOutputTokens: 16 };
+  expect(taskPrompt({ ...batch, input: { messages: messages.slice(0, 2) } }).openMessage).toBe('Ann: I do.');
+  expect(taskPrompt(batch).openMessage).toBe('Not me.');
 });
 
 test.each<[string, Partial<DecideTask>, string]>([

@@ -1,5 +1,5 @@
 import type { DecideTask, Task, TaskBatch } from '../backend.ts';
-import type { Turn } from '../conversation.ts';
+import type { ChatMessage } from '../conversation.ts';
 import { compactSchema } from './compact-schema.ts';
 import { LANGUAGE_NAMES } from './language-names.ts';
 
@@ -13,13 +13,13 @@ export const TASK_SYSTEM =
 export const TASK_SEPARATOR = '\n\n';
 
 /**
- * The prompt of a batch. Rendered by the model's chat template as `turns`, then one user turn made of
- * `openTurn + TASK_SEPARATOR + task`. The cut before `task` is where the shared prefix ends and the branches begin.
+ * The prompt of a batch. Rendered by the model's chat template as `messages`, then one user message made of
+ * `openMessage + TASK_SEPARATOR + task`. The cut before `task` is where the shared prefix ends and the branches begin.
  */
 export interface TaskPrompt {
-  turns: readonly Turn[];
+  messages: readonly ChatMessage[];
   /** The shared beginning of the last user turn: the context, or the last user message. May be empty. */
-  openTurn: string;
+  openMessage: string;
   /** One text for each task, in the batch's order. */
   tasks: readonly string[];
 }
@@ -27,27 +27,27 @@ export interface TaskPrompt {
 export function taskPrompt(batch: TaskBatch): TaskPrompt {
   const tasks = batch.tasks.map((task) => taskText(task, task.language ?? batch.language));
   if ('context' in batch.input) {
-    return { turns: [system([])], openTurn: batch.input.context, tasks };
+    return { messages: [system([])], openMessage: batch.input.context, tasks };
   }
-  const instructions = batch.input.turns.filter((turn) => turn.role === 'system');
-  const talk = batch.input.turns.filter((turn) => turn.role !== 'system');
+  const instructions = batch.input.messages.filter((turn) => turn.role === 'system');
+  const talk = batch.input.messages.filter((turn) => turn.role !== 'system');
   const last = talk.at(-1);
   const open = last?.role === 'user' ? last : undefined;
   return {
-    turns: [system(instructions), ...(open ? talk.slice(0, -1) : talk)],
-    openTurn: open ? turnText(open) : '',
+    messages: [system(instructions), ...(open ? talk.slice(0, -1) : talk)],
+    openMessage: open ? messageText(open) : '',
     tasks,
   };
 }
 
 /** The texts of a turn joined by a line break, behind the name of who speaks where one was sent: templates know roles alone. */
-export function turnText({ name, parts }: Turn): string {
+export function messageText({ name, parts }: ChatMessage): string {
   const text = parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n');
   return name ? `${name}: ${text}` : text;
 }
 
-function system(instructions: readonly Turn[]): Turn {
-  const text = [TASK_SYSTEM, ...instructions.map(turnText)].join('\n\n');
+function system(instructions: readonly ChatMessage[]): ChatMessage {
+  const text = [TASK_SYSTEM, ...instructions.map(messageText)].join('\n\n');
   return { role: 'system', parts: [{ type: 'text', text }] };
 }
 

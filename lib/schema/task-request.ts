@@ -17,7 +17,11 @@ const shared = {
     v.pipe(v.string(), v.description('Free text that the tasks read. Exactly one of context and messages is sent.')),
   ),
   messages: v.exactOptional(
-    v.pipe(v.array(Message), v.minLength(1), v.description('Turns of a chat that the tasks read, instead of context.')),
+    v.pipe(
+      v.array(Message),
+      v.minLength(1),
+      v.description('Messages of a chat that the tasks read instead of a context.'),
+    ),
   ),
   images: v.exactOptional(v.pipe(v.array(ImageInput), v.description('Images to read.'))),
   audio: v.exactOptional(v.pipe(v.array(AudioInput), v.description('Audio to read.'))),

@@ -143,7 +143,7 @@ function judgeAll(judges: readonly Judge[], value: unknown, walk: Walk): void {
   for (let i = 0; i < judges.length && walk.issue === null; i++) {
     const judge = judges[i]!;
     if (judge.type === 'late_rule') {
-      if (walk.effort) walk.issue = (judge as LateRule<unknown>).judge(value, walk.path, walk.effort);
+      if (walk.fuel) walk.issue = (judge as LateRule<unknown>).judge(value, walk.path, walk.fuel);
     } else {
       const finding = 'find' in judge ? judge.find(value) : findingOf(judge, value);
       if (finding) walk.note(finding);

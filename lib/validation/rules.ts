@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 import { AssayError, type ErrorCode } from '../errors.ts';
-import type { Effort } from '../grammar/effort.ts';
+import type { Fuel } from '../grammar/fuel.ts';
 
 /** What a rule found wrong. */
 export interface Finding {
@@ -41,22 +41,20 @@ export function rule<TInput>(find: Rule<TInput>['find'], type: Rule<TInput>['typ
  */
 export interface LateRule<TInput> extends v.BaseValidation<TInput, TInput, v.BaseIssue<TInput>> {
   readonly type: 'late_rule';
-  judge(value: TInput, path: string, effort: Effort): AssayError | null;
+  judge(value: TInput, path: string, fuel: Fuel): AssayError | null;
 }
 
-/** `use` throws the `AssayError` of the value that stands at `path`; `effort` is what all late rules of a request may take together. */
-export function lateRule<TInput>(
-  use: (value: NoInfer<TInput>, path: string, effort: Effort) => unknown,
-): LateRule<TInput> {
+/** `use` throws the `AssayError` of the value that stands at `path`; `fuel` is what all late rules of a request may take together. */
+export function lateRule<TInput>(use: (value: NoInfer<TInput>, path: string, fuel: Fuel) => unknown): LateRule<TInput> {
   return {
     kind: 'validation',
     type: 'late_rule',
     reference: lateRule,
     async: false,
     expects: null,
-    judge(value, path, effort) {
+    judge(value, path, fuel) {
       try {
-        use(value, path, effort);
+        use(value, path, fuel);
         return null;
       } catch (error) {
         if (error instanceof AssayError) return error;

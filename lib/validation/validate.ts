@@ -1,5 +1,5 @@
 import type * as v from 'valibot';
-import { requestEffort } from '../grammar/effort.ts';
+import { requestFuel } from '../grammar/fuel.ts';
 import { type Check, compile } from './compile.ts';
 import type { Node, OptionalNode } from './node.ts';
 import { Walk } from './walk.ts';
@@ -16,7 +16,7 @@ export function validate<TSchema extends v.GenericSchema>(schema: TSchema, value
   check(value, walk);
   if (!walk.issue) return { ...defaults, ...(value as object) };
   // Late rules are made when the request is put to use. As it never will be, they are asked now whether one of them comes first.
-  const again = new Walk(requestEffort());
+  const again = new Walk(requestFuel());
   check(value, again);
   throw again.issue ?? walk.issue;
 }

@@ -1,5 +1,5 @@
 import type { AssayError } from '../errors.ts';
-import type { Effort } from '../grammar/effort.ts';
+import type { Fuel } from '../grammar/fuel.ts';
 import { pathTo } from '../param-path.ts';
 import { issueAt } from './issue.ts';
 import type { Finding } from './rules.ts';
@@ -9,12 +9,12 @@ export class Walk {
   /** In document order. */
   issue: AssayError | null = null;
   /** What the late rules may take together; absent: they are not asked. */
-  readonly effort: Effort | undefined;
+  readonly fuel: Fuel | undefined;
   readonly #steps: (string | number)[] = [];
   #depth = 0;
 
-  constructor(effort?: Effort) {
-    this.effort = effort;
+  constructor(fuel?: Fuel) {
+    this.fuel = fuel;
   }
 
   get path(): string {

@@ -92,19 +92,19 @@ export class BranchRun {
     this.#queuePart();
   }
 
-  /** Appends up to `room` waiting tokens to the sequence; returns the new columns whose logits are wanted, at most `rows`. */
-  feed(sequence: Sequence, room: number, rows: number): { column: number; node: number }[] {
+  /** Appends up to `room` waiting tokens to the sequence; returns the new cells whose logits are wanted, at most `rows`. */
+  feed(sequence: Sequence, room: number, rows: number): { cell: number; node: number }[] {
     return this.#queue.feed(sequence, room, rows);
   }
 
-  /** The column from which on a finished part of many options is to be forgotten; null: nothing. */
+  /** The cell from which on a finished part of many options is to be forgotten; null: nothing. */
   takeRollback(): number | null {
-    const column = this.#rollback;
+    const cell = this.#rollback;
     this.#rollback = null;
-    return column;
+    return cell;
   }
 
-  /** Takes the logits behind a column that `feed` reported. */
+  /** Takes the logits behind a cell that `feed` reported. */
   deliver(node: number, logits: Float32Array): void {
     this.#queue.noteRead();
     if (this.#trie && !this.#option) this.#scoreOption(this.#trie, node, logits);

@@ -12,8 +12,8 @@ interface Item {
 export class BranchTokens {
   readonly #prefixLength: number;
   readonly #items: Item[] = [];
-  /** Columns of the items that were fed. */
-  readonly #columns: number[] = [];
+  /** Cells of the items that were fed. */
+  readonly #cells: number[] = [];
   /** The item that the next token in line follows. */
   #end = -1;
   #unread = 0;
@@ -24,7 +24,7 @@ export class BranchTokens {
 
   /** Tokens that wait to be fed. */
   get waiting(): number {
-    return this.#items.length - this.#columns.length;
+    return this.#items.length - this.#cells.length;
   }
 
   /** Wanted logits that have not been delivered. */
@@ -70,24 +70,24 @@ export class BranchTokens {
     return at >= 0;
   }
 
-  /** Forgets all but the first `count` tokens, which were fed. Returns the column from which on the rest stood. */
+  /** Forgets all but the first `count` tokens, which were fed. Returns the cell from which on the rest stood. */
   keep(count: number): number {
     this.#items.length = count;
-    this.#columns.length = count;
+    this.#cells.length = count;
     this.#end = count - 1;
-    return this.#columns[count - 1]! + 1;
+    return this.#cells[count - 1]! + 1;
   }
 
-  /** Appends up to `room` waiting tokens to the sequence; returns the new columns whose logits are wanted, at most `rows`. */
-  feed(sequence: Sequence, room: number, rows: number): { column: number; node: number }[] {
-    const wanted: { column: number; node: number }[] = [];
+  /** Appends up to `room` waiting tokens to the sequence; returns the new cells whose logits are wanted, at most `rows`. */
+  feed(sequence: Sequence, room: number, rows: number): { cell: number; node: number }[] {
+    const wanted: { cell: number; node: number }[] = [];
     for (let fed = 0; fed < room && this.waiting > 0; fed++) {
-      const item = this.#items[this.#columns.length]!;
+      const item = this.#items[this.#cells.length]!;
       if (item.read !== null && wanted.length === rows) break;
-      const parent = item.after < 0 ? this.#prefixLength - 1 : this.#columns[item.after]!;
-      const column = sequence.append(item.token, parent);
-      this.#columns.push(column);
-      if (item.read !== null) wanted.push({ column, node: item.read });
+      const parent = item.after < 0 ? this.#prefixLength - 1 : this.#cells[item.after]!;
+      const cell = sequence.append(item.token, parent);
+      this.#cells.push(cell);
+      if (item.read !== null) wanted.push({ cell, node: item.read });
     }
     return wanted;
   }

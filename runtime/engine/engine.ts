@@ -147,7 +147,7 @@ export class Engine {
       const reason = lost(turn.entry);
       if (reason === undefined) continue;
       this.#running.splice(this.#running.indexOf(turn), 1);
-      this.#kv.release(turn.run.sequence, turn.run.worthKeeping);
+      this.#kv.release(turn.run.sequence, turn.run.reusablePrefixLength);
       turn.entry.reject(reason);
     }
   }
@@ -157,7 +157,7 @@ export class Engine {
     const { maxRunning = 4 } = this.#options;
     while (this.#queue.length > 0 && this.#running.length < maxRunning) {
       const entry = this.#queue[0]!;
-      const acquired = this.#kv.acquire(entry.job.prefix, this.#columns(entry.job));
+      const acquired = this.#kv.acquire(entry.job.prefix, this.#cells(entry.job));
       if (!acquired) return;
       this.#queue.shift();
       entry.startedAt = this.#now();
@@ -171,8 +171,8 @@ export class Engine {
     }
   }
 
-  /** Columns that a job will probably need; it may grow beyond. */
-  #columns({ prefix, branches, budget }: Job): number {
+  /** Cells that a job will probably need; it may grow beyond. */
+  #cells({ prefix, branches, budget }: Job): number {
     const { group, groupTokens } = this.#limits;
     const suffixes = branches.slice(0, group).reduce((sum, { suffix }) => sum + suffix.length, 0);
     return prefix.length + Math.min(groupTokens, suffixes) + Math.min(budget, 256);
@@ -182,7 +182,7 @@ export class Engine {
     const logits = await this.#forward.run(
       run.sequence,
       plan.start,
-      plan.rows.map((row) => row.column),
+      plan.rows.map((row) => row.cell),
     );
     if (plan.rows.length > 0) entry.promptDoneAt ??= this.#now();
     run.deliver(plan, logits, this.#forward.vocabSize);
@@ -192,7 +192,7 @@ export class Engine {
     const end = this.#now();
     const promptDone = entry.promptDoneAt ?? end;
     const result = run.result();
-    this.#kv.release(run.sequence, run.worthKeeping);
+    this.#kv.release(run.sequence, run.reusablePrefixLength);
     entry.resolve({
       ...result,
       queueMs: entry.startedAt - entry.queuedAt,

@@ -4,7 +4,7 @@ import type { Sequence } from './sequence.ts';
 export interface Forward {
   readonly vocabSize: number;
   /**
-   * Runs the columns of `sequence` from `start` on and fills in their KV. Returns the logits of the columns `rows` (ascending), one row
+   * Runs the cells of `sequence` from `start` on and fills in their KV. Returns the logits of the cells `rows` (ascending), one row
    * of `vocabSize` after another; the array is reused by the next run.
    */
   run(sequence: Sequence, start: number, rows: readonly number[]): Promise<Float32Array>;

@@ -8,7 +8,7 @@ export interface Limits {
   tokens: number;
   /** Rows of logits of one run. */
   rows: number;
-  /** Branches side by side. More share the weights better but read each other's hidden columns. */
+  /** Branches side by side. More share the weights better but read each other's hidden cells. */
   group: number;
   /** Tokens that a group brings with it; a branch with more is alone. */
   groupTokens: number;
@@ -16,14 +16,14 @@ export interface Limits {
 
 export const DEFAULT_LIMITS: Limits = { tokens: 256, rows: 32, group: 16, groupTokens: 1024 };
 
-/** One run of the model, planned: the columns from `start` on are new, the logits of `rows` are wanted. */
+/** One run of the model, planned: the cells from `start` on are new, the logits of `rows` are wanted. */
 export interface Plan {
   start: number;
   rows: readonly PlannedRow[];
 }
 
 interface PlannedRow {
-  column: number;
+  cell: number;
   branch: number;
   node: number;
 }
@@ -81,7 +81,7 @@ export class JobRun {
     for (const branch of this.#group) {
       const room = end - this.sequence.length;
       const found = this.#branches[branch]!.feed(this.sequence, room, this.#limits.rows - rows.length);
-      rows.push(...found.map(({ column, node }) => ({ column, node, branch })));
+      rows.push(...found.map(({ cell, node }) => ({ cell, node, branch })));
     }
     return { start, rows };
   }
@@ -118,11 +118,11 @@ export class JobRun {
     return { branches, promptTokens: promptTokens(this.job), cachedTokens: this.cachedTokens };
   }
 
-  /** Columns worth keeping: the prefix; of a single branch also what it said, which the next turn of a chat begins with. */
-  get worthKeeping(): number {
+  /** Cells worth keeping: the prefix; of a single branch also what it said, which the next turn of a chat begins with. */
+  get reusablePrefixLength(): number {
     return this.job.branches.length === 1
-      ? this.sequence.linear
-      : Math.min(this.job.prefix.length, this.sequence.linear);
+      ? this.sequence.trunkLength
+      : Math.min(this.job.prefix.length, this.sequence.trunkLength);
   }
 
   /** False when no branch is left. */

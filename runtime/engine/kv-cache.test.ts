@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { KvCache } from './kv-cache.ts';
-import { columnBytes } from './sequence.ts';
+import { cellBytes } from './sequence.ts';
 
 const SHAPE = { layers: [{ heads: 1, headSize: 1 }] };
-const cacheOf = (columns: number) => new KvCache(SHAPE, columns * columnBytes(SHAPE));
+const cacheOf = (cells: number) => new KvCache(SHAPE, cells * cellBytes(SHAPE));
 const tokens = (count: number, from = 0) => Array.from({ length: count }, (_, i) => from + i);
 
 /** Takes a sequence with these tokens in it. */
-function filled(cache: KvCache, prefix: readonly number[], columns: number) {
-  const { sequence } = cache.acquire(prefix, columns)!;
+function filled(cache: KvCache, prefix: readonly number[], cells: number) {
+  const { sequence } = cache.acquire(prefix, cells)!;
   for (const token of prefix) sequence.append(token, sequence.length - 1);
   return sequence;
 }

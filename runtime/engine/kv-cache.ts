@@ -1,26 +1,26 @@
-import { columnBytes, type KvShape, Sequence } from './sequence.ts';
+import { cellBytes, type KvShape, Sequence } from './sequence.ts';
 
 /** Capacities are multiples of this, so that buffers fit the next job more often. */
 const GRANULE = 256;
 /** A shorter common beginning is not worth a copy. */
 const MIN_MATCH = 16;
-/** So few columns are lost without regret: running them again costs less than a copy of the rest. */
+/** So few cells are lost without regret: running them again costs less than a copy of the rest. */
 const MAX_LOSS = 64;
 
 export interface Acquired {
   sequence: Sequence;
-  /** Columns at the beginning that already hold the prefix. */
+  /** Cells at the beginning that already hold the prefix. */
   cached: number;
 }
 
 /**
  * Owns all sequences: those that jobs are using, and idle ones that keep recent prefixes for the next job, oldest first. All
  * together they stay within `maxBytes`, idle ones being given up first, but for what a single running job needs, and for what
- * jobs grow to beyond the columns they asked for.
+ * jobs grow to beyond the cells they asked for.
  */
 export class KvCache {
   readonly #shape: KvShape;
-  readonly #columnBytes: number;
+  readonly #cellBytes: number;
   readonly #maxBytes: number;
   /** Least recently used first. */
   readonly #idle: Sequence[] = [];
@@ -28,27 +28,27 @@ export class KvCache {
 
   constructor(shape: KvShape, maxBytes: number) {
     this.#shape = shape;
-    this.#columnBytes = columnBytes(shape);
+    this.#cellBytes = cellBytes(shape);
     this.#maxBytes = maxBytes;
   }
 
   /** Bytes of all buffers. */
   get bytes(): number {
-    return [...this.#idle, ...this.#used].reduce((sum, { capacity }) => sum + capacity, 0) * this.#columnBytes;
+    return [...this.#idle, ...this.#used].reduce((sum, { capacity }) => sum + capacity, 0) * this.#cellBytes;
   }
 
   /**
-   * A sequence that begins with as much of `prefix` as any sequence holds, with room for `columns` columns; undefined when
+   * A sequence that begins with as much of `prefix` as any sequence holds, with room for `cells` cells; undefined when
    * running jobs leave no room for it. The match is by token ids alone: one cache belongs to one loaded model.
    */
-  acquire(prefix: readonly number[], columns: number): Acquired | undefined {
-    const capacity = this.#roundUp(columns);
+  acquire(prefix: readonly number[], cells: number): Acquired | undefined {
+    const capacity = this.#roundUp(cells);
     const best = this.#longestMatch(prefix);
     if (best && this.#idle.includes(best.sequence)) {
-      const lost = best.sequence.linear - best.cached;
+      const lost = best.sequence.trunkLength - best.cached;
       // Taking it over loses what it holds beyond the match; a copy keeps both, where there is room.
-      const room = this.bytes + capacity * this.#columnBytes <= this.#maxBytes;
-      if (lost <= MAX_LOSS || !room) return this.#takeOver(best, columns);
+      const room = this.bytes + capacity * this.#cellBytes <= this.#maxBytes;
+      if (lost <= MAX_LOSS || !room) return this.#takeOver(best, cells);
     }
     const sequence = this.#fresh(capacity, best?.sequence);
     if (!sequence) return undefined;
@@ -56,18 +56,18 @@ export class KvCache {
     return { sequence, cached: best?.cached ?? 0 };
   }
 
-  /** Makes room for `columns` columns in a sequence in use. */
-  reserve(sequence: Sequence, columns: number): void {
-    const capacity = this.#grown(sequence, columns);
+  /** Makes room for `cells` cells in a sequence in use. */
+  reserve(sequence: Sequence, cells: number): void {
+    const capacity = this.#grown(sequence, cells);
     if (capacity === sequence.capacity) return;
-    this.#evict((capacity - sequence.capacity) * this.#columnBytes);
+    this.#evict((capacity - sequence.capacity) * this.#cellBytes);
     sequence.resize(capacity);
   }
 
-  /** Gives a sequence back. Its first `keep` columns in line stay for the next job. */
+  /** Gives a sequence back. Its first `keep` cells in line stay for the next job. */
   release(sequence: Sequence, keep: number): void {
     if (!this.#used.delete(sequence)) throw new Error('released a sequence that was not in use');
-    sequence.truncate(Math.min(keep, sequence.linear));
+    sequence.truncate(Math.min(keep, sequence.trunkLength));
     this.#idle.push(sequence);
     this.#evict(0);
   }
@@ -80,7 +80,7 @@ export class KvCache {
     if (new Set(this.#idle).size !== this.#idle.length) throw new Error('a sequence is idle twice');
     for (const sequence of this.#idle) {
       if (this.#used.has(sequence)) throw new Error('a sequence is idle and in use');
-      if (sequence.linear !== sequence.length) throw new Error('an idle sequence holds more than its trunk');
+      if (sequence.trunkLength !== sequence.length) throw new Error('an idle sequence holds more than its trunk');
     }
     for (const sequence of [...this.#idle, ...this.#used]) sequence.checkIntegrity();
     if (this.#used.size === 0 && this.bytes > this.#maxBytes) throw new Error('the cache exceeds its bytes');
@@ -96,20 +96,20 @@ export class KvCache {
     return best;
   }
 
-  #takeOver({ sequence, cached }: Acquired, columns: number): Acquired | undefined {
+  #takeOver({ sequence, cached }: Acquired, cells: number): Acquired | undefined {
     const running = [...this.#used].reduce((sum, { capacity }) => sum + capacity, 0);
-    const needed = (running + this.#grown(sequence, columns)) * this.#columnBytes;
+    const needed = (running + this.#grown(sequence, cells)) * this.#cellBytes;
     if (running > 0 && needed > this.#maxBytes) return undefined;
     this.#idle.splice(this.#idle.indexOf(sequence), 1);
     this.#used.add(sequence);
     sequence.truncate(cached);
-    this.reserve(sequence, columns);
+    this.reserve(sequence, cells);
     return { sequence, cached };
   }
 
   /** An empty sequence: a new one, or the oldest idle one whose buffers fit. `source` is spared where possible. */
   #fresh(capacity: number, source: Sequence | undefined): Sequence | undefined {
-    const bytes = capacity * this.#columnBytes;
+    const bytes = capacity * this.#cellBytes;
     if (this.bytes + bytes > this.#maxBytes) {
       const fitting = this.#idle.find(
         (idle) => idle !== source && idle.capacity >= capacity && idle.capacity <= 2 * capacity,
@@ -136,13 +136,13 @@ export class KvCache {
     }
   }
 
-  /** Columns of a sequence that has room for so many: a quarter more than before where it must grow, so that this is rare. */
-  #grown({ capacity }: Sequence, columns: number): number {
-    return columns <= capacity ? capacity : this.#roundUp(Math.max(columns, Math.ceil(capacity * 1.25)));
+  /** Cells of a sequence that has room for so many: a quarter more than before where it must grow, so that this is rare. */
+  #grown({ capacity }: Sequence, cells: number): number {
+    return cells <= capacity ? capacity : this.#roundUp(Math.max(cells, Math.ceil(capacity * 1.25)));
   }
 
-  #roundUp(columns: number): number {
-    const suiting = this.#shape.capacities?.find((capacity) => capacity >= columns);
-    return suiting ?? Math.ceil(columns / GRANULE) * GRANULE;
+  #roundUp(cells: number): number {
+    const suiting = this.#shape.capacities?.find((capacity) => capacity >= cells);
+    return suiting ?? Math.ceil(cells / GRANULE) * GRANULE;
   }
 }

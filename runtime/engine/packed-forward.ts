@@ -30,12 +30,12 @@ export class PackedForward implements Forward {
   }
 
   async run(sequence: Sequence, start: number, rows: readonly number[]): Promise<Float32Array> {
-    const { length, linear } = sequence;
-    if (start > 0 || linear === length) return this.#run(sequence, start, length, rows);
+    const { length, trunkLength } = sequence;
+    if (start > 0 || trunkLength === length) return this.#run(sequence, start, length, rows);
     // On an empty past the operator ignores positions and counts by itself, which only the trunk can bear.
-    const inTrunk = rows.filter((row) => row < linear);
-    const first = (await this.#run(sequence, 0, linear, inTrunk)).slice(0, inTrunk.length * this.vocabSize);
-    const second = await this.#run(sequence, linear, length, rows.slice(inTrunk.length));
+    const inTrunk = rows.filter((row) => row < trunkLength);
+    const first = (await this.#run(sequence, 0, trunkLength, inTrunk)).slice(0, inTrunk.length * this.vocabSize);
+    const second = await this.#run(sequence, trunkLength, length, rows.slice(inTrunk.length));
     if (inTrunk.length === 0) return second;
     const both = new Float32Array(rows.length * this.vocabSize);
     both.set(first);
@@ -43,7 +43,7 @@ export class PackedForward implements Forward {
     return both;
   }
 
-  /** Runs the columns from `start` to `length`, as if there were no more. */
+  /** Runs the cells from `start` to `length`, as if there were no more. */
   async #run(sequence: Sequence, start: number, length: number, rows: readonly number[]): Promise<Float32Array> {
     const { inputs, logits, end } = this.#manifest;
     const count = length - start;
@@ -112,7 +112,7 @@ export class PackedForward implements Forward {
   }
 }
 
-/** A stretch of a column table as a `[1, n]` tensor. */
+/** A stretch of a cell table as a `[1, n]` tensor. */
 export function integers(values: Int32Array, start: number, end: number): Tensor {
   const big = new BigInt64Array(end - start);
   for (let index = start; index < end; index++) big[index - start] = BigInt(values[index]!);

@@ -5,7 +5,7 @@ import { gather, integers } from './packed-forward.ts';
 import type { Sequence } from './sequence.ts';
 
 /**
- * For graphs that take the past as one line and give a new one back: every stretch of columns that follow each other is run by
+ * For graphs that take the past as one line and give a new one back: every stretch of cells that follow each other is run by
  * itself, with the KV of what it descends from gathered in front and its own KV copied back.
  */
 export class PlainForward implements Forward {
@@ -71,21 +71,21 @@ export class PlainForward implements Forward {
   }
 }
 
-/** The columns from `start` on, cut where one does not follow the one before it. */
+/** The cells from `start` on, cut where one does not follow the one before it. */
 function stretches(sequence: Sequence, start: number): [first: number, end: number][] {
   const found: [number, number][] = [];
-  for (let column = start; column < sequence.length; column++) {
+  for (let cell = start; cell < sequence.length; cell++) {
     const last = found.at(-1);
-    if (last && sequence.parents[column] === column - 1) last[1] = column + 1;
-    else found.push([column, column + 1]);
+    if (last && sequence.parents[cell] === cell - 1) last[1] = cell + 1;
+    else found.push([cell, cell + 1]);
   }
   return found;
 }
 
-/** The columns from the first token to `column`. */
-function ancestorsOf(sequence: Sequence, column: number): number[] {
+/** The cells from the first token to `cell`. */
+function ancestorsOf(sequence: Sequence, cell: number): number[] {
   const line: number[] = [];
-  for (let at = column; at >= 0; at = sequence.parents[at]!) line.push(at);
+  for (let at = cell; at >= 0; at = sequence.parents[at]!) line.push(at);
   return line.reverse();
 }
 
@@ -93,16 +93,16 @@ function gatherColumns(
   data: Float32Array,
   capacity: number,
   { heads, headSize }: { heads: number; headSize: number },
-  columns: readonly number[],
+  cells: readonly number[],
 ): Float32Array {
-  const gathered = new Float32Array(heads * columns.length * headSize);
+  const gathered = new Float32Array(heads * cells.length * headSize);
   for (let head = 0; head < heads; head++) {
     let at = 0;
-    while (at < columns.length) {
+    while (at < cells.length) {
       let end = at + 1;
-      while (end < columns.length && columns[end] === columns[end - 1]! + 1) end++;
-      const from = (head * capacity + columns[at]!) * headSize;
-      gathered.set(data.subarray(from, from + (end - at) * headSize), (head * columns.length + at) * headSize);
+      while (end < cells.length && cells[end] === cells[end - 1]! + 1) end++;
+      const from = (head * capacity + cells[at]!) * headSize;
+      gathered.set(data.subarray(from, from + (end - at) * headSize), (head * cells.length + at) * headSize);
       at = end;
     }
   }

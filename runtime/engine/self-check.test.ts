@@ -10,7 +10,7 @@ test('a device that heeds the tree passes', async () => {
 test('one that lets branches see each other is found out', async () => {
   class Mixing extends ToyForward {
     override run(sequence: Sequence, start: number, rows: readonly number[]): Promise<Float32Array> {
-      for (let column = start; column < sequence.length; column++) sequence.parents[column] = column - 1;
+      for (let cell = start; cell < sequence.length; cell++) sequence.parents[cell] = cell - 1;
       return super.run(sequence, start, rows);
     }
   }

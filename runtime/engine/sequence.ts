@@ -12,21 +12,21 @@ export interface KvLayerBuffers {
 }
 
 /**
- * The KV of one prefix and of the branches that grow from it, and the table of its columns. A column holds one token; its
- * parent is the column that the token follows, so columns form a tree whose trunk is the prefix.
+ * The KV of one prefix and of the branches that grow from it, and the table of its cells. A cell holds one token; its
+ * parent is the cell that the token follows, so cells form a tree whose trunk is the prefix.
  */
 export class Sequence {
   readonly #shape: KvShape;
   layers: readonly KvLayerBuffers[];
   capacity: number;
   tokens: Int32Array;
-  /** Column that this one follows; -1 for the first token. */
+  /** Cell that this one follows; -1 for the first token. */
   parents: Int32Array;
   /** Distance from the beginning along the parents. */
   positions: Int32Array;
   length = 0;
-  /** The columns below this one follow each other in a line. */
-  linear = 0;
+  /** The cells below this one follow each other in a line. */
+  trunkLength = 0;
 
   constructor(shape: KvShape, capacity: number) {
     this.#shape = shape;
@@ -37,40 +37,40 @@ export class Sequence {
     this.positions = new Int32Array(capacity);
   }
 
-  /** Adds a column and returns its index. The caller sees to the capacity. */
+  /** Adds a cell and returns its index. The caller sees to the capacity. */
   append(token: number, parent: number): number {
-    const column = this.length;
-    if (column >= this.capacity) throw new Error('no column left');
-    this.tokens[column] = token;
-    this.parents[column] = parent;
-    this.positions[column] = parent < 0 ? 0 : this.positions[parent]! + 1;
-    if (this.linear === column && parent === column - 1) this.linear++;
+    const cell = this.length;
+    if (cell >= this.capacity) throw new Error('no cell left');
+    this.tokens[cell] = token;
+    this.parents[cell] = parent;
+    this.positions[cell] = parent < 0 ? 0 : this.positions[parent]! + 1;
+    if (this.trunkLength === cell && parent === cell - 1) this.trunkLength++;
     this.length++;
-    return column;
+    return cell;
   }
 
-  /** Forgets the columns from `length` on. Their KV stays in the buffers and is overwritten. */
+  /** Forgets the cells from `length` on. Their KV stays in the buffers and is overwritten. */
   truncate(length: number): void {
     this.length = Math.min(this.length, length);
-    this.linear = Math.min(this.linear, length);
+    this.trunkLength = Math.min(this.trunkLength, length);
   }
 
   /** Length of the common beginning of the trunk and `tokens`. */
   matchLength(tokens: readonly number[]): number {
-    const end = Math.min(this.linear, tokens.length);
+    const end = Math.min(this.trunkLength, tokens.length);
     let count = 0;
     while (count < end && this.tokens[count] === tokens[count]) count++;
     return count;
   }
 
-  /** Takes over the first `count` columns of another sequence, KV and all. */
+  /** Takes over the first `count` cells of another sequence, KV and all. */
   copyFrom(other: Sequence, count: number): void {
     copyColumns(this.#shape, other.layers, other.capacity, this.layers, this.capacity, count);
     this.tokens.set(other.tokens.subarray(0, count));
     this.parents.set(other.parents.subarray(0, count));
     this.positions.set(other.positions.subarray(0, count));
     this.length = count;
-    this.linear = Math.min(other.linear, count);
+    this.trunkLength = Math.min(other.trunkLength, count);
   }
 
   resize(capacity: number): void {
@@ -90,19 +90,19 @@ export class Sequence {
 
   /** Throws where the table contradicts itself. */
   checkIntegrity(): void {
-    if (this.length > this.capacity || this.linear > this.length) throw new Error('more columns than capacity');
-    for (let column = 0; column < this.length; column++) {
-      const parent = this.parents[column]!;
-      if (parent >= column || parent < -1) throw new Error(`column ${column} follows column ${parent}`);
+    if (this.length > this.capacity || this.trunkLength > this.length) throw new Error('more cells than capacity');
+    for (let cell = 0; cell < this.length; cell++) {
+      const parent = this.parents[cell]!;
+      if (parent >= cell || parent < -1) throw new Error(`cell ${cell} follows cell ${parent}`);
       const position = parent < 0 ? 0 : this.positions[parent]! + 1;
-      if (this.positions[column] !== position) throw new Error(`column ${column} is at the wrong position`);
-      if (column < this.linear && parent !== column - 1) throw new Error(`column ${column} is not in line`);
+      if (this.positions[cell] !== position) throw new Error(`cell ${cell} is at the wrong position`);
+      if (cell < this.trunkLength && parent !== cell - 1) throw new Error(`cell ${cell} is not in line`);
     }
   }
 }
 
-/** Bytes of one column in all layers. */
-export function columnBytes(shape: KvShape): number {
+/** Bytes of one cell in all layers. */
+export function cellBytes(shape: KvShape): number {
   return shape.layers.reduce((sum, { heads, headSize }) => sum + 2 * 4 * heads * headSize, 0);
 }
 

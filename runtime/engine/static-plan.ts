@@ -51,16 +51,16 @@ function chunkFor(count: number, chunks: readonly number[]): number {
 
 /** The columns below `first` that columns from there up to `end` descend from, ascending. */
 function seenBefore(sequence: Sequence, first: number, end: number): number[] {
-  const { parents, linear } = sequence;
+  const { parents, trunkLength } = sequence;
   const branched = new Set<number>();
   let trunk = 0;
   for (let column = first; column < end; column++) {
     let ancestor = parents[column]!;
-    while (ancestor >= linear && !(ancestor < first && branched.has(ancestor))) {
+    while (ancestor >= trunkLength && !(ancestor < first && branched.has(ancestor))) {
       if (ancestor < first) branched.add(ancestor);
       ancestor = parents[ancestor]!;
     }
-    if (ancestor < linear) trunk = Math.max(trunk, Math.min(ancestor + 1, first));
+    if (ancestor < trunkLength) trunk = Math.max(trunk, Math.min(ancestor + 1, first));
   }
   const cells = Array.from({ length: trunk }, (_, column) => column);
   return cells.concat([...branched].sort((a, b) => a - b));
@@ -83,7 +83,7 @@ export function writeStaticMask(
   { first, end, chunk, past, cells }: StaticRun,
   window: number | null,
 ): void {
-  const { linear, parents, positions } = sequence;
+  const { trunkLength, parents, positions } = sequence;
   const width = past + chunk;
   into.fill(HIDDEN);
   const cellOf = cells && new Map(cells.map((column, cell) => [column, cell]));
@@ -92,7 +92,7 @@ export function writeStaticMask(
     const row = (column - first) * width;
     const lowest = window === null ? 0 : positions[column]! - window + 1;
     let ancestor = column;
-    while (ancestor >= linear || ancestor >= first) {
+    while (ancestor >= trunkLength || ancestor >= first) {
       if (positions[ancestor]! >= lowest) into[row + at(ancestor)] = 0;
       ancestor = parents[ancestor]!;
     }

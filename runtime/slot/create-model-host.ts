@@ -8,10 +8,10 @@ import type { Precision } from '../compile/precision.ts';
 import { type DeviceChoice, devicesToTry } from '../device/device-table.ts';
 import { TRANSFER_SETTINGS } from '../hub/blob-fetcher.ts';
 import { addressesOf, fetchPublic } from '../hub/public-address.ts';
-import type { EngineProcess } from '../process/engine-process.ts';
 import { type HubEnvironment, hubEnvironment } from '../store/environment.ts';
 import type { Dtype } from '../store/model-files.ts';
 import { StorePaths } from '../store/paths.ts';
+import type { EngineProcess } from '../supervisor/engine-process.ts';
 import { LocalModelHost } from './model-host.ts';
 
 export interface HostSettings {

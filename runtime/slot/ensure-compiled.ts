@@ -5,7 +5,7 @@ import type { Clock } from '../../lib/clock.ts';
 import { AssayError } from '../../lib/errors.ts';
 import { COMPILER_VERSION } from '../compile/manifest.ts';
 import type { Precision } from '../compile/precision.ts';
-import type { CompileProgress, EngineProcess } from '../process/engine-process.ts';
+import type { CompileProgress } from '../protocol/messages.ts';
 import { type CompiledModel, findCompiled, publishCompiled, removeStale, shareFiles } from '../store/compiled-store.ts';
 import { hashFile } from '../store/digest.ts';
 import { diskError, formatBytes, SPARE_BYTES } from '../store/disk-error.ts';
@@ -14,6 +14,7 @@ import type { LocalModel } from '../store/hub-cache.ts';
 import { lock } from '../store/lock.ts';
 import { baseName, join, type StorePaths } from '../store/paths.ts';
 import { choosePromptLength, contextLength } from '../store/prompt-length.ts';
+import type { EngineProcess } from '../supervisor/engine-process.ts';
 
 /** What compiling needs from outside. */
 export interface CompileContext {

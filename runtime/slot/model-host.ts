@@ -12,12 +12,12 @@ import type {
 import type { ModelId } from '../../lib/model-id.ts';
 import { providersOf } from '../device/device-table.ts';
 import { type PullContext, pullModel } from '../hub/pull-model.ts';
-import type { EngineProcess } from '../process/engine-process.ts';
 import { listCompiled } from '../store/compiled-store.ts';
 import { findLocalModel, type LocalModel, localModelIds } from '../store/hub-cache.ts';
 import type { Dtype } from '../store/model-files.ts';
 import { choosePromptLength, contextLength } from '../store/prompt-length.ts';
 import { removeModel } from '../store/remove-model.ts';
+import type { EngineProcess } from '../supervisor/engine-process.ts';
 import {
   type CompileContext,
   type EnsuredModel,

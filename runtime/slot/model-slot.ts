@@ -3,9 +3,9 @@ import type { Device } from '../../lib/backend.ts';
 import { AssayError } from '../../lib/errors.ts';
 import type { LoadReport, Slot, SlotState, UnloadReport } from '../../lib/host.ts';
 import type { ModelId } from '../../lib/model-id.ts';
-import type { EngineProcess } from '../process/engine-process.ts';
-import type { ModelInfo } from '../process/messages.ts';
+import type { ModelInfo } from '../protocol/messages.ts';
 import type { CompiledModel } from '../store/compiled-store.ts';
+import type { EngineProcess } from '../supervisor/engine-process.ts';
 import type { EnsuredModel } from './ensure-compiled.ts';
 import { nextState, type SlotTrigger } from './slot-table.ts';
 

@@ -3,7 +3,7 @@ import { expandHome, join } from './paths.ts';
 
 /** What the environment says of the hub: names and defaults are those of Python's `huggingface_hub` (its "Environment variables" page). */
 export interface HubEnvironment {
-  /** The cache that Hugging Face tools share: `HF_HUB_CACHE`, else `$HF_HOME/hub`. */
+  /** The cache that Hugging Api tools share: `HF_HUB_CACHE`, else `$HF_HOME/hub`. */
   hubCache: string;
   /** Base address of the hub, without a slash at the end. */
   endpoint: string;

@@ -10,7 +10,7 @@ import { asModelId, type ModelId } from '../../lib/model-id.ts';
 
 /** The directories that the store may touch. All absolute. */
 export interface Roots {
-  /** Hugging Face cache: blobs, snapshots, refs, `.locks`. */
+  /** Hugging Api cache: blobs, snapshots, refs, `.locks`. */
   hubCache: string;
   /** Compiled models, keys, logs. */
   assayHome: string;

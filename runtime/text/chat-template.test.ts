@@ -1,16 +1,19 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { createChatTemplate, opensThinking } from './chat-template.ts';
-import type { Message } from './message.ts';
+import type { TemplateMessage } from './template-message.ts';
 
 const source = (name: string) =>
   readFileSync(new URL(`../../tests/fixtures/text/${name}.jinja`, import.meta.url), 'utf8');
 const special = { bos_token: '<s>', eos_token: '</s>' };
 const create = (name: string | null) => createChatTemplate(name && source(name), special);
-const conversation = (text: string): Message[] =>
+const conversation = (text: string): TemplateMessage[] =>
   text.split('|').map((line) => {
     const [role, ...content] = line.split(':');
-    return { role: { s: 'system', u: 'user', a: 'assistant' }[role!] as Message['role'], content: content.join(':') };
+    return {
+      role: { s: 'system', u: 'user', a: 'assistant' }[role!] as TemplateMessage['role'],
+      content: content.join(':'),
+    };
   });
 const rendered = (name: string | null, text: string, thinking?: boolean) =>
   create(name)
@@ -21,7 +24,7 @@ const rendered = (name: string | null, text: string, thinking?: boolean) =>
 describe('what a template accepts', () => {
   it.each([
     ['chatml', { system: true, lateSystem: true, repeats: true, assistantFirst: true }],
-    ['turns', { system: false, lateSystem: false, repeats: false, assistantFirst: false }],
+    ['messages', { system: false, lateSystem: false, repeats: false, assistantFirst: false }],
     ['dated', { system: true, lateSystem: true, repeats: true, assistantFirst: true }],
     ['instruct', { system: true, lateSystem: false, repeats: false, assistantFirst: false }],
     [null, { system: true, lateSystem: true, repeats: true, assistantFirst: true }],
@@ -33,16 +36,16 @@ describe('what a template accepts', () => {
 describe('rendering', () => {
   it.each([
     // A refused system role goes in front of the user's words.
-    ['turns', 's:Be brief|u:Hi', '<s><start_of_turn>user\nBe brief\n\nHi<end_of_turn>\n<start_of_turn>model\n'],
-    // Where turns must alternate, two of one role become one.
-    ['turns', 'u:a|u:b', '<s><start_of_turn>user\na\n\nb<end_of_turn>\n<start_of_turn>model\n'],
+    ['messages', 's:Be brief|u:Hi', '<s><start_of_turn>user\nBe brief\n\nHi<end_of_turn>\n<start_of_turn>model\n'],
+    // Where messages must alternate, two of one role become one.
+    ['messages', 'u:a|u:b', '<s><start_of_turn>user\na\n\nb<end_of_turn>\n<start_of_turn>model\n'],
     [
-      'turns',
+      'messages',
       'a:Welcome|u:Hi',
       '<s><start_of_turn>user\n<end_of_turn>\n<start_of_turn>model\nWelcome<end_of_turn>\n<start_of_turn>user\nHi<end_of_turn>\n<start_of_turn>model\n',
     ],
     // A template that trims trims the text, too.
-    ['turns', 'u:  a b \n', '<s><start_of_turn>user\na b<end_of_turn>\n<start_of_turn>model\n'],
+    ['messages', 'u:  a b \n', '<s><start_of_turn>user\na b<end_of_turn>\n<start_of_turn>model\n'],
     [
       'chatml',
       's:S|u: a ',
@@ -72,7 +75,7 @@ describe('rendering', () => {
     expect(text.slice(text.lastIndexOf('assistant\n') + 'assistant\n'.length)).toBe(end);
   });
 
-  it('leaves the reasoning of earlier turns out', () => {
+  it('leaves the reasoning of earlier messages out', () => {
     expect(rendered('switchable', 'u:a|a:<think>hm</think>\n\nb|u:c')).not.toContain('hm');
     expect(rendered('chatml', 'u:a|a:<think>hm</think>\n\nb|u:c')).toContain('<think>hm</think>');
   });

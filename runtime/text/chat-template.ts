@@ -1,7 +1,7 @@
 import { AssayError } from '../../lib/errors.ts';
-import { fitMessages, type Message, type TemplateTraits } from './message.ts';
 import { compileJinja, type JinjaLimits, TemplateError } from './sandboxed-jinja.ts';
 import type { Segment } from './segment.ts';
+import { fitMessages, type TemplateMessage, type TemplateTraits } from './template-message.ts';
 
 export interface ChatTemplate {
   readonly traits: TemplateTraits;
@@ -15,7 +15,7 @@ export interface ChatTemplate {
    * The prompt up to where the model writes. Texts of messages come back as `user` segments, each its own, in order; an
    * assistant's earlier reasoning is left out. `thinking: false` closes the reasoning before it begins; absent: the model's way.
    */
-  render(messages: readonly Message[], options?: { thinking?: boolean }): Segment[];
+  render(messages: readonly TemplateMessage[], options?: { thinking?: boolean }): Segment[];
 }
 
 /** What a model without a chat template reads. */
@@ -37,7 +37,7 @@ export function createChatTemplate(
   const switchable = text.includes('enable_thinking');
   const jinja = usable(() => compileJinja(text, limits));
 
-  function write(messages: readonly Message[], thinking: boolean | undefined): Segment[] {
+  function write(messages: readonly TemplateMessage[], thinking: boolean | undefined): Segment[] {
     const values = thinking === undefined || !switchable ? {} : { enable_thinking: thinking };
     const marked = messages.map(({ role }, i) => ({ role, content: mark(i) }));
     const segments = split(jinja({ ...special, ...values, messages: marked, add_generation_prompt: true }), messages);
@@ -67,7 +67,7 @@ const mark = (index: number) => `\u3000\uE000${index}\uE001\u3000`;
 const MARK = /(\u3000?)\uE000(\d+)\uE001(\u3000?)/u;
 
 /** The rendered text with the messages' texts in place of their marks. Throws where one is missing, moved or repeated. */
-function split(rendered: string, messages: readonly Message[]): Segment[] {
+function split(rendered: string, messages: readonly TemplateMessage[]): Segment[] {
   const segments: Segment[] = [];
   const pieces = rendered.split(MARK);
   for (let i = 0; i < pieces.length; i += 4) {
@@ -88,8 +88,11 @@ function split(rendered: string, messages: readonly Message[]): Segment[] {
   return segments;
 }
 
-function probe(write: (messages: readonly Message[]) => Segment[]): { traits: TemplateTraits; afterAnswer: string } {
-  const takes = (...roles: Message['role'][]) => {
+function probe(write: (messages: readonly TemplateMessage[]) => Segment[]): {
+  traits: TemplateTraits;
+  afterAnswer: string;
+} {
+  const takes = (...roles: TemplateMessage['role'][]) => {
     try {
       write(roles.map((role) => ({ role, content: role })));
       return true;
@@ -131,8 +134,8 @@ function tailOf(segments: readonly Segment[]): string {
   return last?.trust === 'template' ? last.text : '';
 }
 
-/** What an assistant said after thinking; models are trained to read only that of earlier turns. */
-function withoutReasoning(message: Message): Message {
+/** What an assistant said after thinking; models are trained to read only that of earlier messages. */
+function withoutReasoning(message: TemplateMessage): TemplateMessage {
   if (message.role !== 'assistant') return message;
   return { ...message, content: message.content.replace(/^\s*<think>[\s\S]*?<\/think>\s*/u, '') };
 }

@@ -23,9 +23,9 @@ const INPUTS: TaskBatch['input'][] = [
   { context: 'The box was wet.' },
   { context: '' },
   { context: 'ends in a space ' },
-  { turns: [{ role: 'user', parts: [{ type: 'text', text: 'The box was wet.' }] }] },
+  { messages: [{ role: 'user', parts: [{ type: 'text', text: 'The box was wet.' }] }] },
   {
-    turns: [
+    messages: [
       { role: 'system', parts: [{ type: 'text', text: 'Be strict.' }] },
       { role: 'assistant', parts: [{ type: 'text', text: 'Hello' }] },
     ],
@@ -47,11 +47,12 @@ describe.each(['qwen', 'smollm', 'reasoner', 'llama3', 'gemma', 'llama2', 'mistr
 
   it.each(INPUTS)('reads the whole prompt: %j', (input) => {
     const { prefix, branches } = encodeTasks({ vocabulary, ...rest }, batch(input, TASKS));
-    const { openTurn, tasks, turns } = taskPrompt(batch(input, TASKS));
+    const { openMessage, tasks, messages } = taskPrompt(batch(input, TASKS));
     branches.forEach((branch, i) => {
       const whole = text([...prefix, ...branch]);
-      expect(whole).toContain(openTurn + TASK_SEPARATOR + tasks[i]);
-      for (const turn of turns) for (const part of turn.parts) expect(whole).toContain((part as { text: string }).text);
+      expect(whole).toContain(openMessage + TASK_SEPARATOR + tasks[i]);
+      for (const turn of messages)
+        for (const part of turn.parts) expect(whole).toContain((part as { text: string }).text);
     });
   });
 });
@@ -70,14 +71,14 @@ it.each([
   ],
   ['beside the messages', [['user', 0]], 1, 'images[0]'],
   ['in both: the first counts', [['user', 1]], 1, 'messages[0].content[1]'],
-] as const)('refuses an image %s', async (_, turns, beside, param) => {
+] as const)('refuses an image %s', async (_, messages, beside, param) => {
   const image = (where: string) => ({
     type: 'image' as const,
     source: { type: 'url' as const, url: 'https://a/b.png' },
     param: where,
   });
   const input = {
-    turns: turns.map(([role, images], i) => ({
+    messages: messages.map(([role, images], i) => ({
       role,
       parts: [{ type: 'text' as const, text: 'Look:' }, ...(images ? [image(`messages[${i}].content[1]`)] : [])],
     })),
@@ -87,18 +88,18 @@ it.each([
 });
 
 describe('encodeChat', () => {
-  const turns = [{ role: 'user' as const, parts: [{ type: 'text' as const, text: 'Hi' }] }];
+  const messages = [{ role: 'user' as const, parts: [{ type: 'text' as const, text: 'Hi' }] }];
 
   it('knows when the prompt opens the reasoning', async () => {
-    expect(encodeChat(await model('reasoner'), turns).thinking).toBe(true);
-    expect(encodeChat(await model('reasoner'), turns, { thinking: false }).thinking).toBe(false);
-    expect(encodeChat(await model('qwen'), turns).thinking).toBe(false);
+    expect(encodeChat(await model('reasoner'), messages).thinking).toBe(true);
+    expect(encodeChat(await model('reasoner'), messages, { thinking: false }).thinking).toBe(false);
+    expect(encodeChat(await model('qwen'), messages).thinking).toBe(false);
   });
 
   it('puts the begin token in front once', async () => {
     const llama = await model('llama3');
     const begin = llama.tokenizer.begin;
-    expect(encodeChat(llama, turns).ids.filter((id) => id === begin)).toEqual([begin]);
+    expect(encodeChat(llama, messages).ids.filter((id) => id === begin)).toEqual([begin]);
   });
 
   it('refuses what the model cannot read', async () => {
@@ -129,8 +130,8 @@ describe('a prompt that is too long', async () => {
   ])('says how long it is: %.20s…', (context, message, limit) => {
     const model = limit === 64 ? short : { ...short, tokenizer: full.tokenizer };
     expect(() => encodeTasks(model, batch({ context }, TASKS), limit)).toThrow(message);
-    const turns = [{ role: 'user' as const, parts: [{ type: 'text' as const, text: context }] }];
-    expect(() => encodeChat(model, turns, { limit })).toThrow(expect.objectContaining({ code: 'input_too_long' }));
+    const messages = [{ role: 'user' as const, parts: [{ type: 'text' as const, text: context }] }];
+    expect(() => encodeChat(model, messages, { limit })).toThrow(expect.objectContaining({ code: 'input_too_long' }));
   });
 });
 

@@ -1,10 +1,10 @@
 import type { TaskBatch } from '../../lib/backend.ts';
-import type { Turn } from '../../lib/conversation.ts';
+import type { ChatMessage } from '../../lib/conversation.ts';
 import { AssayError } from '../../lib/errors.ts';
 import { TASK_SEPARATOR, taskPrompt } from '../../lib/prompt/tasks.ts';
 import { opensThinking } from './chat-template.ts';
-import { type Message, messagesOf } from './message.ts';
 import { encodeSegments, type Segment } from './segment.ts';
+import { type TemplateMessage, toTemplateMessages } from './template-message.ts';
 import type { TextModel } from './text-model.ts';
 
 /** Longer texts are counted no further than so many times the limit. */
@@ -21,8 +21,8 @@ export function checkLength(tokens: number, limit: number): void {
 }
 
 /** Each turn takes a token at least, so far too many of them are not even rendered. */
-function checkTurns(turns: readonly Turn[], limit: number): void {
-  if (turns.length > COUNTED_LIMITS * limit) checkLength(turns.length, limit);
+function checkMessages(messages: readonly ChatMessage[], limit: number): void {
+  if (messages.length > COUNTED_LIMITS * limit) checkLength(messages.length, limit);
 }
 
 /** Token ids of a batch: what all tasks share, and each task's own part up to where the model writes. */
@@ -38,15 +38,15 @@ export interface TaskTokens {
  */
 export function encodeTasks(model: TextModel, batch: TaskBatch, limit = Number.POSITIVE_INFINITY): TaskTokens {
   refuseMedia(batch);
-  const { turns, openTurn, tasks } = taskPrompt(batch);
-  checkTurns(turns, limit);
-  const rendered = model.template.render([...messagesOf(turns), { role: 'user', content: TASK_MARK }], {
+  const { messages, openMessage, tasks } = taskPrompt(batch);
+  checkMessages(messages, limit);
+  const rendered = model.template.render([...toTemplateMessages(messages), { role: 'user', content: TASK_MARK }], {
     thinking: false,
   });
   const cut = rendered.findLastIndex(({ trust }) => trust === 'user');
   const last = rendered[cut]!.text;
   // Merged into one turn with what the template cannot take apart, the mark stands at the end of that turn.
-  const shared = last.slice(0, last.lastIndexOf(TASK_MARK)) + openTurn + TASK_SEPARATOR;
+  const shared = last.slice(0, last.lastIndexOf(TASK_MARK)) + openMessage + TASK_SEPARATOR;
   const prefix = begun(model, [...rendered.slice(0, cut), { text: shared, trust: 'user' }]);
   checkLength(prefix.length, limit);
   const tail = rendered.slice(cut + 1);
@@ -59,9 +59,9 @@ export function encodeTasks(model: TextModel, batch: TaskBatch, limit = Number.P
   return { prefix, branches };
 }
 
-/** The turns are joined to one text below, so what is no text has to be found here. */
+/** The messages are joined to one text below, so what is no text has to be found here. */
 function refuseMedia({ input, media }: TaskBatch): void {
-  messagesOf([...('turns' in input ? input.turns : []), { role: 'user', parts: media }]);
+  toTemplateMessages([...('messages' in input ? input.messages : []), { role: 'user', parts: media }]);
 }
 
 /** Stands for the open turn and the task while the template is rendered; merging keeps it at the end of its turn. */
@@ -79,12 +79,12 @@ export interface ChatTokens {
  */
 export function encodeChat(
   model: TextModel,
-  turns: readonly Turn[],
+  messages: readonly ChatMessage[],
   { thinking, limit = Number.POSITIVE_INFINITY }: { thinking?: false; limit?: number } = {},
 ): ChatTokens {
-  const messages: Message[] = messagesOf(turns);
-  checkTurns(turns, limit);
-  const segments = model.template.render(messages, thinking === false ? { thinking } : {});
+  const rendered: TemplateMessage[] = toTemplateMessages(messages);
+  checkMessages(messages, limit);
+  const segments = model.template.render(rendered, thinking === false ? { thinking } : {});
   const ids = begun(model, segments);
   checkLength(ids.length, limit);
   return { ids, thinking: opensThinking(segments) };

@@ -3,7 +3,7 @@ import { type ModelText, readModelText } from './model-files.ts';
 import { createTokenizer, type Tokenizer, tokenText } from './tokenizer.ts';
 import { createVocabulary, type TextVocabulary } from './vocabulary.ts';
 
-/** All that turns text into a model's tokens and back. */
+/** Turns text into a model's tokens and back. */
 export interface TextModel {
   tokenizer: Tokenizer;
   vocabulary: TextVocabulary;

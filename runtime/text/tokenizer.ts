@@ -2,7 +2,7 @@ import { Tokenizer as LibraryTokenizer } from '@huggingface/tokenizers';
 import { AssayError } from '../../lib/errors.ts';
 import type { ModelText, TokenizerJson } from './model-files.ts';
 import { RecentEncodings } from './recent-encodings.ts';
-import { textPieces } from './text-pieces.ts';
+import { textPieces } from './text-chunks.ts';
 
 /**
  * Text to token ids, for the two kinds of text in a prompt. Text of the template may name control tokens; text of a user

@@ -10,7 +10,7 @@ export async function serveScript(script: Script): Promise<RunningServer & { rec
   const app = createApp({
     backend: scriptedBackend(script, recorded),
     host: scriptedHost(script, recorded),
-    faces: ['models'],
+    apis: ['models'],
     guard: { loopbackOnly: true, allowOrigins: [] },
     heartbeatMs: 20,
   });

@@ -6,8 +6,8 @@ import { scriptedBackend } from '../scripted-backend/backend.ts';
 import { scriptedHost } from '../scripted-backend/host.ts';
 import type { Recorded, Script } from '../scripted-backend/script.ts';
 
-/** How the app of a row is made, as JSON. Default: both faces, the key `test-key`, no guard. */
-export interface AppScript extends Pick<AppDeps, 'faces' | 'keyForModels' | 'guard' | 'heartbeatMs'> {
+/** How the app of a row is made, as JSON. Default: both apis, the key `test-key`, no guard. */
+export interface AppScript extends Pick<AppDeps, 'apis' | 'keyForModels' | 'guard' | 'heartbeatMs'> {
   /** By secret. Default: `test-key`, which may use every model. */
   keys?: Record<string, Partial<ApiKey>>;
   /** Requests that the quota lets through; default: all. */

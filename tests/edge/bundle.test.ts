@@ -8,8 +8,9 @@ describe('the bundle', () => {
     script = await bundle();
   }, 60_000);
 
-  it('is at most 60 KiB compressed', () => {
-    expect(gzipSync(script).byteLength).toBeLessThanOrEqual(60 * 1024);
+  // Cloudflare takes 3 MiB; a bundle above this bound has probably pulled in something of the engine.
+  it('is at most 256 KiB compressed', () => {
+    expect(gzipSync(script).byteLength).toBeLessThanOrEqual(256 * 1024);
   });
 
   it('needs nothing but the runtime', () => {

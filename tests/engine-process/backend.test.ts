@@ -4,10 +4,10 @@ import { afterEach, describe, expect, it } from 'vitest';
 import type { Call, TaskBatch } from '../../lib/backend.ts';
 import { AssayError } from '../../lib/errors.ts';
 import type { ModelId } from '../../lib/model-id.ts';
-import { createEngineBackend } from '../../runtime/process/engine-backend.ts';
-import { createEngineMetrics } from '../../runtime/process/metrics.ts';
-import type { PlaceLimits } from '../../runtime/process/places.ts';
-import { createEngineProcess } from '../../runtime/process/supervisor.ts';
+import type { AdmissionLimits } from '../../runtime/supervisor/admission-queue.ts';
+import { createEngineBackend } from '../../runtime/supervisor/engine-backend.ts';
+import { createEngineMetrics } from '../../runtime/supervisor/metrics.ts';
+import { createEngineProcess } from '../../runtime/supervisor/supervisor.ts';
 
 const MODEL = 'test/scripted' as ModelId;
 const closing: (() => Promise<void>)[] = [];
@@ -22,7 +22,7 @@ async function start({
 }: {
   load?: boolean;
   logPrompts?: boolean;
-  places?: PlaceLimits;
+  admission?: AdmissionLimits;
 } = {}) {
   const lines: string[] = [];
   const sink = new Writable({
@@ -92,7 +92,7 @@ describe('runTasks', () => {
   });
 
   it('refuses where the queue is full, after the quota', async () => {
-    const { backend, metrics } = await start({ places: { requests: 1, characters: 1_000 } });
+    const { backend, metrics } = await start({ admission: { requests: 1, characters: 1_000 } });
     const leave = new AbortController();
     const first = call();
     const holding = backend.runTasks(batch('wait 60000'), { ...first, signal: leave.signal });
@@ -129,7 +129,7 @@ describe('runTasks', () => {
     const { backend } = await start({ load: false });
     await expect(backend.runTasks(batch('x'), call())).rejects.toMatchObject({ code: 'model_not_loaded' });
     const chat = backend.chat(
-      { turns: [], stop: [], presencePenalty: 0, frequencyPenalty: 0, format: { type: 'text' } },
+      { messages: [], stop: [], presencePenalty: 0, frequencyPenalty: 0, format: { type: 'text' } },
       call(),
     );
     await expect(chat[Symbol.asyncIterator]().next()).rejects.toMatchObject({ code: 'model_not_loaded' });

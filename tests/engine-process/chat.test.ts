@@ -3,7 +3,7 @@ import type { ChatEvent, ChatRequest } from '../../lib/backend.ts';
 import { type Machine, MODEL, newCall, startMachine } from './machine.ts';
 
 const request = (more: Partial<ChatRequest> = {}): ChatRequest => ({
-  turns: [{ role: 'user', parts: [{ type: 'text', text: 'Tell me about the parcel.' }] }],
+  messages: [{ role: 'user', parts: [{ type: 'text', text: 'Tell me about the parcel.' }] }],
   temperature: 0,
   maxTokens: 40,
   stop: [],
@@ -119,8 +119,8 @@ describe('chat', () => {
   });
 
   it('refuses a prompt that is too long', async () => {
-    const turns = [{ role: 'user' as const, parts: [{ type: 'text' as const, text: 'word '.repeat(2000) }] }];
-    await expect(chat({ turns })).rejects.toMatchObject({ code: 'input_too_long' });
+    const messages = [{ role: 'user' as const, parts: [{ type: 'text' as const, text: 'word '.repeat(2000) }] }];
+    await expect(chat({ messages })).rejects.toMatchObject({ code: 'input_too_long' });
   });
 
   it('is freed within a step when its caller leaves', async () => {

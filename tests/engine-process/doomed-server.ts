@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import type { ModelId } from '../../lib/model-id.ts';
-import { createEngineProcess } from '../../runtime/process/supervisor.ts';
+import { createEngineProcess } from '../../runtime/supervisor/supervisor.ts';
 import { childrenOf } from './children.ts';
 
 /* Loads a model, prints the engine's process id, and waits to be killed. */

@@ -1,11 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { AssayError } from '../../lib/errors.ts';
-import type { Channel, PreparedWork, ServedModel } from '../../runtime/process/serve.ts';
-import { serve } from '../../runtime/process/serve.ts';
+import type { Channel, PreparedWork, ServedModel } from '../../runtime/worker/serve.ts';
+import { serve } from '../../runtime/worker/serve.ts';
 
 /*
  * An engine process whose model does what the task's question says: it crashes, hangs, grows, or says nonsense at the moment
- * that a test wants. All around it (messages, loop, pulse) is the real thing.
+ * that a test wants. All around it (messages, loop, heartbeat) is the real thing.
  */
 
 const METRICS = {

@@ -5,9 +5,9 @@ import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { ModelId } from '../../lib/model-id.ts';
-import type { Reply } from '../../runtime/process/call.ts';
-import type { EngineProcess } from '../../runtime/process/engine-process.ts';
-import { createEngineProcess, type EngineCalls, type SupervisorOptions } from '../../runtime/process/supervisor.ts';
+import type { Reply } from '../../runtime/protocol/messages.ts';
+import type { EngineProcess } from '../../runtime/supervisor/engine-process.ts';
+import { createEngineProcess, type EngineCalls, type SupervisorOptions } from '../../runtime/supervisor/supervisor.ts';
 import { childrenOf } from './children.ts';
 
 type Engine = EngineProcess & EngineCalls;
@@ -134,7 +134,7 @@ describe('a request', () => {
   });
 
   it('too many is refused while the engine is busy and hears nothing, and its place is free again afterwards', async () => {
-    const engine = start({ places: { requests: 3, characters: 10_000 } });
+    const engine = start({ admission: { requests: 3, characters: 10_000 } });
     await engine.load(SPEC);
     const leave = new AbortController();
     const pid = engine.status().pid!;
@@ -154,7 +154,7 @@ describe('a request', () => {
   it.each(['SIGCONT', 'SIGKILL'] as const)(
     'whose caller leaves before the engine has read it keeps its place until then (%s)',
     async (then) => {
-      const engine = start({ places: { requests: 2, characters: 10_000 } });
+      const engine = start({ admission: { requests: 2, characters: 10_000 } });
       await engine.load(SPEC);
       const pid = engine.status().pid!;
       process.kill(pid, 'SIGSTOP');
@@ -171,7 +171,7 @@ describe('a request', () => {
   );
 
   it('whose caller left before it was sent gives its place back at once', async () => {
-    const engine = start({ places: { requests: 1, characters: 10_000 } });
+    const engine = start({ admission: { requests: 1, characters: 10_000 } });
     await engine.load(SPEC);
     process.kill(engine.status().pid!, 'SIGSTOP');
     for (let i = 0; i < 3; i++) {
@@ -180,7 +180,7 @@ describe('a request', () => {
   });
 
   it('that nobody waits for any more holds up no close', async () => {
-    const engine = start({ places: { requests: 1, characters: 10_000 } });
+    const engine = start({ admission: { requests: 1, characters: 10_000 } });
     await engine.load(SPEC);
     process.kill(engine.status().pid!, 'SIGSTOP');
     await expect(ask(engine, 'x', AbortSignal.timeout(50))).rejects.toMatchObject({ code: 'internal_error' });
@@ -191,14 +191,14 @@ describe('a request', () => {
   });
 
   it.each(['crash', 'too long'])('that ends by "%s" gives its place back', async (how) => {
-    const engine = start({ places: { requests: 1, characters: 10_000 } });
+    const engine = start({ admission: { requests: 1, characters: 10_000 } });
     await engine.load(SPEC);
     for (let i = 0; i < 3; i++) await expect(ask(engine, how)).rejects.not.toMatchObject({ code: 'overloaded' });
     expect(await ask(engine, 'x')).toBe('{"value":"x"}');
   });
 
   it('that waits for an engine which restarts holds a place, too', async () => {
-    const engine = start({ places: { requests: 2, characters: 10_000 }, restartPatienceMs: 300 });
+    const engine = start({ admission: { requests: 2, characters: 10_000 }, restartPatienceMs: 300 });
     const spec = { ...SPEC };
     await engine.load(spec);
     spec.dir = '/broken';

@@ -6,7 +6,7 @@ export const TOY_KV = { layers: [{ heads: 1, headSize: 2 }] };
 
 /**
  * A model in a few lines: the logits behind a token are random numbers seeded by all tokens it descends from. Its "KV" is the
- * running hash, written to the same buffers as a real one, so a wrong column, a stale prefix or a leak changes the answer.
+ * running hash, written to the same buffers as a real one, so a wrong cell, a stale prefix or a leak changes the answer.
  */
 export class ToyForward implements Forward {
   readonly vocabSize: number;
@@ -24,12 +24,12 @@ export class ToyForward implements Forward {
     this.runs.push(sequence.length - start);
     await Promise.resolve();
     const kv = sequence.layers[0]!;
-    for (let column = start; column < sequence.length; column++) {
-      const parent = sequence.parents[column]!;
+    for (let cell = start; cell < sequence.length; cell++) {
+      const parent = sequence.parents[cell]!;
       const before = parent < 0 ? 1 : kv.key[2 * parent]! * 4096 + kv.value[2 * parent + 1]!;
-      const hash = (before * 31 + sequence.tokens[column]! * 7919 + sequence.positions[column]!) % (1 << 24);
-      kv.key[2 * column] = Math.floor(hash / 4096);
-      kv.value[2 * column + 1] = hash % 4096;
+      const hash = (before * 31 + sequence.tokens[cell]! * 7919 + sequence.positions[cell]!) % (1 << 24);
+      kv.key[2 * cell] = Math.floor(hash / 4096);
+      kv.value[2 * cell + 1] = hash % 4096;
     }
     const logits = new Float32Array(rows.length * this.vocabSize);
     for (const [index, row] of rows.entries()) {

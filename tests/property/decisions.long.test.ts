@@ -16,7 +16,7 @@ const numRuns = Number(process.env.ASSAY_PROPERTY_RUNS ?? 200);
 vi.setConfig({ testTimeout: 60_000 + 100 * numRuns });
 
 const keys = listedKeys([{ name: 'k', sha256: await hashSecret('k'), models: ['*'], scopes: [] }]);
-const app = createApp({ backend: scriptedBackend({}), keys, faces: ['decisions'] });
+const app = createApp({ backend: scriptedBackend({}), keys, apis: ['decisions'] });
 
 const SCHEMAS: Record<string, v.GenericSchema> = {
   '/v1/tasks': RunTasksRequest,

@@ -14,7 +14,7 @@ const numRuns = Number(process.env.ASSAY_PROPERTY_RUNS ?? 300);
 function appOf(script: Script = {}) {
   const recorded: Recorded[] = [];
   const backend = scriptedBackend(script, recorded);
-  return { app: createApp({ backend, host: scriptedHost(script, recorded), faces: ['models'] }), recorded };
+  return { app: createApp({ backend, host: scriptedHost(script, recorded), apis: ['models'] }), recorded };
 }
 
 const post = (path: string, body: BodyInit, accept = '*/*') =>

@@ -124,7 +124,7 @@ test('a log that throws costs nobody an answer', async () => {
   const log = () => {
     throw new Error('ENOSPC');
   };
-  const app = createApp({ backend, host, faces: ['models'], log });
+  const app = createApp({ backend, host, apis: ['models'], log });
   const response = await app.request('http://localhost/health');
   expect(response.status).toBe(200);
   expect(response.headers.get('x-request-id')).not.toBeNull();

@@ -211,7 +211,7 @@ describe('senders that never come to an end', () => {
     ['a chunked body', `${head}Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n`],
   ])('%s: the connection is ended', async (_, text) => {
     const { backend, host } = await composeScripted()();
-    const app = createApp({ backend, host, faces: ['models'] });
+    const app = createApp({ backend, host, apis: ['models'] });
     const server = await startServer(app.fetch, { host: '127.0.0.1', port: 0, limits });
     expect(await raw(server.url, text)).toMatch(/^HTTP\/1.1 4\d\d /);
     expect((await fetch(server.url)).status).toBe(200);

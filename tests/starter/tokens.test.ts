@@ -2,22 +2,22 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import type { Json, JsonSchema } from '../../lib/answer-shape.ts';
 import type { Task } from '../../lib/backend.ts';
-import type { Turn } from '../../lib/conversation.ts';
+import type { ChatMessage } from '../../lib/conversation.ts';
+import { taskGrammar } from '../../lib/decision/task-grammar.ts';
 import type { Constraint } from '../../lib/grammar/constraint.ts';
 import { expandShorthand, isShorthand } from '../../lib/grammar/schema/shorthand.ts';
-import { taskGrammar } from '../../lib/grammar/task-grammar.ts';
 import { encodeTasks } from '../../runtime/text/prompt.ts';
 import { loadTextModel } from '../../runtime/text/text-model.ts';
 
 /*
- * The starter model reads in service the very tokens that it was trained on. `training/make_golden.py` writes what training
+ * The starter model reads in service the very tokens that it was trained on. `models/starter/training/make_golden.py` writes what training
  * reads; here the same is made by what serves.
  */
 
 interface Sample {
   context: string;
-  /** Turns before the text, which then is the last user turn. */
-  turns?: [role: string, text: string][];
+  /** Messages before the text, which is then the last user message. */
+  messages?: [role: string, text: string][];
   prefix: number[];
   tasks: { task: Record<string, unknown>; prompt: number[]; answer: number[]; chosen: number[] }[];
 }
@@ -40,14 +40,14 @@ function taskOf({ keys, schema, ...task }: Record<string, unknown>): Task {
 }
 
 describe('prompts', () => {
-  it.each(samples)('$context', ({ context, turns, prefix, tasks }) => {
-    const said = [...(turns ?? []), ['user', context]].map(([role, text]) => ({
+  it.each(samples)('$context', ({ context, messages, prefix, tasks }) => {
+    const said = [...(messages ?? []), ['user', context]].map(([role, text]) => ({
       role,
       parts: [{ type: 'text', text }],
     }));
     const tokens = encodeTasks(model, {
       model: 'assay/starter',
-      input: turns ? { turns: said as Turn[] } : { context },
+      input: messages ? { messages: said as ChatMessage[] } : { context },
       media: [],
       tasks: tasks.map(({ task }) => taskOf(task)),
       temperature: 0,

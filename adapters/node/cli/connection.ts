@@ -4,10 +4,10 @@ import { AssayError } from '../../../lib/errors.ts';
 import { Health } from '../../../lib/schema/status.ts';
 import { assayHome } from '../config.ts';
 import { UsageError } from '../usage-error.ts';
+import { connectInProcess } from './connect-in-process.ts';
 import { NoServerError } from './exit-code.ts';
 import { localKey } from './local-key.ts';
 import { type RequestOptions, requestOf, successOf } from './request.ts';
-import { startHere } from './start-here.ts';
 
 /** Flags of every command that talks to a server or works alone. */
 export interface ConnectionFlags {
@@ -52,7 +52,7 @@ export async function connect(
   { alone, always = false }: { alone: boolean; always?: boolean },
 ): Promise<Connection> {
   const { env } = process;
-  if (always) return startHere(assayHome(flags, env));
+  if (always) return connectInProcess(assayHome(flags, env));
   const named = flags.url ?? (env.ASSAY_URL || undefined);
   const url = (named ?? `http://127.0.0.1:${env.PORT || 8080}`).replace(/\/+$/, '');
   const home = assayHome(flags, env);
@@ -64,7 +64,7 @@ export async function connect(
   if (named !== undefined)
     throw new NoServerError(`No Assay server answers at ${url}. Is it running? Start one with: assay serve`);
   if (!alone) throw new NoServerError(`No server is running at ${url}. Start one with: assay serve`);
-  return startHere(home);
+  return connectInProcess(home);
 }
 
 async function isAssay(url: string): Promise<boolean> {

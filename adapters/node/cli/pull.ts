@@ -41,7 +41,7 @@ export function addPull(program: Command): void {
 
 const PULL_EXAMPLES = `
 What was fetched is kept when the command is interrupted; the next one goes on from there. Models go to the cache that
-Hugging Face tools share (HF_HOME, HF_HUB_CACHE); HF_TOKEN opens gated models, HF_ENDPOINT names another hub.
+Hugging Api tools share (HF_HOME, HF_HUB_CACHE); HF_TOKEN opens gated models, HF_ENDPOINT names another hub.
 
 Examples:
   $ assay pull onnx-community/Qwen3-0.6B-ONNX

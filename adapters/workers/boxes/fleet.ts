@@ -140,7 +140,7 @@ export class Fleet {
       seen.news = noNews();
     }
     const status = await report({ edge, boxes });
-    for (const [name, seen] of this.#seen) hear(seen, status[name], own.get(name)!, clock.now());
+    for (const [name, seen] of this.#seen) applyStatus(seen, status[name], own.get(name)!, clock.now());
   }
 }
 
@@ -164,7 +164,7 @@ function lets(seen: Seen, now: number): boolean {
 }
 
 /** Takes over what all edges know, then what this edge has seen since it asked. */
-function hear(seen: Seen, status: BoxStatus | undefined, own: number, now: number): void {
+function applyStatus(seen: Seen, status: BoxStatus | undefined, own: number, now: number): void {
   seen.others = Math.max(0, (status?.load ?? 0) - own);
   seen.active = status?.active;
   seen.breaker = status

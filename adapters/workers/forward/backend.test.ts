@@ -242,7 +242,13 @@ function stream(...pieces: (string | Uint8Array | Error | null)[]): () => Respon
 async function chat(answers: Answer[]) {
   const { backend, asked, visits } = edge(answers);
   const events: ChatEvent[] = [];
-  const request = { turns: [], stop: [], presencePenalty: 0, frequencyPenalty: 0, format: { type: 'text' } } as const;
+  const request = {
+    messages: [],
+    stop: [],
+    presencePenalty: 0,
+    frequencyPenalty: 0,
+    format: { type: 'text' },
+  } as const;
   let code: string | null = null;
   try {
     for await (const event of backend.chat(request, call())) events.push(event);
@@ -336,7 +342,13 @@ describe('chat', () => {
 
   it('counts an answer whose reader stops at its end', async () => {
     const { backend, visits } = edge([stream(begin, end, null)]);
-    const request = { turns: [], stop: [], presencePenalty: 0, frequencyPenalty: 0, format: { type: 'text' } } as const;
+    const request = {
+      messages: [],
+      stop: [],
+      presencePenalty: 0,
+      frequencyPenalty: 0,
+      format: { type: 'text' },
+    } as const;
     for await (const event of backend.chat(request, call())) if (event.type === 'finish') break;
     expect(visits).toMatchObject([{ outcome: 'answered' }]);
   });
@@ -350,7 +362,13 @@ describe('chat', () => {
       },
     });
     const { backend, visits } = edge([() => new Response(body)]);
-    const request = { turns: [], stop: [], presencePenalty: 0, frequencyPenalty: 0, format: { type: 'text' } } as const;
+    const request = {
+      messages: [],
+      stop: [],
+      presencePenalty: 0,
+      frequencyPenalty: 0,
+      format: { type: 'text' },
+    } as const;
     for await (const event of backend.chat(request, call())) if (event.type === 'content') break;
     expect(cancelled).toBe(true);
     expect(visits).toMatchObject([{ outcome: 'left' }]);

@@ -21,7 +21,7 @@ import { chatEvents } from './chat-events.ts';
 import { chatBody } from './chat-wire.ts';
 import { mergeModels } from './model-list.ts';
 import { chatPrefix, taskPrefix } from './prefix.ts';
-import { readPieces } from './read-pieces.ts';
+import { readPieces } from './read-chunks.ts';
 import { taskAnswer } from './task-answer.ts';
 import { tasksBody } from './task-wire.ts';
 import { tryBoxes, type Visit, verdict } from './try-boxes.ts';

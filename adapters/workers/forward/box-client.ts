@@ -1,7 +1,7 @@
 import { AssayError } from '../../../lib/errors.ts';
 import { readBytes } from '../../../lib/json/body.ts';
 import type { Box } from '../boxes/box.ts';
-import { within } from '../within.ts';
+import { withTimeout } from '../with-timeout.ts';
 import { BoxFault, boxError, unreachable } from './box-fault.ts';
 
 export interface BoxClientDeps {
@@ -81,7 +81,7 @@ export async function readBox(box: Box, request: BoxRequest, deps: BoxClientDeps
     return { response, text: await wholeText(response) };
   };
   try {
-    const { response, text } = await within(exchange(), deadlineMs, () => timedOut(deadlineMs));
+    const { response, text } = await withTimeout(exchange(), deadlineMs, () => timedOut(deadlineMs));
     if (response.ok) return text;
     throw boxError(response.status, text, response.headers.get('retry-after'));
   } catch (error) {
@@ -95,7 +95,7 @@ export async function readBox(box: Box, request: BoxRequest, deps: BoxClientDeps
 /** The whole answer. One that breaks off is a box that cannot be reached; one that takes longer than the deadline, `timeout`. */
 export async function readText(response: Response, deadlineMs: number): Promise<string> {
   try {
-    return await within(wholeText(response), deadlineMs, () => timedOut(deadlineMs));
+    return await withTimeout(wholeText(response), deadlineMs, () => timedOut(deadlineMs));
   } catch (error) {
     throw error instanceof AssayError && error.code === 'timeout' ? error : unreachable(error);
   }
@@ -112,6 +112,6 @@ async function wholeText(response: Response): Promise<string> {
 export function timedOut(ms: number): AssayError {
   return new AssayError(
     'timeout',
-    `The box did not answer within ${ms / 1000} seconds. Send fewer tasks or a shorter text in one request.`,
+    `The box did not answer withTimeout ${ms / 1000} seconds. Send fewer tasks or a shorter text in one request.`,
   );
 }

@@ -1,12 +1,12 @@
 import type { ChatRequest } from '../../../lib/backend.ts';
-import { message } from './turn-wire.ts';
+import { message } from './message-wire.ts';
 
 /** The body for a box's `POST /v1/chat/completions`, always as a stream: so its pieces and metrics are seen as they come. */
 export function chatBody(request: ChatRequest): string {
-  const { model, turns, maxTokens, temperature, topP, seed, stop, topLogprobs } = request;
+  const { model, messages, maxTokens, temperature, topP, seed, stop, topLogprobs } = request;
   return JSON.stringify({
     model,
-    messages: turns.map(message),
+    messages: messages.map(message),
     max_completion_tokens: maxTokens,
     temperature,
     top_p: topP,

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { TaskBatch } from '../../../lib/backend.ts';
-import type { Turn } from '../../../lib/conversation.ts';
+import type { ChatMessage } from '../../../lib/conversation.ts';
 import { chatPrefix, taskPrefix } from './prefix.ts';
 
-const turn = (role: Turn['role'], text: string): Turn => ({ role, parts: [{ type: 'text', text }] });
+const turn = (role: ChatMessage['role'], text: string): ChatMessage => ({ role, parts: [{ type: 'text', text }] });
 const system = turn('system', 'Be brief.');
 const hello = turn('user', 'Hello');
 const talk = [system, hello, turn('assistant', 'Hi'), turn('user', 'And now?')];
@@ -17,8 +17,8 @@ const batch = (input: TaskBatch['input'], rest: Partial<TaskBatch> = {}): TaskBa
   maxOutputTokens: 16,
   ...rest,
 });
-const chat = (turns: readonly Turn[]) =>
-  chatPrefix({ turns, stop: [], presencePenalty: 0, frequencyPenalty: 0, format: { type: 'text' } });
+const chat = (messages: readonly ChatMessage[]) =>
+  chatPrefix({ messages, stop: [], presencePenalty: 0, frequencyPenalty: 0, format: { type: 'text' } });
 
 describe('prefixes', () => {
   it('do not depend on the tasks', () => {
@@ -28,14 +28,14 @@ describe('prefixes', () => {
 
   it('stay while a conversation grows', () => {
     expect(chat(talk)).toBe(chat([system, hello]));
-    expect(taskPrefix(batch({ turns: talk }))).toBe(taskPrefix(batch({ turns: [system, hello] })));
+    expect(taskPrefix(batch({ messages: talk }))).toBe(taskPrefix(batch({ messages: [system, hello] })));
   });
 
   it.each([
     ['models', batch({ context: 'x' }), batch({ context: 'x' }, { model: 'a/c' })],
     ['contexts', batch({ context: 'x' }), batch({ context: 'y' })],
-    ['first questions', batch({ turns: [system, hello] }), batch({ turns: [system, turn('user', 'Bye')] })],
-    ['instructions', batch({ turns: [system, hello] }), batch({ turns: [turn('system', 'Be long.'), hello] })],
+    ['first questions', batch({ messages: [system, hello] }), batch({ messages: [system, turn('user', 'Bye')] })],
+    ['instructions', batch({ messages: [system, hello] }), batch({ messages: [turn('system', 'Be long.'), hello] })],
     [
       'images',
       batch({ context: 'x' }),

@@ -1,5 +1,5 @@
 import type { ChatRequest, TaskBatch } from '../../../lib/backend.ts';
-import type { Part, Turn } from '../../../lib/conversation.ts';
+import type { ChatMessage, Part } from '../../../lib/conversation.ts';
 
 /** Between the parts; two requests that only differ around one may share a box, which does no harm. */
 const SEPARATOR = '\0';
@@ -10,13 +10,13 @@ const PIECES = 32;
 
 /** What requests must share to be sent to the same box: its prefix cache then holds the beginning of the prompt. */
 export function taskPrefix({ model, input, media }: TaskBatch): string {
-  const shared = 'context' in input ? [input.context] : opening(input.turns);
+  const shared = 'context' in input ? [input.context] : opening(input.messages);
   return prefixText([model, ...shared, ...media.map(partText)]);
 }
 
 /** As `taskPrefix`, for a chat. Without a model the box's active one answers. */
-export function chatPrefix({ model, turns }: ChatRequest): string {
-  return prefixText([model ?? '', ...opening(turns)]);
+export function chatPrefix({ model, messages }: ChatRequest): string {
+  return prefixText([model ?? '', ...opening(messages)]);
 }
 
 function prefixText(texts: readonly string[]): string {
@@ -37,9 +37,9 @@ function sampled(text: string): string {
 }
 
 /** Instructions and the first user turn: they stay when a conversation grows, so it stays on its box. */
-function opening(turns: readonly Turn[]): string[] {
-  const first = turns.findIndex(({ role }) => role === 'user');
-  const own = turns.filter(({ role }, i) => role === 'system' || i === first);
+function opening(messages: readonly ChatMessage[]): string[] {
+  const first = messages.findIndex(({ role }) => role === 'user');
+  const own = messages.filter(({ role }, i) => role === 'system' || i === first);
   return own.flatMap(({ role, parts }) => [role, ...parts.map(partText)]);
 }
 

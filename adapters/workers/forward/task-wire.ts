@@ -1,6 +1,6 @@
 import type { AnswerShape } from '../../../lib/answer-shape.ts';
 import type { Task, TaskBatch } from '../../../lib/backend.ts';
-import { media, message } from './turn-wire.ts';
+import { media, message } from './message-wire.ts';
 
 /** Left out where they say nothing: a request of the greatest length to `/v1/tasks` is then no longer for the box than it was. */
 const DEFAULTS = { temperature: 0, maxOutputTokens: 16 };
@@ -12,7 +12,7 @@ export function tasksBody(batch: TaskBatch): string {
   const audio = batch.media.filter(({ type }) => type === 'audio');
   return JSON.stringify({
     model,
-    ...('context' in input ? { context: input.context } : { messages: input.turns.map(message) }),
+    ...('context' in input ? { context: input.context } : { messages: input.messages.map(message) }),
     ...(images.length > 0 ? { images: images.map(media) } : {}),
     ...(audio.length > 0 ? { audio: audio.map(media) } : {}),
     tasks: batch.tasks.map(task),

@@ -5,7 +5,7 @@ import { AssayError } from '../../../lib/errors.ts';
 import type { ApiKey, KeyStore, Quota } from '../../../lib/keys.ts';
 import { rateLimited } from '../../../lib/quota.ts';
 import type { Env } from '../env.ts';
-import { within } from '../within.ts';
+import { withTimeout } from '../with-timeout.ts';
 import { Lease } from './lease.ts';
 
 /** A key as KV holds it, under the SHA-256 of the secret in lower-case hex. `assay keys --edge` writes it. */
@@ -81,7 +81,7 @@ export class KvKeys implements KeyStore, Quota {
 }
 
 function inTime<T>(work: Promise<T>): Promise<T> {
-  return within(
+  return withTimeout(
     work,
     DEADLINE_MS,
     () => new AssayError('timeout', 'The store of the API keys did not answer. Try again.'),

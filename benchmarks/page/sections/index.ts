@@ -16,7 +16,7 @@ export const SECTIONS: readonly Section[] = [
     bench: 'decode',
     title: 'What the engine adds to onnxruntime',
     about:
-      'One token after another, by the engine and by onnxruntime alone on the same graph, in turns: what schedule, masks and choice cost. Mean of all tokens.',
+      'One token after another, by the engine and by onnxruntime alone on the same graph, in messages: what schedule, masks and choice cost. Mean of all tokens.',
     tables: byCase,
     goals: (figures) =>
       worstOf(
@@ -29,7 +29,7 @@ export const SECTIONS: readonly Section[] = [
     bench: 'process',
     title: 'What the engine process adds',
     about:
-      'The same model decodes within one process, and in the engine process, through messages, detokeniser and backend, in turns. Medians of the rounds.',
+      'The same model decodes within one process, and in the engine process, through messages, detokeniser and backend, in messages. Medians of the rounds.',
     tables: byCase,
     goals: (figures) =>
       worstOf(
@@ -55,7 +55,7 @@ export const SECTIONS: readonly Section[] = [
     title: 'The handlers alone',
     about:
       'Guard, key, reading, validation, shaping and quota, beside a bare hono route that parses the same JSON and sends the same body and checks nothing. Both in one ' +
-      'process, in turns. Ratios above 1 are what the checks cost.',
+      'process, in messages. Ratios above 1 are what the checks cost.',
     tables: byMetric,
   },
   {
@@ -89,7 +89,7 @@ export const SECTIONS: readonly Section[] = [
     bench: 'edge',
     title: 'The edge',
     about:
-      'What the Worker, in workerd on this machine, adds to a call beside a Worker that only passes it on, one request at a time, in turns. *Direct* is the call to the box itself.',
+      'What the Worker, in workerd on this machine, adds to a call beside a Worker that only passes it on, one request at a time, in messages. *Direct* is the call to the box itself.',
     tables: byMetric,
   },
   {

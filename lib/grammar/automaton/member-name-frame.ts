@@ -1,4 +1,4 @@
-import { Effort } from '../effort.ts';
+import { Fuel } from '../fuel.ts';
 
 import { StringLanguage } from '../text/string-language.ts';
 import { BYTE, Frame } from './frame.ts';
@@ -12,7 +12,7 @@ export const MOST_EXTRA_MEMBERS = 64;
 const LONGEST_NAME = 64;
 
 /** Names of members that the schema leaves open. */
-export const MEMBER_NAME = new StringLanguage(null, 1, LONGEST_NAME, new Effort());
+export const MEMBER_NAME = new StringLanguage(null, 1, LONGEST_NAME, new Fuel());
 
 /** In the name of a member that is not declared, its opening quote behind it. It must differ from all others. */
 export class MemberNameFrame extends Frame {

@@ -1,6 +1,6 @@
 import type { JsonSchema } from '../../answer-shape.ts';
 import { pathTo } from '../../param-path.ts';
-import { Effort } from '../effort.ts';
+import { Fuel } from '../fuel.ts';
 import { LIMITS } from '../limits.ts';
 import { parseSchema } from '../schema/parse.ts';
 import { refuse } from '../schema/problem.ts';
@@ -18,15 +18,15 @@ export interface CompileOptions {
   /** Where the keys stand. */
   keysPath?: string;
   /** What the request's schemas may take together. */
-  effort?: Effort;
+  fuel?: Fuel;
 }
 
 /**
  * Compiles a JSON Schema to the node of its answer: an object (a schema that allows other values too is narrowed to objects). Throws what
  * `checkAnswerSchema` throws.
  */
-export function compileSchema(schema: JsonSchema, { path, keys, keysPath, effort }: CompileOptions): Node {
-  const resolver = new Resolver(parseSchema(schema, path), new Effort(LIMITS.steps, effort));
+export function compileSchema(schema: JsonSchema, { path, keys, keysPath, fuel }: CompileOptions): Node {
+  const resolver = new Resolver(parseSchema(schema, path), new Fuel(LIMITS.steps, fuel));
   const found = resolver.node([0]);
   resolver.resolve();
   keepExactlyOne(resolver);
@@ -48,7 +48,7 @@ export function compileSchema(schema: JsonSchema, { path, keys, keysPath, effort
   if (keys) selectKeys(root, keys, keysPath ?? path);
   measure([root, ...resolver.nodes], (steps) => resolver.spend(steps));
   if (root.size === Infinity) refuseEmpty(root, path);
-  guard(path, () => resolver.effort.spend(LIMITS.stepsPerByte * root.size), 'this schema');
+  guard(path, () => resolver.fuel.spend(LIMITS.stepsPerByte * root.size), 'this schema');
   return root;
 }
 

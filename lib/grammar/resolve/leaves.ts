@@ -4,12 +4,12 @@ import { refuse } from '../schema/problem.ts';
 
 /** One way to meet a set of subschemas: all the subschemas that then hold, and those that must not match because of `oneOf`. */
 export interface Leaf {
-  facts: readonly number[];
+  constraints: readonly number[];
   exclusions: readonly number[];
 }
 
 interface Branch {
-  facts: number[];
+  constraints: number[];
   exclusions: number[];
   /** Still to be taken in. */
   pending: number[];
@@ -23,13 +23,13 @@ interface Branch {
  */
 export function leaves(ids: readonly number[], { subschemas }: SchemaDocument, spend: (steps: number) => void): Leaf[] {
   const found: Leaf[] = [];
-  const open: Branch[] = [{ facts: [], exclusions: [], pending: [...ids], choices: [] }];
+  const open: Branch[] = [{ constraints: [], exclusions: [], pending: [...ids], choices: [] }];
   for (let branch = open.pop(); branch !== undefined; branch = open.pop()) {
     if (!takeIn(branch)) continue;
     const choice = branch.choices.shift();
     if (!choice) {
-      const { facts, exclusions } = branch;
-      found.push({ facts, exclusions });
+      const { constraints, exclusions } = branch;
+      found.push({ constraints, exclusions });
       if (found.length > LIMITS.alternatives) {
         const { path } = subschemas[ids[0]!]!;
         refuse(path, `its anyOf and oneOf multiply to more than ${LIMITS.alternatives} alternatives; use fewer.`);
@@ -39,10 +39,10 @@ export function leaves(ids: readonly number[], { subschemas }: SchemaDocument, s
     // Last first, because the stack gives them back in the order sent.
     for (let i = choice.from.length - 1; i >= 0; i--) {
       const excluded = branch.exclusions.length + (choice.exactlyOne ? choice.from.length : 0);
-      spend(1 + branch.facts.length + ((branch.choices.length + excluded) >> 3));
+      spend(1 + branch.constraints.length + ((branch.choices.length + excluded) >> 3));
       const others = choice.exactlyOne ? choice.from.filter((_, other) => other !== i) : [];
       open.push({
-        facts: [...branch.facts],
+        constraints: [...branch.constraints],
         exclusions: [...branch.exclusions, ...others],
         pending: [choice.from[i]!],
         choices: [...branch.choices],
@@ -55,23 +55,23 @@ export function leaves(ids: readonly number[], { subschemas }: SchemaDocument, s
   function takeIn(branch: Branch): boolean {
     while (branch.pending.length > 0) {
       const id = branch.pending.shift()!;
-      if (branch.facts.includes(id)) continue;
-      spend(1 + branch.facts.length);
+      if (branch.constraints.includes(id)) continue;
+      spend(1 + branch.constraints.length);
       const schema = subschemas[id]!;
       if (schema.nothing) return false;
-      branch.facts.push(id);
+      branch.constraints.push(id);
       if (schema.ref !== undefined) branch.pending.push(schema.ref);
       branch.pending.push(...schema.allOf);
       if (schema.anyOf) branch.choices.push({ from: schema.anyOf, exactlyOne: false });
       if (schema.oneOf) branch.choices.push({ from: schema.oneOf, exactlyOne: true });
     }
-    return typesMeet(branch.facts);
+    return typesMeet(branch.constraints);
   }
 
   /** Cuts branches that no type is left for, so that their choices are not multiplied out. */
-  function typesMeet(facts: readonly number[]): boolean {
+  function typesMeet(constraints: readonly number[]): boolean {
     let left: Set<string> | undefined;
-    for (const id of facts) {
+    for (const id of constraints) {
       const types = subschemas[id]!.types;
       if (!types) continue;
       const names: readonly string[] = types.includes('number') ? [...types, 'integer'] : types;

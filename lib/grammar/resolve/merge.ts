@@ -3,7 +3,7 @@ import type { Subschema, TypeName } from '../schema/document.ts';
 import type { Format } from '../schema/keywords.ts';
 import type { StringRules } from '../text/string-language.ts';
 
-/** The types that remain when all of `facts` hold, and of those the ones that are written. */
+/** The types that remain when all of `constraints` hold, and of those the ones that are written. */
 export interface Types {
   allowed: ReadonlySet<TypeName>;
   written: ReadonlySet<TypeName>;
@@ -21,11 +21,11 @@ const SPEAKS_OF: readonly (readonly [TypeName, readonly string[]])[] = [
   ['number', ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf']],
 ];
 
-export function mergeTypes(facts: readonly Subschema[]): Types {
+export function mergeTypes(constraints: readonly Subschema[]): Types {
   let allowed: ReadonlySet<TypeName> = new Set(BASE);
   let integer = false;
   let named = false;
-  for (const { types } of facts) {
+  for (const { types } of constraints) {
     if (!types) continue;
     named = true;
     const names: readonly TypeName[] = types.map((type) => (type === 'integer' ? 'number' : type));
@@ -33,25 +33,25 @@ export function mergeTypes(facts: readonly Subschema[]): Types {
     if (types.includes('integer') && !types.includes('number')) integer = true;
   }
   const hints = SPEAKS_OF.filter(([, keywords]) =>
-    facts.some(({ has }) => keywords.some((keyword) => has.has(keyword))),
+    constraints.some(({ has }) => keywords.some((keyword) => has.has(keyword))),
   );
   const meant: readonly TypeName[] = named || hints.length === 0 ? BASE : hints.map(([type]) => type);
   const written = new Set([...allowed].filter((type) => meant.includes(type)));
   return { allowed, written, integer };
 }
 
-export function mergeStrings(facts: readonly Subschema[]): StringRules {
+export function mergeStrings(constraints: readonly Subschema[]): StringRules {
   const unique = (list: readonly (string | undefined)[]) => [...new Set(list.filter((one) => one !== undefined))];
   return {
-    min: Math.max(0, ...facts.map(({ minLength }) => minLength ?? 0)),
-    max: Math.min(Infinity, ...facts.map(({ maxLength }) => maxLength ?? Infinity)),
-    patterns: unique(facts.map(({ pattern }) => pattern)),
-    formats: unique(facts.map(({ format }) => format)) as Format[],
+    min: Math.max(0, ...constraints.map(({ minLength }) => minLength ?? 0)),
+    max: Math.min(Infinity, ...constraints.map(({ maxLength }) => maxLength ?? Infinity)),
+    patterns: unique(constraints.map(({ pattern }) => pattern)),
+    formats: unique(constraints.map(({ format }) => format)) as Format[],
   };
 }
 
-export function mergeNumbers(facts: readonly Subschema[], integer: boolean): NumberRules {
-  const all = (pick: (schema: Subschema) => number | undefined) => facts.map(pick).filter((n) => n !== undefined);
+export function mergeNumbers(constraints: readonly Subschema[], integer: boolean): NumberRules {
+  const all = (pick: (schema: Subschema) => number | undefined) => constraints.map(pick).filter((n) => n !== undefined);
   const minimum = all((schema) => schema.minimum);
   const maximum = all((schema) => schema.maximum);
   const above = all((schema) => schema.exclusiveMinimum);

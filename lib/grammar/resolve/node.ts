@@ -27,7 +27,7 @@ export type Alternative = { height: number; size: number; from: Origin } & (
 /** How an alternative came about. */
 export interface Origin {
   /** The subschemas that say it. */
-  facts: readonly number[];
+  constraints: readonly number[];
   /** Subschemas that must not match, because another branch of their `oneOf` was taken. */
   exclusions: readonly number[];
   /**

@@ -3,7 +3,7 @@ import { refuse } from '../schema/problem.ts';
 import { combine, listDfa } from '../text/combine.ts';
 import type { Dfa } from '../text/dfa.ts';
 import { StringLanguage } from '../text/string-language.ts';
-import { apart } from './apart.ts';
+import { apart } from './disjoint.ts';
 import type { Alternative } from './node.ts';
 import { guard, type Resolver } from './resolver.ts';
 
@@ -49,26 +49,26 @@ export function keepExactlyOne(resolver: Resolver): void {
 }
 
 function takeTexts(from: Alternative & { kind: 'string' }, overlaps: readonly Alternative[], resolver: Resolver): void {
-  const path = resolver.path(from.from.facts);
+  const path = resolver.path(from.from.constraints);
   guard(path, () => {
-    const { effort } = resolver;
-    let dfa: Dfa = from.language.asDfa(effort);
+    const { fuel } = resolver;
+    let dfa: Dfa = from.language.asDfa(fuel);
     for (const other of overlaps) {
-      dfa = combine(dfa, otherTexts(other), 'minus', effort);
+      dfa = combine(dfa, otherTexts(other), 'minus', fuel);
     }
-    from.language = new StringLanguage(dfa, 0, Number.POSITIVE_INFINITY, effort);
+    from.language = new StringLanguage(dfa, 0, Number.POSITIVE_INFINITY, fuel);
   });
 
   function otherTexts(other: Alternative): Dfa {
     if (other.kind === 'literals') {
       return listDfa(
         other.values.filter((value) => typeof value === 'string'),
-        resolver.effort,
+        resolver.fuel,
       );
     }
     if (other.kind !== 'string') throw new Error('texts overlap with texts only');
-    const facts = other.from.facts.map((id) => resolver.document.subschemas[id]!);
-    return resolver.language(other.rules, facts, 'covers').asDfa(resolver.effort);
+    const constraints = other.from.constraints.map((id) => resolver.document.subschemas[id]!);
+    return resolver.language(other.rules, constraints, 'accepts').asDfa(resolver.fuel);
   }
 }
 
@@ -83,5 +83,5 @@ function takeNumbers(
     const numbers = other.values.filter((value) => typeof value === 'number');
     return numbers.map((n) => ({ integer: false, minimum: n, maximum: n, multipleOf: [] }));
   });
-  from.language = resolver.numbers(from.rules, from.from.facts, except);
+  from.language = resolver.numbers(from.rules, from.from.constraints, except);
 }

@@ -1,6 +1,6 @@
 import type { Json } from '../../answer-shape.ts';
 import { pathTo } from '../../param-path.ts';
-import { type Effort, TooLarge } from '../effort.ts';
+import { type Fuel, TooLarge } from '../fuel.ts';
 import { LIMITS } from '../limits.ts';
 import { NumberLanguage, type NumberRules } from '../number/number-language.ts';
 import type { SchemaDocument, Subschema } from '../schema/document.ts';
@@ -19,21 +19,21 @@ import type { Alternative, ArrayAlternative, Member, Node, ObjectAlternative, Or
 export class Resolver implements MatchContext {
   readonly document: SchemaDocument;
   /** What compiling may still take. */
-  readonly effort: Effort;
+  readonly fuel: Fuel;
   readonly nodes: Node[] = [];
   private readonly known = new Map<string, Node>();
   private readonly languages = new Map<string, StringLanguage>();
   private readonly patterns = new Map<string, Dfa>();
   private readonly lists = new Map<readonly Json[], ReadonlySet<string>>();
   private readonly texts = {
-    writes: new Map<Subschema, StringLanguage>(),
-    covers: new Map<Subschema, StringLanguage>(),
+    generates: new Map<Subschema, StringLanguage>(),
+    accepts: new Map<Subschema, StringLanguage>(),
   };
 
-  constructor(document: SchemaDocument, effort: Effort) {
+  constructor(document: SchemaDocument, fuel: Fuel) {
     this.document = document;
-    this.effort = effort;
-    guard(this.path([0]), () => effort.spend(LIMITS.stepsPerValue * document.values), 'this schema');
+    this.fuel = fuel;
+    guard(this.path([0]), () => fuel.spend(LIMITS.stepsPerValue * document.values), 'this schema');
   }
 
   /** The node of a set of subschemas; its alternatives are there after `resolve`. */
@@ -73,7 +73,7 @@ export class Resolver implements MatchContext {
 
   /** Counts steps of resolving. */
   spend(steps: number): void {
-    guard(this.path([0]), () => this.effort.resolve(steps), 'this schema');
+    guard(this.path([0]), () => this.fuel.resolve(steps), 'this schema');
   }
 
   holds(list: readonly Json[], value: Json): boolean {
@@ -93,7 +93,7 @@ export class Resolver implements MatchContext {
 
   textFits(text: string, schema: Subschema): boolean {
     if (schema.pattern === undefined && schema.format === undefined) return true;
-    const language = (side: 'writes' | 'covers') => {
+    const language = (side: 'generates' | 'accepts') => {
       const known = this.texts[side].get(schema);
       if (known) return known;
       const made = this.language({ ...mergeStrings([schema]), min: 0, max: Infinity }, [schema], side);
@@ -101,8 +101,8 @@ export class Resolver implements MatchContext {
       return made;
     };
     this.spend(text.length >> 2);
-    if (language('writes').has(text)) return true;
-    if (schema.format !== undefined && language('covers').has(text)) {
+    if (language('generates').has(text)) return true;
+    if (schema.format !== undefined && language('accepts').has(text)) {
       refuse(
         schema.path,
         `whether ${show(text)} is a ${schema.format} depends on who reads it; leave the value or the format out.`,
@@ -113,9 +113,9 @@ export class Resolver implements MatchContext {
 
   /** @param texts literals that the node has already */
   private alternatives(node: Node, leaf: Leaf, texts: Set<string>): Alternative[] {
-    const facts = leaf.facts.map((id) => this.document.subschemas[id]!);
+    const constraints = leaf.constraints.map((id) => this.document.subschemas[id]!);
     const make = (shape: object, written: boolean): Alternative => {
-      const from: Origin = { facts: leaf.facts, exclusions: leaf.exclusions, written };
+      const from: Origin = { constraints: leaf.constraints, exclusions: leaf.exclusions, written };
       return { height: Infinity, size: Infinity, from, ...shape } as Alternative;
     };
     const literals = (values: readonly Json[], written: boolean): Alternative[] => {
@@ -127,37 +127,39 @@ export class Resolver implements MatchContext {
       });
       return fresh.length > 0 ? [make({ kind: 'literals', values: fresh, ...measureValues(fresh) }, written)] : [];
     };
-    const list = facts.find(({ values }) => values.length > 0)?.values[0];
+    const list = constraints.find(({ values }) => values.length > 0)?.values[0];
     if (list) return literals(list, true);
-    const types = mergeTypes(facts);
+    const types = mergeTypes(constraints);
     const found: Alternative[] = [];
     for (const type of types.allowed) {
       const written = types.written.has(type);
       if (type === 'null') found.push(...literals([null], written));
       else if (type === 'boolean') found.push(...literals([true, false], written));
       else if (type === 'string') {
-        const rules = mergeStrings(facts);
-        found.push(make({ kind: 'string', rules, language: this.language(rules, facts) }, written));
+        const rules = mergeStrings(constraints);
+        found.push(make({ kind: 'string', rules, language: this.language(rules, constraints) }, written));
       } else if (type === 'number') {
-        const rules = mergeNumbers(facts, types.integer);
-        found.push(make({ kind: 'number', rules, language: this.numbers(rules, leaf.facts) }, written));
-      } else if (type === 'object') found.push(make(this.object(facts), written));
-      else found.push(make(this.array(facts), written));
+        const rules = mergeNumbers(constraints, types.integer);
+        found.push(make({ kind: 'number', rules, language: this.numbers(rules, leaf.constraints) }, written));
+      } else if (type === 'object') found.push(make(this.object(constraints), written));
+      else found.push(make(this.array(constraints), written));
     }
     return found;
   }
 
-  private object(facts: readonly Subschema[]): ObjectAlternative {
-    const names = new Set(facts.flatMap(({ properties }) => [...properties.keys()]));
-    const required = new Set(facts.flatMap((schema) => schema.required));
+  private object(constraints: readonly Subschema[]): ObjectAlternative {
+    const names = new Set(constraints.flatMap(({ properties }) => [...properties.keys()]));
+    const required = new Set(constraints.flatMap((schema) => schema.required));
     const declared = names.size;
     for (const name of required) names.add(name);
-    this.spend(names.size * facts.length);
+    this.spend(names.size * constraints.length);
     const members = [...names].map((name): Member => {
-      const ids = facts.map(({ properties, additionalProperties }) => properties.get(name) ?? additionalProperties);
+      const ids = constraints.map(
+        ({ properties, additionalProperties }) => properties.get(name) ?? additionalProperties,
+      );
       return { name, node: this.node(defined(ids)), required: required.has(name) };
     });
-    const others = defined(facts.map(({ additionalProperties }) => additionalProperties));
+    const others = defined(constraints.map(({ additionalProperties }) => additionalProperties));
     const closed = others.some((id) => this.document.subschemas[id]!.nothing);
     if (closed) return { kind: 'object', members, extra: null, others: 'nothing' };
     // Where the schema does not speak of other members, they are written only if it names no member at all.
@@ -168,15 +170,15 @@ export class Resolver implements MatchContext {
     return { kind: 'object', members, extra, others: extra };
   }
 
-  private array(facts: readonly Subschema[]): ArrayAlternative {
-    const at = (i: number) => this.node(defined(facts.map(({ prefixItems, items }) => prefixItems[i] ?? items)));
-    const length = Math.max(0, ...facts.map(({ prefixItems }) => prefixItems.length));
-    this.spend(length * facts.length);
+  private array(constraints: readonly Subschema[]): ArrayAlternative {
+    const at = (i: number) => this.node(defined(constraints.map(({ prefixItems, items }) => prefixItems[i] ?? items)));
+    const length = Math.max(0, ...constraints.map(({ prefixItems }) => prefixItems.length));
+    this.spend(length * constraints.length);
     const prefix = Array.from({ length }, (_, i) => at(i));
-    const items = defined(facts.map((schema) => schema.items));
-    const min = Math.max(0, ...facts.map(({ minItems }) => minItems ?? 0));
+    const items = defined(constraints.map((schema) => schema.items));
+    const min = Math.max(0, ...constraints.map(({ minItems }) => minItems ?? 0));
     const closed = items.some((id) => this.document.subschemas[id]!.nothing);
-    const allowed = Math.min(closed ? length : Infinity, ...facts.map(({ maxItems }) => maxItems ?? Infinity));
+    const allowed = Math.min(closed ? length : Infinity, ...constraints.map(({ maxItems }) => maxItems ?? Infinity));
     // Items that only the silence of the schema allows are written where `minItems` asks for them.
     const max = items.length === 0 && length > 0 ? Math.min(allowed, Math.max(min, length)) : allowed;
     return { kind: 'array', prefix, rest: this.node(items), min, max, allowed };
@@ -187,39 +189,43 @@ export class Resolver implements MatchContext {
    *
    * @param except what `oneOf` takes out
    */
-  numbers(rules: NumberRules, facts: readonly number[], except: readonly NumberRules[] = []): NumberLanguage {
+  numbers(rules: NumberRules, constraints: readonly number[], except: readonly NumberRules[] = []): NumberLanguage {
     if (rules.multipleOf.length > LIMITS.multiples) {
       refuse(
-        this.path(facts),
+        this.path(constraints),
         `more than ${LIMITS.multiples} different multipleOf hold here; give their least common multiple instead.`,
       );
     }
     return guard(
-      this.path(facts),
-      () => new NumberLanguage(rules, except, (steps) => this.effort.resolve(steps)),
+      this.path(constraints),
+      () => new NumberLanguage(rules, except, (steps) => this.fuel.resolve(steps)),
       'this number',
     );
   }
 
   /** The language of merged rules; a pattern that cannot be kept to is refused where it stands. */
-  language(rules: StringRules, facts: readonly Subschema[], side: 'writes' | 'covers' = 'writes'): StringLanguage {
+  language(
+    rules: StringRules,
+    constraints: readonly Subschema[],
+    side: 'generates' | 'accepts' = 'generates',
+  ): StringLanguage {
     const key = JSON.stringify([side, rules, String(rules.max)]);
     let language = this.languages.get(key);
     if (!language) {
-      for (const { pattern, path } of facts) {
+      for (const { pattern, path } of constraints) {
         if (pattern !== undefined && !this.patterns.has(pattern)) {
           const what = `the pattern ${show(pattern)}`;
           this.patterns.set(
             pattern,
-            guard(pathTo(path, 'pattern'), () => patternDfa(pattern, this.effort), what),
+            guard(pathTo(path, 'pattern'), () => patternDfa(pattern, this.fuel), what),
           );
         }
       }
-      const path = facts.find(({ has }) =>
+      const path = constraints.find(({ has }) =>
         ['pattern', 'format', 'minLength'].some((keyword) => has.has(keyword)),
       )?.path;
       language = guard(path ?? this.path([0]), () =>
-        stringLanguage(rules, side, this.effort, (pattern) => this.patterns.get(pattern)!),
+        stringLanguage(rules, side, this.fuel, (pattern) => this.patterns.get(pattern)!),
       );
       this.languages.set(key, language);
     }

@@ -1,14 +1,14 @@
-import type { Effort } from '../effort.ts';
+import type { Fuel } from '../fuel.ts';
 import { type CodePoints, TEXT } from './code-points.ts';
 import { alphabetOf, Builder, classOf, type Dfa } from './dfa.ts';
 
 /** The texts in both (`and`), or in the first and not in the second (`minus`): the product automaton. */
-export function combine(a: Dfa, b: Dfa, operation: 'and' | 'minus', effort: Effort): Dfa {
+export function combine(a: Dfa, b: Dfa, operation: 'and' | 'minus', fuel: Fuel): Dfa {
   if (a.states === 0 || (b.states === 0 && operation === 'minus')) return a;
   if (b.states === 0) return b;
-  const alphabet = alphabetOf([...classSets(a), ...classSets(b)], effort);
+  const alphabet = alphabetOf([...classSets(a), ...classSets(b)], fuel);
   const classes = classPairs(alphabet.classes, alphabet, a, b);
-  const builder = new Builder(alphabet, effort);
+  const builder = new Builder(alphabet, fuel);
   const open: [number, number, number][] = [];
   const enter = (p: number, q: number): number => {
     if (p < 0 || (q < 0 && operation === 'and')) return -1;
@@ -20,7 +20,7 @@ export function combine(a: Dfa, b: Dfa, operation: 'and' | 'minus', effort: Effo
   enter(0, 0);
   for (let top = open.pop(); top !== undefined; top = open.pop()) {
     const [id, p, q] = top;
-    effort.spend(alphabet.classes);
+    fuel.spend(alphabet.classes);
     for (let c = 0; c < alphabet.classes; c++) {
       const [ca, cb] = classes[c]!;
       builder.rows[id]![c] = enter(
@@ -33,13 +33,13 @@ export function combine(a: Dfa, b: Dfa, operation: 'and' | 'minus', effort: Effo
 }
 
 /** Exactly these texts. */
-export function listDfa(texts: readonly string[], effort: Effort): Dfa {
+export function listDfa(texts: readonly string[], fuel: Fuel): Dfa {
   const points = new Set(texts.flatMap((text) => [...text].map((char) => char.codePointAt(0)!)));
   const alphabet = alphabetOf(
     [...points].map((point) => [point, point]),
-    effort,
+    fuel,
   );
-  const builder = new Builder(alphabet, effort);
+  const builder = new Builder(alphabet, fuel);
   const all = new Set(texts);
   builder.state('', all.has(''));
   for (const text of texts) {
@@ -47,7 +47,7 @@ export function listDfa(texts: readonly string[], effort: Effort): Dfa {
     let prefix = '';
     for (const char of text) {
       prefix += char;
-      effort.spend(prefix.length);
+      fuel.spend(prefix.length);
       const c = classOf(alphabet, char.codePointAt(0)!);
       if (c < 0) break; // not a text that can be generated
       from = builder.rows[from]![c] = builder.state(prefix, all.has(prefix)).id;
@@ -57,13 +57,13 @@ export function listDfa(texts: readonly string[], effort: Effort): Dfa {
 }
 
 /** All texts of `min` to `max` characters. */
-export function lengthDfa(min: number, max: number, effort: Effort): Dfa {
-  const alphabet = alphabetOf([], effort);
-  const builder = new Builder(alphabet, effort);
+export function lengthDfa(min: number, max: number, fuel: Fuel): Dfa {
+  const alphabet = alphabetOf([], fuel);
+  const builder = new Builder(alphabet, fuel);
   const last = max === Number.POSITIVE_INFINITY ? min : max;
   for (let length = 0; length <= last; length++) {
     builder.state(String(length), length >= min);
-    effort.spend(1);
+    fuel.spend(1);
     if (length > 0) builder.rows[length - 1]!.fill(length);
   }
   if (max === Number.POSITIVE_INFINITY) builder.rows[last]!.fill(last);

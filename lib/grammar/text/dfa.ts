@@ -1,4 +1,4 @@
-import { type Effort, TooLarge } from '../effort.ts';
+import { type Fuel, TooLarge } from '../fuel.ts';
 import { LIMITS } from '../limits.ts';
 import { type CodePoints, TEXT } from './code-points.ts';
 
@@ -41,7 +41,7 @@ export function rangeOf(firsts: Int32Array, codePoint: number): number {
 }
 
 /** The coarsest alphabet in which each of the sets is a union of classes. */
-export function alphabetOf(sets: readonly CodePoints[], effort: Effort): Alphabet {
+export function alphabetOf(sets: readonly CodePoints[], fuel: Fuel): Alphabet {
   const toggles = new Map<number, number[]>([[0, []]]);
   const toggle = (at: number, set: number) => toggles.get(at)?.push(set) ?? toggles.set(at, [set]);
   [TEXT, ...sets].forEach((set, i) => {
@@ -55,7 +55,7 @@ export function alphabetOf(sets: readonly CodePoints[], effort: Effort): Alphabe
   const classes = new Map<string, number>();
   const of = firsts.map((at) => {
     for (const set of toggles.get(at)!) inside.delete(set) || inside.add(set);
-    effort.spend(1 + inside.size);
+    fuel.spend(1 + inside.size);
     if (!inside.has(0)) return -1;
     const key = [...inside].sort((a, b) => a - b).join();
     if (!classes.has(key)) classes.set(key, classes.size);
@@ -75,21 +75,21 @@ export class Builder {
   readonly accepts: number[] = [];
   private readonly ids = new Map<string, number>();
   readonly alphabet: Alphabet;
-  private readonly effort: Effort;
-  constructor(alphabet: Alphabet, effort: Effort) {
+  private readonly fuel: Fuel;
+  constructor(alphabet: Alphabet, fuel: Fuel) {
     this.alphabet = alphabet;
-    this.effort = effort;
+    this.fuel = fuel;
   }
 
   /** The state of this key; `isNew` says that its row has to be filled. */
   state(key: string, accepts: boolean): { id: number; isNew: boolean } {
-    this.effort.spend(STATE_STEPS);
+    this.fuel.spend(STATE_STEPS);
     const known = this.ids.get(key);
     if (known !== undefined) return { id: known, isNew: false };
     if (this.rows.length >= LIMITS.stringStates) {
       throw new TooLarge(`needs more than ${LIMITS.stringStates} states; make it simpler or shorter`);
     }
-    this.effort.spend(this.alphabet.classes >> 2);
+    this.fuel.spend(this.alphabet.classes >> 2);
     const id = this.rows.length;
     this.ids.set(key, id);
     this.rows.push(new Int32Array(this.alphabet.classes).fill(-1));
@@ -100,7 +100,7 @@ export class Builder {
   /** Drops the states from which nothing is accepted. */
   finish(): Dfa {
     const { classes } = this.alphabet;
-    this.effort.spend(this.rows.length * classes);
+    this.fuel.spend(this.rows.length * classes);
     const before: number[][] = this.rows.map(() => []);
     this.rows.forEach((row, id) => {
       let last = -1;

@@ -14,9 +14,9 @@ const unreserved = "[A-Za-z0-9._~!$&'()*+,;=-]|%[0-9A-Fa-f]{2}";
 
 interface FormatRule {
   /** What is written: a part of the format that every validator agrees on. */
-  writes: string;
+  generates: string;
   /** A pattern for at least all that the format may mean; two formats that could overlap here are not told apart by `oneOf`. */
-  covers: string;
+  accepts: string;
 }
 
 /**
@@ -29,24 +29,24 @@ interface FormatRule {
  * - uri: RFC 3986, with a scheme; an authority without user information or an address in brackets.
  */
 export const FORMAT_RULES: { readonly [F in Format]: FormatRule } = {
-  date: { writes: `^${date}$`, covers: `^${date}$` },
-  time: { writes: `^${time}$`, covers: String.raw`^\d\d:` },
-  'date-time': { writes: `^${date}T${time}$`, covers: String.raw`^\d{4}-\d\d-\d\d[Tt\s]\d\d:` },
+  date: { generates: `^${date}$`, accepts: `^${date}$` },
+  time: { generates: `^${time}$`, accepts: String.raw`^\d\d:` },
+  'date-time': { generates: `^${date}T${time}$`, accepts: String.raw`^\d{4}-\d\d-\d\d[Tt\s]\d\d:` },
   duration: {
-    writes: duration(),
-    covers: '^P',
+    generates: duration(),
+    accepts: '^P',
   },
-  email: { writes: String.raw`^${atom}(?:\.${atom}){0,2}@${label}(?:\.${label}){1,3}$`, covers: '@' },
-  hostname: { writes: String.raw`^${label}(?:\.${label}){0,4}$`, covers: String.raw`^[^@:/\s]{1,253}$` },
-  ipv4: { writes: `^${ipv4}$`, covers: `^${ipv4}$` },
-  ipv6: { writes: ipv6(), covers: ':.*:' },
+  email: { generates: String.raw`^${atom}(?:\.${atom}){0,2}@${label}(?:\.${label}){1,3}$`, accepts: '@' },
+  hostname: { generates: String.raw`^${label}(?:\.${label}){0,4}$`, accepts: String.raw`^[^@:/\s]{1,253}$` },
+  ipv4: { generates: `^${ipv4}$`, accepts: `^${ipv4}$` },
+  ipv6: { generates: ipv6(), accepts: ':.*:' },
   uri: {
-    writes: `^[A-Za-z][A-Za-z0-9+.-]{0,19}:${uriAfterScheme()}$`,
-    covers: '^[A-Za-z][A-Za-z0-9+.-]*:',
+    generates: `^[A-Za-z][A-Za-z0-9+.-]{0,19}:${uriAfterScheme()}$`,
+    accepts: '^[A-Za-z][A-Za-z0-9+.-]*:',
   },
   uuid: {
-    writes: '^[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}$',
-    covers: '^(?:urn:uuid:)?[0-9A-Fa-f]{8}-',
+    generates: '^[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}$',
+    accepts: '^(?:urn:uuid:)?[0-9A-Fa-f]{8}-',
   },
 };
 

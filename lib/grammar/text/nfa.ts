@@ -1,4 +1,4 @@
-import { TooLarge } from '../effort.ts';
+import { TooLarge } from '../fuel.ts';
 import { LIMITS } from '../limits.ts';
 import type { CodePoints } from './code-points.ts';
 

@@ -1,16 +1,16 @@
-import type { Effort } from '../effort.ts';
+import type { Fuel } from '../fuel.ts';
 import { alphabetOf, Builder, classesIn, type Dfa } from './dfa.ts';
 import type { Assertion, Nfa } from './nfa.ts';
 
 /**
  * The texts in which the pattern is found anywhere (`^` and `$` bind it to the ends), by the subset construction.
  */
-export function searchDfa(nfa: Nfa, start: number, end: number, effort: Effort): Dfa {
+export function searchDfa(nfa: Nfa, start: number, end: number, fuel: Fuel): Dfa {
   const sets = [...new Set(nfa.reads.flatMap((edge) => (edge ? [edge.set] : [])))];
-  const alphabet = alphabetOf(sets, effort);
-  const builder = new Builder(alphabet, effort);
+  const alphabet = alphabetOf(sets, fuel);
+  const builder = new Builder(alphabet, fuel);
   const classesOf = new Map(sets.map((set) => [set, classesIn(alphabet, set)]));
-  const closure = closures(nfa, effort);
+  const closure = closures(nfa, fuel);
   const open: [number, readonly number[]][] = [];
   /** @param first whether nothing was read yet, so that `^` holds */
   const enter = (reached: readonly number[], first: boolean): number => {
@@ -43,7 +43,7 @@ export function searchDfa(nfa: Nfa, start: number, end: number, effort: Effort):
       const edge = nfa.reads[state];
       if (!edge) continue;
       const classes = classesOf.get(edge.set)!;
-      effort.spend(classes.length);
+      fuel.spend(classes.length);
       for (const c of classes) {
         targets[c] ??= [];
         targets[c].push(edge.to);
@@ -67,10 +67,7 @@ export function searchDfa(nfa: Nfa, start: number, end: number, effort: Effort):
 }
 
 /** What is reached from some states without reading a character, given which assertions hold. */
-function closures(
-  nfa: Nfa,
-  effort: Effort,
-): (from: readonly number[], holds: (asks: Assertion) => boolean) => number[] {
+function closures(nfa: Nfa, fuel: Fuel): (from: readonly number[], holds: (asks: Assertion) => boolean) => number[] {
   const seen = new Uint32Array(nfa.free.length);
   let round = 0;
   return (from, holds) => {
@@ -85,7 +82,7 @@ function closures(
     // The list grows while it is read.
     for (let i = 0; i < reached.length; i++)
       for (const { to, asks } of nfa.free[reached[i]!]!) if (holds(asks)) add(to);
-    effort.spend(reached.length);
+    fuel.spend(reached.length);
     return reached;
   };
 }

@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { Effort, TooLarge } from '../effort.ts';
+import { Fuel, TooLarge } from '../fuel.ts';
 
 import { UnsupportedPattern } from './pattern.ts';
 import { patternDfa, StringLanguage, stringLanguage } from './string-language.ts';
 
 const any = { min: 0, max: Number.POSITIVE_INFINITY, patterns: [], formats: [] };
-const ofPattern = (pattern: string) => stringLanguage({ ...any, patterns: [pattern] }, 'writes', new Effort());
+const ofPattern = (pattern: string) => stringLanguage({ ...any, patterns: [pattern] }, 'generates', new Fuel());
 
 describe('patterns say what RegExp says', () => {
   const patterns = [
@@ -79,7 +79,7 @@ test.each<[string, new (...args: never[]) => Error]>([
   ['(', SyntaxError],
   ['a**', SyntaxError],
 ])('%s is refused', (pattern, error) => {
-  expect(() => patternDfa(pattern, new Effort())).toThrow(error);
+  expect(() => patternDfa(pattern, new Fuel())).toThrow(error);
 });
 
 test('a pattern that makes backtracking explode is read like any other', () => {
@@ -96,8 +96,8 @@ describe('lengths and patterns together', () => {
         fc.nat(8),
         fc.nat(8),
         (pattern, min, extra) => {
-          const dfa = patternDfa(pattern, new Effort());
-          const language = new StringLanguage(dfa, min, min + extra, new Effort());
+          const dfa = patternDfa(pattern, new Fuel());
+          const language = new StringLanguage(dfa, min, min + extra, new Fuel());
           const regex = new RegExp(pattern, 'u');
           const all = texts('ab', min + extra).filter((text) => text.length >= min && regex.test(text));
           expect(language.empty).toBe(all.length === 0);
@@ -112,7 +112,7 @@ describe('lengths and patterns together', () => {
   });
 
   test('a huge maxLength costs nothing', () => {
-    expect(new StringLanguage(null, 0, 1e9, new Effort()).has('a')).toBe(true);
+    expect(new StringLanguage(null, 0, 1e9, new Fuel()).has('a')).toBe(true);
   });
 });
 
@@ -159,8 +159,8 @@ describe('formats', () => {
       ['123e4567e89b12d3a456426614174000', '123e4567-e89b-12d3-a456-42661417400g'],
     ],
   ] as const)('%s', (format, good, bad) => {
-    const language = stringLanguage({ ...any, formats: [format] }, 'writes', new Effort());
-    const covers = stringLanguage({ ...any, formats: [format] }, 'covers', new Effort());
+    const language = stringLanguage({ ...any, formats: [format] }, 'generates', new Fuel());
+    const covers = stringLanguage({ ...any, formats: [format] }, 'accepts', new Fuel());
     for (const text of good) expect([text, language.has(text), covers.has(text)]).toEqual([text, true, true]);
     for (const text of bad) expect([text, language.has(text)]).toEqual([text, false]);
   });

@@ -1,4 +1,4 @@
-import { Effort, TooLarge } from '../effort.ts';
+import { Fuel, TooLarge } from '../fuel.ts';
 import { LIMITS } from '../limits.ts';
 import { FORMATS, type Format } from '../schema/keywords.ts';
 import { combine, lengthDfa } from './combine.ts';
@@ -27,11 +27,11 @@ export class StringLanguage {
   /** `shortest[state * (min + 1) + n]`: the length of the shortest rest from there with at least n characters; -1: none. */
   private readonly shortest: Int32Array | null;
 
-  constructor(dfa: Dfa | null, min: number, max: number, effort: Effort) {
+  constructor(dfa: Dfa | null, min: number, max: number, fuel: Fuel) {
     this.dfa = dfa;
     this.min = min;
     this.max = max;
-    this.shortest = dfa && shortestRests(dfa, min, effort);
+    this.shortest = dfa && shortestRests(dfa, min, fuel);
   }
 
   get empty(): boolean {
@@ -113,10 +113,10 @@ export class StringLanguage {
   }
 
   /** The same texts without bounds on the length. */
-  asDfa(effort: Effort): Dfa {
+  asDfa(fuel: Fuel): Dfa {
     if (this.dfa && this.min === 0 && this.max === Number.POSITIVE_INFINITY) return this.dfa;
-    const lengths = lengthDfa(this.min, this.max, effort);
-    return this.dfa ? combine(this.dfa, lengths, 'and', effort) : lengths;
+    const lengths = lengthDfa(this.min, this.max, fuel);
+    return this.dfa ? combine(this.dfa, lengths, 'and', fuel) : lengths;
   }
 }
 
@@ -127,7 +127,7 @@ export function isText(codePoint: number): boolean {
 }
 
 /** For every state and every n up to `min`: the shortest rest of at least n characters. */
-function shortestRests(dfa: Dfa, min: number, effort: Effort): Int32Array {
+function shortestRests(dfa: Dfa, min: number, fuel: Fuel): Int32Array {
   const { states, next, accepts } = dfa;
   const { classes } = dfa.alphabet;
   if (states * (min + 1) > LIMITS.stringRests)
@@ -145,7 +145,7 @@ function shortestRests(dfa: Dfa, min: number, effort: Effort): Int32Array {
       reached.push(to);
       before[to]!.push(s);
     }
-    effort.spend(classes + (((1 + reached.length) * min) >> 3));
+    fuel.spend(classes + (((1 + reached.length) * min) >> 3));
     after.push(reached);
   }
   // n = 0: breadth first, backwards from the accepting states.
@@ -180,12 +180,12 @@ const formatLanguages = new Map<string, Dfa>();
 const wholeFormats = new Map<string, StringLanguage>();
 
 /** The automaton of a format: what is written, or all that it may cover. Made once. */
-export function formatDfa(format: Format, side: 'writes' | 'covers'): Dfa {
+export function formatDfa(format: Format, side: 'generates' | 'accepts'): Dfa {
   const key = `${side} ${format}`;
   let dfa = formatLanguages.get(key);
   if (!dfa) {
     if (!FORMATS.includes(format)) throw new Error(`no such format: ${format}`);
-    dfa = patternDfa(FORMAT_RULES[format][side], new Effort());
+    dfa = patternDfa(FORMAT_RULES[format][side], new Fuel());
     formatLanguages.set(key, dfa);
   }
   return dfa;
@@ -195,37 +195,37 @@ export function formatDfa(format: Format, side: 'writes' | 'covers'): Dfa {
 const PROPERTY_STEPS = 60_000;
 
 /** The automaton of a pattern. Throws `TooLarge`, `UnsupportedPattern`, or `SyntaxError` for one that is no pattern. */
-export function patternDfa(pattern: string, effort: Effort): Dfa {
+export function patternDfa(pattern: string, fuel: Fuel): Dfa {
   if (pattern.length > LIMITS.patternLength) throw new TooLarge(`is longer than ${LIMITS.patternLength} characters`);
   new RegExp(pattern, 'u');
   // Charged also where the set is known already, so that a schema is accepted or refused alike at any time.
-  effort.spend(PROPERTY_STEPS * new Set(pattern.match(/\\p\{[^}]*\}/gi)).size);
+  fuel.spend(PROPERTY_STEPS * new Set(pattern.match(/\\p\{[^}]*\}/gi)).size);
   const { nfa, start, end } = parsePattern(pattern);
-  return searchDfa(nfa, start, end, effort);
+  return searchDfa(nfa, start, end, fuel);
 }
 
-/** @param side `writes`: what is generated; `covers`: everything that the rules may mean (formats are wider then) */
+/** @param side `generates`: what is generated; `accepts`: everything that the rules may mean (formats are wider then) */
 export function stringLanguage(
   rules: StringRules,
-  side: 'writes' | 'covers',
-  effort: Effort,
-  ofPattern: (pattern: string) => Dfa = (pattern) => patternDfa(pattern, effort),
+  side: 'generates' | 'accepts',
+  fuel: Fuel,
+  ofPattern: (pattern: string) => Dfa = (pattern) => patternDfa(pattern, fuel),
 ): StringLanguage {
   const [format, ...more] = rules.formats;
   if (format && more.length === 0 && rules.patterns.length === 0 && rules.min === 0 && rules.max === Infinity) {
     return wholeFormat(format, side);
   }
   const parts = [...rules.patterns.map(ofPattern), ...rules.formats.map((format) => formatDfa(format, side))];
-  const dfa = parts.length === 0 ? null : parts.reduce((a, b) => combine(a, b, 'and', effort));
-  return new StringLanguage(dfa, rules.min, rules.max, effort);
+  const dfa = parts.length === 0 ? null : parts.reduce((a, b) => combine(a, b, 'and', fuel));
+  return new StringLanguage(dfa, rules.min, rules.max, fuel);
 }
 
 /** A format and nothing else: one language for all schemas, so that its masks are kept too. */
-function wholeFormat(format: Format, side: 'writes' | 'covers'): StringLanguage {
+function wholeFormat(format: Format, side: 'generates' | 'accepts'): StringLanguage {
   const key = `${side} ${format}`;
   let language = wholeFormats.get(key);
   if (!language) {
-    language = new StringLanguage(formatDfa(format, side), 0, Number.POSITIVE_INFINITY, new Effort());
+    language = new StringLanguage(formatDfa(format, side), 0, Number.POSITIVE_INFINITY, new Fuel());
     wholeFormats.set(key, language);
   }
   return language;

@@ -1,6 +1,6 @@
 import { advance, type Place } from '../automaton/string-frame.ts';
 import { PLAIN } from '../automaton/text-bytes.ts';
-import { Effort } from '../effort.ts';
+import { Fuel } from '../fuel.ts';
 
 import { StringLanguage } from '../text/string-language.ts';
 import { Exits } from './exits.ts';
@@ -105,7 +105,7 @@ function walkString(
   }
 }
 
-const ANY_TEXT = new StringLanguage(null, 0, Number.POSITIVE_INFINITY, new Effort());
+const ANY_TEXT = new StringLanguage(null, 0, Number.POSITIVE_INFINITY, new Fuel());
 
 /** Masks of text without a pattern, between two characters. */
 class FreeText {

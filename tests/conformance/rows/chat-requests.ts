@@ -6,7 +6,7 @@ export const chatRequests: readonly Row[] = [
   {
     name: 'model may be left out: the active one answers',
     request: { path, json: { messages } },
-    expect: { like: { model }, ...asked({ turns: [{ role: 'user', parts: [{ type: 'text', text: 'Hi' }] }] }) },
+    expect: { like: { model }, ...asked({ messages: [{ role: 'user', parts: [{ type: 'text', text: 'Hi' }] }] }) },
   },
   {
     name: 'max_tokens and temperature reach the backend',
@@ -66,7 +66,7 @@ export const chatRequests: readonly Row[] = [
       },
     },
     expect: asked({
-      turns: [
+      messages: [
         { role: 'system', parts: [{ type: 'text', text: 'S' }] },
         { role: 'system', parts: [{ type: 'text', text: 'D' }] },
         {
@@ -100,7 +100,7 @@ export const chatRequests: readonly Row[] = [
       },
     },
     expect: asked({
-      turns: [
+      messages: [
         {
           role: 'user',
           parts: [
@@ -166,7 +166,7 @@ export const chatRequests: readonly Row[] = [
         reasoning_effort: 'low',
       },
     },
-    expect: asked({ turns: [{ role: 'user', parts: [{ type: 'text', text: 'Hi' }] }] }),
+    expect: asked({ messages: [{ role: 'user', parts: [{ type: 'text', text: 'Hi' }] }] }),
   },
   {
     name: 'null is a field not sent',

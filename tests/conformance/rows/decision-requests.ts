@@ -37,7 +37,7 @@ const numbered = (count: number) => Array.from({ length: count }, (_, i) => `n${
 
 const turn = (role: string, text: string) => ({ role, parts: [{ type: 'text', text }] });
 const says = (content: unknown) => ({ context: undefined, messages: [{ role: 'user', content }] });
-const hears = (part: object) => ({ input: { turns: [{ role: 'user', parts: [part] }] } });
+const hears = (part: object) => ({ input: { messages: [{ role: 'user', parts: [part] }] } });
 const at = 'messages[0].content[0]';
 const [url, data] = ['https://img.example/a.png', 'AAAA'];
 
@@ -83,7 +83,7 @@ export const decisionRequests: readonly Row[] = [
 
   ...shared('model, context', {}, { input: { context } }),
   ...shared('context, empty', { context: '' }, { input: { context: '' } }),
-  ...shared('messages', says('Hi'), { input: { turns: [turn('user', 'Hi')] } }),
+  ...shared('messages', says('Hi'), { input: { messages: [turn('user', 'Hi')] } }),
   ...shared(
     'images: url',
     { images: [{ type: 'url', url }] },
@@ -116,7 +116,7 @@ export const decisionRequests: readonly Row[] = [
     },
     {
       input: {
-        turns: [
+        messages: [
           { ...turn('system', 'system'), name: 'Ada' },
           { ...turn('system', 'developer'), name: 'Ada' },
           { ...turn('user', 'user'), name: 'Ada' },

@@ -34,7 +34,7 @@ export const routeRows: readonly Row[] = [
     },
     {
       name: `${method} ${path} with the decision service alone is 404`,
-      app: { faces: ['decisions'] },
+      app: { apis: ['decisions'] },
       request: { method, path },
       expect: { status: 404, error: 'route_not_found', calls: [] },
     },
@@ -90,7 +90,7 @@ export const routeRows: readonly Row[] = [
   ),
   {
     name: 'the model server alone has no decision paths',
-    app: { faces: ['models'] },
+    app: { apis: ['models'] },
     request: { path: '/v1/tasks', json: {} },
     expect: { status: 404, error: 'route_not_found' },
   },

@@ -1,0 +1,34 @@
+import { stat } from 'node:fs/promises';
+import type { ApiKey } from '../../../lib/keys.ts';
+import { UsageError } from '../usage-error.ts';
+import { configOf } from './config-of.ts';
+import type { Connection } from './connection.ts';
+import { requestOf, successOf } from './request.ts';
+
+/** Whoever started this process may do everything in it. */
+const OWNER: ApiKey = { name: 'owner', models: ['*'], scopes: ['admin'] };
+
+/** The same app as the server's, inside this process and without a port. Loaded only when it is needed: it is most of the program. Throws `UsageError` where `home` is no folder. */
+export async function connectInProcess(home: string): Promise<Connection> {
+  const [{ createApp }, { compose }, { createLog }] = await Promise.all([
+    import('../../../handlers/app.ts'),
+    import('../compose.ts'),
+    import('../log.ts'),
+  ]);
+  const config = configOf({ home });
+  const usable = await stat(config.home).then(
+    (found) => found.isDirectory(),
+    (error: NodeJS.ErrnoException) => error.code === 'ENOENT',
+  );
+  if (!usable) throw new UsageError(`${config.home} is no folder. Choose another with --home or ASSAY_HOME.`);
+  const parts = await compose(config, createLog(process.env.ASSAY_DEBUG ? 'debug' : 'silent'));
+  const app = createApp({ ...parts, keys: { find: async () => OWNER } });
+  return {
+    url: null,
+    request: async (path, options = {}) => {
+      const request = new Request(`http://localhost${path}`, requestOf(options, 'owner'));
+      return successOf(await app.fetch(request));
+    },
+    close: () => parts.close(),
+  };
+}

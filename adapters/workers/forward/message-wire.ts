@@ -1,0 +1,24 @@
+import type { ChatMessage, MediaPart, Part } from '../../../lib/conversation.ts';
+
+/** A turn as a message of either interface; parts keep their places, so a box names them as the caller did. */
+export function message({ role, parts, name }: ChatMessage): object {
+  const [first] = parts;
+  const content =
+    parts.length === 0 ? null : parts.length === 1 && first?.type === 'text' ? first.text : parts.map(part);
+  return { role, content, name };
+}
+
+function part(part: Part): object {
+  if (part.type === 'text') return { type: 'text', text: part.text };
+  if (part.detail === undefined) return { type: part.type, [part.type]: media(part) };
+  const { source } = part;
+  const url = source.type === 'url' ? source.url : `data:${source.mimeType};base64,${source.data}`;
+  return { type: 'image_url', image_url: { url, detail: part.detail } };
+}
+
+/** An ImageInput or AudioInput (decision-service.md). */
+export function media({ source }: MediaPart): object {
+  return source.type === 'url'
+    ? { type: 'url', url: source.url }
+    : { type: 'base64', data: source.data, mime_type: source.mimeType };
+}

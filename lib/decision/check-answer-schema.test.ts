@@ -1,0 +1,125 @@
+import { describe, expect, test } from 'vitest';
+import { AssayError } from '../errors.ts';
+import { requestFuel } from '../grammar/fuel.ts';
+import { checkAnswerSchema } from './check-answer-schema.ts';
+
+const check = (schema: unknown, keys?: string[]) =>
+  checkAnswerSchema({ schema, param: 'schema', ...(keys ? { keys, keysParam: 'keys' } : {}) });
+
+describe('the shorthand', () => {
+  test('becomes a schema whose fields are all present and may be null', () => {
+    const shape = check({ vendor: 'string', lines: [{ sku: 'string', qty: 'integer' }] });
+    expect(shape).toEqual({
+      kind: 'schema',
+      schema: {
+        type: 'object',
+        properties: {
+          vendor: { type: ['string', 'null'] },
+          lines: {
+            type: ['array', 'null'],
+            items: {
+              type: 'object',
+              properties: { sku: { type: ['string', 'null'] }, qty: { type: ['integer', 'null'] } },
+              required: ['sku', 'qty'],
+              additionalProperties: false,
+            },
+          },
+        },
+        required: ['vendor', 'lines'],
+        additionalProperties: false,
+      },
+    });
+  });
+
+  test('keeps the order of fields and a field named __proto__', () => {
+    const shape = check(JSON.parse('{"b":"string","__proto__":"number","a":"boolean"}'));
+    if (shape.kind !== 'schema') throw new Error('no schema');
+    expect(Object.keys(shape.schema.properties as object)).toEqual(['b', '__proto__', 'a']);
+  });
+
+  test('is a schema already where one value is no type name', () => {
+    const schema = { type: 'object', properties: { type: { type: 'string' } } };
+    expect(check(schema)).toEqual({ kind: 'schema', schema });
+  });
+});
+
+test('shorthand of more levels than its JSON Schema may have says what to write instead', () => {
+  let shorthand: unknown = 'string';
+  for (let i = 0; i < 31; i++) shorthand = { a: shorthand };
+  expect(check(shorthand).kind).toBe('schema');
+  expect(() => check({ a: shorthand })).toThrow(/shorthand counts twice\); use \$defs/);
+});
+
+const object = (properties: object) => ({ type: 'object', properties });
+const nested = (depth: number): object => (depth === 0 ? { type: 'string' } : object({ a: nested(depth - 1) }));
+
+describe('refuses', () => {
+  test.each<[string, unknown, string, string]>([
+    ['no object', 'string', 'invalid_type', 'schema'],
+    ['a list', [], 'invalid_type', 'schema'],
+    ['another keyword', { ...object({}), patternProperties: {} }, 'unsupported_schema', 'schema.patternProperties'],
+    ['a keyword deep inside', object({ a: { not: {} } }), 'unsupported_schema', 'schema.properties.a.not'],
+    ['a misspelt type name', object({ a: { type: 'str' } }), 'invalid_value', 'schema.properties.a.type'],
+    ['a type of another type', object({ a: { type: [3] } }), 'invalid_type', 'schema.properties.a.type[0]'],
+    ['a shorthand with a mistake', { a: 'string', b: 'text' }, 'unsupported_schema', 'schema.a'],
+    ['an empty shorthand list', { a: [] }, 'unsupported_schema', 'schema.a'],
+    ['a negative count', object({ a: { minItems: -1 } }), 'invalid_value', 'schema.properties.a.minItems'],
+    ['a broken count', object({ a: { maxLength: 1.5 } }), 'invalid_value', 'schema.properties.a.maxLength'],
+    ['a bound that is text', object({ a: { minimum: '1' } }), 'invalid_type', 'schema.properties.a.minimum'],
+    ['a step of zero', object({ a: { multipleOf: 0 } }), 'invalid_value', 'schema.properties.a.multipleOf'],
+    ['an unknown format', object({ a: { format: 'phone' } }), 'unsupported_schema', 'schema.properties.a.format'],
+    ['an empty enum', object({ a: { enum: [] } }), 'invalid_value', 'schema.properties.a.enum'],
+    ['an empty anyOf', object({ a: { anyOf: [] } }), 'invalid_value', 'schema.properties.a.anyOf'],
+    ['required that is no list', { required: 'a' }, 'invalid_type', 'schema.required'],
+    ['a name required twice', { type: 'object', required: ['a', 'a'] }, 'invalid_value', 'schema.required'],
+    ['a schema that is a number', object({ a: 3 }), 'invalid_type', 'schema.properties.a'],
+    ['a $ref elsewhere', object({ a: { $ref: 'https://x.test/s' } }), 'unsupported_schema', 'schema.properties.a.$ref'],
+    ['a $ref to nothing', object({ a: { $ref: '#/$defs/b' } }), 'unsupported_schema', 'schema.properties.a.$ref'],
+    ['a $ref to itself', { $ref: '#' }, 'unsupported_schema', 'schema'],
+    ['nesting over 64', nested(33), 'unsupported_schema', 'schema'],
+    ['a number beyond all bounds', object({ a: { maximum: Number.POSITIVE_INFINITY } }), 'invalid_value', 'schema'],
+    ['one inside a const', object({ a: { const: [Number.POSITIVE_INFINITY] } }), 'invalid_value', 'schema'],
+    ['10,001 values', object({ a: { enum: Array(10_001).fill(1) } }), 'unsupported_schema', 'schema'],
+  ])('%s', (_, schema, code, param) => {
+    const failure = expect(() => check(schema));
+    failure.toThrow(AssayError);
+    failure.toThrow(expect.objectContaining({ code, param }));
+  });
+
+  test('a nesting that would exhaust the stack', () => {
+    let schema: unknown = 'string';
+    for (let i = 0; i < 100_000; i++) schema = [schema];
+    expect(() => check({ a: schema })).toThrow(expect.objectContaining({ code: 'unsupported_schema' }));
+  });
+});
+
+test('what is left of a range when many single numbers are taken out is found', () => {
+  const range = (from: number, count: number) => Array.from({ length: count }, (_, i) => from + i);
+  const without = (count: number) =>
+    object({ a: { oneOf: [{ type: 'integer', minimum: 100, maximum: 199 }, { enum: range(100, count) }] } });
+  expect(check({ ...without(99), required: ['a'] }).kind).toBe('schema');
+  expect(() => check({ ...without(100), required: ['a'] })).toThrow();
+});
+
+describe('keys with a schema', () => {
+  test('are kept', () => {
+    const schema = object({ a: { type: 'string' }, b: { type: 'string' } });
+    expect(check(schema, ['b'])).toEqual({ kind: 'schema', schema, keys: ['b'] });
+  });
+
+  test('that it lacks are refused', () => {
+    expect(() => check(object({ a: { type: 'string' } }), ['a', 'c'])).toThrow(
+      expect.objectContaining({ code: 'invalid_value', param: 'keys[1]' }),
+    );
+  });
+});
+
+test('many large schemas of one request do not add up without end', () => {
+  const fuel = requestFuel();
+  const large = object(
+    Object.fromEntries(Array.from({ length: 40 }, (_, i) => [`p${i}`, { pattern: `^[a-z]{${i + 100}}$` }])),
+  );
+  expect(() => checkAnswerSchema({ schema: large, param: 'schema' })).not.toThrow();
+  const check = () => checkAnswerSchema({ schema: large, param: 'schema', fuel });
+  expect(() => Array.from({ length: 256 }, check)).toThrow(expect.objectContaining({ code: 'unsupported_schema' }));
+});

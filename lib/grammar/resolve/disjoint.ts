@@ -1,0 +1,82 @@
+import { TooLarge } from '../fuel.ts';
+import { numbersApart } from '../number/number-language.ts';
+import { combine } from '../text/combine.ts';
+
+import { matches, matchesAlone } from './matches.ts';
+import { type Alternative, itemAt, type Node, type ObjectAlternative } from './node.ts';
+import type { Resolver } from './resolver.ts';
+
+/** How far down members and items are compared. A constant, so that recursive schemas end. */
+const LOOK_DOWN = 6;
+
+/** What comparing two numbers costs, in steps: exact decimals have up to 300 digits. */
+const NUMBER_STEPS = 20;
+
+/**
+ * Whether it is certain that no value that `a` writes is valid against `b`. Errs towards false.
+ *
+ * @param a its values as they are written; @param b all of its values, written or not
+ */
+export function apart(a: Alternative, b: Alternative, resolver: Resolver, depth = LOOK_DOWN): boolean {
+  resolver.spend(1);
+  if (a.kind === 'literals') {
+    return a.values.every((value) => !b.from.constraints.every((id) => matches(value, id, resolver)));
+  }
+  if (b.kind === 'literals') {
+    // Alone, because `oneOf` itself is what is being made true here: it must not count as a reason.
+    return b.values.every((value) => !a.from.constraints.every((id) => matchesAlone(value, id, resolver)));
+  }
+  if (a.kind === 'string' && b.kind === 'string') return stringsApart(a, b, resolver);
+  if (a.kind === 'number' && b.kind === 'number') {
+    resolver.spend(NUMBER_STEPS);
+    return numbersApart(a.rules, b.rules);
+  }
+  if (a.kind === 'object' && b.kind === 'object') return depth > 0 && objectsApart(a, b, resolver, depth);
+  if (a.kind === 'array' && b.kind === 'array') {
+    if (a.min > b.allowed || b.min > a.max) return true;
+    if (depth === 0) return false;
+    // Items that both must have; those behind the prefixes are all alike.
+    const common = Math.min(Math.max(a.min, b.min), Math.max(a.prefix.length, b.prefix.length) + 1);
+    return Array.from({ length: common }, (_, i) => i).some((i) =>
+      nodesApart(itemAt(a, i), itemAt(b, i), resolver, depth - 1),
+    );
+  }
+  return true;
+}
+
+function nodesApart(a: Node, b: Node, resolver: Resolver, depth: number): boolean {
+  return a.alternatives.every(
+    (one) => !one.from.written || b.alternatives.every((other) => apart(one, other, resolver, depth)),
+  );
+}
+
+function stringsApart(
+  a: Alternative & { kind: 'string' },
+  b: Alternative & { kind: 'string' },
+  resolver: Resolver,
+): boolean {
+  if (a.rules.min > b.rules.max || b.rules.min > a.rules.max) return true;
+  const constraints = b.from.constraints.map((id) => resolver.document.subschemas[id]!);
+  const other = resolver.language(b.rules, constraints, 'accepts');
+  if (!a.language.dfa || !other.dfa) return a.language.empty || other.empty;
+  try {
+    return combine(a.language.asDfa(resolver.fuel), other.asDfa(resolver.fuel), 'and', resolver.fuel).states === 0;
+  } catch (error) {
+    if (error instanceof TooLarge) return false;
+    throw error;
+  }
+}
+
+/** Objects differ for certain where a member that one of them always has is impossible, or of another kind, in the other. */
+function objectsApart(a: ObjectAlternative, b: ObjectAlternative, resolver: Resolver, depth: number): boolean {
+  const always = new Set([...a.members, ...b.members].flatMap(({ name, required }) => (required ? [name] : [])));
+  for (const name of always) {
+    resolver.spend(a.members.length + b.members.length);
+    const inA = a.members.find((one) => one.name === name)?.node ?? a.extra;
+    if (!inA) return true;
+    const inB = b.members.find((one) => one.name === name)?.node ?? b.others;
+    if (inB === 'nothing') return true;
+    if (inB !== 'any' && nodesApart(inA, inB, resolver, depth - 1)) return true;
+  }
+  return false;
+}

@@ -1,0 +1,57 @@
+import type { ChatMessage, MediaPart, Part } from './conversation.ts';
+import type { MediaInput } from './schema/media.ts';
+import type { ContentPart, Message } from './schema/message.ts';
+
+/** Messages as the backends read them: `developer` is `system`, a string is one text part. */
+export function toChatMessages(messages: readonly Message[]): ChatMessage[] {
+  return messages.map(({ role, content, name }, i) => {
+    const parts: Part[] =
+      typeof content === 'string'
+        ? [{ type: 'text', text: content }]
+        : content.map((part, j) => partOf(part, `messages[${i}].content[${j}]`));
+    const turn: ChatMessage = { role: role === 'developer' ? 'system' : role, parts };
+    if (name !== undefined) turn.name = name;
+    return turn;
+  });
+}
+
+/** `images`, then `audio`. */
+export function mediaOf(images: readonly MediaInput[] = [], audio: readonly MediaInput[] = []): MediaPart[] {
+  return [
+    ...images.map((image, i) => mediaPart('image', image, `images[${i}]`)),
+    ...audio.map((sound, i) => mediaPart('audio', sound, `audio[${i}]`)),
+  ];
+}
+
+function partOf(part: ContentPart, param: string): Part {
+  switch (part.type) {
+    case 'text':
+      return { type: 'text', text: part.text };
+    case 'image_url': {
+      const { url, detail } = part.image_url;
+      const image: MediaPart = { type: 'image', source: { type: 'url', url }, param };
+      if (detail !== undefined) image.detail = detail;
+      return image;
+    }
+    case 'image':
+      return mediaPart('image', part.image, param);
+    case 'audio':
+      return mediaPart('audio', part.audio, param);
+    case 'input_audio': {
+      const { data, format } = part.input_audio;
+      return { type: 'audio', source: { type: 'base64', data, mimeType: audioType(format) }, param };
+    }
+  }
+}
+
+/** The schema has seen to it that each type has its members (`lib/schema/media.ts`). */
+function mediaPart(type: MediaPart['type'], { url, data, mime_type }: MediaInput, param: string): MediaPart {
+  const source: MediaPart['source'] =
+    url !== undefined ? { type: 'url', url } : { type: 'base64', data: data!, mimeType: mime_type! };
+  return { type, source, param };
+}
+
+/** The media type of a format of `input_audio`, `wav` or `mp3` as a rule (RFC 3003 calls the latter audio/mpeg). */
+function audioType(format: string): string {
+  return `audio/${format === 'mp3' ? 'mpeg' : format}`;
+}

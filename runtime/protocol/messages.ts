@@ -1,0 +1,127 @@
+import * as v from 'valibot';
+import type { ChatRequest, TaskBatch } from '../../lib/backend.ts';
+import { ERROR_CODES } from '../../lib/errors.ts';
+import type { ModelId } from '../../lib/model-id.ts';
+import { Device } from '../../lib/schema/metrics.ts';
+import { PRECISIONS } from '../compile/precision.ts';
+import { ChatRequestSchema, Finish, TaskAnswers, TaskBatchSchema, TokenLogprobs } from './payloads.ts';
+
+/*
+ * What server and engine process say to each other. Both sides check every message. One from the server that does not fit fails
+ * its request alone; one from the engine process ends the process, because then nothing that it says can be relied on.
+ */
+
+const Id = v.pipe(v.string(), v.minLength(1), v.maxLength(64));
+/** More than an answer can grow to between two tokens: a grammar may force some 64 KiB at once. */
+const Text = v.pipe(v.string(), v.maxLength(4 * 1024 * 1024));
+const Path = v.pipe(v.string(), v.minLength(1), v.maxLength(4096));
+const Count = v.pipe(v.number(), v.integer(), v.minValue(0));
+const ModelIdText = v.custom<ModelId>((value) => typeof value === 'string');
+
+/** A compiled model to load. */
+export const LoadSpec = v.object({
+  model: ModelIdText,
+  /** Folder that a compile made, with the model's text files in it. Absolute. */
+  dir: Path,
+  /** Bytes of keys and values kept for prefixes that may come again; absent: the engine's default. */
+  prefixCacheBytes: v.exactOptional(Count),
+  /** Threads of one step; absent: as many as there are physical cores. */
+  threads: v.exactOptional(Count),
+});
+export type LoadSpec = v.InferOutput<typeof LoadSpec>;
+
+/** What a loaded model is, as far as the server needs it. */
+export const ModelInfo = v.object({
+  model: ModelIdText,
+  device: Device,
+  /** Tokens of one prompt. */
+  maxPromptLen: Count,
+  /** Tokens of prompt and answer together. */
+  contextLength: Count,
+  loadMs: v.number(),
+});
+export type ModelInfo = v.InferOutput<typeof ModelInfo>;
+
+export const CompileSpec = v.object({
+  /** Folder of the model as published; only read. */
+  source: Path,
+  /** Empty or absent folder for the result. */
+  target: Path,
+  device: Device,
+  precision: v.picklist(PRECISIONS),
+  maxPromptLen: Count,
+});
+export type CompileSpec = v.InferOutput<typeof CompileSpec>;
+
+export type Work = { kind: 'tasks'; batch: TaskBatch } | { kind: 'chat'; request: ChatRequest };
+
+/** From the server to the engine process. */
+export const ToEngine = v.variant('type', [
+  v.object({ type: v.literal('load'), id: Id, spec: LoadSpec }),
+  v.object({ type: v.literal('compile'), id: Id, spec: CompileSpec }),
+  /** Checks everything about a request that needs the model, and keeps it until `run` or `cancel`. */
+  v.object({
+    type: v.literal('prepare'),
+    id: Id,
+    work: v.variant('kind', [
+      v.object({ kind: v.literal('tasks'), batch: TaskBatchSchema }),
+      v.object({ kind: v.literal('chat'), request: ChatRequestSchema }),
+    ]),
+  }),
+  /** Queues a prepared request. `timeoutMs` from now it is given up. */
+  v.object({ type: v.literal('run'), id: Id, timeoutMs: v.pipe(v.number(), v.minValue(0)) }),
+  v.object({ type: v.literal('cancel'), id: Id }),
+]);
+export type ToEngine = v.InferOutput<typeof ToEngine>;
+
+/** From the engine process to the server. */
+export const FromEngine = v.variant('type', [
+  /** The process listens. */
+  v.object({ type: v.literal('hello') }),
+  v.object({ type: v.literal('loaded'), id: Id, info: ModelInfo }),
+  v.object({
+    type: v.literal('progress'),
+    id: Id,
+    step: v.picklist(['reading', 'weights', 'graph']),
+    done: v.number(),
+    total: v.number(),
+  }),
+  v.object({ type: v.literal('compiled'), id: Id, device: Device, maxPromptLen: Count }),
+  v.object({ type: v.literal('prepared'), id: Id, promptTokens: Count }),
+  /** The request holds a place in the queue. */
+  v.object({ type: v.literal('queued'), id: Id }),
+  v.object({ type: v.literal('reasoning'), id: Id, text: Text }),
+  v.object({ type: v.literal('content'), id: Id, text: Text, logprobs: v.exactOptional(TokenLogprobs) }),
+  v.object({ type: v.literal('answers'), id: Id, answers: TaskAnswers }),
+  v.object({ type: v.literal('finished'), id: Id, ...Finish }),
+  v.object({
+    type: v.literal('failed'),
+    id: Id,
+    error: v.object({
+      code: v.picklist(ERROR_CODES),
+      message: Text,
+      param: v.exactOptional(Text),
+      retryAfterSeconds: v.exactOptional(Count),
+    }),
+    /** What went wrong underneath, for the log alone. */
+    detail: v.exactOptional(Text),
+  }),
+  /** Sent every half second while the process is not inside a step. */
+  v.object({ type: v.literal('heartbeat'), rssBytes: Count, running: Count, waiting: Count }),
+]);
+export type FromEngine = v.InferOutput<typeof FromEngine>;
+
+/** A part of the answer to one request: everything that the engine process sends between `prepared` and the end. */
+export type Reply = Extract<FromEngine, { type: 'queued' | 'reasoning' | 'content' | 'answers' | 'finished' }>;
+
+export interface CompileProgress {
+  step: 'reading' | 'weights' | 'graph';
+  /** `done` of `total` bytes of weights. */
+  done: number;
+  total: number;
+}
+
+export interface CompileReport {
+  device: Device;
+  maxPromptLen: number;
+}

@@ -1,0 +1,100 @@
+import * as v from 'valibot';
+import type { JsonSchema } from '../../lib/answer-shape.ts';
+import type { ChatRequest, TaskBatch, TokenLogprob, Usage } from '../../lib/backend.ts';
+import type { ModelId } from '../../lib/model-id.ts';
+import { LANGUAGE_NAMES } from '../../lib/prompt/language-names.ts';
+import type { Language } from '../../lib/schema/language.ts';
+import { Metrics } from '../../lib/schema/metrics.ts';
+
+/*
+ * The requests and answers of `lib/backend.ts` as they cross to the engine process and back. The limits are those of the
+ * interfaces (open-points.md) or above them: this is a check of the other side, not of the user. Strict, so that a field which is
+ * new on one side is noticed instead of lost.
+ */
+
+/** A request body has at most 20 MiB, and so has all that is made of it. */
+const Text = v.pipe(v.string(), v.maxLength(20 * 1024 * 1024));
+const Short = v.pipe(v.string(), v.maxLength(4096));
+const list = <S extends v.GenericSchema>(schema: S, most: number) => v.pipe(v.array(schema), v.maxLength(most));
+const Count = v.pipe(v.number(), v.integer(), v.minValue(0));
+const Real = v.pipe(v.number(), v.finite());
+const LanguageName = v.picklist(Object.keys(LANGUAGE_NAMES) as Language[]);
+
+const Schema = v.custom<JsonSchema>((value) => typeof value === 'object' && value !== null && !Array.isArray(value));
+const Shape = v.variant('kind', [
+  v.strictObject({ kind: v.literal('keys'), keys: list(Text, 128) }),
+  v.strictObject({ kind: v.literal('schema'), schema: Schema, keys: v.exactOptional(list(Text, 128)) }),
+  v.strictObject({ kind: v.literal('open') }),
+  v.strictObject({ kind: v.literal('any') }),
+]);
+
+const MediaPart = v.strictObject({
+  type: v.picklist(['image', 'audio']),
+  source: v.variant('type', [
+    v.strictObject({ type: v.literal('url'), url: Text }),
+    v.strictObject({ type: v.literal('base64'), data: Text, mimeType: Text }),
+  ]),
+  detail: v.exactOptional(v.picklist(['low', 'high', 'auto'])),
+  param: Text,
+});
+const ChatMessages = v.array(
+  v.strictObject({
+    role: v.picklist(['system', 'user', 'assistant']),
+    parts: v.array(v.union([v.strictObject({ type: v.literal('text'), text: Text }), MediaPart])),
+    name: v.exactOptional(Text),
+  }),
+);
+
+const common = { name: Short, language: v.exactOptional(LanguageName) };
+const Task = v.variant('type', [
+  v.strictObject({
+    type: v.literal('decide'),
+    ...common,
+    question: Text,
+    options: v.exactOptional(list(Short, 256)),
+    instruction: v.exactOptional(Text),
+  }),
+  v.strictObject({ type: v.literal('extract'), ...common, instruction: Text, shape: Shape }),
+]);
+
+export const TaskBatchSchema: v.GenericSchema<unknown, TaskBatch> = v.strictObject({
+  model: Text,
+  input: v.union([v.strictObject({ context: Text }), v.strictObject({ messages: ChatMessages })]),
+  media: v.array(MediaPart),
+  tasks: v.pipe(v.array(Task), v.minLength(1), v.maxLength(256)),
+  temperature: Real,
+  maxOutputTokens: Count,
+  language: v.exactOptional(LanguageName),
+});
+
+export const ChatRequestSchema: v.GenericSchema<unknown, ChatRequest> = v.strictObject({
+  model: v.exactOptional(v.custom<ModelId>((value) => typeof value === 'string')),
+  messages: ChatMessages,
+  maxTokens: v.exactOptional(Count),
+  temperature: v.exactOptional(Real),
+  topP: v.exactOptional(Real),
+  seed: v.exactOptional(Real),
+  stop: list(Text, 64),
+  presencePenalty: Real,
+  frequencyPenalty: Real,
+  topLogprobs: v.exactOptional(Count),
+  format: v.variant('type', [
+    v.strictObject({ type: v.literal('text') }),
+    v.strictObject({ type: v.literal('json'), shape: Shape }),
+  ]),
+});
+
+const Alternative = { token: Short, logprob: v.number(), bytes: list(Count, 4096) };
+export const TokenLogprobs: v.GenericSchema<unknown, readonly TokenLogprob[]> = v.array(
+  v.strictObject({ ...Alternative, top: list(v.strictObject(Alternative), 64) }),
+);
+
+export const TaskAnswers = list(v.strictObject({ name: Short, json: Text }), 256);
+
+const UsageSchema: v.GenericSchema<unknown, Usage> = v.strictObject({ promptTokens: Count, completionTokens: Count });
+/** The end of an answer; both kinds of work have one. */
+export const Finish = {
+  reason: v.picklist(['stop', 'length', 'content_filter']),
+  usage: UsageSchema,
+  metrics: Metrics,
+};

@@ -1,0 +1,102 @@
+import { beforeEach, describe, expect, test } from 'vitest';
+import type { AssayError } from '../../lib/errors.ts';
+import { AdmissionQueue, type AdmissionSlot, charactersOf } from './admission-queue.ts';
+
+let now: number;
+let admission: AdmissionQueue;
+beforeEach(() => {
+  now = 5_000;
+  admission = new AdmissionQueue({ requests: 4, characters: 10_000 }, () => now);
+});
+
+function refusal(characters = 100): AssayError {
+  try {
+    admission.admit(characters);
+  } catch (error) {
+    return error as AssayError;
+  }
+  throw new Error('admitted');
+}
+
+/** Four requests of 100 characters at a time, one answered every `ms`: what stays is the speed. */
+function answerMany(ms: number, count = 200): AdmissionSlot[] {
+  const held = Array.from({ length: 4 }, () => admission.admit(100));
+  for (let i = 0; i < count; i++) {
+    now += ms;
+    held.shift()!.release(true);
+    held.push(admission.admit(100));
+  }
+  return held;
+}
+
+describe('how many', () => {
+  test('requests there may be', () => {
+    const held = Array.from({ length: 4 }, () => admission.admit(1));
+    expect(refusal()).toMatchObject({ code: 'overloaded', retryAfterSeconds: 1 });
+    held[2]!.release(false);
+    held[2]!.release(true);
+    admission.admit(1);
+    expect(refusal().code).toBe('overloaded');
+    expect(admission.held).toBe(4);
+  });
+
+  test('characters there may be, but for one request alone', () => {
+    const whole = admission.admit(50_000);
+    expect(refusal(1).code).toBe('overloaded');
+    whole.release(false);
+    admission.admit(6_000);
+    const rest = admission.admit(4_000);
+    expect(refusal(1).code).toBe('overloaded');
+    rest.release(false);
+    admission.admit(4_000);
+  });
+});
+
+describe('when to come back', () => {
+  test.each([
+    [100, 1],
+    [1_000, 4],
+    [5_000, 20],
+    [60_000, 30],
+  ])('with an answer every %d ms: after the work in front, %d s, and at most half a minute', (ms, seconds) => {
+    answerMany(ms);
+    expect(refusal().retryAfterSeconds).toBe(seconds);
+  });
+
+  test('as one after another, each after those that were refused before', () => {
+    answerMany(1_000);
+    expect([1, 2, 3].map(() => refusal().retryAfterSeconds)).toEqual([4, 5, 6]);
+    now += 3_000;
+    expect(refusal().retryAfterSeconds).toBe(4);
+    for (let i = 0; i < 100; i++) refusal();
+    expect(refusal().retryAfterSeconds).toBe(30);
+    now += 60_000;
+    expect(refusal().retryAfterSeconds).toBe(4);
+  });
+
+  test('large requests in front count for more than small ones', () => {
+    for (const slot of answerMany(1_000)) slot.release(false);
+    for (let i = 0; i < 4; i++) admission.admit(300);
+    expect(refusal().retryAfterSeconds).toBe(12);
+  });
+
+  test('pauses without work are no measure of speed', () => {
+    for (const slot of answerMany(1_000)) slot.release(false);
+    now += 3_600_000;
+    answerMany(1_000, 1);
+    expect(refusal().retryAfterSeconds).toBe(4);
+  });
+
+  test('what was cancelled is no measure of speed', () => {
+    const held = answerMany(1_000);
+    for (let i = 0; i < 500; i++) {
+      held.shift()!.release(false);
+      held.push(admission.admit(100));
+    }
+    expect(refusal().retryAfterSeconds).toBe(4);
+  });
+});
+
+test('characters are counted wherever they stand', () => {
+  expect(charactersOf({ a: 'xyz', b: [{ c: 'é' }, 'pq', 5, null, true], d: {} })).toBe(1 + 3 + 1 + 1 + 1 + 2 + 1);
+});

@@ -1,0 +1,152 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import type { Logger } from 'pino';
+import * as v from 'valibot';
+import { FromEngine, type ToEngine } from '../protocol/messages.ts';
+
+export interface ChildOptions {
+  /** The module to run; the engine's own unless a test brings another. */
+  entry: URL;
+  log: Logger;
+  /** Resident bytes above which the process is killed. */
+  memoryLimitBytes: number;
+  /** Milliseconds between two looks at memory and silence. */
+  watchMs: number;
+}
+
+export interface ChildEvents {
+  message(message: FromEngine): void;
+  /** Called once, when the process is gone. `reason` is a sentence for the log and the slot's error. */
+  exit(reason: string): void;
+}
+
+/** The engine process's entry point: TypeScript in the repository, JavaScript in the package. */
+export const ENGINE_ENTRY = new URL(
+  `../worker/engine-child${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`,
+  import.meta.url,
+);
+
+/**
+ * The C library of Linux then asks for huge pages for weights and KV, of which each step reads all: a tenth less time for a token.
+ * Other systems do not look at it. Source: glibc manual, "Memory Allocation Tunables".
+ */
+export const HUGE_PAGES = { GLIBC_TUNABLES: 'glibc.malloc.hugetlb=1' };
+
+/** What native code writes is logged, a line at a time, at most this much of one. */
+const MAX_LINE = 2_000;
+
+/** A watch that comes this late was held up itself. */
+const STALL_MS = 2_000;
+
+/** One engine process: checked messages, and a watch on its memory and on how long it says nothing. */
+export class Child {
+  /** Milliseconds without a message after which the process counts as hung; set by the owner for what it does now. */
+  patienceMs = Number.POSITIVE_INFINITY;
+  rssBytes: number | null = null;
+  readonly #process: ChildProcess;
+  readonly #options: ChildOptions;
+  readonly #events: ChildEvents;
+  readonly #watch: NodeJS.Timeout;
+  #lastHeard = performance.now();
+  #lastLook = performance.now();
+  #reason: string | null = null;
+  #gone = false;
+
+  constructor(options: ChildOptions, events: ChildEvents) {
+    this.#options = options;
+    this.#events = events;
+    this.#process = fork(options.entry, [], {
+      serialization: 'advanced',
+      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+      // Not those of this process: a debugger or a test runner must not reach into the child.
+      execArgv: [],
+      env: { ...HUGE_PAGES, ...withoutSecrets(process.env) },
+    });
+    this.#process.on('message', (message) => this.#onMessage(message));
+    this.#process.on('error', (error) => this.#leave(`could not be started (${error.message})`));
+    this.#process.on('exit', (code, signal) =>
+      this.#leave(signal ? `was ended by ${signal}` : `ended with code ${code}`),
+    );
+    for (const stream of [this.#process.stdout, this.#process.stderr]) {
+      stream?.setEncoding('utf8').on('data', (text: string) => this.#logLines(text));
+      stream?.on('error', () => {});
+    }
+    this.#watch = setInterval(() => void this.#look(), options.watchMs).unref();
+  }
+
+  get pid(): number | undefined {
+    return this.#process.pid;
+  }
+
+  /** A message to a process that is gone is dropped: `exit` tells the owner. */
+  send(message: ToEngine): void {
+    if (this.#process.connected) this.#process.send(message, () => {});
+  }
+
+  /** Ends the process now, whatever it does; `exit` follows with the reason. */
+  kill(reason: string): void {
+    this.#reason ??= reason;
+    this.#process.kill('SIGKILL');
+  }
+
+  #onMessage(message: unknown): void {
+    // What a process says after it is given up counts no more.
+    if (this.#gone || this.#reason !== null) return;
+    this.#lastHeard = performance.now();
+    const checked = v.safeParse(FromEngine, message);
+    if (!checked.success) {
+      const where = checked.issues[0].path?.map(({ key }) => String(key)).join('.') ?? '';
+      this.kill(`sent a message that is none of ours (${where}: ${checked.issues[0].expected})`);
+      return;
+    }
+    if (checked.output.type === 'heartbeat') this.rssBytes = checked.output.rssBytes;
+    this.#events.message(checked.output);
+  }
+
+  #leave(reason: string): void {
+    if (this.#gone) return;
+    this.#gone = true;
+    clearInterval(this.#watch);
+    this.#events.exit(this.#reason ?? reason);
+  }
+
+  async #look(): Promise<void> {
+    const now = performance.now();
+    // After a stop of this process itself (a debugger, Ctrl-Z), messages wait that were not read: the silence is its own.
+    if (now - this.#lastLook > 2 * this.#options.watchMs + STALL_MS) this.#lastHeard = now;
+    this.#lastLook = now;
+    const silentMs = now - this.#lastHeard;
+    if (silentMs > this.patienceMs) {
+      this.kill(`did not answer for ${Math.round(silentMs / 1000)} s`);
+      return;
+    }
+    this.rssBytes = (await residentBytes(this.pid)) ?? this.rssBytes;
+    const limit = this.#options.memoryLimitBytes;
+    if (this.rssBytes !== null && this.rssBytes > limit) {
+      this.kill(`used ${megabytes(this.rssBytes)} of memory, more than the ${megabytes(limit)} it may`);
+    }
+  }
+
+  #logLines(text: string): void {
+    for (const line of text.split('\n')) {
+      if (line.trim()) this.#options.log.warn({ pid: this.pid, line: line.slice(0, MAX_LINE) }, 'engine process wrote');
+    }
+  }
+}
+
+/** Tokens and keys are none of its business: what strangers wrote runs there. */
+function withoutSecrets(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  return Object.fromEntries(
+    Object.entries(env).filter(([name]) => !/token|key|secret|password|credential/iu.test(name)),
+  );
+}
+
+/** Where the system tells, also while the process is inside a step; elsewhere its own heartbeat does. */
+async function residentBytes(pid: number | undefined): Promise<number | null> {
+  if (process.platform !== 'linux' || pid === undefined) return null;
+  const text = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
+  const kilobytes = /^VmRSS:\s*(\d+) kB$/mu.exec(text)?.[1];
+  return kilobytes === undefined ? null : Number(kilobytes) * 1024;
+}
+
+const megabytes = (bytes: number) => `${Math.round(bytes / 1024 / 1024)} MB`;

@@ -1,0 +1,49 @@
+import { AssayError } from '../../lib/errors.ts';
+import type { CompileReport, CompileSpec } from '../protocol/messages.ts';
+import { Child, type ChildOptions } from './child.ts';
+import type { CompileCall } from './engine-process.ts';
+
+/** Milliseconds without progress after which a compile counts as hung. */
+const PATIENCE_MS = 15 * 60_000;
+const ID = 'compile';
+
+/** Compiles in a process of its own that ends with it. Throws `engine_failed` with the reason; an abort kills the process. */
+export async function compileInChild(
+  options: ChildOptions,
+  spec: CompileSpec,
+  call: CompileCall,
+): Promise<CompileReport> {
+  const done = Promise.withResolvers<CompileReport>();
+  const gone = Promise.withResolvers<void>();
+  const child = new Child(options, {
+    message(message) {
+      if (message.type === 'progress')
+        call.onProgress?.({ step: message.step, done: message.done, total: message.total });
+      else if (message.type === 'compiled')
+        done.resolve({ device: message.device, maxPromptLen: message.maxPromptLen });
+      else if (message.type === 'failed') {
+        done.reject(new AssayError(message.error.code, message.error.message, { cause: message.detail }));
+      }
+    },
+    exit(reason) {
+      done.reject(new AssayError('engine_failed', `The compile process ${reason}.`));
+      gone.resolve();
+    },
+  });
+  const abort = () => {
+    done.reject(new AssayError('engine_failed', 'The compile was cancelled.'));
+    child.kill('was cancelled');
+  };
+  if (call.signal?.aborted) abort();
+  call.signal?.addEventListener('abort', abort, { once: true });
+  child.patienceMs = PATIENCE_MS;
+  child.send({ type: 'compile', id: ID, spec });
+  try {
+    return await done.promise;
+  } finally {
+    call.signal?.removeEventListener('abort', abort);
+    child.kill('has done its work');
+    // Its files are closed only when it is gone.
+    await gone.promise;
+  }
+}

@@ -1,0 +1,143 @@
+import type { Logger } from 'pino';
+import type {
+  Call as BackendCall,
+  BatchAnswer,
+  ChatEvent,
+  ChatRequest,
+  InferenceBackend,
+  ModelStatus,
+  TaskAnswer,
+  TaskBatch,
+} from '../../lib/backend.ts';
+import { AssayError, type ErrorCode } from '../../lib/errors.ts';
+import type { ModelHost } from '../../lib/host.ts';
+import { asModelId, type ModelId } from '../../lib/model-id.ts';
+import type { Reply, Work } from '../protocol/messages.ts';
+import type { Call } from './call.ts';
+import type { EngineProcess } from './engine-process.ts';
+import type { EngineMetrics } from './metrics.ts';
+import type { EngineCalls } from './supervisor.ts';
+
+export interface EngineBackendOptions {
+  engine: Pick<EngineProcess, 'status'> & EngineCalls;
+  /** Says which models this machine knows. */
+  models: Pick<ModelHost, 'listModels'>;
+  metrics: Pick<EngineMetrics, 'answered' | 'failed'>;
+  log: Logger;
+  /** Milliseconds that one request may take, its wait in the queue included. */
+  timeoutMs: number;
+  /** Whether the log also tells what was asked and answered. Off unless somebody wants it: prompts are private. */
+  logPrompts: boolean;
+}
+
+/** What a model goes through before it is active. */
+const UNDER_WAY: ReadonlySet<ModelStatus | undefined> = new Set(['loading', 'compiling', 'downloading']);
+
+/** Errors that operators look into; all others tell the caller what to change. */
+const OURS: ReadonlySet<ErrorCode> = new Set(['engine_failed', 'timeout', 'internal_error']);
+
+type Finished = Extract<Reply, { type: 'finished' }>;
+
+/** Answers with the engine process. */
+export function createEngineBackend(options: EngineBackendOptions): InferenceBackend {
+  const { engine, models } = options;
+
+  /** Throws `model_not_found` or `model_not_loaded`, in the order of the interfaces. */
+  async function activeModel(wanted: string | undefined): Promise<ModelId> {
+    const { model, state } = engine.status();
+    const active = state === 'ready' || state === 'restarting' ? model : null;
+    if (wanted === undefined) {
+      if (active) return active;
+      throw new AssayError('model_not_loaded', 'No model is loaded. Load one with POST /load or "assay load <model>".');
+    }
+    const id = asModelId(wanted);
+    if (id && id === active) return id;
+    const listed = id === null ? undefined : (await models.listModels()).find((one) => one.id === id);
+    if (id !== null && (id === model || listed)) {
+      const message = UNDER_WAY.has(listed?.status)
+        ? `The model ${id} is not ready yet (${listed?.status}). Try again in a moment.`
+        : `The model ${id} is not loaded. Load it with POST /load or "assay load ${id}".`;
+      throw new AssayError('model_not_loaded', message, { param: 'model' });
+    }
+    throw new AssayError(
+      'model_not_found',
+      'There is no such model here. GET /v1/models and "assay list" show those there are.',
+      {
+        param: 'model',
+      },
+    );
+  }
+
+  /** Everything that one request goes through, in the documented order; the replies of the engine come out. */
+  async function* answer(work: Work, wanted: string | undefined, outer: BackendCall): AsyncGenerator<Reply, void> {
+    const log = options.log.child({ requestId: outer.requestId, kind: work.kind });
+    let call: Call | null = null;
+    try {
+      const model = await activeModel(wanted);
+      if (options.logPrompts) log.info({ model, work }, 'asked');
+      const { signal } = outer;
+      call = await engine.call({ work, signal, timeoutMs: options.timeoutMs }).catch(async (error: AssayError) => {
+        // Quota comes before queue (open-points.md, "Statuses"), also where a full queue is known first.
+        if (error.code === 'overloaded') await outer.admit();
+        throw error;
+      });
+      await call.prepare();
+      await outer.admit();
+      for await (const reply of call.run()) {
+        if (options.logPrompts) log.info({ reply }, 'said');
+        if (reply.type === 'finished') finished(log, work, model, reply);
+        yield reply;
+      }
+    } catch (error) {
+      call?.cancel();
+      const code = error instanceof AssayError ? error.code : 'internal_error';
+      if (outer.signal.aborted) log.info('caller left');
+      else if (OURS.has(code)) log.warn({ code, err: error }, 'not answered');
+      else log.info({ code }, 'not answered');
+      options.metrics.failed(work.kind, code);
+      throw error;
+    }
+  }
+
+  function finished(log: Logger, work: Work, model: ModelId, { usage, metrics, reason }: Finished): void {
+    options.metrics.answered(work.kind, usage, metrics);
+    const tasks = work.kind === 'tasks' ? { tasks: work.batch.tasks.length } : {};
+    log.info({ model, ...tasks, reason, ...metrics }, 'answered');
+  }
+
+  return {
+    listModels: () => models.listModels(),
+
+    async runTasks(batch: TaskBatch, call: BackendCall): Promise<BatchAnswer> {
+      let answers: readonly TaskAnswer[] = [];
+      for await (const reply of answer({ kind: 'tasks', batch }, batch.model, call)) {
+        if (reply.type === 'answers') answers = reply.answers;
+        // Checked when it was accepted: the name is the id of the active model.
+        if (reply.type === 'finished') {
+          return { model: batch.model as ModelId, answers, finishReason: reply.reason, usage: reply.usage };
+        }
+      }
+      throw new AssayError('internal_error', 'The engine ended without an answer. The request id finds it in the log.');
+    },
+
+    async *chat(request: ChatRequest, call: BackendCall): AsyncGenerator<ChatEvent> {
+      for await (const reply of answer({ kind: 'chat', request }, request.model, call)) {
+        switch (reply.type) {
+          case 'queued':
+            yield { type: 'start', model: request.model ?? engine.status().model! };
+            break;
+          case 'reasoning':
+            yield { type: 'reasoning', text: reply.text };
+            break;
+          case 'content':
+            yield { type: 'content', text: reply.text, ...(reply.logprobs ? { logprobs: reply.logprobs } : {}) };
+            break;
+          case 'finished':
+            yield { type: 'finish', reason: reply.reason, usage: reply.usage, metrics: reply.metrics };
+            break;
+          default:
+        }
+      }
+    },
+  };
+}

@@ -1,0 +1,150 @@
+import * as v from 'valibot';
+import { AssayError } from '../../lib/errors.ts';
+import {
+  type CompileProgress,
+  type CompileReport,
+  type CompileSpec,
+  type FromEngine,
+  type LoadSpec,
+  type ModelInfo,
+  type Reply,
+  ToEngine,
+  type Work,
+} from '../protocol/messages.ts';
+
+/** A loaded model as this process serves it. */
+export interface ServedModel {
+  info: Omit<ModelInfo, 'loadMs'>;
+  /** Checks a request and makes its tokens. Throws `AssayError`. */
+  prepare(work: Work): PreparedWork;
+  load(): { running: number; waiting: number };
+}
+
+export interface PreparedWork {
+  promptTokens: number;
+  /**
+   * Queues the request, says `queued`, and resolves when all is said. Throws what goes wrong. An abort frees what it holds before
+   * the next step.
+   */
+  run(channel: WorkChannel, timeoutMs: number): Promise<void>;
+}
+
+export interface WorkChannel {
+  reply(message: Unaddressed<Reply>): void;
+  signal: AbortSignal;
+}
+
+/** A message without the id of its request. */
+export type Unaddressed<M> = M extends unknown ? Omit<M, 'id'> : never;
+
+export interface Served {
+  load(spec: LoadSpec): Promise<ServedModel>;
+  compile(spec: CompileSpec, onProgress: (progress: CompileProgress) => void): Promise<CompileReport>;
+}
+
+/** The process's side of its channel. */
+export interface Channel {
+  on(event: 'message', listener: (message: unknown) => void): unknown;
+  on(event: 'disconnect' | 'SIGINT' | 'SIGTERM' | 'SIGHUP', listener: () => void): unknown;
+  send?(message: FromEngine): unknown;
+  exit(code: number): never;
+  memoryUsage: { rss(): number };
+}
+
+const HEARTBEAT_MS = 500;
+
+/** What every message of the server has. */
+const Addressed = v.object({ id: v.string() });
+
+/** Answers the server's messages until it goes away; the engine yields to them between its steps. */
+export function serve(served: Served, channel: Channel): void {
+  let model: ServedModel | null = null;
+  const prepared = new Map<string, PreparedWork>();
+  const running = new Map<string, AbortController>();
+  const send = (message: FromEngine) => void channel.send?.(message);
+
+  channel.on('disconnect', () => channel.exit(0));
+  // A Ctrl-C or a service manager signals the whole group. The server decides when this process ends: after its last request.
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) channel.on(signal, () => {});
+  channel.on('message', (message) => {
+    const read = v.safeParse(ToEngine, message);
+    if (read.success) onMessage(read.output);
+    else send(failure(v.parse(Addressed, message).id, unfit(read.issues)));
+  });
+  setInterval(() => {
+    send({ type: 'heartbeat', rssBytes: channel.memoryUsage.rss(), ...(model?.load() ?? { running: 0, waiting: 0 }) });
+  }, HEARTBEAT_MS).unref();
+  send({ type: 'hello' });
+
+  function onMessage(message: ToEngine): void {
+    if (message.type === 'cancel') {
+      prepared.delete(message.id);
+      running.get(message.id)?.abort(new AssayError('internal_error', 'The request was cancelled.'));
+      return;
+    }
+    handle(message).catch((error) => send(failure(message.id, error)));
+  }
+
+  async function handle(message: Exclude<ToEngine, { type: 'cancel' }>): Promise<void> {
+    const { id } = message;
+    switch (message.type) {
+      case 'load': {
+        const before = performance.now();
+        model = await served.load(message.spec);
+        send({ type: 'loaded', id, info: { ...model.info, loadMs: performance.now() - before } });
+        return;
+      }
+      case 'compile':
+        send({
+          type: 'compiled',
+          id,
+          ...(await served.compile(message.spec, (p) => send({ type: 'progress', id, ...p }))),
+        });
+        return;
+      case 'prepare': {
+        if (!model) throw new AssayError('model_not_loaded', 'No model is loaded.');
+        const work = model.prepare(message.work);
+        prepared.set(id, work);
+        send({ type: 'prepared', id, promptTokens: work.promptTokens });
+        return;
+      }
+      case 'run': {
+        const work = prepared.get(id);
+        // Cancelled meanwhile: nobody waits.
+        if (!work) return;
+        prepared.delete(id);
+        const leaving = new AbortController();
+        running.set(id, leaving);
+        const reply = (answer: Unaddressed<Reply>) => send({ ...answer, id } as FromEngine);
+        await work.run({ reply, signal: leaving.signal }, message.timeoutMs).finally(() => running.delete(id));
+      }
+    }
+  }
+}
+
+/** Says where the message does not fit, never what stands there: it may be of a prompt. */
+function unfit(issues: readonly v.BaseIssue<unknown>[]): Error {
+  return new Error(
+    `A message does not fit: ${issues.map((issue) => `${v.getDotPath(issue)} (${issue.type})`).join(', ')}`,
+  );
+}
+
+function failure(id: string, error: unknown): FromEngine {
+  const detail = (error instanceof Error ? (error.stack ?? error.message) : String(error)).slice(0, 8_000);
+  if (!(error instanceof AssayError)) {
+    const message = 'The engine failed with an error of its own; the log tells more.';
+    return { type: 'failed', id, error: { code: 'engine_failed', message }, detail };
+  }
+  const { code, message, param, retryAfterSeconds, cause } = error;
+  return {
+    type: 'failed',
+    id,
+    error: {
+      code,
+      message,
+      ...(param === undefined ? {} : { param }),
+      ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+    },
+    ...(cause === undefined ? {} : { detail: String(cause instanceof Error ? cause.stack : cause).slice(0, 8_000) }),
+  };
+}
