@@ -10,9 +10,10 @@ type Exchange = { request: IncomingMessage; response: ServerResponse };
 /** Milliseconds that a refused caller has to read the answer and to close its side. */
 const LINGER_MS = 1000;
 
-/** What Node refuses by itself gets the error body and the request id that every response has (open-points.md, part A). */
+/** Gives what Node refuses by itself the error body and the request id that every response has (open-points.md, part A). */
 export function answerBadHttp(server: Server): void {
   const open = new WeakMap<Duplex, Set<Exchange>>();
+  const refused = new WeakSet<Duplex>();
   server.on('request', (request, response) => {
     const mine = open.get(request.socket) ?? new Set();
     open.set(request.socket, mine);
@@ -20,13 +21,28 @@ export function answerBadHttp(server: Server): void {
     mine.add(exchange);
     response.once('close', () => mine.delete(exchange));
   });
-  server.on('clientError', (error: Refused, socket) => {
+
+  async function refuse(socket: Duplex, response: Response): Promise<void> {
+    // What a refused caller goes on to send is refused again by Node.
+    if (refused.has(socket)) return;
+    refused.add(socket);
     // An answer that has begun, or is still to be made, comes first: what is written now would be taken for it.
-    const owed = [...(open.get(socket) ?? [])].some(
-      ({ request, response }) => request.complete || response.headersSent,
-    );
-    if (error.code === 'ECONNRESET' || !socket.writable || owed) socket.destroy();
-    else void inText(badHttp(reason(error))).then((text) => endSoon(socket, text));
+    const owed = [...(open.get(socket) ?? [])].filter(({ request, response: r }) => request.complete || r.headersSent);
+    if (owed.length === 0) return endSoon(socket, await inText(response));
+    await Promise.all(owed.map(({ response: r }) => new Promise((resolve) => r.once('close', resolve))));
+    // The caller has its answer; the rest of what it sent belongs to no request.
+    endSoon(socket, '');
+  }
+
+  server.on('clientError', (error: Refused, socket) => {
+    if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy();
+    else void refuse(socket, badHttp(reason(error)));
+  });
+  server.on('connect', (_, socket) => {
+    socket.on('error', () => socket.destroy());
+    const response = badHttp(new AssayError('method_not_allowed', 'This is no proxy: CONNECT is not allowed.'));
+    response.headers.set('allow', 'GET, HEAD, POST, DELETE, OPTIONS');
+    void refuse(socket, response);
   });
   // An expectation that is not known may be ignored (RFC 9110, 10.1.1).
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));

@@ -186,6 +186,13 @@ describe('requests that are no HTTP as it should be', () => {
     ['a length that is no number', get('Host: localhost\r\nContent-Length: abc\r\n'), 400, 'malformed_json'],
     ['a method that is none', 'FOO / HTTP/1.1\r\nHost: localhost\r\n\r\n', 400, 'malformed_json'],
     ['garbage', '\x16\x03\x01\r\n\r\n', 400, 'malformed_json'],
+    [
+      'a body longer than its length',
+      'POST /unload HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 3\r\n\r\n{"a":1}',
+      400,
+      'malformed_json',
+    ],
+    ['CONNECT', 'CONNECT a.example:443 HTTP/1.1\r\nHost: a.example:443\r\n\r\n', 405, 'method_not_allowed'],
   ])('%s gets the error body, and the server lives on', async (_, text, status, code) => {
     const { url } = await start();
     const answer = await raw(url, text);
@@ -246,7 +253,9 @@ test('nothing is written into an answer that has begun, or instead of one that i
     ['/begun', `${get('/later')}garbage\r\n\r\n`],
     ['/later', 'garbage\r\n\r\n'],
   ] as const) {
-    expect(await raw(server.url, get(first), rest), first).not.toContain('malformed_json');
+    const answer = await raw(server.url, get(first), rest);
+    expect(answer, first).not.toContain('malformed_json');
+    expect(answer, first).toMatch(/late$/);
   }
   await server.close(0);
 });
