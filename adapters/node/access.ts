@@ -26,7 +26,7 @@ export async function accessOf(config: ServerConfig, filed: KeysStore): Promise<
     throw new UsageError(
       `Other machines can reach ${config.host}, so the server needs an API key. Make one first: assay keys add my-key --admin\n` +
         '(In a checkout: npm run -s assay -- keys add my-key --admin)\n' +
-        'Or give one with --api-key or ASSAY_API_KEY. Or serve this machine alone: --host 127.0.0.1',
+        'Or give one with --api-key-file or ASSAY_API_KEY. Or serve this machine alone: --host 127.0.0.1',
     );
   }
   return {

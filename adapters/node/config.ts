@@ -5,6 +5,7 @@ import { asModelId } from '../../lib/model-id.ts';
 import { PRECISIONS } from '../../runtime/compile/precision.ts';
 import { DEVICE_CHOICES } from '../../runtime/device/device-table.ts';
 import { DTYPES } from '../../runtime/store/model-files.ts';
+import { apiKeyOf, type KeyFlags } from './api-key.ts';
 
 const Origin = v.pipe(
   v.string(),
@@ -54,11 +55,12 @@ export type ServerConfig = v.InferOutput<typeof ServerConfig>;
 
 /** Flags of `assay serve`, as commander gives them. */
 export type ServerFlags = Partial<
-  Record<'host' | 'port' | 'home' | 'apiKey' | 'model' | 'device' | 'dtype' | 'precision', string>
-> & {
-  load?: boolean;
-  allowOrigin?: string[];
-};
+  Record<'host' | 'port' | 'home' | 'model' | 'device' | 'dtype' | 'precision', string>
+> &
+  KeyFlags & {
+    load?: boolean;
+    allowOrigin?: string[];
+  };
 
 const FLAG: Record<keyof ServerConfig, string> = {
   host: '--host',
@@ -79,7 +81,7 @@ export function serverConfig(flags: ServerFlags, env: Record<string, string | un
     host: flags.host ?? '127.0.0.1',
     port: flags.port ?? (env.PORT || '8080'),
     home: assayHome(flags, env),
-    apiKey: flags.apiKey ?? (env.ASSAY_API_KEY || undefined),
+    apiKey: apiKeyOf(flags, env),
     model: flags.model ?? (env.ASSAY_MODEL || 'assay/starter'),
     device: flags.device ?? (env.ASSAY_DEVICE || 'auto'),
     dtype: flags.dtype ?? (env.ASSAY_DTYPE || undefined),

@@ -23,7 +23,7 @@ export function noKeyYet(home: string): string {
     'There is no API key yet, and none is made here: this output is no terminal, so a key could end up in a log. Make one:',
     `  assay ${command}`,
     `  npm run -s assay -- ${command}    (in a checkout)`,
-    'The running server accepts it at once. Or start with a key of your own: --api-key or ASSAY_API_KEY.',
+    'The running server accepts it at once. Or start with a key of your own: --api-key-file or ASSAY_API_KEY.',
   ].join('\n');
 }
 

@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-const BIN = fileURLToPath(new URL('../../adapters/node/bin.ts', import.meta.url));
+/** The program, as `node` starts it. */
+export const BIN = fileURLToPath(new URL('../../adapters/node/bin.ts', import.meta.url));
 
 export interface Ran {
   code: number;

@@ -2,6 +2,7 @@ import { type Command, Option } from 'commander';
 import * as v from 'valibot';
 import { AssayError } from '../../../lib/errors.ts';
 import { Health } from '../../../lib/schema/status.ts';
+import { apiKeyOf, KEY_HELP, type KeyFlags } from '../api-key.ts';
 import { assayHome } from '../config.ts';
 import { UsageError } from '../usage-error.ts';
 import { connectInProcess } from './connect-in-process.ts';
@@ -10,9 +11,8 @@ import { localKey } from './local-key.ts';
 import { type RequestOptions, requestOf, successOf } from './request.ts';
 
 /** Flags of every command that talks to a server or works alone. */
-export interface ConnectionFlags {
+export interface ConnectionFlags extends KeyFlags {
   url?: string;
-  apiKey?: string;
   home?: string;
   json?: boolean;
 }
@@ -31,7 +31,8 @@ export function connectionFlags(command: Command): Command {
   const add = (flags: string, description: string) =>
     command.addOption(new Option(flags, description).helpGroup('Server and output:'));
   add('--url <address>', 'server to talk to (env: ASSAY_URL, default: http://127.0.0.1:8080)');
-  add('--api-key <key>', 'key for the server (env: ASSAY_API_KEY)');
+  add('--api-key <key>', `key for the server; ${KEY_HELP.seen} (env: ASSAY_API_KEY)`);
+  add('--api-key-file <path>', KEY_HELP.file);
   add('--home <folder>', 'where models and keys are kept (env: ASSAY_HOME, default: ~/.assay)');
   add('--json', 'print the answer as JSON, as the server gives it');
   return command;
@@ -56,7 +57,7 @@ export async function connect(
   const named = flags.url ?? (env.ASSAY_URL || undefined);
   const url = (named ?? `http://127.0.0.1:${env.PORT || 8080}`).replace(/\/+$/, '');
   const home = assayHome(flags, env);
-  const key = flags.apiKey ?? (env.ASSAY_API_KEY || undefined);
+  const key = apiKeyOf(flags, env);
   // `localhost:8080` would pass for an address whose scheme is `localhost`.
   if (!/^https?:/i.test(url) || !URL.canParse(url))
     throw new UsageError(`${url} is no address. Give one such as http://127.0.0.1:8080.`);
@@ -104,7 +105,7 @@ function serverConnection(url: string, given: string | undefined, home: string):
 function foreignHome(url: string, home: string): string {
   return (
     `The server at ${url} wants an API key, and does not keep its keys in ${home}. ` +
-    'Name its folder with --home, or give a key with --api-key or ASSAY_API_KEY.'
+    'Name its folder with --home, or give a key with --api-key-file or ASSAY_API_KEY.'
   );
 }
 

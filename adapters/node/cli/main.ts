@@ -7,8 +7,14 @@ import { screen, shown } from './screen.ts';
 const compose: typeof import('../compose.ts').compose = async (...args) =>
   (await import('../compose.ts')).compose(...args);
 
+/** Returns what the process list shows: the command without its arguments, of which one may be a key. */
+function titleOf(command: string | undefined): string {
+  return command && /^[a-z-]+$/.test(command) ? `assay ${command}` : 'assay';
+}
+
 /** Runs the command line that this process was started with, and sets its exit code. */
 export async function main(): Promise<void> {
+  process.title = titleOf(process.argv[2]);
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     // A server goes on, whoever reads what it says, and wherever that cannot be written.
     if (process.argv[2] === 'serve') return;

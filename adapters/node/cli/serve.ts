@@ -1,4 +1,5 @@
 import { type Command, Option } from 'commander';
+import { KEY_HELP } from '../api-key.ts';
 import type { compose as composeParts } from '../compose.ts';
 import type { ServerFlags } from '../config.ts';
 import { LOG_LEVELS } from '../log-level.ts';
@@ -12,7 +13,8 @@ export function addServe(program: Command, compose: typeof composeParts): void {
     .option('--host <address>', 'address to listen on; other than this machine needs an API key (default: 127.0.0.1)')
     .option('--port <number>', 'port to listen on, 0 for any free one (env: PORT, default: 8080)')
     .option('--home <folder>', 'where models and keys are kept (env: ASSAY_HOME, default: ~/.assay)')
-    .option('--api-key <key>', 'a key to accept beside those of the home (env: ASSAY_API_KEY)')
+    .option('--api-key <key>', `a key to accept beside those of the home; ${KEY_HELP.seen} (env: ASSAY_API_KEY)`)
+    .option('--api-key-file <path>', KEY_HELP.file)
     .option('--model <id>', 'model to load at start (env: ASSAY_MODEL, default: assay/starter)')
     .option(
       '--device <device>',
@@ -45,7 +47,7 @@ export function addServe(program: Command, compose: typeof composeParts): void {
 const EXAMPLES = `
 Examples:
   $ assay serve
-  $ assay serve --port 18080 --home /tmp/demo --api-key demo
+  $ assay serve --port 18080 --home /tmp/demo --api-key-file key.txt
   $ assay serve --host 0.0.0.0 --model onnx-community/Qwen3-0.6B-ONNX`;
 
 /** How long after the first signal another one is the same: npm passes on the Ctrl-C that the terminal sent to us too. */

@@ -1,0 +1,46 @@
+import { readFileSync, statSync } from 'node:fs';
+import { UsageError } from './usage-error.ts';
+
+/** How a key is given: by itself or in a file, as a flag or in the environment. */
+export interface KeyFlags {
+  apiKey?: string;
+  apiKeyFile?: string;
+}
+
+/** Help texts, for every command that takes a key. */
+export const KEY_HELP = {
+  seen: 'other users of this machine see a key in the process list, so rather use the file or the variable',
+  file: 'file with that key alone in it (env: ASSAY_API_KEY_FILE)',
+} as const;
+
+/** A file that holds a key has one line. */
+const MAX_FILE_BYTES = 4096;
+
+/**
+ * Returns the key of the flags, else of `ASSAY_API_KEY` or `ASSAY_API_KEY_FILE`; undefined where none is given. Throws a `UsageError` for
+ * two at once, and for a file that holds none.
+ */
+export function apiKeyOf(flags: KeyFlags, env: Record<string, string | undefined>): string | undefined {
+  const given = { apiKey: env.ASSAY_API_KEY || undefined, apiKeyFile: env.ASSAY_API_KEY_FILE || undefined };
+  const byFlag = flags.apiKey !== undefined || flags.apiKeyFile !== undefined;
+  const { apiKey, apiKeyFile } = byFlag ? flags : given;
+  if (apiKey !== undefined && apiKeyFile !== undefined) {
+    const [one, other] = byFlag ? ['--api-key', '--api-key-file'] : ['ASSAY_API_KEY', 'ASSAY_API_KEY_FILE'];
+    throw new UsageError(`${one} and ${other} both give a key. Leave one out.`);
+  }
+  return apiKeyFile === undefined ? apiKey : keyInFile(apiKeyFile);
+}
+
+function keyInFile(file: string): string {
+  let text: string;
+  try {
+    text = statSync(file).size > MAX_FILE_BYTES ? '' : readFileSync(file, 'utf8').trim();
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    throw new UsageError(`The key file ${file} cannot be read (${code}). Name one that holds the key alone.`, {
+      cause,
+    });
+  }
+  if (/^[^\s]+$/.test(text)) return text;
+  throw new UsageError(`The key file ${file} does not hold one key. Put the key alone into it.`);
+}
