@@ -15,6 +15,7 @@ export const keywordBackend: InferenceBackend = {
     if (batch.model !== MODEL) {
       throw new AssayError('model_not_found', `There is one model here: ${MODEL}.`, { param: 'model' });
     }
+    call.signal.throwIfAborted();
     await call.admit();
     const text = textOf(batch);
     const answers = batch.tasks.map((task) => ({ name: task.name, json: JSON.stringify(answer(task, text)) }));

@@ -9,8 +9,9 @@ export type { Device, Metrics } from './schema/metrics.ts';
 export type { ModelStatus } from './schema/model-list.ts';
 
 /**
- * What answers. The Node host injects the engine, the edge a forwarder, a test a script; a handler cannot tell.
- * Both calls throw `AssayError` only; anything else is reported as `internal_error`.
+ * Answers the requests that handlers have validated. The Node host injects the engine, the edge a forwarder, a test a script; a
+ * handler cannot tell. A call throws `AssayError`; any other error is reported as `internal_error`. Handlers rely on what is promised
+ * here without checking it again: `tests/backend/contract.ts` is the suite that every backend must pass.
  */
 export interface InferenceBackend {
   /** All models this backend knows, the active one among them. */
