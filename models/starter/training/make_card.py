@@ -1,5 +1,5 @@
-"""Writes what was measured into the model card: `npm run bench -- quality --skills --json > quality.jsonl`, then
-`python make_card.py --name cpu quality.jsonl`. Only what stands between the card's marks is changed.
+"""Writes measured figures into the model card: `npm run bench -- quality --skills --json > quality.jsonl`, then
+`python make_card.py --name cpu quality.jsonl`. Changes only the marked parts of the card and of `skills.md`.
 """
 
 import argparse
@@ -11,16 +11,18 @@ import paths
 from checkpoint import read
 
 CARD = paths.MODEL / "README.md"
+SKILLS = paths.TRAINING / "skills.md"
 CORRECTED = "held-out, as corrected by readers"
 AIMS = {("held-out", "decide"): 92, ("held-out", "fields"): 88, ("natural", "decide"): 75, ("natural", "fields"): 65}
 
 
-def between(text: str, mark: str, inside: str) -> str:
-    """The text with something else between `<!-- MARK -->` and `<!-- /MARK -->`. Throws where a mark is missing."""
+def replace(file: Path, mark: str, inside: str) -> None:
+    """Replaces what is between `<!-- MARK -->` and `<!-- /MARK -->` in a file. Throws where a mark is missing."""
+    text = file.read_text(encoding="utf-8")
     pattern = re.compile(rf"(<!-- {mark} -->\n).*?(<!-- /{mark} -->)", re.S)
     if not pattern.search(text):
-        raise ValueError(f"{CARD} has no mark {mark}")
-    return pattern.sub(lambda m: m.group(1) + inside + m.group(2), text)
+        raise ValueError(f"{file} has no mark {mark}")
+    file.write_text(pattern.sub(lambda m: m.group(1) + inside + m.group(2), text), encoding="utf-8")
 
 
 def accuracy(figures: list[dict]) -> str:
@@ -81,10 +83,9 @@ def main():
     a = p.parse_args()
     lines = Path(a.figures).read_text(encoding="utf-8").splitlines()
     figures = [json.loads(line) for line in lines if line.startswith("{")]
-    card = CARD.read_text(encoding="utf-8")
-    for mark, inside in (("facts", facts(a.name)), ("accuracy", accuracy(figures)), ("skills", skills(figures))):
-        card = between(card, mark, inside)
-    CARD.write_text(card, encoding="utf-8")
+    replace(CARD, "facts", facts(a.name))
+    replace(CARD, "accuracy", accuracy(figures))
+    replace(SKILLS, "skills", skills(figures))
 
 
 if __name__ == "__main__":
