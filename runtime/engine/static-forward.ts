@@ -17,7 +17,7 @@ export interface StaticSessions {
 
 /**
  * Runs the tokens of all branches as one sequence, over fixed shapes: in runs of the sizes that there are graphs for, padded, with a mask that
- * says what each token sees. Keys and values of new columns come out and are copied into the sequence's cells.
+ * says what each token sees. Keys and values of new cells come out and are copied into the sequence.
  */
 export class StaticForward implements Forward {
   readonly vocabSize: number;
@@ -49,7 +49,7 @@ export class StaticForward implements Forward {
     return logits;
   }
 
-  /** Runs the layers over the columns of a run and keeps their keys and values. Returns what the head reads, by name. */
+  /** Runs the layers over the cells of a run and keeps their keys and values. Returns what the head reads, by name. */
   async #body(sequence: Sequence, run: StaticRun): Promise<Map<string, Float32Array>> {
     const { chunk, past } = run;
     const { bodies, head } = this.#graphs;
@@ -64,8 +64,8 @@ export class StaticForward implements Forward {
     for (const [index, { heads, headSize, past: names, present }] of kv.entries()) {
       const { key, value } = sequence.layers[index]!;
       for (const [part, data] of [key, value].entries()) {
-        const cells = run.cells ? this.#gather(names[part]!, data, sequence, run, { heads, headSize }) : data;
-        views.push({ name: names[part]!, data: cells, dims: [1, heads, past, headSize] });
+        const pastCells = run.pastCells ? this.#gather(names[part]!, data, sequence, run, { heads, headSize }) : data;
+        views.push({ name: names[part]!, data: pastCells, dims: [1, heads, past, headSize] });
         const made = this.#take(present[part]!, heads * chunk * headSize);
         fresh.push({ name: present[part]!, data: made, dims: [1, heads, chunk, headSize] });
       }
@@ -128,16 +128,16 @@ export class StaticForward implements Forward {
     name: string,
     from: Float32Array,
     { capacity }: Sequence,
-    { cells, past }: StaticRun,
+    { pastCells, past }: StaticRun,
     { heads, headSize }: { heads: number; headSize: number },
   ): Float32Array {
     const into = this.#take(name, heads * past * headSize);
-    const columns = cells ?? [];
-    for (let at = 0; at < columns.length; ) {
+    const cells = pastCells ?? [];
+    for (let at = 0; at < cells.length; ) {
       let end = at + 1;
-      while (end < columns.length && columns[end] === columns[end - 1]! + 1) end++;
+      while (end < cells.length && cells[end] === cells[end - 1]! + 1) end++;
       for (let head = 0; head < heads; head++) {
-        const source = (head * capacity + columns[at]!) * headSize;
+        const source = (head * capacity + cells[at]!) * headSize;
         into.set(from.subarray(source, source + (end - at) * headSize), (head * past + at) * headSize);
       }
       at = end;
@@ -157,7 +157,7 @@ export class StaticForward implements Forward {
   }
 }
 
-/** Copies the keys and values of new columns, `[heads, chunk, headSize]`, into the cells of the sequence. */
+/** Copies the keys and values of new cells, `[heads, chunk, headSize]`, into the cells of the sequence. */
 function keep(
   layers: readonly KvLayerBuffers[],
   capacity: number,

@@ -7,7 +7,7 @@ const SIZES = [4, 16].flatMap((chunk) => [8, 32].map((past) => ({ chunk, past })
 /** A trunk of some tokens, and branches of some tokens each behind it, appended in turns. */
 function sequenceOf(trunk: number, branches: readonly number[], capacity = 64): Sequence {
   const sequence = new Sequence({ layers: [{ heads: 1, headSize: 1 }] }, capacity);
-  for (let column = 0; column < trunk; column++) sequence.append(column, column - 1);
+  for (let cell = 0; cell < trunk; cell++) sequence.append(cell, cell - 1);
   const last = branches.map(() => trunk - 1);
   for (let turn = 0; turn < Math.max(0, ...branches); turn++) {
     for (const [branch, length] of branches.entries()) {
@@ -42,18 +42,19 @@ test.each<[name: string, trunk: number, branches: number[], start: number, capac
   ],
   ['buffers of a size that there is: no copy', 20, [], 16, 32, ['16-20 in 4 behind all of 32']],
   ['a step of branches', 6, [3, 3], 10, 64, ['10-12 in 4 behind 10 of 32']],
-  ['a branch alone sees its own columns', 6, [4, 1], 9, 64, ['9-11 in 4 behind 8 of 8']],
+  ['a branch alone sees its own cells', 6, [4, 1], 9, 64, ['9-11 in 4 behind 8 of 8']],
 ])('%s', (_, trunk, branches, start, capacity, expected) => {
   const sequence = sequenceOf(trunk, branches, capacity);
   const described = () =>
     planRuns(sequence, start, SIZES).map(
-      ({ first, end, chunk, past, cells }) => `${first}-${end} in ${chunk} behind ${cells?.length ?? 'all'} of ${past}`,
+      ({ first, end, chunk, past, pastCells }) =>
+        `${first}-${end} in ${chunk} behind ${pastCells?.length ?? 'all'} of ${past}`,
     );
-  if (expected.at(-1)?.endsWith('none')) expect(described).toThrow('column 36 sees 36 columns');
+  if (expected.at(-1)?.endsWith('none')) expect(described).toThrow('cell 36 sees 36 cells');
   else expect(described()).toEqual(expected);
 });
 
-test('a run whose branches see too many columns together is halved', () => {
+test('a run whose branches see too many cells together is halved', () => {
   const sequence = sequenceOf(4, [20, 20]);
   const runs = planRuns(sequence, 40, SIZES);
   expect(runs.map(({ first, end }) => [first, end])).toEqual([
@@ -65,10 +66,10 @@ test('a run whose branches see too many columns together is halved', () => {
 });
 
 test.each<[window: number | null, capacity: number, expected: string[]]>([
-  // Trunk of three, branches of two and one behind it; the branches are new. Cells are columns 0 to 2, then the run's own.
+  // Trunk of three, branches of two and one behind it; the branches are new. The past cells are 0 to 2; the run's own follow.
   [null, 64, ['xxx.....x...', 'xxx......x..', 'xxx.....x.x.', '...........x']],
   [2, 64, ['..x.....x...', '..x......x..', '........x.x.', '...........x']],
-  // the buffers as they are: the run's own columns are hidden in them
+  // the buffers as they are: the run's own cells are hidden in them
   [null, 8, ['xxx.....x...', 'xxx......x..', 'xxx.....x.x.', '...........x']],
 ])('the mask with a window of %j, buffers of %i', (window, capacity, expected) => {
   const sequence = sequenceOf(3, [2, 1], capacity);

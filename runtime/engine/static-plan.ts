@@ -1,15 +1,15 @@
 import type { Sequence } from './sequence.ts';
 
 export interface StaticRun {
-  /** New columns: from `first` up to `end`. */
+  /** New cells: from `first` up to `end`. */
   first: number;
   end: number;
   chunk: number;
   past: number;
   /**
-   * The columns that are handed in as past cells, in their order; null: the sequence's buffers as they are, column for cell.
+   * The cells of the sequence that go in as past, in their order; null: the sequence's buffers as they are.
    */
-  cells: readonly number[] | null;
+  pastCells: readonly number[] | null;
 }
 
 export interface StaticSize {
@@ -20,7 +20,7 @@ export interface StaticSize {
 /** A run of the larger size costs about as much as so many of the smaller: what is left over goes into small ones below that. */
 const SMALL_RUNS = 3;
 
-/** Cuts the columns from `start` on into runs of the given sizes, one after the other. `sizes` has every past size for every chunk size. */
+/** Cuts the cells from `start` on into runs of the given sizes, one after the other. `sizes` has every past size for every chunk size. */
 export function planRuns(sequence: Sequence, start: number, sizes: readonly StaticSize[]): StaticRun[] {
   const chunks = ascending(sizes.map(({ chunk }) => chunk));
   const pasts = ascending(sizes.map(({ past }) => past));
@@ -28,16 +28,16 @@ export function planRuns(sequence: Sequence, start: number, sizes: readonly Stat
   for (let first = start; first < sequence.length; ) {
     const chunk = chunkFor(sequence.length - first, chunks);
     let end = Math.min(sequence.length, first + chunk);
-    let cells = seenBefore(sequence, first, end);
-    // Branches side by side may see more columns together than fit; one column alone always fits.
-    while (cells.length > pasts.at(-1)! && end > first + 1) {
+    let pastCells = seenBefore(sequence, first, end);
+    // Branches side by side may see more cells together than fit; one cell alone always fits.
+    while (pastCells.length > pasts.at(-1)! && end > first + 1) {
       end = first + Math.ceil((end - first) / 2);
-      cells = seenBefore(sequence, first, end);
+      pastCells = seenBefore(sequence, first, end);
     }
-    const past = pasts.find((size) => size >= cells.length);
+    const past = pasts.find((size) => size >= pastCells.length);
     if (past === undefined)
-      throw new RangeError(`column ${first} sees ${cells.length} columns, more than any graph has`);
-    runs.push({ first, end, chunk, past, cells: past === sequence.capacity ? null : cells });
+      throw new RangeError(`cell ${first} sees ${pastCells.length} cells, more than any graph has`);
+    runs.push({ first, end, chunk, past, pastCells: past === sequence.capacity ? null : pastCells });
     first = end;
   }
   return runs;
@@ -49,21 +49,21 @@ function chunkFor(count: number, chunks: readonly number[]): number {
   return smaller !== undefined && count <= smaller * SMALL_RUNS ? smaller : fitting;
 }
 
-/** The columns below `first` that columns from there up to `end` descend from, ascending. */
+/** The cells below `first` that cells from there up to `end` descend from, ascending. */
 function seenBefore(sequence: Sequence, first: number, end: number): number[] {
   const { parents, trunkLength } = sequence;
   const branched = new Set<number>();
   let trunk = 0;
-  for (let column = first; column < end; column++) {
-    let ancestor = parents[column]!;
+  for (let cell = first; cell < end; cell++) {
+    let ancestor = parents[cell]!;
     while (ancestor >= trunkLength && !(ancestor < first && branched.has(ancestor))) {
       if (ancestor < first) branched.add(ancestor);
       ancestor = parents[ancestor]!;
     }
     if (ancestor < trunkLength) trunk = Math.max(trunk, Math.min(ancestor + 1, first));
   }
-  const cells = Array.from({ length: trunk }, (_, column) => column);
-  return cells.concat([...branched].sort((a, b) => a - b));
+  const pastCells = Array.from({ length: trunk }, (_, cell) => cell);
+  return pastCells.concat([...branched].sort((a, b) => a - b));
 }
 
 function ascending(sizes: readonly number[]): number[] {
@@ -74,29 +74,29 @@ function ascending(sizes: readonly number[]): number[] {
 const HIDDEN = -10_000;
 
 /**
- * Writes the additive mask `[chunk, past + chunk]` of a run: a token sees the columns it descends from and itself, and of these, with a
- * window, only the last `window` positions. Rows behind the last column see themselves alone; nobody reads them.
+ * Writes the additive mask `[chunk, past + chunk]` of a run: a token sees the cells it descends from and itself, and of these, with a
+ * window, only the last `window` positions. Rows behind the last cell see themselves alone; nobody reads them.
  */
 export function writeStaticMask(
   into: Float32Array,
   sequence: Sequence,
-  { first, end, chunk, past, cells }: StaticRun,
+  { first, end, chunk, past, pastCells }: StaticRun,
   window: number | null,
 ): void {
   const { trunkLength, parents, positions } = sequence;
   const width = past + chunk;
   into.fill(HIDDEN);
-  const cellOf = cells && new Map(cells.map((column, cell) => [column, cell]));
-  const at = (column: number): number => (column >= first ? past + column - first : (cellOf?.get(column) ?? column));
-  for (let column = first; column < end; column++) {
-    const row = (column - first) * width;
-    const lowest = window === null ? 0 : positions[column]! - window + 1;
-    let ancestor = column;
+  const pastCellOf = pastCells && new Map(pastCells.map((cell, index) => [cell, index]));
+  const at = (cell: number): number => (cell >= first ? past + cell - first : (pastCellOf?.get(cell) ?? cell));
+  for (let cell = first; cell < end; cell++) {
+    const row = (cell - first) * width;
+    const lowest = window === null ? 0 : positions[cell]! - window + 1;
+    let ancestor = cell;
     while (ancestor >= trunkLength || ancestor >= first) {
       if (positions[ancestor]! >= lowest) into[row + at(ancestor)] = 0;
       ancestor = parents[ancestor]!;
     }
-    // From here on the ancestors are the trunk before this run, where columns are positions, and cells as well.
+    // From here on the ancestors are the trunk before this run, where a cell's index is its position and its index among the past cells.
     if (ancestor >= 0) into.fill(0, row + Math.min(Math.max(0, lowest), ancestor + 1), row + ancestor + 1);
   }
   for (let spare = end - first; spare < chunk; spare++) into[spare * width + past + spare] = 0;

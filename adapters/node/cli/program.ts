@@ -4,6 +4,7 @@ import type { compose } from '../compose.ts';
 import { addChat } from './chat.ts';
 import { addDecide } from './decide.ts';
 import { addDoctor } from './doctor.ts';
+import { addPlugins } from './ep.ts';
 import { addExtract } from './extract.ts';
 import { addKeys } from './keys.ts';
 import { addList } from './list.ts';
@@ -37,6 +38,7 @@ export function createProgram(parts: { compose: typeof compose }): Command {
   addList(program);
   addRemove(program);
   addDoctor(program);
+  addPlugins(program);
   return program;
 }
 

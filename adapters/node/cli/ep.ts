@@ -1,0 +1,133 @@
+import { type Command, InvalidArgumentError } from 'commander';
+import { systemClock } from '../../../lib/clock.ts';
+import {
+  PLATFORM,
+  PLUGIN_NAMES,
+  PLUGINS,
+  type Plugin,
+  pluginNamed,
+  wheelFor,
+} from '../../../runtime/plugins/catalogue.ts';
+import { PluginStore } from '../../../runtime/plugins/plugin-store.ts';
+import { formatBytes } from '../../../runtime/store/disk-error.ts';
+import { assayHome } from '../config.ts';
+import { progressView } from './progress.ts';
+import { screen, table } from './screen.ts';
+
+interface PluginFlags {
+  home?: string;
+  json?: boolean;
+}
+
+/** `assay ep` */
+export function addPlugins(program: Command): void {
+  const plugins = program
+    .command('ep')
+    .description('Install, list and remove plugin execution providers, which drive NPUs and GPUs.')
+    .addHelpText('after', HELP);
+  const flags = (command: Command): Command =>
+    command
+      .option('--home <folder>', "Assay's folder (env: ASSAY_HOME, default: ~/.assay)")
+      .option('--json', 'print JSON');
+
+  flags(plugins.command('install').description('Fetch a plugin from the Python registry and unpack it.'))
+    .argument('<name>', PLUGIN_NAMES.join(' or '), pluginArgument)
+    .option('--file <wheel>', 'take this wheel instead of fetching one, for machines without a network')
+    .addHelpText('after', INSTALL_HELP)
+    .action((plugin: Plugin, options: PluginFlags & { file?: string }) => install(plugin, options));
+  flags(
+    plugins.command('list').alias('ls').description('List the plugins there are and which of them are installed.'),
+  ).action((options: PluginFlags) => list(options));
+  flags(plugins.command('rm').description('Remove a plugin and what is left of its downloads.'))
+    .argument('<name>', PLUGIN_NAMES.join(' or '), pluginArgument)
+    .action(async (plugin: Plugin, options: PluginFlags) => {
+      const removed = await storeOf(options).remove(plugin);
+      if (options.json) return screen.json({ name: plugin.name, removed });
+      screen.line(
+        removed
+          ? `Removed ${plugin.name}. A running server keeps it until it is restarted.`
+          : `${plugin.name} was not installed.`,
+      );
+    });
+}
+
+const HELP = `
+A plugin is the vendor's library for its hardware. None ships with Assay: "install" fetches a pinned version from the Python
+registry and checks its sha256. "assay doctor" tells which plugin this machine wants.
+
+Examples:
+  $ assay doctor
+  $ assay ep install openvino
+  $ ASSAY_DEVICE=npu assay serve`;
+
+const INSTALL_HELP = `
+What was fetched is kept when the command is interrupted; the next one continues it. PIP_INDEX_URL names a mirror of the
+registry, as for pip. A server that is running uses the plugin after a restart.
+
+Examples:
+  $ assay ep install openvino
+  $ PIP_INDEX_URL=https://mirror.example/simple assay ep install qnn
+  $ assay ep install openvino --file onnxruntime_ep_openvino-1.8.1-py3-none-manylinux_2_28_x86_64.whl`;
+
+function pluginArgument(text: string): Plugin {
+  const name = PLUGIN_NAMES.find((one) => one === text);
+  if (name) return pluginNamed(name);
+  throw new InvalidArgumentError(`Use ${PLUGIN_NAMES.join(', ')}.`);
+}
+
+const storeOf = (flags: PluginFlags): PluginStore => new PluginStore(assayHome(flags, process.env));
+
+async function install(plugin: Plugin, flags: PluginFlags & { file?: string }): Promise<void> {
+  const { title, version, licence } = plugin;
+  const name = `${plugin.name} ${version}`;
+  const store = storeOf(flags);
+  wheelFor(plugin);
+  const known = await store.find(plugin);
+  if (known && !known.damage && !flags.file) {
+    if (flags.json) return screen.json({ name: plugin.name, version, directory: known.directory, fetched: false });
+    return screen.line(`${name} is installed already.`);
+  }
+  if (!flags.json) screen.note(`${title}, version ${version}. Licence: ${licence}.`);
+  const view = progressView(flags.json ?? false);
+  const leaving = new AbortController();
+  const stop = (): void => leaving.abort(new Error('interrupted'));
+  process.once('SIGINT', stop);
+  try {
+    const fetched = {
+      fetch: (url: string, init: RequestInit) => fetch(url, init),
+      index: process.env.PIP_INDEX_URL,
+      signal: leaving.signal,
+      clock: systemClock,
+      random: Math.random,
+      onBytes: (bytes: number, total: number) => view.show({ status: 'downloading', model: name, bytes, total }),
+    };
+    const { directory, bytes } = await store.install(plugin, flags.file === undefined ? fetched : { file: flags.file });
+    view.end();
+    if (flags.json) return screen.json({ name: plugin.name, version, directory, fetched: true });
+    screen.line(`Installed ${name} (${formatBytes(bytes)}). See what it can use: assay doctor`);
+  } finally {
+    view.end();
+    process.off('SIGINT', stop);
+  }
+}
+
+async function list(flags: PluginFlags): Promise<void> {
+  const store = storeOf(flags);
+  const rows = await Promise.all(
+    PLUGINS.map(async (plugin) => {
+      const found = await store.find(plugin);
+      const offered = plugin.wheels[PLATFORM] !== undefined;
+      const state = found
+        ? found.damage
+          ? `damaged: ${found.damage}`
+          : 'installed'
+        : offered
+          ? 'not installed'
+          : `not for ${PLATFORM}`;
+      return { name: plugin.name, version: plugin.version, title: plugin.title, state, bytes: found?.bytes ?? 0 };
+    }),
+  );
+  if (flags.json) return screen.json({ data: rows });
+  const cells = rows.map(({ name, version, state, title }) => [name, version, state, title]);
+  screen.line(table([['NAME', 'VERSION', 'STATE', 'FOR'], ...cells]));
+}

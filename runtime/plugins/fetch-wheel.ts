@@ -1,0 +1,114 @@
+import { open, rename, rm, stat } from 'node:fs/promises';
+import type { Clock } from '../../lib/clock.ts';
+import { AssayError } from '../../lib/errors.ts';
+import { backoff } from '../hub/retry.ts';
+import { hashFile } from '../store/digest.ts';
+import { isFileError } from '../store/disk-error.ts';
+import type { Plugin, Wheel } from './catalogue.ts';
+import { findWheel, type IndexAccess, unreachable } from './python-index.ts';
+
+export interface WheelAccess extends IndexAccess {
+  clock: Clock;
+  random(): number;
+  onBytes(bytes: number, total: number): void;
+}
+
+/** Consecutive attempts without progress before giving up. */
+const FRUITLESS_ATTEMPTS = 5;
+/** Silence after which a connection is given up, in milliseconds. */
+const STALL_MS = 30_000;
+
+/**
+ * Fetches a wheel into `file`. What an earlier attempt left in `file.part` is continued. The file gets its name only with the right hash. Throws
+ * `hub_unreachable`, `engine_failed` for other bytes than those published, or an error of the file system.
+ */
+export async function fetchWheel(plugin: Plugin, wheel: Wheel, file: string, access: WheelAccess): Promise<void> {
+  const part = `${file}.part`;
+  const { url, headers } = await findWheel(plugin, wheel, access);
+  let fruitless = 0;
+  for (let at = await sizeOf(part); at < wheel.bytes; ) {
+    access.signal.throwIfAborted();
+    try {
+      await continueFile(part, at, url, headers, wheel.bytes, access);
+    } catch (error) {
+      access.signal.throwIfAborted();
+      if (error instanceof AssayError || isFileError(error)) throw error;
+      const after = await sizeOf(part);
+      fruitless = after > at ? 1 : fruitless + 1;
+      if (fruitless > FRUITLESS_ATTEMPTS) throw unreachable(new URL(url), error);
+      await access.clock.sleep(backoff(fruitless, access.random()), access.signal);
+    }
+    at = await sizeOf(part);
+  }
+  await checkWheel(part, wheel).catch(async (error: unknown) => {
+    // Continuing a damaged file would damage it again.
+    await rm(part, { force: true });
+    throw error;
+  });
+  await rename(part, file);
+}
+
+/** Throws `engine_failed` for a file that is not the wheel. */
+export async function checkWheel(file: string, wheel: Wheel): Promise<void> {
+  const size = await sizeOf(file);
+  if (size === wheel.bytes && (await hashFile(file, size, wheel.sha256)) === wheel.sha256) return;
+  throw new AssayError(
+    'engine_failed',
+    `The file is not ${wheel.file} as its vendor published it (sha256 ${wheel.sha256}). Fetch it again, from https://pypi.org or a mirror that you trust.`,
+  );
+}
+
+async function continueFile(
+  part: string,
+  from: number,
+  url: string,
+  headers: Record<string, string>,
+  total: number,
+  access: WheelAccess,
+): Promise<void> {
+  const attempt = new AbortController();
+  let timer = setTimeout(() => attempt.abort(new Error('the connection stalled')), STALL_MS);
+  const alive = (): void => {
+    clearTimeout(timer);
+    timer = setTimeout(() => attempt.abort(new Error('the connection stalled')), STALL_MS);
+  };
+  const signal = AbortSignal.any([access.signal, attempt.signal]);
+  try {
+    const range = from > 0 ? { range: `bytes=${from}-` } : {};
+    const response = await access.fetch(url, {
+      // Compressed bytes would have other offsets.
+      headers: { ...headers, ...range, 'accept-encoding': 'identity' },
+      signal,
+    });
+    if (!response.ok || !response.body) throw new Error(`${new URL(url).host} answered ${response.status}`);
+    // A server that ignores the range sends the whole file.
+    let at = response.status === 206 ? from : 0;
+    const handle = await open(part, at > 0 ? 'r+' : 'w');
+    try {
+      for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
+        alive();
+        if (at + chunk.length > total) throw tooLong(url);
+        await handle.write(chunk, 0, chunk.length, at);
+        at += chunk.length;
+        access.onBytes(at, total);
+      }
+    } finally {
+      await handle.close();
+    }
+    if (at < total) throw new Error('the connection ended early');
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function tooLong(url: string): AssayError {
+  const message = `${new URL(url).host} sends more bytes than the wheel has. Set PIP_INDEX_URL to a registry that you trust.`;
+  return new AssayError('engine_failed', message);
+}
+
+async function sizeOf(file: string): Promise<number> {
+  return stat(file).then(
+    ({ size }) => size,
+    () => 0,
+  );
+}

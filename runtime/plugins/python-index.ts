@@ -1,0 +1,101 @@
+import { AssayError } from '../../lib/errors.ts';
+import type { Plugin, Wheel } from './catalogue.ts';
+
+/** Where pip would fetch from, when nothing else is set. */
+const DEFAULT_INDEX = 'https://pypi.org/simple';
+/** A page of a package with all its versions has about 100 kB. */
+const MAX_PAGE_BYTES = 16 * 1024 * 1024;
+
+export interface IndexAccess {
+  fetch(url: string, init: RequestInit): Promise<Response>;
+  /** `PIP_INDEX_URL`: a mirror with the same layout; empty: the Python Package Index. */
+  index?: string | undefined;
+  signal: AbortSignal;
+}
+
+/** A request that carries the name and password of the mirror's address, and goes to that mirror alone. */
+export interface WheelRequest {
+  url: string;
+  headers: Record<string, string>;
+}
+
+/**
+ * Asks the Python registry where a wheel is. Both forms of its answer are read: PEP 691 (JSON) and PEP 503 (HTML). The answer need not be trusted: the
+ * wheel's hash is known. Throws `hub_unreachable`.
+ */
+export async function findWheel(plugin: Plugin, wheel: Wheel, access: IndexAccess): Promise<WheelRequest> {
+  const base = parseIndex(access.index || DEFAULT_INDEX);
+  const page = new URL(`${plugin.package}/`, base.url);
+  const response = await access
+    .fetch(page.href, {
+      headers: { ...base.headers, accept: 'application/vnd.pypi.simple.v1+json, text/html;q=0.5' },
+      signal: access.signal,
+    })
+    .catch((cause: unknown) => {
+      throw unreachable(base.url, cause);
+    });
+  if (!response.ok) throw unreachable(base.url, new Error(`it answered ${response.status}`));
+  const text = await readBounded(response);
+  const json = response.headers.get('content-type')?.includes('json') ?? false;
+  const found = json ? inJson(text, wheel.file) : inHtml(text, wheel.file);
+  if (!found) {
+    throw new AssayError(
+      'hub_unreachable',
+      `${base.url.host} has no ${wheel.file}. Set PIP_INDEX_URL to a mirror that has it, or fetch the file elsewhere and run: assay ep install ${plugin.name} --file ${wheel.file}`,
+    );
+  }
+  const url = new URL(found, response.url || page);
+  return { url: url.href, headers: url.origin === base.url.origin ? base.headers : {} };
+}
+
+function parseIndex(index: string): { url: URL; headers: Record<string, string> } {
+  const url = URL.parse(index.endsWith('/') ? index : `${index}/`);
+  if (!url || !/^https?:$/.test(url.protocol)) {
+    throw new AssayError(
+      'invalid_value',
+      'PIP_INDEX_URL is no address of a Python registry, such as https://pypi.org/simple.',
+    );
+  }
+  const { username, password } = url;
+  // `fetch` takes no address with a name in it.
+  url.username = '';
+  url.password = '';
+  if (!username) return { url, headers: {} };
+  const pair = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
+  return { url, headers: { authorization: `Basic ${Buffer.from(pair).toString('base64')}` } };
+}
+
+function inJson(text: string, file: string): string | undefined {
+  try {
+    const page = JSON.parse(text) as { files?: { filename?: unknown; url?: unknown }[] };
+    const entry = page.files?.find(({ filename }) => filename === file);
+    return typeof entry?.url === 'string' ? entry.url : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function inHtml(text: string, file: string): string | undefined {
+  const escaped = file.replaceAll('.', '\\.');
+  const link = new RegExp(`href\\s*=\\s*["']([^"']*${escaped}(?:#[^"']*)?)["']`, 'i').exec(text);
+  return link?.[1]?.replaceAll('&amp;', '&');
+}
+
+async function readBounded(response: Response): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
+    bytes += chunk.length;
+    if (bytes > MAX_PAGE_BYTES) throw unreachable(new URL(response.url), new Error('its page is too long'));
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+export function unreachable(url: URL, cause: unknown): AssayError {
+  return new AssayError(
+    'hub_unreachable',
+    `The Python registry at ${url.host} cannot be reached. Check the network, the proxy and PIP_INDEX_URL, then run the command again: what was fetched is kept.`,
+    { cause },
+  );
+}

@@ -1,0 +1,40 @@
+import { createWriteStream } from 'node:fs';
+import { chmod, mkdir } from 'node:fs/promises';
+import { dirname, join, resolve, sep } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import yauzl from 'yauzl';
+
+/** A wheel has some dozen files. */
+const MAX_FILES = 2_000;
+/** Unpacked; the largest wheel has 260 MB. */
+const MAX_BYTES = 2 ** 30;
+
+/** Unpacks a wheel (a zip file, PEP 427) into a directory. Returns its files, relative to it. Throws for names that lead outside. */
+export async function unpackWheel(wheel: string, target: string): Promise<{ name: string; size: number }[]> {
+  const archive = await yauzl.openPromise(wheel, { strictFileNames: true, autoClose: false });
+  const files: { name: string; size: number }[] = [];
+  let bytes = 0;
+  try {
+    for await (const entry of archive.eachEntry()) {
+      const name = entry.fileName;
+      if (name.endsWith('/')) continue;
+      bytes += entry.uncompressedSize;
+      if (files.length >= MAX_FILES || bytes > MAX_BYTES) throw new Error('the wheel holds more than a plugin has');
+      const file = resolve(target, name);
+      if (!file.startsWith(resolve(target) + sep)) throw new Error('the wheel names a file outside of it');
+      await mkdir(dirname(file), { recursive: true });
+      await pipeline(await archive.openReadStreamPromise(entry), createWriteStream(file, { flags: 'wx' }));
+      // Libraries that the loader opens; nothing is run by name.
+      await chmod(file, 0o644);
+      files.push({ name, size: entry.uncompressedSize });
+    }
+  } finally {
+    archive.close();
+  }
+  return files;
+}
+
+/** A file of an unpacked wheel. */
+export function fileIn(directory: string, name: string): string {
+  return join(directory, ...name.split('/'));
+}
