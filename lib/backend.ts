@@ -104,7 +104,7 @@ export interface ChatRequest {
   /** Absent: the active model. */
   model?: ModelId;
   messages: readonly ChatMessage[];
-  /** Absent: what is left of the model's context. */
+  /** Absent: the backend's own limit. */
   maxTokens?: number;
   temperature?: number;
   topP?: number;

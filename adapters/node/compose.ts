@@ -22,7 +22,7 @@ const REQUEST_TIMEOUT_MS = 300_000;
 
 /** Puts the engine, the store and the slot together. */
 export async function compose(
-  config: Pick<ServerConfig, 'home' | 'device' | 'dtype' | 'precision'>,
+  config: Pick<ServerConfig, 'home' | 'device' | 'dtype' | 'precision' | 'chatMaxTokens'>,
   log: Logger,
 ): Promise<Parts> {
   const engine = createEngineProcess({ log, onRestart: () => metrics.restarted() });
@@ -31,7 +31,8 @@ export async function compose(
   const timeoutMs = REQUEST_TIMEOUT_MS;
   // Prompts are private: they are logged only for who asks for it by this name.
   const logPrompts = process.env.ASSAY_LOG_PROMPTS === '1';
-  const backend = createEngineBackend({ engine, models: host, metrics, log, timeoutMs, logPrompts });
+  const { chatMaxTokens } = config;
+  const backend = createEngineBackend({ engine, models: host, metrics, log, timeoutMs, chatMaxTokens, logPrompts });
   return {
     backend,
     host,

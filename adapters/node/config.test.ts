@@ -12,15 +12,23 @@ test('the defaults', () => {
     model: 'assay/starter',
     device: 'auto',
     precision: 'auto',
+    chatMaxTokens: 1024,
     load: true,
     allowOrigin: [],
   });
 });
 
 describe('flags come before the environment, and the environment before the defaults', () => {
-  const env = { PORT: '1', ASSAY_HOME: '/e', ASSAY_API_KEY: 'e', ASSAY_MODEL: 'e/e', HOST: 'ignored' };
+  const env = {
+    PORT: '1',
+    ASSAY_HOME: '/e',
+    ASSAY_API_KEY: 'e',
+    ASSAY_MODEL: 'e/e',
+    ASSAY_CHAT_MAX_TOKENS: '9',
+    HOST: 'ignored',
+  };
   test('environment', () => {
-    const said = { port: 1, home: '/e', apiKey: 'e', model: 'e/e', host: '127.0.0.1' };
+    const said = { port: 1, home: '/e', apiKey: 'e', model: 'e/e', chatMaxTokens: 9, host: '127.0.0.1' };
     expect(serverConfig({}, env)).toMatchObject(said);
   });
   test('flags', () => {
@@ -33,10 +41,11 @@ describe('flags come before the environment, and the environment before the defa
       device: 'gpu',
       dtype: 'q4',
       precision: 'int4',
+      chatMaxTokens: '300',
       load: false,
       allowOrigin: ['http://x'],
     };
-    expect(serverConfig(flags, env)).toEqual({ ...flags, port: 0, model: 'f/f' });
+    expect(serverConfig(flags, env)).toEqual({ ...flags, port: 0, model: 'f/f', chatMaxTokens: 300 });
   });
   test('an empty variable counts as not set', () => {
     const empty = { PORT: '', ASSAY_HOME: '', ASSAY_API_KEY: '', ASSAY_MODEL: '' };
@@ -56,6 +65,8 @@ test.each([
   [{ device: 'tpu' }, '--device (ASSAY_DEVICE) is one of auto, npu, gpu, cpu.'],
   [{ dtype: 'q3' }, '--dtype (ASSAY_DTYPE) is one of q4f16, q4, int8, q8, fp16, fp32.'],
   [{ precision: 'int2' }, '--precision (ASSAY_PRECISION) is one of auto, int8, int4, float, keep.'],
+  [{ chatMaxTokens: '0' }, '--chat-max-tokens (ASSAY_CHAT_MAX_TOKENS) is a whole number, 1 to 1048576.'],
+  [{ chatMaxTokens: '1048577' }, '--chat-max-tokens (ASSAY_CHAT_MAX_TOKENS) is a whole number, 1 to 1048576.'],
   [{ apiKey: 'a b' }, '--api-key (ASSAY_API_KEY) is 1 to 256 visible ASCII characters.'],
   [{ allowOrigin: ['http://x/'] }, '--allow-origin is an origin, such as http://localhost:3000.'],
   [{ allowOrigin: ['*'] }, '--allow-origin is an origin, such as http://localhost:3000.'],

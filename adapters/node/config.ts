@@ -12,6 +12,10 @@ const Origin = v.pipe(
   v.check((text) => URL.canParse(text) && new URL(text).origin === text, 'is an origin, such as http://localhost:3000'),
 );
 
+/** The most that a chat request may ask for itself. */
+const MOST_TOKENS = 1_048_576;
+const WHOLE_TOKENS = `is a whole number, 1 to ${MOST_TOKENS}`;
+
 /** How the server runs. Flags come before the environment, and the environment before the defaults. */
 export const ServerConfig = v.object({
   /** Address to listen on. */
@@ -47,6 +51,13 @@ export const ServerConfig = v.object({
   dtype: v.optional(v.picklist(DTYPES, `is one of ${DTYPES.join(', ')}`)),
   /** Form that the weights are compiled to; `auto`: what suits the device. */
   precision: v.picklist(PRECISIONS, `is one of ${PRECISIONS.join(', ')}`),
+  /** Tokens of a chat's answer where the request sets no limit. */
+  chatMaxTokens: v.pipe(
+    v.string(),
+    v.regex(/^[1-9]\d{0,6}$/, WHOLE_TOKENS),
+    v.transform(Number),
+    v.maxValue(MOST_TOKENS, WHOLE_TOKENS),
+  ),
   /** Whether to load it. */
   load: v.boolean(),
   allowOrigin: v.array(Origin),
@@ -55,7 +66,7 @@ export type ServerConfig = v.InferOutput<typeof ServerConfig>;
 
 /** Flags of `assay serve`, as commander gives them. */
 export type ServerFlags = Partial<
-  Record<'host' | 'port' | 'home' | 'model' | 'device' | 'dtype' | 'precision', string>
+  Record<'host' | 'port' | 'home' | 'model' | 'device' | 'dtype' | 'precision' | 'chatMaxTokens', string>
 > &
   KeyFlags & {
     load?: boolean;
@@ -71,6 +82,7 @@ const FLAG: Record<keyof ServerConfig, string> = {
   device: '--device (ASSAY_DEVICE)',
   dtype: '--dtype (ASSAY_DTYPE)',
   precision: '--precision (ASSAY_PRECISION)',
+  chatMaxTokens: '--chat-max-tokens (ASSAY_CHAT_MAX_TOKENS)',
   load: '--no-load',
   allowOrigin: '--allow-origin',
 };
@@ -86,6 +98,7 @@ export function serverConfig(flags: ServerFlags, env: Record<string, string | un
     device: flags.device ?? (env.ASSAY_DEVICE || 'auto'),
     dtype: flags.dtype ?? (env.ASSAY_DTYPE || undefined),
     precision: flags.precision ?? (env.ASSAY_PRECISION || 'auto'),
+    chatMaxTokens: flags.chatMaxTokens ?? (env.ASSAY_CHAT_MAX_TOKENS || '1024'),
     load: flags.load ?? true,
     allowOrigin: flags.allowOrigin ?? [],
   });

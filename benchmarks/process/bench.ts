@@ -27,7 +27,15 @@ export async function run(report: Report): Promise<void> {
   const engine = createEngineProcess({ log });
   const metrics = createEngineMetrics(() => engine.status());
   const models = { listModels: async () => [] };
-  const backend = createEngineBackend({ engine, models, metrics, log, timeoutMs: 600_000, logPrompts: false });
+  const backend = createEngineBackend({
+    engine,
+    models,
+    metrics,
+    log,
+    timeoutMs: 600_000,
+    chatMaxTokens: 1024,
+    logPrompts: false,
+  });
   try {
     const threads = Number(process.env.ASSAY_BENCHMARK_THREADS ?? 2);
     const { loadMs } = await engine.load({ model: MODEL, dir, threads });

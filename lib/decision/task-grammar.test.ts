@@ -306,6 +306,43 @@ test('keys select among the properties of a schema and order them', () => {
   expect([answer.text(), answer.complete]).toEqual(['{"c":null,"b":1}', true]);
 });
 
+describe('a string that only repeats itself', () => {
+  /** The answer to one string field, after its text so far. */
+  function writing(text: string, field: JsonSchema = { type: 'string' }): Constraint {
+    const properties = { a: field, b: { type: 'string' } };
+    const schema = { type: 'object', properties, required: ['a', 'b'], additionalProperties: false };
+    const answer = shapeConstraint({ kind: 'schema', schema }, vocabulary);
+    answer.takeForced();
+    say(answer, text);
+    return answer;
+  }
+  const closing = { words: ['","'], bytes: '"' };
+
+  test.each([
+    ['one letter', 'a'.repeat(64)],
+    ['a phrase after other text', `The parcel came late. ${'money back. '.repeat(8)}`],
+  ])('may only be closed: %s', (_, text) => {
+    const answer = writing(text);
+    expect(allowed(answer)).toEqual(closing);
+    expect(allowed(answer.fork())).toEqual(closing);
+    say(answer, '"');
+    say(answer, 'fine"');
+    expect(JSON.parse(answer.text())).toEqual({ a: text, b: 'fine' });
+  });
+
+  test.each<[string, string, JsonSchema?]>([
+    ['fewer repeats', 'a'.repeat(63)],
+    ['more than repeats', 'The quick brown fox jumps over the lazy dog while 9 wizards hex 37 gymnasts.'],
+    ['a length that is not reached', 'a'.repeat(80), { type: 'string', minLength: 100 }],
+    ['an open escape', `${'a'.repeat(64)}\\`],
+    // The quote behind a comma is forced.
+    ['the next string of a list', `"${'a'.repeat(70)}",`, { type: 'array', items: { type: 'string' } }],
+    ['many equal strings of a list', `"${'yes",'.repeat(20)}`, { type: 'array', items: { type: 'string' } }],
+  ])('may go on: %s', (_, text, field) => {
+    expect(allowed(writing(text, field)).bytes).toMatch(/[a-z]/);
+  });
+});
+
 test('a token that is not allowed is refused, and the state is as before', () => {
   const answer = taskGrammar(decide(), vocabulary).constraint();
   expect(() => answer.accept('\n'.charCodeAt(0))).toThrow(RangeError);

@@ -1,6 +1,7 @@
 import { AssayError } from '../errors.ts';
+import { type LoopBounds, LoopDetector } from '../loop-detector.ts';
 import type { Automaton, State } from './automaton/automaton.ts';
-import { isNumeric } from './automaton/frame.ts';
+import { BYTE, isNumeric } from './automaton/frame.ts';
 import { MemberNameFrame } from './automaton/member-name-frame.ts';
 import { NumberFrame } from './automaton/number-frame.ts';
 import { StringFrame } from './automaton/string-frame.ts';
@@ -13,6 +14,9 @@ import { anyBelow } from './vocabulary/walk.ts';
 
 /** Forced bytes taken at once. A text without a choice may be long (`minItems`); the model's context ends it. */
 const MOST_FORCED = 65_536;
+
+/** When the text of a string only repeats itself. From then on the string is closed wherever the grammar allows it. */
+const STRING_LOOP: LoopBounds = { tokens: 64, distinct: 16 };
 
 /**
  * A `Constraint` made of a byte automaton and a vocabulary.
@@ -34,6 +38,8 @@ export class GrammarConstraint implements Constraint {
   private heldNode = 0;
   /** What a required member that was not reached becomes; `null` where the map has no entry. */
   private readonly missing: Missing;
+  /** Sees the tokens of the string that is being written. */
+  private stringLoop = new LoopDetector(STRING_LOOP);
 
   constructor(automaton: Automaton, masks: Masks, missing: Missing = new Map()) {
     this.automaton = automaton;
@@ -60,6 +66,7 @@ export class GrammarConstraint implements Constraint {
   }
 
   mask(into: Uint32Array): void {
+    if (this.stringLoop.looping && this.closingQuote(into)) return;
     this.masks.fill(this.state, this.heldNode, into);
     if (into.every((word) => word === 0)) {
       throw new AssayError('engine_failed', 'The model has no token for what has to come next; use another model.');
@@ -70,10 +77,18 @@ export class GrammarConstraint implements Constraint {
     if (this.complete && this.masks.vocabulary.end.has(token)) return;
     const bytes = this.masks.vocabulary.end.has(token) ? null : this.masks.vocabulary.bytes(token);
     let state: State | null = this.state;
+    let leftString = false;
     const { held } = this;
     if (!bytes || bytes.length === 0 || held.some((byte, i) => bytes[i] !== byte)) state = null;
-    else for (let i = held.length; i < bytes.length && state; i++) state = state.next(bytes[i]!);
+    else {
+      for (let i = held.length; i < bytes.length && state; i++) {
+        state = state.next(bytes[i]!);
+        if (state && !inString(state)) leftString = true;
+      }
+    }
     if (!state) throw new RangeError(`token ${token} is not allowed here`);
+    if (leftString) this.stringLoop.clear();
+    if (inString(state)) this.stringLoop.push(token);
     this.state = state;
     this.append(bytes!);
     this.held = NOTHING;
@@ -98,7 +113,18 @@ export class GrammarConstraint implements Constraint {
     copy.length = this.length;
     copy.held = this.held;
     copy.heldNode = this.heldNode;
+    copy.stringLoop = this.stringLoop.fork();
     return copy;
+  }
+
+  /** Marks the tokens that begin by closing the string that is being written; false where none can. */
+  private closingQuote(into: Uint32Array): boolean {
+    const closed = inString(this.state) ? this.state.next(BYTE.quote) : null;
+    const node = descend(this.masks.trie, Uint8Array.of(BYTE.quote));
+    // Behind a backslash a quote is a character of the string.
+    if (!closed || closed.complete || inString(closed) || node < 0) return false;
+    this.masks.fill(closed, node, into);
+    return into.some((word) => word !== 0);
   }
 
   /** Goes on over text that is known; throws where the grammar does not allow it. */
@@ -164,6 +190,10 @@ function midCharacter(bytes: readonly number[]): boolean {
   const first = bytes[lead]!;
   const length = first < 0x80 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
   return bytes.length - lead < length;
+}
+
+function inString({ frames }: State): boolean {
+  return frames.some((frame) => frame instanceof StringFrame);
 }
 
 /** Whether the model is about to choose characters of a string or open name, or digits of a number, and nothing else. */

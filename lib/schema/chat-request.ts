@@ -87,7 +87,12 @@ export const ChatCompletionRequest = v.pipe(
   v.object({
     model: v.nullish(v.pipe(ModelIdText, v.description('Default: the active model.'))),
     messages: v.pipe(v.array(ChatMessage), v.minLength(1), v.maxLength(4096)),
-    max_completion_tokens: v.pipe(tokenCount, v.description("Default: what is left of the model's context.")),
+    max_completion_tokens: v.pipe(
+      tokenCount,
+      v.description(
+        "Default: the server's --chat-max-tokens, 1024 unless changed. Never more than what is left of the model's context.",
+      ),
+    ),
     max_tokens: v.pipe(tokenCount, v.description('Earlier name of max_completion_tokens.')),
     temperature: v.nullish(v.pipe(v.number(), v.minValue(0), v.maxValue(2))),
     top_p: v.nullish(v.pipe(v.number(), v.minValue(0), v.maxValue(1))),

@@ -26,6 +26,8 @@ export interface EngineBackendOptions {
   log: Logger;
   /** Milliseconds that one request may take, its wait in the queue included. */
   timeoutMs: number;
+  /** Tokens of a chat's answer where the request sets no limit: a small model may go on for ever. */
+  chatMaxTokens: number;
   /** Whether the log also tells what was asked and answered. Off unless somebody wants it: prompts are private. */
   logPrompts: boolean;
 }
@@ -120,7 +122,8 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
       throw new AssayError('internal_error', 'The engine ended without an answer. The request id finds it in the log.');
     },
 
-    async *chat(request: ChatRequest, call: BackendCall): AsyncGenerator<ChatEvent> {
+    async *chat(asked: ChatRequest, call: BackendCall): AsyncGenerator<ChatEvent> {
+      const request = { maxTokens: options.chatMaxTokens, ...asked };
       for await (const reply of answer({ kind: 'chat', request }, request.model, call)) {
         switch (reply.type) {
           case 'queued':

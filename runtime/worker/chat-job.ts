@@ -1,6 +1,7 @@
 import { randomInt } from 'node:crypto';
 import type { ChatRequest } from '../../lib/backend.ts';
 import { shapeConstraint } from '../../lib/decision/task-grammar.ts';
+import { type LoopBounds, LoopDetector } from '../../lib/loop-detector.ts';
 import type { ChosenToken, JobResult } from '../engine/job.ts';
 import { type ChatDelta, ChatOutput } from '../text/chat-output.ts';
 import { JsonOutput } from '../text/json-output.ts';
@@ -21,6 +22,9 @@ export interface ChatPlan {
   end(result: JobResult): { delta: ChatDelta; reason: 'stop' | 'length' };
 }
 
+/** When an answer only repeats itself; it ends then as if its tokens were used up. */
+const ANSWER_LOOP: LoopBounds = { tokens: 256, distinct: 32 };
+
 /** Turns a chat into a job. Throws what is wrong with the input (`unsupported_modality`, `input_too_long`, `unsupported_schema`). */
 export function planChat(text: TextModel, request: ChatRequest, limits: ChatLimits): ChatPlan {
   const { format } = request;
@@ -34,6 +38,7 @@ export function planChat(text: TextModel, request: ChatRequest, limits: ChatLimi
     : new ChatOutput(text.vocabulary, { stops, thinking });
   const room = limits.contextLength - ids.length;
   const maxTokens = Math.min(request.maxTokens ?? room, room);
+  const loop = new LoopDetector(ANSWER_LOOP);
   return {
     promptTokens: ids.length,
     plan: (onDelta) => ({
@@ -57,12 +62,14 @@ export function planChat(text: TextModel, request: ChatRequest, limits: ChatLimi
       budget: maxTokens,
       onToken(_, token: ChosenToken) {
         onDelta(output.push(token));
-        return output.stopped ? 'stop' : undefined;
+        loop.push(token.token);
+        return output.stopped || loop.looping ? 'stop' : undefined;
       },
     }),
     end({ branches: [branch] }) {
-      const delta = output.end(branch!.reason === 'length');
-      return { delta, reason: output.stopped ? 'stop' : branch!.reason };
+      const cut = branch!.reason === 'length' || (loop.looping && !constraint?.complete);
+      const delta = output.end(cut);
+      return { delta, reason: cut && !output.stopped ? 'length' : 'stop' };
     },
   };
 }

@@ -40,7 +40,15 @@ async function start({
   const models = {
     listModels: async () => [MODEL, 'test/asleep' as ModelId].map((id) => ({ id, status: 'compiled' as const })),
   };
-  const backend = createEngineBackend({ engine, models, metrics, log, timeoutMs: 10_000, logPrompts });
+  const backend = createEngineBackend({
+    engine,
+    models,
+    metrics,
+    log,
+    timeoutMs: 10_000,
+    chatMaxTokens: 1024,
+    logPrompts,
+  });
   return { backend, engine, metrics, lines };
 }
 

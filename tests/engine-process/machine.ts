@@ -21,10 +21,15 @@ export interface Machine {
   close(): Promise<void>;
 }
 
+interface MachineLimits {
+  maxPromptLen?: number;
+  chatMaxTokens?: number;
+}
+
 /** Compiles a fixture model (`optimum/qwen3`) into a folder of its own and loads it. */
 export async function startMachine(
   fixture: string,
-  { maxPromptLen = 512, ...options }: Partial<SupervisorOptions> & { maxPromptLen?: number } = {},
+  { maxPromptLen = 512, chatMaxTokens = 1024, ...options }: Partial<SupervisorOptions> & MachineLimits = {},
 ): Promise<Machine> {
   const source = fileURLToPath(new URL(`../fixtures/models/${fixture}`, import.meta.url));
   const target = mkdtempSync(join(tmpdir(), 'assay-compiled-'));
@@ -32,7 +37,15 @@ export async function startMachine(
   const engine = createEngineProcess({ log, watchMs: 50, ...options });
   const metrics = createEngineMetrics(() => engine.status());
   const models = { listModels: async () => [{ id: MODEL, status: 'compiled' as const }] };
-  const backend = createEngineBackend({ engine, models, metrics, log, timeoutMs: 60_000, logPrompts: false });
+  const backend = createEngineBackend({
+    engine,
+    models,
+    metrics,
+    log,
+    timeoutMs: 60_000,
+    chatMaxTokens,
+    logPrompts: false,
+  });
   await engine.compile({ source, target, device: 'CPU', precision: 'keep', maxPromptLen });
   for (const name of TEXT_FILES)
     if (existsSync(join(source, name))) copyFileSync(join(source, name), join(target, name));

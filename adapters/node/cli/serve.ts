@@ -25,6 +25,10 @@ export function addServe(program: Command, compose: typeof composeParts): void {
       '--precision <form>',
       'form that weights are compiled to: auto, int8, int4, float or keep (env: ASSAY_PRECISION, default: auto)',
     )
+    .option(
+      '--chat-max-tokens <number>',
+      'tokens of a chat answer where the request sets no max_tokens (env: ASSAY_CHAT_MAX_TOKENS, default: 1024)',
+    )
     .option('--no-load', 'load no model at start')
     .option('--allow-origin <origin...>', 'web pages that may call the server, such as http://localhost:3000')
     .addOption(

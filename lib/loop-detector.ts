@@ -1,0 +1,63 @@
+/** When tokens count as a loop. */
+export interface LoopBounds {
+  /** How many tokens are looked at: the latest ones. */
+  tokens: number;
+  /** The most different n-grams that a loop has among them. */
+  distinct: number;
+}
+
+/** Tokens of one n-gram. Long enough that lists with counters or changing values have new ones all the time. */
+const N = 4;
+
+/**
+ * Recognises that a model says the same again and again: the latest tokens have few distinct n-grams. Unlike a search for an exact period, this
+ * also finds loops that drift. The measure is that of "distinct-n" (Li et al. 2016, "A Diversity-Promoting Objective Function").
+ */
+export class LoopDetector {
+  readonly #bounds: LoopBounds;
+  /** The latest tokens, less than `N` of them. */
+  #tail: number[] = [];
+  /** The n-grams of the latest tokens, oldest first, and how often each is there. */
+  #grams: string[] = [];
+  #counts = new Map<string, number>();
+
+  constructor(bounds: LoopBounds) {
+    this.#bounds = bounds;
+  }
+
+  /** Whether the tokens so far end in a loop. */
+  get looping(): boolean {
+    return this.#grams.length === this.#bounds.tokens - N + 1 && this.#counts.size <= this.#bounds.distinct;
+  }
+
+  push(token: number): void {
+    this.#tail.push(token);
+    if (this.#tail.length < N) return;
+    const gram = this.#tail.join();
+    this.#tail.shift();
+    this.#grams.push(gram);
+    this.#counts.set(gram, (this.#counts.get(gram) ?? 0) + 1);
+    if (this.#grams.length > this.#bounds.tokens - N + 1) this.#forget(this.#grams.shift()!);
+  }
+
+  /** Forgets all tokens. */
+  clear(): void {
+    this.#tail = [];
+    this.#grams = [];
+    this.#counts.clear();
+  }
+
+  fork(): LoopDetector {
+    const copy = new LoopDetector(this.#bounds);
+    copy.#tail = [...this.#tail];
+    copy.#grams = [...this.#grams];
+    copy.#counts = new Map(this.#counts);
+    return copy;
+  }
+
+  #forget(gram: string): void {
+    const left = this.#counts.get(gram)! - 1;
+    if (left === 0) this.#counts.delete(gram);
+    else this.#counts.set(gram, left);
+  }
+}
