@@ -2,7 +2,7 @@ import type { Device, ListedModel } from './backend.ts';
 import type { ModelId } from './model-id.ts';
 import type { SlotState } from './schema/status.ts';
 
-export { SLOT_STATES, type SlotState } from './schema/status.ts';
+export type { SlotState } from './schema/status.ts';
 
 /** What owns models on a machine: the files and the one slot. Every method throws `AssayError` (open-points.md, part B). */
 export interface ModelHost {

@@ -11,11 +11,10 @@ import { addressesOf, fetchPublic } from '../hub/public-address.ts';
 import { type HubEnvironment, hubEnvironment } from '../store/environment.ts';
 import type { Dtype } from '../store/model-files.ts';
 import { StorePaths } from '../store/paths.ts';
-import type { EngineProcess } from '../supervisor/engine-process.ts';
-import { LocalModelHost } from './model-host.ts';
+import { type HostOptions, LocalModelHost } from './model-host.ts';
 
 export interface HostSettings {
-  engine: Pick<EngineProcess, 'load' | 'unload' | 'status' | 'compile'>;
+  engine: HostOptions['engine'];
   log: Logger;
   /** `ASSAY_HOME`: where compiled models are kept. */
   home: string;

@@ -25,11 +25,11 @@ import {
   ensureCompiled,
   wouldServe,
 } from './ensure-compiled.ts';
-import { ModelSlot } from './model-slot.ts';
+import { ModelSlot, type SlotEngine } from './model-slot.ts';
 import { Operation } from './operation.ts';
 
 export interface HostOptions {
-  engine: Pick<EngineProcess, 'load' | 'unload' | 'status' | 'compile'>;
+  engine: SlotEngine & Pick<EngineProcess, 'compile'>;
   pull: PullContext;
   compile: CompileContext;
   /** Number format to download and compile in place of the best one for the device. */

@@ -6,11 +6,13 @@ import type { ModelId } from '../../lib/model-id.ts';
 import type { ModelInfo } from '../protocol/messages.ts';
 import type { CompiledModel } from '../store/compiled-store.ts';
 import type { EngineProcess } from '../supervisor/engine-process.ts';
+import type { ModelState } from '../supervisor/life-cycle.ts';
 import type { EnsuredModel } from './ensure-compiled.ts';
-import { nextState, type SlotTrigger } from './slot-table.ts';
+
+export type SlotEngine = Pick<EngineProcess, 'status' | 'onEvent' | 'beginLoad' | 'failLoad' | 'load' | 'unload'>;
 
 export interface SlotOptions {
-  engine: Pick<EngineProcess, 'load' | 'unload' | 'status'>;
+  engine: SlotEngine;
   log: Logger;
   /** Devices that this machine may have, the best first; a CPU is the last. */
   devices: readonly Device[];
@@ -26,30 +28,42 @@ export interface LoadRequest {
   prepare(without: ReadonlySet<Device>): Promise<EnsuredModel>;
 }
 
-/** The one place for a model in memory. Follows `SLOT_TABLE`; one load or unload at a time. */
+/** What `GET /health` shows for each state of the life cycle. */
+const SLOT_STATE: Readonly<Record<ModelState, SlotState>> = {
+  unloaded: 'unloaded',
+  loading: 'loading',
+  loaded: 'loaded',
+  unloading: 'unloading',
+  restarting: 'error',
+  failed: 'error',
+};
+
+/** Holds one model in memory. Runs one load or unload at a time; the engine process owns the life cycle (`docs/slot.md`). */
 export class ModelSlot {
   readonly #options: SlotOptions;
   readonly #failedDevices = new Set<Device>();
-  #state: SlotState = 'unloaded';
-  #model: ModelId | null = null;
-  #reason: string | null = null;
+  /** What is in memory, or is read again after a death. */
   #active: { info: ModelInfo; compiled: CompiledModel } | null = null;
-  /** What the engine is to load next. */
+  /** What the engine will load next. */
   #loading: CompiledModel | null = null;
   #work: { request: LoadRequest | null; promise: Promise<unknown> } | null = null;
 
   constructor(options: SlotOptions) {
     this.#options = options;
+    options.engine.onEvent(({ state }) => {
+      if (state === 'unloaded' || state === 'loading' || state === 'failed') this.#active = null;
+    });
   }
 
-  /** As it is now, with what happened to the engine process since it was last asked. */
+  /** Returns the slot as `GET /health` shows it. */
   view(): Slot {
-    this.#follow();
+    const { state, model, reason } = this.#options.engine.status();
+    const shown = state === 'restarting' ? `${reason} It is being started again.` : reason;
     return {
-      state: this.#state,
-      model: this.#model,
+      state: SLOT_STATE[state],
+      model,
       device: this.#active?.info.device ?? this.#loading?.record.device ?? this.#next(),
-      ...(this.#reason === null ? {} : { reason: this.#reason }),
+      ...(shown === null ? {} : { reason: shown }),
     };
   }
 
@@ -58,9 +72,10 @@ export class ModelSlot {
     return this.#active?.compiled ?? null;
   }
 
-  /** What a load would report that finds this model in memory as it is wanted; null where it would not. */
+  /** Returns the report of a load that has nothing to do; null when this model is not in memory with this prompt length. */
   loaded(model: ModelId, maxPromptLen: number | undefined): LoadReport | null {
-    if (this.view().state !== 'loaded' || this.#model !== model || !this.#active) return null;
+    const { state, model: current } = this.#options.engine.status();
+    if (state !== 'loaded' || current !== model || !this.#active) return null;
     const { info, compiled } = this.#active;
     const same = maxPromptLen === undefined || maxPromptLen === compiled.record.fingerprint.maxPromptLen;
     return same ? reportOf(info, 0, false) : null;
@@ -76,12 +91,11 @@ export class ModelSlot {
     return this.#active?.compiled.directory === directory || this.#loading?.directory === directory;
   }
 
-  /** Whether a model is, or is about to be, in memory. */
+  /** Tells whether a model is in memory, or about to be. */
   uses(model: ModelId): boolean {
-    const { state } = this.view();
-    // Also in `error`: an engine that is started again reads the same files.
-    const inMemory = this.#model === model && (this.#active !== null || state === 'loading' || state === 'unloading');
-    return inMemory || this.#work?.request?.model === model;
+    const { state, model: current } = this.#options.engine.status();
+    // Also while `restarting`: an engine that is started again reads the same files.
+    return (current === model && state !== 'failed') || this.#work?.request?.model === model;
   }
 
   /**
@@ -93,55 +107,51 @@ export class ModelSlot {
     if (now?.model === request.model && now.maxPromptLen === request.maxPromptLen) {
       return this.#work?.promise as Promise<LoadReport>;
     }
-    return this.#exclusively(request, 'load', () => this.#load(request));
+    return this.#exclusively(request, () => this.#load(request));
   }
 
   /** Frees the memory: requests in flight finish, then the engine process ends. */
   async unload(): Promise<UnloadReport> {
     if (this.#work && this.#work.request === null) return this.#work.promise as Promise<UnloadReport>;
-    return this.#exclusively(null, 'unload', async () => {
-      this.#follow();
-      const model = this.#active ? this.#model : null;
-      await this.#empty();
+    return this.#exclusively(null, async () => {
+      const { engine } = this.#options;
+      const model = this.#active ? engine.status().model : null;
+      await engine.unload();
       return { model };
     });
   }
 
   async #load(request: LoadRequest): Promise<LoadReport> {
-    const { log, now } = this.#options;
+    const { engine, log, now } = this.#options;
     const started = now();
-    this.#follow();
-    const free = this.#state !== 'loaded';
-    const restarting = free && this.#active !== null;
-    if (free) {
-      this.#model = request.model;
-      this.#active = null;
-      this.#fire('load');
-    }
+    // The model in memory answers until the next one is compiled.
+    const swap = engine.status().state === 'loaded';
     try {
-      // The engine would answer for a model that the slot has given up.
-      if (restarting) await this.#options.engine.unload();
+      if (!swap) await this.#begin(request.model);
       const { compiled, made } = await request.prepare(this.#failedDevices);
-      // From now on, for requests in flight may hold the load up.
+      // From now on, for requests in flight may delay the load.
       this.#loading = compiled;
-      if (this.#active?.compiled.directory === compiled.directory && this.view().state === 'loaded') {
+      if (this.#active?.compiled.directory === compiled.directory && engine.status().state === 'loaded') {
         return reportOf(this.#active.info, 0, made);
       }
-      if (!free) {
-        await this.#empty();
-        this.#model = request.model;
-        this.#fire('load');
-      }
+      if (swap) await this.#begin(request.model);
       this.#active = await this.#loadOrFallBack(request, compiled);
-      this.#fire('loaded');
       return reportOf(this.#active.info, Math.round(now() - started), made);
     } catch (error) {
-      if (this.#state === 'loading') this.#fail(error);
+      if (engine.status().state === 'loading') engine.failLoad(error);
       log.error({ model: request.model, err: error }, 'load failed');
       throw error;
     } finally {
       this.#loading = null;
     }
+  }
+
+  /** Frees the memory if it is in use, and enters `loading`. */
+  async #begin(model: ModelId): Promise<void> {
+    const { engine } = this.#options;
+    const { state } = engine.status();
+    if (state !== 'unloaded' && state !== 'failed') await engine.unload();
+    engine.beginLoad(model);
   }
 
   /** A device that takes the compile may still not load it: then the next one is tried, and this one no more. */
@@ -158,6 +168,7 @@ export class ModelSlot {
         const { device } = compiled.record;
         if (device === 'CPU' || (error as AssayError).code !== 'engine_failed') throw error;
         this.#failedDevices.add(device);
+        await this.#begin(request.model);
         log.warn({ model: request.model, device, err: error }, 'cannot load on this device; the next one is tried');
       }
     }
@@ -168,27 +179,14 @@ export class ModelSlot {
     return this.#options.devices.find((device) => !this.#failedDevices.has(device)) ?? 'CPU';
   }
 
-  async #empty(): Promise<void> {
-    this.#fire('unload');
-    // Also after an error: the engine may be starting again.
-    await this.#options.engine.unload();
-    if (this.#state === 'unloading') this.#fire('unloaded');
-    this.#model = null;
-    this.#active = null;
-    this.#reason = null;
-  }
-
-  async #exclusively<T>(request: LoadRequest | null, trigger: 'load' | 'unload', work: () => Promise<T>): Promise<T> {
-    this.#follow();
-    if (this.#work || nextState(this.#state, trigger) === null) {
-      const busy = this.#work?.request?.model ?? this.#model;
-      const doing = this.#work && this.#work.request === null ? 'unloaded' : 'loaded';
+  async #exclusively<T>(request: LoadRequest | null, work: () => Promise<T>): Promise<T> {
+    if (this.#work) {
+      const busy = this.#work.request?.model ?? this.#options.engine.status().model;
+      const doing = this.#work.request ? 'loaded' : 'unloaded';
       throw new AssayError(
         'operation_in_progress',
         `${busy} is being ${doing} now. Try again when that has ended (GET /health tells).`,
-        {
-          param: 'model',
-        },
+        { param: 'model' },
       );
     }
     const promise = work();
@@ -198,33 +196,6 @@ export class ModelSlot {
     } finally {
       this.#work = null;
     }
-  }
-
-  /** Takes over what the engine process went through on its own: a crash, and its end by a restart that worked. */
-  #follow(): void {
-    if (!this.#active) return;
-    const { state, reason } = this.#options.engine.status();
-    if (this.#state === 'loaded' && (state === 'restarting' || state === 'stopped')) {
-      this.#fire('died');
-      this.#reason = `${reason ?? 'The engine process ended.'} It is being started again.`;
-    }
-    if (this.#state === 'error' && state === 'ready') this.#fire('recovered');
-  }
-
-  #fail(error: unknown): void {
-    this.#active = null;
-    // The message of an AssayError is made to be shown; any other may carry a path.
-    this.#reason =
-      error instanceof AssayError ? error.message : 'The engine could not load the model; the log tells why.';
-    this.#fire('failed');
-  }
-
-  #fire(trigger: SlotTrigger): void {
-    const next = nextState(this.#state, trigger);
-    if (next === null) throw new Error(`the slot has no way from ${this.#state} by ${trigger}`);
-    if (next !== 'error') this.#reason = null;
-    this.#options.log.debug({ from: this.#state, trigger, to: next, model: this.#model }, 'slot');
-    this.#state = next;
   }
 }
 

@@ -47,7 +47,7 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
   /** Throws `model_not_found` or `model_not_loaded`, in the order of the interfaces. */
   async function activeModel(wanted: string | undefined): Promise<ModelId> {
     const { model, state } = engine.status();
-    const active = state === 'ready' || state === 'restarting' ? model : null;
+    const active = state === 'loaded' || state === 'restarting' ? model : null;
     if (wanted === undefined) {
       if (active) return active;
       throw new AssayError('model_not_loaded', 'No model is loaded. Load one with POST /load or "assay load <model>".');

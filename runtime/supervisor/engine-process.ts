@@ -1,6 +1,7 @@
 import type { Device } from '../../lib/backend.ts';
 import type { ModelId } from '../../lib/model-id.ts';
 import type { CompileProgress, CompileReport, CompileSpec, LoadSpec, ModelInfo } from '../protocol/messages.ts';
+import type { LifeListener, ModelLife } from './life-cycle.ts';
 
 /**
  * The process that owns the model: native code, templates and model files of strangers run there, never in the server. It
@@ -8,8 +9,14 @@ import type { CompileProgress, CompileReport, CompileSpec, LoadSpec, ModelInfo }
  */
 export interface EngineProcess {
   status(): EngineStatus;
+  /** Calls the listener after every event of the model's life cycle. */
+  onEvent(listener: LifeListener): void;
+  /** Enters `loading` for a model that still has to be compiled. The slot must be empty or `failed`. */
+  beginLoad(model: ModelId): void;
+  /** Enters `failed` when that compile fails. */
+  failLoad(error: unknown): void;
   /**
-   * Loads a compiled model. Another one that is loaded is unloaded first (see `unload`). Ends when the model answers.
+   * Loads a compiled model, and resolves when it answers. Unloads another one first (see `unload`).
    * Throws `engine_failed` with the reason; nothing is loaded then.
    */
   load(spec: LoadSpec): Promise<ModelInfo>;
@@ -24,21 +31,11 @@ export interface EngineProcess {
   close(): Promise<void>;
 }
 
-/** `restarting`: the process died and the same model is being loaded again. */
-export const ENGINE_STATES = ['stopped', 'loading', 'ready', 'restarting', 'stopping'] as const;
-export type EngineState = (typeof ENGINE_STATES)[number];
-
-export interface EngineStatus {
-  state: EngineState;
-  /** The loaded model; while `loading` and `restarting` the one that is wanted, without `info`. */
-  model: ModelId | null;
-  info: ModelInfo | null;
+export interface EngineStatus extends ModelLife {
   /** The device that really runs; null while nothing is loaded. */
   device: Device | null;
   /** How often the process was started again after it died. */
   restarts: number;
-  /** Why it died or did not load, the last time. */
-  reason: string | null;
   /** Requests that are being answered, and that wait. */
   running: number;
   waiting: number;

@@ -53,7 +53,7 @@ export function createEngineMetrics(status: () => EngineStatus): EngineMetrics {
   const prefill = histogram('assay_prefill_tokens_per_second', 'Prompt tokens read per second.', TOKENS_PER_SECOND);
   const decode = histogram('assay_decode_tokens_per_second', 'Tokens chosen per second.', TOKENS_PER_SECOND);
   const restarts = counter('assay_engine_restarts_total', 'Starts of the engine process after it died.');
-  gauge('assay_engine_ready', '1 while a model is loaded and answers.', ({ state }) => Number(state === 'ready'));
+  gauge('assay_engine_ready', '1 while a model is loaded and answers.', ({ state }) => Number(state === 'loaded'));
   gauge('assay_requests_running', 'Requests that the engine is answering.', ({ running }) => running);
   gauge('assay_requests_waiting', 'Requests in the queue.', ({ waiting }) => waiting);
   gauge('assay_engine_resident_bytes', 'Memory of the engine process.', ({ rssBytes }) => rssBytes ?? 0);

@@ -1,12 +1,14 @@
 import type { Logger } from 'pino';
 import { AssayError } from '../../lib/errors.ts';
+import type { ModelId } from '../../lib/model-id.ts';
 import { availableMemory } from '../device/available-memory.ts';
 import type { FromEngine, LoadSpec, ModelInfo } from '../protocol/messages.ts';
 import { type AdmissionLimits, AdmissionQueue, charactersOf } from './admission-queue.ts';
 import { Call, type CallOptions } from './call.ts';
 import { Child, type ChildOptions, ENGINE_ENTRY } from './child.ts';
 import { compileInChild } from './compile-in-child.ts';
-import type { EngineProcess, EngineState, EngineStatus } from './engine-process.ts';
+import type { EngineProcess, EngineStatus } from './engine-process.ts';
+import { LifeCycle, type LifeListener, reasonOf } from './life-cycle.ts';
 
 export interface SupervisorOptions {
   log: Logger;
@@ -47,21 +49,19 @@ class Supervisor implements EngineProcess, EngineCalls {
   readonly #admission: AdmissionQueue;
   readonly #calls = new Map<string, Call>();
   readonly #compiles = new Set<AbortController>();
-  /** Loads and unloads go one after the other. */
+  readonly #life = new LifeCycle();
+  /** Runs loads, unloads and restarts one after the other. */
   #turn: Promise<unknown> = Promise.resolve();
-  #state: EngineState = 'stopped';
-  #wanted: LoadSpec | null = null;
+  /** What is loaded, or loaded again after a death. */
+  #spec: LoadSpec | null = null;
   #child: Child | null = null;
-  #info: ModelInfo | null = null;
-  #reason: string | null = null;
   #restarts = 0;
   /** Deaths since the last answer; sets the pause before the next start. */
   #failures = 0;
   #restartTimer: NodeJS.Timeout | undefined;
   #queue = { running: 0, waiting: 0 };
   #nextId = 0;
-  #closed = false;
-  /** Wakes those who wait for a change of state. */
+  /** Wakes those who wait for a new state, for the last call to end, or for the process to end. */
   #changed = Promise.withResolvers<void>();
 
   constructor(options: SupervisorOptions) {
@@ -73,40 +73,59 @@ class Supervisor implements EngineProcess, EngineCalls {
       memoryLimitBytes: options.memoryLimitBytes ?? availableMemory() * 0.9,
       watchMs: options.watchMs ?? 500,
     };
+    this.#life.onEvent((now, event) => {
+      options.log.debug({ event, state: now.state, model: now.model }, 'model');
+      this.#wake();
+    });
   }
 
   status(): EngineStatus {
+    const { now } = this.#life;
     return {
-      state: this.#state,
-      model: this.#wanted?.model ?? null,
-      info: this.#info,
-      device: this.#info?.device ?? null,
+      ...now,
+      device: now.info?.device ?? null,
       restarts: this.#restarts,
-      reason: this.#reason,
       ...this.#queue,
       pid: this.#child?.pid ?? null,
       rssBytes: this.#child?.rssBytes ?? null,
     };
   }
 
+  onEvent(listener: LifeListener): void {
+    this.#life.onEvent(listener);
+  }
+
+  beginLoad(model: ModelId): void {
+    this.#life.apply('load', { model });
+  }
+
+  failLoad(error: unknown): void {
+    this.#life.apply('failed', { reason: reasonOf(error) });
+  }
+
   load(spec: LoadSpec): Promise<ModelInfo> {
     return this.#inTurn(async () => {
-      await this.#stop();
-      if (this.#closed) throw new AssayError('internal_error', 'The server is shutting down.');
-      this.#wanted = spec;
-      this.#set('loading');
+      if (this.#life.now.state !== 'loading') {
+        await this.#stop();
+        this.#life.apply('load', { model: spec.model });
+      }
+      if (this.#life.closed) throw new AssayError('internal_error', 'The server is shutting down.');
       this.#failures = 0;
       try {
-        return await this.#start(spec);
+        const info = await this.#start(spec);
+        this.#spec = spec;
+        this.#life.apply('loaded', { info });
+        return info;
       } catch (error) {
-        this.#wanted = null;
-        this.#set('stopped');
+        this.#options.log.error({ model: spec.model, err: error }, 'model did not load');
+        this.failLoad(error);
         throw error;
       }
     });
   }
 
   unload(): Promise<void> {
+    this.#giveUpRestart();
     return this.#inTurn(() => this.#stop());
   }
 
@@ -122,23 +141,18 @@ class Supervisor implements EngineProcess, EngineCalls {
   }
 
   async close(): Promise<void> {
-    this.#closed = true;
+    this.#life.close();
     for (const compile of this.#compiles) compile.abort();
     clearTimeout(this.#restartTimer);
-    this.#wanted = null;
-    this.#set('stopped');
     await this.#end('was closed');
   }
 
   async call(options: CallOptions): Promise<Call> {
     const slot = this.#admission.admit(charactersOf(options.work));
-    try {
-      await this.#ready(options.signal);
-    } catch (error) {
+    const child = await this.#ready(options.signal).catch((error) => {
       slot.release(false);
       throw error;
-    }
-    const child = this.#child!;
+    });
     const id = (this.#nextId++).toString(36);
     const call = new Call(
       {
@@ -174,18 +188,13 @@ class Supervisor implements EngineProcess, EngineCalls {
     this.#child = child;
     child.patienceMs = this.#options.loadLimitMs ?? 600_000;
     child.send({ type: 'load', id: LOAD_ID, spec });
-    try {
-      this.#info = await loaded.promise;
-    } catch (error) {
-      this.#reason = (error as Error).message;
-      this.#options.log.error({ model: spec.model, err: error }, 'model did not load');
+    const info = await loaded.promise.catch(async (error) => {
       await this.#end('did not load the model');
       throw error;
-    }
+    });
     child.patienceMs = this.#options.stepLimitMs ?? 120_000;
-    this.#set('ready');
-    this.#options.log.info({ ...this.#info, pid: child.pid }, 'model loaded');
-    return this.#info;
+    this.#options.log.info({ ...info, pid: child.pid }, 'model loaded');
+    return info;
   }
 
   #onMessage(message: FromEngine): void {
@@ -197,59 +206,72 @@ class Supervisor implements EngineProcess, EngineCalls {
   #died(child: Child, reason: string): void {
     if (child !== this.#child) return;
     this.#child = null;
-    this.#info = null;
     this.#queue = { running: 0, waiting: 0 };
     const text =
       'The engine stopped while it worked on this request and is being started again. Try again in a moment.';
     for (const call of [...this.#calls.values()]) call.fail(new AssayError('engine_failed', text), false);
-    if (this.#state !== 'ready') {
+    const { state, model } = this.#life.now;
+    if (state === 'loaded') {
+      this.#options.log.error({ reason, model }, 'engine process died');
+      this.#life.apply('died', { reason: `The engine process ${reason}.` });
+      this.#restart();
+    } else {
       this.#wake();
-      return;
     }
-    this.#reason = `The engine process ${reason}.`;
-    this.#options.log.error({ reason, model: this.#wanted?.model }, 'engine process died');
-    this.#set('restarting');
-    this.#restart();
   }
 
-  /** At once after the first death, then after longer and longer pauses until a request is answered again. */
+  /** Starts the process again: at once after the first death, then after growing pauses until a request is answered. */
   #restart(): void {
-    const spec = this.#wanted!;
+    const spec = this.#spec;
+    if (!spec) return;
     const pause = this.#failures === 0 ? 0 : Math.min(FIRST_BACKOFF_MS * 2 ** (this.#failures - 1), MAX_BACKOFF_MS);
     this.#failures++;
+    const due = () => this.#life.now.state === 'restarting' && this.#spec === spec;
     this.#restartTimer = setTimeout(() => {
       void this.#inTurn(async () => {
-        // A load or unload in between has settled what is wanted.
-        if (this.#state !== 'restarting' || this.#wanted !== spec) return;
+        if (!due()) return;
         this.#restarts++;
         this.#options.onRestart?.();
-        await this.#start(spec).catch(() => {
-          if (this.#state === 'restarting') this.#restart();
-        });
+        try {
+          const info = await this.#start(spec);
+          this.#life.apply('recovered', { info });
+        } catch (error) {
+          if (!due()) return;
+          this.#options.log.error({ model: spec.model, err: error }, 'model did not load again');
+          this.#life.apply('failed', { reason: reasonOf(error) });
+          this.#restart();
+        }
       });
     }, pause);
   }
 
-  /** Lets requests in flight finish, then ends the process. */
-  async #stop(): Promise<void> {
+  /** Ends a restart at once: nothing answers that could be waited for. */
+  #giveUpRestart(): void {
+    if (this.#life.now.state !== 'restarting') return;
     clearTimeout(this.#restartTimer);
-    if (this.#state === 'stopped') return;
-    this.#set('stopping');
+    this.#life.apply('unload');
+    this.#child?.kill('was unloaded');
+  }
+
+  /** Empties the slot: requests in flight finish, then the process ends. */
+  async #stop(): Promise<void> {
+    this.#giveUpRestart();
+    const { state } = this.#life.now;
+    if (state === 'loaded' || state === 'failed') this.#life.apply('unload');
     while (this.#calls.size > 0) await this.#changed.promise;
     await this.#end('was unloaded');
-    this.#wanted = null;
-    this.#reason = null;
-    this.#set('stopped');
+    if (state === 'loaded') this.#life.apply('unloaded');
+    this.#spec = null;
   }
 
   async #end(reason: string): Promise<void> {
     const child = this.#child;
-    this.#info = null;
     child?.kill(reason);
     while (child && this.#child === child) await this.#changed.promise;
   }
 
-  async #ready(signal: AbortSignal): Promise<void> {
+  /** Returns the process that answers; waits for one that is being started again. */
+  async #ready(signal: AbortSignal): Promise<Child> {
     const over = Promise.withResolvers<void>();
     let waiting = true;
     const giveUp = () => {
@@ -258,11 +280,12 @@ class Supervisor implements EngineProcess, EngineCalls {
     };
     const patience = setTimeout(giveUp, this.#options.restartPatienceMs ?? 10_000);
     signal.addEventListener('abort', giveUp, { once: true });
-    while (this.#state === 'restarting' && waiting) await Promise.race([this.#changed.promise, over.promise]);
+    while (this.#life.now.state === 'restarting' && waiting) await Promise.race([this.#changed.promise, over.promise]);
     clearTimeout(patience);
     signal.removeEventListener('abort', giveUp);
-    if (this.#state === 'ready' && this.#child) return;
-    if (this.#state !== 'restarting') {
+    const { state } = this.#life.now;
+    if (state === 'loaded' && this.#child) return this.#child;
+    if (state !== 'restarting') {
       throw new AssayError(
         'model_not_loaded',
         'No model is loaded. Load one with POST /load, or "assay load <model>".',
@@ -275,11 +298,6 @@ class Supervisor implements EngineProcess, EngineCalls {
     const result = this.#turn.then(work);
     this.#turn = result.catch(() => {});
     return result;
-  }
-
-  #set(state: EngineState): void {
-    this.#state = state;
-    this.#wake();
   }
 
   #wake(): void {

@@ -54,13 +54,13 @@ afterEach(async () => {
 describe('load and unload', () => {
   it('loads, answers, unloads, and says so', async () => {
     const engine = start();
-    expect(engine.status()).toMatchObject({ state: 'stopped', model: null, device: null });
+    expect(engine.status()).toMatchObject({ state: 'unloaded', model: null, device: null });
     await expect(ask(engine, 'x')).rejects.toMatchObject({ code: 'model_not_loaded' });
     expect(await engine.load(SPEC)).toMatchObject({ model: SPEC.model, device: 'CPU', maxPromptLen: 8 });
-    expect(engine.status()).toMatchObject({ state: 'ready', model: SPEC.model, device: 'CPU' });
+    expect(engine.status()).toMatchObject({ state: 'loaded', model: SPEC.model, device: 'CPU' });
     expect(await ask(engine, 'x')).toBe('{"value":"x"}');
     await engine.unload();
-    expect(engine.status()).toMatchObject({ state: 'stopped', model: null });
+    expect(engine.status()).toMatchObject({ state: 'unloaded', model: null });
     await expect(ask(engine, 'x')).rejects.toMatchObject({ code: 'model_not_loaded' });
   });
 
@@ -90,7 +90,7 @@ describe('load and unload', () => {
   ])('gives the reason when %s does not load', async (dir, message) => {
     const engine = start();
     await expect(engine.load({ ...SPEC, dir })).rejects.toMatchObject({ code: 'engine_failed', message });
-    expect(engine.status()).toMatchObject({ state: 'stopped', model: null, reason: message });
+    expect(engine.status()).toMatchObject({ state: 'failed', model: SPEC.model, reason: message });
     await engine.load(SPEC);
     expect(await ask(engine, 'x')).toBe('{"value":"x"}');
   });
@@ -103,11 +103,11 @@ describe('close', () => {
     const answer = ask(engine, 'wait 5000').catch((error: Error) => error);
     await delay(200);
     const load = engine.load(SPEC).catch((error: Error) => error);
-    await expect.poll(() => engine.status().state).toBe('stopping');
+    await expect.poll(() => engine.status().state).toBe('unloading');
     await engine.close();
     expect(await load).toMatchObject({ code: 'internal_error' });
     expect(await answer).toMatchObject({ code: 'engine_failed' });
-    expect(engine.status()).toMatchObject({ state: 'stopped', pid: null });
+    expect(engine.status()).toMatchObject({ state: 'unloaded', pid: null });
     await expect(engine.load(SPEC)).rejects.toMatchObject({ code: 'internal_error' });
   });
 });
@@ -185,7 +185,7 @@ describe('a request', () => {
     process.kill(engine.status().pid!, 'SIGSTOP');
     await expect(ask(engine, 'x', AbortSignal.timeout(50))).rejects.toMatchObject({ code: 'internal_error' });
     const load = engine.load(SPEC).catch((error: Error) => error);
-    await expect.poll(() => engine.status().state).toBe('stopping');
+    await expect.poll(() => engine.status().state).toBe('unloading');
     await engine.close();
     expect(await load).toMatchObject({ code: 'internal_error' });
   });
@@ -238,7 +238,7 @@ describe('a death', () => {
       await expect(bystander).rejects.toMatchObject({ code: 'engine_failed' });
       expect(performance.now() - before).toBeLessThan(PROMISED_MS);
       expect(await ask(engine, 'x')).toBe('{"value":"x"}');
-      expect(engine.status()).toMatchObject({ state: 'ready', restarts: 1 });
+      expect(engine.status()).toMatchObject({ state: 'loaded', restarts: 1 });
     },
   );
 
@@ -298,7 +298,7 @@ it('survives a hundred deaths: no request is lost, no process or listener stays'
     }
     expect(await ask(engine, `after ${death}`, leave.signal)).toBe(`{"value":"after ${death}"}`);
   }
-  expect(engine.status()).toMatchObject({ state: 'ready', restarts: 100 });
+  expect(engine.status()).toMatchObject({ state: 'loaded', restarts: 100 });
   expect(listeners()).toBeLessThanOrEqual(before);
   expect(events.getEventListeners(leave.signal, 'abort')).toEqual([]);
   expect(childrenOf(process.pid)).toHaveLength(1);
@@ -372,5 +372,5 @@ it('close ends the process', async () => {
   await delay(50);
   await engine.close();
   await expect(waiting).rejects.toMatchObject({ code: 'engine_failed' });
-  expect(engine.status()).toMatchObject({ state: 'stopped', rssBytes: null });
+  expect(engine.status()).toMatchObject({ state: 'unloaded', rssBytes: null });
 });

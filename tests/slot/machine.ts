@@ -11,8 +11,10 @@ import { TRANSFER_SETTINGS } from '../../runtime/hub/blob-fetcher.ts';
 import type { PullContext } from '../../runtime/hub/pull-model.ts';
 import type { CompileContext } from '../../runtime/slot/ensure-compiled.ts';
 import { LocalModelHost } from '../../runtime/slot/model-host.ts';
+import type { SlotEngine } from '../../runtime/slot/model-slot.ts';
 import { StorePaths } from '../../runtime/store/paths.ts';
 import type { EngineProcess, EngineStatus } from '../../runtime/supervisor/engine-process.ts';
+import { LifeCycle, type LifeListener, reasonOf } from '../../runtime/supervisor/life-cycle.ts';
 import type { HubServer } from '../hub/hub-server.ts';
 import { machine as pullMachine } from '../hub/pull.ts';
 import { type HubRepository, hubRepository } from '../hub/repository.ts';
@@ -39,7 +41,7 @@ export async function fixtureModel(
  * An engine whose loading is a script, so that a test decides when and how it ends; compiling is real, in this process. The
  * suites against a whole server use the real engine process.
  */
-export class ScriptedEngine implements Pick<EngineProcess, 'load' | 'unload' | 'compile' | 'status'> {
+export class ScriptedEngine implements SlotEngine, Pick<EngineProcess, 'compile'> {
   /** What `load` waits for. */
   loading: Promise<void> = Promise.resolve();
   /** What `unload` waits for: requests in flight. */
@@ -50,43 +52,55 @@ export class ScriptedEngine implements Pick<EngineProcess, 'load' | 'unload' | '
   gpuCompiles = false;
   compiles = 0;
   readonly calls: string[] = [];
-  state: EngineStatus = {
-    state: 'stopped',
-    model: null,
-    info: null,
-    device: null,
-    restarts: 0,
-    reason: null,
-    running: 0,
-    waiting: 0,
-    pid: null,
-    rssBytes: null,
-  };
+  readonly #life = new LifeCycle();
 
   status(): EngineStatus {
-    return this.state;
+    const idle = { restarts: 0, running: 0, waiting: 0, pid: null, rssBytes: null };
+    return { ...this.#life.now, device: this.#life.now.info?.device ?? null, ...idle };
+  }
+
+  onEvent(listener: LifeListener): void {
+    this.#life.onEvent(listener);
+  }
+
+  beginLoad(model: ModelId): void {
+    this.#life.apply('load', { model });
+  }
+
+  failLoad(error: unknown): void {
+    this.#life.apply('failed', { reason: reasonOf(error) });
+  }
+
+  /** The process dies; it stays `restarting` until `recover`. */
+  die(reason: string): void {
+    this.#life.apply('died', { reason });
+  }
+
+  recover(): void {
+    this.#life.apply('recovered');
   }
 
   load: EngineProcess['load'] = async ({ model, dir }) => {
     this.calls.push(`load ${model}`);
-    this.state = { ...this.state, state: 'loading' };
     try {
       await this.loading;
       await fs.access(join(dir, 'tokenizer.json'));
+      const { maxPromptLen, contextLength, device } = JSON.parse(await fs.readFile(join(dir, 'compiled.json'), 'utf8'));
+      if (device !== 'CPU') throw new AssayError('engine_failed', 'no such device here');
+      const info = { model, device: 'CPU', maxPromptLen, contextLength, loadMs: 1 } as const;
+      this.#life.apply('loaded', { info });
+      return info;
     } catch (error) {
-      this.state = { ...this.state, state: 'stopped' };
+      this.failLoad(error);
       throw error;
     }
-    this.state = { ...this.state, state: 'ready' };
-    const { maxPromptLen, contextLength, device } = JSON.parse(await fs.readFile(join(dir, 'compiled.json'), 'utf8'));
-    if (device !== 'CPU') throw new AssayError('engine_failed', 'no such device here');
-    return { model, device: 'CPU', maxPromptLen, contextLength, loadMs: 1 };
   };
 
   unload: EngineProcess['unload'] = async () => {
     this.calls.push('unload');
+    this.#life.apply('unload');
     await this.inFlight;
-    this.state = { ...this.state, state: 'stopped' };
+    if (this.#life.now.state === 'unloading') this.#life.apply('unloaded');
   };
 
   compile: EngineProcess['compile'] = async (spec, call = {}) => {

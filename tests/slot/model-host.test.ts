@@ -286,7 +286,7 @@ describe('load', () => {
     const box = await testHost(hub);
     await box.download(QWEN);
     await box.host.load(STARTER, {});
-    box.engine.state = { ...box.engine.state, state: 'restarting' };
+    box.engine.die('The engine process ended with code 1.');
     box.engine.loading = failing(new AssayError('engine_failed', 'no'));
     await expect(box.host.load(QWEN, {})).rejects.toThrow('no');
     expect(box.engine.calls).toContain('unload');
@@ -315,15 +315,15 @@ describe('load', () => {
   it('follows a crash of the engine and its return', async () => {
     const box = await testHost(hub);
     await box.host.load(STARTER, {});
-    box.engine.state = { ...box.engine.state, state: 'restarting', reason: 'The engine process was ended by SIGSEGV.' };
+    box.engine.die('The engine process was ended by SIGSEGV.');
     expect(box.host.slot()).toMatchObject({
       state: 'error',
       model: STARTER,
       reason: expect.stringContaining('SIGSEGV'),
     });
-    box.engine.state = { ...box.engine.state, state: 'ready' };
+    box.engine.recover();
     expect(box.host.slot()).toEqual({ state: 'loaded', model: STARTER, device: 'CPU' });
-    box.engine.state = { ...box.engine.state, state: 'restarting' };
+    box.engine.die('The engine process ended with code 1.');
     await expect(box.host.remove(STARTER, { compiledOnly: true })).rejects.toMatchObject({ code: 'model_in_use' });
     expect(await box.host.unload()).toEqual({ model: STARTER });
     expect(box.engine.calls.at(-1)).toBe('unload');
