@@ -1,6 +1,6 @@
 import { ArrayFrame } from './automaton/array-frame.ts';
 import type { State } from './automaton/automaton.ts';
-import { BYTE, type Frame } from './automaton/frame.ts';
+import { BYTE, type Frame, OpenFrame } from './automaton/frame.ts';
 import { KeyFrame } from './automaton/key-frame.ts';
 import { LiteralFrame } from './automaton/literal-frame.ts';
 import { ColonFrame, MemberNameFrame } from './automaton/member-name-frame.ts';
@@ -40,7 +40,7 @@ export function close(bytes: Uint8Array, state: State, missing: Missing): string
 /** The objects and lists around a frame, the innermost first. */
 function containers(top: Frame): (ObjectFrame | ArrayFrame)[] {
   const open: (ObjectFrame | ArrayFrame)[] = [];
-  for (let frame: Frame | null = top; frame; frame = frame.parent) {
+  for (let frame = top; frame instanceof OpenFrame; frame = frame.after) {
     if (frame instanceof ObjectFrame || frame instanceof ArrayFrame) open.push(frame);
   }
   return open;
@@ -80,8 +80,9 @@ function missingText({ shape, depth }: ObjectFrame, index: number, missing: Miss
 
 /** An answer of which nothing is written. */
 function emptyRoot(top: Frame, missing: Missing): string {
-  const shape = top instanceof ValueFrame ? top.node.alternatives.find((one) => one.kind === 'object') : undefined;
-  return shape?.kind === 'object' ? `{${rest(ObjectFrame.first(shape, top.parent!, 1), '{', missing)}` : '{}';
+  if (!(top instanceof ValueFrame)) return '{}';
+  const shape = top.node.alternatives.find((one) => one.kind === 'object');
+  return shape?.kind === 'object' ? `{${rest(ObjectFrame.first(shape, top.after, 1), '{', missing)}` : '{}';
 }
 
 function decode(bytes: Uint8Array): string {

@@ -1,9 +1,8 @@
 import { type ArrayAlternative, itemAt } from '../resolve/node.ts';
-import { BYTE, Frame, idOf } from './frame.ts';
-import { canStand, ValueFrame } from './value-frame.ts';
+import { BYTE, canBeWritten, type Frame, idOf, OpenFrame } from './frame.ts';
 
 /** Inside a list, `count` items behind it. `expects`: what comes: an item or the end, a comma or the end, or an item. */
-export class ArrayFrame extends Frame {
+export class ArrayFrame extends OpenFrame {
   private readonly shape: ArrayAlternative;
   readonly count: number;
   private readonly expects: 'first' | 'comma' | 'item';
@@ -15,7 +14,7 @@ export class ArrayFrame extends Frame {
     after: Frame,
     depth: number,
   ) {
-    super(after.automaton, after, depth);
+    super(after, depth);
     this.shape = shape;
     this.count = count;
     this.expects = expects;
@@ -36,7 +35,7 @@ export class ArrayFrame extends Frame {
     // Behind the prefix and the items asked for, an endless list is the same after every item.
     const seen = shape.max === Infinity ? Math.min(count, Math.max(shape.min, shape.prefix.length)) : count;
     const key = `a${idOf(shape)},${seen},${expects},${after.id}`;
-    return after.automaton.frame(key, () => new ArrayFrame(shape, seen, expects, after, depth));
+    return after.table.frame(key, () => new ArrayFrame(shape, seen, expects, after, depth));
   }
 
   private get mayEnd(): boolean {
@@ -44,20 +43,20 @@ export class ArrayFrame extends Frame {
   }
 
   private get mayGoOn(): boolean {
-    return this.count < this.shape.max && canStand(itemAt(this.shape, this.count), this.depth);
+    return this.count < this.shape.max && canBeWritten(itemAt(this.shape, this.count), this.depth);
   }
 
-  private item(): ValueFrame {
-    const { shape, count, depth } = this;
-    return ValueFrame.at(itemAt(shape, count), ArrayFrame.make(shape, count + 1, 'comma', this.parent!, depth), depth);
+  private item(): Frame {
+    const { shape, count, after, depth } = this;
+    return this.table.value(itemAt(shape, count), ArrayFrame.make(shape, count + 1, 'comma', after, depth), depth);
   }
 
   override step(byte: number, into: Frame[]): void {
-    if (byte === BYTE.closeList && this.mayEnd) into.push(this.parent!);
+    if (byte === BYTE.closeList && this.mayEnd) into.push(this.after);
     else if (!this.mayGoOn) return;
     else if (this.expects !== 'comma') this.item().step(byte, into);
     else if (byte === BYTE.comma) {
-      into.push(ArrayFrame.make(this.shape, this.count, 'item', this.parent!, this.depth));
+      into.push(ArrayFrame.make(this.shape, this.count, 'item', this.after, this.depth));
     }
   }
 

@@ -1,6 +1,6 @@
 import type { Node } from '../resolve/node.ts';
 import type { StringLanguage } from '../text/string-language.ts';
-import { EndFrame, type Frame } from './frame.ts';
+import { EndFrame, type Frame, type FrameTable, single } from './frame.ts';
 import { StringFrame } from './string-frame.ts';
 import { ValueFrame } from './value-frame.ts';
 
@@ -11,7 +11,7 @@ const TABLE_LIMIT = 10_000;
  * The byte automaton of one answer: JSON text without spaces, members in their order, each string written in its one shortest form
  * (as `JSON.stringify` does). It is made while it is walked: states and their edges are kept once seen.
  */
-export class Automaton {
+export class Automaton implements FrameTable {
   private readonly root: Node;
   private readonly frames = new Map<string, Frame>();
   private readonly states = new Map<string, State>();
@@ -25,11 +25,14 @@ export class Automaton {
 
   /** Before the first byte. */
   get start(): State {
-    this.begin ??= this.state([new ValueFrame(this, this.root, new EndFrame(this), 0)])!;
+    this.begin ??= this.stateOf([new ValueFrame(this.root, new EndFrame(this), 0)]);
     return this.begin;
   }
 
-  /** The one frame of this key. */
+  value(node: Node, after: Frame, depth: number): ValueFrame {
+    return this.frame(ValueFrame.key(node, after), () => new ValueFrame(node, after, depth));
+  }
+
   frame<F extends Frame>(key: string, make: () => F): F {
     let frame = this.frames.get(key);
     if (!frame) {
@@ -51,9 +54,13 @@ export class Automaton {
     return this.frameCount++;
   }
 
-  /** The state in which any of these frames may be the true one; null for none. */
+  /** Returns the state in which any of these frames may be the true one; null for no frame. */
   state(frames: readonly Frame[]): State | null {
-    if (frames.length === 0) return null;
+    return frames.length === 0 ? null : this.stateOf(frames);
+  }
+
+  /** Returns the state of at least one frame. */
+  stateOf(frames: readonly Frame[]): State {
     const unique = frames.length === 1 ? frames : withinBounds([...new Set(frames)]);
     const key = unique
       .map(({ id }) => id)
@@ -93,7 +100,7 @@ export class State {
   readonly frames: readonly Frame[];
   private readonly automaton: Automaton;
   private readonly edges = new Map<number, State | null>();
-  private only: number | undefined;
+  private forcedByte: number | undefined;
 
   constructor(automaton: Automaton, frames: readonly Frame[], id: number) {
     this.automaton = automaton;
@@ -118,17 +125,19 @@ export class State {
     return next;
   }
 
-  /** The state of some of these frames; null for none. */
+  /** Returns the state of some of these frames; null for none. */
   with(frames: readonly Frame[]): State | null {
     return this.automaton.state(frames);
   }
 
+  /** Returns the state of one frame, which need not be one of these. */
+  only(frame: Frame): State {
+    return this.automaton.stateOf([frame]);
+  }
+
   /** The one byte that can come next; -1: there are several, or none. */
   get forced(): number {
-    if (this.only === undefined) {
-      const bytes = new Set(this.frames.map((frame) => frame.forced()));
-      this.only = bytes.size === 1 ? [...bytes][0]! : -1;
-    }
-    return this.only;
+    this.forcedByte ??= single(new Set(this.frames.map((frame) => frame.forced())));
+    return this.forcedByte;
   }
 }

@@ -1,34 +1,52 @@
-import type { Automaton } from './automaton.ts';
+import { LIMITS } from '../limits.ts';
+import type { Node } from '../resolve/node.ts';
+
+/** The frames of one automaton, each kept once. Frames create others through it, so that no frame class imports all the others. */
+export interface FrameTable {
+  nextFrameId(): number;
+  /** Returns the frame that is kept under `key`; without one, keeps and returns the one that `make` returns. */
+  frame<F extends Frame>(key: string, make: () => F): F;
+  /** Returns the frame of a value that is about to begin; `after` continues behind it. */
+  value(node: Node, after: Frame, depth: number): Frame;
+}
 
 /**
- * One open part of the answer: a value about to begin, a string, a number, an object, a list. `parent` is what goes on when this part
- * has ended. Frames never change; a step makes others. Equal frames are the same frame (`Automaton.frame`).
+ * One position in the answer's nesting: a value about to begin, a string, a number, an object, a list, or the end. Frames are immutable; a
+ * step returns others. Equal frames are one object (`FrameTable.frame`).
  */
 export abstract class Frame {
   readonly id: number;
-  readonly automaton: Automaton;
-  readonly parent: Frame | null;
-  /** Objects and lists open around this part. */
+  readonly table: FrameTable;
+  /** The number of objects and lists that are open around it. */
   readonly depth: number;
 
-  constructor(automaton: Automaton, parent: Frame | null, depth: number) {
-    this.automaton = automaton;
-    this.parent = parent;
+  constructor(table: FrameTable, depth: number) {
+    this.table = table;
     this.depth = depth;
-    this.id = automaton.nextFrameId();
+    this.id = table.nextFrameId();
   }
 
-  /** Adds the frames after one more byte to `into`; none where the byte is not possible. */
+  /** Adds the frames after one more byte to `into`; adds none if the byte is not allowed. */
   abstract step(byte: number, into: Frame[]): void;
 
-  /** The one byte that can come next; -1 where there may be several. */
+  /** Returns the one byte that can come next; -1 if there are several, or none. */
   abstract forced(): number;
 }
 
-/** After the whole answer. */
+/** A part of the answer that is not finished. `after` is the frame that continues behind it. */
+export abstract class OpenFrame extends Frame {
+  readonly after: Frame;
+
+  constructor(after: Frame, depth: number) {
+    super(after.table, depth);
+    this.after = after;
+  }
+}
+
+/** The end of the whole answer. */
 export class EndFrame extends Frame {
-  constructor(automaton: Automaton) {
-    super(automaton, null, 0);
+  constructor(table: FrameTable) {
+    super(table, 0);
   }
   override step(): void {}
   override forced(): number {
@@ -51,14 +69,26 @@ export const BYTE = {
   closeObject: 0x7d,
 } as const;
 
-/** Whether a byte may stand in a number as it is written here. */
+/** Returns the only byte of a set; -1 if it has several, or none. */
+export function single(bytes: ReadonlySet<number>): number {
+  const [first = -1] = bytes;
+  return bytes.size === 1 ? first : -1;
+}
+
+/** Tells whether a value of this node or alternative can be written at this depth within `LIMITS.answerDepth`. */
+export function canBeWritten({ size, height }: { size: number; height: number }, depth: number): boolean {
+  return size < Infinity && depth + height <= LIMITS.answerDepth;
+}
+
+/** Tells whether a byte can occur in a number as this grammar writes numbers. */
 export function isNumeric(byte: number): boolean {
   return (byte >= BYTE.zero && byte <= BYTE.nine) || byte === BYTE.minus || byte === BYTE.dot;
 }
 
-/** A number for each object, to put objects into keys. */
 const ids = new WeakMap<object, number>();
 let lastId = 0;
+
+/** Returns a number that is unique to an object, for keys made of text. */
 export function idOf(thing: object): number {
   let id = ids.get(thing);
   if (id === undefined) {

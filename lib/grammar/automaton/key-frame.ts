@@ -1,8 +1,7 @@
 import type { ObjectAlternative } from '../resolve/node.ts';
-import { Frame } from './frame.ts';
+import type { EnclosingObject } from './enclosing-object.ts';
+import { type Frame, OpenFrame, single } from './frame.ts';
 import { compareBytes, narrow, type SortedTexts } from './literal-frame.ts';
-import type { ObjectFrame } from './object-frame.ts';
-import { ValueFrame } from './value-frame.ts';
 
 interface KeyTexts {
   /** `name":` of every declared member, in byte order. */
@@ -34,8 +33,8 @@ export function keyTexts(shape: ObjectAlternative): KeyTexts {
 }
 
 /** In the name of a declared member, its opening quote behind it. */
-export class KeyFrame extends Frame {
-  readonly object: ObjectFrame;
+export class KeyFrame extends OpenFrame {
+  readonly object: EnclosingObject;
   private readonly low: number;
   private readonly high: number;
   /** Bytes of the name so far. */
@@ -43,8 +42,8 @@ export class KeyFrame extends Frame {
   /** The next bytes that lead to a member which is allowed here. */
   private readonly bytes: ReadonlySet<number>;
 
-  private constructor(object: ObjectFrame, low: number, high: number, at: number, bytes: ReadonlySet<number>) {
-    super(object.automaton, object, object.depth);
+  private constructor(object: EnclosingObject, low: number, high: number, at: number, bytes: ReadonlySet<number>) {
+    super(object, object.depth);
     this.object = object;
     this.low = low;
     this.high = high;
@@ -53,12 +52,12 @@ export class KeyFrame extends Frame {
   }
 
   /** null: no declared member may come. */
-  static first(object: ObjectFrame): KeyFrame | null {
+  static first(object: EnclosingObject): KeyFrame | null {
     return KeyFrame.make(object, 0, object.shape.members.length, 0);
   }
 
-  private static make(object: ObjectFrame, low: number, high: number, at: number): KeyFrame | null {
-    const frame = object.automaton.frame(`k${object.id},${low},${high},${at}`, () => {
+  private static make(object: EnclosingObject, low: number, high: number, at: number): KeyFrame | null {
+    const frame = object.table.frame(`k${object.id},${low},${high},${at}`, () => {
       const { texts, members } = keyTexts(object.shape);
       const bytes = new Set<number>();
       for (let i = low; i < high; i++) if (object.allows(members[i]!)) bytes.add(texts[i]![at]!);
@@ -74,11 +73,11 @@ export class KeyFrame extends Frame {
     if (texts[low]!.length > this.at + 1) into.push(KeyFrame.make(this.object, low, high, this.at + 1)!);
     else {
       const index = members[low]!;
-      into.push(ValueFrame.at(this.object.shape.members[index]!.node, this.object.afterMember(index), this.depth));
+      into.push(this.table.value(this.object.shape.members[index]!.node, this.object.afterMember(index), this.depth));
     }
   }
 
   override forced(): number {
-    return this.bytes.size === 1 ? [...this.bytes][0]! : -1;
+    return single(this.bytes);
   }
 }

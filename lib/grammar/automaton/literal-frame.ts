@@ -1,5 +1,5 @@
 import type { LiteralsAlternative } from '../resolve/node.ts';
-import { Frame, idOf } from './frame.ts';
+import { type Frame, idOf, OpenFrame } from './frame.ts';
 
 /** Texts as bytes, in byte order, none twice. */
 export type SortedTexts = readonly Uint8Array[];
@@ -37,14 +37,14 @@ export function narrow(texts: SortedTexts, low: number, high: number, at: number
 }
 
 /** One of several fixed texts, such as the values of an `enum`: those from `low` to `high` begin with the `at` bytes so far. */
-export class LiteralFrame extends Frame {
+export class LiteralFrame extends OpenFrame {
   private readonly texts: SortedTexts;
   private readonly low: number;
   private readonly high: number;
   readonly at: number;
 
   private constructor(texts: SortedTexts, low: number, high: number, at: number, after: Frame) {
-    super(after.automaton, after, after.depth);
+    super(after, after.depth);
     this.texts = texts;
     this.low = low;
     this.high = high;
@@ -57,7 +57,7 @@ export class LiteralFrame extends Frame {
 
   private static make(texts: SortedTexts, low: number, high: number, at: number, after: Frame): LiteralFrame {
     const key = `l${idOf(texts)},${low},${high},${at},${after.id}`;
-    return after.automaton.frame(key, () => new LiteralFrame(texts, low, high, at, after));
+    return after.table.frame(key, () => new LiteralFrame(texts, low, high, at, after));
   }
 
   /** One text is whole; it goes on only if a longer one begins with it, as 12 with 1. */
@@ -70,8 +70,8 @@ export class LiteralFrame extends Frame {
     const [low, high] = narrow(texts, this.low, this.high, at, byte);
     if (low < high) {
       const last = low + 1 === high && texts[low]!.length === at + 1;
-      into.push(last ? this.parent! : LiteralFrame.make(texts, low, high, at + 1, this.parent!));
-    } else if (this.whole) this.parent!.step(byte, into);
+      into.push(last ? this.after : LiteralFrame.make(texts, low, high, at + 1, this.after));
+    } else if (this.whole) this.after.step(byte, into);
   }
 
   override forced(): number {

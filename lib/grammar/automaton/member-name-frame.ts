@@ -1,11 +1,10 @@
 import { Fuel } from '../fuel.ts';
-
+import type { Node } from '../resolve/node.ts';
 import { StringLanguage } from '../text/string-language.ts';
-import { BYTE, Frame } from './frame.ts';
-import type { ObjectFrame } from './object-frame.ts';
+import type { EnclosingObject } from './enclosing-object.ts';
+import { BYTE, type Frame, OpenFrame } from './frame.ts';
 import { advance, forcedIn, type Place } from './string-frame.ts';
 import { completed, PLAIN } from './text-bytes.ts';
-import { ValueFrame } from './value-frame.ts';
 
 /** Members that an object may have beyond the declared ones. */
 export const MOST_EXTRA_MEMBERS = 64;
@@ -15,26 +14,29 @@ const LONGEST_NAME = 64;
 export const MEMBER_NAME = new StringLanguage(null, 1, LONGEST_NAME, new Fuel());
 
 /** In the name of a member that is not declared, its opening quote behind it. It must differ from all others. */
-export class MemberNameFrame extends Frame {
-  readonly object: ObjectFrame;
+export class MemberNameFrame extends OpenFrame {
+  readonly object: EnclosingObject;
+  /** The node of the member's value. */
+  readonly value: Node;
   readonly place: Readonly<Place>;
   /** The whole characters so far. */
   readonly text: string;
 
-  private constructor(object: ObjectFrame, place: Place, text: string) {
-    super(object.automaton, object, object.depth);
+  private constructor(object: EnclosingObject, value: Node, place: Place, text: string) {
+    super(object, object.depth);
     this.object = object;
+    this.value = value;
     this.place = place;
     this.text = text;
   }
 
-  static first(object: ObjectFrame): MemberNameFrame {
-    return MemberNameFrame.make(object, { state: 0, length: 0, pending: PLAIN }, '');
+  static first(object: EnclosingObject, value: Node): MemberNameFrame {
+    return MemberNameFrame.make(object, value, { state: 0, length: 0, pending: PLAIN }, '');
   }
 
-  private static make(object: ObjectFrame, place: Place, text: string): MemberNameFrame {
+  private static make(object: EnclosingObject, value: Node, place: Place, text: string): MemberNameFrame {
     const key = `m${object.id},${place.pending},${text}`;
-    return object.automaton.frame(key, () => new MemberNameFrame(object, place, text));
+    return object.table.frame(key, () => new MemberNameFrame(object, value, place, text));
   }
 
   /** Names that must not come again. */
@@ -46,19 +48,13 @@ export class MemberNameFrame extends Frame {
     const place = { ...this.place };
     const done = advance(MEMBER_NAME, place, byte);
     if (done === 'end') {
-      if (!this.taken(this.text)) into.push(ColonFrame.after(this));
+      if (!this.taken(this.text)) into.push(ColonFrame.behind(this));
     } else if (done === 'on') {
       const text = place.length > this.place.length ? this.text + completed(this.place.pending, byte) : this.text;
       // At its longest the name has to end, so it must not be taken.
-      if (place.length < LONGEST_NAME || !this.taken(text)) into.push(MemberNameFrame.make(this.object, place, text));
+      if (place.length < LONGEST_NAME || !this.taken(text))
+        into.push(MemberNameFrame.make(this.object, this.value, place, text));
     }
-  }
-
-  /** Whether the automaton goes along these bytes from here. */
-  reads(bytes: Uint8Array): boolean {
-    let state = this.automaton.state([this]);
-    for (const byte of bytes) state = state?.next(byte) ?? null;
-    return state !== null;
   }
 
   override forced(): number {
@@ -67,23 +63,25 @@ export class MemberNameFrame extends Frame {
 }
 
 /** Between the name of a member and its value. */
-export class ColonFrame extends Frame {
-  private readonly object: ObjectFrame;
+export class ColonFrame extends OpenFrame {
+  private readonly object: EnclosingObject;
+  private readonly value: Node;
   readonly name: string;
 
-  private constructor(object: ObjectFrame, name: string) {
-    super(object.automaton, object, object.depth);
+  private constructor(object: EnclosingObject, value: Node, name: string) {
+    super(object, object.depth);
     this.object = object;
+    this.value = value;
     this.name = name;
   }
 
-  static after({ object, text }: MemberNameFrame): ColonFrame {
-    return object.automaton.frame(`c${object.id},${text}`, () => new ColonFrame(object, text));
+  static behind({ object, value, text }: MemberNameFrame): ColonFrame {
+    return object.table.frame(`c${object.id},${text}`, () => new ColonFrame(object, value, text));
   }
 
   override step(byte: number, into: Frame[]): void {
     if (byte !== BYTE.colon) return;
-    into.push(ValueFrame.at(this.object.shape.extra!, this.object.afterExtra(this.name), this.depth));
+    into.push(this.table.value(this.value, this.object.afterExtra(this.name), this.depth));
   }
 
   override forced(): number {

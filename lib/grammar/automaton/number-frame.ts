@@ -1,15 +1,15 @@
 import type { NumberLanguage } from '../number/number-language.ts';
-import { Frame, idOf, isNumeric } from './frame.ts';
+import { type Frame, idOf, isNumeric, OpenFrame } from './frame.ts';
 
 const NUMERIC = [...'-.0123456789'];
 
 /** A number of which `text` is written. It ends when something else follows. */
-export class NumberFrame extends Frame {
+export class NumberFrame extends OpenFrame {
   readonly language: NumberLanguage;
   readonly text: string;
 
   private constructor(language: NumberLanguage, text: string, after: Frame) {
-    super(after.automaton, after, after.depth);
+    super(after, after.depth);
     this.language = language;
     this.text = text;
   }
@@ -20,19 +20,19 @@ export class NumberFrame extends Frame {
 
   private static make(language: NumberLanguage, text: string, after: Frame): NumberFrame {
     const key = `n${idOf(language)},${text},${after.id}`;
-    return after.automaton.frame(key, () => new NumberFrame(language, text, after));
+    return after.table.frame(key, () => new NumberFrame(language, text, after));
   }
 
   override step(byte: number, into: Frame[]): void {
     if (isNumeric(byte)) {
       const text = this.text + String.fromCharCode(byte);
-      if (this.language.fits(text)) into.push(NumberFrame.make(this.language, text, this.parent!));
-    } else if (this.language.accepts(this.text)) this.parent!.step(byte, into);
+      if (this.language.fits(text)) into.push(NumberFrame.make(this.language, text, this.after));
+    } else if (this.language.accepts(this.text)) this.after.step(byte, into);
   }
 
   override forced(): number {
     const next = NUMERIC.filter((char) => this.language.fits(this.text + char));
-    if (this.language.accepts(this.text)) return next.length === 0 ? this.parent!.forced() : -1;
+    if (this.language.accepts(this.text)) return next.length === 0 ? this.after.forced() : -1;
     return next.length === 1 ? next[0]!.charCodeAt(0) : -1;
   }
 }

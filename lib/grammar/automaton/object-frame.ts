@@ -1,32 +1,29 @@
 import type { ObjectAlternative } from '../resolve/node.ts';
-import { BYTE, Frame, idOf } from './frame.ts';
+import type { EnclosingObject } from './enclosing-object.ts';
+import { BYTE, canBeWritten, type Frame, idOf, OpenFrame } from './frame.ts';
 import { KeyFrame, keyTexts } from './key-frame.ts';
 import { MemberNameFrame, MOST_EXTRA_MEMBERS } from './member-name-frame.ts';
-import { canStand } from './value-frame.ts';
-
-/** Names of the members that were written beyond the declared ones. */
-export type Names = readonly string[];
 
 /**
  * Inside an object: the next declared member is `index` or a later one, up to the next required one. `expects`: a member or the end, a
  * comma or the end, or a member.
  */
-export class ObjectFrame extends Frame {
+export class ObjectFrame extends OpenFrame implements EnclosingObject {
   readonly shape: ObjectAlternative;
   readonly index: number;
   private readonly expects: 'first' | 'comma' | 'member';
   /** Extra members so far: no name comes twice. */
-  readonly extras: Names;
+  readonly extras: readonly string[];
 
   private constructor(
     shape: ObjectAlternative,
     index: number,
     expects: ObjectFrame['expects'],
-    extras: Names,
+    extras: readonly string[],
     after: Frame,
     depth: number,
   ) {
-    super(after.automaton, after, depth);
+    super(after, depth);
     this.shape = shape;
     this.index = index;
     this.expects = expects;
@@ -42,28 +39,30 @@ export class ObjectFrame extends Frame {
     shape: ObjectAlternative,
     index: number,
     expects: ObjectFrame['expects'],
-    extras: Names,
+    extras: readonly string[],
     after: Frame,
     depth: number,
   ): ObjectFrame {
     const key = `o${idOf(shape)},${index},${expects},${after.id}${extras.length > 0 ? JSON.stringify(extras) : ''}`;
-    return after.automaton.frame(key, () => new ObjectFrame(shape, index, expects, extras, after, depth));
+    return after.table.frame(key, () => new ObjectFrame(shape, index, expects, extras, after, depth));
   }
 
   /** Behind the value of a declared member. */
   afterMember(index: number): ObjectFrame {
-    return ObjectFrame.make(this.shape, index + 1, 'comma', this.extras, this.parent!, this.depth);
+    return ObjectFrame.make(this.shape, index + 1, 'comma', this.extras, this.after, this.depth);
   }
 
   /** Behind the value of another member. */
   afterExtra(name: string): ObjectFrame {
-    const { shape, extras, parent, depth } = this;
-    return ObjectFrame.make(shape, shape.members.length, 'comma', [...extras, name], parent!, depth);
+    const { shape, extras, after, depth } = this;
+    return ObjectFrame.make(shape, shape.members.length, 'comma', [...extras, name], after, depth);
   }
 
   /** Whether a declared member may come next. */
   allows(index: number): boolean {
-    return index >= this.index && index <= this.nextRequired && canStand(this.shape.members[index]!.node, this.depth);
+    return (
+      index >= this.index && index <= this.nextRequired && canBeWritten(this.shape.members[index]!.node, this.depth)
+    );
   }
 
   /** Index of the next required member; the number of members if there is none. */
@@ -86,18 +85,18 @@ export class ObjectFrame extends Frame {
   private get extraName(): MemberNameFrame | null {
     const { extra } = this.shape;
     const possible =
-      extra && this.noneRequired && this.extras.length < MOST_EXTRA_MEMBERS && canStand(extra, this.depth);
-    return possible ? MemberNameFrame.first(this) : null;
+      extra && this.noneRequired && this.extras.length < MOST_EXTRA_MEMBERS && canBeWritten(extra, this.depth);
+    return possible ? MemberNameFrame.first(this, extra) : null;
   }
 
   override step(byte: number, into: Frame[]): void {
-    if (byte === BYTE.closeObject && this.mayEnd) into.push(this.parent!);
+    if (byte === BYTE.closeObject && this.mayEnd) into.push(this.after);
     const { keys, extraName } = this;
     if (!keys && !extraName) return;
     if (this.expects === 'comma') {
       if (byte === BYTE.comma) {
-        const { shape, index, extras, parent, depth } = this;
-        into.push(ObjectFrame.make(shape, index, 'member', extras, parent!, depth));
+        const { shape, index, extras, after, depth } = this;
+        into.push(ObjectFrame.make(shape, index, 'member', extras, after, depth));
       }
     } else if (byte === BYTE.quote) {
       if (keys) into.push(keys);

@@ -1,5 +1,5 @@
 import type { StringLanguage } from '../text/string-language.ts';
-import { BYTE, Frame, idOf } from './frame.ts';
+import { BYTE, type Frame, idOf, OpenFrame } from './frame.ts';
 import {
   ESCAPE,
   escaped,
@@ -70,12 +70,12 @@ function character(language: StringLanguage, place: Place, codePoint: number): A
 }
 
 /** What a string frame does when a character or the string is done; object keys look at their text. */
-export class StringFrame extends Frame {
+export class StringFrame extends OpenFrame {
   readonly language: StringLanguage;
   readonly place: Readonly<Place>;
 
   constructor(language: StringLanguage, place: Place, after: Frame) {
-    super(after.automaton, after, after.depth);
+    super(after, after.depth);
     this.language = language;
     this.place = place;
   }
@@ -83,8 +83,8 @@ export class StringFrame extends Frame {
   override step(byte: number, into: Frame[]): void {
     const place = { ...this.place };
     const done = advance(this.language, place, byte);
-    if (done === 'end') into.push(this.parent!);
-    else if (done === 'on') into.push(stringFrame(this.language, this.parent!, place));
+    if (done === 'end') into.push(this.after);
+    else if (done === 'on') into.push(stringFrame(this.language, this.after, place));
   }
 
   override forced(): number {
@@ -100,7 +100,7 @@ export function stringFrame(
 ): StringFrame {
   const at = { ...place, length: countOf(language, place.length) };
   const key = `s${idOf(language)},${at.state},${at.length},${at.pending},${after.id}`;
-  return after.automaton.frame(key, () => new StringFrame(language, at, after));
+  return after.table.frame(key, () => new StringFrame(language, at, after));
 }
 
 /** The characters so far as far as they matter: without a maximum, no further than the minimum. */

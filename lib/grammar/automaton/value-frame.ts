@@ -1,35 +1,31 @@
-import { LIMITS } from '../limits.ts';
 import type { Alternative, Node } from '../resolve/node.ts';
 import { ArrayFrame } from './array-frame.ts';
-import type { Automaton } from './automaton.ts';
-import { BYTE, Frame, idOf, isNumeric } from './frame.ts';
+import { BYTE, canBeWritten, type Frame, idOf, isNumeric, OpenFrame, single } from './frame.ts';
 import { LiteralFrame, literalTexts } from './literal-frame.ts';
 import { NumberFrame } from './number-frame.ts';
 import { ObjectFrame } from './object-frame.ts';
 import { stringFrame } from './string-frame.ts';
 
 /** A value that is about to begin. */
-export class ValueFrame extends Frame {
+export class ValueFrame extends OpenFrame {
   readonly node: Node;
   /** What may begin here: written, and not too deep. */
   private readonly alternatives: readonly Alternative[];
 
-  /** @param after what goes on behind the value */
-  constructor(automaton: Automaton, node: Node, after: Frame, depth: number) {
-    super(automaton, after, depth);
+  /** @param after continues behind the value */
+  constructor(node: Node, after: Frame, depth: number) {
+    super(after, depth);
     this.node = node;
-    this.alternatives = node.alternatives.filter(
-      ({ size, height }) => size < Infinity && depth + height <= LIMITS.answerDepth,
-    );
+    this.alternatives = node.alternatives.filter((alternative) => canBeWritten(alternative, depth));
   }
 
-  static at(node: Node, after: Frame, depth: number): ValueFrame {
-    const { automaton } = after;
-    return automaton.frame(`v${idOf(node)},${after.id}`, () => new ValueFrame(automaton, node, after, depth));
+  /** Returns the key of `FrameTable.frame`. The depth is that of `after`. */
+  static key(node: Node, after: Frame): string {
+    return `v${idOf(node)},${after.id}`;
   }
 
   override step(byte: number, into: Frame[]): void {
-    const after = this.parent!;
+    const { after } = this;
     for (const alternative of this.alternatives) {
       switch (alternative.kind) {
         case 'literals':
@@ -51,27 +47,21 @@ export class ValueFrame extends Frame {
   }
 
   override forced(): number {
-    const first = new Set(this.alternatives.map((alternative) => this.forcedBy(alternative)));
-    return first.size === 1 ? [...first][0]! : -1;
+    return single(new Set(this.alternatives.map((alternative) => this.forcedBy(alternative))));
   }
 
   private forcedBy(alternative: Alternative): number {
     switch (alternative.kind) {
       case 'literals':
-        return LiteralFrame.first(literalTexts(alternative), this.parent!).forced();
+        return LiteralFrame.first(literalTexts(alternative), this.after).forced();
       case 'string':
         return BYTE.quote;
       case 'number':
-        return NumberFrame.first(alternative.language, this.parent!).forced();
+        return NumberFrame.first(alternative.language, this.after).forced();
       case 'object':
         return BYTE.openObject;
       default:
         return BYTE.openList;
     }
   }
-}
-
-/** Whether a value can be written at this depth. */
-export function canStand(node: Node, depth: number): boolean {
-  return node.size < Infinity && depth + node.height <= LIMITS.answerDepth;
 }

@@ -44,33 +44,34 @@ export class Masks {
     }
     const others: Frame[] = [];
     for (const frame of state.frames) {
-      if (frame instanceof StringFrame) this.addString(frame, into);
-      else if (frame instanceof NumberFrame) walkNumber(this.trie, frame, into);
-      else if (frame instanceof MemberNameFrame && frame.place.pending === PLAIN) this.addName(frame, into);
+      if (frame instanceof StringFrame) this.addString(frame, state, into);
+      else if (frame instanceof NumberFrame) walkNumber(this.trie, frame, state.only(frame.after), into);
+      else if (frame instanceof MemberNameFrame && frame.place.pending === PLAIN) this.addName(frame, state, into);
       else others.push(frame);
     }
     const rest = others.length === state.frames.length ? state : state.with(others);
     if (rest) walk(this.trie, 0, rest, into);
   }
 
-  private addString(frame: StringFrame, into: Uint32Array): void {
+  private addString(frame: StringFrame, state: State, into: Uint32Array): void {
     const { inside, exits } = this.strings.at(frame.language, frame.place);
     for (let i = 0; i < into.length; i++) into[i]! |= inside[i] ?? 0;
-    const after = frame.automaton.state([frame.parent!])!;
+    const after = state.only(frame.after);
     for (const exit of exits) exit.walk(after, (token) => set(into, token));
   }
 
   /** The name of an open member: any name, less the tokens that end in one that is taken. */
-  private addName(frame: MemberNameFrame, into: Uint32Array): void {
-    const { automaton, text, place, object } = frame;
+  private addName(frame: MemberNameFrame, state: State, into: Uint32Array): void {
+    const own = state.only(frame);
+    const { text, place, object } = frame;
     const { inside, exits } = this.strings.at(MEMBER_NAME, place);
     const mask = this.scratch;
     mask.set(inside);
-    const after = automaton.state([ColonFrame.after(frame)])!;
+    const after = state.only(ColonFrame.behind(frame));
     for (const exit of exits) {
       exit.walk(after, (token, rest) => {
         // A token that goes on to the next member's name could repeat this one: it is gone along byte by byte.
-        if (rest <= 2 || frame.reads(this.vocabulary.bytes(token)!)) set(mask, token);
+        if (rest <= 2 || accepts(own, this.vocabulary.bytes(token) ?? [])) set(mask, token);
       });
     }
     for (const taken of [...object.extras, ...object.shape.members.map(({ name }) => name)]) {
@@ -78,7 +79,7 @@ export class Masks {
       const rest = encoder.encode(JSON.stringify(taken.slice(text.length)).slice(1, -1));
       const node = descend(this.trie, rest);
       if (node < 0) continue;
-      if (rest.length > 0 && !frame.reads(rest)) unmark(this.trie, node, mask);
+      if (rest.length > 0 && !accepts(own, rest)) unmark(this.trie, node, mask);
       const closed = descend(this.trie, Uint8Array.of(...rest, 0x22));
       if (closed >= 0) this.unmarkAll(closed, mask);
     }
@@ -120,6 +121,13 @@ export class Masks {
 
 function set(into: Uint32Array, token: number): void {
   into[token >> 5]! |= 1 << (token & 31);
+}
+
+/** Tells whether these bytes can come next. */
+function accepts(from: State, bytes: Iterable<number>): boolean {
+  let state: State | null = from;
+  for (const byte of bytes) state = state?.next(byte) ?? null;
+  return state !== null;
 }
 
 const made = new WeakMap<Vocabulary, Masks>();

@@ -46,11 +46,12 @@ export function anyBelow(trie: Trie, node: number, state: State, first: (byte: n
 /**
  * Sets the bits of the tokens that go on with a number, or end it and go on behind it. Only the number's text is followed, so the thousand
  * tokens made of digits leave no states behind.
+ *
+ * @param after the state in which the number has ended
  */
-export function walkNumber(trie: Trie, { language, text, parent, automaton }: NumberFrame, into: Uint32Array): void {
+export function walkNumber(trie: Trie, { language, text }: NumberFrame, after: State, into: Uint32Array): void {
   const { byte, depth, skip, nodes } = trie;
   const texts = [text];
-  const after = automaton.state([parent!])!;
   for (let at = 1; at < nodes; ) {
     const before = texts[depth[at]! - 1]!;
     if (isNumeric(byte[at]!)) {
