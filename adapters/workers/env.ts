@@ -1,6 +1,6 @@
 import type { DurableObjectNamespace, KVNamespace } from 'cloudflare:workers';
-import type { FleetObject } from './boxes/fleet-object.ts';
-import type { QuotaObject } from './keys/quota-object.ts';
+import type { FleetCalls } from './boxes/report.ts';
+import type { QuotaCalls } from './keys/lending-bucket.ts';
 
 /** The bindings of `wrangler.toml`. Secrets are named by the boxes' `key_secret`. */
 export interface Env {
@@ -10,7 +10,7 @@ export interface Env {
   DEADLINE_SECONDS?: number | string;
   /** API keys, by the SHA-256 of the key. */
   KEYS: KVNamespace;
-  QUOTA: DurableObjectNamespace<Pick<QuotaObject, 'take'>>;
-  FLEET: DurableObjectNamespace<Pick<FleetObject, 'report'>>;
+  QUOTA: DurableObjectNamespace<QuotaCalls>;
+  FLEET: DurableObjectNamespace<FleetCalls>;
   [secret: string]: unknown;
 }

@@ -6,28 +6,7 @@ import { fetchRange } from './fetch-range.ts';
 import type { HubFile } from './hub-client.ts';
 import { allOrAbort, Limiter } from './limiter.ts';
 import { PartialFile } from './partial-file.ts';
-import type { PullContext, PullOptions } from './pull-model.ts';
-
-export interface TransferSettings {
-  /** Connections at once, over all files of a model. */
-  connections: number;
-  /** Bytes asked for in one request. */
-  rangeBytes: number;
-  /** Silence after which a connection is made anew, in milliseconds. */
-  stallMs: number;
-  /** Milliseconds for reading the list of a model's files. */
-  listingMs: number;
-  /** Milliseconds that this reading goes on when nobody waits for the download any more. */
-  unfollowedMs: number;
-}
-
-export const TRANSFER_SETTINGS: TransferSettings = {
-  connections: 4,
-  rangeBytes: 32 * 1024 * 1024,
-  stallMs: 30_000,
-  listingMs: 25_000,
-  unfollowedMs: 5_000,
-};
+import type { PullContext, PullOptions } from './pull-context.ts';
 
 const POLL_MS = 500;
 

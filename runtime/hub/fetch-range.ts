@@ -1,6 +1,6 @@
 import { AssayError } from '../../lib/errors.ts';
 import { isFileError } from '../store/disk-error.ts';
-import type { HubAccess } from './hub-client.ts';
+import type { HubAccess } from './hub-access.ts';
 import { HubRefusal } from './hub-error.ts';
 import { hubFetch } from './hub-fetch.ts';
 import type { PartialFile, Range } from './partial-file.ts';

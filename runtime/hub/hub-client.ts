@@ -1,9 +1,9 @@
 import { listFiles, modelInfo } from '@huggingface/hub';
-import type { Clock } from '../../lib/clock.ts';
 import { AssayError } from '../../lib/errors.ts';
 import type { ModelId } from '../../lib/model-id.ts';
 import type { FileHash } from '../store/digest.ts';
 import type { FileEntry } from '../store/model-files.ts';
+import type { HubAccess } from './hub-access.ts';
 import { HubRefusal, hubError } from './hub-error.ts';
 import { MetadataReader, ModelInfo, TreePage } from './metadata.ts';
 import { backoff } from './retry.ts';
@@ -17,22 +17,6 @@ export interface HubFile extends FileEntry {
 export interface HubListing {
   commit: string;
   files: readonly HubFile[];
-}
-
-/** What talking to a hub needs from outside. */
-export interface HubAccess {
-  fetch: typeof fetch;
-  /** `fetch` that connects to public addresses only (`fetchPublic`), for redirects that leave the hub. */
-  fetchPublic: typeof fetch;
-  /** The IP addresses of a host; says whether the hub itself is on a private network. */
-  addressesOf(hostname: string): Promise<string[]>;
-  clock: Clock;
-  /** 0 to 1, for the spread of waiting times. */
-  random(): number;
-  /** Base address, without a slash at the end. */
-  endpoint: string;
-  token: string | null;
-  offline: boolean;
 }
 
 const ATTEMPTS = 4;

@@ -1,5 +1,5 @@
 import { AssayError } from '../../lib/errors.ts';
-import type { HubAccess } from './hub-client.ts';
+import type { HubAccess } from './hub-access.ts';
 import { isPublicAddress, privateAddress } from './public-address.ts';
 
 /** More than any hub needs: Hugging Face answers a file with one or two. */

@@ -1,7 +1,7 @@
 import * as v from 'valibot';
 import { AssayError } from '../../lib/errors.ts';
 import { excessOf } from '../../lib/json/scan.ts';
-import type { HubAccess } from './hub-client.ts';
+import type { HubAccess } from './hub-access.ts';
 import { HubRefusal } from './hub-error.ts';
 import { hubFetch } from './hub-fetch.ts';
 

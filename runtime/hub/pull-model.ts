@@ -1,45 +1,13 @@
-import type { Device } from '../../lib/backend.ts';
 import { AssayError } from '../../lib/errors.ts';
 import type { ModelId } from '../../lib/model-id.ts';
 import { diskError, formatBytes, SPARE_BYTES } from '../store/disk-error.ts';
 import { publishSnapshot } from '../store/hub-cache.ts';
 import { lock } from '../store/lock.ts';
-import { type Dtype, pathsOf, selectModelFiles } from '../store/model-files.ts';
-import type { StorePaths } from '../store/paths.ts';
-import { BlobFetcher, type TransferSettings } from './blob-fetcher.ts';
-import { type HubAccess, type HubFile, listModelFiles } from './hub-client.ts';
+import { pathsOf, selectModelFiles } from '../store/model-files.ts';
+import { BlobFetcher } from './blob-fetcher.ts';
+import { type HubFile, listModelFiles } from './hub-client.ts';
 import { hubError } from './hub-error.ts';
-import type { FileSystem } from './partial-file.ts';
-
-/** What a pull needs from outside. */
-export interface PullContext {
-  hub: HubAccess;
-  paths: StorePaths;
-  fs: FileSystem;
-  settings: TransferSettings;
-}
-
-export interface PullOptions {
-  device: Device;
-  /** A number format other than the best one for the device. */
-  dtype?: Dtype;
-  /** Branch, tag or commit; default `main`. */
-  revision?: string;
-  signal: AbortSignal;
-  /** Ends the pull while it still reads the list of files, and does nothing later. */
-  listingSignal?: AbortSignal;
-  onProgress(progress: PullProgress): void;
-}
-
-export interface PullProgress {
-  stage: 'downloading' | 'verifying';
-  /** Of all files together; in `verifying` those checked so far. */
-  bytes: number;
-  total: number;
-  file?: string;
-  /** What it waits for, where it waits. */
-  step?: string;
-}
+import type { PullContext, PullOptions } from './pull-context.ts';
 
 export interface PullReport {
   commit: string;

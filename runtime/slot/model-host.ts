@@ -11,7 +11,8 @@ import type {
 } from '../../lib/host.ts';
 import type { ModelId } from '../../lib/model-id.ts';
 import { providersOf } from '../device/device-table.ts';
-import { type PullContext, pullModel } from '../hub/pull-model.ts';
+import type { PullContext } from '../hub/pull-context.ts';
+import { pullModel } from '../hub/pull-model.ts';
 import { listCompiled } from '../store/compiled-store.ts';
 import { findLocalModel, type LocalModel, localModelIds } from '../store/hub-cache.ts';
 import type { Dtype } from '../store/model-files.ts';

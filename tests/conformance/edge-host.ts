@@ -1,6 +1,6 @@
 import { startServer } from '../../adapters/node/server.ts';
 import { bundle, runWorkers } from '../edge/workerd.ts';
-import type { Host } from './hosts.ts';
+import type { Host } from './host.ts';
 import type { Row } from './row.ts';
 import { sendTo } from './send.ts';
 import { createStage } from './stage.ts';

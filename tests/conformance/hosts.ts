@@ -1,16 +1,10 @@
 import { createTestHarness } from 'wrangler';
 import { startServer } from '../../adapters/node/server.ts';
 import { openEdge } from './edge-host.ts';
+import type { Host } from './host.ts';
 import type { HostName } from './row.ts';
-import { fetchDirectly, type Send, sendTo } from './send.ts';
+import { fetchDirectly, sendTo } from './send.ts';
 import { createStage } from './stage.ts';
-
-/** A place where the stage runs. */
-export interface Host {
-  name: HostName;
-  send: Send;
-  close(): Promise<void>;
-}
 
 export async function openHost(name: HostName): Promise<Host> {
   switch (name) {

@@ -1,7 +1,7 @@
 import * as fs from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parseModelId } from '../../lib/model-id.ts';
-import type { PullProgress } from '../../runtime/hub/pull-model.ts';
+import type { PullProgress } from '../../runtime/hub/pull-context.ts';
 import { findLocalModel } from '../../runtime/store/hub-cache.ts';
 import { HubServer } from './hub-server.ts';
 import { MODEL, machine, neededFiles, randomModel, underNeededPaths } from './pull.ts';

@@ -3,9 +3,10 @@ import * as v from 'valibot';
 import { AssayError } from '../../../lib/errors.ts';
 import { Health } from '../../../lib/schema/status.ts';
 import { UsageError } from '../usage-error.ts';
-import { type Connection, type ConnectionFlags, connect, connectionFlags } from './connection.ts';
+import { type ConnectionFlags, connect, connectionFlags } from './connection.ts';
 import { loadModel } from './load.ts';
 import { temperature, wholeNumber } from './parse-flags.ts';
+import type { Connection } from './request.ts';
 import { isWatched, screen } from './screen.ts';
 
 /** Flags that all commands share which ask the model something. */

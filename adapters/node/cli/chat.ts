@@ -7,9 +7,8 @@ import { AssayError } from '../../../lib/errors.ts';
 import { ChatCompletion, ChatCompletionChunk } from '../../../lib/schema/chat-completion.ts';
 import type { Metrics } from '../../../lib/schema/metrics.ts';
 import { type ModelFlags, modelFlags, warnIfCut, withModel } from './ask.ts';
-import type { Connection } from './connection.ts';
 import { eventsOf } from './events.ts';
-import { errorOf } from './request.ts';
+import { type Connection, errorOf } from './request.ts';
 import { isWatched, screen, shown } from './screen.ts';
 
 type ChatFlags = ModelFlags & { system?: string };

@@ -2,8 +2,7 @@ import { stat } from 'node:fs/promises';
 import type { ApiKey } from '../../../lib/keys.ts';
 import { UsageError } from '../usage-error.ts';
 import { configOf } from './config-of.ts';
-import type { Connection } from './connection.ts';
-import { requestOf, successOf } from './request.ts';
+import { type Connection, requestOf, successOf } from './request.ts';
 
 /** Whoever started this process may do everything in it. */
 const OWNER: ApiKey = { name: 'owner', models: ['*'], scopes: ['admin'] };

@@ -8,22 +8,13 @@ import { UsageError } from '../usage-error.ts';
 import { connectInProcess } from './connect-in-process.ts';
 import { NoServerError } from './exit-code.ts';
 import { localKey } from './local-key.ts';
-import { type RequestOptions, requestOf, successOf } from './request.ts';
+import { type Connection, type RequestOptions, requestOf, successOf } from './request.ts';
 
 /** Flags of every command that talks to a server or works alone. */
 export interface ConnectionFlags extends KeyFlags {
   url?: string;
   home?: string;
   json?: boolean;
-}
-
-/** What answers a command's requests: a running server, or the same app inside this process. */
-export interface Connection {
-  /** Address of the server; null when the work is done here. */
-  readonly url: string | null;
-  /** Sends a request. Throws `AssayError` for any answer but success. */
-  request(path: string, options?: RequestOptions): Promise<Response>;
-  close(): Promise<void>;
 }
 
 /** Adds the flags that `connect` reads; after the command's own, so that help shows those first. */

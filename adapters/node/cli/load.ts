@@ -3,9 +3,10 @@ import * as v from 'valibot';
 import { AssayError } from '../../../lib/errors.ts';
 import { parseModelId } from '../../../lib/model-id.ts';
 import { LoadResponse, UnloadResponse } from '../../../lib/schema/model-operations.ts';
-import { type Connection, type ConnectionFlags, connect, connectionFlags } from './connection.ts';
+import { type ConnectionFlags, connect, connectionFlags } from './connection.ts';
 import { promptLength } from './parse-flags.ts';
 import { prepareModel } from './prepare.ts';
+import type { Connection } from './request.ts';
 import { screen } from './screen.ts';
 
 type LoadFlags = ConnectionFlags & { maxPromptLen?: number };

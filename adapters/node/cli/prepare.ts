@@ -1,10 +1,9 @@
 import * as v from 'valibot';
 import { AssayError } from '../../../lib/errors.ts';
 import { DownloadProgress, DownloadResponse } from '../../../lib/schema/model-operations.ts';
-import type { Connection } from './connection.ts';
 import { eventsOf } from './events.ts';
 import { progressView } from './progress.ts';
-import { errorOf } from './request.ts';
+import { type Connection, errorOf } from './request.ts';
 
 /** Downloads and compiles a model, and shows how far it is. */
 export async function prepareModel(

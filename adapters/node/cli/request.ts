@@ -11,6 +11,15 @@ export interface RequestOptions {
   signal?: AbortSignal;
 }
 
+/** Answers a command's requests: a running server, or the same app inside this process. */
+export interface Connection {
+  /** Address of the server; null for the app inside this process. */
+  readonly url: string | null;
+  /** Sends a request. Throws `AssayError` for any answer but success. */
+  request(path: string, options?: RequestOptions): Promise<Response>;
+  close(): Promise<void>;
+}
+
 /** A request's headers and body. */
 export function requestOf({ body, method, accept, signal }: RequestOptions, key: string | undefined): RequestInit {
   return {

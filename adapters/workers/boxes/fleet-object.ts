@@ -4,12 +4,12 @@ import { systemClock } from '../../../lib/clock.ts';
 import type { Env } from '../env.ts';
 import { parseBoxes } from './box.ts';
 import { Health } from './health.ts';
-import { EdgeReport, type FleetStatus } from './report.ts';
+import { EdgeReport, type FleetCalls, type FleetStatus } from './report.ts';
 
 const PROBE_EVERY_MS = 5_000;
 
 /** The one object that every edge reports to. Probes the boxes while any edge has something to report, and sleeps else. */
-export class FleetObject extends DurableObject<Env> {
+export class FleetObject extends DurableObject<Env> implements FleetCalls {
   readonly #health: Health;
 
   constructor(ctx: DurableObjectState, env: Env) {

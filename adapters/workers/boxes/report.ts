@@ -35,3 +35,8 @@ export interface BoxStatus {
 }
 
 export type FleetStatus = Record<string, BoxStatus>;
+
+/** The calls that edges make to the fleet's Durable Object. */
+export interface FleetCalls {
+  report(report: EdgeReport): Promise<FleetStatus>;
+}

@@ -15,6 +15,12 @@ export interface Given {
   ahead: number;
 }
 
+/** The calls that edges make to the Durable Object of a key. */
+export interface QuotaCalls {
+  /** Takes the token of one request, and up to `wanted` more. */
+  take(requestsPerMinute: number, wanted: number): Promise<Given>;
+}
+
 /**
  * A token bucket that lends. Never lets more pass than the bucket alone would: tokens are lent out of it, and while they may be
  * unused they still take up room in it, so that it does not fill in their place.

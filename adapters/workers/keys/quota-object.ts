@@ -1,7 +1,7 @@
 import { DurableObject } from 'cloudflare:workers';
 import { fullAfterMs, type TokenBucket } from '../../../lib/token-bucket.ts';
 import type { Env } from '../env.ts';
-import { type Given, LendingBucket } from './lending-bucket.ts';
+import { type Given, LendingBucket, type QuotaCalls } from './lending-bucket.ts';
 
 const SAVE_AFTER_MS = 500;
 
@@ -11,7 +11,7 @@ interface Kept {
 }
 
 /** The token bucket of one key, named by the key's hash: there is one in the world, so all edges share it. */
-export class QuotaObject extends DurableObject<Env> {
+export class QuotaObject extends DurableObject<Env> implements QuotaCalls {
   readonly #lending = new LendingBucket();
   #requestsPerMinute = 1;
   #loaded = false;
