@@ -1,0 +1,41 @@
+import type { Metrics } from '../../lib/backend.ts';
+import type { JobResult } from '../engine/job.ts';
+
+/** A finished job with the times that the engine does not measure. */
+export interface Measured {
+  result: JobResult;
+  /** Milliseconds from submission to the first chosen token; null when none was chosen. */
+  firstTokenMs: number | null;
+  /** Milliseconds from submission to the end of the answer. */
+  totalMs: number;
+}
+
+/** Returns the usage and the metrics of an answer. Times are in milliseconds with three decimals. */
+export function figuresOf(
+  { result, firstTokenMs, totalMs }: Measured,
+  { promptTokens, device }: { promptTokens: number; device: Metrics['device'] },
+) {
+  const completionTokens = result.branches.reduce((sum, { chosen }) => sum + chosen, 0);
+  const { queueMs, promptMs, generationMs, cachedTokens } = result;
+  const firstMs = firstTokenMs ?? (completionTokens > 0 ? queueMs + promptMs : null);
+  const perSecond = (tokens: number, ms: number) => (tokens > 0 && ms > 0 ? rounded((tokens / ms) * 1000) : null);
+  const metrics: Metrics = {
+    queue_ms: rounded(queueMs),
+    prompt_ms: rounded(promptMs),
+    time_to_first_token_ms: firstMs === null ? null : rounded(firstMs),
+    generation_ms: rounded(generationMs),
+    total_ms: rounded(totalMs),
+    prompt_tokens: promptTokens,
+    cached_tokens: cachedTokens,
+    completion_tokens: completionTokens,
+    prompt_tokens_per_second: perSecond(promptTokens - cachedTokens, promptMs),
+    // The first token comes with the end of the prompt; `generationMs` covers the tokens after it.
+    tokens_per_second: perSecond(completionTokens - 1, generationMs),
+    device,
+  };
+  return { usage: { promptTokens, completionTokens }, metrics };
+}
+
+function rounded(value: number): number {
+  return Math.round(value * 1000) / 1000;
+}
