@@ -3,24 +3,34 @@ import type { FromEngine, Reply, Work } from '../protocol/messages.ts';
 
 export interface CallOptions {
   work: Work;
-  /** Aborted when the caller leaves: the request is taken out of the engine within one step. */
+  /** Aborts when the caller leaves; the engine then drops the request within one step. */
   signal: AbortSignal;
-  /** Milliseconds that the request may take from `run` on. */
+  /** Milliseconds that checking the request may take, and again from `run` on. */
   timeoutMs: number;
 }
 
 export interface CallWire {
   id: string;
   send(message: { type: 'prepare'; work: Work } | { type: 'run'; timeoutMs: number } | { type: 'cancel' }): void;
-  /** Called once, when nothing of the request waits for its caller or on the way to the process; `answered`: it came to its end. */
+  /** Called once, when the call is `settled`. `answered`: the request got its whole answer. */
   settled(answered: boolean): void;
 }
 
-/** How much longer than the engine the server waits: the engine's own answer says more. */
+/**
+ * Where the request is:
+ * - `new`: not sent yet
+ * - `sent`: the engine process has not reacted, so all of its bytes may still wait to be read there
+ * - `read`: the engine process has it
+ * - `abandoned`: over for the caller, but the engine process has not read it yet
+ * - `settled`: over on both sides
+ */
+type CallState = 'new' | 'sent' | 'read' | 'abandoned' | 'settled';
+
+/** Milliseconds that the server waits beyond the timeout, because the engine's own error says more. */
 const GRACE_MS = 2_000;
 const LEFT = 'The caller left before the answer was ready.';
 
-/** One request in flight, as the server holds it. */
+/** One request in flight, on the server's side. */
 export class Call {
   readonly #wire: CallWire;
   readonly #options: CallOptions;
@@ -28,9 +38,7 @@ export class Call {
   #replies: Reply[] = [];
   #wake: (() => void) | null = null;
   #failure: AssayError | null = null;
-  #done = false;
-  /** The process has been sent the work and has not reacted to it: all of its bytes may still wait to be read. */
-  #unread = false;
+  #state: CallState = 'new';
   #timer: NodeJS.Timeout | undefined;
   readonly #onAbort = () => this.fail(new AssayError('internal_error', LEFT), true);
 
@@ -40,19 +48,19 @@ export class Call {
     this.#prepared.promise.catch(() => {});
   }
 
-  /** The prompt's tokens, once everything about the request is checked. Throws what is wrong with it. */
+  /** Returns the number of prompt tokens once everything about the request is checked. Throws what is wrong with it. */
   prepare(): Promise<number> {
     if (this.#options.signal.aborted) this.fail(new AssayError('internal_error', LEFT), false);
     else {
       this.#options.signal.addEventListener('abort', this.#onAbort, { once: true });
       this.#setTimer();
-      this.#unread = true;
+      this.#state = 'sent';
       this.#wire.send({ type: 'prepare', work: this.#options.work });
     }
     return this.#prepared.promise;
   }
 
-  /** Queues the request and gives what comes of it; the last one is `finished`. Leaving the loop early cancels. */
+  /** Queues the request and yields the replies; the last one is `finished`. Leaving the loop early cancels. */
   async *run(): AsyncGenerator<Reply> {
     try {
       if (this.#failure) throw this.#failure;
@@ -73,14 +81,14 @@ export class Call {
     }
   }
 
-  /** Lets go of the request; the engine frees what it holds. Does nothing when it has ended. */
+  /** Drops the request; the engine frees what it holds. Does nothing when the call has ended. */
   cancel(): void {
-    if (!this.#done) this.fail(new AssayError('internal_error', 'The request was cancelled.'), true);
+    if (!this.#ended) this.fail(new AssayError('internal_error', 'The request was cancelled.'), true);
   }
 
   onMessage(message: FromEngine): void {
-    this.#read();
-    if (this.#done) return;
+    this.#noteRead();
+    if (this.#ended) return;
     switch (message.type) {
       case 'prepared':
         this.#prepared.resolve(message.promptTokens);
@@ -96,7 +104,7 @@ export class Call {
       case 'answers':
       case 'finished':
         this.#replies.push(message);
-        if (message.type === 'finished') this.#settle(true);
+        if (message.type === 'finished') this.#end(true);
         this.#wake?.();
         return;
       default:
@@ -105,27 +113,35 @@ export class Call {
 
   /** Ends the call with an error. `tell`: the process has the request, or will read it, and has to forget it. */
   fail(error: AssayError, tell: boolean): void {
-    if (!tell) this.#read();
-    if (this.#done) return;
+    if (!tell) this.#noteRead();
+    if (this.#ended) return;
     this.#failure = error;
     if (tell) this.#wire.send({ type: 'cancel' });
-    this.#settle(false);
+    this.#end(false);
     this.#prepared.reject(error);
     this.#wake?.();
   }
 
-  #settle(answered: boolean): void {
-    this.#done = true;
-    clearTimeout(this.#timer);
-    this.#options.signal.removeEventListener('abort', this.#onAbort);
-    if (!this.#unread) this.#wire.settled(answered);
+  get #ended(): boolean {
+    return this.#state === 'abandoned' || this.#state === 'settled';
   }
 
-  /** The process has read the work, or never will: only now has a caller who left meanwhile nothing there any more. */
-  #read(): void {
-    if (!this.#unread) return;
-    this.#unread = false;
-    if (this.#done) this.#wire.settled(false);
+  #end(answered: boolean): void {
+    clearTimeout(this.#timer);
+    this.#options.signal.removeEventListener('abort', this.#onAbort);
+    if (this.#state === 'sent') this.#state = 'abandoned';
+    else this.#settle(answered);
+  }
+
+  /** Notes that the process has read the request, or never will. */
+  #noteRead(): void {
+    if (this.#state === 'sent') this.#state = 'read';
+    else if (this.#state === 'abandoned') this.#settle(false);
+  }
+
+  #settle(answered: boolean): void {
+    this.#state = 'settled';
+    this.#wire.settled(answered);
   }
 
   #setTimer(): void {
