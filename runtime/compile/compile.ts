@@ -5,7 +5,7 @@ import type { Device } from '../../lib/backend.ts';
 import { endResults } from '../onnx/end-results.ts';
 import { gatherRows } from '../onnx/gather-rows.ts';
 import { attentionNodes, couplesRows, findLayout } from '../onnx/layout.ts';
-import { DataType, dataLength, type Model } from '../onnx/model.ts';
+import { attribute, DataType, dataLength, type Model } from '../onnx/model.ts';
 import { packBranches } from '../onnx/pack-branches.ts';
 import { padRotaryTables } from '../onnx/pad-rotary.ts';
 import { prune } from '../onnx/prune.ts';
@@ -21,7 +21,7 @@ import type { Precision } from './precision.ts';
 import { contextLength, sourceFile } from './source.ts';
 import { staticGraphs } from './static-graphs.ts';
 import { staticContext, staticShapes } from './static-shapes.ts';
-import { int4Weights } from './weights/int4.ts';
+import { blockWeights, int4Weights } from './weights/int4.ts';
 import { int8Embedding, int8Weights } from './weights/int8.ts';
 
 export type { Precision } from './precision.ts';
@@ -50,6 +50,9 @@ export interface CompileStep {
   total: number;
 }
 
+/** Inputs that share a scale, where weights are compiled for NPUs: the size that both compilers take. Source: measured, docs/devices.md. */
+const DEVICE_BLOCK = 32;
+
 const GRAPH_FILE = 'model.onnx';
 const WEIGHTS_FILE = 'weights.bin';
 
@@ -60,7 +63,8 @@ const WEIGHTS_FILE = 'weights.bin';
  */
 export async function compileModel(options: CompileOptions): Promise<Manifest> {
   const { source, target, device, maxPromptLen, onStep, signal } = options;
-  const precision = options.precision === 'auto' ? bestPrecision(device) : options.precision;
+  const precision =
+    options.precision === 'auto' ? bestPrecision(device, options.fixedShapes !== undefined) : options.precision;
   onStep?.({ step: 'reading', done: 0, total: 1 });
   const model = readModel(sourceFile(source, precision));
   const context = await contextLength(source, model);
@@ -107,7 +111,8 @@ export async function compileModel(options: CompileOptions): Promise<Manifest> {
 }
 
 /** The form in which this machine answers fastest. */
-export function bestPrecision(device: Device): 'int8' | 'int4' | 'keep' {
+export function bestPrecision(device: Device, fixedShapes: boolean): 'int8' | 'int4' | 'keep' {
+  if (fixedShapes) return 'int8';
   if (device !== 'CPU') return 'keep';
   return hasInt8Products() ? 'int8' : 'int4';
 }
@@ -165,7 +170,11 @@ function rewriteStatic(model: Model, precision: Exclude<Precision, 'auto'>, shap
   const attention = attentionNodes(model.graph, layout);
   const rows = attention && gatherRows(model, layout, attention);
   if (!rows) throw unusable('its attention or its head is not in a form that static graphs are made from');
-  const form = convertWeights(model, layout.tokens, precision);
+  if (precision === 'int8' || precision === 'int4') {
+    int8Embedding(model, layout.tokens);
+    blockWeights(model, { bits: precision === 'int8' ? 8 : 4, size: DEVICE_BLOCK });
+  }
+  const form = formOf(model);
   const { graphs, masks, manifest } = staticGraphs(model, layout, rows, shapes);
   const { tokens, logits, vocabSize, kv } = layout;
   const inputs = { tokens, masks, positions: 'position_ids' };
@@ -184,6 +193,7 @@ function convertWeights(model: Model, tokens: string, precision: Exclude<Precisi
 }
 
 function formOf({ graph }: Model): WeightForm {
-  if (graph.nodes.some((node) => node.op === 'MatMulNBits')) return 'int4';
+  const blocks = graph.nodes.filter((node) => node.op === 'MatMulNBits');
+  if (blocks.length > 0) return blocks.every((node) => attribute(node, 'bits') === 8) ? 'int8' : 'int4';
   return [...graph.initializers.values()].some((tensor) => tensor.dataType === DataType.int8) ? 'int8' : 'float';
 }

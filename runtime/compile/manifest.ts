@@ -8,7 +8,7 @@ export const COMPILER_VERSION = 4;
 
 /**
  * How the weights are kept. `int8`: 8 bits with a scale for each output column, activations quantised for each token;
- * `int4`: blocks of 4 bits (MatMulNBits); `float`: as published, in 32 bits.
+ * over fixed shapes, blocks of 8 bits; `int4`: blocks of 4 bits (MatMulNBits); `float`: as published, in 32 bits.
  */
 export const WEIGHT_FORMS = ['int8', 'int4', 'float'] as const;
 export type WeightForm = (typeof WEIGHT_FORMS)[number];
@@ -76,5 +76,17 @@ export const Manifest = v.strictObject({
     v.maxLength(1024),
   ),
   static: v.optional(StaticGraphs),
+  /** The device whose binaries the graphs are, and what it was measured to do; absent: graphs for any device. */
+  compiledFor: v.optional(
+    v.strictObject({
+      /** Plugin, chip and driver; other ones need another compile. */
+      identity: v.pipe(v.string(), v.minLength(1), v.maxLength(1000)),
+      /** How far its logits are from the CPU's with the same graphs, as a share of their spread; null is no number. */
+      error: v.nullable(v.number()),
+      /** Milliseconds for the same prompt and step. */
+      deviceMs: v.number(),
+      cpuMs: v.number(),
+    }),
+  ),
 });
 export type Manifest = v.InferOutput<typeof Manifest>;

@@ -4,11 +4,13 @@ import { attribute, DataType, type Graph, type Model, makeNode, type Node, type 
 import { commonOperators } from '../onnx/static/common-operators.ts';
 import {
   checkAttention,
+  pairOf,
   plainAttention,
   type StaticAttention,
   type StaticShape,
 } from '../onnx/static/plain-attention.ts';
 import { lookedUp, partOf } from '../onnx/static/split.ts';
+import { readFloats } from '../onnx/tensor-data.ts';
 import { unusable } from '../onnx/unusable.ts';
 import type { StaticGraphs } from './manifest.ts';
 import { HEAD_ROWS } from './static-shapes.ts';
@@ -39,7 +41,7 @@ export function staticGraphs(model: Model, layout: Layout, rows: string, shapes:
     name,
     width: widthOf(graph, lookup.nodes),
   }));
-  const rotary = rotaryTables(graph, attention);
+  const rotary = rotaryTables(graph, layout, attention);
   const masks = maskInputs(attention);
   const cuts = graph.nodes.filter((node) => node.op === 'Gather' && node.inputs[1] === rows);
   const head = cuts.map((node) => ({
@@ -50,12 +52,12 @@ export function staticGraphs(model: Model, layout: Layout, rows: string, shapes:
 
   const layers = attention.map((node, index): StaticAttention => {
     const [cos, sin] = [node.inputs[7], node.inputs[8]];
-    const width = rotary.find(({ table }) => table === cos)?.width ?? 0;
+    const turned = rotary.find(({ table }) => table === cos)?.turned ?? 0;
     return {
       node,
       kv: layout.kv[index]!,
       mask: maskName(attentionWindow(node)),
-      ...(attribute(node, 'do_rotary') ? { rotary: { cos: cell(cos!), sin: cell(sin!), width } } : {}),
+      ...(attribute(node, 'do_rotary') ? { rotary: { cos: cell(cos!), sin: cell(sin!), turned } } : {}),
     };
   });
   const bodies = shapes.map((shape) => ({
@@ -125,7 +127,7 @@ function lookupOf(
   rotary: readonly RotaryTable[],
 ): Model {
   const ids = (name: string): ValueInfo => ({ name, dataType: DataType.int64, dims: [1, 'tokens'] });
-  const tables = rotary.map(({ table }) => makeNode('Gather', [table, POSITIONS], [cell(table)]));
+  const tables = rotary.map(({ table, wide }) => makeNode('Gather', [wide, POSITIONS], [cell(table)]));
   const outputs = [...embeddings, ...rotary.map(({ table, width }) => ({ name: cell(table), width }))];
   return partOf(
     model,
@@ -136,18 +138,57 @@ function lookupOf(
 }
 
 interface RotaryTable {
+  /** The published table, a row for each position. */
   table: string;
+  /** The table over whole heads that is made from it. */
+  wide: string;
+  /** Size of a head. */
   width: number;
+  /** Elements of a head that are turned, from the first on; the others stay. */
+  turned: number;
 }
 
-/** The tables of cosines and sines that the layers read, each once. */
-function rotaryTables(graph: Graph, attention: readonly Node[]): RotaryTable[] {
-  const names = attention.flatMap((node) => (attribute(node, 'do_rotary') ? node.inputs.slice(7, 9) : []));
-  return [...new Set(names)].map((table) => {
-    const width = graph.initializers.get(table)?.dims[1];
-    if (!width) throw unusable('its rotary tables are computed, which has no static form');
-    return { table, width };
-  });
+/**
+ * The tables of cosines and sines that the layers read, each once. Published ones have a column for each pair of elements; these have one for each
+ * element of a head, with the angle 0 for elements that are not turned.
+ */
+function rotaryTables(graph: Graph, layout: Layout, attention: readonly Node[]): RotaryTable[] {
+  const found = new Map<string, RotaryTable>();
+  for (const [layer, node] of attention.entries()) {
+    if (!attribute(node, 'do_rotary')) continue;
+    const width = layout.kv[layer]!.headSize;
+    for (const [part, table] of node.inputs.slice(7, 9).entries()) {
+      const tensor = graph.initializers.get(table);
+      const [rows, pairs] = tensor?.dims ?? [];
+      if (!tensor || !rows || !pairs) throw unusable('its rotary tables are computed, which has no static form');
+      const wide = `assay/rotary_table/${table}`;
+      if (found.has(table)) continue;
+      found.set(table, { table, wide, width, turned: 2 * pairs });
+      const unturned = part === 0 ? 1 : 0;
+      const interleaved = attribute(node, 'rotary_interleaved') === 1;
+      graph.initializers.set(wide, {
+        name: wide,
+        dataType: DataType.float,
+        dims: [rows, width],
+        data: {
+          length: rows * width * 4,
+          *pieces() {
+            const values = readFloats(tensor);
+            const row = new Float32Array(width).fill(unturned);
+            for (let at = 0; at < rows; at++) {
+              for (let pair = 0; pair < pairs; pair++) {
+                const [first, second] = pairOf(pair, pairs, interleaved);
+                row[first] = values[at * pairs + pair]!;
+                row[second] = values[at * pairs + pair]!;
+              }
+              yield new Uint8Array(row.slice().buffer);
+            }
+          },
+        },
+      });
+    }
+  }
+  return [...found.values()];
 }
 
 function maskInputs(attention: readonly Node[]): StaticModel['masks'] {

@@ -4,6 +4,7 @@ import { InferenceSession } from 'onnxruntime-node';
 import * as v from 'valibot';
 import { AssayError } from '../../lib/errors.ts';
 import { MANIFEST_FILE, Manifest } from '../compile/manifest.ts';
+import type { PluginTarget } from '../ort-plugin/plugin-target.ts';
 import type { Forward } from './forward.ts';
 import { int8ProductsSaturate } from './int8-kernels.ts';
 import { PackedForward } from './packed-forward.ts';
@@ -18,6 +19,8 @@ export interface OpenOptions {
   threads?: number;
   /** Execution providers, the wanted one alone; the caller falls back. Default: the CPU. */
   providers?: readonly InferenceSession.ExecutionProviderConfig[];
+  /** The device that a model over fixed shapes runs on; absent: the CPU. */
+  plugin?: PluginTarget;
 }
 
 /** A compiled model in memory. */
@@ -31,10 +34,14 @@ export interface Model {
  * Loads a compiled model. Throws `engine_failed` when it does not load, with onnxruntime's words as the cause, or when the device
  * computes something else than asked.
  */
-export async function openModel(folder: string, { threads, providers = ['cpu'] }: OpenOptions = {}): Promise<Model> {
+export async function openModel(
+  folder: string,
+  { threads, providers = ['cpu'], plugin }: OpenOptions = {},
+): Promise<Model> {
   const manifest = readManifest(folder);
   const options = { executionProviders: providers, ...(await sessionOptions(threads)) };
-  const { forward, close } = await openForward(folder, manifest, options).catch((cause: unknown) => {
+  const { forward, close } = await openForward(folder, manifest, options, plugin).catch((cause: unknown) => {
+    if (cause instanceof AssayError) throw cause;
     throw new AssayError(
       'engine_failed',
       'The compiled model does not load; delete its compiled files and load it again.',
@@ -56,12 +63,14 @@ async function openForward(
   folder: string,
   manifest: Manifest,
   options: InferenceSession.SessionOptions,
+  plugin: PluginTarget | undefined,
 ): Promise<Pick<Model, 'forward' | 'close'>> {
   if (manifest.static) {
     const threads = options.intraOpNumThreads;
     const lookup = { ...options, executionProviders: ['cpu'] };
     const { sessions, close } = await openStatic(folder, manifest, manifest.static, {
       lookup,
+      ...(plugin ? { plugin } : {}),
       ...(threads ? { threads } : {}),
     });
     return { forward: new StaticForward(sessions, manifest, manifest.static), close };

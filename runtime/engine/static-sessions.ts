@@ -2,10 +2,14 @@ import { join } from 'node:path';
 import { InferenceSession } from 'onnxruntime-node';
 import type { Manifest, StaticGraphs } from '../compile/manifest.ts';
 import { OrtEnvironment } from '../ort-plugin/environment.ts';
+import { openDevice } from '../ort-plugin/open-device.ts';
 import { PluginSession } from '../ort-plugin/plugin-session.ts';
+import type { PluginTarget } from '../ort-plugin/plugin-target.ts';
 import type { StaticSessions } from './static-forward.ts';
 
 export interface OpenStaticOptions {
+  /** Where layers and head run; absent: onnxruntime's CPU provider. */
+  plugin?: PluginTarget;
   threads?: number;
   /** Options of the session that looks up embeddings on the CPU. */
   lookup: InferenceSession.SessionOptions;
@@ -16,21 +20,20 @@ export async function openStatic(
   folder: string,
   manifest: Manifest,
   graphs: StaticGraphs,
-  { threads, lookup }: OpenStaticOptions,
+  { plugin, threads, lookup }: OpenStaticOptions,
 ): Promise<{ sessions: StaticSessions; close(): Promise<void> }> {
-  const closing: (() => void | Promise<void>)[] = [];
+  const closing: Closing = [];
   const close = async (): Promise<void> => {
     for (const one of closing.splice(0).reverse()) await one();
   };
   try {
     const tables = await InferenceSession.create(join(folder, manifest.graph), lookup);
     closing.push(() => tables.release());
-    const env = await OrtEnvironment.open();
-    closing.push(() => env.release());
+    const session = plugin ? await onDevice(plugin, closing) : await onCpu(threads, closing);
     const open = async (graph: string): Promise<PluginSession> => {
-      const session = await PluginSession.create(env, join(folder, graph), threads ? { threads } : {});
-      closing.push(() => session.release());
-      return session;
+      const opened = await session(join(folder, graph));
+      closing.push(() => opened.release());
+      return opened;
     };
     const bodies: PluginSession[] = [];
     for (const { graph } of graphs.bodies) bodies.push(await open(graph));
@@ -39,4 +42,19 @@ export async function openStatic(
     await close();
     throw error;
   }
+}
+
+type Closing = (() => void | Promise<void>)[];
+type OpenSession = (file: string) => Promise<PluginSession>;
+
+async function onDevice(plugin: PluginTarget, closing: Closing): Promise<OpenSession> {
+  const device = await openDevice(plugin);
+  closing.push(() => device.close());
+  return (file) => device.session(file);
+}
+
+async function onCpu(threads: number | undefined, closing: Closing): Promise<OpenSession> {
+  const env = await OrtEnvironment.open();
+  closing.push(() => env.release());
+  return (file) => PluginSession.create(env, file, threads ? { threads } : {});
 }

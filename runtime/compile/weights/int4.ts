@@ -2,14 +2,27 @@ import { constantMatrices } from '../../onnx/constants.ts';
 import { attributeFields, DataType, type Model, makeNode } from '../../onnx/model.ts';
 import { asLinear, type Linear } from './linear.ts';
 
-/** Inputs that share a scale. 128 measured a third faster than 32, and the scales weigh a quarter. */
-const BLOCK = 128;
+/** Weights in blocks of a column that share a scale. */
+export interface BlockFormat {
+  bits: 4 | 8;
+  /** Inputs that share a scale. */
+  size: number;
+}
+
+/** For CPUs. 128 measured a third faster than 32, and the scales weigh a quarter. */
+const CPU_BLOCKS: BlockFormat = { bits: 4, size: 128 };
 /** Sums in 8-bit integers, each block of an activation row with a scale of its own. */
 const ACCURACY = 4;
 const MS = 'com.microsoft';
 
 /** Turns float products into MatMulNBits of 4 bits; weights that are published in blocks stay as they are. */
-export function int4Weights({ graph, opsets }: Model): void {
+export function int4Weights(model: Model): void {
+  blockWeights(model, CPU_BLOCKS);
+}
+
+/** Turns float products into MatMulNBits; weights that are published in blocks stay as they are. */
+export function blockWeights({ graph, opsets }: Model, format: BlockFormat): void {
+  const { bits, size } = format;
   const constant = constantMatrices(graph);
   opsets.set(MS, opsets.get(MS) ?? 1);
   graph.nodes = graph.nodes.map((node) => {
@@ -20,11 +33,11 @@ export function int4Weights({ graph, opsets }: Model): void {
     const linear = asLinear(node, graph, constant);
     if (!linear) return node;
     const { inputs, outputs } = linear;
-    const names = [`${linear.weight}/int4`, `${linear.weight}/block_scale`] as const;
-    const blocks = Math.ceil(inputs / BLOCK);
+    const names = [`${linear.weight}/int${bits}`, `${linear.weight}/block_scale`] as const;
+    const blocks = Math.ceil(inputs / size);
     if (!graph.initializers.has(names[0])) {
       let scales: Float32Array | undefined;
-      const scaleOf = () => (scales ??= blockScales(linear, blocks));
+      const scaleOf = () => (scales ??= blockScales(linear, blocks, format));
       graph.initializers.set(names[1], {
         name: names[1],
         dataType: DataType.float,
@@ -39,40 +52,48 @@ export function int4Weights({ graph, opsets }: Model): void {
       graph.initializers.set(names[0], {
         name: names[0],
         dataType: DataType.uint8,
-        dims: [outputs, blocks, BLOCK / 2],
+        dims: [outputs, blocks, (size * bits) / 8],
         data: {
-          length: (outputs * blocks * BLOCK) / 2,
+          length: (outputs * blocks * size * bits) / 8,
           *pieces() {
-            yield packBlocks(linear, blocks, scaleOf());
+            yield packBlocks(linear, blocks, scaleOf(), format);
           },
         },
       });
     }
-    const attributes = { K: inputs, N: outputs, bits: 4, block_size: BLOCK, accuracy_level: ACCURACY };
+    const attributes = { K: inputs, N: outputs, bits, block_size: size, accuracy_level: ACCURACY };
     return makeNode('MatMulNBits', [node.inputs[0]!, ...names], [node.outputs[0]!], attributes, MS);
   });
 }
 
-/** As onnxruntime's own quantiser: the value of largest magnitude becomes -8, so its sign decides the scale's. */
-function blockScales(linear: Linear, blocks: number): Float32Array {
+/** As onnxruntime's own quantiser: the value of largest magnitude becomes the lowest level, so its sign decides the scale's. */
+function blockScales(linear: Linear, blocks: number, { bits, size }: BlockFormat): Float32Array {
   const extremes = new Float32Array(linear.outputs * blocks);
   forEachWeight(linear, (output, input, value) => {
-    const at = output * blocks + Math.floor(input / BLOCK);
+    const at = output * blocks + Math.floor(input / size);
     if (Math.abs(value) > Math.abs(extremes[at]!)) extremes[at] = value;
   });
-  return extremes.map((extreme) => (extreme === 0 ? 1 : extreme / -8));
+  return extremes.map((extreme) => (extreme === 0 ? 1 : extreme / -zeroLevel(bits)));
 }
 
-function packBlocks(linear: Linear, blocks: number, scales: Float32Array): Uint8Array {
-  const rowBytes = (blocks * BLOCK) / 2;
-  const packed = new Uint8Array(linear.outputs * rowBytes).fill(0x88); // 8 is zero: what fills up the last block
+function packBlocks(linear: Linear, blocks: number, scales: Float32Array, { bits, size }: BlockFormat): Uint8Array {
+  const rowBytes = (blocks * size * bits) / 8;
+  const zero = zeroLevel(bits);
+  // What fills up the last block is zero.
+  const packed = new Uint8Array(linear.outputs * rowBytes).fill(bits === 4 ? 0x88 : zero);
   forEachWeight(linear, (output, input, value) => {
-    const scale = scales[output * blocks + Math.floor(input / BLOCK)]!;
-    const level = Math.max(0, Math.min(15, Math.round(value / scale) + 8));
-    const at = output * rowBytes + (input >> 1);
-    packed[at] = input & 1 ? (packed[at]! & 15) | (level << 4) : (packed[at]! & 240) | level;
+    const scale = scales[output * blocks + Math.floor(input / size)]!;
+    const level = Math.max(0, Math.min(2 * zero - 1, Math.round(value / scale) + zero));
+    const at = output * rowBytes + ((input * bits) >> 3);
+    if (bits === 8) packed[at] = level;
+    else packed[at] = input & 1 ? (packed[at]! & 15) | (level << 4) : (packed[at]! & 240) | level;
   });
   return packed;
+}
+
+/** The level that stands for zero: the middle of the unsigned ones. Source: docs/ContribOperators.md, com.microsoft.MatMulNBits. */
+function zeroLevel(bits: BlockFormat['bits']): number {
+  return 1 << (bits - 1);
 }
 
 function forEachWeight(linear: Linear, visit: (output: number, input: number, value: number) => void): void {

@@ -14,8 +14,11 @@ export interface StaticAttention {
   kv: KvLayer;
   /** Additive mask `[1, 1, chunk, past + chunk]`. */
   mask: string;
-  /** Cosines and sines of the new cells' positions, `[1, 1, chunk, width]`; absent where the graph does without rotary embeddings. */
-  rotary?: { cos: string; sin: string; width: number };
+  /**
+   * Cosines and sines of the new cells' positions, `[1, 1, chunk, head size]`, of which the first `turned` elements turn in pairs; absent where the
+   * graph does without rotary embeddings.
+   */
+  rotary?: { cos: string; sin: string; turned: number };
 }
 
 /** What a GroupQueryAttention says of itself. */
@@ -50,16 +53,19 @@ export function plainAttention(graph: Graph, attention: StaticAttention, { chunk
     const rows = reshape(input, [1, chunk, count, heads.size], `${part}/rows`);
     return add('Transpose', [rows], part, { perm: [0, 2, 1, 3] });
   };
+  const interleaved = attribute(node, 'rotary_interleaved') === 1;
   const rotate = (input: string, part: string): string => {
     if (!rotary) return input;
-    const rest = heads.size - 2 * rotary.width;
-    const sizes = [rotary.width, rotary.width, ...(rest > 0 ? [rest] : [])];
-    const [first, second, ...unchanged] = split(input, sizes, `${part}/halves`) as [string, string, ...string[]];
-    const times = (half: string, table: string, as: string): string => add('Mul', [half, table], `${part}/${as}`);
-    const left = [times(first, rotary.cos, 'a'), times(second, rotary.sin, 'b')];
-    const right = [times(second, rotary.cos, 'c'), times(first, rotary.sin, 'd')];
-    const turned = [add('Sub', left, `${part}/left`), add('Add', right, `${part}/right`)];
-    return add('Concat', [...turned, ...unchanged], `${part}/rotated`, { axis: -1 });
+    const swapped = add(
+      'MatMul',
+      [input, swapPairs(graph, heads.size, rotary.turned / 2, interleaved)],
+      `${part}/swapped`,
+    );
+    const [straight, crossed] = [
+      add('Mul', [input, rotary.cos], `${part}/a`),
+      add('Mul', [swapped, rotary.sin], `${part}/b`),
+    ];
+    return add('Add', [straight, crossed], `${part}/rotated`);
   };
 
   const [q, k, v] = node.inputs[1]
@@ -106,7 +112,6 @@ export function checkAttention(node: Node, layer: number): void {
   const refuse = (what: string): never => {
     throw unusable(`layer ${layer} has ${what}, which has no static form`);
   };
-  if (attribute(node, 'rotary_interleaved')) refuse('interleaved rotary embeddings');
   if (attribute(node, 'smooth_softmax')) refuse('a smooth softmax');
   if (node.inputs.slice(11).some(Boolean)) refuse('attention sinks');
 }
@@ -121,6 +126,28 @@ function headsOf(node: Node, { heads, headSize }: KvLayer): Heads {
 function scaleOf(node: Node, size: number): number {
   const scale = attribute(node, 'scale');
   return typeof scale === 'number' && scale !== 0 ? scale : 1 / Math.sqrt(size);
+}
+
+/** Elements of a head that turn together: those half the way apart, or next to each other. */
+export function pairOf(pair: number, pairs: number, interleaved: boolean): [first: number, second: number] {
+  return interleaved ? [2 * pair, 2 * pair + 1] : [pair, pairs + pair];
+}
+
+/**
+ * The name of a matrix R with (x · R)[first] = -x[second] and (x · R)[second] = x[first] for each pair, and 0 for elements that are not turned. A
+ * rotation is then x · cos + (x · R) · sin. As a product it is exact, and OpenVINO 2026.4 computes a rotation that is put together by Concat wrongly
+ * when it reads its own binary (measured, docs/devices.md).
+ */
+function swapPairs(graph: Graph, size: number, pairs: number, interleaved: boolean): string {
+  const name = `assay/swap_pairs/${size}_${pairs}_${interleaved}`;
+  const matrix = new Float32Array(size * size);
+  for (let pair = 0; pair < pairs; pair++) {
+    const [first, second] = pairOf(pair, pairs, interleaved);
+    matrix[second * size + first] = -1;
+    matrix[first * size + second] = 1;
+  }
+  graph.initializers.set(name, makeTensor(name, [size, size], matrix));
+  return name;
 }
 
 /** The name of a constant list of integers; the same list is one constant. */

@@ -1,0 +1,93 @@
+import { rmSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { AssayError } from '../../lib/errors.ts';
+import { compareDevices, type DeviceFigures } from '../engine/compare-devices.ts';
+import { kvShape, readManifest, sessionOptions } from '../engine/model.ts';
+import { StaticForward } from '../engine/static-forward.ts';
+import { openStatic } from '../engine/static-sessions.ts';
+import { identityOf, openDevice } from '../ort-plugin/open-device.ts';
+import type { PluginTarget } from '../ort-plugin/plugin-target.ts';
+import { MANIFEST_FILE, type Manifest, type StaticGraphs } from './manifest.ts';
+
+export interface DeviceCompileOptions {
+  /** Graphs compiled so far, the measurement counted as one more. */
+  onStep?(done: number, total: number): void;
+  signal?: AbortSignal;
+}
+
+/**
+ * Compiles the graphs of a model over fixed shapes for a device, keeps the device's own binaries beside them (EPContext), and measures the device
+ * beside the CPU. The manifest then names the binaries, what they were made for, and the figures. Throws `engine_failed` where the device does not
+ * take a graph in one part.
+ */
+export async function compileForDevice(
+  folder: string,
+  target: PluginTarget,
+  { onStep, signal }: DeviceCompileOptions = {},
+): Promise<Manifest> {
+  const manifest = readManifest(folder);
+  const graphs = manifest.static;
+  if (!graphs) throw new AssayError('engine_failed', 'Only a model over fixed shapes is compiled for a device.');
+  const files = [...graphs.bodies.map(({ graph }) => graph), graphs.head.graph];
+  const device = await openDevice(target);
+  const identity = identityOf(target, device.device);
+  try {
+    for (const [done, file] of files.entries()) {
+      signal?.throwIfAborted();
+      onStep?.(done, files.length + 1);
+      const session = await device.session(join(folder, file), contextConfig(join(folder, contextFile(file))));
+      session.release();
+      // A plugin that keeps no binary says nothing; the model would be compiled at each load.
+      statSync(join(folder, contextFile(file)));
+    }
+  } catch (cause) {
+    if (cause instanceof AssayError) throw cause;
+    const refused = `The ${target.hardware} (${target.plugin}) cannot compile this model. The log has the vendor's words; use another device with --device.`;
+    throw new AssayError('engine_failed', refused, { cause });
+  } finally {
+    device.close();
+  }
+  const compiled: StaticGraphs = {
+    ...graphs,
+    bodies: graphs.bodies.map((body) => ({ ...body, graph: contextFile(body.graph) })),
+    head: { ...graphs.head, graph: contextFile(graphs.head.graph) },
+  };
+  onStep?.(files.length, files.length + 1);
+  const figures = await figuresOf(folder, manifest, graphs, compiled, target);
+  const result: Manifest = { ...manifest, static: compiled, compiledFor: { identity, ...figures } };
+  writeFileSync(join(folder, MANIFEST_FILE), `${JSON.stringify(result, null, 2)}\n`, { flush: true });
+  for (const file of files) rmSync(join(folder, file));
+  return result;
+}
+
+/** Source: onnxruntime_session_options_config_keys.h ("ep.context_enable"); the binary is a file of its own. */
+function contextConfig(file: string): Record<string, string> {
+  return { 'ep.context_enable': '1', 'ep.context_file_path': file, 'ep.context_embed_mode': '0' };
+}
+
+const contextFile = (graph: string): string => graph.replace(/\.onnx$/, '-device.onnx');
+
+async function figuresOf(
+  folder: string,
+  manifest: Manifest,
+  graphs: StaticGraphs,
+  compiled: StaticGraphs,
+  plugin: PluginTarget,
+): Promise<DeviceFigures> {
+  const lookup = { ...(await sessionOptions()), executionProviders: ['cpu'] };
+  const cpu = await openStatic(folder, manifest, graphs, { lookup });
+  const device = await openStatic(folder, manifest, compiled, { lookup, plugin }).catch(async (error: unknown) => {
+    await cpu.close();
+    throw error;
+  });
+  try {
+    return await compareDevices(
+      new StaticForward(device.sessions, manifest, compiled),
+      new StaticForward(cpu.sessions, manifest, graphs),
+      { kv: kvShape(manifest), contextLength: manifest.contextLength },
+    );
+  } finally {
+    await device.close();
+    await cpu.close();
+  }
+}

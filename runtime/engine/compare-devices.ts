@@ -1,0 +1,69 @@
+import type { Forward } from './forward.ts';
+import { logitError } from './logit-error.ts';
+import { type KvShape, Sequence } from './sequence.ts';
+import { spreadTokens } from './spread-tokens.ts';
+
+/** What a device was measured to do, beside the CPU with the same graphs and weights. */
+export interface DeviceFigures {
+  /** How far the device's logits are from the CPU's (`logitError`). */
+  error: number;
+  /** Milliseconds of the device and of the CPU for a prompt of `PROMPT_TOKENS` and a step of three branches. */
+  deviceMs: number;
+  cpuMs: number;
+}
+
+/** Tokens of the prompt that is measured: some runs of the largest chunk. */
+const PROMPT_TOKENS = 200;
+const BRANCHES = 3;
+const BRANCH_TOKENS = 4;
+/** Repetitions of which the fastest counts, as long as they take no more than `REPEAT_MS` together. */
+const REPETITIONS = 3;
+const REPEAT_MS = 5_000;
+
+/** Runs a prompt and a step of branches on both, and compares answers and times. */
+export async function compareDevices(
+  device: Forward,
+  cpu: Forward,
+  { kv, contextLength }: { kv: KvShape; contextLength: number },
+): Promise<DeviceFigures> {
+  const count = Math.max(1, Math.min(PROMPT_TOKENS, contextLength - BRANCHES * BRANCH_TOKENS));
+  const prompt = spreadTokens(cpu.vocabSize, count);
+  const [wanted, got] = [await measure(cpu, kv, prompt), await measure(device, kv, prompt)];
+  return { error: logitError(wanted.logits, got.logits), deviceMs: got.ms, cpuMs: wanted.ms };
+}
+
+async function measure(
+  forward: Forward,
+  kv: KvShape,
+  prompt: readonly number[],
+): Promise<{ logits: Float32Array[]; ms: number }> {
+  let logits: Float32Array[] = [];
+  let ms = Number.POSITIVE_INFINITY;
+  const began = performance.now();
+  for (let repetition = 0; repetition < REPETITIONS; repetition++) {
+    const before = performance.now();
+    logits = await promptAndBranches(forward, kv, prompt);
+    ms = Math.min(ms, performance.now() - before);
+    if (performance.now() - began > REPEAT_MS) break;
+  }
+  return { logits, ms };
+}
+
+/** The logits behind the prompt and behind each branch. */
+async function promptAndBranches(forward: Forward, kv: KvShape, prompt: readonly number[]): Promise<Float32Array[]> {
+  const sequence = new Sequence(kv, prompt.length + BRANCHES * BRANCH_TOKENS);
+  for (const token of prompt) sequence.append(token, sequence.length - 1);
+  const behindPrompt = (await forward.run(sequence, 0, [prompt.length - 1])).slice(0, forward.vocabSize);
+  const ends: number[] = [];
+  for (let branch = 0; branch < BRANCHES; branch++) {
+    let parent = prompt.length - 1;
+    for (const token of spreadTokens(forward.vocabSize, BRANCH_TOKENS, prompt.length + branch * BRANCH_TOKENS)) {
+      parent = sequence.append(token, parent);
+    }
+    ends.push(parent);
+  }
+  const behindBranches = await forward.run(sequence, prompt.length, ends);
+  const rowOf = (row: number): Float32Array =>
+    behindBranches.slice(row * forward.vocabSize, (row + 1) * forward.vocabSize);
+  return [behindPrompt, ...ends.map((_, row) => rowOf(row))];
+}

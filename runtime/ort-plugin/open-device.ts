@@ -1,0 +1,85 @@
+import { AssayError } from '../../lib/errors.ts';
+import { type EpDevice, OrtEnvironment } from './environment.ts';
+import { PluginSession, type PluginSessionOptions } from './plugin-session.ts';
+import type { PluginTarget } from './plugin-target.ts';
+
+/** A device of a plugin that is registered in this process. */
+export interface OpenDevice {
+  device: EpDevice;
+  /** Loads a model on it, the whole of it in one part; `config` adds to the session's configuration. Throws `OrtError` or `engine_failed`. */
+  session(file: string, config?: Readonly<Record<string, string>>): Promise<PluginSession>;
+  /** Unregisters the plugin. Its sessions must be released. */
+  close(): void;
+}
+
+/**
+ * Where no session may run on the CPU in part: a run that looks like the device's would be as slow as the CPU and slower.
+ * Source: onnxruntime_session_options_config_keys.h.
+ */
+const STRICT = { 'session.disable_cpu_ep_fallback': '1', 'session.record_ep_graph_assignment_info': '1' };
+
+/** How often each provider is registered in this process; the last one to close unregisters. */
+const registered = new Map<string, number>();
+
+/** Registers a plugin and finds its device. Throws `OrtError` for a library that does not load, `engine_failed` where the device is not there. */
+export async function openDevice(target: PluginTarget): Promise<OpenDevice> {
+  const env = await OrtEnvironment.open();
+  const { provider, library, hardware, options } = target;
+  const close = (): void => {
+    const left = (registered.get(provider) ?? 1) - 1;
+    if (left > 0) registered.set(provider, left);
+    else {
+      registered.delete(provider);
+      env.unregister(provider);
+    }
+    env.release();
+  };
+  try {
+    if (!registered.has(provider)) env.register(provider, library);
+  } catch (error) {
+    env.release();
+    throw error;
+  }
+  registered.set(provider, (registered.get(provider) ?? 0) + 1);
+  const device = env.devices().find((one) => one.provider === provider && one.hardware === hardware);
+  if (!device) {
+    close();
+    throw new AssayError(
+      'engine_failed',
+      `The plugin ${target.plugin} finds no ${hardware} on this machine. Install the vendor's driver, or see what there is: assay doctor`,
+    );
+  }
+  return {
+    device,
+    async session(file, config = {}) {
+      const chosen: PluginSessionOptions = { device, providerOptions: options, config: { ...STRICT, ...config } };
+      const session = await PluginSession.create(env, file, chosen);
+      const parts = session.assignments();
+      if (parts.length === 1 && parts[0]!.subgraphs === 1 && parts[0]!.provider === provider) return session;
+      session.release();
+      const found = parts.map((part) => `${part.subgraphs} on ${part.provider}`).join(', ');
+      throw new AssayError(
+        'engine_failed',
+        `The ${hardware} does not take this model in one part (${found}); each part more copies data back and forth. Use another device.`,
+      );
+    },
+    close,
+  };
+}
+
+/** Names a device and what a compiled binary depends on: the plugin, the chip and its driver. */
+export function identityOf(target: PluginTarget, { vendor, vendorId, deviceId, metadata }: EpDevice): string {
+  const facts = Object.entries(metadata)
+    .filter(([key]) =>
+      /^(version|full_device_name|device_architecture|.*driver.*version.*|.*compiler_version|npu_platform|.*soc.*)$/i.test(
+        key,
+      ),
+    )
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([key, value]) => `${key}=${value}`);
+  const settings = Object.entries(target.options).filter(([key]) => !key.endsWith('path'));
+  const id = `${vendor} ${vendorId.toString(16)}:${deviceId.toString(16)}`;
+  return [target.plugin, target.hardware, id, ...facts, ...settings.map(([key, value]) => `${key}=${value}`)]
+    .join('; ')
+    .slice(0, 1000);
+}

@@ -1,0 +1,121 @@
+import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { compileModel, type Precision } from '../../runtime/compile/compile.ts';
+import { compileForDevice } from '../../runtime/compile/compile-for-device.ts';
+import { type Model, openModel } from '../../runtime/engine/model.ts';
+import type { PluginTarget } from '../../runtime/ort-plugin/plugin-target.ts';
+import { compileFixture, drive, engineFor, FIXTURES } from '../oracle/fixtures.ts';
+import { compiledModel } from '../oracle/plain-models.ts';
+import { openvinoCpu, qnnEmulator } from './installed.ts';
+import { pretendIntel } from './pretend-intel.ts';
+
+const SHAPES = [{ chunk: 16, past: 64 }];
+const openvino = await openvinoCpu();
+const qnn = await qnnEmulator();
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'assay-device-'));
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+async function compileOn(
+  target: PluginTarget,
+  fixture: string,
+  precision: Precision,
+): Promise<ReturnType<typeof compileForDevice>> {
+  const source = join(FIXTURES, fixture);
+  await compileModel({ source, target: folder, device: 'NPU', precision, maxPromptLen: 64, fixedShapes: SHAPES });
+  return compileForDevice(folder, target);
+}
+
+/** The largest difference of two models' logits behind each token of a text. */
+async function apart(left: Model, right: Model, tokens: readonly number[]): Promise<number> {
+  const [wanted, got] = [await compiledModel(left).logits(tokens), await compiledModel(right).logits(tokens)];
+  return Math.max(
+    ...wanted.flatMap((row, at) => Array.from(row, (logit, token) => Math.abs(logit - got[at]![token]!))),
+  );
+}
+
+const TEXT = Array.from({ length: 40 }, (_, index) => (index * 37 + 5) % 500);
+
+describe.skipIf(!openvino)("OpenVINO's CPU device", () => {
+  beforeAll(pretendIntel);
+
+  test.each(['genai/llama', 'genai/qwen2', 'genai/qwen3', 'genai/gemma3', 'genai/phi3', 'genai/smollm2'])(
+    '%s equals the packed path within 1e-4, from its own binary',
+    async (fixture) => {
+      const packed = await compileFixture(fixture, 'float');
+      const manifest = await compileOn(openvino!, fixture, 'float');
+      expect(manifest.compiledFor).toMatchObject({ identity: expect.stringContaining('openvino test; CPU; ') });
+      expect(manifest.compiledFor!.error).toBeLessThan(1e-4);
+      expect(readdirSync(folder).filter((name) => /^(body|head).*(?<!device)\.onnx$/.test(name))).toEqual([]);
+      const device = await openModel(folder, { plugin: openvino! });
+      expect(await apart(packed, device, TEXT)).toBeLessThan(1e-4);
+      await Promise.all([packed.close(), device.close()]);
+    },
+  );
+
+  test.each<[string, Precision]>([
+    ['genai/llama-int4', 'keep'],
+    ['genai/qwen2', 'int8'],
+    ['genai/qwen2', 'int4'],
+  ])('%s as %s stays near the CPU', async (fixture, precision) => {
+    const { compiledFor } = await compileOn(openvino!, fixture, precision);
+    // The CPU rounds activations to 8 bits, the device does not.
+    expect(compiledFor!.error).toBeLessThan(0.06);
+  });
+});
+
+describe.skipIf(!qnn)("the emulator of Qualcomm's NPU", () => {
+  test.each<[string, Precision, number]>([
+    ['genai/qwen2', 'float', 0.02],
+    ['genai/qwen2', 'int8', 0.08],
+    ['genai/llama-int4', 'keep', 0.1],
+  ])('%s as %s: registered, compiled, reloaded from its binary, asked', async (fixture, precision, bound) => {
+    const { compiledFor } = await compileOn(qnn!, fixture, precision);
+    expect(compiledFor).toMatchObject({ identity: expect.stringMatching(/^qnn test; CPU; .*htp_arch=73/) });
+    expect(compiledFor!.error).toBeLessThan(bound);
+    expect(existsSync(join(folder, 'weights.bin'))).toBe(true);
+    const [packed, device] = [await compileFixture(fixture, precision), await openModel(folder, { plugin: qnn! })];
+    const [wanted, got] = [await decide(packed), await decide(device)];
+    await Promise.all([packed.close(), device.close()]);
+    for (const [branch, { probabilities }] of wanted.entries()) {
+      const apart = probabilities.map((probability, option) =>
+        Math.abs(probability - got[branch]!.probabilities[option]!),
+      );
+      expect(Math.max(...apart)).toBeLessThan(2 * bound);
+    }
+  });
+});
+
+/** Three decisions among options of one and two tokens, behind one prefix, in one request. */
+async function decide(model: Model): Promise<{ probabilities: readonly number[] }[]> {
+  const engine = engineFor(model);
+  const suffixes = [[7, 8], [9], [10, 11, 12]];
+  const answer = engine.submit({
+    id: 'decisions',
+    prefix: TEXT.slice(0, 20),
+    branches: suffixes.map((suffix) => ({
+      suffix,
+      choice: {
+        paths: [
+          [40, 9],
+          [80, 9],
+          [120, 60, 9],
+        ],
+      },
+      constraint: null,
+      sampling: { temperature: 0, topP: 1, seed: 0, presencePenalty: 0, frequencyPenalty: 0, topLogprobs: null },
+      maxTokens: 4,
+      endTokens: new Set<number>(),
+    })),
+    budget: 12,
+    deadline: Number.POSITIVE_INFINITY,
+  });
+  await drive(engine);
+  engine.checkIntegrity();
+  return (await answer).branches.map(({ option }) => option!);
+}
