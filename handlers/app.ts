@@ -13,6 +13,7 @@ import { errorResponse } from './error-response.ts';
 import { guard } from './guard.ts';
 import { deleteModel, deleteModelByPath, load, unload } from './model-operations.ts';
 import { listModels } from './models.ts';
+import { page } from './pages.ts';
 import { requestId } from './request-id.ts';
 import { routesOf } from './routes.ts';
 import { health, serverStatus } from './status.ts';
@@ -41,6 +42,7 @@ export function createApp(deps: AppDeps): Hono<AppEnv> {
   app.use(limitBodies(services));
 
   routesOf(app, 'models')('GET', ['/openapi.json'], contract());
+  for (const [path, file] of deps.pages ?? []) routesOf(app, 'models')('GET', [path], page(path, file));
   if (apis.has('decisions')) {
     const decisions = routesOf(app, 'decisions', requireKey(keys));
     decisions('POST', ['/v1/tasks', '/v1/decide-extract'], runTasks(services));

@@ -5,6 +5,7 @@ import type { Api } from '../lib/error-status.ts';
 import type { ModelHost } from '../lib/host.ts';
 import type { BodyShare } from '../lib/json/body-budget.ts';
 import type { ApiKey, KeyStore, Quota } from '../lib/keys.ts';
+import type { Pages } from './pages.ts';
 
 /** What the handlers are given from outside. */
 export interface AppDeps {
@@ -27,6 +28,8 @@ export interface AppDeps {
   guard?: GuardSettings;
   /** Answers `GET /metrics`, in Prometheus' text form. Absent: there is no such route. */
   metrics?: () => Promise<Response>;
+  /** Pages for people: the playground at `/playground`, the API reference at `/docs`. They need no key. Default: none. */
+  pages?: Pages;
   /** Bytes that the bodies of all requests under way may have together; each may have 64 KiB in any case. Default: 256 MiB. */
   bodyBytes?: number;
   /** Milliseconds of silence after which a stream sends a comment; default 1500. */

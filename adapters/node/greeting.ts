@@ -3,7 +3,7 @@ import type { ServerConfig } from './config.ts';
 
 /** What is said once the server listens. */
 export function listening(url: string, { home }: Pick<ServerConfig, 'home'>): string {
-  return `Assay ${VERSION} listens on ${url}\nModels and keys are kept in ${home}. Stop with Ctrl-C.`;
+  return `Assay ${VERSION} listens on ${url}\nPlayground: ${url}/playground, API reference: ${url}/docs\nModels and keys are kept in ${home}. Stop with Ctrl-C.`;
 }
 
 /** Returns the message with the first key, which is shown this once. For terminals alone: other output may be kept as a log. */

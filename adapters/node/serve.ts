@@ -9,6 +9,7 @@ import type { ServerConfig } from './config.ts';
 import { firstKeyMade, firstRequest, listening, noKeyYet } from './greeting.ts';
 import { KeysStore } from './keys-file.ts';
 import { requestLog } from './log.ts';
+import { readPages } from './pages.ts';
 import { startServer } from './server.ts';
 
 /** How long requests in flight may go on after the server was told to stop. */
@@ -38,7 +39,8 @@ export async function serve(config: ServerConfig, { log, say, terminal, compose 
   const parts = await compose(config, log);
   const quota = memoryQuota(systemClock);
   const { backend, host, metrics } = parts;
-  const app = createApp({ ...access, backend, host, metrics, quota, log: requestLog(log) });
+  const pages = await readPages();
+  const app = createApp({ ...access, backend, host, metrics, pages, quota, log: requestLog(log) });
   const opened: { close(): Promise<unknown> }[] = [parts];
   try {
     const server = await startServer(app.fetch, config);

@@ -1,0 +1,61 @@
+/** Where the key is kept: for this browser tab only, and gone when it closes. */
+const KEY = 'assay-api-key';
+
+export const storedKey = {
+  get: (): string => sessionStorage.getItem(KEY) ?? '',
+  set: (key: string): void => (key === '' ? sessionStorage.removeItem(KEY) : sessionStorage.setItem(KEY, key)),
+};
+
+/** Reports what the server refused, in its own words, with the field at fault and the request id. */
+export class ApiError extends Error {
+  readonly status: number;
+  readonly code: string;
+  readonly param: string | undefined;
+
+  constructor(status: number, code: string, message: string, param?: string) {
+    super(message);
+    this.name = 'ApiError';
+    this.status = status;
+    this.code = code;
+    this.param = param;
+  }
+}
+
+interface CallOptions {
+  method?: 'GET' | 'POST';
+  body?: unknown;
+  accept?: string;
+  signal?: AbortSignal;
+}
+
+/** Sends a request to the server that served the page. Throws `ApiError` for every status but 2xx. */
+export async function call(path: string, { method, body, accept, signal }: CallOptions = {}): Promise<Response> {
+  const key = storedKey.get();
+  let response: Response;
+  try {
+    response = await fetch(path, {
+      method: method ?? (body === undefined ? 'GET' : 'POST'),
+      headers: {
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...(accept === undefined ? {} : { accept }),
+        ...(key === '' ? {} : { authorization: `Bearer ${key}` }),
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      ...(signal === undefined ? {} : { signal }),
+    });
+  } catch (cause) {
+    if (signal?.aborted) throw cause;
+    throw new ApiError(0, 'unreachable', 'The server does not answer. Is it still running?');
+  }
+  if (!response.ok) throw await refused(response);
+  return response;
+}
+
+async function refused(response: Response): Promise<ApiError> {
+  const body = await response.json().catch(() => null);
+  const error = body?.error;
+  if (typeof error?.message !== 'string') {
+    return new ApiError(response.status, 'http_error', `The server answered ${response.status}.`);
+  }
+  return new ApiError(response.status, error.code ?? error.type, error.message, error.param);
+}

@@ -1,0 +1,68 @@
+import { useState } from 'preact/hooks';
+import { ChatTab } from './chat/chat-tab.tsx';
+import { KeyField } from './key-field.tsx';
+import { ModelsTab } from './models/models-tab.tsx';
+import { StatusLine, useStatus } from './status-line.tsx';
+import { TasksTab } from './tasks/tasks-tab.tsx';
+
+const TABS = ['Tasks', 'Chat', 'Models'] as const;
+type Tab = (typeof TABS)[number];
+
+export function App() {
+  const [tab, setTab] = useState<Tab>(tabOfHash());
+  const { status, refresh } = useStatus();
+  const open = (next: Tab) => {
+    setTab(next);
+    history.replaceState(null, '', `#${next.toLowerCase()}`);
+    document.getElementById(`tab-${next}`)?.focus();
+  };
+  return (
+    <>
+      <header class="top">
+        <h1>
+          <img src="/playground/icon.svg" alt="" width="26" height="26" /> Assay
+        </h1>
+        <div class="tabs" role="tablist" aria-label="Playground">
+          {TABS.map((name, i) => (
+            <button
+              type="button"
+              role="tab"
+              id={`tab-${name}`}
+              aria-controls={`panel-${name}`}
+              aria-selected={tab === name}
+              tabIndex={tab === name ? 0 : -1}
+              onClick={() => open(name)}
+              onKeyDown={(event) => {
+                const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+                if (step) open(TABS[(i + step + TABS.length) % TABS.length] as Tab);
+              }}
+            >
+              {name}
+            </button>
+          ))}
+        </div>
+        <nav aria-label="Links">
+          <a href="/docs">API reference</a>
+        </nav>
+        <KeyField onChange={refresh} />
+      </header>
+      <main>
+        {/* All tabs stay mounted, so that a running answer and what was typed survive a look at another tab. */}
+        <section id="panel-Tasks" role="tabpanel" aria-labelledby="tab-Tasks" hidden={tab !== 'Tasks'}>
+          <TasksTab model={status.model} />
+        </section>
+        <section id="panel-Chat" role="tabpanel" aria-labelledby="tab-Chat" hidden={tab !== 'Chat'}>
+          <ChatTab />
+        </section>
+        <section id="panel-Models" role="tabpanel" aria-labelledby="tab-Models" hidden={tab !== 'Models'}>
+          <ModelsTab shown={tab === 'Models'} onChange={refresh} />
+        </section>
+      </main>
+      <StatusLine status={status} />
+    </>
+  );
+}
+
+function tabOfHash(): Tab {
+  return TABS.find((name) => `#${name.toLowerCase()}` === location.hash) ?? 'Tasks';
+}

@@ -1,0 +1,131 @@
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { call } from '../api.ts';
+import { Problem } from '../problem.tsx';
+import { readChat } from './read-chat.ts';
+
+interface Message {
+  role: 'user' | 'assistant';
+  content: string;
+  reasoning: string;
+  /** What is said under a finished answer: how fast it came, whether it was cut. */
+  note: string;
+}
+
+const said = (role: Message['role'], content: string): Message => ({ role, content, reasoning: '', note: '' });
+
+/** A conversation with the loaded model; answers arrive as a stream, reasoning is folded. */
+export function ChatTab() {
+  const [messages, setMessages] = useState<Message[]>([]);
+  const [text, setText] = useState('');
+  const [error, setError] = useState<unknown>(null);
+  const [running, setRunning] = useState<AbortController | null>(null);
+  const end = useRef<HTMLDivElement>(null);
+  useEffect(() => end.current?.scrollIntoView({ block: 'nearest' }), [messages]);
+
+  const send = async () => {
+    const question = text.trim();
+    if (question === '' || running) return;
+    const history = [...messages, said('user', question)];
+    const answer = said('assistant', '');
+    const show = () => setMessages([...history, { ...answer }]);
+    const stop = new AbortController();
+    setText('');
+    setError(null);
+    setRunning(stop);
+    show();
+    try {
+      const body = { messages: history.map(({ role, content }) => ({ role, content })), stream: true };
+      const response = await call('/v1/chat/completions', { body, signal: stop.signal });
+      const { finishReason, tokensPerSecond } = await readChat(response, ({ reasoning, content }) => {
+        answer.reasoning += reasoning;
+        answer.content += content;
+        show();
+      });
+      answer.note = [
+        ...(tokensPerSecond === null ? [] : [`${tokensPerSecond.toFixed(1)} tokens per second`]),
+        ...(finishReason === 'length' ? ['cut: the answer reached its token limit'] : []),
+      ].join(' · ');
+      show();
+    } catch (cause) {
+      if (stop.signal.aborted) {
+        answer.note = 'stopped';
+        show();
+      } else {
+        setError(cause);
+        if (answer.content === '') {
+          // The question goes back into the field, to be sent again.
+          setMessages(messages);
+          setText(question);
+        }
+      }
+    }
+    setRunning(null);
+  };
+
+  return (
+    <div class="chat">
+      <div class="messages" role="log" aria-label="Conversation">
+        {messages.length === 0 && (
+          <p class="empty">
+            Say something. The starter model chats poorly; load a published model for real conversations.
+          </p>
+        )}
+        {messages.map(({ role, content, reasoning, note }) => (
+          <article class={`message ${role}`} aria-label={role === 'user' ? 'You' : 'Model'}>
+            {reasoning && (
+              <details>
+                <summary>Reasoning</summary>
+                <p>{reasoning}</p>
+              </details>
+            )}
+            <p>{content || (role === 'assistant' && running ? '…' : '')}</p>
+            {note && <small>{note}</small>}
+          </article>
+        ))}
+        <div ref={end} />
+      </div>
+      <Problem error={error} />
+      <form
+        class="row"
+        onSubmit={(event) => {
+          event.preventDefault();
+          void send();
+        }}
+      >
+        <label for="chat-text" class="grow">
+          Message
+          <textarea
+            id="chat-text"
+            rows={2}
+            value={text}
+            onInput={(event) => setText(event.currentTarget.value)}
+            onKeyDown={(event) => {
+              if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return;
+              event.preventDefault();
+              event.currentTarget.form?.requestSubmit();
+            }}
+          />
+        </label>
+        {running ? (
+          <button type="button" onClick={() => running.abort()}>
+            Stop
+          </button>
+        ) : (
+          <button type="submit" class="primary">
+            Send
+          </button>
+        )}
+        <button
+          type="button"
+          disabled={running !== null || messages.length === 0}
+          onClick={() => {
+            setMessages([]);
+            setError(null);
+          }}
+        >
+          Clear
+        </button>
+      </form>
+    </div>
+  );
+}

@@ -1,0 +1,33 @@
+import { ApiError } from '../api.ts';
+import { readEvents } from '../read-events.ts';
+
+export interface ChatDelta {
+  reasoning: string;
+  content: string;
+}
+
+export interface ChatEnd {
+  finishReason: string | null;
+  tokensPerSecond: number | null;
+}
+
+/** Reads a streamed chat completion. Throws `ApiError` for an error event, and where the stream ends early. */
+export async function readChat(response: Response, onDelta: (delta: ChatDelta) => void): Promise<ChatEnd> {
+  const end: ChatEnd = { finishReason: null, tokensPerSecond: null };
+  let done = false;
+  await readEvents(response, (data) => {
+    if (data === '[DONE]') {
+      done = true;
+      return;
+    }
+    const { choices, metrics } = JSON.parse(data);
+    const { delta, finish_reason } = choices[0] ?? {};
+    const reasoning = delta?.reasoning_content ?? '';
+    const content = delta?.content ?? '';
+    if (reasoning || content) onDelta({ reasoning, content });
+    if (finish_reason) end.finishReason = finish_reason;
+    if (metrics) end.tokensPerSecond = metrics.tokens_per_second;
+  });
+  if (!done) throw new ApiError(0, 'stream_ended', 'The stream ended before the answer did. Ask again.');
+  return end;
+}

@@ -1,0 +1,26 @@
+import { useState } from 'preact/hooks';
+import { storedKey } from './api.ts';
+
+/** Takes the API key. It stays in this tab's session storage and is sent to this server alone. */
+export function KeyField({ onChange }: { onChange(): void }) {
+  const [key, setKey] = useState(storedKey.get());
+  return (
+    <label class="key">
+      <span>API key</span>
+      <input
+        id="api-key"
+        type="password"
+        autocomplete="off"
+        spellcheck={false}
+        placeholder="sk-assay-…"
+        value={key}
+        onInput={(event) => {
+          const text = event.currentTarget.value.trim();
+          setKey(text);
+          storedKey.set(text);
+        }}
+        onChange={onChange}
+      />
+    </label>
+  );
+}

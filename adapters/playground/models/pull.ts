@@ -1,0 +1,17 @@
+import type { DownloadProgress, DownloadResponse } from '../../../lib/schema/model-operations.ts';
+import { ApiError, call } from '../api.ts';
+import { readEvents } from '../read-events.ts';
+
+/** Downloads and compiles a model, and reports its progress. Throws `ApiError`. The server continues when the page is closed. */
+export async function pull(model: string, onProgress: (progress: DownloadProgress) => void): Promise<void> {
+  const body = { model, allow_download: true };
+  const response = await call('/v1/models/download', { body, accept: 'text/event-stream' });
+  let finished = false;
+  await readEvents(response, (data) => {
+    const event: DownloadProgress | DownloadResponse = JSON.parse(data);
+    if (event.status === 'success') finished = true;
+    else onProgress(event);
+  });
+  const message = 'The server stopped reporting. The download may still run: reload the list.';
+  if (!finished) throw new ApiError(0, 'stream_ended', message);
+}

@@ -1,0 +1,66 @@
+import { type Draft, newTask } from './task.ts';
+
+export interface Example {
+  title: string;
+  make(): Draft;
+}
+
+export const EXAMPLES: readonly Example[] = [
+  {
+    title: 'A complaint',
+    make: () => ({
+      context: 'The parcel came two weeks late and the mug was broken. I want my money back.',
+      tasks: [
+        newTask({ type: 'decide', name: 'refund', text: 'Does the customer ask for a refund?', list: 'yes\nno' }),
+        newTask({
+          type: 'decide',
+          name: 'topic',
+          text: 'What is the message about?',
+          list: 'delivery\nbilling\npraise',
+        }),
+        newTask({
+          type: 'extract',
+          name: 'facts',
+          text: 'What was broken, and how late was it?',
+          list: 'broken_item\ndelay',
+        }),
+      ],
+      maxOutputTokens: 64,
+    }),
+  },
+  {
+    title: 'An invoice',
+    make: () => ({
+      context:
+        'Invoice 2041 from Ardent Tools Ltd, dated 3 March 2026. Two cordless drills at 89.00 EUR each. Total due: 178.00 EUR by 2 April 2026.',
+      tasks: [
+        newTask({
+          type: 'extract',
+          name: 'invoice',
+          text: 'Extract the fields of the invoice.',
+          list: 'number\nvendor\ntotal\ndue_date',
+        }),
+        newTask({ type: 'decide', name: 'currency', text: 'Which currency is used?', list: 'EUR\nUSD\nGBP' }),
+      ],
+      maxOutputTokens: 96,
+    }),
+  },
+  {
+    title: 'A support ticket',
+    make: () => ({
+      context:
+        'Since the update this morning nobody in our office can log in. We are 40 people and cannot work. Please call Dana Whitfield at 555-0142.',
+      tasks: [
+        newTask({ type: 'decide', name: 'urgent', text: 'Is this urgent?', list: 'yes\nno' }),
+        newTask({
+          type: 'decide',
+          name: 'team',
+          text: 'Which team should handle it?',
+          list: 'accounts\nhardware\nsales',
+        }),
+        newTask({ type: 'extract', name: 'contact', text: 'Who should be called?', list: 'name\nphone' }),
+      ],
+      maxOutputTokens: 64,
+    }),
+  },
+];

@@ -1,0 +1,83 @@
+import type { TaskDraft } from './task.ts';
+
+interface Props {
+  task: TaskDraft;
+  index: number;
+  count: number;
+  onChange(task: TaskDraft): void;
+  onMove(step: number): void;
+  onRemove(): void;
+}
+
+export function TaskEditor({ task, index, count, onChange, onMove, onRemove }: Props) {
+  const field = (name: string) => `task-${task.id}-${name}`;
+  const decide = task.type === 'decide';
+  const title = task.name || `task ${index + 1}`;
+  return (
+    <fieldset class="task">
+      <legend>Task {index + 1}</legend>
+      <div class="row">
+        <label for={field('type')} class="narrow">
+          Type
+          <select
+            id={field('type')}
+            value={task.type}
+            onChange={(event) => onChange({ ...task, type: event.currentTarget.value as TaskDraft['type'] })}
+          >
+            <option value="decide">decide</option>
+            <option value="extract">extract</option>
+          </select>
+        </label>
+        <label for={field('name')}>
+          Name
+          <input
+            id={field('name')}
+            value={task.name}
+            spellcheck={false}
+            onInput={(event) => onChange({ ...task, name: event.currentTarget.value })}
+          />
+        </label>
+        <div class="tools">
+          <button
+            type="button"
+            title="Move up"
+            aria-label={`Move ${title} up`}
+            disabled={index === 0}
+            onClick={() => onMove(-1)}
+          >
+            ↑
+          </button>
+          <button
+            type="button"
+            title="Move down"
+            aria-label={`Move ${title} down`}
+            disabled={index === count - 1}
+            onClick={() => onMove(1)}
+          >
+            ↓
+          </button>
+          <button type="button" title="Delete" aria-label={`Delete ${title}`} disabled={count === 1} onClick={onRemove}>
+            ×
+          </button>
+        </div>
+      </div>
+      <label for={field('text')}>
+        {decide ? 'Question' : 'Instruction'}
+        <input
+          id={field('text')}
+          value={task.text}
+          onInput={(event) => onChange({ ...task, text: event.currentTarget.value })}
+        />
+      </label>
+      <label for={field('list')}>
+        {decide ? 'Options, one per line (empty: a free answer)' : 'Keys, one per line'}
+        <textarea
+          id={field('list')}
+          rows={Math.min(6, Math.max(2, task.list.split('\n').length))}
+          value={task.list}
+          onInput={(event) => onChange({ ...task, list: event.currentTarget.value })}
+        />
+      </label>
+    </fieldset>
+  );
+}

@@ -1,0 +1,55 @@
+/** One task as it is edited; lists are text, a line for each item. */
+export interface TaskDraft {
+  /** Stays the same while the task is moved and renamed. */
+  id: number;
+  type: 'decide' | 'extract';
+  name: string;
+  /** The question of a decide task, the instruction of an extract task. */
+  text: string;
+  /** Options of a decide task, keys of an extract task. */
+  list: string;
+}
+
+export interface Draft {
+  context: string;
+  tasks: TaskDraft[];
+  maxOutputTokens: number;
+}
+
+export const items = (list: string): string[] =>
+  list
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '');
+
+/** Returns the body of `POST /v1/tasks`. */
+export function tasksBody({ context, tasks, maxOutputTokens }: Draft, model: string) {
+  return {
+    model,
+    context,
+    tasks: tasks.map(({ type, name, text, list }) => {
+      const listed = items(list);
+      if (type === 'decide') {
+        return { type, name, question: text, ...(listed.length > 0 ? { options: listed } : {}) };
+      }
+      return { type, name, instruction: text, ...(listed.length > 0 ? { keys: listed } : {}) };
+    }),
+    max_output_tokens: maxOutputTokens,
+  };
+}
+
+let next = 1;
+
+export function newTask(fields: Omit<TaskDraft, 'id'>): TaskDraft {
+  return { id: next++, ...fields };
+}
+
+/** Moves one item of a list by a step; past an end nothing changes. */
+export function moved<T>(list: readonly T[], from: number, step: number): T[] {
+  const to = from + step;
+  const copy = [...list];
+  const [item] = copy.splice(from, 1);
+  if (item === undefined || to < 0 || to > copy.length) return [...list];
+  copy.splice(to, 0, item);
+  return copy;
+}

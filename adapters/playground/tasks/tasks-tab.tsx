@@ -1,0 +1,132 @@
+import { useState } from 'preact/hooks';
+import { call } from '../api.ts';
+import { Problem } from '../problem.tsx';
+import { answersOf, type TasksResponse } from './answer.ts';
+import { EXAMPLES } from './examples.ts';
+import { RequestView } from './request-view.tsx';
+import { type Outcome, Results } from './results.tsx';
+import { type Draft, moved, newTask, type TaskDraft, tasksBody } from './task.ts';
+import { TaskEditor } from './task-editor.tsx';
+
+const PATH = '/v1/tasks';
+
+/** A context, a list of tasks about it, and their answers. `model` is the loaded one. */
+export function TasksTab({ model }: { model: string }) {
+  const [draft, setDraft] = useState<Draft>(() => (EXAMPLES[0] as (typeof EXAMPLES)[number]).make());
+  const [outcome, setOutcome] = useState<Outcome | null>(null);
+  const [error, setError] = useState<unknown>(null);
+  const [busy, setBusy] = useState(false);
+  const body = tasksBody(draft, model || 'assay/starter');
+  const setTasks = (tasks: TaskDraft[]) => setDraft({ ...draft, tasks });
+
+  const ask = async () => {
+    setBusy(true);
+    setError(null);
+    const began = performance.now();
+    try {
+      const response: TasksResponse = await (await call(PATH, { body })).json();
+      setOutcome({
+        answers: answersOf(draft.tasks, response),
+        cut: response.choices[0]?.finish_reason === 'length',
+        milliseconds: Math.round(performance.now() - began),
+        usage: response.usage,
+      });
+    } catch (cause) {
+      setError(cause);
+      setOutcome(null);
+    }
+    setBusy(false);
+  };
+
+  return (
+    <form
+      class="split"
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (!busy) void ask();
+      }}
+      onKeyDown={(event) => {
+        if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) event.currentTarget.requestSubmit();
+      }}
+    >
+      <div class="input">
+        <div class="row">
+          <label for="example">
+            Start from an example
+            <select
+              id="example"
+              onChange={(event) => {
+                const example = EXAMPLES[Number(event.currentTarget.value)];
+                if (example) setDraft(example.make());
+                setOutcome(null);
+                setError(null);
+              }}
+            >
+              {EXAMPLES.map(({ title }, i) => (
+                <option value={i}>{title}</option>
+              ))}
+            </select>
+          </label>
+          <label for="max-tokens" class="narrow">
+            Max output tokens
+            <input
+              id="max-tokens"
+              type="number"
+              min={1}
+              max={4096}
+              value={draft.maxOutputTokens}
+              onInput={(event) => setDraft({ ...draft, maxOutputTokens: event.currentTarget.valueAsNumber })}
+            />
+          </label>
+        </div>
+        <label for="context">
+          Context
+          <textarea
+            id="context"
+            rows={6}
+            value={draft.context}
+            onInput={(event) => setDraft({ ...draft, context: event.currentTarget.value })}
+          />
+        </label>
+        {draft.tasks.map((task, i) => (
+          <TaskEditor
+            key={task.id}
+            task={task}
+            index={i}
+            count={draft.tasks.length}
+            onChange={(changed) => setTasks(draft.tasks.map((other) => (other.id === task.id ? changed : other)))}
+            onMove={(step) => setTasks(moved(draft.tasks, i, step))}
+            onRemove={() => setTasks(draft.tasks.filter(({ id }) => id !== task.id))}
+          />
+        ))}
+        <div class="row">
+          <button
+            type="button"
+            onClick={() =>
+              setTasks([
+                ...draft.tasks,
+                newTask({ type: 'decide', name: `task_${draft.tasks.length + 1}`, text: '', list: 'yes\nno' }),
+              ])
+            }
+          >
+            Add task
+          </button>
+          <button type="submit" class="primary" disabled={busy}>
+            {busy ? 'Asking…' : 'Ask'}
+          </button>
+          <span class="hint">Ctrl + Enter</span>
+        </div>
+      </div>
+      <div class="output">
+        <h2>Answers</h2>
+        <Problem error={error} />
+        {outcome ? (
+          <Results outcome={outcome} />
+        ) : (
+          !error && <p class="empty">Press “Ask”: the context is read once, for all tasks.</p>
+        )}
+        <RequestView path={PATH} body={body} />
+      </div>
+    </form>
+  );
+}

@@ -1,0 +1,168 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import axe from 'axe-core';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { HubServer } from '../hub/hub-server.ts';
+import { newBase, type ServerProcess, startServer } from '../model-server/server.ts';
+import { fixtureModel } from '../slot/machine.ts';
+import { hasChromium, launch } from './chromium.ts';
+
+/*
+ * The pages in a real browser, against a real server with the starter model and a hub on this machine. Install Debian's `chromium`, or name another
+ * browser with CHROMIUM_PATH.
+ */
+
+const KEY = 'browser-test';
+const run = promisify(execFile);
+
+describe.skipIf(!hasChromium)('in Chromium', () => {
+  let hub: HubServer;
+  let server: ServerProcess;
+  let browser: Browser;
+  let page: Page;
+  let foreign: string[];
+  let complaints: string[];
+
+  beforeAll(async () => {
+    hub = await HubServer.start(await fixtureModel('optimum/qwen3', 'acme/qwen3'));
+    server = await startServer(hub, await newBase(), ['--api-key', KEY]);
+    browser = await launch();
+    await vi.waitUntil(async () => (await server.health()).state === 'loaded', { timeout: 60_000, interval: 200 });
+  }, 120_000);
+  afterAll(async () => {
+    await browser?.close();
+    await server?.stop();
+    await hub?.stop();
+  });
+
+  beforeEach(async () => {
+    foreign = [];
+    complaints = [];
+    page = await open({ width: 1280, height: 900 });
+  });
+  afterEach(async () => {
+    await page.context().close();
+    expect(foreign).toEqual([]);
+    expect(complaints).toEqual([]);
+  });
+
+  async function open(viewport: { width: number; height: number }, path = '/playground'): Promise<Page> {
+    const context = await browser.newContext({ viewport });
+    await context.grantPermissions(['clipboard-read', 'clipboard-write']);
+    const opened = await context.newPage();
+    opened.on('request', (request) => {
+      if (!request.url().startsWith(server.url) && !request.url().startsWith('data:')) foreign.push(request.url());
+    });
+    opened.on('console', (message) => {
+      if (['error', 'warning'].includes(message.type())) complaints.push(message.text());
+    });
+    opened.on('pageerror', (error) => complaints.push(error.message));
+    await opened.goto(`${server.url}${path}`);
+    return opened;
+  }
+
+  const ask = () => page.getByRole('button', { name: 'Ask', exact: true }).click();
+
+  it('asks the tasks of an example and shows an answer for each', async () => {
+    await page.getByLabel('API key').fill(KEY);
+    await ask();
+    await page.locator('.answer').nth(2).waitFor();
+    expect(await page.locator('.answer h3').allTextContents()).toEqual(['refund', 'topic', 'facts']);
+    expect(await page.locator('.answer').first().locator('dd').textContent()).toMatch(/^(yes|no)$/);
+    expect(await page.locator('.figures').textContent()).toMatch(/ms · \d+ prompt tokens/);
+  });
+
+  it('adds, edits, reorders and deletes tasks with the keyboard alone', async () => {
+    await page.getByLabel('API key').fill(KEY);
+    await page.getByRole('button', { name: 'Add task' }).press('Enter');
+    await page.getByLabel('Name').nth(3).fill('late');
+    await page.getByLabel('Question').last().fill('Did it come late?');
+    await page.getByRole('button', { name: 'Move late up' }).press('Enter');
+    await page.getByRole('button', { name: 'Delete topic' }).press('Enter');
+    await page.getByLabel('Context').press('Control+Enter');
+    await page.locator('.answer').nth(2).waitFor();
+    expect(await page.locator('.answer h3').allTextContents()).toEqual(['refund', 'late', 'facts']);
+  });
+
+  it.each(['curl', 'Python', 'TypeScript'])('gives the request as %s, and that program works', async (language) => {
+    await page.getByText('Request as code').click();
+    await page.getByLabel('Language').selectOption(language);
+    await page.getByRole('button', { name: 'Copy' }).click();
+    const code = await page.evaluate<string>('navigator.clipboard.readText()');
+    const program = { curl: 'sh', Python: 'python3', TypeScript: process.execPath }[language] ?? '';
+    const flags = language === 'TypeScript' ? ['--input-type=module', '-e'] : ['-c'];
+    const { stdout } = await run(program, [...flags, code], { env: { ...process.env, ASSAY_API_KEY: KEY } });
+    expect(stdout).toMatch(/refund/);
+  });
+
+  it('streams a chat', async () => {
+    await page.getByRole('tab', { name: 'Chat' }).click();
+    await page.getByLabel('Message').fill('Hello! Who are you?');
+    await page.keyboard.press('Enter');
+    await page.locator('.message.assistant small').waitFor();
+    expect(await page.locator('.message.assistant p').textContent()).toMatch(/\w+/);
+  });
+
+  it('pulls a model with progress, loads it, and deletes it after unloading', async () => {
+    await page.getByRole('tab', { name: 'Models' }).click();
+    await page.getByLabel('Pull a model').fill('acme/qwen3');
+    await page.getByRole('button', { name: 'Pull', exact: true }).click();
+    const row = page.getByRole('row').filter({ hasText: 'acme/qwen3' });
+    await row.getByText('compiled').waitFor({ timeout: 60_000 });
+    await row.getByRole('button', { name: 'Load acme/qwen3', exact: true }).click();
+    await row.getByText('active').waitFor({ timeout: 60_000 });
+    await row.getByRole('button', { name: 'Unload' }).click();
+    await row.getByText('compiled').waitFor();
+    page.on('dialog', (dialog) => void dialog.accept());
+    await row.getByRole('button', { name: 'Delete' }).click();
+    await row.waitFor({ state: 'detached' });
+    await page.getByRole('button', { name: 'Load assay/starter' }).click();
+    await page.getByRole('row').filter({ hasText: 'assay/starter' }).getByText('active').waitFor({ timeout: 60_000 });
+  });
+
+  it('says what to do about a wrong key, and keeps the key in this tab only', async () => {
+    await page.getByLabel('API key').fill('wrong');
+    await ask();
+    expect(await page.getByRole('alert').textContent()).toMatch(/invalid_api_key.*Paste your key/s);
+    expect(await page.evaluate('[sessionStorage.length, localStorage.length]')).toEqual([1, 0]);
+    // The browser itself notes the refused request.
+    complaints = complaints.filter((text) => !text.includes('401'));
+  });
+
+  it('fits a phone', async () => {
+    const phone = await open({ width: 390, height: 844 });
+    const [content, screen] = await phone.evaluate<[number, number]>('[document.body.scrollWidth, window.innerWidth]');
+    expect(content).toBeLessThanOrEqual(screen);
+    await phone.context().close();
+  });
+
+  it.each(['/playground', '/playground#chat', '/playground#models'])(
+    '%s has no serious accessibility fault',
+    async (path) => {
+      const looked = await open({ width: 1280, height: 900 }, path);
+      await looked.waitForSelector('.dot.loaded');
+      // As code of the test, not of the page: the page's own policy forbids foreign scripts.
+      const { violations } = await looked
+        .evaluate(`${axe.source}; axe.run()`)
+        .then((result) => result as axe.AxeResults);
+      const serious = violations.filter(({ impact }) => impact === 'serious' || impact === 'critical');
+      expect(serious.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)])).toEqual([]);
+      await looked.context().close();
+    },
+  );
+
+  it('shows the API reference, and asks this server', async () => {
+    const docs = await open({ width: 1280, height: 900 }, '/docs');
+    await docs.locator('.opblock').first().waitFor();
+    expect(await docs.locator('.servers select').inputValue()).toBe(server.url);
+    await docs.context().close();
+  });
+
+  it('has an index of the documentation whose links work', async () => {
+    const index = await (await fetch(`${server.url}/llms.txt`)).text();
+    const links = [...index.matchAll(/\]\((\/[^)]+)\)/g)].map(([, path]) => path);
+    expect(links.length).toBeGreaterThan(8);
+    for (const path of links) expect([path, (await fetch(`${server.url}${path}`)).status]).toEqual([path, 200]);
+  });
+});
