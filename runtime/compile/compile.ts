@@ -4,9 +4,9 @@ import { setImmediate } from 'node:timers/promises';
 import type { Device } from '../../lib/backend.ts';
 import { endResults } from '../onnx/end-results.ts';
 import { gatherRows } from '../onnx/gather-rows.ts';
-import { attentionNodes, couplesRows, findLayout } from '../onnx/layout.ts';
+import { attentionNodes, couplesRows, findLayout, type Layout } from '../onnx/layout.ts';
 import { attribute, DataType, dataLength, type Model } from '../onnx/model.ts';
-import { packBranches } from '../onnx/pack-branches.ts';
+import { keepWholePast, packBranches } from '../onnx/pack-branches.ts';
 import { padRotaryTables } from '../onnx/pad-rotary.ts';
 import { prune } from '../onnx/prune.ts';
 import { readModel } from '../onnx/read-model.ts';
@@ -18,7 +18,7 @@ import { WeightsWriter, writeModel } from '../onnx/write-model.ts';
 import { hasInt8Products } from './cpu.ts';
 import { COMPILER_VERSION, MANIFEST_FILE, type Manifest, type WeightForm } from './manifest.ts';
 import type { Precision } from './precision.ts';
-import { contextLength, sourceFile } from './source.ts';
+import { contextLength, publishedHeadSize, sourceFile } from './source.ts';
 import { staticGraphs } from './static-graphs.ts';
 import { staticContext, staticShapes } from './static-shapes.ts';
 import { blockWeights, int4Weights } from './weights/int4.ts';
@@ -68,9 +68,12 @@ export async function compileModel(options: CompileOptions): Promise<Manifest> {
   onStep?.({ step: 'reading', done: 0, total: 1 });
   const model = readModel(sourceFile(source, precision));
   const context = await contextLength(source, model);
+  const layout = findLayout(model, await publishedHeadSize(source));
   const { fixedShapes } = options;
   const shapes = fixedShapes === 'auto' ? staticShapes(staticContext(maxPromptLen, context)) : fixedShapes;
-  const { manifest, form, graphs } = shapes ? rewriteStatic(model, precision, shapes) : rewrite(model, precision);
+  const { manifest, form, graphs } = shapes
+    ? rewriteStatic(model, layout, precision, shapes)
+    : rewrite(model, layout, precision);
 
   mkdirSync(target, { recursive: true });
   const weights = new WeightsWriter(target, WEIGHTS_FILE);
@@ -126,9 +129,9 @@ interface Rewritten {
 }
 
 /** Branches packed in any length, for devices that take graphs as they are. */
-function rewrite(model: Model, precision: Exclude<Precision, 'auto'>): Rewritten {
-  const layout = findLayout(model);
+function rewrite(model: Model, layout: Layout, precision: Exclude<Precision, 'auto'>): Rewritten {
   if (isHalf(model)) toFloat32(model);
+  keepWholePast(model);
   const attention = couplesRows(model.graph) ? undefined : attentionNodes(model.graph, layout);
   const masks = attention ? packBranches(model, layout, attention) : [];
   if (attention) padRotaryTables(model, attention);
@@ -164,8 +167,12 @@ function longestPast(shapes: readonly StaticShape[] = []): number {
 }
 
 /** Branches packed over fixed shapes. */
-function rewriteStatic(model: Model, precision: Exclude<Precision, 'auto'>, shapes: readonly StaticShape[]): Rewritten {
-  const layout = findLayout(model);
+function rewriteStatic(
+  model: Model,
+  layout: Layout,
+  precision: Exclude<Precision, 'auto'>,
+  shapes: readonly StaticShape[],
+): Rewritten {
   if (isHalf(model)) toFloat32(model);
   const attention = attentionNodes(model.graph, layout);
   const rows = attention && gatherRows(model, layout, attention);

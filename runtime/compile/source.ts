@@ -31,6 +31,13 @@ export function sourceFile(folder: string, precision: Exclude<Precision, 'auto'>
   );
 }
 
+/** The size of an attention head that `genai_config.json` states; undefined where there is none. */
+export async function publishedHeadSize(folder: string): Promise<number | undefined> {
+  const genai = await readBoundedJson(join(folder, 'genai_config.json'), CONFIG_BOUNDS);
+  const size = property(property(property(genai, 'model'), 'decoder'), 'head_size');
+  return typeof size === 'number' && Number.isInteger(size) && size > 0 ? size : undefined;
+}
+
 /** The number of positions the model was made for, from its configuration. */
 export async function contextLength(folder: string, model: Model): Promise<number> {
   const config = await readBoundedJson(join(folder, 'config.json'), CONFIG_BOUNDS);

@@ -1,4 +1,5 @@
 import { attribute, DataType, type Graph, type Model, makeTensor, type Node, type ValueInfo } from './model.ts';
+import { isHalfType } from './to-float32.ts';
 import { unusable } from './unusable.ts';
 
 /** What a causal language model's graph looks like from outside. */
@@ -24,9 +25,10 @@ const PRESENT = /^present(?:_key_values?)?\.(\d+)\.(?:(?:decoder|self)\.)?(key|v
 
 /**
  * Finds the inputs and outputs by the names that both exporters use: Optimum, whose layout onnx-community publishes, and the
- * onnxruntime-genai model builder. Throws for graphs that are no causal language model with a KV cache.
+ * onnxruntime-genai model builder. Since 0.18 the builder names the head size instead of stating it; then it is `publishedHeadSize`, from
+ * `genai_config.json`, or follows from the attention nodes. Throws for graphs that are no causal language model with a KV cache.
  */
-export function findLayout(model: Model): Layout {
+export function findLayout(model: Model, publishedHeadSize?: number): Layout {
   const { graph } = model;
   const inputs = graph.inputs.filter((input) => !graph.initializers.has(input.name));
   const tokens = inputs.find((input) => input.name === 'input_ids');
@@ -40,13 +42,15 @@ export function findLayout(model: Model): Layout {
   if (past.length === 0) throw unusable('it has no KV cache inputs (export it "with past")');
   if (past.length !== present.length) throw unusable('its past and present KV do not match');
   const kv = past.map((layer, index): KvLayer => {
-    const [, heads, , headSize] = layer.key.dims;
-    if (layer.key.dims.length !== 4 || !isSize(heads) || !isSize(headSize)) {
-      throw unusable(`the KV cache of layer ${index} has no fixed number of heads and head size`);
-    }
-    const value = layer.value.dims;
-    if (value[1] !== heads || value[3] !== headSize)
+    const { key, value } = layer;
+    if (key.dims[1] !== value.dims[1] || key.dims[3] !== value.dims[3])
       throw unusable(`keys and values of layer ${index} differ in shape`);
+    if (key.dataType !== DataType.float && !isHalfType(key.dataType))
+      throw unusable('its KV cache is quantised; choose a file with a float KV cache');
+    const heads = [key.dims[1], keyHeads(graph, key.name)].find(isSize);
+    const headSize = [key.dims[3], publishedHeadSize, heads && keySize(graph, key.name, heads)].find(isSize);
+    if (key.dims.length !== 4 || !heads || !headSize)
+      throw unusable(`the KV cache of layer ${index} has no fixed number of heads and head size`);
     return {
       past: [layer.key.name, layer.value.name],
       present: [present[index]!.key.name, present[index]!.value.name],
@@ -83,6 +87,28 @@ export function attentionNodes(graph: Graph, layout: Layout): Node[] | undefined
       !node.inputs[11],
   );
   return fits && nodes.length === layout.kv.length ? (ordered as Node[]) : undefined;
+}
+
+/** The key-value heads of the GroupQueryAttention that reads a past; undefined where none does. */
+function keyHeads(graph: Graph, past: string): number | undefined {
+  const heads = attribute(attentionOver(graph, past), 'kv_num_heads');
+  return typeof heads === 'number' ? heads : undefined;
+}
+
+/** The head size that the key projection's width implies; undefined where the graph does not show that projection. */
+function keySize(graph: Graph, past: string, heads: number): number | undefined {
+  const producers = new Map(graph.nodes.flatMap((node) => node.outputs.map((output) => [output, node])));
+  let node = producers.get(attentionOver(graph, past)?.inputs[1] ?? '');
+  // Norms, biases and changes of shape do not change the width of all heads together.
+  while (node && KEEPS_WIDTH.has(node.op)) node = producers.get(node.inputs[0]!);
+  const width = node?.op === 'MatMul' ? graph.initializers.get(node.inputs[1]!)?.dims[1] : attribute(node, 'N');
+  return typeof width === 'number' && width % heads === 0 ? width / heads : undefined;
+}
+
+const KEEPS_WIDTH = new Set(['Add', 'Cast', 'Reshape', 'SimplifiedLayerNormalization', 'RotaryEmbedding']);
+
+function attentionOver(graph: Graph, past: string): Node | undefined {
+  return graph.nodes.find((node) => node.op === 'GroupQueryAttention' && node.inputs[3] === past);
 }
 
 /** Keys of a GroupQueryAttention that a token sees, itself among them; null: all. */

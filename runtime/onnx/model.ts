@@ -152,8 +152,8 @@ export function encodeValueInfo({ name, dataType, dims }: ValueInfo): Uint8Array
 }
 
 /** An attribute's value: a number, a string, a list of integers; undefined for other kinds and where there is none. */
-export function attribute(node: Node, name: string): number | string | number[] | undefined {
-  const fields = node.attributes.get(name);
+export function attribute(node: Node | undefined, name: string): number | string | number[] | undefined {
+  const fields = node?.attributes.get(name);
   if (!fields) return undefined;
   const many = fields.filter((field) => field.no === 8);
   if (many.length > 0) return many.flatMap(varints);

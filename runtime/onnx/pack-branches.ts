@@ -34,3 +34,11 @@ export function packBranches(model: Model, layout: Layout, attention: readonly N
   }
   return Array.from(masks, ([window, name]) => ({ name, window }));
 }
+
+/**
+ * Lets every layer keep the KV of the whole sequence. Since 0.18 the onnxruntime-genai builder lets layers with a window keep the
+ * window's alone (`sliding_window_cache`), which would lose a prefix that other branches still grow from.
+ */
+export function keepWholePast({ graph }: Model): void {
+  for (const node of graph.nodes) node.attributes.delete('sliding_window_cache');
+}

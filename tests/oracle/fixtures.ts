@@ -43,9 +43,30 @@ export async function compileFixture(
   };
 }
 
-export function engineFor({ manifest, forward }: Model, options: Partial<EngineOptions> = {}): Engine {
+export function engineFor(
+  { manifest, forward }: Pick<Model, 'manifest' | 'forward'>,
+  options: Partial<EngineOptions> = {},
+): Engine {
   const { maxPromptLen, contextLength } = manifest;
   return new Engine({ forward, kv: kvShape(manifest), maxPromptLen, contextLength, kvBytes: 32 << 20, ...options });
+}
+
+/** What a model says after a prompt, by itself and without bounds: the most probable token, `count` times. */
+export async function continueGreedily(model: Model, prompt: readonly number[], count: number): Promise<number[]> {
+  const engine = engineFor(model);
+  const sampling = { temperature: 0, topP: 1, seed: 0, presencePenalty: 0, frequencyPenalty: 0, topLogprobs: null };
+  const branch = {
+    suffix: prompt.slice(-1),
+    constraint: null,
+    sampling,
+    maxTokens: count,
+    endTokens: new Set<number>(),
+  };
+  const job = { id: 'greedy', prefix: prompt.slice(0, -1), branches: [branch], budget: count };
+  const answer = engine.submit({ ...job, deadline: Number.POSITIVE_INFINITY });
+  await drive(engine);
+  engine.checkIntegrity();
+  return [...(await answer).branches[0]!.tokens];
 }
 
 /** Steps until nothing is left to do. */

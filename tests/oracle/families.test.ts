@@ -1,0 +1,43 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Model } from '../../runtime/engine/model.ts';
+import { FAMILIES, supportTable } from './families.ts';
+import { compileFixture, continueGreedily, goldenCases } from './fixtures.ts';
+import { compiledModel } from './plain-models.ts';
+import { checkAgainstOracle } from './scenarios.ts';
+
+const RUNS = Number(process.env.ASSAY_PROPERTY_RUNS ?? 3);
+const PAGE = join(import.meta.dirname, '../../docs/models.md');
+const TABLE = /(<!-- written by tests\/oracle\/families.test.ts -->\n).*?(\n<!-- end -->)/s;
+
+describe.each(FAMILIES)('$fixture', ({ fixture, path }) => {
+  const folder = `../${fixture}`;
+  let model: Model;
+  beforeAll(async () => {
+    model = await compileFixture(folder, 'float');
+  });
+  afterAll(() => model.close());
+
+  test(`answers as PyTorch does, on the ${path} path`, async () => {
+    expect(model.manifest.path).toBe(path);
+    for (const { prompt, greedy } of goldenCases(folder)) {
+      expect(await continueGreedily(model, prompt, greedy.length)).toEqual(greedy);
+    }
+  });
+
+  test(
+    `a branch answers in company and from the cache as it does alone, in ${RUNS} random scenarios`,
+    {
+      timeout: 60_000 + RUNS * 4000,
+    },
+    () => checkAgainstOracle(model, compiledModel(model), RUNS, { nearTie: 1e-4, apart: 1e-3 }),
+  );
+});
+
+test('docs/models.md has the table of what is tested here', () => {
+  const page = readFileSync(PAGE, 'utf8');
+  const wanted = page.replace(TABLE, (_, begin, end) => `${begin}${supportTable()}${end}`);
+  if (process.env.ASSAY_WRITE_DOCS) writeFileSync(PAGE, wanted);
+  else expect(page, 'write it with ASSAY_WRITE_DOCS=1 npx vitest run tests/oracle/families.test.ts').toBe(wanted);
+});

@@ -1,0 +1,64 @@
+import type { Manifest } from '../../runtime/compile/manifest.ts';
+
+/** Who made a graph, and so how it is laid out; the columns of the support table. */
+export const EXPORTERS = {
+  'families/genai': 'onnxruntime-genai 0.18',
+  'models/genai': 'onnxruntime-genai 0.11',
+  optimum: 'Optimum (onnx-community)',
+} as const;
+
+export interface FamilyCase {
+  family: string;
+  /** Folder under `tests/fixtures`. */
+  fixture: string;
+  path: Manifest['path'];
+}
+
+/** Every family that is tested, in each layout that its exporters make. */
+export const FAMILIES: readonly FamilyCase[] = [
+  { family: 'Falcon 3', fixture: 'families/genai/falcon3', path: 'packed' },
+  { family: 'Gemma 2', fixture: 'families/genai/gemma2', path: 'packed' },
+  { family: 'Gemma 2', fixture: 'families/optimum/gemma2', path: 'plain' },
+  { family: 'Gemma 3', fixture: 'models/genai/gemma3', path: 'packed' },
+  { family: 'Gemma 3', fixture: 'models/optimum/gemma3', path: 'plain' },
+  { family: 'GPT-OSS (mixture of experts)', fixture: 'families/genai/gpt-oss', path: 'plain' },
+  { family: 'Granite 3', fixture: 'families/genai/granite3', path: 'packed' },
+  { family: 'Granite 3', fixture: 'families/optimum/granite3', path: 'plain' },
+  { family: 'Granite 4 (dense)', fixture: 'families/genai/granite4', path: 'packed' },
+  { family: 'Llama 3.x', fixture: 'families/genai/llama3', path: 'packed' },
+  { family: 'Llama 3.x', fixture: 'models/genai/llama', path: 'packed' },
+  { family: 'Llama 3.x', fixture: 'families/optimum/llama3', path: 'plain' },
+  { family: 'Mistral, Ministral', fixture: 'families/genai/mistral', path: 'packed' },
+  { family: 'Mistral, Ministral', fixture: 'families/optimum/mistral', path: 'plain' },
+  { family: 'Nemotron', fixture: 'families/genai/nemotron', path: 'packed' },
+  { family: 'Nemotron', fixture: 'families/optimum/nemotron', path: 'plain' },
+  { family: 'OLMo 2', fixture: 'families/optimum/olmo2', path: 'plain' },
+  { family: 'Phi-3', fixture: 'families/genai/phi3', path: 'packed' },
+  { family: 'Phi-3', fixture: 'models/genai/phi3', path: 'packed' },
+  { family: 'Phi-3', fixture: 'models/optimum/phi3', path: 'plain' },
+  { family: 'Phi-4-mini', fixture: 'families/genai/phi4-mini', path: 'packed' },
+  { family: 'Qwen 2, 2.5', fixture: 'families/genai/qwen2', path: 'packed' },
+  { family: 'Qwen 2, 2.5', fixture: 'models/genai/qwen2', path: 'packed' },
+  { family: 'Qwen 2, 2.5', fixture: 'models/genai/qwen2-fp16', path: 'packed' },
+  { family: 'Qwen 2, 2.5', fixture: 'models/optimum/qwen2', path: 'plain' },
+  { family: 'Qwen 3', fixture: 'families/genai/qwen3', path: 'packed' },
+  { family: 'Qwen 3', fixture: 'models/genai/qwen3', path: 'packed' },
+  { family: 'Qwen 3', fixture: 'models/optimum/qwen3', path: 'plain' },
+  { family: 'SmolLM2', fixture: 'models/genai/smollm2', path: 'packed' },
+  { family: 'SmolLM2', fixture: 'models/optimum/smollm2', path: 'plain' },
+  { family: 'SmolLM3', fixture: 'models/optimum/smollm3', path: 'plain' },
+];
+
+/** The support table of `docs/models.md`, in Markdown. */
+export function supportTable(): string {
+  const columns = Object.entries(EXPORTERS);
+  const rows = [...new Set(FAMILIES.map(({ family }) => family))].map((family) => {
+    const cells = columns.map(([folder]) => {
+      const found = FAMILIES.find((one) => one.family === family && one.fixture.includes(folder));
+      return found?.path ?? '';
+    });
+    return `| ${[family, ...cells].join(' | ')} |`;
+  });
+  const head = ['family', ...columns.map(([, name]) => name)];
+  return [`| ${head.join(' | ')} |`, `|${head.map(() => '---').join('|')}|`, ...rows].join('\n');
+}
