@@ -1,5 +1,15 @@
 import type { Device } from '../../lib/backend.ts';
-import { TEXT_FILES } from '../text/model-files.ts';
+
+/** Names of the text files that a compiled model keeps of its source: configuration, tokenizer and chat template. */
+export const TEXT_FILES = [
+  'tokenizer.json',
+  'tokenizer_config.json',
+  'chat_template.jinja',
+  'chat_template.json',
+  'config.json',
+  'generation_config.json',
+  'genai_config.json',
+] as const;
 
 /** A file of a repository or of a directory. */
 export interface FileEntry {

@@ -55,17 +55,6 @@ export interface ModelText {
   sampling: { temperature: number; topP: number };
 }
 
-/** Names of the files that `readModelText` reads: what a compiled model has to keep of its source. */
-export const TEXT_FILES = [
-  'tokenizer.json',
-  'tokenizer_config.json',
-  'chat_template.jinja',
-  'chat_template.json',
-  'config.json',
-  'generation_config.json',
-  'genai_config.json',
-] as const;
-
 /** Twice the largest published tokenizer (Gemma 3: 33 MB and 1.9 million members). */
 const TOKENIZER_BOUNDS: FileBounds = { bytes: 64 * 1024 * 1024, parts: 4_000_000 };
 /** It may repeat the added tokens (Gemma 3: 1.2 MB) and hold the template. */

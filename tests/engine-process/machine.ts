@@ -5,11 +5,11 @@ import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
 import type { Call, InferenceBackend } from '../../lib/backend.ts';
 import type { ModelId } from '../../lib/model-id.ts';
+import { TEXT_FILES } from '../../runtime/store/model-files.ts';
 import { createEngineBackend } from '../../runtime/supervisor/engine-backend.ts';
 import type { EngineProcess } from '../../runtime/supervisor/engine-process.ts';
 import { createEngineMetrics } from '../../runtime/supervisor/metrics.ts';
 import { createEngineProcess, type EngineCalls, type SupervisorOptions } from '../../runtime/supervisor/supervisor.ts';
-import { TEXT_FILES } from '../../runtime/text/model-files.ts';
 
 export const MODEL = 'test/tiny' as ModelId;
 
