@@ -1,13 +1,13 @@
 import { rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { AssayError } from '../../lib/errors.ts';
+import { MANIFEST_FILE, type Manifest, type StaticGraphs } from '../compile/manifest.ts';
 import { compareDevices, type DeviceFigures } from '../engine/compare-devices.ts';
 import { kvShape, readManifest, sessionOptions } from '../engine/model.ts';
 import { StaticForward } from '../engine/static-forward.ts';
 import { openStatic } from '../engine/static-sessions.ts';
 import { identityOf, openDevice } from '../ort-plugin/open-device.ts';
 import type { PluginTarget } from '../ort-plugin/plugin-target.ts';
-import { MANIFEST_FILE, type Manifest, type StaticGraphs } from './manifest.ts';
 
 export interface DeviceCompileOptions {
   /** Graphs compiled so far, the measurement counted as one more. */
