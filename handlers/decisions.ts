@@ -1,6 +1,7 @@
 import type * as v from 'valibot';
 import type { BatchAnswer, TaskBatch } from '../lib/backend.ts';
 import { batchOfDecision, batchOfExtraction, batchOfTasks } from '../lib/decision/batch.ts';
+import { CUT_TASKS_HEADER, cutTasksText } from '../lib/decision/cut-tasks.ts';
 import { decisionBody, extractionBody, tasksBody } from '../lib/decision/response.ts';
 import { readJson } from '../lib/json/body.ts';
 import { DecideRequest, ExtractRequest, RunTasksRequest } from '../lib/schema/task-request.ts';
@@ -31,6 +32,10 @@ function answering<TSchema extends v.GenericSchema>(
     checkRight(c, batch.model);
     const call = callOf(c, quota);
     const answer = await backend.runTasks(batch, call);
-    return new Response(bodyOf(call.requestId, answer), { headers: { 'content-type': 'application/json' } });
+    const headers = {
+      'content-type': 'application/json',
+      ...(answer.cut ? { [CUT_TASKS_HEADER]: cutTasksText(answer.cut) } : {}),
+    };
+    return new Response(bodyOf(call.requestId, answer), { headers });
   };
 }

@@ -1,3 +1,4 @@
+import { CUT_TASKS_HEADER } from '../lib/decision/cut-tasks.ts';
 import { AssayError } from '../lib/errors.ts';
 import type { AppContext, AppMiddleware, GuardSettings } from './context.ts';
 
@@ -27,7 +28,7 @@ export function guard(settings: GuardSettings): AppMiddleware {
     if (isPreflight(c)) return preflight(c, origin);
     await next();
     c.res.headers.set('access-control-allow-origin', origin);
-    c.res.headers.set('access-control-expose-headers', 'x-request-id, retry-after');
+    c.res.headers.set('access-control-expose-headers', `x-request-id, retry-after, ${CUT_TASKS_HEADER}`);
     c.res.headers.append('vary', 'origin');
   };
 }

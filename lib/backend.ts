@@ -1,5 +1,6 @@
 import type { AnswerShape } from './answer-shape.ts';
 import type { ChatMessage } from './conversation.ts';
+import type { CutTasks } from './decision/cut-tasks.ts';
 import type { ModelId } from './model-id.ts';
 import type { Language } from './schema/language.ts';
 import type { Metrics } from './schema/metrics.ts';
@@ -84,6 +85,8 @@ export interface BatchAnswer {
   /** One entry for each task, in the order sent. */
   answers: readonly TaskAnswer[];
   finishReason: 'stop' | 'length' | 'content_filter';
+  /** Absent where no answer was cut. */
+  cut?: CutTasks;
   usage: Usage;
 }
 

@@ -56,13 +56,26 @@ function operation(row: Operation): object {
     security: SECURITY[row.key],
     ...(request ? { requestBody: { required: true, content: { 'application/json': requestContent(row) } } } : {}),
     responses: {
-      200: { description: 'Done.', headers: REQUEST_ID_HEADER, content: responseContent(row) },
+      200: { description: 'Done.', headers: headersOf(row), content: responseContent(row) },
       ...Object.fromEntries(
         statusesOf(row).map((status) => [status, { $ref: `#/components/responses/${errorName(api, status)}` }]),
       ),
     },
   };
 }
+
+function headersOf({ api }: Operation): object {
+  return api === 'decisions' ? { ...REQUEST_ID_HEADER, ...CUT_TASKS } : REQUEST_ID_HEADER;
+}
+
+const CUT_TASKS = {
+  'Assay-Cut-Tasks': {
+    description:
+      'Names of the tasks whose answers max_output_tokens cut, in the order sent, with commas between; `result` for a request of one task. ' +
+      'Where not all fit into 2,048 characters, `+3` at the end stands for 3 more. Absent where no answer was cut.',
+    schema: { type: 'string', examples: ['refund, facts'] },
+  },
+};
 
 const MODEL_ID = {
   name: 'model_id',

@@ -65,7 +65,7 @@ describe('what one side sends is what the other reads', () => {
     [ToEngine, { type: 'load', id: '1', spec: { model: 'a/b', dir: '/x', prefixCacheBytes: 1, threads: 2 } }],
     [ToEngine, { type: 'run', id: '1', timeoutMs: 1 }],
     [FromEngine, { type: 'content', id: '1', text: 'x', logprobs: [{ ...logprob, top: [logprob] }] }],
-    [FromEngine, { type: 'answers', id: '1', answers: [{ name: '__proto__', json: '{}' }] }],
+    [FromEngine, { type: 'answers', id: '1', answers: [{ name: '__proto__', json: '{}' }], cut: ['__proto__'] }],
     [FromEngine, { type: 'finished', id: '1', reason: 'length', usage, metrics }],
     [
       FromEngine,
@@ -90,7 +90,10 @@ describe('what is no message of ours', () => {
     ],
     [FromEngine, { type: 'finished', id: '1', reason: 'stop', usage, metrics: { ...metrics, total_ms: Number.NaN } }],
     [FromEngine, { type: 'failed', id: '1', error: { code: 'made_up', message: '' } }],
-    [FromEngine, { type: 'answers', id: '1', answers: Array.from({ length: 257 }, () => ({ name: 'a', json: '{}' })) }],
+    [
+      FromEngine,
+      { type: 'answers', id: '1', answers: Array.from({ length: 257 }, () => ({ name: 'a', json: '{}' })), cut: [] },
+    ],
     [ToEngine, { type: 'prepare', id: '1', work: { kind: 'tasks', batch: { ...batch, tasks: [] } } }],
     [ToEngine, { type: 'load', id: '1', spec: { model: 'a/b', dir: '' } }],
   ] as [v.GenericSchema, unknown][])('%#', (schema, message) => {

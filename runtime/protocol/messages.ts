@@ -4,7 +4,7 @@ import { ERROR_CODES } from '../../lib/errors.ts';
 import type { ModelId } from '../../lib/model-id.ts';
 import { Device } from '../../lib/schema/metrics.ts';
 import { PRECISIONS } from '../compile/precision.ts';
-import { ChatRequestSchema, Finish, TaskAnswers, TaskBatchSchema, TokenLogprobs } from './payloads.ts';
+import { ChatRequestSchema, CutNames, Finish, TaskAnswers, TaskBatchSchema, TokenLogprobs } from './payloads.ts';
 
 /*
  * What server and engine process say to each other. Both sides check every message. One from the server that does not fit fails
@@ -92,7 +92,7 @@ export const FromEngine = v.variant('type', [
   v.object({ type: v.literal('queued'), id: Id }),
   v.object({ type: v.literal('reasoning'), id: Id, text: Text }),
   v.object({ type: v.literal('content'), id: Id, text: Text, logprobs: v.exactOptional(TokenLogprobs) }),
-  v.object({ type: v.literal('answers'), id: Id, answers: TaskAnswers }),
+  v.object({ type: v.literal('answers'), id: Id, answers: TaskAnswers, cut: CutNames }),
   v.object({ type: v.literal('finished'), id: Id, ...Finish }),
   v.object({
     type: v.literal('failed'),

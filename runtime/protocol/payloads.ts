@@ -90,6 +90,8 @@ export const TokenLogprobs: v.GenericSchema<unknown, readonly TokenLogprob[]> = 
 );
 
 export const TaskAnswers = list(v.strictObject({ name: Short, json: Text }), 256);
+/** Names of the tasks whose answers were cut. */
+export const CutNames = list(Short, 256);
 
 const UsageSchema: v.GenericSchema<unknown, Usage> = v.strictObject({ promptTokens: Count, completionTokens: Count });
 /** The end of an answer; both kinds of work have one. */

@@ -111,12 +111,19 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
     listModels: () => models.listModels(),
 
     async runTasks(batch: TaskBatch, call: BackendCall): Promise<BatchAnswer> {
-      let answers: readonly TaskAnswer[] = [];
+      let answered: { answers: readonly TaskAnswer[]; cut: readonly string[] } = { answers: [], cut: [] };
       for await (const reply of answer({ kind: 'tasks', batch }, batch.model, call)) {
-        if (reply.type === 'answers') answers = reply.answers;
+        if (reply.type === 'answers') answered = reply;
         // Checked when it was accepted: the name is the id of the active model.
         if (reply.type === 'finished') {
-          return { model: batch.model as ModelId, answers, finishReason: reply.reason, usage: reply.usage };
+          const { answers, cut } = answered;
+          return {
+            model: batch.model as ModelId,
+            answers,
+            finishReason: reply.reason,
+            ...(cut.length > 0 ? { cut: { names: cut, more: 0 } } : {}),
+            usage: reply.usage,
+          };
         }
       }
       throw new AssayError('internal_error', 'The engine ended without an answer. The request id finds it in the log.');

@@ -48,9 +48,9 @@ export class LoadedModel implements ServedModel {
       promptTokens,
       run: async (channel, timeoutMs) => {
         const measured = await this.#run(plan, channel, timeoutMs);
-        const { branches } = measured.result;
-        channel.reply({ type: 'answers', answers: answers(measured.result) });
-        const reason = branches.some((branch) => branch.reason === 'length') ? 'length' : 'stop';
+        const answered = answers(measured.result);
+        channel.reply({ type: 'answers', ...answered });
+        const reason = answered.cut.length > 0 ? 'length' : 'stop';
         channel.reply({ type: 'finished', reason, ...this.#figures(measured, promptTokens) });
       },
     };

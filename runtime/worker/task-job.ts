@@ -11,8 +11,8 @@ export interface TaskPlan {
   /** The shared prefix once, and every task's own part. */
   promptTokens: number;
   plan: JobPlan;
-  /** The answers in the order of the tasks. */
-  answers(result: JobResult): TaskAnswer[];
+  /** The answers in the order of the tasks, and the names of those that were cut. */
+  answers(result: JobResult): { answers: TaskAnswer[]; cut: string[] };
 }
 
 /**
@@ -42,11 +42,15 @@ export function planTasks(text: TextModel, batch: TaskBatch, maxPromptLen: numbe
   return {
     promptTokens: branches.reduce((sum, { length }) => sum + length, prefix.length),
     plan: { prefix, branches: specs, budget: batch.maxOutputTokens },
-    answers: (result) =>
-      served
-        .map(({ task, index, grammar }, i) => ({ index, name: task.name, json: answer(grammar, result.branches[i]!) }))
-        .sort((a, b) => a.index - b.index)
-        .map(({ name, json }) => ({ name, json })),
+    answers(result) {
+      const ordered = served
+        .map(({ task, index, grammar }, i) => ({ index, name: task.name, grammar, branch: result.branches[i]! }))
+        .sort((a, b) => a.index - b.index);
+      return {
+        answers: ordered.map(({ name, grammar, branch }) => ({ name, json: answer(grammar, branch) })),
+        cut: ordered.filter(({ branch }) => branch.reason === 'length').map(({ name }) => name),
+      };
+    },
   };
 }
 

@@ -99,8 +99,11 @@ describe('decide', () => {
   });
 
   it('says when the answer was cut', async () => {
-    const { run } = await beside({ tasks: { finishReason: 'length', answers: ['{"value":"ye"}'] } });
-    expect((await run(['decide', 'Urgent?'], 'x')).err).toContain('--max-output-tokens');
+    const cut = { names: ['result'], more: 0 };
+    const { run } = await beside({ tasks: { finishReason: 'length', cut, answers: ['{"value":"ye"}'] } });
+    expect((await run(['decide', 'Urgent?'], 'x')).err).toBe(
+      'The answer was cut. The tokens were used up; give more with --max-output-tokens.\n',
+    );
   });
 
   it('says what to do where no model is loaded', async () => {
@@ -138,6 +141,14 @@ describe('run', () => {
     await writeFile(file, JSON.stringify(content));
     return file;
   };
+
+  it('names the tasks whose answers were cut', async () => {
+    const cut = { names: ['urgent', '10'], more: 0 };
+    const { run } = await beside({ tasks: { ...script.tasks, finishReason: 'length', cut } });
+    expect((await run(['run', await fileOf(tasks)], 'text')).err).toBe(
+      'These answers were cut: urgent, 10. The tokens were used up; give more with --max-output-tokens.\n',
+    );
+  });
 
   it('takes a list of tasks and the text from standard input; results keep their order', async () => {
     const { run } = await beside(script);

@@ -56,6 +56,7 @@ describe('a box with the engine and the starter model', () => {
     });
     const through = await post(edge, '/v1/tasks', body, { headers: { 'x-request-id': 'same' } });
     expect([direct.status, through.status]).toEqual([200, 200]);
+    expect(through.headers.get('assay-cut-tasks')).toBe(direct.headers.get('assay-cut-tasks'));
     expect(await through.text()).toBe(await direct.text());
   }, 60_000);
 

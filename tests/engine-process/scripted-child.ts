@@ -42,7 +42,7 @@ function prepare(text: string): PreparedWork {
       }
       if (text.startsWith('wait')) await delay(Number(text.slice(5)), null, { signal });
       const value = text === 'environment' ? JSON.stringify(process.env) : text;
-      reply({ type: 'answers', answers: [{ name: 'a', json: `{"value":${JSON.stringify(value)}}` }] });
+      reply({ type: 'answers', answers: [{ name: 'a', json: `{"value":${JSON.stringify(value)}}` }], cut: [] });
       reply({ type: 'finished', reason: 'stop', usage: { promptTokens: 3, completionTokens: 1 }, metrics: METRICS });
     },
   };

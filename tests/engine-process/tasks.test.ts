@@ -68,11 +68,14 @@ describe.each(['optimum/qwen3', 'genai/llama', 'genai/gemma3'])('%s', (fixture) 
   });
 
   it('spends the budget on decisions first, and what is cut ends as JSON', async () => {
-    const { answers, usage, finishReason } = await machine.backend.runTasks(
+    const { answers, usage, finishReason, cut } = await machine.backend.runTasks(
       batch(TASKS, { maxOutputTokens: 4 }),
       newCall(),
     );
     expect(finishReason).toBe('length');
+    expect(cut?.names).toEqual(expect.arrayContaining([TASKS[0]!.name, TASKS[5]!.name]));
+    expect(cut?.names).not.toContain(TASKS[2]!.name);
+    expect(cut?.names).not.toContain(TASKS[4]!.name);
     expect(usage.completionTokens).toBeLessThanOrEqual(4);
     const values = answers.map(({ json }) => JSON.parse(json));
     expect(['yes', 'no', 'yes and "no"']).toContain(values[2].value);

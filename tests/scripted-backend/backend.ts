@@ -74,6 +74,7 @@ function answer(batch: TaskBatch, said: NonNullable<Script['tasks']>): BatchAnsw
     model: DEFAULT_MODEL,
     answers: batch.tasks.map((task, i) => ({ name: task.name, json: said.answers?.[i] ?? madeUpAnswer(task) })),
     finishReason: said.finishReason ?? 'stop',
+    ...(said.cut ? { cut: said.cut } : {}),
     usage: said.usage ?? { promptTokens: 10, completionTokens: batch.tasks.length },
   };
 }

@@ -7,7 +7,7 @@ import { type ConnectionFlags, connect, connectionFlags } from './connection.ts'
 import { loadModel } from './load.ts';
 import { temperature, wholeNumber } from './parse-flags.ts';
 import type { Connection } from './request.ts';
-import { isWatched, screen } from './screen.ts';
+import { isWatched, screen, shown } from './screen.ts';
 
 /** Flags that all commands share which ask the model something. */
 export interface ModelFlags extends ConnectionFlags {
@@ -87,8 +87,12 @@ async function modelOf(connection: Connection, flags: ModelFlags): Promise<strin
   );
 }
 
-/** Says so where an answer was cut. */
-export function warnIfCut(response: { choices: readonly { finish_reason: string | null }[] }): void {
+/** Says so where an answer was cut; of a request with several tasks, which ones. */
+export function warnIfCut(
+  response: { choices: readonly { finish_reason: string | null }[] },
+  cut?: string | null,
+): void {
   if (response.choices[0]?.finish_reason !== 'length') return;
-  screen.note('The answer was cut: there was no more room. Give more with --max-output-tokens.');
+  const what = cut ? `These answers were cut: ${shown(cut, process.stderr)}.` : 'The answer was cut.';
+  screen.note(`${what} The tokens were used up; give more with --max-output-tokens.`);
 }

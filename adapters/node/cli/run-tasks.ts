@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import * as v from 'valibot';
+import { CUT_TASKS_HEADER } from '../../../lib/decision/cut-tasks.ts';
 import { RunTasksResponse } from '../../../lib/schema/task-response.ts';
 import { UsageError } from '../usage-error.ts';
 import { type AskFlags, askFlags, sharedFields, warnIfCut, withModel } from './ask.ts';
@@ -31,7 +32,7 @@ export function addRun(program: Command): void {
       const input = hasInput ? {} : { context: await readContext(flags, `assay run ${file}`) };
       const named = 'model' in request && typeof request.model === 'string' ? request.model : undefined;
       const asked = flags.model ?? named;
-      const answer = await withModel(
+      const { answer, cut } = await withModel(
         { ...flags, ...(asked === undefined ? {} : { model: asked }) },
         async (connection, model) => {
           // What the file says counts, unless a flag says otherwise.
@@ -46,13 +47,14 @@ export function addRun(program: Command): void {
             ...(defaults === undefined ? {} : { max_output_tokens: defaults }),
             model,
           };
-          return (await connection.request('/v1/tasks', { body })).text();
+          const response = await connection.request('/v1/tasks', { body });
+          return { answer: await response.text(), cut: response.headers.get(CUT_TASKS_HEADER) };
         },
       );
       const response = v.parse(v.pipe(v.string(), v.parseJson(), RunTasksResponse), answer);
       // The results as they were sent: parsing would move members such as "10".
       screen.line(flags.json ? answer : (response.choices[0]?.message.content ?? ''));
-      warnIfCut(response);
+      warnIfCut(response, cut);
     });
 }
 

@@ -152,7 +152,8 @@ export class ForwardingBackend implements InferenceBackend {
     try {
       const deadlineMs = this.#deadlines.listMs;
       const request = { method: 'GET', path: '/v1/models', requestId, signal, deadlineMs };
-      const { data } = v.parse(ModelList, JSON.parse(await readBox(box, request, this.#deps)));
+      const { text } = await readBox(box, request, this.#deps);
+      const { data } = v.parse(ModelList, JSON.parse(text));
       return data.map(({ id, status }) => ({ id: parseModelId(id), status }));
     } catch (error) {
       return error instanceof BoxFault ? error : unreachable(error);

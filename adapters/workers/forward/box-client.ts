@@ -72,8 +72,12 @@ export async function askBox(box: Box, request: BoxRequest, deps: BoxClientDeps)
   throw boxError(response.status, await readText(response, request.deadlineMs), response.headers.get('retry-after'));
 }
 
-/** A box's good answer, whole by the deadline. Throws as `askBox`. With one timer: in a Worker they are dear. */
-export async function readBox(box: Box, request: BoxRequest, deps: BoxClientDeps): Promise<string> {
+/** A box's good answer with its headers, whole by the deadline. Throws as `askBox`. With one timer: in a Worker they are dear. */
+export async function readBox(
+  box: Box,
+  request: BoxRequest,
+  deps: BoxClientDeps,
+): Promise<{ text: string; headers: Headers }> {
   const { signal, deadlineMs } = request;
   const over = new AbortController();
   const exchange = async () => {
@@ -82,7 +86,7 @@ export async function readBox(box: Box, request: BoxRequest, deps: BoxClientDeps
   };
   try {
     const { response, text } = await withTimeout(exchange(), deadlineMs, () => timedOut(deadlineMs));
-    if (response.ok) return text;
+    if (response.ok) return { text, headers: response.headers };
     throw boxError(response.status, text, response.headers.get('retry-after'));
   } catch (error) {
     // Ends an answer that hangs half way, and the box's work with it.
@@ -112,6 +116,6 @@ async function wholeText(response: Response): Promise<string> {
 export function timedOut(ms: number): AssayError {
   return new AssayError(
     'timeout',
-    `The box did not answer withTimeout ${ms / 1000} seconds. Send fewer tasks or a shorter text in one request.`,
+    `The box did not answer within ${ms / 1000} seconds. Send fewer tasks or a shorter text in one request.`,
   );
 }

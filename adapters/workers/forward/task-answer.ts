@@ -1,5 +1,6 @@
 import * as v from 'valibot';
 import type { BatchAnswer, TaskBatch } from '../../../lib/backend.ts';
+import { CUT_TASKS_HEADER, readCutTasks } from '../../../lib/decision/cut-tasks.ts';
 import { splitMembers } from '../../../lib/json/members.ts';
 import { parseModelId } from '../../../lib/model-id.ts';
 import { unreachable } from './box-fault.ts';
@@ -14,7 +15,7 @@ const Envelope = v.object({
 });
 
 /** A box's answer to `tasksBody(batch)`. Throws a `BoxFault` for anything that is not one whole answer to each task. */
-export function taskAnswer(text: string, batch: TaskBatch): BatchAnswer {
+export function taskAnswer({ text, headers }: { text: string; headers: Headers }, batch: TaskBatch): BatchAnswer {
   try {
     // By members, not as one value: objects move and lose names such as 10 and __proto__.
     const members = splitMembers(text);
@@ -25,10 +26,13 @@ export function taskAnswer(text: string, batch: TaskBatch): BatchAnswer {
       choices: value('choices'),
       usage: value('usage'),
     });
+    const names = batch.tasks.map(({ name }) => name);
+    const cut = readCutTasks(headers.get(CUT_TASKS_HEADER), names);
     return {
       model: parseModelId(model),
-      answers: batch.tasks.map(({ name }) => ({ name, json: results.get(name) ?? missing(name) })),
+      answers: names.map((name) => ({ name, json: results.get(name) ?? missing(name) })),
       finishReason: choices[0]!.finish_reason,
+      ...(cut ? { cut } : {}),
       usage: { promptTokens: usage.prompt_tokens, completionTokens: usage.completion_tokens },
     };
   } catch (cause) {

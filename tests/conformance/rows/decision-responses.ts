@@ -10,6 +10,8 @@ const choices = (content: string, reason = 'stop') =>
   `"choices":[{"message":{"role":"assistant","content":${JSON.stringify(content)}},"finish_reason":"${reason}"}]`;
 const head = '{"id":"generated-id","model":"assay/starter"';
 
+const LONG_NAMES = Array.from({ length: 100 }, (_, i) => `${i}`.padEnd(64, 'x'));
+
 /** The whole body of `/v1/tasks`, as text, so that the order of members counts. */
 const tasksText = (results: string) =>
   `${head},${choices(results)},"results":${results},"tasks":${results},${wireUsage}}`;
@@ -65,6 +67,24 @@ export const decisionResponses: readonly Row[] = [
     request: batch('a'),
     expect: { like: { choices: [{ finish_reason: finishReason }] } },
   })),
+  {
+    name: 'Assay-Cut-Tasks names the tasks whose answers were cut',
+    script: { tasks: { finishReason: 'length', cut: { names: ['a', '__proto__'], more: 0 } } },
+    request: batch('a', '10', '__proto__'),
+    expect: { headers: { 'assay-cut-tasks': 'a, __proto__' }, like: { choices: [{ finish_reason: 'length' }] } },
+  },
+  {
+    name: 'Assay-Cut-Tasks counts what it has no room for',
+    script: { tasks: { finishReason: 'length', cut: { names: LONG_NAMES, more: 0 } } },
+    request: batch(...LONG_NAMES),
+    expect: { headers: { 'assay-cut-tasks': new RegExp(`^${LONG_NAMES.slice(0, 30).join(', ')}, \\+70$`) } },
+  },
+  {
+    name: 'Assay-Cut-Tasks is absent where no answer was cut',
+    script: { tasks: {} },
+    request: batch('a'),
+    expect: { headers: { 'assay-cut-tasks': null } },
+  },
   {
     name: 'DecideResponse: every field; result, decision and value agree',
     script: { tasks: { answers: ['{"value":"yes","reason":"It says so."}'], usage } },
