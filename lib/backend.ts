@@ -104,8 +104,8 @@ export interface Usage {
 }
 
 export interface ChatRequest {
-  /** Absent: the active model. */
-  model?: ModelId;
+  /** As sent (see `TaskBatch.model`). Absent: the active model. */
+  model?: string;
   messages: readonly ChatMessage[];
   /** Absent: the backend's own limit. */
   maxTokens?: number;

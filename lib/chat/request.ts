@@ -1,14 +1,13 @@
 import type { ChatRequest } from '../backend.ts';
 import { checkAnswerSchema } from '../decision/check-answer-schema.ts';
 import { toChatMessages } from '../messages.ts';
-import { parseModelId } from '../model-id.ts';
 import type { ChatCompletionRequest } from '../schema/chat-request.ts';
 import type { Message } from '../schema/message.ts';
 
-/** A valid request as the backends read it. Throws `invalid_model_id`, and what `checkAnswerSchema` says of a `json_schema`. */
+/** Returns a valid request as the backends read it. Throws what `checkAnswerSchema` says of a `json_schema`. */
 export function chatRequest(sent: ChatCompletionRequest): ChatRequest {
   return {
-    ...given('model', typeof sent.model === 'string' ? parseModelId(sent.model) : null),
+    ...given('model', sent.model),
     messages: toChatMessages(sent.messages.map(message)),
     ...given('maxTokens', sent.max_completion_tokens ?? sent.max_tokens),
     ...given('temperature', sent.temperature),

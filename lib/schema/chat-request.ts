@@ -1,7 +1,6 @@
 import * as v from 'valibot';
 import { aliases, rule } from '../validation/rules.ts';
 import { AudioPart, ImagePart, ImageUrl, InputAudio, TextPart } from './message.ts';
-import { ModelIdText } from './model-list.ts';
 
 // The request side of POST /v1/chat/completions. Fields that nobody here knows are ignored, as clients send extras, and null
 // is a field not sent, as OpenAI's own clients write it (open-points.md, part B, "Chat").
@@ -85,7 +84,7 @@ const stopText = v.pipe(v.string(), v.minLength(1), v.maxLength(1024));
 
 export const ChatCompletionRequest = v.pipe(
   v.object({
-    model: v.nullish(v.pipe(ModelIdText, v.description('Default: the active model.'))),
+    model: v.nullish(v.pipe(v.string(), v.minLength(1), v.description('Default: the active model.'))),
     messages: v.pipe(v.array(ChatMessage), v.minLength(1), v.maxLength(4096)),
     max_completion_tokens: v.pipe(
       tokenCount,

@@ -15,7 +15,6 @@ test.each<[string, string | undefined]>([
   ['u', undefined],
   ['', undefined],
   ['stream', undefined],
-  ['max_tokens', undefined],
   ['question'.repeat(9), undefined],
   ['__proto__', undefined],
 ])('%s → %s', (name, meant) => {
@@ -26,4 +25,12 @@ test.each<[string, string | undefined]>([
       ? 'is not a field of this request. Leave it out'
       : `is not a field of this request. Did you mean “${meant}”? Else leave it out`,
   );
+});
+
+test.each([
+  ['reason', FIELDS, 'To get a reason, ask for it in instruction: "Give a short reason."'],
+  ['reason', ['tasks'], 'Leave it out'],
+  ['max_tokens', FIELDS, 'Send max_output_tokens'],
+])('%s among %j: %s', (name, known, advice) => {
+  expect(unknownField(name, known).message).toBe(`is not a field of this request. ${advice}`);
 });

@@ -1,28 +1,24 @@
-import { closestMatch } from 'leven';
+import { nearestName } from '../nearest-name.ts';
 import type { Finding } from './rules.ts';
 
-/** So many characters may differ; more would suggest what nobody meant. */
-const MOST_DIFFERENT = 2;
-/** Longer names are no slip of the pen, and comparing takes time that grows with their length. */
-const LONGEST = 64;
+/** What callers send for an effect that is asked for in another way here. */
+const INSTEAD: readonly { names: readonly string[]; where: string; advice: string }[] = [
+  {
+    names: ['reason', 'reasoning', 'explain', 'explanation'],
+    where: 'question',
+    advice: 'To get a reason, ask for it in instruction: "Give a short reason."',
+  },
+  { names: ['max_tokens', 'max_completion_tokens'], where: 'max_output_tokens', advice: 'Send max_output_tokens' },
+];
 
-/** What is said of a member that the schema does not have, with the name that was probably meant. */
+/** Returns the finding about a member that the schema does not have, with the name that was probably meant. */
 export function unknownField(name: string, known: readonly string[]): Finding {
-  const meant = nearest(name, known);
-  const advice = meant === undefined ? 'Leave it out' : `Did you mean “${meant}”? Else leave it out`;
-  return { code: 'unknown_field', message: `is not a field of this request. ${advice}` };
+  return { code: 'unknown_field', message: `is not a field of this request. ${adviceOn(name, known)}` };
 }
 
-/** Case, `_` and `-` do not count, so that `maxOutputTokens` finds `max_output_tokens`. At most a third of a name may differ. */
-function nearest(name: string, known: readonly string[]): string | undefined {
-  if (name.length > LONGEST) return undefined;
-  const plain = new Map(known.map((field) => [plainName(field), field]));
-  const said = plainName(name);
-  const maxDistance = Math.min(MOST_DIFFERENT, Math.floor(said.length / 3));
-  const found = closestMatch(said, [...plain.keys()], { maxDistance });
-  return found === undefined ? undefined : plain.get(found);
-}
-
-function plainName(name: string): string {
-  return name.toLowerCase().replaceAll(/[_-]/g, '');
+function adviceOn(name: string, known: readonly string[]): string {
+  const meant = nearestName(name, known);
+  if (meant !== undefined) return `Did you mean “${meant}”? Else leave it out`;
+  const instead = INSTEAD.find(({ names, where }) => names.includes(name) && known.includes(where));
+  return instead?.advice ?? 'Leave it out';
 }

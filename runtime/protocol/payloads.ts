@@ -1,7 +1,6 @@
 import * as v from 'valibot';
 import type { JsonSchema } from '../../lib/answer-shape.ts';
 import type { ChatRequest, TaskBatch, TokenLogprob, Usage } from '../../lib/backend.ts';
-import type { ModelId } from '../../lib/model-id.ts';
 import { LANGUAGE_NAMES } from '../../lib/prompt/language-names.ts';
 import type { Language } from '../../lib/schema/language.ts';
 import { Metrics } from '../../lib/schema/metrics.ts';
@@ -68,7 +67,7 @@ export const TaskBatchSchema: v.GenericSchema<unknown, TaskBatch> = v.strictObje
 });
 
 export const ChatRequestSchema: v.GenericSchema<unknown, ChatRequest> = v.strictObject({
-  model: v.exactOptional(v.custom<ModelId>((value) => typeof value === 'string')),
+  model: v.exactOptional(Text),
   messages: ChatMessages,
   maxTokens: v.exactOptional(Count),
   temperature: v.exactOptional(Real),

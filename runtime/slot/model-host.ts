@@ -10,6 +10,7 @@ import type {
   UnloadReport,
 } from '../../lib/host.ts';
 import type { ModelId } from '../../lib/model-id.ts';
+import { nearestName } from '../../lib/nearest-name.ts';
 import { providersOf } from '../device/device-table.ts';
 import type { PullContext } from '../hub/pull-context.ts';
 import { pullModel } from '../hub/pull-model.ts';
@@ -88,7 +89,7 @@ export class LocalModelHost implements ModelHost {
     this.#loads.add(model);
     try {
       const local = await this.#find(model);
-      if (!local) throw notHere(model);
+      if (!local) throw await this.#notHere(model);
       // The active model keeps its prompt length where the caller names none.
       const active = this.slot().model === model ? this.#slot.compiled?.record.fingerprint.maxPromptLen : undefined;
       const wanted = options.maxPromptLen ?? active;
@@ -229,8 +230,16 @@ export class LocalModelHost implements ModelHost {
     });
     return ensured.catch(async (error) => {
       // Another process may have removed the model meanwhile: then that is what has to be told.
-      throw (await this.#find(local.id)) ? error : notHere(local.id);
+      throw (await this.#find(local.id)) ? error : await this.#notHere(local.id);
     });
+  }
+
+  async #notHere(model: ModelId): Promise<AssayError> {
+    const known = (await this.listModels()).map(({ id }) => id);
+    const meant = nearestName(model, known);
+    const advice = meant === undefined ? 'Fetch it' : `Did you mean ${meant}? Else fetch it`;
+    const message = `${model} is not on this machine. ${advice}: assay pull ${model}`;
+    return new AssayError('model_not_found', message, { param: 'model' });
   }
 
   get #variant(): { device: Slot['device']; dtype?: Dtype } {
@@ -270,12 +279,6 @@ export class LocalModelHost implements ModelHost {
     if (compiled.some(({ record }) => wouldServe(this.#options.compile, local, record.fingerprint))) return 'compiled';
     return local.origin === 'bundled' ? 'available' : 'downloaded';
   }
-}
-
-function notHere(model: ModelId): AssayError {
-  return new AssayError('model_not_found', `${model} is not on this machine. Fetch it: assay pull ${model}`, {
-    param: 'model',
-  });
 }
 
 /** What others' work gave; undefined where it failed, which is theirs to hear. Throws where this caller leaves. */

@@ -12,6 +12,7 @@ import type {
 import { AssayError, type ErrorCode } from '../../lib/errors.ts';
 import type { ModelHost } from '../../lib/host.ts';
 import { asModelId, type ModelId } from '../../lib/model-id.ts';
+import { unknownModel } from '../../lib/unknown-model.ts';
 import type { Reply, Work } from '../protocol/messages.ts';
 import type { Call } from './call.ts';
 import type { EngineProcess } from './engine-process.ts';
@@ -54,20 +55,15 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
     }
     const id = asModelId(wanted);
     if (id && id === active) return id;
-    const listed = id === null ? undefined : (await models.listModels()).find((one) => one.id === id);
+    const all = await models.listModels();
+    const listed = all.find((one) => one.id === id);
     if (id !== null && (id === model || listed)) {
       const message = UNDER_WAY.has(listed?.status)
         ? `The model ${id} is not ready yet (${listed?.status}). Try again in a moment.`
         : `The model ${id} is not loaded. Load it with POST /load or "assay load ${id}".`;
       throw new AssayError('model_not_loaded', message, { param: 'model' });
     }
-    throw new AssayError(
-      'model_not_found',
-      'There is no such model here. GET /v1/models and "assay list" show those there are.',
-      {
-        param: 'model',
-      },
-    );
+    throw unknownModel(wanted, { served: active ? [active] : [], known: all.map((one) => one.id) });
   }
 
   /** Everything that one request goes through, in the documented order; the replies of the engine come out. */
@@ -134,7 +130,8 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
       for await (const reply of answer({ kind: 'chat', request }, request.model, call)) {
         switch (reply.type) {
           case 'queued':
-            yield { type: 'start', model: request.model ?? engine.status().model! };
+            // Checked when it was accepted, as in `runTasks`.
+            yield { type: 'start', model: (request.model as ModelId | undefined) ?? engine.status().model! };
             break;
           case 'reasoning':
             yield { type: 'reasoning', text: reply.text };

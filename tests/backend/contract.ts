@@ -62,7 +62,8 @@ export function backendContract(subject: () => Subject): void {
     ...more,
   });
   const runTasks = (call: Call, more?: Partial<TaskBatch>) => subject().backend.runTasks(batch(more), call);
-  const chat = (call: Call) => eventsOf(subject().backend.chat(CHAT, call));
+  const chat = (call: Call, more?: Partial<ChatRequest>) =>
+    eventsOf(subject().backend.chat({ ...CHAT, ...more }, call));
 
   it('lists its active model', async () => {
     const { backend, model } = subject();
@@ -83,11 +84,16 @@ export function backendContract(subject: () => Subject): void {
     expect(call.admissions).toBe(1);
   });
 
-  it.each(['test/absent', '../../etc'])('refuses the unknown model %s without admitting it', async (model) => {
-    const call = countedCall();
-    await expect(runTasks(call, { model })).rejects.toMatchObject({ code: 'model_not_found', param: 'model' });
-    expect(call.admissions).toBe(0);
-  });
+  it.each(['test/absent', '../../etc', 'gpt-4o'])(
+    'refuses the unknown model %s without admitting it',
+    async (model) => {
+      const call = countedCall();
+      const expected = { code: 'model_not_found', param: 'model' };
+      await expect(runTasks(call, { model })).rejects.toMatchObject(expected);
+      if (subject().chats) expect(await chat(call, { model })).toMatchObject({ events: [], error: expected });
+      expect(call.admissions).toBe(0);
+    },
+  );
 
   it('answers nothing when the admission is refused', async () => {
     const refusal = rateLimited();

@@ -204,6 +204,14 @@ describe('load', () => {
     expect(box.host.slot().state).toBe('unloaded');
   });
 
+  it('of what is spelt almost like a model that is here names that model', async () => {
+    const box = await testHost(hub);
+    const load = box.host.load(parseModelId('assay/tyni'), {});
+    await expect(load).rejects.toThrow(
+      'assay/tyni is not on this machine. Did you mean assay/tiny? Else fetch it: assay pull assay/tyni',
+    );
+  });
+
   it('that fails leaves error with its reason; the next load and unload work', async () => {
     const box = await testHost(hub);
     box.engine.loading = failing(new AssayError('engine_failed', 'The graph has a node that nobody knows.'));

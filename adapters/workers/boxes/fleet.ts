@@ -52,7 +52,7 @@ export class Fleet {
   }
 
   /** Whether any box is configured for this model. */
-  serves(model: string | undefined): boolean {
+  serves(model: string): boolean {
     return this.#deps.boxes.some((box) => fits(box, model));
   }
 

@@ -9,9 +9,9 @@ import type {
   TaskBatch,
 } from '../../../lib/backend.ts';
 import type { Clock } from '../../../lib/clock.ts';
-import { AssayError } from '../../../lib/errors.ts';
 import { parseModelId } from '../../../lib/model-id.ts';
 import { ModelList } from '../../../lib/schema/model-list.ts';
+import { unknownModel } from '../../../lib/unknown-model.ts';
 import type { Box } from '../boxes/box.ts';
 import type { Fleet } from '../boxes/fleet.ts';
 import { hash64 } from '../boxes/rendezvous.ts';
@@ -103,9 +103,12 @@ export class ForwardingBackend implements InferenceBackend {
 
   /** Boxes for a model, best first. Throws `model_not_found` where none is configured for it. */
   async #boxes(model: string | undefined, prefix: string): Promise<Box[]> {
-    if (!this.#fleet.serves(model)) {
-      const message = 'No box serves this model. GET /v1/models lists those there are.';
-      throw new AssayError('model_not_found', message, { param: 'model' });
+    if (model !== undefined && !this.#fleet.serves(model)) {
+      const boxes = this.#fleet.status();
+      // A box that has not reported yet counts as having loaded what it is configured for.
+      const served = boxes.flatMap(({ box, active }) => (active === undefined ? box.models : (active ?? [])));
+      const known = boxes.flatMap(({ box }) => box.models);
+      throw unknownModel(model, { served: [...new Set(served)], known });
     }
     return this.#fleet.candidates(model, await hash64(prefix));
   }

@@ -1,0 +1,23 @@
+import { closestMatch } from 'leven';
+
+/** So many characters may differ; more would suggest what nobody meant. */
+const MOST_DIFFERENT = 2;
+/** Longer names are no slip of the pen, and comparing takes time that grows with their length. */
+const LONGEST = 64;
+
+/**
+ * Returns the known name that was probably meant, or undefined. Case, `_` and `-` do not count, so that `maxOutputTokens` finds
+ * `max_output_tokens`. At most a third of a name may differ.
+ */
+export function nearestName(name: string, known: readonly string[]): string | undefined {
+  if (name.length > LONGEST) return undefined;
+  const plain = new Map(known.map((one) => [plainName(one), one]));
+  const said = plainName(name);
+  const maxDistance = Math.min(MOST_DIFFERENT, Math.floor(said.length / 3));
+  const found = closestMatch(said, [...plain.keys()], { maxDistance });
+  return found === undefined ? undefined : plain.get(found);
+}
+
+function plainName(name: string): string {
+  return name.toLowerCase().replaceAll(/[_-]/g, '');
+}
