@@ -3,8 +3,8 @@ import { AssayError, type ChatEvent, type InferenceBackend, parseModelId, type T
 const MODEL = parseModelId('example/keywords');
 
 /**
- * The smallest backend there is: no model, only words. A decide task is answered with the option that the context holds most
- * often; an extract task finds `key: value` lines. Put anything that answers in its place.
+ * Answers without a model, by counting words: a decide task with the option that occurs most often in the context, an
+ * extract task from `key: value` lines. Replace it with anything that answers.
  */
 export const keywordBackend: InferenceBackend = {
   async listModels() {
