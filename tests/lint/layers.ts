@@ -28,7 +28,10 @@ const LAYERS: readonly Layer[] = [
   { folder: 'runtime/supervisor', imports: ['lib', 'runtime/protocol', 'runtime/device'] },
   {
     folder: 'runtime/worker',
-    imports: ['lib', 'runtime/protocol', 'runtime/engine', 'runtime/compile', 'runtime/text', 'runtime/device'],
+    imports: [
+      'lib',
+      ...['protocol', 'engine', 'compile', 'text', 'device', 'onnx', 'ort-plugin'].map((part) => `runtime/${part}`),
+    ],
   },
   { folder: 'adapters/node', imports: ['lib', 'handlers', 'runtime'] },
   {
