@@ -24,7 +24,7 @@ const HEALTH: Record<Slot['state'], Health['status']> = {
 export function health(host: ModelHost): AppHandler {
   return (c) => {
     const slot = host.slot();
-    const { state, device, reason } = slot;
+    const { state, device, reason, precision, precisionReason } = slot;
     const active_model = activeModel(slot);
     return c.json<Health>({
       status: HEALTH[state],
@@ -32,6 +32,8 @@ export function health(host: ModelHost): AppHandler {
       device,
       active_model,
       ...(reason === undefined ? {} : { reason }),
+      ...(precision === undefined ? {} : { precision }),
+      ...(precisionReason === undefined ? {} : { precision_reason: precisionReason }),
     });
   };
 }

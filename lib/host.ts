@@ -1,6 +1,7 @@
 import type { Device, ListedModel } from './backend.ts';
 import type { ModelId } from './model-id.ts';
 import type { SlotState } from './schema/status.ts';
+import type { WeightForm } from './schema/weight-form.ts';
 
 export type { SlotState } from './schema/status.ts';
 
@@ -30,6 +31,9 @@ export interface Slot {
   device: Device;
   /** Why the slot is in `error`. */
   reason?: string;
+  /** The form of the loaded model's weights, and why this one. */
+  precision?: WeightForm;
+  precisionReason?: string;
 }
 
 export interface LoadReport {

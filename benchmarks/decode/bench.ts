@@ -1,7 +1,8 @@
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { InferenceSession, Tensor } from 'onnxruntime-node';
-import { readManifest, sessionOptions } from '../../runtime/engine/model.ts';
+import { readManifest } from '../../runtime/compile/manifest.ts';
+import { sessionOptions } from '../../runtime/engine/model.ts';
 import { argmax } from '../../runtime/engine/sampler.ts';
 import { isEndOfResults } from '../../runtime/onnx/end-results.ts';
 import { randomTokens } from '../branches/tokens.ts';

@@ -1,7 +1,6 @@
 import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { compileModel, type Precision } from '../../runtime/compile/compile.ts';
 import { COMPILER_VERSION } from '../../runtime/compile/manifest.ts';
 import { int4Weights } from '../../runtime/compile/weights/int4.ts';
 import { int8Embedding, int8Weights } from '../../runtime/compile/weights/int8.ts';
@@ -10,6 +9,7 @@ import { readModel } from '../../runtime/onnx/read-model.ts';
 import { widened } from '../../runtime/onnx/tensor-data.ts';
 import { toFloat32 } from '../../runtime/onnx/to-float32.ts';
 import { WeightsWriter, writeModel } from '../../runtime/onnx/write-model.ts';
+import { compileModel, type Precision } from '../../runtime/worker/compile-model.ts';
 import { writeGgufModel } from './gguf-model.ts';
 import { Noise } from './noise.ts';
 import { writeRandomModel } from './random-model.ts';

@@ -1,5 +1,6 @@
 import * as v from 'valibot';
 import { Device } from './metrics.ts';
+import { WeightForm } from './weight-form.ts';
 
 /** States of the one slot for a model (open-points.md, part B). */
 export const SLOT_STATES = ['unloaded', 'loading', 'loaded', 'unloading', 'error'] as const;
@@ -26,6 +27,8 @@ export const Health = v.object({
   active_model: ActiveModel,
   /** Why the slot is in `error`. */
   reason: v.optional(v.string()),
+  precision: v.optional(v.pipe(WeightForm, v.description("The form of the loaded model's weights."))),
+  precision_reason: v.optional(v.pipe(v.string(), v.description('Why the weights are in this form.'))),
 });
 export type Health = v.InferOutput<typeof Health>;
 

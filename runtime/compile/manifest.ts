@@ -1,17 +1,15 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import * as v from 'valibot';
+import { FormChoice } from '../../lib/schema/form-choice.ts';
+import { WeightForm } from '../../lib/schema/weight-form.ts';
+import { incomplete } from './incomplete.ts';
 
 /** Name of the manifest in a compiled model's folder. */
 export const MANIFEST_FILE = 'compiled.json';
 
 /** Raised whenever compiled output changes, so that what older versions wrote is rebuilt. Part of the fingerprint. */
-export const COMPILER_VERSION = 4;
-
-/**
- * How the weights are kept. `int8`: 8 bits with a scale for each output column, activations quantised for each token;
- * over fixed shapes, blocks of 8 bits; `int4`: blocks of 4 bits (MatMulNBits); `float`: as published, in 32 bits.
- */
-export const WEIGHT_FORMS = ['int8', 'int4', 'float'] as const;
-export type WeightForm = (typeof WEIGHT_FORMS)[number];
+export const COMPILER_VERSION = 5;
 
 const Positive = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(1 << 24));
 const Name = v.pipe(v.string(), v.minLength(1), v.maxLength(256));
@@ -36,7 +34,8 @@ export type StaticGraphs = v.InferOutput<typeof StaticGraphs>;
 export const Manifest = v.strictObject({
   version: v.literal(COMPILER_VERSION),
   device: v.picklist(['NPU', 'GPU', 'CPU']),
-  form: v.picklist(WEIGHT_FORMS),
+  form: WeightForm,
+  choice: FormChoice,
   maxPromptLen: Positive,
   /** Positions the model was made for: prompt and answer together. */
   contextLength: Positive,
@@ -90,3 +89,17 @@ export const Manifest = v.strictObject({
   ),
 });
 export type Manifest = v.InferOutput<typeof Manifest>;
+
+/** Reads the manifest of a compiled model's folder. Throws `engine_failed` where it is none. */
+export function readManifest(folder: string): Manifest {
+  try {
+    return v.parse(Manifest, JSON.parse(readFileSync(join(folder, MANIFEST_FILE), 'utf8')));
+  } catch (cause) {
+    throw incomplete(cause);
+  }
+}
+
+/** Writes the manifest, in the end: with it a folder is complete. */
+export function writeManifest(folder: string, manifest: Manifest): void {
+  writeFileSync(join(folder, MANIFEST_FILE), `${JSON.stringify(manifest, null, 2)}\n`, { flush: true });
+}

@@ -1,18 +1,18 @@
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { InferenceSession } from 'onnxruntime-node';
-import * as v from 'valibot';
 import { AssayError } from '../../lib/errors.ts';
-import { MANIFEST_FILE, Manifest } from '../compile/manifest.ts';
+import { type Manifest, readManifest } from '../compile/manifest.ts';
+import { readReference } from '../compile/reference.ts';
 import type { PluginTarget } from '../ort-plugin/plugin-target.ts';
 import type { Forward } from './forward.ts';
 import { int8ProductsSaturate } from './int8-kernels.ts';
 import { PackedForward } from './packed-forward.ts';
 import { PlainForward } from './plain-forward.ts';
-import { checkPacking } from './self-check.ts';
+import { checkPacking, referenceError } from './self-check.ts';
 import type { KvShape } from './sequence.ts';
 import { StaticForward } from './static-forward.ts';
 import { openStatic } from './static-sessions.ts';
+import { wrongNumbers } from './wrong-numbers.ts';
 
 export interface OpenOptions {
   /** Threads for one run; absent: as many as there are physical cores. */
@@ -52,6 +52,7 @@ export async function openModel(
   });
   try {
     await checkPacking(forward, manifest.kv);
+    await checkNumbers(folder, manifest, forward);
   } catch (error) {
     await close();
     throw error;
@@ -81,6 +82,18 @@ async function openForward(
   return { forward, close: () => session.release() };
 }
 
+/**
+ * Compares the model's logits with those that 32-bit floats gave when it was compiled. Kernels of another CPU or device may be
+ * wrong in silence. Throws the error that refuses the form (`refusedForm`).
+ */
+async function checkNumbers(folder: string, manifest: Manifest, forward: Forward): Promise<void> {
+  const { form, kv, choice } = manifest;
+  if (choice.errorLimit === null) return;
+  const error = await referenceError(forward, kv, readReference(folder));
+  // written so that NaN fails too
+  if (!(error <= choice.errorLimit)) throw wrongNumbers(form, error, choice.errorLimit);
+}
+
 /** What the sequences of a model are made of. */
 export function kvShape({ kv, static: graphs }: Manifest): KvShape {
   const capacities = graphs && [...new Set(graphs.bodies.map(({ past }) => past))].sort((a, b) => a - b);
@@ -100,18 +113,4 @@ export async function sessionOptions(threads?: number): Promise<InferenceSession
     extra: { session: { x64quantprecision, intra_op: { allow_spinning: '1', spin_duration_us: '50' } } },
     ...(threads ? { intraOpNumThreads: threads } : {}),
   };
-}
-
-export function readManifest(folder: string): Manifest {
-  try {
-    return v.parse(Manifest, JSON.parse(readFileSync(join(folder, MANIFEST_FILE), 'utf8')));
-  } catch (cause) {
-    throw new AssayError(
-      'engine_failed',
-      'The compiled model is incomplete; delete its compiled files and load it again.',
-      {
-        cause,
-      },
-    );
-  }
 }

@@ -1,6 +1,9 @@
 import { AssayError } from '../../lib/errors.ts';
+import type { Reference } from '../compile/reference.ts';
 import type { Forward } from './forward.ts';
+import { logitError } from './logit-error.ts';
 import { type KvShape, Sequence } from './sequence.ts';
+import { spreadTokens } from './spread-tokens.ts';
 
 /**
  * As a share of the logits' spread. Measured: a millionth with weights in 8 and 32 bits; 0.10 with SmolLM2-135M in 4 bits, by how many tokens
@@ -13,24 +16,45 @@ const TOLERANCE = 0.2;
  * ignores the mask would mix the answers of a request in silence. Throws `engine_failed`.
  */
 export async function checkPacking(forward: Forward, layers: KvShape['layers']): Promise<void> {
-  const [prefix, other, branch] = [0, 8, 12].map((from, i) => tokens(forward.vocabSize, from, [8, 4, 4][i]!)) as [
+  const [prefix, other, branch] = [0, 8, 12].map((from, i) => spreadTokens(forward.vocabSize, [8, 4, 4][i]!, from)) as [
     number[],
     number[],
     number[],
   ];
   const inCompany = await logitsBehind(forward, layers, prefix, [other, branch]);
   const alone = await logitsBehind(forward, layers, prefix, [branch]);
-  const mean = alone.reduce((sum, logit) => sum + logit, 0) / alone.length;
-  const spread = alone.reduce((sum, logit) => sum + Math.abs(logit - mean), 0);
-  const difference = alone.reduce((sum, logit, token) => sum + Math.abs(logit - inCompany[token]!), 0);
   // written so that NaN fails too
-  if (difference <= TOLERANCE * spread) return;
+  if (logitError([alone], [inCompany]) <= TOLERANCE) return;
   throw new AssayError(
     'engine_failed',
     'This device mixes up branches that run side by side; use another with --device.',
   );
 }
 
+/** Returns how far a model's logits are from the reference (`logitError`). */
+export async function referenceError(
+  forward: Forward,
+  layers: KvShape['layers'],
+  reference: Reference,
+): Promise<number> {
+  return logitError(reference.logits, await logitsOf(forward, layers, reference));
+}
+
+/** Returns the logits of a prompt at the reference's positions and tokens. */
+export async function logitsOf(
+  forward: Forward,
+  layers: KvShape['layers'],
+  { tokens: prompt, positions, stride }: Omit<Reference, 'logits'>,
+): Promise<number[][]> {
+  const sequence = new Sequence({ layers }, prompt.length);
+  for (const token of prompt) sequence.append(token, sequence.length - 1);
+  const logits = await forward.run(sequence, 0, positions);
+  return positions.map((_, row) => {
+    const start = row * forward.vocabSize;
+    const count = Math.ceil(forward.vocabSize / stride);
+    return Array.from({ length: count }, (_, at) => logits[start + at * stride]!);
+  });
+}
 /** The logits behind the last branch. */
 async function logitsBehind(
   forward: Forward,
@@ -47,9 +71,4 @@ async function logitsBehind(
     for (const token of branch) parent = sequence.append(token, parent);
   }
   return (await forward.run(sequence, start, [sequence.length - 1])).slice(0, forward.vocabSize);
-}
-
-/** Tokens spread over the vocabulary. */
-function tokens(vocabSize: number, from: number, count: number): number[] {
-  return Array.from({ length: count }, (_, index) => ((from + index + 1) * 7919) % vocabSize);
 }

@@ -58,6 +58,14 @@ const metrics = {
 const usage = { promptTokens: 1, completionTokens: 1 };
 const logprob = { token: '\uFFFD', logprob: Number.NEGATIVE_INFINITY, bytes: [255] };
 
+const compileSpec = { source: '/s', target: '/t', device: 'CPU', precision: 'auto', maxPromptLen: 8 };
+const choice = {
+  reason: 'the fastest',
+  kernels: 'AVX2',
+  measured: [{ form: 'int8', error: 0.1, ms: 3 }],
+  errorLimit: 0.2,
+};
+
 describe('what one side sends is what the other reads', () => {
   it.each([
     [ToEngine, { type: 'prepare', id: '1', work: { kind: 'tasks', batch } }],
@@ -71,6 +79,10 @@ describe('what one side sends is what the other reads', () => {
       FromEngine,
       { type: 'failed', id: '1', error: { code: 'overloaded', message: 'm', retryAfterSeconds: 3 }, detail: 'd' },
     ],
+    [FromEngine, { type: 'failed', id: '1', error: { code: 'engine_failed', message: 'm' }, refusedForm: 'int8' }],
+    [FromEngine, { type: 'progress', id: '1', step: 'measuring', done: 1, total: 1 }],
+    [ToEngine, { type: 'compile', id: '1', spec: { ...compileSpec, refused: ['int8'] } }],
+    [FromEngine, { type: 'compiled', id: '1', report: { device: 'CPU', maxPromptLen: 8, form: 'int8', choice } }],
     [FromEngine, { type: 'heartbeat', rssBytes: 1, running: 0, waiting: 0 }],
   ] as [v.GenericSchema, unknown][])('%#', (schema, message) => {
     expect(v.parse(schema, deserialize(serialize(message)))).toEqual(message);

@@ -2,7 +2,9 @@ import * as v from 'valibot';
 import type { ChatRequest, TaskBatch } from '../../lib/backend.ts';
 import { ERROR_CODES } from '../../lib/errors.ts';
 import type { ModelId } from '../../lib/model-id.ts';
+import { FormChoice } from '../../lib/schema/form-choice.ts';
 import { Device } from '../../lib/schema/metrics.ts';
+import { WeightForm } from '../../lib/schema/weight-form.ts';
 import { PRECISIONS } from '../compile/precision.ts';
 import { ChatRequestSchema, CutNames, Finish, TaskAnswers, TaskBatchSchema, TokenLogprobs } from './payloads.ts';
 
@@ -50,8 +52,22 @@ export const CompileSpec = v.object({
   device: Device,
   precision: v.picklist(PRECISIONS),
   maxPromptLen: Count,
+  /** Forms whose numbers were wrong at load; others are made. */
+  refused: v.exactOptional(v.array(WeightForm)),
 });
 export type CompileSpec = v.InferOutput<typeof CompileSpec>;
+
+export const CompileProgress = v.object({
+  step: v.picklist(['reading', 'weights', 'measuring', 'graph']),
+  /** `done` of `total` bytes of weights. */
+  done: v.number(),
+  total: v.number(),
+});
+export type CompileProgress = v.InferOutput<typeof CompileProgress>;
+
+/** What a compile made. */
+export const CompileReport = v.object({ device: Device, maxPromptLen: Count, form: WeightForm, choice: FormChoice });
+export type CompileReport = v.InferOutput<typeof CompileReport>;
 
 export type Work = { kind: 'tasks'; batch: TaskBatch } | { kind: 'chat'; request: ChatRequest };
 
@@ -82,11 +98,13 @@ export const FromEngine = v.variant('type', [
   v.object({
     type: v.literal('progress'),
     id: Id,
-    step: v.picklist(['reading', 'weights', 'graph']),
-    done: v.number(),
-    total: v.number(),
+    ...CompileProgress.entries,
   }),
-  v.object({ type: v.literal('compiled'), id: Id, device: Device, maxPromptLen: Count }),
+  v.object({
+    type: v.literal('compiled'),
+    id: Id,
+    report: CompileReport,
+  }),
   v.object({ type: v.literal('prepared'), id: Id, promptTokens: Count }),
   /** The request holds a place in the queue. */
   v.object({ type: v.literal('queued'), id: Id }),
@@ -103,6 +121,8 @@ export const FromEngine = v.variant('type', [
       param: v.exactOptional(Text),
       retryAfterSeconds: v.exactOptional(Count),
     }),
+    /** The form of the weights that gives wrong numbers here; another one may not. */
+    refusedForm: v.exactOptional(WeightForm),
     /** What went wrong underneath, for the log alone. */
     detail: v.exactOptional(Text),
   }),
@@ -113,15 +133,3 @@ export type FromEngine = v.InferOutput<typeof FromEngine>;
 
 /** A part of the answer to one request: everything that the engine process sends between `prepared` and the end. */
 export type Reply = Extract<FromEngine, { type: 'queued' | 'reasoning' | 'content' | 'answers' | 'finished' }>;
-
-export interface CompileProgress {
-  step: 'reading' | 'weights' | 'graph';
-  /** `done` of `total` bytes of weights. */
-  done: number;
-  total: number;
-}
-
-export interface CompileReport {
-  device: Device;
-  maxPromptLen: number;
-}

@@ -4,6 +4,7 @@ import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import type { Logger } from 'pino';
 import { systemClock } from '../../lib/clock.ts';
+import { kernelFamily } from '../compile/kernels.ts';
 import type { Precision } from '../compile/precision.ts';
 import { type DeviceChoice, devicesToTry } from '../device/device-table.ts';
 import { addressesOf, fetchPublic } from '../hub/public-address.ts';
@@ -56,6 +57,7 @@ export async function createModelHost(settings: HostSettings): Promise<LocalMode
       log,
       devices: devicesToTry(device),
       precision,
+      kernels: kernelFamily(),
       runtimeVersion: createRequire(import.meta.url)('onnxruntime-node/package.json').version,
       freeBytes: async (directory) => {
         const { bavail, bsize } = await fs.statfs(directory);

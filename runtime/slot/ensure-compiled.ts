@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import type { Device } from '../../lib/backend.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { AssayError } from '../../lib/errors.ts';
+import type { WeightForm } from '../../lib/schema/weight-form.ts';
 import { COMPILER_VERSION } from '../compile/manifest.ts';
 import type { Precision } from '../compile/precision.ts';
 import type { CompileProgress } from '../protocol/messages.ts';
@@ -26,6 +27,8 @@ export interface CompileContext {
   devices: readonly Device[];
   /** Form of the compiled weights; `auto`: what suits each device. */
   precision: Precision;
+  /** The CPU's kernels (`kernelFamily`). */
+  kernels: string;
   /** Version of onnxruntime-node; part of the fingerprint. */
   runtimeVersion: string;
   /** Free bytes where a directory lies. */
@@ -38,6 +41,8 @@ export interface EnsureOptions {
   onProgress(progress: StageProgress): void;
   /** Devices that are not to be tried. */
   without?: ReadonlySet<Device>;
+  /** Forms of the weights that gave wrong numbers at load. */
+  refused?: ReadonlySet<WeightForm>;
   /** Whether a directory must stay, as it is loaded or being loaded. */
   inUse(directory: string): boolean;
 }
@@ -79,6 +84,7 @@ export async function ensureCompiled(
       device,
       dtype: model.files.dtype,
       precision: context.precision,
+      ...kernelsFor(context, device),
       maxPromptLen,
     }),
   );
@@ -89,7 +95,7 @@ export async function ensureCompiled(
   try {
     for (const [index, fingerprint] of fingerprints.entries()) {
       const compiled = await findCompiled(paths, model.id, fingerprint);
-      if (compiled) return { compiled, made: false };
+      if (compiled && !isRefused(compiled, options)) return { compiled, made: false };
       try {
         return { compiled: await compile(context, model, files, fingerprint, options), made: true };
       } catch (error) {
@@ -108,14 +114,24 @@ export async function ensureCompiled(
   }
 }
 
+/** A form that was chosen by speed suits the CPU that it was measured on. */
+function kernelsFor({ precision, kernels }: CompileContext, device: Device): Pick<Fingerprint, 'kernels'> {
+  return precision === 'auto' && device === 'CPU' ? { kernels } : {};
+}
+
+function isRefused({ record }: CompiledModel, { refused }: EnsureOptions): boolean {
+  return record.form !== undefined && (refused?.has(record.form) ?? false);
+}
+
 /** Whether a compiled form is one that `ensureCompiled` could take for some prompt length, as far as is known without its source's hash. */
 export function wouldServe(context: CompileContext, model: LocalModel, fingerprint: Fingerprint): boolean {
-  const { runtime, compiler, dtype, precision, device } = fingerprint;
+  const { runtime, compiler, dtype, precision, kernels, device } = fingerprint;
   return (
     runtime === context.runtimeVersion &&
     compiler === COMPILER_VERSION &&
     dtype === model.files.dtype &&
     precision === context.precision &&
+    kernels === kernelsFor(context, device).kernels &&
     context.devices.includes(device)
   );
 }
@@ -147,6 +163,7 @@ async function compile(
       device: fingerprint.device,
       precision: context.precision,
       maxPromptLen: fingerprint.maxPromptLen,
+      ...(options.refused ? { refused: [...options.refused] } : {}),
     };
     const onProgress = ({ step, done, total }: CompileProgress): void => {
       // How large the result gets is known as soon as its first bytes are written.

@@ -98,7 +98,8 @@ export class LocalModelHost implements ModelHost {
       return this.#slot.load({
         model,
         maxPromptLen,
-        prepare: (without) => this.#ensure(local, { maxPromptLen, without, onProgress: () => undefined }),
+        prepare: (without, refused) =>
+          this.#ensure(local, { maxPromptLen, without, refused, onProgress: () => undefined }),
       });
     } finally {
       this.#loads.delete(model);
@@ -219,7 +220,7 @@ export class LocalModelHost implements ModelHost {
 
   #ensure(
     local: LocalModel,
-    options: Pick<EnsureOptions, 'onProgress' | 'without'> & { maxPromptLen: number | undefined },
+    options: Pick<EnsureOptions, 'onProgress' | 'without' | 'refused'> & { maxPromptLen: number | undefined },
   ): Promise<EnsuredModel> {
     const { maxPromptLen, ...others } = options;
     const ensured = ensureCompiled(this.#options.compile, local, {

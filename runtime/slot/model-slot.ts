@@ -3,6 +3,8 @@ import type { Device } from '../../lib/backend.ts';
 import { AssayError } from '../../lib/errors.ts';
 import type { LoadReport, Slot, SlotState, UnloadReport } from '../../lib/host.ts';
 import type { ModelId } from '../../lib/model-id.ts';
+import { refusedForm } from '../../lib/refused-form.ts';
+import type { WeightForm } from '../../lib/schema/weight-form.ts';
 import type { ModelInfo } from '../protocol/messages.ts';
 import type { CompiledModel } from '../store/compiled-store.ts';
 import type { EngineProcess } from '../supervisor/engine-process.ts';
@@ -24,8 +26,8 @@ export interface SlotOptions {
 export interface LoadRequest {
   model: ModelId;
   maxPromptLen: number | undefined;
-  /** Finds or makes the compiled form, for the best device but those that did not load. */
-  prepare(without: ReadonlySet<Device>): Promise<EnsuredModel>;
+  /** Finds or makes the compiled form, for the best device but those that did not load, and in no form that gave wrong numbers. */
+  prepare(without: ReadonlySet<Device>, refused: ReadonlySet<WeightForm>): Promise<EnsuredModel>;
 }
 
 /** What `GET /health` shows for each state of the life cycle. */
@@ -64,6 +66,7 @@ export class ModelSlot {
       model,
       device: this.#active?.info.device ?? this.#loading?.record.device ?? this.#next(),
       ...(shown === null ? {} : { reason: shown }),
+      ...formOf(this.#active?.compiled),
     };
   }
 
@@ -128,7 +131,7 @@ export class ModelSlot {
     const swap = engine.status().state === 'loaded';
     try {
       if (!swap) await this.#begin(request.model);
-      const { compiled, made } = await request.prepare(this.#failedDevices);
+      const { compiled, made } = await request.prepare(this.#failedDevices, new Set());
       // From now on, for requests in flight may delay the load.
       this.#loading = compiled;
       if (this.#active?.compiled.directory === compiled.directory && engine.status().state === 'loaded') {
@@ -154,18 +157,29 @@ export class ModelSlot {
     engine.beginLoad(model);
   }
 
-  /** A device that takes the compile may still not load it: then the next one is tried, and this one no more. */
+  /**
+   * A device that takes the compile may still not load it: then the next one is tried, and this one no more. A form whose numbers
+   * are wrong on the CPU is replaced by another one.
+   */
   async #loadOrFallBack(
     request: LoadRequest,
     first: CompiledModel,
   ): Promise<{ info: ModelInfo; compiled: CompiledModel }> {
     const { engine, log } = this.#options;
-    for (let compiled = first; ; compiled = (await request.prepare(this.#failedDevices)).compiled) {
+    const refused = new Set<WeightForm>();
+    for (let compiled = first; ; compiled = (await request.prepare(this.#failedDevices, refused)).compiled) {
       this.#loading = compiled;
       try {
         return { info: await engine.load({ model: request.model, dir: compiled.directory }), compiled };
       } catch (error) {
         const { device } = compiled.record;
+        const form = device === 'CPU' ? refusedForm(error) : undefined;
+        if (form && !refused.has(form)) {
+          refused.add(form);
+          await this.#begin(request.model);
+          log.warn({ model: request.model, form, err: error }, 'wrong numbers in this form; another one is compiled');
+          continue;
+        }
         if (device === 'CPU' || (error as AssayError).code !== 'engine_failed') throw error;
         this.#failedDevices.add(device);
         await this.#begin(request.model);
@@ -197,6 +211,11 @@ export class ModelSlot {
       this.#work = null;
     }
   }
+}
+
+function formOf(compiled: CompiledModel | undefined): Pick<Slot, 'precision' | 'precisionReason'> {
+  const { form, choice } = compiled?.record ?? {};
+  return { ...(form ? { precision: form } : {}), ...(choice ? { precisionReason: choice.reason } : {}) };
 }
 
 function reportOf(info: ModelInfo, loadMs: number, compiled: boolean): LoadReport {

@@ -1,9 +1,11 @@
 import * as fs from 'node:fs/promises';
 import * as v from 'valibot';
 import type { ModelId } from '../../lib/model-id.ts';
+import { FormChoice } from '../../lib/schema/form-choice.ts';
+import { WeightForm } from '../../lib/schema/weight-form.ts';
 import { hashFile } from './digest.ts';
 import { Fingerprint, fingerprintKey } from './fingerprint.ts';
-import { isSafeRepositoryPath, join, type StorePaths } from './paths.ts';
+import { idOfRepositoryFolder, isSafeRepositoryPath, join, type StorePaths } from './paths.ts';
 
 const RECORD_FILE = 'fingerprint.json';
 
@@ -12,6 +14,9 @@ const Record = v.strictObject({
   /** The device and the prompt length that the compile really gave. */
   device: v.picklist(['NPU', 'GPU', 'CPU']),
   maxPromptLen: v.number(),
+  /** The form of the weights, and why it was chosen; absent in records of earlier versions, which are found to be removed. */
+  form: v.exactOptional(WeightForm),
+  choice: v.exactOptional(FormChoice),
   /** Every other file of the directory. */
   files: v.array(
     v.strictObject({
@@ -53,6 +58,16 @@ export async function listCompiled(paths: StorePaths, model: ModelId): Promise<C
   const keys = names.filter((name) => !name.startsWith('.'));
   const found = await Promise.all(keys.map((key) => readCompiled(paths, model, key).catch(() => null)));
   return found.filter((compiled) => compiled !== null);
+}
+
+/** All complete compiled forms of all models. */
+export async function listAllCompiled(paths: StorePaths): Promise<(CompiledModel & { model: ModelId })[]> {
+  const folders = await fs.readdir(paths.compiledRoot()).catch(() => []);
+  const models = folders.map(idOfRepositoryFolder).filter((model) => model !== null);
+  const found = models
+    .sort()
+    .map(async (model) => (await listCompiled(paths, model)).map((compiled) => ({ ...compiled, model })));
+  return (await Promise.all(found)).flat();
 }
 
 async function readCompiled(paths: StorePaths, model: ModelId, key: string): Promise<CompiledModel | null> {

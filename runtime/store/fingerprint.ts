@@ -19,6 +19,8 @@ export const Fingerprint = v.strictObject({
   /** Number format of the source; null where its repository does not say. */
   dtype: v.nullable(v.string()),
   precision: v.string(),
+  /** The CPU's kernels (`kernelFamily`), where the form is chosen by how fast they are. */
+  kernels: v.exactOptional(v.string()),
   maxPromptLen: v.number(),
 });
 export type Fingerprint = v.InferOutput<typeof Fingerprint>;

@@ -19,8 +19,7 @@ export async function compileInChild(
     message(message) {
       if (message.type === 'progress')
         call.onProgress?.({ step: message.step, done: message.done, total: message.total });
-      else if (message.type === 'compiled')
-        done.resolve({ device: message.device, maxPromptLen: message.maxPromptLen });
+      else if (message.type === 'compiled') done.resolve(message.report);
       else if (message.type === 'failed') {
         done.reject(new AssayError(message.error.code, message.error.message, { cause: message.detail }));
       }

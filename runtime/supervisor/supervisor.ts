@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import { AssayError } from '../../lib/errors.ts';
 import type { ModelId } from '../../lib/model-id.ts';
+import { refusal } from '../../lib/refused-form.ts';
 import { availableMemory } from '../device/available-memory.ts';
 import type { FromEngine, LoadSpec, ModelInfo } from '../protocol/messages.ts';
 import { type AdmissionLimits, AdmissionQueue, charactersOf } from './admission-queue.ts';
@@ -177,7 +178,9 @@ class Supervisor implements EngineProcess, EngineCalls {
       message: (message) => {
         if (message.type === 'loaded') loaded.resolve(message.info);
         else if (message.type === 'failed' && message.id === LOAD_ID) {
-          loaded.reject(new AssayError(message.error.code, message.error.message, { cause: message.detail }));
+          const { error, detail, refusedForm } = message;
+          const cause = refusedForm ? refusal(refusedForm) : detail;
+          loaded.reject(new AssayError(error.code, error.message, { cause }));
         } else this.#onMessage(message);
       },
       exit: (reason) => {

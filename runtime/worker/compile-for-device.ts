@@ -1,9 +1,9 @@
-import { rmSync, statSync, writeFileSync } from 'node:fs';
+import { rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { AssayError } from '../../lib/errors.ts';
-import { MANIFEST_FILE, type Manifest, type StaticGraphs } from '../compile/manifest.ts';
+import { type Manifest, readManifest, type StaticGraphs, writeManifest } from '../compile/manifest.ts';
 import { compareDevices, type DeviceFigures } from '../engine/compare-devices.ts';
-import { kvShape, readManifest, sessionOptions } from '../engine/model.ts';
+import { kvShape, sessionOptions } from '../engine/model.ts';
 import { StaticForward } from '../engine/static-forward.ts';
 import { openStatic } from '../engine/static-sessions.ts';
 import { identityOf, openDevice } from '../ort-plugin/open-device.ts';
@@ -55,7 +55,7 @@ export async function compileForDevice(
   onStep?.(files.length, files.length + 1);
   const figures = await figuresOf(folder, manifest, graphs, compiled, target);
   const result: Manifest = { ...manifest, static: compiled, compiledFor: { identity, ...figures } };
-  writeFileSync(join(folder, MANIFEST_FILE), `${JSON.stringify(result, null, 2)}\n`, { flush: true });
+  writeManifest(folder, result);
   for (const file of files) rmSync(join(folder, file));
   return result;
 }

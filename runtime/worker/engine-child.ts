@@ -1,4 +1,4 @@
-import { compileModel } from '../compile/compile.ts';
+import { compileModel } from './compile-model.ts';
 import { loadModel } from './load-model.ts';
 import { type Channel, serve } from './serve.ts';
 
@@ -7,8 +7,8 @@ serve(
   {
     load: loadModel,
     async compile(spec, onStep) {
-      const { device, maxPromptLen } = await compileModel({ ...spec, onStep });
-      return { device, maxPromptLen };
+      const { device, maxPromptLen, form, choice } = await compileModel({ ...spec, onStep });
+      return { device, maxPromptLen, form, choice };
     },
   },
   process as Channel,

@@ -1,9 +1,10 @@
 import { prepareVocabulary } from '../../lib/decision/task-grammar.ts';
 import { AssayError } from '../../lib/errors.ts';
+import { readManifest } from '../compile/manifest.ts';
 import { availableMemory } from '../device/available-memory.ts';
 import { providersOf } from '../device/device-table.ts';
 import { Engine } from '../engine/engine.ts';
-import { kvShape, type Model, openModel, readManifest } from '../engine/model.ts';
+import { kvShape, type Model, openModel } from '../engine/model.ts';
 import { cellBytes } from '../engine/sequence.ts';
 import type { LoadSpec } from '../protocol/messages.ts';
 import { COUNTED_LIMITS } from '../text/prompt.ts';

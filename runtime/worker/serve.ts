@@ -1,5 +1,6 @@
 import * as v from 'valibot';
 import { AssayError } from '../../lib/errors.ts';
+import { refusedForm } from '../../lib/refused-form.ts';
 import {
   type CompileProgress,
   type CompileReport,
@@ -98,7 +99,7 @@ export function serve(served: Served, channel: Channel): void {
         send({
           type: 'compiled',
           id,
-          ...(await served.compile(message.spec, (p) => send({ type: 'progress', id, ...p }))),
+          report: await served.compile(message.spec, (p) => send({ type: 'progress', id, ...p })),
         });
         return;
       case 'prepare': {
@@ -136,6 +137,7 @@ function failure(id: string, error: unknown): FromEngine {
     return { type: 'failed', id, error: { code: 'engine_failed', message }, detail };
   }
   const { code, message, param, retryAfterSeconds, cause } = error;
+  const form = refusedForm(error);
   return {
     type: 'failed',
     id,
@@ -145,6 +147,9 @@ function failure(id: string, error: unknown): FromEngine {
       ...(param === undefined ? {} : { param }),
       ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
     },
-    ...(cause === undefined ? {} : { detail: String(cause instanceof Error ? cause.stack : cause).slice(0, 8_000) }),
+    ...(form ? { refusedForm: form } : {}),
+    ...(cause === undefined || form
+      ? {}
+      : { detail: String(cause instanceof Error ? cause.stack : cause).slice(0, 8_000) }),
   };
 }

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { AssayError } from '../../lib/errors.ts';
+import { wrongNumbers } from '../../runtime/engine/wrong-numbers.ts';
 import type { Channel, PreparedWork, ServedModel } from '../../runtime/worker/serve.ts';
 import { serve } from '../../runtime/worker/serve.ts';
 
@@ -52,6 +53,7 @@ serve(
   {
     async load({ model, dir }): Promise<ServedModel> {
       if (dir === '/broken') throw new AssayError('engine_failed', 'The graph is damaged.');
+      if (dir === '/wrong') throw wrongNumbers('int8', 0.4, 0.2);
       if (dir === '/crash') process.exit(1);
       if (dir.startsWith('/slow')) await delay(200);
       return {
@@ -65,7 +67,8 @@ serve(
       if (source === '/crash') process.exit(1);
       if (source === '/slow') await delay(60_000);
       onProgress({ step: 'weights', done: 2, total: 2 });
-      return { device: 'CPU', maxPromptLen: 8 };
+      const choice = { reason: 'scripted', kernels: '', measured: [], errorLimit: null };
+      return { device: 'CPU', maxPromptLen: 8, form: 'int8', choice };
     },
   },
   process as Channel,

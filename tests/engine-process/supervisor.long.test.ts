@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { ModelId } from '../../lib/model-id.ts';
+import { refusedForm } from '../../lib/refused-form.ts';
 import type { Reply } from '../../runtime/protocol/messages.ts';
 import type { EngineProcess } from '../../runtime/supervisor/engine-process.ts';
 import { createEngineProcess, type EngineCalls, type SupervisorOptions } from '../../runtime/supervisor/supervisor.ts';
@@ -62,6 +63,15 @@ describe('load and unload', () => {
     await engine.unload();
     expect(engine.status()).toMatchObject({ state: 'unloaded', model: null });
     await expect(ask(engine, 'x')).rejects.toMatchObject({ code: 'model_not_loaded' });
+  });
+
+  it('tells a form that gives wrong numbers from a model that does not load', async () => {
+    const engine = start();
+    const wrong = await engine.load({ ...SPEC, dir: '/wrong' }).catch((error: unknown) => error);
+    expect(refusedForm(wrong)).toBe('int8');
+    const broken = await engine.load({ ...SPEC, dir: '/broken' }).catch((error: unknown) => error);
+    expect(broken).toMatchObject({ code: 'engine_failed' });
+    expect(refusedForm(broken)).toBeUndefined();
   });
 
   it('lets requests in flight finish before it unloads, and takes no new ones', async () => {
@@ -342,7 +352,12 @@ describe('compile', () => {
     const seen: unknown[] = [];
     const compiled = engine.compile(spec, { onProgress: (progress) => seen.push(progress) });
     expect(await ask(engine, 'x')).toBe('{"value":"x"}');
-    expect(await compiled).toEqual({ device: 'CPU', maxPromptLen: 8 });
+    expect(await compiled).toMatchObject({
+      device: 'CPU',
+      maxPromptLen: 8,
+      form: 'int8',
+      choice: { reason: 'scripted' },
+    });
     expect(seen).toEqual([1, 2].map((done) => ({ step: 'weights', done, total: 2 })));
     expect(engine.status().restarts).toBe(0);
   });

@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, test } from 'vitest';
-import type { Precision } from '../../runtime/compile/compile.ts';
 import type { Manifest } from '../../runtime/compile/manifest.ts';
 import type { Model } from '../../runtime/engine/model.ts';
 import type { StaticShape } from '../../runtime/onnx/static/plain-attention.ts';
+import type { Precision } from '../../runtime/worker/compile-model.ts';
 import { compileFixture, FIXTURES } from './fixtures.ts';
 import type { PlainModel } from './oracle.ts';
 import { compiledModel, publishedModel } from './plain-models.ts';

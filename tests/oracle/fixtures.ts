@@ -1,9 +1,9 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type CompileOptions, compileModel, type Precision } from '../../runtime/compile/compile.ts';
 import { Engine, type EngineOptions } from '../../runtime/engine/engine.ts';
 import { kvShape, type Model, openModel } from '../../runtime/engine/model.ts';
+import { type CompileOptions, compileModel, type Precision } from '../../runtime/worker/compile-model.ts';
 
 export const FIXTURES = join(import.meta.dirname, '../fixtures/models');
 

@@ -6,7 +6,8 @@ import { systemClock } from '../../lib/clock.ts';
 import { AssayError } from '../../lib/errors.ts';
 import type { DownloadEvent, DownloadReport } from '../../lib/host.ts';
 import type { ModelId } from '../../lib/model-id.ts';
-import { compileModel } from '../../runtime/compile/compile.ts';
+import type { WeightForm } from '../../lib/schema/weight-form.ts';
+import { readManifest } from '../../runtime/compile/manifest.ts';
 import type { PullContext } from '../../runtime/hub/pull-context.ts';
 import { TRANSFER_SETTINGS } from '../../runtime/hub/pull-context.ts';
 import type { CompileContext } from '../../runtime/slot/ensure-compiled.ts';
@@ -15,6 +16,7 @@ import type { SlotEngine } from '../../runtime/slot/model-slot.ts';
 import { StorePaths } from '../../runtime/store/paths.ts';
 import type { EngineProcess, EngineStatus } from '../../runtime/supervisor/engine-process.ts';
 import { LifeCycle, type LifeListener, reasonOf } from '../../runtime/supervisor/life-cycle.ts';
+import { compileModel } from '../../runtime/worker/compile-model.ts';
 import type { HubServer } from '../hub/hub-server.ts';
 import { machine as pullMachine } from '../hub/pull.ts';
 import { type HubRepository, hubRepository } from '../hub/repository.ts';
@@ -48,6 +50,8 @@ export class ScriptedEngine implements SlotEngine, Pick<EngineProcess, 'compile'
   inFlight: Promise<void> = Promise.resolve();
   /** What `compile` waits for before it begins. */
   compiling: Promise<void> = Promise.resolve();
+  /** Throws where a form is to give wrong numbers. */
+  numbersOf: (form: WeightForm) => void = () => undefined;
   /** Whether a GPU takes the compile; loading on it fails in any case. */
   gpuCompiles = false;
   compiles = 0;
@@ -85,8 +89,9 @@ export class ScriptedEngine implements SlotEngine, Pick<EngineProcess, 'compile'
     try {
       await this.loading;
       await fs.access(join(dir, 'tokenizer.json'));
-      const { maxPromptLen, contextLength, device } = JSON.parse(await fs.readFile(join(dir, 'compiled.json'), 'utf8'));
+      const { maxPromptLen, contextLength, device, form } = readManifest(dir);
       if (device !== 'CPU') throw new AssayError('engine_failed', 'no such device here');
+      this.numbersOf(form);
       const info = { model, device: 'CPU', maxPromptLen, contextLength, loadMs: 1 } as const;
       this.#life.apply('loaded', { info });
       return info;
@@ -111,12 +116,12 @@ export class ScriptedEngine implements SlotEngine, Pick<EngineProcess, 'compile'
       this.compiling,
       new Promise((_, reject) => call.signal?.addEventListener('abort', () => reject(call.signal?.reason))),
     ]);
-    const { maxPromptLen, device } = await compileModel({
+    const { maxPromptLen, device, form, choice } = await compileModel({
       ...spec,
       ...(call.signal ? { signal: call.signal } : {}),
       ...(call.onProgress ? { onStep: call.onProgress } : {}),
     });
-    return { maxPromptLen, device };
+    return { maxPromptLen, device, form, choice };
   };
 }
 
@@ -164,6 +169,7 @@ export function hostOver(
     log: pino({ level: 'silent' }),
     devices: ['CPU'],
     precision: 'auto',
+    kernels: 'AVX2',
     runtimeVersion: '1.30.0',
     freeBytes: async () => 1e12,
     ...changes,

@@ -1,10 +1,16 @@
 import { cpus, freemem, totalmem } from 'node:os';
 import type { Command } from 'commander';
+import type { WeightForm } from '../../../lib/schema/weight-form.ts';
+import { kernelFamily } from '../../../runtime/compile/kernels.ts';
 import { DEVICE_CHOICES } from '../../../runtime/device/device-table.ts';
 import { examineDevices } from '../../../runtime/device/doctor.ts';
 import { listAccelerators } from '../../../runtime/device/hardware.ts';
 import { probeProvider } from '../../../runtime/device/probe.ts';
+import { listAllCompiled } from '../../../runtime/store/compiled-store.ts';
 import { formatBytes } from '../../../runtime/store/disk-error.ts';
+import { hubEnvironment } from '../../../runtime/store/environment.ts';
+import { StorePaths } from '../../../runtime/store/paths.ts';
+import { assayHome } from '../config.ts';
 import { UsageError } from '../usage-error.ts';
 import { EXIT } from './exit-code.ts';
 import { screen } from './screen.ts';
@@ -34,22 +40,47 @@ export function addDoctor(program: Command): void {
         threads: processors.length,
         memory_bytes: totalmem(),
         free_memory_bytes: freemem(),
+        kernels: kernelFamily(),
       };
-      if (json) screen.json({ machine, devices });
+      const models = await compiledForms();
+      if (json) screen.json({ machine, devices, models });
       else {
         screen.line(`${machine.platform}, Node ${machine.node}, ${machine.cpu}, ${machine.threads} threads,`);
-        screen.line(`${formatBytes(machine.memory_bytes)} of memory, ${formatBytes(machine.free_memory_bytes)} free`);
+        screen.line(`${formatBytes(machine.memory_bytes)} of memory, ${formatBytes(machine.free_memory_bytes)} free,`);
+        screen.line(`kernels for ${machine.kernels}`);
         for (const { device, name, state, why, command } of devices) {
           screen.line(`\n${device}  ${name}: ${state}\n     ${why}`);
           if (command) screen.line(`     → ${command}`);
+        }
+        for (const { model, precision, asked, why } of models) {
+          screen.line(`\n${model}  ${precision} (--precision ${asked})\n     ${why}`);
         }
       }
       if (!devices.some(({ state }) => state === 'in use')) process.exitCode = EXIT.no;
     });
 }
 
+/** Returns in which form each compiled model runs here, and why; of several prompt lengths one. */
+async function compiledForms(): Promise<{ model: string; precision: WeightForm; asked: string; why: string }[]> {
+  const paths = new StorePaths({
+    hubCache: hubEnvironment().hubCache,
+    assayHome: assayHome({}, process.env),
+    bundled: null,
+  });
+  const forms = new Map<string, { model: string; precision: WeightForm; asked: string; why: string }>();
+  for (const { model, record } of await listAllCompiled(paths)) {
+    const { form, choice, fingerprint } = record;
+    const { precision: asked, device, kernels } = fingerprint;
+    const current = kernels === undefined || kernels === kernelFamily();
+    if (!form || !choice || !current) continue;
+    forms.set(`${model} ${asked} ${device}`, { model, precision: form, asked, why: choice.reason });
+  }
+  return [...forms.values()];
+}
+
 const DOCTOR_HELP = `
-Each device is tried with a small computation, in a process of its own. Exit code 1 where none works.
+Each device is tried with a small computation, in a process of its own. Exit code 1 where none works. Then come the compiled
+models of ASSAY_HOME: in which form their weights run, and what was measured when it was chosen.
 
 Example:
   $ assay doctor --json | jq '.devices[] | select(.state == "in use")'`;

@@ -16,8 +16,14 @@ export function addStatus(program: Command): void {
     });
 }
 
-function ofSlot({ state, active_model, device, reason }: Health): string[][] {
-  return [['state', state], ['model', active_model], ['device', device], ...(reason ? [['reason', reason]] : [])];
+function ofSlot({ state, active_model, device, reason, precision, precision_reason: why }: Health): string[][] {
+  return [
+    ['state', state],
+    ['model', active_model],
+    ['device', device],
+    ...(precision ? [['precision', why ? `${precision}: ${why}` : precision]] : []),
+    ...(reason ? [['reason', reason]] : []),
+  ];
 }
 
 function ofBoxes({ status, active_model }: EdgeHealth): string[][] {

@@ -3,10 +3,14 @@ import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { refusedForm } from '../../lib/refused-form.ts';
+import type { WeightForm } from '../../lib/schema/weight-form.ts';
 import { compiledModel, publishedModel } from '../../tests/oracle/plain-models.ts';
-import { openModel, readManifest } from '../engine/model.ts';
-import { type CompileStep, compileModel, type Precision } from './compile.ts';
-import { MANIFEST_FILE } from './manifest.ts';
+import { MANIFEST_FILE, readManifest } from '../compile/manifest.ts';
+import type { Reference } from '../compile/reference.ts';
+import { openModel } from '../engine/model.ts';
+import type { CompileProgress } from '../protocol/messages.ts';
+import { compileModel, type Precision } from './compile-model.ts';
 
 const FIXTURES = join(import.meta.dirname, '../../tests/fixtures/models');
 const TEXT = [5, 300, 17, 401, 33, 256, 9, 120, 77];
@@ -74,7 +78,7 @@ test('the same model gives the same bytes', async () => {
     }),
   );
   expect(hashes[0]).toEqual(hashes[1]);
-  expect(hashes[0]!.map(([file]) => file)).toEqual([MANIFEST_FILE, 'model.onnx', 'weights.bin']);
+  expect(hashes[0]!.map(([file]) => file)).toEqual([MANIFEST_FILE, 'model.onnx', 'reference.json', 'weights.bin']);
 });
 
 describe('which file is compiled', () => {
@@ -98,6 +102,66 @@ describe('which file is compiled', () => {
     const manifest = await compile(folder, precision);
     expect(manifest).toMatchObject({ form, path: 'packed', maxPromptLen: 256, contextLength: 512, vocabSize: 512 });
     expect(readManifest(join(folder, 'out'))).toEqual(manifest);
+  });
+});
+
+describe('auto', () => {
+  const auto = (fixture: string, refused: WeightForm[] = []) =>
+    compileModel({
+      source: join(FIXTURES, fixture),
+      target: join(folder, 'out'),
+      device: 'CPU',
+      precision: 'auto',
+      maxPromptLen: 256,
+      refused,
+    });
+
+  test('measures two forms and takes none that is far off', async () => {
+    const { form, choice } = await auto('genai/llama');
+    expect(form).toBe('int8');
+    expect(choice.measured.map((one) => one.form)).toEqual(['int8', 'int4']);
+    expect(choice.measured[0]!.error).toBeLessThan(0.2);
+    expect(choice.measured[1]!.error).toBeGreaterThan(0.4);
+    expect(choice.measured.every(({ ms }) => ms > 0)).toBe(true);
+    expect(choice.reason).toMatch(/^the fastest accurate form on this CPU \(.+\): int8 .+; int4 /);
+    expect(readdirSync(join(folder, 'out')).sort()).toEqual([
+      MANIFEST_FILE,
+      'model.onnx',
+      'reference.json',
+      'weights.bin',
+    ]);
+  });
+
+  test.each<[string, WeightForm[], WeightForm]>([
+    ['genai/llama-int4', ['int8'], 'int4'],
+    ['genai/llama', ['int8'], 'float'],
+    ['genai/llama', ['int8', 'int4'], 'float'],
+  ])('of %s without %j is %s', async (fixture, refused, form) => {
+    const manifest = await auto(fixture, refused);
+    expect(manifest.form).toBe(form);
+    expect(manifest.choice.reason).toContain(`Refused at load for wrong numbers: ${refused.join(', ')}`);
+    await (await openModel(join(folder, 'out'))).close();
+  });
+
+  test('a form that was asked for and refused is not made again', async () => {
+    const source = join(FIXTURES, 'genai/llama');
+    const options = { source, target: join(folder, 'out'), device: 'CPU', maxPromptLen: 256 } as const;
+    await expect(compileModel({ ...options, precision: 'int8', refused: ['int8'] })).rejects.toThrow(
+      /--precision auto/,
+    );
+  });
+});
+
+describe('at load', () => {
+  test.each(['int8', 'int4', 'float'] as const)('%s with numbers unlike the reference is refused', async (form) => {
+    await compile(join(FIXTURES, 'genai/llama'), form);
+    const file = join(folder, 'out/reference.json');
+    const reference = JSON.parse(readFileSync(file, 'utf8')) as Reference;
+    // The sum of pairs of products, clamped, is off by a third and more.
+    const off = reference.logits.map((row) => row.map((logit, at) => logit + (at % 2 === 0 ? 4 : -4)));
+    writeFileSync(file, JSON.stringify({ ...reference, logits: off }));
+    const error = await openModel(join(folder, 'out')).catch((thrown: unknown) => thrown);
+    expect(refusedForm(error)).toBe(form);
   });
 });
 
@@ -135,14 +199,14 @@ describe('models that cannot be used', () => {
 });
 
 test('progress counts up to the total, and an abort stops it', async () => {
-  const steps: CompileStep[] = [];
+  const steps: CompileProgress[] = [];
   const leaving = new AbortController();
   const options = {
     source: join(FIXTURES, 'genai/phi3'),
     device: 'CPU',
     precision: 'int8',
     maxPromptLen: 256,
-    onStep: (step: CompileStep) => void steps.push(step),
+    onStep: (step: CompileProgress) => void steps.push(step),
   } as const;
   await compileModel({ ...options, target: join(folder, 'a') });
   expect(steps[0]).toMatchObject({ step: 'reading' });

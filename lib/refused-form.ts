@@ -1,0 +1,18 @@
+import { AssayError } from './errors.ts';
+import { WEIGHT_FORMS, type WeightForm } from './schema/weight-form.ts';
+
+/** Cause of an error that means: this form of the weights gives wrong numbers here, another one may not. */
+interface Refusal {
+  refusedForm: WeightForm;
+}
+
+/** Returns a cause that `refusedForm` recognises, also where an error has gone through another process. */
+export function refusal(form: WeightForm): Refusal {
+  return { refusedForm: form };
+}
+
+/** Returns the form that an error refuses; undefined for any other error. */
+export function refusedForm(error: unknown): WeightForm | undefined {
+  const cause = error instanceof AssayError ? (error.cause as Partial<Refusal> | null | undefined) : undefined;
+  return WEIGHT_FORMS.find((form) => form === cause?.refusedForm);
+}

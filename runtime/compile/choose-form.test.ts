@@ -1,0 +1,24 @@
+import { expect, test } from 'vitest';
+import { chooseForm, type MeasuredForm, measuredText } from './choose-form.ts';
+
+const form = (name: MeasuredForm['form'], error: number | null, ms: number): MeasuredForm => ({
+  form: name,
+  error,
+  ms,
+});
+
+test.each<[string, MeasuredForm[], string | undefined]>([
+  ['the fastest', [form('int8', 0.1, 50), form('int4', 0.05, 90)], 'int8'],
+  ['never one that is far off', [form('int8', 0.4, 50), form('int4', 0.05, 90)], 'int4'],
+  ['of two as fast, the more accurate', [form('int8', 0.1, 50), form('int4', 0.05, 54)], 'int4'],
+  ['nor one that gives no numbers', [form('int8', Number.NaN, 50), form('int4', 0.05, 90)], 'int4'],
+  ['none where all are far off', [form('int8', 0.3, 50), form('int4', 0.5, 90)], undefined],
+])('%s', (_, measured, chosen) => {
+  expect(chooseForm(measured)?.form).toBe(chosen);
+});
+
+test('what was measured, for people', () => {
+  expect(measuredText([form('int8', 0.0304, 41), form('int4', null, 67.25)])).toBe(
+    'int8 41.0 ms, logits off by 3.0%; int4 67.3 ms, accuracy not measured',
+  );
+});

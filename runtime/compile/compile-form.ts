@@ -1,0 +1,179 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
+import type { WeightForm } from '../../lib/schema/weight-form.ts';
+import { endResults } from '../onnx/end-results.ts';
+import { gatherRows } from '../onnx/gather-rows.ts';
+import { attentionNodes, couplesRows, findLayout, type Layout } from '../onnx/layout.ts';
+import { attribute, attributeFields, DataType, dataLength, type Model } from '../onnx/model.ts';
+import { keepWholePast, packBranches } from '../onnx/pack-branches.ts';
+import { padRotaryTables } from '../onnx/pad-rotary.ts';
+import { prune } from '../onnx/prune.ts';
+import { readModel } from '../onnx/read-model.ts';
+import type { StaticShape } from '../onnx/static/plain-attention.ts';
+import { widened } from '../onnx/tensor-data.ts';
+import { isHalf, toFloat32 } from '../onnx/to-float32.ts';
+import { unusable } from '../onnx/unusable.ts';
+import { WeightsWriter, writeModel } from '../onnx/write-model.ts';
+import type { Manifest } from './manifest.ts';
+import type { Precision } from './precision.ts';
+import { contextLength, publishedHeadSize, sourceFile } from './source.ts';
+import { staticGraphs } from './static-graphs.ts';
+import { blockWeights, int4Weights } from './weights/int4.ts';
+import { int8Embedding, int8Weights } from './weights/int8.ts';
+
+/** Inputs that share a scale, where weights are compiled for NPUs: the size that both compilers take. Source: measured, docs/devices.md. */
+const DEVICE_BLOCK = 32;
+
+const GRAPH_FILE = 'model.onnx';
+const WEIGHTS_FILE = 'weights.bin';
+
+type FixedPrecision = Exclude<Precision, 'auto'>;
+type GraphFacts = Pick<Manifest, 'path' | 'graph' | 'vocabSize' | 'inputs' | 'logits' | 'end' | 'kv' | 'static'>;
+
+interface Rewritten {
+  facts: GraphFacts;
+  form: WeightForm;
+  graphs: { file: string; model: Model }[];
+}
+
+/** One form of a published model, rewritten and ready to be written. */
+export interface PlannedForm {
+  facts: GraphFacts & Pick<Manifest, 'form' | 'contextLength'>;
+  /** The form of the weights as published. */
+  published: WeightForm;
+  /** Bytes of weights that `write` writes. */
+  bytes: number;
+  /** Writes graphs and weights, one tensor in memory at a time, and reports each piece written. */
+  write(folder: string, onBytes: (count: number) => void, signal: AbortSignal | undefined): Promise<void>;
+}
+
+/**
+ * Rewrites the published graph into one form, over fixed shapes where there are some; no weights are read yet. Throws
+ * `engine_failed` for a model that cannot be used, or has no form over fixed shapes.
+ */
+export async function planForm(
+  source: string,
+  precision: FixedPrecision,
+  shapes?: readonly StaticShape[],
+): Promise<PlannedForm> {
+  const model = readModel(sourceFile(source, precision));
+  const context = await contextLength(source, model);
+  const layout = findLayout(model, await publishedHeadSize(source));
+  const published = formOf(model);
+  const { facts, form, graphs } = shapes
+    ? rewriteStatic(model, layout, precision, shapes)
+    : rewrite(model, layout, precision);
+  // Parts of a model share their weights.
+  const initializers = new Map(graphs.flatMap(({ model: { graph } }) => [...graph.initializers]));
+  const tensors = Array.from(initializers.values(), widened);
+  return {
+    facts: { ...facts, form, contextLength: Math.min(context, longestPast(shapes)) },
+    published,
+    bytes: tensors.reduce((sum, tensor) => sum + dataLength(tensor.data), 0),
+    async write(folder, onBytes, signal) {
+      mkdirSync(folder, { recursive: true });
+      const weights = new WeightsWriter(folder, WEIGHTS_FILE);
+      const protos = new Map<string, Uint8Array>();
+      try {
+        for (const tensor of tensors) {
+          signal?.throwIfAborted();
+          protos.set(tensor.name, weights.write(tensor, onBytes));
+          await setImmediate(); // lets an abort and the progress messages through
+        }
+      } finally {
+        weights.close();
+      }
+      for (const { file, model: part } of graphs) {
+        const own = Array.from(part.graph.initializers.keys(), (name) => protos.get(name)!);
+        writeModel(join(folder, file), part, own);
+      }
+    },
+  };
+}
+
+/** The positions that fixed shapes have cells for; unbounded without. */
+function longestPast(shapes: readonly StaticShape[] = []): number {
+  return shapes.length > 0 ? Math.max(...shapes.map(({ past }) => past)) : Number.POSITIVE_INFINITY;
+}
+
+/** Branches packed in any length, for devices that take graphs as they are. */
+function rewrite(model: Model, layout: Layout, precision: FixedPrecision): Rewritten {
+  if (isHalf(model)) toFloat32(model);
+  keepWholePast(model);
+  const attention = couplesRows(model.graph) ? undefined : attentionNodes(model.graph, layout);
+  const masks = attention ? packBranches(model, layout, attention) : [];
+  if (attention) padRotaryTables(model, attention);
+  const rows = gatherRows(model, layout, attention);
+  const end = attention ? endResults(model) : undefined;
+  const form = convertWeights(model, layout.tokens, precision);
+  prune(model.graph);
+  const { tokens, attentionMask, positions, logits, vocabSize, kv } = layout;
+  return {
+    form,
+    graphs: [{ file: GRAPH_FILE, model }],
+    facts: {
+      path: attention ? 'packed' : 'plain',
+      graph: GRAPH_FILE,
+      vocabSize,
+      logits,
+      ...(end ? { end } : {}),
+      kv,
+      inputs: {
+        tokens,
+        masks,
+        ...(attentionMask ? { attentionMask } : {}),
+        ...(positions ? { positions } : {}),
+        ...(rows ? { rows } : {}),
+      },
+    },
+  };
+}
+
+/** Branches packed over fixed shapes. */
+function rewriteStatic(
+  model: Model,
+  layout: Layout,
+  precision: FixedPrecision,
+  shapes: readonly StaticShape[],
+): Rewritten {
+  if (isHalf(model)) toFloat32(model);
+  const attention = attentionNodes(model.graph, layout);
+  const rows = attention && gatherRows(model, layout, attention);
+  if (!rows) throw unusable('its attention or its head is not in a form that static graphs are made from');
+  if (precision === 'int8' || precision === 'int4') {
+    int8Embedding(model, layout.tokens);
+    blockWeights(model, { bits: precision === 'int8' ? 8 : 4, size: DEVICE_BLOCK });
+  }
+  if (precision === 'float') floatProducts(model);
+  const form = precision === 'float' ? precision : formOf(model);
+  const { graphs, masks, manifest } = staticGraphs(model, layout, rows, shapes);
+  const { tokens, logits, vocabSize, kv } = layout;
+  const inputs = { tokens, masks, positions: 'position_ids' };
+  return {
+    form,
+    graphs,
+    facts: { path: 'static', graph: graphs[0]!.file, vocabSize, logits, kv, inputs, static: manifest },
+  };
+}
+
+function convertWeights(model: Model, tokens: string, precision: FixedPrecision): WeightForm {
+  if (precision === 'int8' || precision === 'int4') int8Embedding(model, tokens);
+  if (precision === 'int8') int8Weights(model);
+  if (precision === 'int4') int4Weights(model);
+  if (precision === 'float') floatProducts(model);
+  return precision === 'keep' ? formOf(model) : precision;
+}
+
+/** Weights that are published in blocks stay so, and are multiplied as floats whatever their publisher allows. */
+function floatProducts({ graph }: Model): void {
+  for (const node of graph.nodes) {
+    if (node.op === 'MatMulNBits') node.attributes.set('accuracy_level', attributeFields('accuracy_level', 1));
+  }
+}
+
+function formOf({ graph }: Model): WeightForm {
+  const blocks = graph.nodes.filter((node) => node.op === 'MatMulNBits');
+  if (blocks.length > 0) return blocks.every((node) => attribute(node, 'bits') === 8) ? 'int8' : 'int4';
+  return [...graph.initializers.values()].some((tensor) => tensor.dataType === DataType.int8) ? 'int8' : 'float';
+}

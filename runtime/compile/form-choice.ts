@@ -1,0 +1,91 @@
+import type { Device } from '../../lib/backend.ts';
+import { AssayError } from '../../lib/errors.ts';
+import type { FormChoice } from '../../lib/schema/form-choice.ts';
+import type { WeightForm } from '../../lib/schema/weight-form.ts';
+import { ACCEPTED_ERROR, errorText, isAccurate, type MeasuredForm, measuredText } from './choose-form.ts';
+import { kernelFamily } from './kernels.ts';
+import type { Precision } from './precision.ts';
+
+/** Kernels of another machine may sum in another order; measured so far: a tenth of the error. */
+const SLACK = 1.25;
+
+/** What a caller of the compile wants (`CompileOptions`). */
+interface Asked {
+  device: Device;
+  precision: Precision;
+  fixedShapes?: unknown;
+  refused?: readonly WeightForm[];
+}
+
+/**
+ * Returns the forms to make of a model: the one asked for, or those that `auto` measures. Where there is no memory to measure in,
+ * `auto` keeps weights published in 4 bits as they are, and makes 8 bits of any other.
+ */
+export function formsToMake(
+  { device, precision, fixedShapes, refused = [] }: Asked,
+  { published, hasReference }: { published: WeightForm; hasReference: boolean },
+): Exclude<Precision, 'auto'>[] {
+  if (precision !== 'auto') {
+    if (!refused.some((form) => form === precision)) return [precision];
+    throw new AssayError(
+      'engine_failed',
+      `This machine computes wrong numbers with --precision ${precision}. Start with --precision auto, which chooses a form that is right here.`,
+    );
+  }
+  if (fixedShapes) return ['int8'];
+  if (device !== 'CPU') return ['keep'];
+  const all = hasReference
+    ? (['int8', 'int4'] as const)
+    : published === 'int4'
+      ? (['int4'] as const)
+      : (['int8'] as const);
+  const candidates = all.filter((form) => !refused.includes(form));
+  return candidates.length > 0 ? candidates : ['float'];
+}
+
+/** What is known when a form is chosen. */
+export interface Decision {
+  options: Asked;
+  chosen: MeasuredForm;
+  measured: readonly MeasuredForm[];
+  /** Why there is no reference to compare with; null where there is one. */
+  lack: string | null;
+}
+
+/** Returns the record of a choice: the reason for people, the figures, and the error beyond which a load refuses the form. */
+export function choiceOf({ options, chosen, measured, lack }: Decision): FormChoice {
+  const kernels = kernelFamily();
+  return {
+    reason: [reasonOf(options, chosen, measured, kernels), ...notes(options, lack)].join('. '),
+    kernels,
+    measured: measured.map(({ form, error, ms }) => ({ form, error, ms })),
+    errorLimit: chosen.error === null ? null : Math.max(ACCEPTED_ERROR, SLACK * chosen.error),
+  };
+}
+
+function reasonOf(
+  { device, precision, fixedShapes }: Asked,
+  chosen: MeasuredForm,
+  measured: readonly MeasuredForm[],
+  kernels: string,
+): string {
+  if (precision !== 'auto') {
+    const far = isAccurate(chosen) ? '' : `, more than the ${100 * ACCEPTED_ERROR}% that auto accepts`;
+    return `asked for with --precision ${precision}; ${errorText(chosen.error)}${far}`;
+  }
+  if (fixedShapes) return `8 bits, the form for graphs over fixed shapes; ${errorText(chosen.error)}`;
+  if (device !== 'CPU') return `the published weights, for this ${device}`;
+  const figures = measuredText(measured);
+  if (!measured.some(({ form }) => form === chosen.form))
+    return `no smaller form is accurate on this CPU (${kernels}): ${figures}`;
+  return measured.length > 1
+    ? `the fastest accurate form on this CPU (${kernels}): ${figures}`
+    : `the one form left for this CPU (${kernels}): ${errorText(chosen.error)}`;
+}
+
+function notes({ refused = [] }: Asked, lack: string | null): string[] {
+  return [
+    ...(refused.length > 0 ? [`Refused at load for wrong numbers: ${refused.join(', ')}`] : []),
+    ...(lack === null ? [] : [`Not compared with 32-bit floats: ${lack}`]),
+  ];
+}

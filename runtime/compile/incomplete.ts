@@ -1,0 +1,10 @@
+import { AssayError } from '../../lib/errors.ts';
+
+/** Returns the error of a compiled folder in which a file is missing or damaged. */
+export function incomplete(cause: unknown): AssayError {
+  return new AssayError(
+    'engine_failed',
+    'The compiled model is incomplete; delete its compiled files and load it again.',
+    { cause },
+  );
+}

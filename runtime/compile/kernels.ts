@@ -1,0 +1,53 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+
+/** Families of instructions that onnxruntime has 8-bit kernels for, the fastest first, by the CPU flag that Linux shows. */
+const FAMILIES: readonly (readonly [flag: string, family: string])[] = [
+  ['amx_int8', 'AMX'],
+  ['avx512_vnni', 'AVX-512 VNNI'],
+  ['avx_vnni', 'AVX-VNNI'],
+  ['avx512bw', 'AVX-512'],
+  ['avx2', 'AVX2'],
+  ['sse4_1', 'SSE4.1'],
+  ['i8mm', 'NEON i8mm'],
+  ['asimddp', 'NEON dot product'],
+  ['asimd', 'NEON'],
+];
+
+/** Where macOS tells of the same two families. */
+const MAC_FEATURES = [
+  ['i8mm', 'hw.optional.arm.FEAT_I8MM'],
+  ['asimddp', 'hw.optional.arm.FEAT_DotProd'],
+] as const;
+
+/**
+ * Returns the family of kernels that onnxruntime has for this CPU, such as `AVX2`; `x64` or `arm64` on systems that do not tell
+ * the CPU's flags (Windows). For people, and to measure again where a compiled form comes to another kind of CPU.
+ */
+export function kernelFamily(): string {
+  return familyOf(cpuFlags()) ?? process.arch;
+}
+
+/** Returns the fastest family that these CPU flags allow; undefined where none is known. */
+export function familyOf(flags: readonly string[]): string | undefined {
+  return FAMILIES.find(([flag]) => flags.includes(flag))?.[1];
+}
+
+function cpuFlags(): string[] {
+  try {
+    if (process.platform === 'linux') {
+      return (
+        /^(?:flags|Features)\s*:(.*)$/m.exec(readFileSync('/proc/cpuinfo', 'utf8'))?.[1]?.trim().split(/\s+/) ?? []
+      );
+    }
+    if (process.platform === 'darwin')
+      return ['asimd', ...MAC_FEATURES.filter(([, name]) => isOn(name)).map(([flag]) => flag)];
+  } catch {
+    // Unknown; the forms are measured all the same.
+  }
+  return [];
+}
+
+function isOn(name: string): boolean {
+  return execFileSync('/usr/sbin/sysctl', ['-in', name], { encoding: 'utf8' }).trim() === '1';
+}

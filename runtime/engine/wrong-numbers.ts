@@ -1,0 +1,13 @@
+import { AssayError } from '../../lib/errors.ts';
+import { refusal } from '../../lib/refused-form.ts';
+import type { WeightForm } from '../../lib/schema/weight-form.ts';
+import { errorText } from '../compile/choose-form.ts';
+
+/** Returns the error that refuses a form whose numbers are wrong on this machine (`refusedForm`). */
+export function wrongNumbers(form: WeightForm, error: number, limit: number): AssayError {
+  return new AssayError(
+    'engine_failed',
+    `This machine computes wrong numbers in ${form}: ${errorText(error)}, and the limit is ${(100 * limit).toFixed(0)}%. Start with --precision auto, which takes a form that is right.`,
+    { cause: refusal(form) },
+  );
+}

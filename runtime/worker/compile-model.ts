@@ -1,0 +1,102 @@
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Device } from '../../lib/backend.ts';
+import type { WeightForm } from '../../lib/schema/weight-form.ts';
+import { chooseForm, isAccurate, type MeasuredForm } from '../compile/choose-form.ts';
+import { type PlannedForm, planForm } from '../compile/compile-form.ts';
+import { choiceOf, formsToMake } from '../compile/form-choice.ts';
+import { COMPILER_VERSION, type Manifest, writeManifest } from '../compile/manifest.ts';
+import type { Precision } from '../compile/precision.ts';
+import { REFERENCE_FILE, type Reference } from '../compile/reference.ts';
+import { lackForReference } from '../compile/reference-space.ts';
+import { staticContext, staticShapes } from '../compile/static-shapes.ts';
+import type { StaticShape } from '../onnx/static/plain-attention.ts';
+import type { CompileProgress } from '../protocol/messages.ts';
+import { FormFolders } from './form-folders.ts';
+import { measureForm, referenceFrom } from './measure-form.ts';
+import { probePrompt } from './probe-prompt.ts';
+
+export type { Precision } from '../compile/precision.ts';
+
+export interface CompileOptions {
+  /** Folder of the downloaded model, as published. Read only. */
+  source: string;
+  /** Empty or absent folder for the result. On an error what was written stays for the caller to remove. */
+  target: string;
+  device: Device;
+  precision: Precision;
+  maxPromptLen: number;
+  /**
+   * Cut into graphs over fixed shapes, which NPUs need (`static-graphs.ts`): the sizes that suit `maxPromptLen`, or these. Throws
+   * `engine_failed` for a model without such a form.
+   */
+  fixedShapes?: 'auto' | readonly StaticShape[];
+  /** Forms whose numbers were wrong at load on this machine; they are not made again. */
+  refused?: readonly WeightForm[];
+  /** Progress, in bytes of weights. */
+  onStep?(step: CompileProgress): void;
+  signal?: AbortSignal;
+}
+
+/**
+ * Makes of a published model what this machine runs best: branches packed and logits only where they are read, weights in the
+ * form that was asked for. On a CPU, `auto` makes several forms, measures them and keeps one. Weights pass through one tensor at
+ * a time. The same input gives the same graph and weights. Throws `engine_failed` for a model that cannot be used.
+ */
+export async function compileModel(options: CompileOptions): Promise<Manifest> {
+  const { source, target, device, onStep, signal } = options;
+  onStep?.({ step: 'reading', done: 0, total: 1 });
+  const float = await planForm(source, 'float');
+  const { vocabSize, contextLength } = float.facts;
+  const { fixedShapes, maxPromptLen } = options;
+  const shapes = fixedShapes === 'auto' ? staticShapes(staticContext(maxPromptLen, contextLength)) : fixedShapes;
+  let lack = lackForReference(float.bytes, target);
+  const forms = formsToMake(options, { published: float.published, hasReference: lack === null });
+  const plans = await Promise.all(forms.map((form) => planForm(source, form, shapes)));
+  const folders = new FormFolders(target, (step) => onStep?.(step), signal);
+  folders.expect(lack === null ? [float, ...plans] : plans);
+  /** Writes a form that can be opened; why it was chosen is known later. */
+  const write = async (name: string, plan: PlannedForm): Promise<string> => {
+    const folder = await folders.write(name, plan);
+    writeManifest(folder, manifestOf(options, plan, { reason: '', kernels: '', measured: [], errorLimit: null }));
+    return folder;
+  };
+
+  let reference: Reference | null = null;
+  if (lack === null) {
+    const folder = await write('reference', float);
+    reference = await referenceFrom(folder, await probePrompt(source, vocabSize, contextLength));
+    rmSync(folder, { recursive: true });
+    lack = reference ? null : 'the published graph does not run on this CPU';
+  }
+
+  const made: (MeasuredForm & { plan: PlannedForm; folder: string })[] = [];
+  for (const [index, plan] of plans.entries()) {
+    const folder = await write(`form-${index}`, plan);
+    const figures = reference ? await measureForm(folder, reference, plans.length > 1) : { error: null, ms: 0 };
+    made.push({ form: plan.facts.form, plan, folder, ...figures });
+  }
+  let chosen = plans.length > 1 ? chooseForm(made) : made[0];
+  const auto = options.precision === 'auto' && device === 'CPU';
+  if (!chosen || (auto && !isAccurate(chosen))) {
+    folders.expect([float]);
+    const folder = await write('float', float);
+    chosen = { form: 'float', error: reference ? 0 : null, ms: 0, plan: float, folder };
+  }
+  folders.keep(chosen.folder);
+  const manifest = manifestOf(options, chosen.plan, choiceOf({ options, chosen, measured: made, lack }));
+  if (reference) writeFileSync(join(target, REFERENCE_FILE), JSON.stringify(reference), { flush: true });
+  writeManifest(target, manifest);
+  return manifest;
+}
+
+function manifestOf(options: CompileOptions, { facts }: PlannedForm, choice: Manifest['choice']): Manifest {
+  const { device, maxPromptLen } = options;
+  return {
+    version: COMPILER_VERSION,
+    device,
+    choice,
+    maxPromptLen: Math.min(maxPromptLen, facts.contextLength),
+    ...facts,
+  };
+}

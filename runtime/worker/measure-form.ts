@@ -1,0 +1,85 @@
+import { AssayError } from '../../lib/errors.ts';
+import type { Reference } from '../compile/reference.ts';
+import { type Model, openModel } from '../engine/model.ts';
+import { logitsOf, referenceError } from '../engine/self-check.ts';
+import { Sequence } from '../engine/sequence.ts';
+import { spreadTokens } from '../engine/spread-tokens.ts';
+
+/** A small request such as the service gets: a text, and tasks that branch from it. */
+const PREFIX = 128;
+const BRANCHES = 16;
+const STEPS = 4;
+/** The best of several rounds is what the kernels take; the others waited for something else. */
+const ROUNDS = 5;
+const MOST_MS = 4_000;
+
+/** Positions and tokens of the vocabulary whose logits are kept as a reference. */
+const EVERY_POSITION = 4;
+const MOST_COLUMNS = 512;
+
+/** The error of a form that gives NaN, or does not run on this CPU: farther off than any number would be. */
+const NO_NUMBERS = 1e6;
+
+/** Runs a form compiled in floats over the prompt and returns its logits as the reference; null where this CPU does not run it. */
+export async function referenceFrom(folder: string, tokens: readonly number[]): Promise<Reference | null> {
+  const model = await openModel(folder).catch(onlyHere);
+  if (!model) return null;
+  const { manifest, forward, close } = model;
+  try {
+    const positions = [...tokens.keys()].filter((position) => (position + 1) % EVERY_POSITION === 0);
+    const probe = {
+      tokens: [...tokens],
+      positions: positions.length > 0 ? positions : [tokens.length - 1],
+      stride: Math.max(1, Math.ceil(manifest.vocabSize / MOST_COLUMNS)),
+    };
+    const logits = await logitsOf(forward, manifest.kv, probe);
+    // Five digits are far more than any form is right to.
+    return { ...probe, logits: logits.map((row) => row.map((logit) => Number(logit.toPrecision(5)))) };
+  } finally {
+    await close();
+  }
+}
+
+/** Measures a compiled form: its error against the reference, and, where asked, the processor time of a small request. */
+export async function measureForm(
+  folder: string,
+  reference: Reference,
+  withSpeed: boolean,
+): Promise<{ error: number; ms: number }> {
+  const model = await openModel(folder).catch(onlyHere);
+  if (!model) return { error: NO_NUMBERS, ms: 0 };
+  try {
+    const error = await referenceError(model.forward, model.manifest.kv, reference);
+    // JSON has no NaN.
+    return { error: Number.isFinite(error) ? error : NO_NUMBERS, ms: withSpeed ? await requestMs(model) : 0 };
+  } finally {
+    await model.close();
+  }
+}
+
+/** A graph for another device need not run on the CPU. */
+function onlyHere(error: unknown): null {
+  if (error instanceof AssayError && error.code === 'engine_failed') return null;
+  throw error;
+}
+
+async function requestMs({ forward, manifest }: Model): Promise<number> {
+  const prefix = spreadTokens(manifest.vocabSize, Math.min(PREFIX, Math.floor(manifest.contextLength / 2)));
+  const began = performance.now();
+  let least = Number.POSITIVE_INFINITY;
+  for (let round = 0; round < ROUNDS && (round < 2 || performance.now() - began < MOST_MS); round++) {
+    const sequence = new Sequence({ layers: manifest.kv }, prefix.length + BRANCHES * STEPS);
+    const cpu = process.cpuUsage();
+    for (const token of prefix) sequence.append(token, sequence.length - 1);
+    await forward.run(sequence, 0, [prefix.length - 1]);
+    let ends = Array.from({ length: BRANCHES }, () => prefix.length - 1);
+    for (let step = 0; step < STEPS; step++) {
+      const start = sequence.length;
+      ends = ends.map((parent, branch) => sequence.append(prefix[branch % prefix.length]!, parent));
+      await forward.run(sequence, start, ends);
+    }
+    const { user, system } = process.cpuUsage(cpu);
+    least = Math.min(least, (user + system) / 1000);
+  }
+  return least;
+}
