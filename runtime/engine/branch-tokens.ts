@@ -17,6 +17,7 @@ export class BranchTokens {
   /** The item that the next token in line follows. */
   #end = -1;
   #unread = 0;
+  #rollback: number | null = null;
 
   constructor(prefixLength: number) {
     this.#prefixLength = prefixLength;
@@ -70,12 +71,19 @@ export class BranchTokens {
     return at >= 0;
   }
 
-  /** Forgets all but the first `count` tokens, which were fed. Returns the cell from which on the rest stood. */
-  keep(count: number): number {
+  /** Forgets all but the first `count` tokens, which were fed; `takeRollback` then tells which cells are no longer needed. */
+  keep(count: number): void {
     this.#items.length = count;
     this.#cells.length = count;
     this.#end = count - 1;
-    return this.#cells[count - 1]! + 1;
+    this.#rollback = this.#cells[count - 1]! + 1;
+  }
+
+  /** Returns, once, the first cell that `keep` has freed; null: none. */
+  takeRollback(): number | null {
+    const cell = this.#rollback;
+    this.#rollback = null;
+    return cell;
   }
 
   /** Appends up to `room` waiting tokens to the sequence; returns the new cells whose logits are wanted, at most `rows`. */

@@ -2,6 +2,7 @@ import { BranchRun } from './branch-run.ts';
 import type { Job, JobResult } from './job.ts';
 import type { KvCache } from './kv-cache.ts';
 import type { Sequence } from './sequence.ts';
+import { TokenBudget } from './token-budget.ts';
 
 export interface Limits {
   /** New tokens of one run, about: as fast as more, with less memory, and other jobs come in between. */
@@ -54,13 +55,14 @@ export class JobRun {
     this.#prefilled = acquired.cached;
     this.#kv = kv;
     this.#limits = limits;
+    const budget = new TokenBudget(job.budget);
     this.#branches = job.branches.map(
       (spec, index) =>
         new BranchRun(spec, {
           prefixLength: job.prefix.length,
           contextLength,
           vocabSize,
-          allowance: () => job.budget - this.#usedBefore(index),
+          share: budget.addShare(spec.maxTokens),
           onToken: (token) => job.onToken?.(index, token),
         }),
     );
@@ -109,12 +111,7 @@ export class JobRun {
   }
 
   result(): Omit<JobResult, 'queueMs' | 'promptMs' | 'generationMs'> {
-    let left = this.job.budget;
-    const branches = this.#branches.map((branch) => {
-      const result = branch.result(left);
-      left -= result.chosen;
-      return result;
-    });
+    const branches = this.#branches.map((branch) => branch.result());
     return { branches, promptTokens: promptTokens(this.job), cachedTokens: this.cachedTokens };
   }
 
@@ -140,12 +137,6 @@ export class JobRun {
       this.#next++;
     }
     return this.#group.length > 0;
-  }
-
-  #usedBefore(index: number): number {
-    let used = 0;
-    for (let before = 0; before < index; before++) used += this.#branches[before]!.chosen;
-    return used;
   }
 }
 

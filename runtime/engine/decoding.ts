@@ -1,0 +1,120 @@
+import type { Constraint } from '../../lib/grammar/constraint.ts';
+import type { BranchTokens } from './branch-tokens.ts';
+import type { BranchSpec, ChosenToken } from './job.ts';
+import type { Random } from './random.ts';
+import { chooseToken } from './sampler.ts';
+import type { BudgetShare } from './token-budget.ts';
+
+export interface DecodingContext {
+  queue: BranchTokens;
+  share: BudgetShare;
+  random: Random;
+  contextLength: number;
+  vocabSize: number;
+  onToken(token: ChosenToken): 'stop' | undefined;
+}
+
+/** Second phase of a branch: chooses token after token, and adds the text that the constraint forces. */
+export class Decoding {
+  readonly #spec: Pick<BranchSpec, 'sampling' | 'endTokens'>;
+  readonly #context: DecodingContext;
+  readonly #counts = new Map<number, number>();
+  readonly #tokens: number[] = [];
+  /** Index in `#tokens` of each chosen token. */
+  readonly #chosenAt: number[] = [];
+  #constraint: Constraint | null;
+  /** The constraint before the first token, for an answer that the budget cuts afterwards. */
+  readonly #untouched: Constraint | null;
+  #mask: Uint32Array | null = null;
+  #reason: 'stop' | 'length' | null = null;
+  #endedByToken = false;
+
+  constructor(
+    spec: Pick<BranchSpec, 'sampling' | 'endTokens'>,
+    constraint: Constraint | null,
+    context: DecodingContext,
+  ) {
+    this.#spec = spec;
+    this.#context = context;
+    this.#constraint = constraint;
+    this.#untouched = constraint?.fork() ?? null;
+  }
+
+  /** Chosen and forced tokens. */
+  get tokens(): readonly number[] {
+    return this.#tokens;
+  }
+
+  get constraint(): Constraint | null {
+    return this.#constraint;
+  }
+
+  /** Says why decoding ended; null while it runs. */
+  get reason(): 'stop' | 'length' | null {
+    return this.#reason;
+  }
+
+  end(reason: 'stop' | 'length'): void {
+    this.#reason = reason;
+  }
+
+  /** Feeds tokens, with the forced text behind them, and asks for the next choice; or ends. */
+  feed(tokens: readonly number[]): void {
+    const { queue, share, contextLength } = this.#context;
+    const forced = this.#constraint?.takeForced() ?? [];
+    this.#tokens.push(...forced);
+    const fed = [...tokens, ...forced];
+    if (this.#constraint?.complete) this.#reason = 'stop';
+    else if (share.used >= share.limit || queue.length + fed.length > contextLength) this.#reason = 'length';
+    else {
+      queue.push(fed);
+      queue.ask();
+    }
+  }
+
+  /** Chooses the next token. */
+  deliver(logits: Float32Array): void {
+    const { share, random, onToken } = this.#context;
+    const chosen = chooseToken(logits, this.#spec.sampling, this.#allowed(), this.#counts, random);
+    const { token } = chosen;
+    if (this.#spec.endTokens.has(token)) {
+      this.#reason = 'stop';
+      this.#endedByToken = true;
+      return;
+    }
+    share.used++;
+    this.#chosenAt.push(this.#tokens.length);
+    this.#tokens.push(token);
+    this.#counts.set(token, (this.#counts.get(token) ?? 0) + 1);
+    const enough = onToken(chosen) === 'stop';
+    this.#constraint?.accept(token);
+    if (enough) this.#reason = 'stop';
+    else this.feed([token]);
+  }
+
+  /** Takes back all but the first `kept` chosen tokens, as if no further one had been asked for. */
+  cut(kept: number): void {
+    this.#reason = 'length';
+    this.#tokens.length = this.#chosenAt[kept] ?? this.#tokens.length;
+    this.#constraint = this.#untouched;
+    this.#constraint?.takeForced();
+    this.#chosenAt.length = kept;
+    for (const at of this.#chosenAt) {
+      const token = this.#tokens[at];
+      if (token !== undefined) this.#constraint?.accept(token);
+      this.#constraint?.takeForced();
+    }
+  }
+
+  /** Reports `length` where the end token came after the last token of the budget: without budget nobody asks for it. */
+  forgetEndToken(): void {
+    if (this.#endedByToken) this.#reason = 'length';
+  }
+
+  #allowed(): Uint32Array | null {
+    if (!this.#constraint) return null;
+    this.#mask ??= new Uint32Array(Math.ceil(this.#context.vocabSize / 32));
+    this.#constraint.mask(this.#mask);
+    return this.#mask;
+  }
+}

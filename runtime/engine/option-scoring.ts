@@ -1,0 +1,131 @@
+import type { Constraint } from '../../lib/grammar/constraint.ts';
+import type { BranchTokens } from './branch-tokens.ts';
+import type { BranchResult, Choice, Sampling } from './job.ts';
+import { normalise, OptionTrie } from './option-trie.ts';
+import type { Random } from './random.ts';
+
+/** A path with the log-probability of every path. */
+export interface ScoredPath {
+  path: number;
+  logprobs: readonly number[];
+}
+
+/** What a branch has after its first phase. */
+export interface Settled extends ScoredPath {
+  /** Absent when the budget ended before the option was known. */
+  option?: BranchResult['option'];
+  /** Tokens that the model chose. */
+  chosen: number;
+  /** Says what may follow the option; null: nothing. */
+  next: Constraint | null;
+}
+
+/** First phase of a branch with a choice: scores the token paths of all options as a tree and picks one. */
+export class OptionScoring {
+  readonly #choice: Choice;
+  readonly #suffix: readonly number[];
+  readonly #sampling: Sampling;
+  readonly #queue: BranchTokens;
+  readonly #random: Random;
+  readonly #trie: OptionTrie;
+  /** Parts of the tree that are still to be fed. */
+  #parts: number[][] = [];
+
+  constructor(
+    choice: Choice,
+    { suffix, sampling }: { suffix: readonly number[]; sampling: Sampling },
+    queue: BranchTokens,
+    random: Random,
+  ) {
+    this.#choice = choice;
+    this.#suffix = suffix;
+    this.#sampling = sampling;
+    this.#queue = queue;
+    this.#random = random;
+    this.#trie = new OptionTrie(choice.paths, choice.options);
+  }
+
+  /** Tokens of the longest path. */
+  get longest(): number {
+    return Math.max(...this.#choice.paths.map((path) => path.length));
+  }
+
+  /** Queues the suffix and the first part of the tree. */
+  start(): void {
+    this.#queue.push(this.#suffix);
+    this.#queue.ask();
+    this.#parts = this.#trie.parts();
+    this.#queuePart();
+  }
+
+  /** Scores the tokens that follow a node. Returns the chosen path once all nodes are scored, null before. */
+  deliver(node: number, logits: Float32Array): ScoredPath | null {
+    this.#trie.score(node, logits);
+    if (this.#queue.unread > 0) return null;
+    if (this.#parts.length > 0) {
+      this.#queue.keep(this.#suffix.length);
+      this.#queuePart();
+      return null;
+    }
+    const logprobs = this.#trie.logprobs();
+    const { temperature } = this.#sampling;
+    const path = temperature === 0 ? this.#trie.best(logprobs) : this.#draw(logprobs, temperature);
+    return { path, logprobs };
+  }
+
+  /** Returns the first path without asking the model: all that is left without a budget, and right for a single path. */
+  unscored(): ScoredPath {
+    return { path: 0, logprobs: this.#choice.paths.map(() => 0) };
+  }
+
+  /** Settles a path as a whole. */
+  settle({ path, logprobs }: ScoredPath): Settled {
+    return {
+      path,
+      logprobs,
+      option: { index: path, logprobs, probabilities: normalise(logprobs) },
+      chosen: this.#trie.choices(path),
+      next: this.#choice.after?.(path) ?? null,
+    };
+  }
+
+  /** Keeps of a path what `allowance` tokens, fewer than it needs, have settled: its option, or nothing. */
+  cut({ path, logprobs }: ScoredPath, allowance: number): Settled {
+    const index = this.#trie.plainest(path);
+    // The attempt used up the allowance: branches after this one get nothing either.
+    const rest = { path: index, logprobs, chosen: allowance };
+    if (this.#trie.settling(path) > allowance) return { ...rest, next: null };
+    const option = { index, logprobs, probabilities: normalise(logprobs) };
+    return { ...rest, option, next: this.#choice.after?.(index) ?? null };
+  }
+
+  /** Returns the tokens to feed so that the model reads on after a settled path. */
+  tokensToFeed(path: number): readonly number[] {
+    const tokens = this.#trie.path(path);
+    if (this.#queue.empty) return [...this.#suffix, ...tokens];
+    if (this.#queue.continueBehind(this.#trie.nodeBeforeEnd(path))) return tokens.slice(-1);
+    // The path was in an earlier part, whose tokens are gone.
+    this.#queue.keep(this.#suffix.length);
+    return tokens;
+  }
+
+  /** Queues the next part of the tree behind the suffix. */
+  #queuePart(): void {
+    const itemOf = new Map([[0, this.#suffix.length - 1]]);
+    for (const node of this.#parts.shift() ?? []) {
+      const after = itemOf.get(this.#trie.parent(node));
+      if (after === undefined) throw new Error('a part of the tree has a node without its parent');
+      itemOf.set(node, this.#queue.pushNode(this.#trie.token(node), after, node));
+    }
+  }
+
+  #draw(logprobs: readonly number[], temperature: number): number {
+    const probabilities = normalise(logprobs.map((logprob) => logprob / temperature));
+    let left = this.#random.uniform();
+    for (const [path, probability] of probabilities.entries()) {
+      left -= probability;
+      if (left < 0) return path;
+    }
+    return this.#trie.best(logprobs);
+  }
+}
