@@ -57,7 +57,21 @@ export interface TaskBatch {
   maxOutputTokens: number;
   /** For tasks that name none of their own. */
   language?: Language;
+  /** Asks for the probabilities of the answers, too. Decisions with options are then always settled, outside the budget. */
+  probabilities?: ProbabilityOptions;
 }
+
+/** How the probabilities of a batch are measured. */
+export interface ProbabilityOptions {
+  /** Orders in which each question shows its options to the model; the answers are averaged. Absent: the backend's setting. */
+  orders?: number;
+  /** False: as the model gives them, without the calibration that is active for it. */
+  calibrated: boolean;
+}
+
+/** What a question with options asks for: whether something is true, which one it is, or how much. */
+export const QUESTION_KINDS = ['predicate', 'choice', 'score'] as const;
+export type QuestionKind = (typeof QUESTION_KINDS)[number];
 
 export type Task = DecideTask | ExtractTask;
 
@@ -67,6 +81,10 @@ export interface DecideTask {
   question: string;
   /** The allowed answers; absent: a short answer in the model's own words. */
   options?: readonly string[];
+  /** What each option means, null where nothing is said; as many as there are options. */
+  descriptions?: readonly (string | null)[];
+  /** Chooses the calibration of its probabilities; absent: that of a choice. */
+  kind?: QuestionKind;
   instruction?: string;
   language?: Language;
 }
@@ -88,12 +106,28 @@ export interface BatchAnswer {
   /** Absent where no answer was cut. */
   cut?: CutTasks;
   usage: Usage;
+  /** Prompt tokens that the prefix cache held. Only where probabilities were asked for. */
+  cachedTokens?: number;
 }
 
 export interface TaskAnswer {
   name: string;
   /** The answer as JSON text, members in order: `{"value":"yes"}`. Text, because objects move keys such as `10`. */
   json: string;
+  /**
+   * Only where probabilities were asked for and the task has options: the natural logarithm of each option's probability among the
+   * options, in their order.
+   */
+  optionLogprobs?: readonly number[];
+  /** Only where probabilities were asked for, of an extraction: one entry for each value that was written, in order. */
+  fields?: readonly FieldProbability[];
+}
+
+export interface FieldProbability {
+  /** JSON Pointer (RFC 6901) of the value in the answer: `/lines/0/sku`. */
+  path: string;
+  /** Product of the probabilities of its chosen tokens among those that the grammar allowed; calibrated. */
+  probability: number;
 }
 
 export interface Usage {

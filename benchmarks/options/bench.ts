@@ -50,7 +50,7 @@ export async function run(report: Report, args: readonly string[]): Promise<void
           maxOutputTokens: 4096,
           tasks,
         };
-        const { plan } = planTasks(text, batch, model.manifest.maxPromptLen);
+        const { plan } = planTasks(text, batch, model.manifest);
         const { result } = await answer(engine, { ...plan, id: set, deadline: Number.POSITIVE_INFINITY });
         for (const [index, branch] of result.branches.entries()) {
           const { options, expected } = tasks[index]!;

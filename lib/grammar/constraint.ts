@@ -25,6 +25,8 @@ export interface Constraint {
   readonly complete: boolean;
   /** The bytes so far, forced and chosen. */
   text(): string;
+  /** How many bytes `text()` holds. */
+  readonly length: number;
   /** The whole answer if it ends here: valid JSON, cut strings as far as they got, members not reached null. */
   closed(): string;
   fork(): Constraint;

@@ -32,7 +32,7 @@ export class GrammarConstraint implements Constraint {
   private readonly masks: Masks;
   private state: State;
   private bytes: Uint8Array;
-  private length: number;
+  private written: number;
   /** Bytes that must come next and are not written yet; `state` is behind them. Empty but before a choice. */
   private held: Uint8Array = NOTHING;
   private heldNode = 0;
@@ -46,8 +46,12 @@ export class GrammarConstraint implements Constraint {
     this.masks = masks;
     this.state = automaton.start;
     this.bytes = new Uint8Array(64);
-    this.length = 0;
+    this.written = 0;
     this.missing = missing;
+  }
+
+  get length(): number {
+    return this.written;
   }
 
   get complete(): boolean {
@@ -96,21 +100,21 @@ export class GrammarConstraint implements Constraint {
   }
 
   text(): string {
-    return decode(this.bytes.subarray(0, this.length));
+    return decode(this.bytes.subarray(0, this.written));
   }
 
   closed(): string {
-    const whole = new Uint8Array(this.length + this.held.length);
-    whole.set(this.bytes.subarray(0, this.length));
-    whole.set(this.held, this.length);
+    const whole = new Uint8Array(this.written + this.held.length);
+    whole.set(this.bytes.subarray(0, this.written));
+    whole.set(this.held, this.written);
     return close(whole, this.state, this.missing);
   }
 
   fork(): GrammarConstraint {
     const copy = new GrammarConstraint(this.automaton, this.masks, this.missing);
     copy.state = this.state;
-    copy.bytes = this.bytes.slice(0, this.length + 64);
-    copy.length = this.length;
+    copy.bytes = this.bytes.slice(0, this.written + 64);
+    copy.written = this.written;
     copy.held = this.held;
     copy.heldNode = this.heldNode;
     copy.stringLoop = this.stringLoop.fork();
@@ -160,19 +164,19 @@ export class GrammarConstraint implements Constraint {
     // A minus behind the colon is no reason: it would cost every number a choice.
     if (node < 0 || !anyBelow(trie, node, this.state, (byte) => !isNumeric(byte))) return;
     tokens.pop();
-    this.length -= last.length;
+    this.written -= last.length;
     this.held = last;
     this.heldNode = node;
   }
 
   private append(bytes: Uint8Array): void {
-    if (this.length + bytes.length > this.bytes.length) {
-      const larger = new Uint8Array(2 * (this.length + bytes.length));
-      larger.set(this.bytes.subarray(0, this.length));
+    if (this.written + bytes.length > this.bytes.length) {
+      const larger = new Uint8Array(2 * (this.written + bytes.length));
+      larger.set(this.bytes.subarray(0, this.written));
       this.bytes = larger;
     }
-    this.bytes.set(bytes, this.length);
-    this.length += bytes.length;
+    this.bytes.set(bytes, this.written);
+    this.written += bytes.length;
   }
 }
 

@@ -55,11 +55,20 @@ function system(instructions: readonly ChatMessage[]): ChatMessage {
 export function taskText(task: Task, language: Task['language']): string {
   const lines =
     task.type === 'decide'
-      ? [`Question: ${task.question}`, ...(task.options ? [`Options: ${JSON.stringify(task.options)}`] : [])]
+      ? [`Question: ${task.question}`, ...optionLines(task)]
       : [`Extract: ${task.instruction}`, ...shapeLine(task.shape)];
   if (task.type === 'decide' && isInstructed(task)) lines.push(`Instruction: ${task.instruction}`);
   if (language) lines.push(`Language of the values: ${LANGUAGE_NAMES[language]}`);
   return lines.join('\n');
+}
+
+/** The options in their order, and a line for each one that is described. */
+function optionLines({ options, descriptions = [] }: DecideTask): string[] {
+  if (!options) return [];
+  const described = options.flatMap((option, i) =>
+    descriptions[i] ? [`${JSON.stringify(option)}: ${descriptions[i]}`] : [],
+  );
+  return [`Options: ${JSON.stringify(options)}`, ...described];
 }
 
 /** An empty instruction is none. */

@@ -85,6 +85,7 @@ export class BranchRun {
       ...(this.#settled?.option ? { option: this.#settled.option } : {}),
       tokens: this.#decoding?.tokens ?? [],
       constraint: this.#decoding?.constraint ?? null,
+      ...(this.#spec.scored ? { choices: this.#decoding?.choices ?? [] } : {}),
       chosen: share.used,
       reason: this.#decoding?.reason ?? 'length',
     };

@@ -1,8 +1,8 @@
 import type { Constraint } from '../../lib/grammar/constraint.ts';
 import type { BranchTokens } from './branch-tokens.ts';
-import type { BranchSpec, ChosenToken } from './job.ts';
+import type { BranchSpec, ChosenToken, ScoredChoice } from './job.ts';
 import type { Random } from './random.ts';
-import { chooseToken } from './sampler.ts';
+import { chooseToken, logProbability } from './sampler.ts';
 import type { BudgetShare } from './token-budget.ts';
 
 export interface DecodingContext {
@@ -14,14 +14,18 @@ export interface DecodingContext {
   onToken(token: ChosenToken): 'stop' | undefined;
 }
 
+type DecodingSpec = Pick<BranchSpec, 'sampling' | 'endTokens' | 'scored'>;
+
 /** Second phase of a branch: chooses token after token, and adds the text that the constraint forces. */
 export class Decoding {
-  readonly #spec: Pick<BranchSpec, 'sampling' | 'endTokens'>;
+  readonly #spec: DecodingSpec;
   readonly #context: DecodingContext;
   readonly #counts = new Map<number, number>();
   readonly #tokens: number[] = [];
   /** Index in `#tokens` of each chosen token. */
   readonly #chosenAt: number[] = [];
+  /** One entry for each chosen token, where the branch is scored. */
+  readonly #choices: ScoredChoice[] = [];
   #constraint: Constraint | null;
   /** The constraint before the first token, for an answer that the budget cuts afterwards. */
   readonly #untouched: Constraint | null;
@@ -29,11 +33,7 @@ export class Decoding {
   #reason: 'stop' | 'length' | null = null;
   #endedByToken = false;
 
-  constructor(
-    spec: Pick<BranchSpec, 'sampling' | 'endTokens'>,
-    constraint: Constraint | null,
-    context: DecodingContext,
-  ) {
+  constructor(spec: DecodingSpec, constraint: Constraint | null, context: DecodingContext) {
     this.#spec = spec;
     this.#context = context;
     this.#constraint = constraint;
@@ -43,6 +43,11 @@ export class Decoding {
   /** Chosen and forced tokens. */
   get tokens(): readonly number[] {
     return this.#tokens;
+  }
+
+  /** The probability of each chosen token; empty where the branch is not scored. */
+  get choices(): readonly ScoredChoice[] {
+    return this.#choices;
   }
 
   get constraint(): Constraint | null {
@@ -75,7 +80,8 @@ export class Decoding {
   /** Chooses the next token. */
   deliver(logits: Float32Array): void {
     const { share, random, onToken } = this.#context;
-    const chosen = chooseToken(logits, this.#spec.sampling, this.#allowed(), this.#counts, random);
+    const mask = this.#allowed();
+    const chosen = chooseToken(logits, this.#spec.sampling, mask, this.#counts, random);
     const { token } = chosen;
     if (this.#spec.endTokens.has(token)) {
       this.#reason = 'stop';
@@ -87,7 +93,7 @@ export class Decoding {
     this.#tokens.push(token);
     this.#counts.set(token, (this.#counts.get(token) ?? 0) + 1);
     const enough = onToken(chosen) === 'stop';
-    this.#constraint?.accept(token);
+    this.#accept(token, logits, mask);
     if (enough) this.#reason = 'stop';
     else this.feed([token]);
   }
@@ -99,6 +105,7 @@ export class Decoding {
     this.#constraint = this.#untouched;
     this.#constraint?.takeForced();
     this.#chosenAt.length = kept;
+    this.#choices.length = Math.min(kept, this.#choices.length);
     for (const at of this.#chosenAt) {
       const token = this.#tokens[at];
       if (token !== undefined) this.#constraint?.accept(token);
@@ -109,6 +116,15 @@ export class Decoding {
   /** Reports `length` where the end token came after the last token of the budget: without budget nobody asks for it. */
   forgetEndToken(): void {
     if (this.#endedByToken) this.#reason = 'length';
+  }
+
+  /** Moves the grammar past a chosen token, and scores the token where that was asked for. */
+  #accept(token: number, logits: Float32Array, mask: Uint32Array | null): void {
+    if (!this.#constraint) return;
+    const start = this.#constraint.length;
+    this.#constraint.accept(token);
+    if (!this.#spec.scored || !mask) return;
+    this.#choices.push({ logprob: logProbability(logits, token, mask), start, end: this.#constraint.length });
   }
 
   #allowed(): Uint32Array | null {

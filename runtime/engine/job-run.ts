@@ -62,7 +62,7 @@ export class JobRun {
           prefixLength: job.prefix.length,
           contextLength,
           vocabSize,
-          share: budget.addShare(spec.maxTokens),
+          share: spec.unmetered ? budget.unmetered(spec.maxTokens) : budget.addShare(spec.maxTokens),
           onToken: (token) => job.onToken?.(index, token),
         }),
     );

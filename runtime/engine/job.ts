@@ -30,6 +30,10 @@ export interface BranchSpec {
   maxTokens: number;
   /** Tokens that end the branch; not part of its text. */
   endTokens: ReadonlySet<number>;
+  /** The job's budget does not count this branch: `maxTokens` alone bounds it. */
+  unmetered?: boolean;
+  /** Reports the probability of each chosen token (`BranchResult.choices`). Only with a `constraint`. */
+  scored?: boolean;
 }
 
 export interface Choice {
@@ -66,6 +70,15 @@ export interface ChosenToken {
   top?: readonly { token: number; logprob: number }[];
 }
 
+/** A token that the model chose under a grammar. */
+export interface ScoredChoice {
+  /** Natural logarithm of its probability among the tokens that the grammar allowed. */
+  logprob: number;
+  /** The bytes of the answer that it wrote: from `start` to before `end`. */
+  start: number;
+  end: number;
+}
+
 export interface BranchResult {
   /**
    * The chosen option; the total log-probability of each path, and the probability of each among the options (they add up to
@@ -76,6 +89,8 @@ export interface BranchResult {
   tokens: readonly number[];
   /** The branch's constraint behind `tokens`: `closed()` gives the whole answer, also of one that was cut. */
   constraint: Constraint | null;
+  /** One entry for each chosen token of `tokens`, in order. Only with `BranchSpec.scored`. */
+  choices?: readonly ScoredChoice[];
   /** How many tokens the model chose. */
   chosen: number;
   /** `length`: cut by the budget, `maxTokens` or the model's context. */

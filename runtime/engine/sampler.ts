@@ -62,6 +62,16 @@ export function logSumExp(logits: Float32Array): number {
   return highest + Math.log(sum);
 }
 
+/** Returns the natural logarithm of a token's probability among the allowed ones. */
+export function logProbability(logits: Float32Array, token: number, mask: TokenMask): number {
+  const highest = logits[argmax(logits, mask)]!;
+  let sum = 0;
+  forEachAllowed(mask, logits.length, (allowed) => {
+    sum += Math.exp(logits[allowed]! - highest);
+  });
+  return logits[token]! - highest - Math.log(sum);
+}
+
 /** Applies the penalties in place; returns what stood there before. */
 function penalised(
   logits: Float32Array,

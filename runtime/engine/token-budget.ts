@@ -20,6 +20,11 @@ export class TokenBudget {
     return share;
   }
 
+  /** Returns a share outside the budget: it may use `maxTokens`, and takes nothing from the others. */
+  unmetered(maxTokens: number): BudgetShare {
+    return new BudgetShare(maxTokens, () => maxTokens);
+  }
+
   #leftFor(index: number): number {
     let left = this.#total;
     for (const { used } of this.#shares.slice(0, index)) left -= used;

@@ -74,6 +74,27 @@ describe('what one side sends is what the other reads', () => {
     [ToEngine, { type: 'run', id: '1', timeoutMs: 1 }],
     [FromEngine, { type: 'content', id: '1', text: 'x', logprobs: [{ ...logprob, top: [logprob] }] }],
     [FromEngine, { type: 'answers', id: '1', answers: [{ name: '__proto__', json: '{}' }], cut: ['__proto__'] }],
+    [
+      FromEngine,
+      { type: 'answers', id: '1', answers: [{ name: 'a', json: '{}', optionLogprobs: [-0.7, -0.7] }], cut: [] },
+    ],
+    [
+      FromEngine,
+      {
+        type: 'answers',
+        id: '1',
+        answers: [{ name: 'a', json: '{}', fields: [{ path: '/a', probability: 1 }] }],
+        cut: [],
+      },
+    ],
+    [
+      ToEngine,
+      {
+        type: 'prepare',
+        id: '1',
+        work: { kind: 'tasks', batch: { ...batch, probabilities: { orders: 2, calibrated: false } } },
+      },
+    ],
     [FromEngine, { type: 'finished', id: '1', reason: 'length', usage, metrics }],
     [
       FromEngine,
@@ -104,8 +125,9 @@ describe('what is no message of ours', () => {
     [FromEngine, { type: 'failed', id: '1', error: { code: 'made_up', message: '' } }],
     [
       FromEngine,
-      { type: 'answers', id: '1', answers: Array.from({ length: 257 }, () => ({ name: 'a', json: '{}' })), cut: [] },
+      { type: 'answers', id: '1', answers: Array.from({ length: 401 }, () => ({ name: 'a', json: '{}' })), cut: [] },
     ],
+    [FromEngine, { type: 'answers', id: '1', answers: [{ name: 'a', json: '{}', optionLogprobs: [0.1] }], cut: [] }],
     [ToEngine, { type: 'prepare', id: '1', work: { kind: 'tasks', batch: { ...batch, tasks: [] } } }],
     [ToEngine, { type: 'load', id: '1', spec: { model: 'a/b', dir: '' } }],
   ] as [v.GenericSchema, unknown][])('%#', (schema, message) => {

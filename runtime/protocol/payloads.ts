@@ -1,9 +1,17 @@
 import * as v from 'valibot';
 import type { JsonSchema } from '../../lib/answer-shape.ts';
-import type { ChatRequest, TaskBatch, TokenLogprob, Usage } from '../../lib/backend.ts';
+import {
+  type ChatRequest,
+  QUESTION_KINDS,
+  type TaskAnswer,
+  type TaskBatch,
+  type TokenLogprob,
+  type Usage,
+} from '../../lib/backend.ts';
 import { LANGUAGE_NAMES } from '../../lib/prompt/language-names.ts';
 import type { Language } from '../../lib/schema/language.ts';
 import { Metrics } from '../../lib/schema/metrics.ts';
+import { MOST_ORDERS } from '../../lib/schema/question-fields.ts';
 
 /*
  * The requests and answers of `lib/backend.ts` as they cross to the engine process and back. The limits are those of the
@@ -44,6 +52,9 @@ const ChatMessages = v.array(
   }),
 );
 
+/** The decision formats take the most questions in one request. */
+const MOST_TASKS = 400;
+const Orders = v.pipe(Count, v.minValue(1), v.maxValue(MOST_ORDERS));
 const common = { name: Short, language: v.exactOptional(LanguageName) };
 const Task = v.variant('type', [
   v.strictObject({
@@ -51,6 +62,8 @@ const Task = v.variant('type', [
     ...common,
     question: Text,
     options: v.exactOptional(list(Short, 256)),
+    descriptions: v.exactOptional(list(v.nullable(Text), 256)),
+    kind: v.exactOptional(v.picklist(QUESTION_KINDS)),
     instruction: v.exactOptional(Text),
   }),
   v.strictObject({ type: v.literal('extract'), ...common, instruction: Text, shape: Shape }),
@@ -60,10 +73,11 @@ export const TaskBatchSchema: v.GenericSchema<unknown, TaskBatch> = v.strictObje
   model: Text,
   input: v.union([v.strictObject({ context: Text }), v.strictObject({ messages: ChatMessages })]),
   media: v.array(MediaPart),
-  tasks: v.pipe(v.array(Task), v.minLength(1), v.maxLength(256)),
+  tasks: v.pipe(v.array(Task), v.minLength(1), v.maxLength(MOST_TASKS)),
   temperature: Real,
   maxOutputTokens: Count,
   language: v.exactOptional(LanguageName),
+  probabilities: v.exactOptional(v.strictObject({ orders: v.exactOptional(Orders), calibrated: v.boolean() })),
 });
 
 export const ChatRequestSchema: v.GenericSchema<unknown, ChatRequest> = v.strictObject({
@@ -88,9 +102,18 @@ export const TokenLogprobs: v.GenericSchema<unknown, readonly TokenLogprob[]> = 
   v.strictObject({ ...Alternative, top: list(v.strictObject(Alternative), 64) }),
 );
 
-export const TaskAnswers = list(v.strictObject({ name: Short, json: Text }), 256);
+const Probability = v.pipe(v.number(), v.minValue(0), v.maxValue(1));
+const Logprob = v.pipe(Real, v.maxValue(0));
+const TaskAnswerSchema: v.GenericSchema<unknown, TaskAnswer> = v.strictObject({
+  name: Short,
+  json: Text,
+  optionLogprobs: v.exactOptional(list(Logprob, 256)),
+  // A value takes a token at least, or is forced: bounded by the context of a model.
+  fields: v.exactOptional(list(v.strictObject({ path: Text, probability: Probability }), 1024 * 1024)),
+});
+export const TaskAnswers = list(TaskAnswerSchema, MOST_TASKS);
 /** Names of the tasks whose answers were cut. */
-export const CutNames = list(Short, 256);
+export const CutNames = list(Short, MOST_TASKS);
 
 const UsageSchema: v.GenericSchema<unknown, Usage> = v.strictObject({ promptTokens: Count, completionTokens: Count });
 /** The end of an answer; both kinds of work have one. */

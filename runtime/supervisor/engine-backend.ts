@@ -29,6 +29,8 @@ export interface EngineBackendOptions {
   timeoutMs: number;
   /** Tokens of a chat's answer where the request sets no limit: a small model may go on for ever. */
   chatMaxTokens: number;
+  /** Orders in which questions show their options, where a batch with probabilities does not say. */
+  orders?: number;
   /** Whether the log also tells what was asked and answered. Off unless somebody wants it: prompts are private. */
   logPrompts: boolean;
 }
@@ -106,7 +108,8 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
   return {
     listModels: () => models.listModels(),
 
-    async runTasks(batch: TaskBatch, call: BackendCall): Promise<BatchAnswer> {
+    async runTasks(asked: TaskBatch, call: BackendCall): Promise<BatchAnswer> {
+      const batch = withOrders(asked, options.orders ?? 1);
       let answered: { answers: readonly TaskAnswer[]; cut: readonly string[] } = { answers: [], cut: [] };
       for await (const reply of answer({ kind: 'tasks', batch }, batch.model, call)) {
         if (reply.type === 'answers') answered = reply;
@@ -119,6 +122,7 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
             finishReason: reply.reason,
             ...(cut.length > 0 ? { cut: { names: cut, more: 0 } } : {}),
             usage: reply.usage,
+            ...(batch.probabilities ? { cachedTokens: reply.metrics.cached_tokens ?? 0 } : {}),
           };
         }
       }
@@ -147,4 +151,9 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
       }
     },
   };
+}
+
+/** A batch that says in how many orders its options are to be shown, where it asks for probabilities. */
+function withOrders(batch: TaskBatch, orders: number): TaskBatch {
+  return batch.probabilities ? { ...batch, probabilities: { orders, ...batch.probabilities } } : batch;
 }

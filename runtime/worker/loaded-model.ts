@@ -43,7 +43,7 @@ export class LoadedModel implements ServedModel {
   }
 
   #prepareTasks(batch: TaskBatch): PreparedWork {
-    const { promptTokens, plan, answers } = planTasks(this.#text, batch, this.info.maxPromptLen);
+    const { promptTokens, plan, answers } = planTasks(this.#text, batch, this.info);
     return {
       promptTokens,
       run: async (channel, timeoutMs) => {

@@ -1,6 +1,10 @@
-import type { Task, TaskAnswer, TaskBatch } from '../../lib/backend.ts';
+import type { DecideTask, Task, TaskAnswer, TaskBatch } from '../../lib/backend.ts';
+import { averaged, indexOfHighest, logSum, normalised } from '../../lib/decision/logprobs.ts';
+import { orderings, reordered } from '../../lib/decision/orders.ts';
 import { type TaskGrammar, taskGrammar } from '../../lib/decision/task-grammar.ts';
+import { AssayError } from '../../lib/errors.ts';
 import type { BranchResult, BranchSpec, Job, JobResult, Sampling } from '../engine/job.ts';
+import { fieldProbabilities } from '../text/field-probabilities.ts';
 import { checkLength, encodeTasks } from '../text/prompt.ts';
 import type { TextModel } from '../text/text-model.ts';
 
@@ -15,19 +19,43 @@ export interface TaskPlan {
   answers(result: JobResult): { answers: TaskAnswer[]; cut: string[] };
 }
 
+/** A task as one branch asks it. */
+interface Asked {
+  task: Task;
+  /** Of the task in the batch. A question that is asked in several orders has several branches. */
+  index: number;
+  /** The order of its options. */
+  order: readonly number[];
+}
+
+interface Served extends Asked {
+  grammar: TaskGrammar;
+  own: readonly number[];
+}
+
 /**
- * Turns a batch into a job: one branch for each task, in the order in which the budget serves them. Throws what is wrong with
- * the input (`unsupported_modality`, `input_too_long`, `unsupported_schema`).
+ * Turns a batch into a job: one branch for each task and each order of its options, in the order in which the budget serves them. Throws
+ * what is wrong with the input (`unsupported_modality`, `input_too_long`, `unsupported_schema`).
+ *
+ * @param contextLength tokens of prompt and answer together
  */
-export function planTasks(text: TextModel, batch: TaskBatch, maxPromptLen: number): TaskPlan {
-  const { prefix, branches } = encodeTasks(text, batch, maxPromptLen);
-  const served = batch.tasks
-    .map((task, index) => {
-      const own = branches[index]!;
-      const grammar = taskGrammar(task, text.vocabulary);
+export function planTasks(
+  text: TextModel,
+  batch: TaskBatch,
+  { maxPromptLen, contextLength }: { maxPromptLen: number; contextLength: number },
+): TaskPlan {
+  const asked = batch.tasks.flatMap((task, index) => inOrders(task, index, batch));
+  const { prefix, branches } = encodeTasks(text, { ...batch, tasks: asked.map(({ task }) => task) }, maxPromptLen);
+  const served = asked
+    .map((one, i): Served => {
+      const own = branches[i]!;
+      const grammar = taskGrammar(one.task, text.vocabulary);
       // What every answer begins with is read along with the task. Looked at here, so that no further grammar is made in vain.
       checkLength(prefix.length + own.length + grammar.head.length, maxPromptLen);
-      return { task, index, grammar, own };
+      // Options that would not be scored for want of room: a probability has no way to say so.
+      if (batch.probabilities)
+        checkLength(prefix.length + own.length + grammar.head.length + longest(grammar), contextLength);
+      return { ...one, grammar, own };
     })
     .sort((a, b) => rank(a.task) - rank(b.task) || a.index - b.index);
   const specs = served.map(
@@ -37,21 +65,43 @@ export function planTasks(text: TextModel, batch: TaskBatch, maxPromptLen: numbe
       sampling: taskSampling(batch.temperature),
       maxTokens: batch.maxOutputTokens,
       endTokens: text.vocabulary.end,
+      ...(batch.probabilities ? measured(grammar) : {}),
     }),
   );
   return {
     promptTokens: branches.reduce((sum, { length }) => sum + length, prefix.length),
     plan: { prefix, branches: specs, budget: batch.maxOutputTokens },
-    answers(result) {
-      const ordered = served
-        .map(({ task, index, grammar }, i) => ({ index, name: task.name, grammar, branch: result.branches[i]! }))
-        .sort((a, b) => a.index - b.index);
+    answers({ branches: results }) {
+      const byTask = Map.groupBy(
+        served.map((one, i): Answered => ({ ...one, result: results[i]! })),
+        ({ index }) => index,
+      );
+      const answered = batch.tasks.map((task, index) => ({ task, branches: byTask.get(index)! }));
+      const isCut = ({ branches }: { branches: readonly Answered[] }) =>
+        branches.some(({ result }) => result.reason === 'length');
       return {
-        answers: ordered.map(({ name, grammar, branch }) => ({ name, json: answer(grammar, branch) })),
-        cut: ordered.filter(({ branch }) => branch.reason === 'length').map(({ name }) => name),
+        answers: answered.map(({ task, branches }) => taskAnswer(task, branches, batch)),
+        cut: answered.filter(isCut).map(({ task }) => task.name),
       };
     },
   };
+}
+
+/** The task once, or with probabilities once for each order of its options. */
+function inOrders(task: Task, index: number, { probabilities }: TaskBatch): Asked[] {
+  if (task.type === 'extract' || !task.options) return [{ task, index, order: [] }];
+  const orders = orderings(task.options.length, probabilities?.orders ?? 1);
+  return orders.map((order, i) => ({ task: i === 0 ? task : reordered(task, order), index, order }));
+}
+
+/** With probabilities every choice is settled, outside the budget, and every other token is scored. */
+function measured(grammar: TaskGrammar): Partial<BranchSpec> {
+  return grammar.choice ? { unmetered: true, maxTokens: longest(grammar) } : { scored: true };
+}
+
+/** Tokens of the longest path of a choice. */
+function longest({ choice }: TaskGrammar): number {
+  return Math.max(0, ...(choice?.paths ?? []).map(({ length }) => length));
 }
 
 /** The order in which the budget serves tasks (open-points.md, "Answers"). */
@@ -69,6 +119,34 @@ function choiceOf(grammar: TaskGrammar): Pick<BranchSpec, 'choice' | 'constraint
 /** The same request gives the same answer, also above temperature 0. */
 function taskSampling(temperature: number): Sampling {
   return { temperature, topP: 1, seed: 0, presencePenalty: 0, frequencyPenalty: 0, topLogprobs: null };
+}
+
+type Answered = Served & { result: BranchResult };
+
+/** @param answered the task's branches, one for each order of its options */
+function taskAnswer(task: Task, answered: readonly Answered[], { probabilities }: TaskBatch): TaskAnswer {
+  const { name } = task;
+  const [{ grammar, result }] = answered as [Answered];
+  if (!probabilities) return { name, json: answer(grammar, result) };
+  if (task.type === 'decide' && task.options) {
+    const optionLogprobs = averaged(answered.map(logprobsOfOptions));
+    return { name, json: JSON.stringify({ value: task.options[indexOfHighest(optionLogprobs)] }), optionLogprobs };
+  }
+  const fields = result.constraint ? fieldProbabilities(result.constraint, result.choices ?? []) : [];
+  return { name, json: answer(grammar, result), fields };
+}
+
+/** The log-probability of each option, normalised, in the order of the task and not of the branch. */
+function logprobsOfOptions({ task, order, grammar, result }: Answered): number[] {
+  const paths = result.option?.logprobs;
+  if (!paths) throw new AssayError('engine_failed', 'A question was not settled. Ask it alone, or with fewer options.');
+  const { options: ofPath } = grammar.choice!;
+  const shown = (task as DecideTask).options!.map((_, option) =>
+    logSum(paths.filter((_, path) => ofPath[path] === option)),
+  );
+  const given: number[] = [];
+  for (const [place, option] of order.entries()) given[option] = shown[place]!;
+  return normalised(given);
 }
 
 function answer(grammar: TaskGrammar, { option, constraint }: BranchResult): string {

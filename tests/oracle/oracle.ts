@@ -6,6 +6,8 @@ export interface OracleBranch {
   option: number | null;
   logprobs: number[] | null;
   tokens: number[];
+  /** The log-probability of each chosen token among those that the constraint allows; empty without a constraint. */
+  choices: number[];
   chosen: number;
   reason: 'stop' | 'length';
 }
@@ -49,6 +51,7 @@ export class Oracle {
       option: null,
       logprobs: null,
       tokens: [],
+      choices: [],
       chosen,
       reason: 'length',
     });
@@ -59,7 +62,7 @@ export class Oracle {
     const choices = paths[option]!.filter((_, at) => differ(paths, paths[option]!, at)).length;
     if (choices > limit) return unsettled(Math.max(0, limit));
     const next = after?.(option) ?? null;
-    const chosen = { option, logprobs, tokens: [] as number[], chosen: choices, reason: 'stop' as const };
+    const chosen = { option, logprobs, tokens: [] as number[], choices: [], chosen: choices, reason: 'stop' as const };
     if (!next || next.complete) return chosen;
     const spoken = await this.#speak([...start, ...paths[option]!], branch, next, limit, choices, contextLength);
     return { ...spoken, option, logprobs };
@@ -74,8 +77,16 @@ export class Oracle {
     contextLength: number,
   ): Promise<OracleBranch> {
     const tokens: number[] = [];
+    const scores: number[] = [];
     let chosen = alreadyChosen;
-    const end = (reason: 'stop' | 'length'): OracleBranch => ({ option: null, logprobs: null, tokens, chosen, reason });
+    const end = (reason: 'stop' | 'length'): OracleBranch => ({
+      option: null,
+      logprobs: null,
+      tokens,
+      choices: scores,
+      chosen,
+      reason,
+    });
     for (;;) {
       tokens.push(...(constraint?.takeForced() ?? []));
       if (constraint?.complete) return end('stop');
@@ -85,8 +96,13 @@ export class Oracle {
       const logits = (await this.#model.logits(text)).at(-1)!;
       const mask = new Uint32Array(Math.ceil(logits.length / 32));
       constraint?.mask(mask);
-      const token = this.#best(Array.from(logits), (id) => !constraint || (mask[id >> 5]! & (1 << (id & 31))) !== 0);
+      const isAllowed = (id: number) => !constraint || (mask[id >> 5]! & (1 << (id & 31))) !== 0;
+      const token = this.#best(Array.from(logits), isAllowed);
       if (branch.endTokens.has(token)) return end('stop');
+      if (constraint) {
+        const allowed = logits.map((logit, id) => (isAllowed(id) ? logit : Number.NEGATIVE_INFINITY));
+        scores.push(logSoftmax(allowed, token));
+      }
       tokens.push(token);
       chosen++;
       constraint?.accept(token);

@@ -55,6 +55,10 @@ export class PatternConstraint implements Constraint {
     return this.#said.join(' ');
   }
 
+  get length(): number {
+    return this.text().length;
+  }
+
   closed(): string {
     return this.complete ? this.text() : `${this.text()} (cut)`;
   }

@@ -143,6 +143,7 @@ function branchOf({ suffix, paths: options, steps, maxTokens, endTokens }: Branc
     sampling: GREEDY,
     maxTokens,
     endTokens: new Set(endTokens),
+    scored: true,
   };
 }
 
@@ -177,6 +178,9 @@ function compare(result: JobResult, expected: OracleBranch[], plan: JobPlan, apa
     for (const [at, logprob] of (wanted.logprobs ?? []).entries()) {
       expect(Math.abs(branch.option!.logprobs[at]! - logprob)).toBeLessThan(apart);
     }
+    const scores = branch.choices!.map(({ logprob }) => logprob);
+    expect(scores.length).toBe(wanted.choices.length);
+    for (const [at, logprob] of wanted.choices.entries()) expect(Math.abs(scores[at]! - logprob)).toBeLessThan(apart);
     if (branch.option) expect(branch.option.probabilities.reduce((sum, one) => sum + one, 0)).toBeCloseTo(1, 9);
     if (branch.constraint && plan.branches[index]!.steps) expect(branch.constraint.text()).toBe(said.join(' '));
   }

@@ -1,0 +1,36 @@
+/** The least natural logarithm of a probability that is passed on: e^-700 is still a double above 0. */
+const LEAST = -700;
+
+/** Returns log(Σ exp(x)) without overflow; -Infinity of nothing. */
+export function logSum(values: readonly number[]): number {
+  const highest = Math.max(...values);
+  if (highest === Number.NEGATIVE_INFINITY) return highest;
+  return highest + Math.log(values.reduce((sum, value) => sum + Math.exp(value - highest), 0));
+}
+
+/** Returns log-probabilities whose probabilities sum to 1. */
+export function normalised(logprobs: readonly number[]): number[] {
+  const total = logSum(logprobs);
+  return logprobs.map((logprob) => Math.max(LEAST, logprob - total));
+}
+
+/** Returns the natural logarithms of probabilities. */
+export function logprobsOf(probabilities: readonly number[]): number[] {
+  return probabilities.map((probability) => Math.max(LEAST, Math.log(probability)));
+}
+
+/**
+ * Returns the average of several answers to one question: the geometric mean of their probabilities, normalised. It treats an order
+ * in which the model is sure, and wrong, as one vote among others, in the same units in which calibration works.
+ *
+ * @param answers for each order the log-probability of each option, in the same order of options
+ */
+export function averaged(answers: readonly (readonly number[])[]): number[] {
+  const [first = []] = answers;
+  return normalised(first.map((_, i) => answers.reduce((sum, answer) => sum + answer[i]!, 0) / answers.length));
+}
+
+/** Returns the index of the highest value, the first on a tie. */
+export function indexOfHighest(values: readonly number[]): number {
+  return values.reduce((best, value, i) => (value > values[best]! ? i : best), 0);
+}

@@ -1,0 +1,67 @@
+import { endOfString } from './scan.ts';
+
+/** A value inside a JSON text that is neither an object nor a list. */
+export interface Leaf {
+  /** JSON Pointer (RFC 6901) from the root. */
+  path: string;
+  /** The value as it is written, from `start` to before `end`, in UTF-16 units of the text. */
+  start: number;
+  end: number;
+}
+
+/**
+ * The leaves of a JSON text in the order in which they are written.
+ *
+ * @param text valid JSON, as a grammar wrote it or `JSON.parse` has accepted it
+ */
+export function leavesOf(text: string): Leaf[] {
+  const leaves: Leaf[] = [];
+  let at = 0;
+  const skipSpace = () => {
+    while (/\s/.test(text[at] ?? '')) at++;
+  };
+  const walk = (path: string): void => {
+    skipSpace();
+    if (text[at] === '{') walkMembers(path);
+    else if (text[at] === '[') walkItems(path);
+    else {
+      const start = at;
+      if (text[at] === '"') at = endOfString(text, at);
+      else while (at < text.length && !/[\s,\]}]/.test(text[at]!)) at++;
+      leaves.push({ path, start, end: at });
+    }
+  };
+  const walkMembers = (path: string): void => {
+    for (let more = enter('}'); more; more = next()) {
+      const nameEnd = endOfString(text, at);
+      const name = JSON.parse(text.slice(at, nameEnd));
+      at = text.indexOf(':', nameEnd) + 1;
+      walk(`${path}/${pointerStep(name)}`);
+    }
+  };
+  const walkItems = (path: string): void => {
+    for (let more = enter(']'), i = 0; more; more = next(), i++) walk(`${path}/${i}`);
+  };
+  /** Steps into a container; false where it is empty. */
+  const enter = (close: string): boolean => {
+    at++;
+    skipSpace();
+    if (text[at] !== close) return true;
+    at++;
+    return false;
+  };
+  /** Steps over what stands behind a value; false at the end of the container. */
+  const next = (): boolean => {
+    skipSpace();
+    const more = text[at++] === ',';
+    skipSpace();
+    return more;
+  };
+  walk('');
+  return leaves;
+}
+
+/** A name as one step of a JSON Pointer (RFC 6901, section 3). */
+export function pointerStep(name: string): string {
+  return name.replaceAll('~', '~0').replaceAll('/', '~1');
+}

@@ -1,0 +1,73 @@
+import * as v from 'valibot';
+import { answerSchema, keys } from './task-fields.ts';
+
+/* What the two decision formats share: fields that Assay adds to both, and the question type `extract`. */
+
+/** Options of one question; OpenAI's Decisions API and System One have the same bound. */
+export const MOST_OPTIONS = 255;
+/** Orders of one question: each of them is read like a question of its own. */
+export const MOST_ORDERS = 8;
+/** Code points of one option, as in the decision service. */
+export const OPTION_LENGTH = 1024;
+/** Characters of a name that a caller gives to a question. */
+const NAME_LENGTH = 1024;
+
+export const questionName = v.pipe(v.string(), v.maxLength(NAME_LENGTH), v.description('Comes back with the answer.'));
+
+/** JSON just as it was sent: an object schema of Valibot would drop a member named `__proto__`. */
+export const jsonObject = v.pipe(
+  v.custom<{ readonly [key: string]: unknown }>(
+    (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
+  ),
+  v.metadata({ type: 'object', additionalProperties: true }),
+);
+
+/** Extraction as a question: keys or a schema, as in the decision service. */
+export const extraction = {
+  type: v.literal('extract'),
+  keys: v.exactOptional(keys),
+  schema: v.exactOptional(answerSchema),
+};
+
+/** Two ways to say in one number how sure an answer is. */
+export const CONFIDENCES = ['entropy', 'margin'] as const;
+export type Confidence = (typeof CONFIDENCES)[number];
+
+/** Fields of a request that are Assay's own. Each overrides a setting of the server. */
+export const settings = {
+  orders: v.exactOptional(
+    v.pipe(
+      v.number(),
+      v.integer(),
+      v.minValue(1),
+      v.maxValue(MOST_ORDERS),
+      v.description('Orders in which each question shows its options to the model; the answers are averaged.'),
+    ),
+  ),
+  abstain_below: v.exactOptional(
+    v.pipe(
+      v.number(),
+      v.minValue(0),
+      v.maxValue(1),
+      v.description('Abstain from a choice whose likeliest option is less likely than this.'),
+    ),
+  ),
+  confidence: v.exactOptional(
+    v.pipe(
+      v.picklist(CONFIDENCES),
+      v.description('entropy: 1 - H / ln k. margin: (max p - 1/k) / (1 - 1/k). k is the number of options.'),
+    ),
+  ),
+  calibrated: v.exactOptional(
+    v.pipe(v.boolean(), v.description('false: probabilities as the model gives them, without calibration.')),
+  ),
+  max_output_tokens: v.exactOptional(
+    v.pipe(
+      v.number(),
+      v.integer(),
+      v.minValue(1),
+      v.maxValue(4096),
+      v.description('Tokens of all extractions together; other questions need none. Default: 1024.'),
+    ),
+  ),
+};

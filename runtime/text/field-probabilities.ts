@@ -1,0 +1,39 @@
+import type { FieldProbability } from '../../lib/backend.ts';
+import type { Constraint } from '../../lib/grammar/constraint.ts';
+import { leavesOf } from '../../lib/json/leaves.ts';
+import type { ScoredChoice } from '../engine/job.ts';
+
+const encoder = new TextEncoder();
+
+/**
+ * Returns the probability of each value of an answer: the product over the tokens that were chosen to write it. A token belongs to the
+ * first value that it writes a part of; one that writes structure alone (a name, the end of a list) belongs to none. Values that the
+ * budget cut, or that were not reached, are absent.
+ */
+export function fieldProbabilities(constraint: Constraint, choices: readonly ScoredChoice[]): FieldProbability[] {
+  const json = constraint.closed();
+  const settled = sharedLength(encoder.encode(json), encoder.encode(constraint.text()));
+  const fields: FieldProbability[] = [];
+  let next = 0;
+  let bytes = { text: 0, count: 0 };
+  const byteAt = (text: number): number => {
+    bytes = { text, count: bytes.count + encoder.encode(json.slice(bytes.text, text)).length };
+    return bytes.count;
+  };
+  for (const { path, start, end } of leavesOf(json)) {
+    const [from, to] = [byteAt(start), byteAt(end)];
+    let logprob = 0;
+    for (; next < choices.length && choices[next]!.start < to; next++) {
+      if (choices[next]!.end > from) logprob += choices[next]!.logprob;
+    }
+    if (to <= settled) fields.push({ path, probability: Math.exp(logprob) });
+  }
+  return fields;
+}
+
+/** How many bytes two texts begin with alike: what is behind them closed an answer that was cut. */
+function sharedLength(one: Uint8Array, other: Uint8Array): number {
+  const length = Math.min(one.length, other.length);
+  for (let i = 0; i < length; i++) if (one[i] !== other[i]) return i;
+  return length;
+}
