@@ -1,10 +1,18 @@
-import { AssayError, type ChatEvent, type InferenceBackend, parseModelId, type Task, type TaskBatch } from 'assay';
+import {
+  AssayError,
+  type ChatEvent,
+  type InferenceBackend,
+  parseModelId,
+  type Task,
+  type TaskAnswer,
+  type TaskBatch,
+} from 'assay';
 
 const MODEL = parseModelId('example/keywords');
 
 /**
- * Answers without a model, by counting words: a decide task with the option that occurs most often in the context, an
- * extract task from `key: value` lines. Replace it with anything that answers.
+ * The smallest backend there is: no model, only words. A decide task is answered with the option that the context holds most
+ * often; an extract task finds `key: value` lines. Put anything that answers in its place.
  */
 export const keywordBackend: InferenceBackend = {
   async listModels() {
@@ -18,7 +26,7 @@ export const keywordBackend: InferenceBackend = {
     call.signal.throwIfAborted();
     await call.admit();
     const text = textOf(batch);
-    const answers = batch.tasks.map((task) => ({ name: task.name, json: JSON.stringify(answer(task, text)) }));
+    const answers = batch.tasks.map((task) => answerTo(task, text, batch.probabilities !== undefined));
     const promptTokens = text.split(/\s+/).length;
     return { model: MODEL, answers, finishReason: 'stop', usage: { promptTokens, completionTokens: 0 } };
   },
@@ -34,13 +42,20 @@ function textOf({ input }: TaskBatch): string {
   return input.messages.flatMap(({ parts }) => parts.map((part) => (part.type === 'text' ? part.text : ''))).join('\n');
 }
 
-function answer(task: Task, text: string): unknown {
+/** `measured`: the caller wants probabilities, too. */
+function answerTo(task: Task, text: string, measured: boolean): TaskAnswer {
+  const { name } = task;
   if (task.type === 'decide') {
-    const count = (word: string) => text.toLowerCase().split(word.toLowerCase()).length;
-    const [best = ''] = [...(task.options ?? [])].sort((a, b) => count(b) - count(a));
-    return { value: best };
+    const { options = [''] } = task;
+    const counts = options.map((option) => text.toLowerCase().split(option.toLowerCase()).length);
+    const json = JSON.stringify({ value: options[counts.indexOf(Math.max(...counts))] });
+    const all = counts.reduce((sum, count) => sum + count, 0);
+    // An option is as likely as its share of all words that were counted.
+    return measured ? { name, json, optionLogprobs: counts.map((count) => Math.log(count / all)) } : { name, json };
   }
   const keys = task.shape.kind === 'keys' ? task.shape.keys : [];
   const lines = text.split('\n').map((line) => line.split(/:\s*/, 2));
-  return Object.fromEntries(keys.map((key) => [key, lines.find(([name]) => name === key)?.[1] ?? null]));
+  const values = keys.map((key) => [key, lines.find(([field]) => field === key)?.[1] ?? null] as const);
+  const json = JSON.stringify(Object.fromEntries(values));
+  return measured ? { name, json, fields: keys.map((key) => ({ path: `/${key}`, probability: 1 })) } : { name, json };
 }

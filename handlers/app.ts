@@ -14,6 +14,7 @@ import { guard } from './guard.ts';
 import { deleteModel, deleteModelByPath, load, unload } from './model-operations.ts';
 import { listModels } from './models.ts';
 import { page } from './pages.ts';
+import { answerQuestions } from './questions.ts';
 import { requestId } from './request-id.ts';
 import { routesOf } from './routes.ts';
 import { health, serverStatus } from './status.ts';
@@ -48,6 +49,8 @@ export function createApp(deps: AppDeps): Hono<AppEnv> {
     decisions('POST', ['/v1/tasks', '/v1/decide-extract'], runTasks(services));
     decisions('POST', ['/decide'], decide(services));
     decisions('POST', ['/extract'], extract(services));
+    routesOf(app, 'openai', requireKey(keys))('POST', ['/v1/decisions'], answerQuestions(services));
+    routesOf(app, 'systemone', requireKey(keys))('POST', ['/v1/systemone'], answerQuestions(services));
   }
 
   if (apis.has('models')) {

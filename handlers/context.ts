@@ -1,10 +1,11 @@
 import type { Context, Handler, MiddlewareHandler } from 'hono';
 import type { InferenceBackend } from '../lib/backend.ts';
 import type { Clock } from '../lib/clock.ts';
-import type { Api } from '../lib/error-status.ts';
+import type { Api, ErrorFormat } from '../lib/error-status.ts';
 import type { ModelHost } from '../lib/host.ts';
 import type { BodyShare } from '../lib/json/body-budget.ts';
 import type { ApiKey, KeyStore, Quota } from '../lib/keys.ts';
+import type { QuestionSettings } from '../lib/questions/settings.ts';
 import type { Pages } from './pages.ts';
 
 /** What the handlers are given from outside. */
@@ -17,6 +18,8 @@ export interface AppDeps {
   apis?: readonly Api[];
   /** Who may ask. The decision service refuses every call without a key that is in here. */
   keys?: KeyStore;
+  /** How the decision formats answer where a request does not say; default: `DEFAULT_SETTINGS`. */
+  questions?: Partial<QuestionSettings>;
   /** Default: no limits. */
   quota?: Quota;
   /**
@@ -75,8 +78,8 @@ export interface AppEnv {
     requestId: string;
     /** When the request came in, on the clock of the app. */
     begin: number;
-    /** Which interface the route belongs to: decides the statuses of its errors. */
-    api: Api;
+    /** Which interface the route belongs to, or which format it speaks: decides the statuses and bodies of its errors. */
+    api: ErrorFormat;
     /** The request's part of the room for bodies. */
     body: BodyShare;
     /** Set where the route needs a key. */

@@ -1,29 +1,50 @@
-import { type Api, type ErrorStatus, errorStatus } from '../lib/error-status.ts';
+import { type ErrorFormat, type ErrorStatus, errorStatus } from '../lib/error-status.ts';
 import { AssayError } from '../lib/errors.ts';
 import type { ErrorBody } from '../lib/schema/error-body.ts';
 
 /** The one way from an error to a response. */
-export function errorResponse(thrown: unknown, api: Api): Response {
-  const { error, status, type } = sendable(thrown, api);
+export function errorResponse(thrown: unknown, format: ErrorFormat): Response {
+  const { error, status, type } = sendable(thrown, format);
   const headers = new Headers();
   if (status === 401) headers.set('www-authenticate', 'Bearer');
   if (status === 429) headers.set('retry-after', String(Math.max(1, Math.ceil(error.retryAfterSeconds ?? 1))));
-  return Response.json(bodyOf(error, type), { status, headers });
+  return Response.json(BODIES[format](error, type), { status, headers });
 }
 
 /** The error body of both interfaces (decision-service.md, "Error body"). */
-export function errorBody(thrown: unknown, api: Api): ErrorBody {
-  const { error, type } = sendable(thrown, api);
+export function errorBody(thrown: unknown, format: ErrorFormat): ErrorBody {
+  const { error, type } = sendable(thrown, format);
   return bodyOf(error, type);
 }
 
-function bodyOf({ message, param, code }: AssayError, type: ErrorBody['error']['type']): ErrorBody {
+function bodyOf({ message, param, code }: AssayError, type: ErrorType): ErrorBody {
   return { error: { type, message, ...(param === undefined ? {} : { param }), code } };
 }
 
+type ErrorType = ErrorBody['error']['type'];
+
+/** The body of an error in each format. */
+const BODIES: Record<ErrorFormat, (error: AssayError, type: ErrorType) => object> = {
+  decisions: bodyOf,
+  models: bodyOf,
+  openai: (error, type) => ({ error: { ...bodyOf(error, type).error, param: error.param ?? null } }),
+  systemone: (error, type) => ({ detail: detailOf(error), ...bodyOf(error, type) }),
+};
+
+/** `detail` as FastAPI servers write it: a list where a value is not valid, else words. */
+function detailOf({ message, param, code }: AssayError): string | object[] {
+  if (param === undefined) return message;
+  const loc: (string | number)[] = ['body'];
+  // The steps of `questions.a[0]` and `questions["a b"].criteria`.
+  for (const [, name, index, quoted] of param.matchAll(/([A-Za-z_$][\w$]*)|\[(\d+)\]|\[("(?:[^"\\]|\\.)*")\]/g)) {
+    loc.push(name ?? (quoted === undefined ? Number(index) : JSON.parse(quoted)));
+  }
+  return [{ loc, msg: message, type: code }];
+}
+
 /** Anything thrown as what an api sends: an error of another kind, or of the other api, says nothing of itself. */
-function sendable(thrown: unknown, api: Api): ErrorStatus & { error: AssayError } {
-  const status = thrown instanceof AssayError ? errorStatus(thrown.code, api) : undefined;
+function sendable(thrown: unknown, format: ErrorFormat): ErrorStatus & { error: AssayError } {
+  const status = thrown instanceof AssayError ? errorStatus(thrown.code, format) : undefined;
   if (status) return { error: thrown as AssayError, ...status };
   const message = 'Something failed inside the server. The request id finds it in the log.';
   return { error: new AssayError('internal_error', message, { cause: thrown }), ...INTERNAL_ERROR };

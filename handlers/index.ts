@@ -8,6 +8,7 @@ export type {
   ListedModel,
   Metrics,
   Task,
+  TaskAnswer,
   TaskBatch,
 } from '../lib/backend.ts';
 export { type Clock, systemClock } from '../lib/clock.ts';

@@ -1,5 +1,5 @@
 import type { Hono } from 'hono';
-import type { Api } from '../lib/error-status.ts';
+import type { ErrorFormat } from '../lib/error-status.ts';
 import { AssayError } from '../lib/errors.ts';
 import type { AppEnv, AppHandler, AppMiddleware } from './context.ts';
 import { errorResponse } from './error-response.ts';
@@ -7,8 +7,8 @@ import { errorResponse } from './error-response.ts';
 type Method = 'GET' | 'POST' | 'DELETE';
 type Mount = (method: Method, paths: readonly string[], handler: AppHandler) => void;
 
-/** Mounts routes of one api, each behind `before`; any other method on their paths is 405 with `Allow`. */
-export function routesOf(app: Hono<AppEnv>, api: Api, ...before: AppMiddleware[]): Mount {
+/** Mounts routes of one interface or format, each behind `before`; any other method on their paths is 405 with `Allow`. */
+export function routesOf(app: Hono<AppEnv>, api: ErrorFormat, ...before: AppMiddleware[]): Mount {
   return (method, paths, handler) => {
     for (const path of paths) {
       app.use(path, (c, next) => {

@@ -4,6 +4,9 @@ import type { ErrorCode } from './errors.ts';
 export const APIS = ['decisions', 'models'] as const;
 export type Api = (typeof APIS)[number];
 
+/** Formats of single operations that have error bodies of their own. */
+export type ErrorFormat = Api | 'openai' | 'systemone';
+
 export const ERROR_TYPES = [
   'invalid_request_error',
   'authentication_error',
@@ -25,8 +28,18 @@ export interface ErrorStatus {
  * Status and type of a code on one api (open-points.md: "Error body" of part A, and part B); undefined for a code that this api
  * never sends.
  */
-export function errorStatus(code: ErrorCode, api: Api): ErrorStatus | undefined {
-  return TABLE[code][api];
+export function errorStatus(code: ErrorCode, format: ErrorFormat): ErrorStatus | undefined {
+  const { decisions, models } = TABLE[code];
+  switch (format) {
+    // OpenAI's interfaces answer as its clients expect: a bad value is 400, an unknown model 404.
+    case 'openai':
+      return models ?? decisions;
+    // System One servers say 422 to a value, 404 to an unknown model and 413 to a long body.
+    case 'systemone':
+      return code === 'model_not_found' || code === 'request_too_large' ? models : (decisions ?? models);
+    default:
+      return TABLE[code][format];
+  }
 }
 
 const bad = (status: number): ErrorStatus => ({ status, type: 'invalid_request_error' });

@@ -3,14 +3,14 @@ import type { Hono } from 'hono';
 import { createApp } from '../../handlers/app.ts';
 import type { AppEnv } from '../../handlers/context.ts';
 import { systemClock } from '../../lib/clock.ts';
+import { boxRoutes } from './box-routes.ts';
+import { type Box, parseBoxes } from './boxes/box.ts';
+import { Fleet } from './boxes/fleet.ts';
 import type { Env } from './env.ts';
 import { DEADLINES, type Deadlines, ForwardingBackend } from './forward/backend.ts';
 import { KvKeys } from './keys/kv-keys.ts';
-import { logAttempt, logError, logRequest } from './log.ts';
+import { logError, logRequest, logVisit } from './log.ts';
 import { statusRoutes } from './status-routes.ts';
-import { upstreamRoutes } from './upstream-routes.ts';
-import { Fleet } from './upstreams/fleet.ts';
-import { parseUpstreams, type Upstream } from './upstreams/upstream.ts';
 
 /** The one fleet object's name. */
 const FLEET = 'fleet';
@@ -18,13 +18,13 @@ const FLEET = 'fleet';
 /** An isolate has 128 MB (Workers' limits). A body of 20 MiB is there as bytes, as values and as what is forwarded: 86 MiB, measured in Node. */
 const BODY_BYTES = 20 * 1024 * 1024;
 
-/** The whole edge for one isolate: the same app as everywhere, on upstreams instead of an engine. */
+/** The whole edge for one isolate: the same app as everywhere, on boxes instead of an engine. */
 export function createEdge(env: Env): Hono<AppEnv> {
   const clock = systemClock;
-  const upstreams = parseUpstreams(env).filter((upstream) => hasKey(upstream, env));
-  if (upstreams.length === 0) throw new Error('No box has its key: see the lines above.');
+  const boxes = parseBoxes(env).filter((box) => hasKey(box, env));
+  if (boxes.length === 0) throw new Error('No box has its key: see the lines above.');
   const fleet = new Fleet({
-    upstreams,
+    boxes,
     report: (report) => env.FLEET.getByName(FLEET).report(report),
     waitUntil,
     clock,
@@ -32,10 +32,10 @@ export function createEdge(env: Env): Hono<AppEnv> {
   });
   const client = { fetch: (...request: Parameters<typeof fetch>) => fetch(...request), keyOf: keyOf(env) };
   const keys = new KvKeys({ kv: env.KEYS, quota: env.QUOTA, clock });
-  const backend = new ForwardingBackend(fleet, { ...client, clock, log: logAttempt }, deadlinesOf(env));
+  const backend = new ForwardingBackend(fleet, { ...client, clock, log: logVisit }, deadlinesOf(env));
   const app = createApp({ backend, keys, quota: keys, keyForModels: true, log: logRequest, bodyBytes: BODY_BYTES });
   statusRoutes(app, fleet, keys);
-  upstreamRoutes(app, { fleet, keys, client });
+  boxRoutes(app, { fleet, keys, client });
   return app;
 }
 
@@ -46,17 +46,17 @@ function deadlinesOf({ DEADLINE_SECONDS }: Env): Deadlines {
   return { ...DEADLINES, answerMs: seconds * 1000 };
 }
 
-/** One upstream without its key must not stop the others. */
-function hasKey(upstream: Upstream, env: Env): boolean {
-  const found = typeof env[upstream.key_secret] === 'string' && env[upstream.key_secret] !== '';
+/** One box without its key must not stop the others. */
+function hasKey(box: Box, env: Env): boolean {
+  const found = typeof env[box.key_secret] === 'string' && env[box.key_secret] !== '';
   if (!found) {
     logError(
-      `Box ${upstream.name} is left out: there is no secret ${upstream.key_secret}. Run: wrangler secret put ${upstream.key_secret}`,
+      `Box ${box.name} is left out: there is no secret ${box.key_secret}. Run: wrangler secret put ${box.key_secret}`,
     );
   }
   return found;
 }
 
-function keyOf(env: Env): (upstream: Upstream) => string {
-  return (upstream) => String(env[upstream.key_secret]);
+function keyOf(env: Env): (box: Box) => string {
+  return (box) => String(env[box.key_secret]);
 }

@@ -23,6 +23,23 @@ export function splitMembers(text: string): Map<string, string> {
   }
 }
 
+/**
+ * Returns the items of a JSON list as they are written.
+ *
+ * @throws SyntaxError where `text` is not one JSON list.
+ */
+export function splitItems(text: string): string[] {
+  const value: unknown = JSON.parse(text);
+  if (!Array.isArray(value)) throw new SyntaxError('not a JSON list');
+  let at = text.indexOf('[') + 1;
+  return value.map(() => {
+    const end = endOfValue(text, at);
+    const item = text.slice(at, end).trim();
+    at = end + 1;
+    return item;
+  });
+}
+
 /** The index of the `,` or closing bracket behind the value that begins at `start`. */
 function endOfValue(text: string, start: number): number {
   let depth = 0;

@@ -1,6 +1,8 @@
 import type * as v from 'valibot';
 import * as completion from '../schema/chat-completion.ts';
 import * as chat from '../schema/chat-request.ts';
+import * as decisions from '../schema/decisions-request.ts';
+import * as decided from '../schema/decisions-response.ts';
 import { ErrorBody, ErrorDetails } from '../schema/error-body.ts';
 import { Language } from '../schema/language.ts';
 import { AudioInput, ImageInput } from '../schema/media.ts';
@@ -9,6 +11,8 @@ import { Device, Metrics } from '../schema/metrics.ts';
 import * as list from '../schema/model-list.ts';
 import * as operation from '../schema/model-operations.ts';
 import { EdgeHealth, Health, ServerStatus, SlotState } from '../schema/status.ts';
+import * as systemOne from '../schema/systemone-request.ts';
+import * as answered from '../schema/systemone-response.ts';
 import * as task from '../schema/task.ts';
 import * as request from '../schema/task-request.ts';
 import * as response from '../schema/task-response.ts';
@@ -47,6 +51,52 @@ export const COMPONENTS = {
   ResponseMessage: response.ResponseMessage,
   FinishReason: response.FinishReason,
   Usage: response.Usage,
+
+  // OpenAI's Decisions
+  DecisionsRequest: decisions.DecisionsRequest,
+  DecisionItem: decisions.DecisionItem,
+  DecisionPart: decisions.DecisionPart,
+  DecisionText: decisions.DecisionText,
+  DecisionImage: decisions.DecisionImage,
+  DecisionJson: decisions.DecisionJson,
+  DecisionOutputText: decisions.DecisionOutputText,
+  DecisionRefusalText: decisions.DecisionRefusalText,
+  DecisionQuestion: decisions.DecisionQuestion,
+  PredicateQuestion: decisions.PredicateQuestion,
+  ChoiceQuestion: decisions.ChoiceQuestion,
+  DecisionChoice: decisions.DecisionChoice,
+  ScoreQuestion: decisions.ScoreQuestion,
+  DecisionLevel: decisions.DecisionLevel,
+  ExtractQuestion: decisions.ExtractQuestion,
+  DecisionsResponse: decided.DecisionsResponse,
+  DecisionAnswer: decided.DecisionAnswer,
+  PredicateAnswer: decided.PredicateAnswer,
+  ChoiceAnswer: decided.ChoiceAnswer,
+  ChoiceProbability: decided.ChoiceProbability,
+  ScoreAnswer: decided.ScoreAnswer,
+  LevelProbability: decided.LevelProbability,
+  ExtractAnswer: decided.ExtractAnswer,
+  ExtractedField: decided.ExtractedField,
+  Evidence: decided.Evidence,
+  RefusalAnswer: decided.RefusalAnswer,
+  DecisionsUsage: decided.DecisionsUsage,
+  OpenAiErrorBody: decided.OpenAiErrorBody,
+
+  // System One
+  SystemOneRequest: systemOne.SystemOneRequest,
+  SystemOneQuestion: systemOne.SystemOneQuestion,
+  NoulQuestion: systemOne.NoulQuestion,
+  LabelChoiceQuestion: systemOne.LabelChoiceQuestion,
+  LevelQuestion: systemOne.LevelQuestion,
+  NamedExtractQuestion: systemOne.NamedExtractQuestion,
+  SystemOneResponse: answered.SystemOneResponse,
+  SystemOneAnswer: answered.SystemOneAnswer,
+  NoulAnswer: answered.NoulAnswer,
+  LabelChoiceAnswer: answered.LabelChoiceAnswer,
+  LevelAnswer: answered.LevelAnswer,
+  NamedExtractAnswer: answered.NamedExtractAnswer,
+  SystemOneErrorBody: answered.SystemOneErrorBody,
+  InvalidValue: answered.InvalidValue,
 
   // the model server
   ServerStatus,

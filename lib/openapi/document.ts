@@ -1,4 +1,4 @@
-import type { Api } from '../error-status.ts';
+import type { ErrorFormat } from '../error-status.ts';
 import { COMPONENTS } from './components.ts';
 import { errorName, errorResponse, REQUEST_ID_HEADER } from './errors.ts';
 import { EXAMPLES } from './examples.ts';
@@ -25,6 +25,10 @@ export function openApiDocument(): object {
     servers: [{ url: 'http://127.0.0.1:8080', description: 'The default of npm start' }],
     tags: [
       { name: TAGS.decisions, description: 'Decisions and extractions. Every call needs a key.' },
+      {
+        name: TAGS.openai,
+        description: 'Decisions with probabilities, in two formats that other servers speak. Every call needs a key.',
+      },
       { name: TAGS.models, description: 'Models on this machine, and chat. On the loopback address no key is needed.' },
       { name: OWN_TAG, description: 'The contract, and figures for those who run the server.' },
     ],
@@ -37,7 +41,12 @@ export function openApiDocument(): object {
   };
 }
 
-const TAGS: Record<Api, string> = { decisions: 'decision service', models: 'model server' };
+const TAGS: Record<ErrorFormat, string> = {
+  decisions: 'decision service',
+  openai: 'decision formats',
+  systemone: 'decision formats',
+  models: 'model server',
+};
 
 function paths(): Record<string, object> {
   const byPath: Record<string, object> = {};

@@ -1,4 +1,4 @@
-import { type Api, errorStatus } from '../error-status.ts';
+import { type ErrorFormat, errorStatus } from '../error-status.ts';
 import { ERROR_CODES } from '../errors.ts';
 import { MAX_BODY_BYTES } from '../json/body.ts';
 import { MAX_DEPTH, MAX_PARTS } from '../json/scan.ts';
@@ -28,17 +28,26 @@ export const REQUEST_ID_HEADER = {
   'X-Request-Id': { description: 'Finds the request in the log.', schema: { type: 'string' } },
 };
 
+const NAMES: Record<ErrorFormat, { response: string; body: string }> = {
+  decisions: { response: 'DecisionError', body: 'ErrorBody' },
+  models: { response: 'ModelServerError', body: 'ErrorBody' },
+  openai: { response: 'OpenAiError', body: 'OpenAiErrorBody' },
+  systemone: { response: 'SystemOneError', body: 'SystemOneErrorBody' },
+};
+
 /** The name of an error response in the contract's components. */
-export function errorName(api: Api, status: number): string {
-  return `${api === 'decisions' ? 'DecisionError' : 'ModelServerError'}${status}`;
+export function errorName(format: ErrorFormat, status: number): string {
+  return `${NAMES[format].response}${status}`;
 }
 
 /** An error response: the status, and the codes that an api sends with it. */
-export function errorResponse(api: Api, status: number): object {
-  const codes = ERROR_CODES.filter((code) => errorStatus(code, api)?.status === status && code !== 'route_not_found');
+export function errorResponse(format: ErrorFormat, status: number): object {
+  const codes = ERROR_CODES.filter(
+    (code) => errorStatus(code, format)?.status === status && code !== 'route_not_found',
+  );
   return {
     description: `${TITLES[status]}. Codes: ${codes.join(', ')}.`,
     headers: { ...REQUEST_ID_HEADER, ...HEADERS[status] },
-    content: { 'application/json': { schema: { $ref: refTo('ErrorBody') } } },
+    content: { 'application/json': { schema: { $ref: refTo(NAMES[format].body) } } },
   };
 }

@@ -40,6 +40,119 @@ const batch: Example = {
   },
 };
 
+const asked: Example = {
+  summary: 'Probabilities, and an extraction with evidence',
+  request: {
+    model,
+    input: context,
+    questions: [
+      { type: 'predicate', name: 'refund', instructions: 'Does the customer want a refund?' },
+      {
+        type: 'choice',
+        name: 'team',
+        instructions: 'Which team should answer?',
+        choices: [{ value: 'billing', description: 'Payments and refunds' }, { value: 'shipping' }],
+      },
+      { type: 'score', name: 'anger', instructions: 'How angry?', levels: [{ label: 'calm' }, { label: 'angry' }] },
+      { type: 'extract', name: 'order', instructions: 'Extract the order.', keys: ['order_id'] },
+    ],
+  },
+  response: {
+    model,
+    answers: [
+      { type: 'predicate', name: 'refund', probability: 0.9375 },
+      {
+        type: 'choice',
+        name: 'team',
+        choice: 'billing',
+        confidence: 0.18872187554086717,
+        probabilities: [
+          { value: 'billing', probability: 0.75 },
+          { value: 'shipping', probability: 0.25 },
+        ],
+      },
+      {
+        type: 'score',
+        name: 'anger',
+        score: 0.75,
+        confidence: 0.18872187554086717,
+        probabilities: [
+          { label: 'calm', value: 0, probability: 0.25 },
+          { label: 'angry', value: 1, probability: 0.75 },
+        ],
+      },
+      {
+        type: 'extract',
+        name: 'order',
+        data: { order_id: 'A-1042' },
+        fields: [
+          {
+            path: '/order_id',
+            value: 'A-1042',
+            probability: 0.9,
+            evidence: { source: '/input', start: 6, end: 12 },
+          },
+        ],
+        complete: true,
+      },
+    ],
+    usage: {
+      input_tokens: 118,
+      input_tokens_details: { cached_tokens: 0, cache_write_tokens: 0 },
+      output_tokens: 9,
+      output_tokens_details: { reasoning_tokens: 0 },
+      total_tokens: 127,
+    },
+  },
+};
+
+const named: Example = {
+  summary: 'The same questions by name, about JSON',
+  request: {
+    model,
+    state: { message: context, customer: 'returning' },
+    questions: {
+      refund: { type: 'noul', instructions: 'Does the customer want a refund?' },
+      team: { type: 'choice', criteria: { billing: 'Payments and refunds', shipping: null } },
+      anger: { type: 'score', instructions: 'How angry is the customer?', criteria: ['calm', 'angry'] },
+      order: { type: 'extract', instructions: 'Extract the order.', keys: ['order_id'] },
+    },
+  },
+  response: {
+    model,
+    answers: {
+      refund: { type: 'noul', noul: 0.9375 },
+      team: {
+        type: 'choice',
+        choice: 'billing',
+        probabilities: { billing: 0.75, shipping: 0.25 },
+        confidence: 0.18872187554086717,
+      },
+      anger: {
+        type: 'score',
+        score: 0.75,
+        legend: { 0: 'calm', 1: 'angry' },
+        probabilities: { 0: 0.25, 1: 0.75 },
+        confidence: 0.18872187554086717,
+      },
+      order: {
+        type: 'extract',
+        data: { order_id: 'A-1042' },
+        fields: [
+          {
+            path: '/order_id',
+            value: 'A-1042',
+            probability: 0.9,
+            evidence: { source: '/state/message', start: 6, end: 12 },
+          },
+        ],
+        complete: true,
+      },
+    },
+    usage: { input_tokens: 118, output_tokens: 9 },
+  },
+};
+
 const load: Example = { summary: 'With room for long prompts', request: { model, max_prompt_len: 2048 } };
 const download: Example = {
   summary: 'From the hub',
@@ -74,6 +187,8 @@ export const EXAMPLES: Record<string, Example> = {
       usage,
     },
   },
+  createDecision: asked,
+  askSystemOne: named,
   loadModel: load,
   loadModelShort: load,
   downloadModel: download,

@@ -1,9 +1,9 @@
-import type { Api } from '../error-status.ts';
+import type { ErrorFormat } from '../error-status.ts';
 import type { ComponentName } from './components.ts';
 
 /** One row of the contract: a path and method, what goes in, what comes back. */
 export interface Operation {
-  api: Api;
+  api: ErrorFormat;
   method: 'get' | 'post' | 'delete';
   path: string;
   /** The operation id; generated clients name a function after it. */
@@ -23,6 +23,7 @@ export interface Operation {
 }
 
 const decisions = { api: 'decisions', method: 'post', key: 'always', errors: [400, 422, 429] } as const;
+const questions = { method: 'post', key: 'always' } as const;
 const get = { api: 'models', method: 'get', key: 'off loopback', errors: [] } as const;
 const post = { api: 'models', method: 'post', key: 'off loopback' } as const;
 
@@ -85,6 +86,31 @@ export const OPERATIONS: readonly Operation[] = [
     summary: 'Extract one object',
     request: 'ExtractRequest',
     response: 'ExtractResponse',
+  },
+  {
+    ...questions,
+    api: 'openai',
+    path: '/v1/decisions',
+    id: 'createDecision',
+    summary: "Answer questions with probabilities, in the format of OpenAI's Decisions API",
+    description:
+      'Takes what the openai clients send to decisions.create, and the question type extract. A body with state in place of input is ' +
+      'answered as by /v1/systemone.',
+    request: 'DecisionsRequest',
+    response: 'DecisionsResponse',
+    errors: [400, 404, 409, 413, 415, 429],
+  },
+  {
+    ...questions,
+    api: 'systemone',
+    path: '/v1/systemone',
+    id: 'askSystemOne',
+    summary: 'Answer questions with probabilities, in the format of System One',
+    description:
+      'The same questions under names, about a text or JSON. A body with input in place of state is answered as by /v1/decisions.',
+    request: 'SystemOneRequest',
+    response: 'SystemOneResponse',
+    errors: [400, 404, 413, 422, 429],
   },
   {
     ...get,

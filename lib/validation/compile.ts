@@ -7,6 +7,7 @@ import {
   type Node,
   type ObjectNode,
   type OptionalNode,
+  type RecordNode,
   schemaOf,
   type UnionNode,
   type VariantNode,
@@ -29,6 +30,8 @@ export function compile(node: Node): Check {
     case 'strict_object':
     case 'object':
       return compileObject(node);
+    case 'record':
+      return compileRecord(node);
     case 'array':
       return compileList(node);
     case 'variant':
@@ -68,6 +71,20 @@ function compileObject(node: ObjectNode): Check {
     if (walk.issue) return;
     const missing = required.find((name) => !Object.hasOwn(value, name));
     if (missing !== undefined) walk.note({ at: [missing], ...REQUIRED });
+    judgeAll(judges, value, walk);
+  };
+}
+
+function compileRecord(node: RecordNode): Check {
+  const member = compile(node.value);
+  const judges = judgesBehind(node);
+  return (value, walk) => {
+    if (!isObject(value)) return walk.note(NO_OBJECT);
+    for (const name in value) {
+      walk.enter(name);
+      member(value[name], walk);
+      walk.leave();
+    }
     judgeAll(judges, value, walk);
   };
 }
@@ -115,14 +132,29 @@ function compileVariant({ key, options }: VariantNode): Check {
   };
 }
 
-/** A union is of kinds that JSON itself tells apart: a string, or a list. */
-function compileUnion({ options }: UnionNode): Check {
-  const byKind = new Map(options.map((option) => [option.type === 'array' ? 'list' : option.type, compile(option)]));
+/** A union is of kinds that JSON itself tells apart: a string, a list, an object, true or false. */
+function compileUnion(node: UnionNode): Check {
+  const byKind = new Map(node.options.map((option) => [kindOf(option), compile(option)]));
+  const judges = judgesBehind(node);
+  const kinds = [...byKind.keys()].map((kind) => KIND_NAMES[kind]).join(' or ');
   return (value, walk) => {
-    const check = byKind.get(Array.isArray(value) ? 'list' : (typeof value as 'string'));
-    if (check) check(value, walk);
-    else walk.note(NO_ALTERNATIVE);
+    const check = byKind.get(Array.isArray(value) ? 'list' : value === null ? 'null' : typeof value);
+    if (!check) return walk.note({ code: 'invalid_type', message: `must be ${kinds}` });
+    check(value, walk);
+    judgeAll(judges, value, walk);
   };
+}
+
+const KIND_NAMES: { readonly [kind: string]: string } = {
+  string: 'a string',
+  list: 'a list',
+  object: 'an object',
+  boolean: 'true or false',
+};
+
+function kindOf({ type }: Node): string {
+  if (type === 'array') return 'list';
+  return type === 'string' || type === 'boolean' ? type : 'object';
 }
 
 function compileOptional(node: OptionalNode): Check {
@@ -154,7 +186,6 @@ function judgeAll(judges: readonly Judge[], value: unknown, walk: Walk): void {
 const REQUIRED: Finding = { code: 'missing_field', message: 'is required' };
 const NO_OBJECT: Finding = { code: 'invalid_type', message: 'must be an object' };
 const NO_LIST: Finding = { code: 'invalid_type', message: 'must be a list' };
-const NO_ALTERNATIVE: Finding = { code: 'invalid_type', message: 'must be a string or a list' };
 
 function isPresenceRule(judge: Judge): judge is Rule<unknown> {
   return judge.type === 'presence';

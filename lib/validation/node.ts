@@ -2,7 +2,7 @@ import type * as v from 'valibot';
 import type { LateRule, Rule } from './rules.ts';
 
 /** The kinds of Valibot schema that a request is made of, as far as the walk reads them. */
-export type Node = ObjectNode | ListNode | VariantNode | UnionNode | OptionalNode | LeafNode;
+export type Node = ObjectNode | RecordNode | ListNode | VariantNode | UnionNode | OptionalNode | LeafNode;
 
 interface Piped {
   readonly pipe?: readonly (Node | Judge | v.GenericMetadata)[];
@@ -11,6 +11,11 @@ export interface ObjectNode extends Piped {
   /** Only the strict one refuses unknown fields. */
   readonly type: 'strict_object' | 'object';
   readonly entries: { readonly [name: string]: Node };
+}
+/** An object whose names are the caller's. */
+export interface RecordNode extends Piped {
+  readonly type: 'record';
+  readonly value: Node;
 }
 export interface ListNode extends Piped {
   readonly type: 'array';

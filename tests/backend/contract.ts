@@ -78,6 +78,27 @@ export function backendContract(subject: () => Subject): void {
     expect(answer.usage.promptTokens).toBeGreaterThan(0);
   });
 
+  it('gives the probability of every option and of every value, where it was asked for', async () => {
+    const { answers } = await runTasks(countedCall(), { probabilities: { calibrated: true } });
+    for (const [i, task] of TASKS.entries()) {
+      const { json, optionLogprobs, fields } = answers[i]!;
+      if (task.type === 'extract') {
+        for (const { probability } of fields ?? []) expect(probability).toBeGreaterThanOrEqual(0);
+        expect(fields?.every(({ probability }) => probability <= 1)).toBe(true);
+        continue;
+      }
+      expect(optionLogprobs).toHaveLength(task.options!.length);
+      const sum = optionLogprobs!.reduce((total, logprob) => total + Math.exp(logprob), 0);
+      expect(Math.abs(sum - 1)).toBeLessThan(1e-6);
+      const best = optionLogprobs!.indexOf(Math.max(...optionLogprobs!));
+      expect(JSON.parse(json)).toEqual({ value: task.options![best] });
+    }
+  });
+
+  it('gives answers without probabilities where none were asked for', async () => {
+    for (const answer of (await runTasks(countedCall())).answers) expect(Object.keys(answer)).toEqual(['name', 'json']);
+  });
+
   it('admits a batch exactly once', async () => {
     const call = countedCall();
     await runTasks(call);

@@ -10,10 +10,16 @@ import { decisionErrors } from './rows/decision-errors.ts';
 import { decisionOrder } from './rows/decision-order.ts';
 import { decisionRequests } from './rows/decision-requests.ts';
 import { decisionResponses } from './rows/decision-responses.ts';
+import { decisionsErrors } from './rows/decisions-errors.ts';
+import { decisionsRequests } from './rows/decisions-requests.ts';
 import { downloadRows } from './rows/downloads.ts';
 import { operationRows } from './rows/operations.ts';
+import { questionsAccess } from './rows/questions-access.ts';
+import { questionsResponses } from './rows/questions-responses.ts';
 import { routeRows } from './rows/routes.ts';
 import { statusRows } from './rows/status.ts';
+import { systemOneErrors } from './rows/systemone-errors.ts';
+import { systemOneRequests } from './rows/systemone-requests.ts';
 
 /** All tables, by name. A new table is added here and nowhere else. */
 export const tables: Record<string, readonly Row[]> = {
@@ -32,4 +38,10 @@ export const tables: Record<string, readonly Row[]> = {
   'decision service: access': decisionAccess,
   'decision service: order of checks': decisionOrder,
   'decision service: errors': decisionErrors,
+  'decisions: requests': decisionsRequests,
+  'decisions: errors': decisionsErrors,
+  'system one: requests': systemOneRequests,
+  'system one: errors': systemOneErrors,
+  'decision formats: responses': questionsResponses,
+  'decision formats: access': questionsAccess,
 };

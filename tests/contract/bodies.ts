@@ -2,12 +2,16 @@ import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { openApiDocument } from '../../lib/openapi/document.ts';
 
 type Schema = { [keyword: string]: unknown };
-type Document = { paths: Record<string, Record<string, Operation>>; components: { schemas: Record<string, Schema> } };
+type Document = {
+  paths: Record<string, Record<string, Operation>>;
+  components: { schemas: Record<string, Schema>; responses: Record<string, Response> };
+};
 type Ref = { $ref?: string };
 type Content = Record<string, { schema: Ref & { oneOf?: Ref[] } }>;
+type Response = { $ref?: string; content?: Content };
 type Operation = {
   requestBody?: { content: Content };
-  responses: Record<string, { $ref?: string; content?: Content }>;
+  responses: Record<string, Response>;
 };
 
 const document = openApiDocument() as Document;
@@ -20,16 +24,30 @@ const ERROR: Content[string]['schema'] = { $ref: '#/components/schemas/ErrorBody
 
 /** What the contract has against a body of this operation; empty where it obeys. */
 export function answerProblems(method: string, path: string, status: number, type: string, body: unknown): string[] {
-  const operation = operationAt(method, path);
+  const operation = operationAt(method, formatOf(path, body));
   const response = operation?.responses[status];
-  // Statuses that belong to no operation (404 of an unknown route, 405) still have the error body.
-  const schema = status >= 400 || !response ? ERROR : response.content?.[type]?.schema;
+  // Statuses that belong to no operation (404 of an unknown route, 405) still have an error body.
+  const schema = status >= 400 || !response ? errorSchema(path, body) : response.content?.[type]?.schema;
   if (operation && status >= 400 && !response && ![404, 405].includes(status))
     return [`${status} is not in the contract`];
   const refs = [schema, ...(schema?.oneOf ?? [])].flatMap((one) => one?.$ref ?? []);
   if (refs.length === 0) return path === '/openapi.json' ? [] : [`${type} is not in the contract`];
   const found = refs.map((ref) => problems('answers', ref, body));
   return found.find((list) => list.length === 0) ?? found.flat();
+}
+
+/** The two decision formats are answered at each other's paths: the path of the format that a body is in. */
+function formatOf(path: string, body: unknown): string {
+  if (path !== '/v1/decisions' && path !== '/v1/systemone') return path;
+  const { answers, detail } = body as { answers?: unknown; detail?: unknown };
+  return detail !== undefined || (answers !== undefined && !Array.isArray(answers)) ? '/v1/systemone' : '/v1/decisions';
+}
+
+/** The error body of a path: that of its operation's own errors. */
+function errorSchema(path: string, body: unknown): Content[string]['schema'] {
+  const { post } = document.paths[formatOf(path, body)] ?? {};
+  const name = post?.responses[500]?.$ref?.split('/').at(-1);
+  return document.components.responses[name ?? '']?.content?.['application/json']?.schema ?? ERROR;
 }
 
 /** What the contract has against a request of this operation. */

@@ -55,8 +55,42 @@ interface DecisionBody {
   usage: { prompt_tokens: number; completion_tokens: number };
 }
 
+interface QuestionsBody {
+  model: string;
+  answers: Record<string, QuestionAnswer>;
+  usage: { input_tokens: number; output_tokens: number };
+}
+
+interface QuestionAnswer {
+  probability?: number;
+  noul?: number;
+  probabilities?: Record<string, number | { probability: number }>;
+  data?: object;
+}
+
 /** A script that answers an example as its response says. */
-function scriptFor(request: object, { choices, usage }: DecisionBody): Script {
+function scriptFor(request: object, response: DecisionBody | QuestionsBody): Script {
+  return 'answers' in response ? questionsScript(response) : tasksScript(request, response);
+}
+
+function questionsScript({ answers, usage }: QuestionsBody): Script {
+  const all = Object.values(answers);
+  const yes = ({ probability, noul }: QuestionAnswer) => probability ?? noul;
+  return {
+    tasks: {
+      answers: all.map(({ data }) => JSON.stringify(data ?? {})),
+      probabilities: all.map((answer) => {
+        const p = yes(answer);
+        if (p !== undefined) return [p, 1 - p];
+        const each = Object.values(answer.probabilities ?? {});
+        return each.map((one) => (typeof one === 'number' ? one : one.probability));
+      }),
+      usage: { promptTokens: usage.input_tokens, completionTokens: usage.output_tokens },
+    },
+  };
+}
+
+function tasksScript(request: object, { choices, usage }: DecisionBody): Script {
   const content = JSON.parse(choices[0].message.content);
   const answers = 'tasks' in request ? Object.values(content) : [content];
   return {
@@ -70,7 +104,7 @@ function scriptFor(request: object, { choices, usage }: DecisionBody): Script {
 describe('the examples work, and obey the contract', () => {
   test.each(Object.entries(EXAMPLES))('%s', async (id, { request, response }) => {
     const { path } = OPERATIONS.find((operation) => operation.id === id)!;
-    const wanted = response as DecisionBody | undefined;
+    const wanted = response as DecisionBody | QuestionsBody | undefined;
     const models = [request, { model: 'assay/starter' }].map((one) => ({
       id: (one as { model: string }).model,
       status: 'active' as const,
@@ -78,7 +112,7 @@ describe('the examples work, and obey the contract', () => {
     const app = await appWith(wanted ? scriptFor(request, wanted) : { models });
     const answer = await app.request(path, {
       method: 'POST',
-      headers: { ...headers, 'x-request-id': wanted?.id ?? 'example' },
+      headers: { ...headers, 'x-request-id': wanted && 'id' in wanted ? wanted.id : 'example' },
       body: JSON.stringify(request),
     });
     const body = await answer.json();

@@ -1,4 +1,15 @@
-import type { BatchAnswer, Call, ChatEvent, InferenceBackend, Metrics, Task, TaskBatch } from '../../lib/backend.ts';
+import type {
+  BatchAnswer,
+  Call,
+  ChatEvent,
+  InferenceBackend,
+  Metrics,
+  Task,
+  TaskAnswer,
+  TaskBatch,
+} from '../../lib/backend.ts';
+import { normalised } from '../../lib/decision/logprobs.ts';
+import { leavesOf } from '../../lib/json/leaves.ts';
 import { parseModelId } from '../../lib/model-id.ts';
 import type { Recorded, Script } from './script.ts';
 import { pause, throwFault } from './steps.ts';
@@ -72,11 +83,33 @@ const PLAIN_CHAT: NonNullable<Script['chat']> = [
 function answer(batch: TaskBatch, said: NonNullable<Script['tasks']>): BatchAnswer {
   return {
     model: DEFAULT_MODEL,
-    answers: batch.tasks.map((task, i) => ({ name: task.name, json: said.answers?.[i] ?? madeUpAnswer(task) })),
+    answers: batch.tasks.map((task, i) => scriptedAnswer(task, i, batch, said)),
     finishReason: said.finishReason ?? 'stop',
     ...(said.cut ? { cut: said.cut } : {}),
     usage: said.usage ?? { promptTokens: 10, completionTokens: batch.tasks.length },
   };
+}
+
+/** Every value of an extraction is as likely as 0.9, unless the script says otherwise. */
+function scriptedAnswer(
+  task: Task,
+  index: number,
+  { probabilities }: TaskBatch,
+  said: NonNullable<Script['tasks']>,
+): TaskAnswer {
+  const json = said.answers?.[index] ?? madeUpAnswer(task);
+  if (!probabilities) return { name: task.name, json };
+  if (task.type === 'decide' && task.options) {
+    const optionLogprobs = said.probabilities?.[index]?.map(Math.log) ?? madeUpLogprobs(task.options.length);
+    return { name: task.name, json, optionLogprobs };
+  }
+  const reached = leavesOf(json).slice(0, said.reached);
+  return { name: task.name, json, fields: reached.map(({ path }) => ({ path, probability: 0.9 })) };
+}
+
+/** Each option half as likely as the one before it. */
+function madeUpLogprobs(options: number): number[] {
+  return normalised(Array.from({ length: options }, (_, i) => -i * Math.LN2));
 }
 
 /** The first option, or `yes`; keys all null; an empty object for any other shape. */

@@ -9,7 +9,15 @@ export interface Script {
   /** Default: `assay/starter`, loaded, on the CPU. */
   slot?: Omit<Slot, 'model'> & { model: string | null };
   /** How `runTasks` answers; what is absent is made up from the batch (`madeUpAnswer`). */
-  tasks?: Pause & Partial<Omit<BatchAnswer, 'model' | 'answers'>> & { answers?: readonly string[]; fail?: Fault };
+  tasks?: Pause &
+    Partial<Omit<BatchAnswer, 'model' | 'answers'>> & {
+      answers?: readonly string[];
+      /** Of the options of each task; null: made up. */
+      probabilities?: readonly (readonly number[] | null)[];
+      /** How many values of an extraction were reached; default: all. */
+      reached?: number;
+      fail?: Fault;
+    };
   /** What `chat` does, step by step; default: one content piece, then a plain finish. */
   chat?: readonly ChatStep[];
   load?: Pause & { fail?: Fault; report?: Partial<LoadReport> };

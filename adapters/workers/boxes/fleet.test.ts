@@ -1,0 +1,173 @@
+import { describe, expect, it } from 'vitest';
+import type { Clock } from '../../../lib/clock.ts';
+import { parseBoxes } from './box.ts';
+import { BREAKER } from './breaker.ts';
+import { Fleet } from './fleet.ts';
+import { LOAD } from './load.ts';
+import { type Hash64, hash64 } from './rendezvous.ts';
+import type { EdgeReport, FleetStatus } from './report.ts';
+
+const MODEL = 'assay/starter';
+const boxes = parseBoxes({
+  BOXES: ['a', 'b', 'c', 'd'].map((name) => ({
+    name,
+    url: `https://${name}.example`,
+    key_secret: 'K',
+    models: name === 'd' ? ['other/model'] : [MODEL],
+  })),
+});
+
+function setUp(status: FleetStatus = {}) {
+  let now = 1_000_000;
+  const reports: EdgeReport[] = [];
+  const told: { status: FleetStatus | Error } = { status };
+  const working: Promise<unknown>[] = [];
+  const clock: Clock = { now: () => now, sleep: async () => {} };
+  const fleet = new Fleet({
+    boxes,
+    clock,
+    edge: 'me',
+    waitUntil: (work) => working.push(work),
+    report: async (report) => {
+      reports.push(structuredClone(report));
+      if (told.status instanceof Error) throw told.status;
+      return told.status;
+    },
+  });
+  const names = (key: Hash64, model: string | undefined = MODEL) =>
+    fleet.candidates(model, key).map(({ name }) => name);
+  const visit = (name: string, outcome: 'answered' | 'failed' | 'left') =>
+    fleet.begin(boxes.find((box) => box.name === name)!)(outcome);
+  return {
+    fleet,
+    reports,
+    told,
+    names,
+    visit,
+    box: (name: string) => boxes.find((one) => one.name === name)!,
+    pass: (ms: number) => {
+      now += ms;
+    },
+    settled: () => Promise.all(working.splice(0)),
+  };
+}
+
+const status = (some: Partial<FleetStatus[string]>): FleetStatus[string] => ({
+  failures: 0,
+  openings: 0,
+  opensForMs: null,
+  load: 0,
+  ...some,
+});
+
+describe('Fleet', () => {
+  it('offers the boxes of a model in the order of the key, the same each time', async () => {
+    const { fleet, names } = setUp();
+    const key = await hash64('context');
+    expect([...names(key)].sort()).toEqual(['a', 'b', 'c']);
+    expect(names(key)).toEqual(names(key));
+    expect(names(key, 'other/model')).toEqual(['d']);
+    expect(fleet.candidates(undefined, key)).toHaveLength(4);
+    expect(names(key, 'no/such')).toEqual([]);
+  });
+
+  it('passes over a box that is too busy, and comes back to it', async () => {
+    const { names, fleet, box, pass } = setUp();
+    const key = await hash64('context');
+    const [first] = names(key);
+    const ends = Array.from({ length: LOAD.idle }, () => fleet.begin(box(first!)));
+    expect(names(key).at(-1)).toBe(first);
+    for (const end of ends) end('answered');
+    pass(10 * LOAD.memoryMs);
+    expect(names(key)[0]).toBe(first);
+  });
+
+  it('counts what other edges send, but not its own requests twice', async () => {
+    const { names, told, visit, pass, settled, fleet, box } = setUp();
+    const key = await hash64('context');
+    const [first] = names(key);
+    for (let i = 0; i < LOAD.idle - 2; i++) fleet.begin(box(first!));
+    await settled();
+    told.status = { [first!]: status({ load: LOAD.idle - 2 }) };
+    pass(1_000);
+    visit('d', 'left');
+    await settled();
+    expect(names(key)[0]).toBe(first);
+    told.status = { [first!]: status({ load: 2 * LOAD.idle }) };
+    pass(1_000);
+    visit('d', 'left');
+    await settled();
+    expect(names(key).at(-1)).toBe(first);
+  });
+
+  it('prefers boxes that have the model loaded', async () => {
+    const { names, told, visit, settled } = setUp();
+    const key = await hash64('context');
+    const [first, second, third] = names(key);
+    told.status = { [first!]: status({ active: null }), [second!]: status({ active: MODEL }) };
+    visit('d', 'left');
+    await settled();
+    expect(names(key)).toEqual([second, third, first]);
+  });
+
+  it('leaves a failing box alone, then tries it with one request', async () => {
+    const { names, visit, pass, fleet, box } = setUp();
+    const key = await hash64('context');
+    const [first] = names(key);
+    for (let i = 0; i < BREAKER.failuresToOpen; i++) visit(first!, 'failed');
+    expect(names(key)).not.toContain(first);
+    pass(BREAKER.pauseMs);
+    expect(names(key)[0]).toBe(first);
+    const end = fleet.begin(box(first!));
+    expect(names(key)).not.toContain(first);
+    end('answered');
+    expect(names(key)[0]).toBe(first);
+  });
+
+  it('learns of a failing box from other edges, and that it is well again', async () => {
+    const { names, told, visit, pass, settled } = setUp({ a: status({ failures: 3, openings: 1, opensForMs: 5_000 }) });
+    const key = await hash64('context');
+    visit('d', 'left');
+    await settled();
+    expect(names(key)).not.toContain('a');
+    told.status = {};
+    pass(1_000);
+    visit('d', 'left');
+    await settled();
+    expect(names(key)).toContain('a');
+  });
+
+  it('keeps failures that it saw while it was reporting', async () => {
+    const { names, visit, settled } = setUp();
+    for (let i = 0; i < BREAKER.failuresToOpen; i++) visit('a', 'failed');
+    await settled();
+    expect(names(await hash64('context'))).not.toContain('a');
+  });
+
+  it('reports once a second, sooner after a failure, and only what there is to say', async () => {
+    const { reports, visit, pass, settled } = setUp();
+    visit('a', 'answered');
+    await settled();
+    visit('a', 'answered');
+    pass(100);
+    visit('b', 'failed');
+    await settled();
+    pass(1_000);
+    visit('c', 'left');
+    await settled();
+    const nothing = { ended: 0, answered: false, failed: 0 };
+    expect(reports.map((report) => report.boxes)).toEqual([
+      { a: { ...nothing, running: 1 } },
+      { a: { ...nothing, running: 0, ended: 2, answered: true }, b: { ...nothing, running: 0, ended: 1, failed: 1 } },
+      { c: { ...nothing, running: 1 } },
+    ]);
+  });
+
+  it('goes on with what it knows when nobody takes its report', async () => {
+    const { names, told, visit, settled } = setUp();
+    told.status = new Error('the object is away');
+    visit('a', 'answered');
+    await settled();
+    expect(names(await hash64('context'))).toHaveLength(3);
+  });
+});

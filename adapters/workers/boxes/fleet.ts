@@ -1,0 +1,179 @@
+import type { Clock } from '../../../lib/clock.ts';
+import type { Box } from './box.ts';
+import { afterFailure, afterSuccess, type Breaker, type BreakerState, breakerState, NEW_BREAKER } from './breaker.ts';
+import { Load, meanLoad, passOver } from './load.ts';
+import { type Hash64, rendezvous } from './rendezvous.ts';
+import type { BoxReport, BoxStatus, EdgeReport, FleetStatus } from './report.ts';
+
+export interface FleetDeps {
+  boxes: readonly Box[];
+  /** Tells the fleet's Durable Object, and hears from it. */
+  report(report: EdgeReport): Promise<FleetStatus>;
+  /** Keeps the Worker alive until the report is through. */
+  waitUntil(work: Promise<unknown>): void;
+  clock: Clock;
+  /** A random name for this isolate. */
+  edge: string;
+}
+
+/** How a visit to a box ended: `left` says nothing about the box. */
+export type Outcome = 'answered' | 'failed' | 'left';
+
+/** Milliseconds between two reports of one edge; a failure is told sooner. */
+const REPORT_EVERY_MS = 1_000;
+const REPORT_FAILURE_AFTER_MS = 50;
+/** A report that takes longer was lost with the request that sent it. */
+const REPORT_LOST_MS = 5_000;
+
+interface Seen {
+  readonly box: Box;
+  readonly load: Load;
+  /** Load that other edges put on the box, when last heard. */
+  others: number;
+  breaker: Breaker;
+  active: string | null | undefined;
+  /** Not yet reported. */
+  news: Omit<BoxReport, 'running'>;
+  /** Running requests as last reported. */
+  told: number;
+}
+
+/** The boxes as this edge sees them: its own visits at once, everybody else's a second late. Nothing here is waited for. */
+export class Fleet {
+  readonly #deps: FleetDeps;
+  readonly #seen: Map<string, Seen>;
+  #reportedAt = Number.NEGATIVE_INFINITY;
+  #reporting = false;
+
+  constructor(deps: FleetDeps) {
+    this.#deps = deps;
+    const now = deps.clock.now();
+    this.#seen = new Map(deps.boxes.map((box) => [box.name, unseen(box, now)]));
+  }
+
+  /** Whether any box is configured for this model. */
+  serves(model: string): boolean {
+    return this.#deps.boxes.some((box) => fits(box, model));
+  }
+
+  /**
+   * Boxes to try for a key, best first: of those whose breaker lets a request through, the ones that have the model loaded in
+   * the order of rendezvous hashing with bounded load, then the others. Without a model: any box, before those with none.
+   */
+  candidates(model: string | undefined, key: Hash64): Box[] {
+    const now = this.#deps.clock.now();
+    const ready: Box[] = [];
+    const rest: Box[] = [];
+    for (const seen of this.#seen.values()) {
+      if (!fits(seen.box, model) || !lets(seen, now)) continue;
+      const loaded = seen.active === undefined || (model === undefined ? seen.active !== null : seen.active === model);
+      (loaded ? ready : rest).push(seen.box);
+    }
+    const load = (box: Box) => this.#load(box, now);
+    return [...passOver(rendezvous(key, ready), load, meanLoad(ready, load)), ...rendezvous(key, rest)];
+  }
+
+  /** A request goes to the box. Call the result when it has ended; a second call does nothing. */
+  begin(box: Box): (outcome: Outcome) => void {
+    const seen = this.#seen.get(box.name)!;
+    seen.load.running++;
+    this.#reportSoon(REPORT_EVERY_MS);
+    let ended = false;
+    return (outcome) => {
+      if (ended) return;
+      ended = true;
+      const now = this.#deps.clock.now();
+      seen.load.running--;
+      seen.load.end(now);
+      seen.news.ended++;
+      if (outcome === 'answered') {
+        seen.breaker = afterSuccess();
+        Object.assign(seen.news, { answered: true, failed: 0 });
+      } else if (outcome === 'failed') {
+        seen.breaker = afterFailure(seen.breaker, now);
+        seen.news.failed++;
+      }
+      this.#reportSoon(outcome === 'failed' ? REPORT_FAILURE_AFTER_MS : REPORT_EVERY_MS);
+    };
+  }
+
+  /** What is known of each box now. */
+  status(): { box: Box; state: BreakerState; active: string | null | undefined }[] {
+    const now = this.#deps.clock.now();
+    return [...this.#seen.values()].map(({ box, breaker, active }) => ({
+      box,
+      state: breakerState(breaker, now),
+      active,
+    }));
+  }
+
+  #load(box: Box, now: number): number {
+    const seen = this.#seen.get(box.name)!;
+    return seen.others + seen.load.value(now);
+  }
+
+  #reportSoon(afterMs: number): void {
+    const { clock, waitUntil } = this.#deps;
+    const since = clock.now() - this.#reportedAt;
+    if (since < afterMs || (this.#reporting && since < REPORT_LOST_MS)) return;
+    this.#reporting = true;
+    this.#reportedAt = clock.now();
+    waitUntil(
+      this.#report()
+        .catch(() => {}) // Without news every box keeps its last state, and retries cover for it.
+        .finally(() => {
+          this.#reporting = false;
+        }),
+    );
+  }
+
+  async #report(): Promise<void> {
+    const { report, clock, edge } = this.#deps;
+    const now = clock.now();
+    const own = new Map<string, number>();
+    const boxes: Record<string, BoxReport> = {};
+    for (const [name, seen] of this.#seen) {
+      own.set(name, seen.load.value(now));
+      const { running } = seen.load;
+      if (running > 0 || seen.told > 0 || seen.news.ended > 0) boxes[name] = { running, ...seen.news };
+      seen.told = running;
+      seen.news = noNews();
+    }
+    const status = await report({ edge, boxes });
+    for (const [name, seen] of this.#seen) applyStatus(seen, status[name], own.get(name)!, clock.now());
+  }
+}
+
+function noNews(): Seen['news'] {
+  return { ended: 0, answered: false, failed: 0 };
+}
+
+function unseen(box: Box, now: number): Seen {
+  const load = new Load(now);
+  return { box, load, others: 0, breaker: NEW_BREAKER, active: undefined, news: noNews(), told: 0 };
+}
+
+function fits(box: Box, model: string | undefined): boolean {
+  return model === undefined || box.models.some((one) => one === model);
+}
+
+/** A half-open box gets one request at a time from each edge. */
+function lets(seen: Seen, now: number): boolean {
+  const state = breakerState(seen.breaker, now);
+  return state === 'closed' || (state === 'half-open' && seen.load.running === 0);
+}
+
+/** Takes over what all edges know, then what this edge has seen since it asked. */
+function applyStatus(seen: Seen, status: BoxStatus | undefined, own: number, now: number): void {
+  seen.others = Math.max(0, (status?.load ?? 0) - own);
+  seen.active = status?.active;
+  seen.breaker = status
+    ? {
+        failures: status.failures,
+        openings: status.openings,
+        opensUntil: status.opensForMs === null ? null : now + status.opensForMs,
+      }
+    : NEW_BREAKER;
+  if (seen.news.answered) seen.breaker = afterSuccess();
+  for (let i = 0; i < seen.news.failed; i++) seen.breaker = afterFailure(seen.breaker, now);
+}

@@ -1,0 +1,96 @@
+import { describe, expect, it } from 'vitest';
+import type { Clock } from '../../../lib/clock.ts';
+import { parseBoxes } from './box.ts';
+import { BREAKER } from './breaker.ts';
+import { Health } from './health.ts';
+import type { BoxReport } from './report.ts';
+
+const boxes = parseBoxes({
+  BOXES: ['a', 'b'].map((name) => ({
+    name,
+    url: `https://${name}.example`,
+    key_secret: 'K',
+    models: ['assay/starter'],
+  })),
+});
+
+function setUp(answer: (url: string) => Response | Promise<Response> = () => Response.json({ active_model: 'none' })) {
+  let now = 1_000_000;
+  const asked: string[] = [];
+  const clock: Clock = { now: () => now, sleep: async () => {} };
+  const fetch = async (url: string) => {
+    asked.push(url);
+    return answer(url);
+  };
+  const health = new Health({ boxes, fetch: fetch as unknown as typeof globalThis.fetch, clock });
+  const pass = (ms: number) => {
+    now += ms;
+  };
+  const say = (edge: string, report: Partial<BoxReport> = {}) =>
+    health.report({ edge, boxes: { a: { running: 0, ended: 0, answered: false, failed: 0, ...report } } }).a;
+  return { health, say, pass, asked };
+}
+
+describe('Health', () => {
+  it('adds up what the edges send, and what they take back', () => {
+    const { say } = setUp();
+    expect(say('one', { running: 3 })?.load).toBe(3);
+    expect(say('two', { running: 2 })?.load).toBe(5);
+    expect(say('one', { running: 1 })?.load).toBe(3);
+    expect(say('two', { running: 0, ended: 2 })?.load).toBe(3);
+  });
+
+  it('forgets the requests of an edge that is gone', () => {
+    const { say, pass, health } = setUp();
+    say('one', { running: 3 });
+    pass(20_000);
+    say('two', { running: 1 });
+    pass(15_000);
+    expect(say('two', { running: 1 })?.load).toBe(1);
+    pass(40_000);
+    expect(health.watched()).toBe(false);
+  });
+
+  it('opens a breaker for failures that different edges saw', () => {
+    const { say } = setUp();
+    say('one', { ended: 1, failed: 1 });
+    say('two', { ended: 1, failed: 1 });
+    expect(say('three', { ended: 1, failed: 1 })).toMatchObject({ opensForMs: BREAKER.pauseMs });
+    expect(say('four', { ended: 1, answered: true })?.opensForMs).toBeNull();
+  });
+
+  it('says nothing of a box about which there is nothing to say', () => {
+    const { health } = setUp();
+    expect(health.report({ edge: 'one', boxes: {} })).toEqual({});
+    expect(
+      health.report({ edge: 'one', boxes: { gone: { running: 1, ended: 0, answered: false, failed: 0 } } }),
+    ).toEqual({});
+  });
+
+  it('learns from probes which model is loaded', async () => {
+    const { health, say, asked } = setUp((url) =>
+      Response.json({ active_model: url.includes('//a') ? 'assay/starter' : 'none' }),
+    );
+    await health.probe();
+    expect(asked.sort()).toEqual(['https://a.example/health', 'https://b.example/health']);
+    expect(say('one')).toMatchObject({ active: 'assay/starter', opensForMs: null });
+    expect(health.report({ edge: 'one', boxes: {} }).b).toMatchObject({ active: null });
+  });
+
+  it.each([
+    ['refuses', () => Promise.reject(new TypeError('refused'))],
+    ['answers 503', () => Response.json({ active_model: 'none' }, { status: 503 })],
+    ['is something else', () => new Response('<html>')],
+  ])('opens the breaker of a box that %s three times, and closes it when it is well', async (_, answer) => {
+    let well = false;
+    const { health, say, pass } = setUp(() => (well ? Response.json({ active_model: 'none' }) : answer()));
+    for (let i = 0; i < BREAKER.failuresToOpen; i++) await health.probe();
+    expect(say('one')?.opensForMs).toBe(BREAKER.pauseMs);
+    well = true;
+    await health.probe();
+    expect(say('one')?.opensForMs).toBe(BREAKER.pauseMs);
+    pass(BREAKER.pauseMs);
+    await health.probe();
+    expect(say('one')?.opensForMs).toBeNull();
+  });
+});

@@ -1,0 +1,119 @@
+import * as v from 'valibot';
+import type { Clock } from '../../../lib/clock.ts';
+import type { Box } from './box.ts';
+import { afterFailure, afterProbe, afterSuccess, type Breaker, NEW_BREAKER } from './breaker.ts';
+import { Load } from './load.ts';
+import type { BoxReport, EdgeReport, FleetStatus } from './report.ts';
+
+export interface HealthDeps {
+  boxes: readonly Box[];
+  fetch: typeof fetch;
+  clock: Clock;
+}
+
+/** An edge that says nothing for so long is gone, and its running requests with it. */
+const EDGE_GONE_MS = 30_000;
+const PROBE_DEADLINE_MS = 2_000;
+/** Boxes probed in one round, those probed longest ago first, so that a large fleet does not flood itself. */
+const PROBES_A_ROUND = 100;
+
+/** What `GET /health` of a box says, as far as it matters here (model-server.md, "Health"). */
+const BoxHealth = v.object({ active_model: v.string() });
+
+interface Known {
+  box: Box;
+  breaker: Breaker;
+  load: Load;
+  active?: string | null;
+  probedAt: number;
+}
+
+interface Edge {
+  seenAt: number;
+  running: Map<Known, number>;
+}
+
+/** The fleet as all edges together see it: the owner of every breaker. Lives in memory: what is lost is soon seen again. */
+export class Health {
+  readonly #deps: HealthDeps;
+  readonly #boxes: Map<string, Known>;
+  readonly #edges = new Map<string, Edge>();
+
+  constructor(deps: HealthDeps) {
+    this.#deps = deps;
+    const now = deps.clock.now();
+    this.#boxes = new Map(
+      deps.boxes.map((box) => [box.name, { box, breaker: NEW_BREAKER, load: new Load(now), probedAt: 0 }]),
+    );
+  }
+
+  /** Takes in what an edge saw and tells what all of them saw. */
+  report({ edge: id, boxes }: EdgeReport): FleetStatus {
+    const now = this.#deps.clock.now();
+    this.#forgetGoneEdges(now);
+    const edge = this.#edges.get(id) ?? { seenAt: now, running: new Map<Known, number>() };
+    edge.seenAt = now;
+    this.#edges.set(id, edge);
+    for (const [name, seen] of Object.entries(boxes)) {
+      const known = this.#boxes.get(name);
+      if (known) takeIn(known, edge, seen, now);
+    }
+    return this.#status(now);
+  }
+
+  /** Asks boxes for their health, each with a deadline. */
+  async probe(): Promise<void> {
+    const byAge = [...this.#boxes.values()].sort((a, b) => a.probedAt - b.probedAt);
+    await Promise.all(byAge.slice(0, PROBES_A_ROUND).map((known) => this.#probe(known)));
+  }
+
+  /** Whether any edge has spoken lately. */
+  watched(): boolean {
+    this.#forgetGoneEdges(this.#deps.clock.now());
+    return this.#edges.size > 0;
+  }
+
+  async #probe(known: Known): Promise<void> {
+    const { fetch, clock } = this.#deps;
+    known.probedAt = clock.now();
+    try {
+      const signal = AbortSignal.timeout(PROBE_DEADLINE_MS);
+      const response = await fetch(`${known.box.url}/health`, { signal, redirect: 'manual' });
+      const health = v.parse(BoxHealth, await response.json());
+      if (!response.ok) throw new Error(`status ${response.status}`);
+      known.active = health.active_model === 'none' ? null : health.active_model;
+      known.breaker = afterProbe(known.breaker, clock.now());
+    } catch {
+      delete known.active;
+      known.breaker = afterFailure(known.breaker, clock.now());
+    }
+  }
+
+  #forgetGoneEdges(now: number): void {
+    for (const [id, edge] of this.#edges) {
+      if (now - edge.seenAt < EDGE_GONE_MS) continue;
+      for (const [known, running] of edge.running) known.load.running -= running;
+      this.#edges.delete(id);
+    }
+  }
+
+  #status(now: number): FleetStatus {
+    const status: FleetStatus = {};
+    for (const [name, { breaker, load, active }] of this.#boxes) {
+      const value = load.value(now);
+      if (breaker === NEW_BREAKER && value < 0.5 && active === undefined) continue;
+      const { failures, openings, opensUntil } = breaker;
+      const opensForMs = opensUntil === null ? null : Math.max(0, opensUntil - now);
+      status[name] = { failures, openings, opensForMs, load: value, ...(active === undefined ? {} : { active }) };
+    }
+    return status;
+  }
+}
+
+function takeIn(known: Known, edge: Edge, seen: BoxReport, now: number): void {
+  known.load.running += seen.running - (edge.running.get(known) ?? 0);
+  edge.running.set(known, seen.running);
+  if (seen.ended > 0) known.load.end(now, seen.ended);
+  if (seen.answered) known.breaker = afterSuccess();
+  for (let i = 0; i < seen.failed; i++) known.breaker = afterFailure(known.breaker, now);
+}

@@ -1,0 +1,50 @@
+/** 64 bits of a hash, as two unsigned 32-bit halves. */
+export type Hash64 = readonly [number, number];
+
+/** A box as hashing sees it. */
+export interface Weighted {
+  readonly name: string;
+  /** Relative share of the keys; above 0. */
+  readonly weight: number;
+}
+
+/**
+ * The boxes in the order in which `key` prefers them. Every edge finds the same order without talking to another, and when a
+ * box comes or goes only its own keys move.
+ * Thaler & Ravishankar 1998 ("highest random weight"); the weighted score -w / ln(u) is from Schindelhauer & Schomaker,
+ * "Weighted Distributed Hash Tables", 2005.
+ */
+export function rendezvous<B extends Weighted>(key: Hash64, boxes: readonly B[]): B[] {
+  return boxes
+    .map((box) => ({ box, score: -box.weight / Math.log(uniform(key, seedOf(box.name))) }))
+    .sort((a, b) => b.score - a.score || (a.box.name < b.box.name ? -1 : 1))
+    .map(({ box }) => box);
+}
+
+/** The first 64 bits of the SHA-256 of a text. */
+export async function hash64(text: string): Promise<Hash64> {
+  const digest = new DataView(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text)));
+  return [digest.getUint32(0), digest.getUint32(4)];
+}
+
+/** A number in (0, 1) made of the key and a box's seed; 52 bits. */
+function uniform(key: Hash64, seed: number): number {
+  const high = mix(key[0] ^ seed);
+  const low = mix(key[1] ^ Math.imul(high, 0x9e3779b1) ^ seed);
+  return ((high >>> 6) * 2 ** 26 + (low >>> 6) + 0.5) / 2 ** 52;
+}
+
+/** The 32-bit finaliser of MurmurHash3 (Appleby): every input bit changes every output bit with probability one half. */
+function mix(bits: number): number {
+  let h = bits;
+  h = Math.imul(h ^ (h >>> 16), 0x85ebca6b);
+  h = Math.imul(h ^ (h >>> 13), 0xc2b2ae35);
+  return (h ^ (h >>> 16)) >>> 0;
+}
+
+/** FNV-1a of a name, finished by `mix` because names differ in their last character alone. */
+function seedOf(name: string): number {
+  let hash = 0x811c9dc5;
+  for (let i = 0; i < name.length; i++) hash = Math.imul(hash ^ name.charCodeAt(i), 0x01000193);
+  return mix(hash);
+}

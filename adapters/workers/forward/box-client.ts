@@ -1,0 +1,121 @@
+import { AssayError } from '../../../lib/errors.ts';
+import { readBytes } from '../../../lib/json/body.ts';
+import type { Box } from '../boxes/box.ts';
+import { withTimeout } from '../with-timeout.ts';
+import { BoxFault, boxError, unreachable } from './box-fault.ts';
+
+export interface BoxClientDeps {
+  fetch: typeof fetch;
+  /** The API key that the box knows this edge by. */
+  keyOf(box: Box): string;
+}
+
+export interface BoxRequest {
+  method: string;
+  path: string;
+  body?: string;
+  /** Beside the key, the request id, and a JSON content type where there is a body. */
+  headers?: Record<string, string>;
+  requestId: string;
+  /** Ends the whole exchange, also the reading of the answer's body. */
+  signal: AbortSignal;
+  /** Milliseconds until the answer must begin; for `readBox`, until it must be whole. */
+  deadlineMs: number;
+}
+
+/** Bytes of an answer that is read whole: 4096 tokens with their twin as text are far below it. */
+const MOST_BYTES = 32 * 1024 * 1024;
+
+/** Whatever the box answers, as it begins. Throws a `BoxFault` where it cannot be reached, `timeout` where it is too late. */
+export async function fetchBox(box: Box, request: BoxRequest, deps: BoxClientDeps): Promise<Response> {
+  const { signal, deadlineMs } = request;
+  const late = new AbortController();
+  const timer = setTimeout(() => late.abort(), deadlineMs);
+  try {
+    return await send(box, request, AbortSignal.any([signal, late.signal]), deps);
+  } catch (error) {
+    if (signal.aborted) throw signal.reason;
+    throw late.signal.aborted ? timedOut(deadlineMs) : unreachable(error);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function send(
+  box: Box,
+  { method, path, body, headers, requestId }: BoxRequest,
+  signal: AbortSignal,
+  deps: BoxClientDeps,
+): Promise<Response> {
+  return deps.fetch(`${box.url}${path}`, {
+    method,
+    headers: {
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...headers,
+      authorization: `Bearer ${deps.keyOf(box)}`,
+      'x-request-id': requestId,
+    },
+    ...(body === undefined ? {} : { body }),
+    signal,
+    // Never followed: the key is for this box alone.
+    redirect: 'manual',
+  });
+}
+
+/**
+ * A box's good answer, as it begins. Throws as `fetchBox`, and for a bad answer: `BoxFault` where another box may do better, else
+ * the request's own error.
+ */
+export async function askBox(box: Box, request: BoxRequest, deps: BoxClientDeps): Promise<Response> {
+  const response = await fetchBox(box, request, deps);
+  if (response.ok) return response;
+  throw boxError(response.status, await readText(response, request.deadlineMs), response.headers.get('retry-after'));
+}
+
+/** A box's good answer with its headers, whole by the deadline. Throws as `askBox`. With one timer: in a Worker they are dear. */
+export async function readBox(
+  box: Box,
+  request: BoxRequest,
+  deps: BoxClientDeps,
+): Promise<{ text: string; headers: Headers }> {
+  const { signal, deadlineMs } = request;
+  const over = new AbortController();
+  const exchange = async () => {
+    const response = await send(box, request, AbortSignal.any([signal, over.signal]), deps);
+    return { response, text: await wholeText(response) };
+  };
+  try {
+    const { response, text } = await withTimeout(exchange(), deadlineMs, () => timedOut(deadlineMs));
+    if (response.ok) return { text, headers: response.headers };
+    throw boxError(response.status, text, response.headers.get('retry-after'));
+  } catch (error) {
+    // Ends an answer that hangs half way, and the box's work with it.
+    over.abort();
+    if (signal.aborted) throw signal.reason;
+    throw error instanceof AssayError || error instanceof BoxFault ? error : unreachable(error);
+  }
+}
+
+/** The whole answer. One that breaks off is a box that cannot be reached; one that takes longer than the deadline, `timeout`. */
+export async function readText(response: Response, deadlineMs: number): Promise<string> {
+  try {
+    return await withTimeout(wholeText(response), deadlineMs, () => timedOut(deadlineMs));
+  } catch (error) {
+    throw error instanceof AssayError && error.code === 'timeout' ? error : unreachable(error);
+  }
+}
+
+async function wholeText(response: Response): Promise<string> {
+  // HTTP itself sees to it that a body is no longer than its Content-Length.
+  const length = Number(response.headers.get('content-length') ?? Number.NaN);
+  if (length <= MOST_BYTES) return response.text();
+  return new TextDecoder().decode(await readBytes(response.body, MOST_BYTES));
+}
+
+/** A box took longer than this edge waits. */
+export function timedOut(ms: number): AssayError {
+  return new AssayError(
+    'timeout',
+    `The box did not answer within ${ms / 1000} seconds. Send fewer tasks or a shorter text in one request.`,
+  );
+}

@@ -1,0 +1,73 @@
+import * as v from 'valibot';
+import { AssayError, ERROR_CODES, type ErrorCode } from '../../../lib/errors.ts';
+
+/** A box could not answer, though the request may be fine: another box may be tried. */
+export class BoxFault extends Error {
+  override readonly name = 'BoxFault';
+  /** What the caller is told when no other box answers either. */
+  readonly error: AssayError;
+  /** Whether it speaks against the box: a busy box, or one with another model loaded, is well. */
+  readonly broken: boolean;
+
+  constructor(error: AssayError, broken: boolean) {
+    super(error.message, { cause: error });
+    this.error = error;
+    this.broken = broken;
+  }
+}
+
+const ErrorBody = v.object({
+  error: v.object({
+    code: v.picklist(ERROR_CODES),
+    message: v.string(),
+    // OpenAI's error body has a null where there is none.
+    param: v.nullish(v.string()),
+  }),
+});
+
+/** Faults that lie with the box's configuration or state, not with the request, and that are no 5xx. */
+const NOT_OF_THE_REQUEST: ReadonlySet<ErrorCode> = new Set([
+  'missing_api_key',
+  'invalid_api_key',
+  'model_not_allowed',
+  'forbidden_origin',
+  'route_not_found',
+  'method_not_allowed',
+]);
+
+export function unreachable(cause: unknown): BoxFault {
+  const message = 'No box can be reached right now. Try again in some seconds.';
+  return new BoxFault(new AssayError('backend_unreachable', message, { cause }), true);
+}
+
+/** Whether an error body is that of a box at all, and what it says. */
+export function readErrorBody(text: string): { code: ErrorCode; message: string; param: string | undefined } | null {
+  try {
+    const { code, message, param } = v.parse(ErrorBody, JSON.parse(text)).error;
+    return { code, message, param: param ?? undefined };
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * What a box's error means here: a `BoxFault` where another box may answer (429, 5xx, a model not loaded, a box that does not
+ * know the edge's key), else the caller's own error, passed on as it is.
+ */
+export function boxError(status: number, text: string, retryAfter: string | null): BoxFault | AssayError {
+  const said = readErrorBody(text);
+  if (!said) return unreachable(new Error(`status ${status} without an error body`));
+  const { code, message, param } = said;
+  if (NOT_OF_THE_REQUEST.has(code)) return unreachable(new Error(`the box said ${code}`));
+  if (status === 429) {
+    const busy = 'All boxes are busy. Try again after the time in Retry-After.';
+    const seconds = Number(retryAfter);
+    return new BoxFault(
+      new AssayError('overloaded', busy, { retryAfterSeconds: seconds >= 1 && seconds < 86_400 ? seconds : 1 }),
+      false,
+    );
+  }
+  const error = new AssayError(code, message, param === undefined ? {} : { param });
+  if (code === 'model_not_loaded') return new BoxFault(error, false);
+  return status >= 500 ? new BoxFault(error, true) : error;
+}

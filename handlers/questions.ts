@@ -1,0 +1,46 @@
+import type { BatchAnswer, TaskBatch } from '../lib/backend.ts';
+import { readJson } from '../lib/json/body.ts';
+import type { JsonValue } from '../lib/json/parse.ts';
+import { batchOfDecisions, decisionsBody } from '../lib/questions/decisions.ts';
+import { DEFAULT_SETTINGS, type QuestionSettings, settingsOf } from '../lib/questions/settings.ts';
+import { batchOfSystemOne, systemOneBody } from '../lib/questions/systemone.ts';
+import { DecisionsRequest } from '../lib/schema/decisions-request.ts';
+import { SystemOneRequest } from '../lib/schema/systemone-request.ts';
+import { validate } from '../lib/validation/validate.ts';
+import { checkRight } from './auth.ts';
+import { callOf } from './call.ts';
+import type { AppContext, AppDeps, AppHandler } from './context.ts';
+
+/** A request as a batch, and what its answer becomes. */
+interface Questions {
+  batch: TaskBatch;
+  body(answer: BatchAnswer): string;
+}
+
+/**
+ * `POST /v1/decisions` and `POST /v1/systemone`. Some gateways send either body to either path, so it is the body that says which of the two it
+ * is: System One has a `state`, OpenAI's Decisions an `input`.
+ */
+export function answerQuestions(deps: AppDeps): AppHandler {
+  const server = { ...DEFAULT_SETTINGS, ...deps.questions };
+  return async (c) => {
+    const json = await readJson(c.req.raw, { contentType: 'where sent', share: c.get('body') });
+    const { batch, body } = questionsIn(c, json, server);
+    checkRight(c, batch.model);
+    const answer = await deps.backend.runTasks(batch, callOf(c, deps.quota));
+    return new Response(body(answer), { headers: { 'content-type': 'application/json' } });
+  };
+}
+
+function questionsIn(c: AppContext, json: JsonValue, server: QuestionSettings): Questions {
+  const has = (name: string) => typeof json === 'object' && json !== null && Object.hasOwn(json, name);
+  if (has('state') !== has('input')) c.set('api', has('state') ? 'systemone' : 'openai');
+  if (c.get('api') === 'systemone') {
+    const request = validate(SystemOneRequest, json);
+    const settings = settingsOf(request, server);
+    return { batch: batchOfSystemOne(request), body: (answer) => systemOneBody(request, answer, settings) };
+  }
+  const request = validate(DecisionsRequest, json);
+  const settings = settingsOf(request, server);
+  return { batch: batchOfDecisions(request), body: (answer) => decisionsBody(request, answer, settings) };
+}

@@ -1,0 +1,240 @@
+import type { BatchAnswer, DecideTask, Task, TaskAnswer, TaskBatch } from '../backend.ts';
+import type { ChatMessage, MediaPart, Part } from '../conversation.ts';
+import { answerShape } from '../decision/answer-shape.ts';
+import { type Fuel, requestFuel } from '../grammar/fuel.ts';
+import { pointerStep } from '../json/leaves.ts';
+import type { DecisionItem, DecisionPart, DecisionQuestion, DecisionsRequest } from '../schema/decisions-request.ts';
+import { type Distribution, distributionOf } from './distribution.ts';
+import type { SourceText } from './evidence.ts';
+import { textsIn } from './evidence.ts';
+import { extractedMembers } from './extracted.ts';
+import { imagePart } from './media.ts';
+import { batchSettings, type QuestionSettings } from './settings.ts';
+import { textOf } from './structured.ts';
+
+/* OpenAI's Decisions API: its requests as a `TaskBatch`, and a `BatchAnswer` as its response. */
+
+/** How a question of a request is called in the batch: names of questions may repeat, or be absent. */
+export const taskName = (index: number): string => `q${index}`;
+
+/** What the model chooses between where a question is whether something is true. */
+export const YES_OR_NO = ['yes', 'no'] as const;
+
+export function batchOfDecisions(request: DecisionsRequest): TaskBatch {
+  const fuel = requestFuel();
+  const { input } = request;
+  const asked = request.questions.flatMap(({ instructions }, i) =>
+    typeof instructions === 'string' ? [] : imagesOf(instructions, `questions[${i}].instructions`),
+  );
+  return {
+    model: request.model,
+    input: typeof input === 'string' ? { context: input } : { messages: input.map(messageOf) },
+    media: asked,
+    tasks: request.questions.map((question, i) => taskOf(question, i, fuel)),
+    ...batchSettings(request),
+  };
+}
+
+function taskOf(question: DecisionQuestion, index: number, fuel: Fuel): Task {
+  const name = taskName(index);
+  const asked = wordsOf(question.instructions);
+  switch (question.type) {
+    case 'predicate':
+      return predicateTask(name, asked, question.criteria?.true, question.criteria?.false);
+    case 'choice': {
+      const options = optionTexts(question.choices.map(({ value }) => value));
+      return optionTask(
+        'choice',
+        name,
+        asked,
+        options,
+        question.choices.map(({ description }) => description),
+      );
+    }
+    case 'score': {
+      const options = question.levels.map(({ label }) => label);
+      return optionTask(
+        'score',
+        name,
+        asked,
+        options,
+        question.levels.map(({ description }) => description),
+      );
+    }
+    case 'extract':
+      return { type: 'extract', name, instruction: asked, shape: answerShape(question, `questions[${index}]`, fuel) };
+  }
+}
+
+/** A question whether something is true. */
+export function predicateTask(
+  name: string,
+  question: string,
+  yes: string | null | undefined,
+  no: string | null | undefined,
+): DecideTask {
+  return optionTask('predicate', name, question, YES_OR_NO, [yes, no]);
+}
+
+/** A question with options, and what is said of each of them. */
+export function optionTask(
+  kind: NonNullable<DecideTask['kind']>,
+  name: string,
+  question: string,
+  options: readonly string[],
+  descriptions: readonly (string | null | undefined)[],
+): DecideTask {
+  const task: DecideTask = { type: 'decide', kind, name, question, options };
+  if (descriptions.some(Boolean)) task.descriptions = descriptions.map((one) => one || null);
+  return task;
+}
+
+/** Values as the model reads them: true and "true" are told apart. */
+function optionTexts(values: readonly (string | boolean)[]): string[] {
+  const texts = new Set(values.filter((value) => typeof value === 'string'));
+  return values.map((value) => {
+    let text = String(value);
+    // Only a boolean can meet a text of its own spelling.
+    while (typeof value === 'boolean' && texts.has(text)) text += ' (boolean)';
+    return text;
+  });
+}
+
+/** Parts as text: texts one below the other, JSON as it is. Images are looked at where they are refused or read. */
+function wordsOf(content: string | readonly DecisionPart[]): string {
+  if (typeof content === 'string') return content;
+  return content.flatMap((part) => textOfPart(part) ?? []).join('\n');
+}
+
+function textOfPart(part: DecisionPart): string | null {
+  switch (part.type) {
+    case 'input_text':
+    case 'output_text':
+      return part.text;
+    case 'refusal':
+      return part.refusal;
+    case 'input_json':
+      return textOf(part.data);
+    case 'input_image':
+      return null;
+  }
+}
+
+function imagesOf(parts: readonly DecisionPart[], path: string): MediaPart[] {
+  return parts.flatMap((part, i) =>
+    part.type === 'input_image' ? [imagePart(part.image_url, `${path}[${i}].image_url`, part.detail)] : [],
+  );
+}
+
+/** A message as the backends read it. Calls of tools are what the assistant says, their outputs what it is told. */
+function messageOf(item: DecisionItem, index: number): ChatMessage {
+  const path = `input[${index}]`;
+  switch (item.type ?? 'message') {
+    case 'message':
+      return {
+        role: item.role === 'developer' ? 'system' : item.role!,
+        parts: partsOf(item.content!, `${path}.content`),
+      };
+    case 'function_call':
+      return said('assistant', `Call of ${item.name}: ${item.arguments}`);
+    case 'custom_tool_call':
+      return said('assistant', `Call of ${item.name}: ${item.input}`);
+    default: {
+      const parts = partsOf(item.output!, `${path}.output`);
+      return { role: 'user', parts: [{ type: 'text', text: 'Output of the call:' }, ...parts] };
+    }
+  }
+}
+
+function said(role: ChatMessage['role'], text: string): ChatMessage {
+  return { role, parts: [{ type: 'text', text }] };
+}
+
+function partsOf(content: string | readonly DecisionPart[], path: string): Part[] {
+  if (typeof content === 'string') return [{ type: 'text', text: content }];
+  return content.map(
+    (part, i): Part =>
+      part.type === 'input_image'
+        ? imagePart(part.image_url, `${path}[${i}].image_url`, part.detail)
+        : { type: 'text', text: textOfPart(part)! },
+  );
+}
+
+/** DecisionsResponse, as text: the data of extractions keeps the order of its members. */
+export function decisionsBody(request: DecisionsRequest, answer: BatchAnswer, settings: QuestionSettings): string {
+  const sources = sourcesOf(request.input);
+  const answers = request.questions.map((question, i) => answerText(question, answer.answers[i]!, settings, sources));
+  const { promptTokens, completionTokens } = answer.usage;
+  const usage = {
+    input_tokens: promptTokens,
+    // Nobody pays for what is written to the prefix cache, so it is not counted.
+    input_tokens_details: { cached_tokens: answer.cachedTokens ?? 0, cache_write_tokens: 0 },
+    output_tokens: completionTokens,
+    output_tokens_details: { reasoning_tokens: 0 },
+    total_tokens: promptTokens + completionTokens,
+  };
+  return `{"model":${JSON.stringify(answer.model)},"answers":[${answers.join(',')}],"usage":${JSON.stringify(usage)}}`;
+}
+
+function answerText(
+  question: DecisionQuestion,
+  answer: TaskAnswer,
+  settings: QuestionSettings,
+  sources: readonly SourceText[],
+): string {
+  const name = question.name ?? null;
+  if (question.type === 'extract') {
+    return `{"type":"extract","name":${JSON.stringify(name)},${extractedMembers(answer, sources)}}`;
+  }
+  return JSON.stringify(
+    answerOf(question, name, distributionOf(answer.optionLogprobs!, settings.confidence), settings),
+  );
+}
+
+function answerOf(
+  question: Exclude<DecisionQuestion, { type: 'extract' }>,
+  name: string | null,
+  { probabilities, best, expected, confidence }: Distribution,
+  { abstainBelow }: QuestionSettings,
+): object {
+  switch (question.type) {
+    case 'predicate':
+      return { type: 'predicate', name, probability: probabilities[0] };
+    case 'choice': {
+      if (probabilities[best]! < abstainBelow) return { type: 'refusal', name };
+      const each = question.choices.map(({ value }, i) => ({ value, probability: probabilities[i] }));
+      return { type: 'choice', name, choice: question.choices[best]!.value, confidence, probabilities: each };
+    }
+    case 'score': {
+      const each = question.levels.map(({ label }, i) => ({ label, value: i, probability: probabilities[i] }));
+      return { type: 'score', name, score: expected, confidence, probabilities: each };
+    }
+  }
+}
+
+/** The texts of the input, where values are looked for. */
+function sourcesOf(input: DecisionsRequest['input']): SourceText[] {
+  if (typeof input === 'string') return [{ source: '/input', text: input }];
+  return input.flatMap((item, i) =>
+    (['content', 'arguments', 'input', 'output'] as const).flatMap((member) => {
+      const value = item[member];
+      const path = `/input/${i}/${member}`;
+      if (value === undefined || typeof value === 'string') return textsIn(value, path);
+      return value.flatMap((part, j) => partSources(part, `${path}/${j}`));
+    }),
+  );
+}
+
+function partSources(part: DecisionPart, path: string): SourceText[] {
+  switch (part.type) {
+    case 'input_text':
+    case 'output_text':
+      return textsIn(part.text, `${path}/text`);
+    case 'refusal':
+      return textsIn(part.refusal, `${path}/${pointerStep('refusal')}`);
+    case 'input_json':
+      return textsIn(part.data, `${path}/data`);
+    case 'input_image':
+      return [];
+  }
+}

@@ -1,0 +1,21 @@
+import { describe, expect, test } from 'vitest';
+import { distributionOf } from './distribution.ts';
+
+const logs = (...probabilities: number[]) => probabilities.map(Math.log);
+
+describe('distributionOf', () => {
+  test.each<[string, number[], { best: number; expected: number; entropy: number; margin: number }]>([
+    // The example of Ollama's documentation of /v1/systemone gives the confidence 0.8906.
+    ["Ollama's example", [0.0125, 0.9781, 0.0093], { best: 1, expected: 0.9967, entropy: 0.8908, margin: 0.9671 }],
+    ['even', [0.25, 0.25, 0.25, 0.25], { best: 0, expected: 1.5, entropy: 0, margin: 0 }],
+    ['certain', [0, 1], { best: 1, expected: 1, entropy: 1, margin: 1 }],
+    ['one option', [1], { best: 0, expected: 0, entropy: 1, margin: 1 }],
+    ['two of three', [0.5, 0.5, 0], { best: 0, expected: 0.5, entropy: 0.3691, margin: 0.25 }],
+  ])('%s', (_, probabilities, { best, expected, entropy, margin }) => {
+    const found = distributionOf(logs(...probabilities), 'entropy');
+    expect(found.best).toBe(best);
+    expect(found.expected).toBeCloseTo(expected, 3);
+    expect(found.confidence).toBeCloseTo(entropy, 3);
+    expect(distributionOf(logs(...probabilities), 'margin').confidence).toBeCloseTo(margin, 3);
+  });
+});

@@ -1,0 +1,47 @@
+import { indexOfHighest } from '../decision/logprobs.ts';
+import type { Confidence } from '../schema/question-fields.ts';
+
+/** The answer to a question with options, as figures. */
+export interface Distribution {
+  /** In the order of the options; they sum to 1. */
+  probabilities: readonly number[];
+  /** Index of the likeliest option, the first on a tie. */
+  best: number;
+  /** The expected index: what a score is. */
+  expected: number;
+  /** From 0, all options alike, to 1. */
+  confidence: number;
+}
+
+/** @param logprobs natural logarithms of probabilities that sum to 1 */
+export function distributionOf(logprobs: readonly number[], confidence: Confidence): Distribution {
+  const probabilities = logprobs.map(Math.exp);
+  return {
+    probabilities,
+    best: indexOfHighest(logprobs),
+    expected: probabilities.reduce((sum, p, level) => sum + p * level, 0),
+    confidence: FORMULAS[confidence](probabilities),
+  };
+}
+
+/**
+ * `entropy`: 1 - H / ln k, with H the entropy of k probabilities; the figures in Ollama's documentation are of this kind.
+ * `margin`: how far the highest probability is above an even guess, (max p - 1/k) / (1 - 1/k). One option is a certain one.
+ */
+const FORMULAS: Record<Confidence, (probabilities: readonly number[]) => number> = {
+  entropy(probabilities) {
+    if (probabilities.length === 1) return 1;
+    const entropy = probabilities.reduce((sum, p) => sum - (p > 0 ? p * Math.log(p) : 0), 0);
+    return within01(1 - entropy / Math.log(probabilities.length));
+  },
+  margin(probabilities) {
+    if (probabilities.length === 1) return 1;
+    const even = 1 / probabilities.length;
+    return within01((Math.max(...probabilities) - even) / (1 - even));
+  },
+};
+
+/** Rounding may step over the bounds by one part in 10^16. */
+function within01(value: number): number {
+  return Math.min(1, Math.max(0, value));
+}

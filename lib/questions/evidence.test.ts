@@ -1,0 +1,73 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { evidenceOf, textsIn } from './evidence.ts';
+
+const inText = (text: string, value: unknown, written = JSON.stringify(value)) =>
+  evidenceOf(value, written, [{ source: '/input', text }]);
+
+describe('evidenceOf', () => {
+  test.each<[text: string, value: unknown, start: number | null]>([
+    ['Ana met Bo.', 'Bo', 8],
+    ['Bobo met Bo.', 'Bo', 9],
+    ['Bobo met Boris.', 'Bo', 0],
+    ['party art', 'art', 6],
+    ['a 😀 smile', 'smile', 5],
+    ['naïve naïf', 'naïf', 6],
+    ['nothing', 'thing!', null],
+    ['anything', '', null],
+    ['it costs 49.90', 49.9, null],
+    ['it costs 49.9.', 49.9, 9],
+    ['it costs 149, or 49', 49, 17],
+    ['1,500 or 500', 500, 9],
+    ['1.5 and 5', 5, 8],
+    ['-5 degrees', -5, 0],
+    ['room 7b, room 7', 7, 14],
+    ['yes: true', true, null],
+    ['null', null, null],
+  ])('in %j %j stands at %j', (text, value, start) => {
+    expect(inText(text, value)?.start ?? null).toBe(start);
+  });
+
+  test('the first text that has the value as a whole word is quoted', () => {
+    const sources = [
+      { source: '/a', text: 'Bobo' },
+      { source: '/b', text: 'Bo' },
+    ];
+    expect(evidenceOf('Bo', '"Bo"', sources)).toEqual({ source: '/b', start: 0, end: 2 });
+  });
+
+  test('a number is quoted with the digits that were written', () => {
+    expect(inText('about 1.50 euro', 1.5, '1.50')).toEqual({ source: '/input', start: 6, end: 10 });
+  });
+
+  test('evidence always slices to the value', () => {
+    const word = fc.oneof(
+      fc.string({ unit: 'binary', minLength: 1, maxLength: 4 }),
+      fc.constantFrom('a', 'aa', '1', '1.5', 'é', '😀'),
+    );
+    fc.assert(
+      fc.property(
+        fc.array(word, { maxLength: 12 }),
+        fc.oneof(word, fc.integer(), fc.double({ noNaN: true })),
+        (words, value) => {
+          const text = words.join(' ');
+          const written = JSON.stringify(value);
+          const evidence = inText(text, value, written);
+          const wanted = typeof value === 'string' ? value : written;
+          if (evidence) expect(text.slice(evidence.start, evidence.end)).toBe(wanted);
+          // A text is always found where it stands.
+          else if (typeof value === 'string') expect(text.includes(wanted)).toBe(false);
+        },
+      ),
+      { numRuns: Number(process.env.ASSAY_PROPERTY_RUNS ?? 500) },
+    );
+  });
+});
+
+test('textsIn points at every text and number of a value', () => {
+  expect(textsIn({ a: ['x', 7, null, true], 'b/c': { '~': 'y' } }, '/state')).toEqual([
+    { source: '/state/a/0', text: 'x' },
+    { source: '/state/a/1', text: '7' },
+    { source: '/state/b~1c/~0', text: 'y' },
+  ]);
+});

@@ -1,0 +1,71 @@
+import { pointerStep } from '../json/leaves.ts';
+
+/** A text of the request that a value may be quoted from. */
+export interface SourceText {
+  /** JSON Pointer (RFC 6901) of the text in the request. */
+  source: string;
+  text: string;
+}
+
+export interface Evidence {
+  source: string;
+  /** UTF-16 units: `text.slice(start, end)` is the value. */
+  start: number;
+  end: number;
+}
+
+/**
+ * Returns where a value stands word for word: its first occurrence that is no part of a longer word or number, else, for a text, the first at
+ * all. Null for what stands nowhere, and for true, false and null, which say nothing in words.
+ *
+ * @param value the value as it was answered
+ * @param written the value as the answer's JSON writes it: a number keeps its digits
+ */
+export function evidenceOf(value: unknown, written: string, sources: readonly SourceText[]): Evidence | null {
+  const wanted = typeof value === 'string' ? value : typeof value === 'number' ? written : '';
+  if (wanted === '') return null;
+  let inside: Evidence | null = null;
+  for (const { source, text } of sources) {
+    for (let start = text.indexOf(wanted); start !== -1; start = text.indexOf(wanted, start + 1)) {
+      const end = start + wanted.length;
+      if (isWhole(text, start, end)) return { source, start, end };
+      inside ??= { source, start, end };
+      // A repeated letter in a long text would be looked at again and again.
+      if (start - inside.start > LOOKED_AT) break;
+    }
+  }
+  return typeof value === 'string' ? inside : null;
+}
+
+/** How far behind the first occurrence a whole word is looked for. */
+const LOOKED_AT = 100_000;
+
+const WORD = /[\p{L}\p{N}_]/u;
+const IN_NUMBER = /[\p{N}.,]/u;
+
+/** Whether no word and no number goes on over either end. */
+function isWhole(text: string, start: number, end: number): boolean {
+  const [before, first] = [characterBefore(text, start), text[start]!];
+  const [last, after] = [text[end - 1]!, String.fromCodePoint(text.codePointAt(end) ?? 0x20)];
+  if (WORD.test(first) && WORD.test(before)) return false;
+  if (WORD.test(last) && WORD.test(after)) return false;
+  // 49.9 is no part of 49.90, nor 5 of 1,5: a point or comma with digits on both sides belongs to the number.
+  const digit = /\p{N}/u;
+  if (digit.test(first) && IN_NUMBER.test(before) && digit.test(characterBefore(text, start - 1))) return false;
+  return !(digit.test(last) && IN_NUMBER.test(after) && digit.test(text[end + 1] ?? ''));
+}
+
+/** The character before a place, whole where it takes two units; a space where there is none. */
+function characterBefore(text: string, at: number): string {
+  if (at <= 0) return ' ';
+  const low = text.charCodeAt(at - 1);
+  return low >= 0xdc00 && low <= 0xdfff && at > 1 ? text.slice(at - 2, at) : text[at - 1]!;
+}
+
+/** Returns the texts inside a JSON value with their pointers, in the order in which they stand. */
+export function textsIn(value: unknown, source: string): SourceText[] {
+  if (typeof value === 'string') return [{ source, text: value }];
+  if (typeof value === 'number') return [{ source, text: String(value) }];
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([name, inner]) => textsIn(inner, `${source}/${pointerStep(name)}`));
+}

@@ -1,0 +1,23 @@
+import type { TaskAnswer } from '../backend.ts';
+import { leavesOf } from '../json/leaves.ts';
+import { evidenceOf, type SourceText } from './evidence.ts';
+
+/**
+ * Returns the members of an extract answer behind its `type`, as JSON text: the object keeps the order of its members, and numbers keep their
+ * digits.
+ */
+export function extractedMembers({ json, fields = [] }: TaskAnswer, sources: readonly SourceText[]): string {
+  const leaves = leavesOf(json);
+  const probabilities = new Map(fields.map(({ path, probability }) => [path, probability]));
+  const told = leaves.flatMap(({ path, start, end }) => {
+    const probability = probabilities.get(path);
+    if (probability === undefined) return [];
+    const written = json.slice(start, end);
+    const evidence = evidenceOf(JSON.parse(written), written, sources);
+    return [
+      `{"path":${JSON.stringify(path)},"value":${written},"probability":${JSON.stringify(probability)},` +
+        `"evidence":${JSON.stringify(evidence)}}`,
+    ];
+  });
+  return `"data":${json},"fields":[${told.join(',')}],"complete":${told.length === leaves.length}`;
+}

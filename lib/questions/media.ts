@@ -1,0 +1,24 @@
+import type { MediaPart } from '../conversation.ts';
+
+/** An image by its web address or data URL. */
+export function imagePart(url: string, param: string, detail?: string | null): MediaPart {
+  const known = detail === 'low' || detail === 'high' || detail === 'auto';
+  return { type: 'image', source: { type: 'url', url }, param, ...(known ? { detail } : {}) };
+}
+
+/** Media of a System One request, in any of the forms that servers take: a string, or an object that holds one. */
+export function mediaParts(
+  type: MediaPart['type'],
+  items: readonly unknown[],
+  param: (i: number) => string,
+): MediaPart[] {
+  return items.map((item, i) => ({ type, source: sourceOf(type, item), param: param(i) }));
+}
+
+function sourceOf(type: MediaPart['type'], item: unknown): MediaPart['source'] {
+  if (typeof item === 'string' && /^(data:|https?:)/i.test(item)) return { type: 'url', url: item };
+  const { base64, data_base64: bare, content_type: full, format } = Object(item) as Record<string, unknown>;
+  const data = [item, base64, bare].find((one) => typeof one === 'string') as string | undefined;
+  const mimeType = typeof full === 'string' ? full : `${type}/${typeof format === 'string' ? format : '*'}`;
+  return { type: 'base64', data: data ?? '', mimeType };
+}

@@ -1,0 +1,118 @@
+import type { BatchAnswer, Task, TaskAnswer, TaskBatch } from '../backend.ts';
+import type { MediaPart } from '../conversation.ts';
+import { answerShape } from '../decision/answer-shape.ts';
+import { type Fuel, requestFuel } from '../grammar/fuel.ts';
+import { joinMembers } from '../json/members.ts';
+import { pathTo } from '../param-path.ts';
+import type { SystemOneQuestion, SystemOneRequest } from '../schema/systemone-request.ts';
+import { optionTask, predicateTask, taskName } from './decisions.ts';
+import { distributionOf } from './distribution.ts';
+import { type SourceText, textsIn } from './evidence.ts';
+import { extractedMembers } from './extracted.ts';
+import { mediaParts } from './media.ts';
+import { batchSettings, type QuestionSettings } from './settings.ts';
+import { textOf } from './structured.ts';
+
+/* System One: its requests as a `TaskBatch`, and a `BatchAnswer` as its response. */
+
+export function batchOfSystemOne(request: SystemOneRequest): TaskBatch {
+  const fuel = requestFuel();
+  const questions = Object.entries(request.questions);
+  return {
+    model: request.model,
+    input: { context: textOf(request.state) },
+    media: mediaOf(request),
+    tasks: questions.map(([id, question], i) => taskOf(question, taskName(i), pathTo('questions', id), fuel)),
+    ...batchSettings(request),
+  };
+}
+
+/** What is asked where a question has no instructions. */
+const UNSAID = {
+  noul: 'Is this so?',
+  choice: 'Which of these fits best?',
+  score: 'Which level fits best?',
+  extract: 'Extract the requested fields.',
+};
+
+function taskOf(question: SystemOneQuestion, name: string, path: string, fuel: Fuel): Task {
+  const asked = question.instructions === undefined ? UNSAID[question.type] : textOf(question.instructions);
+  switch (question.type) {
+    case 'noul': {
+      const { true: yes, false: no } = question.criteria ?? {};
+      return predicateTask(name, asked, described(yes), described(no));
+    }
+    case 'choice': {
+      const { criteria } = question;
+      const labels = labelsOf(criteria);
+      const descriptions = Array.isArray(criteria) ? [] : Object.values(criteria).map(described);
+      return optionTask('choice', name, asked, labels, descriptions);
+    }
+    case 'score':
+      return optionTask('score', name, asked, question.criteria.map(textOf), []);
+    case 'extract':
+      return { type: 'extract', name, instruction: asked, shape: answerShape(question, path, fuel) };
+  }
+}
+
+function labelsOf(criteria: Extract<SystemOneQuestion, { type: 'choice' }>['criteria']): string[] {
+  return Array.isArray(criteria) ? criteria : Object.keys(criteria);
+}
+
+function described(value: unknown): string | null {
+  return value === undefined || value === null ? null : textOf(value);
+}
+
+function mediaOf({ images, assets, audio, videos }: SystemOneRequest): MediaPart[] {
+  const names = Object.keys(assets ?? {});
+  return [
+    ...mediaParts('image', images ?? [], (i) => `images[${i}]`),
+    ...mediaParts('image', Object.values(assets ?? {}), (i) => pathTo('assets', names[i]!)),
+    ...mediaParts('audio', audio ?? [], (i) => `audio[${i}]`),
+    // No model here looks at moving pictures; they are refused like any other media that a model cannot read.
+    ...mediaParts('image', videos ?? [], (i) => `videos[${i}]`),
+  ];
+}
+
+/** SystemOneResponse, as text: answers and the data of extractions keep their order. */
+export function systemOneBody(request: SystemOneRequest, answer: BatchAnswer, settings: QuestionSettings): string {
+  const sources = textsIn(request.state, '/state');
+  const answers = Object.entries(request.questions).map(
+    ([id, question], i) => [id, answerText(question, answer.answers[i]!, settings, sources)] as const,
+  );
+  const { promptTokens, completionTokens } = answer.usage;
+  const usage = { input_tokens: promptTokens, output_tokens: completionTokens };
+  return `{"model":${JSON.stringify(answer.model)},"answers":${joinMembers(answers)},"usage":${JSON.stringify(usage)}}`;
+}
+
+function answerText(
+  question: SystemOneQuestion,
+  answer: TaskAnswer,
+  settings: QuestionSettings,
+  sources: readonly SourceText[],
+): string {
+  if (question.type === 'extract') return `{"type":"extract",${extractedMembers(answer, sources)}}`;
+  const distribution = distributionOf(answer.optionLogprobs!, settings.confidence);
+  const { probabilities, best, expected, confidence } = distribution;
+  const byName = (names: readonly string[]) => joinMembers(names.map((name, i) => [name, String(probabilities[i])]));
+  switch (question.type) {
+    case 'noul':
+      return JSON.stringify({ type: 'noul', noul: probabilities[0] });
+    case 'choice': {
+      const labels = labelsOf(question.criteria);
+      const abstained = probabilities[best]! < settings.abstainBelow ? ',"abstained":true' : '';
+      return (
+        `{"type":"choice","choice":${JSON.stringify(labels[best])},"probabilities":${byName(labels)},` +
+        `"confidence":${confidence}${abstained}}`
+      );
+    }
+    case 'score': {
+      const levels = question.criteria.map((_, i) => String(i));
+      const legend = joinMembers(question.criteria.map((level, i) => [String(i), JSON.stringify(level)]));
+      return (
+        `{"type":"score","score":${expected},"legend":${legend},"probabilities":${byName(levels)},` +
+        `"confidence":${confidence}}`
+      );
+    }
+  }
+}

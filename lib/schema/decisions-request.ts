@@ -1,0 +1,164 @@
+import * as v from 'valibot';
+import { answerShape } from '../decision/answer-shape.ts';
+import { distinct, lateRule, rule } from '../validation/rules.ts';
+import { extraction, jsonObject, MOST_OPTIONS, OPTION_LENGTH, questionName, settings } from './question-fields.ts';
+
+/*
+ * The request of `POST /v1/decisions` as OpenAI's client sends it (npm `openai` 7.55.0, `resources/decisions`), with the question type
+ * `extract` and a few fields of our own. Members of messages and parts that nobody here knows are ignored, as clients send extras.
+ */
+
+const cached = { prompt_cache_breakpoint: v.nullish(v.unknown()) };
+const address = v.pipe(v.string(), v.minLength(1), v.description('A web address, or a data URL with base64.'));
+
+export const DecisionText = v.object({ type: v.literal('input_text'), text: v.string(), ...cached });
+export const DecisionImage = v.object({
+  type: v.literal('input_image'),
+  image_url: address,
+  detail: v.nullish(v.picklist(['low', 'high', 'auto', 'original'])),
+  ...cached,
+});
+export const DecisionJson = v.object({
+  type: v.literal('input_json'),
+  data: v.union([jsonObject, v.array(jsonObject)]),
+});
+export const DecisionOutputText = v.object({ type: v.literal('output_text'), text: v.string() });
+export const DecisionRefusalText = v.object({ type: v.literal('refusal'), refusal: v.string() });
+
+export const DecisionPart = v.variant('type', [
+  DecisionText,
+  DecisionImage,
+  DecisionJson,
+  DecisionOutputText,
+  DecisionRefusalText,
+]);
+export type DecisionPart = v.InferOutput<typeof DecisionPart>;
+
+const content = v.union([v.string(), v.pipe(v.array(DecisionPart), v.minLength(1), v.maxLength(1024))]);
+
+/** Members that each type of item needs; a message may leave its type out. */
+const NEEDS = {
+  message: ['role', 'content'],
+  function_call: ['call_id', 'name', 'arguments'],
+  function_call_output: ['call_id', 'output'],
+  custom_tool_call: ['call_id', 'name', 'input'],
+  custom_tool_call_output: ['call_id', 'output'],
+} as const;
+export type DecisionItemType = keyof typeof NEEDS;
+
+export const DecisionItem = v.pipe(
+  v.object({
+    type: v.exactOptional(v.picklist(Object.keys(NEEDS) as DecisionItemType[])),
+    role: v.exactOptional(v.picklist(['user', 'developer', 'system', 'assistant'])),
+    content: v.exactOptional(content),
+    call_id: v.exactOptional(v.string()),
+    name: v.exactOptional(v.string()),
+    arguments: v.exactOptional(v.string()),
+    input: v.exactOptional(v.string()),
+    output: v.exactOptional(content),
+  }),
+  rule((item) => {
+    const type = item.type ?? 'message';
+    const missing = NEEDS[type].find((name) => !Object.hasOwn(item, name));
+    return missing ? { code: 'missing_field', at: [missing], message: `is required in a ${type}` } : null;
+  }),
+  v.description('A message (role and content), a tool call, or the output of a tool.'),
+);
+export type DecisionItem = v.InferOutput<typeof DecisionItem>;
+
+/** Each output follows a call with its id. */
+const answeredCalls = rule<DecisionItem[]>((items) => {
+  const calls = new Set<string>();
+  for (const [i, { type, call_id: id }] of items.entries()) {
+    if (type?.endsWith('_call')) calls.add(id!);
+    if (type?.endsWith('_output') && !calls.has(id!)) {
+      return { code: 'invalid_value', at: [i, 'call_id'], message: 'names no call before it' };
+    }
+  }
+  return null;
+});
+
+const instructions = v.pipe(
+  v.union([v.pipe(v.string(), v.minLength(1)), v.pipe(v.array(DecisionPart), v.minLength(1), v.maxLength(256))]),
+  v.description('What is asked, as text or parts.'),
+);
+const asked = { name: v.nullish(questionName) };
+const description = v.nullish(v.string());
+const label = v.pipe(v.string(), v.minLength(1), v.maxCodePoints(OPTION_LENGTH));
+
+export const PredicateQuestion = v.pipe(
+  v.strictObject({
+    type: v.literal('predicate'),
+    instructions,
+    criteria: v.nullish(v.strictObject({ true: description, false: description })),
+    ...asked,
+  }),
+  v.description(
+    'How likely it is that something is true. criteria, our own addition, says when it is and when it is not.',
+  ),
+);
+
+export const DecisionChoice = v.strictObject({ value: v.union([label, v.boolean()]), description });
+export const ChoiceQuestion = v.pipe(
+  v.strictObject({
+    type: v.literal('choice'),
+    instructions,
+    choices: v.pipe(
+      v.array(DecisionChoice),
+      v.minLength(1),
+      v.maxLength(MOST_OPTIONS),
+      distinct(
+        'invalid_value',
+        ({ value }) => JSON.stringify(value),
+        () => ['value'],
+      ),
+    ),
+    ...asked,
+  }),
+  v.description('One of the choices. A string and a boolean of the same text are two choices.'),
+);
+
+export const DecisionLevel = v.strictObject({ label, description });
+export const ScoreQuestion = v.pipe(
+  v.strictObject({
+    type: v.literal('score'),
+    instructions,
+    levels: v.pipe(
+      v.array(DecisionLevel),
+      v.minLength(1),
+      v.maxLength(MOST_OPTIONS),
+      distinct(
+        'invalid_value',
+        ({ label }) => label,
+        () => ['label'],
+      ),
+    ),
+    ...asked,
+  }),
+  v.description('How much, on a scale of levels from the lowest to the highest.'),
+);
+
+export const ExtractQuestion = v.pipe(
+  v.strictObject({ ...extraction, instructions, ...asked }),
+  lateRule(answerShape),
+  v.description('Fill an object with what the input says. Our own addition.'),
+);
+
+export const DecisionQuestion = v.variant('type', [PredicateQuestion, ChoiceQuestion, ScoreQuestion, ExtractQuestion]);
+export type DecisionQuestion = v.InferOutput<typeof DecisionQuestion>;
+
+const unused = v.nullish(v.pipe(v.unknown(), v.description('Accepted and not used.')));
+
+export const DecisionsRequest = v.strictObject({
+  model: v.pipe(v.string(), v.minLength(1), v.description('Model identifier, such as assay/starter.')),
+  input: v.pipe(
+    v.union([v.string(), v.pipe(v.array(DecisionItem), v.minLength(1), v.maxLength(4096), answeredCalls)]),
+    v.description('What all questions are about: a text, or messages.'),
+  ),
+  questions: v.pipe(v.array(DecisionQuestion), v.minLength(1), v.maxLength(400)),
+  safety_identifier: unused,
+  prompt_cache_key: unused,
+  prompt_cache_options: unused,
+  ...settings,
+});
+export type DecisionsRequest = v.InferOutput<typeof DecisionsRequest>;

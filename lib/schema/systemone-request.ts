@@ -1,0 +1,134 @@
+import * as v from 'valibot';
+import { answerShape } from '../decision/answer-shape.ts';
+import { textOf } from '../questions/structured.ts';
+import { distinct, lateRule, rule } from '../validation/rules.ts';
+import { extraction, jsonObject, MOST_OPTIONS, OPTION_LENGTH, questionName, settings } from './question-fields.ts';
+
+/*
+ * The request of `POST /v1/systemone`, as TypeSafe's, Ollama's and other servers take it (PyPI `typesafe-sdk` 0.7.5, `_schemas/models.py`),
+ * with the question type `extract` and a few fields of our own. Fields of the request that nobody here knows are ignored, such as
+ * `keep_alive`.
+ */
+
+/** Text, or JSON that is shown as text. */
+const structured = v.union([v.string(), jsonObject, v.array(v.unknown())]);
+
+/** A label or level, as the model reads it. */
+function fitsOption<TInput>() {
+  return rule<TInput>((value) => {
+    const length = [...textOf(value)].length;
+    if (length === 0) return { code: 'invalid_value', message: 'must not be empty' };
+    return length > OPTION_LENGTH
+      ? { code: 'invalid_value', message: `must have at most ${OPTION_LENGTH} characters` }
+      : null;
+  });
+}
+
+const asked = { instructions: v.exactOptional(v.pipe(structured, v.description('What is asked.'))) };
+
+export const NoulQuestion = v.pipe(
+  v.strictObject({
+    type: v.literal('noul'),
+    ...asked,
+    criteria: v.nullish(
+      v.pipe(
+        v.strictObject({ true: v.nullish(structured), false: v.nullish(structured) }),
+        v.description('When the answer is yes, and when it is no.'),
+      ),
+    ),
+  }),
+  rule(({ instructions, criteria }) =>
+    instructions === undefined && !criteria
+      ? { code: 'missing_field', at: ['instructions'], message: 'is required where there are no criteria' }
+      : null,
+  ),
+  v.description('How likely the answer to a question is yes.'),
+);
+
+const label = v.pipe(v.string(), fitsOption());
+
+export const LabelChoiceQuestion = v.pipe(
+  v.strictObject({
+    type: v.literal('choice'),
+    ...asked,
+    criteria: v.pipe(
+      v.union([
+        v.pipe(
+          v.record(v.string(), v.nullable(structured)),
+          rule((labels) => {
+            const names = Object.keys(labels);
+            if (names.length === 0) return { code: 'invalid_value', message: 'must not be empty' };
+            if (names.length > MOST_OPTIONS)
+              return { code: 'invalid_value', message: `must have at most ${MOST_OPTIONS} labels` };
+            const odd = names.find((name) => name === '' || [...name].length > OPTION_LENGTH);
+            return odd === undefined
+              ? null
+              : { code: 'invalid_value', message: `must have labels of 1 to ${OPTION_LENGTH} characters` };
+          }),
+        ),
+        v.pipe(
+          v.array(label),
+          v.minLength(1),
+          v.maxLength(MOST_OPTIONS),
+          distinct('invalid_value', (text) => text),
+        ),
+      ]),
+      v.description('The labels, each with what it means or null; or a list of labels.'),
+    ),
+  }),
+  v.description('One of the labels.'),
+);
+
+export const LevelQuestion = v.pipe(
+  v.strictObject({
+    type: v.literal('score'),
+    ...asked,
+    criteria: v.pipe(
+      v.array(v.pipe(structured, fitsOption())),
+      v.minLength(1),
+      v.maxLength(MOST_OPTIONS),
+      distinct('invalid_value', (level) => textOf(level)),
+      v.description('The levels, from the lowest to the highest.'),
+    ),
+  }),
+  v.description('How much, on a scale of levels.'),
+);
+
+export const NamedExtractQuestion = v.pipe(
+  v.strictObject({ ...extraction, ...asked }),
+  lateRule(answerShape),
+  v.description('Fill an object with what the state says. Our own addition.'),
+);
+
+export const SystemOneQuestion = v.variant('type', [
+  NoulQuestion,
+  LabelChoiceQuestion,
+  LevelQuestion,
+  NamedExtractQuestion,
+]);
+export type SystemOneQuestion = v.InferOutput<typeof SystemOneQuestion>;
+
+const media = v.pipe(
+  v.unknown(),
+  v.description('Media as a data URL, an address, base64, or an object that holds one.'),
+);
+
+export const SystemOneRequest = v.object({
+  model: v.pipe(v.string(), v.minLength(1), v.description('Model identifier, such as assay/starter.')),
+  state: v.pipe(structured, v.description('What all questions are about: a text, or JSON.')),
+  questions: v.pipe(
+    v.record(questionName, SystemOneQuestion),
+    rule((questions) => {
+      const { length } = Object.keys(questions);
+      if (length === 0) return { code: 'invalid_value', message: 'must not be empty' };
+      return length > 400 ? { code: 'invalid_value', message: 'must have at most 400 questions' } : null;
+    }),
+    v.description('The questions, by a name that comes back with the answer.'),
+  ),
+  images: v.nullish(v.array(media)),
+  assets: v.nullish(jsonObject),
+  audio: v.nullish(v.array(media)),
+  videos: v.nullish(v.array(media)),
+  ...settings,
+});
+export type SystemOneRequest = v.InferOutput<typeof SystemOneRequest>;

@@ -1,0 +1,140 @@
+import { expect } from 'vitest';
+import type { ErrorCode } from '../../../lib/errors.ts';
+import type { Row, RowRequest } from '../row.ts';
+
+const model = 'assay/starter';
+const decisions = {
+  path: '/v1/decisions',
+  json: { model, input: 'x', questions: [{ type: 'predicate', instructions: '?' }] },
+};
+const systemOne = {
+  path: '/v1/systemone',
+  json: { model, state: 'x', questions: { a: { type: 'noul', instructions: '?' } } },
+};
+
+/** What an error looks like in each format. */
+const said = (path: string, code: ErrorCode, type: string, param: string | null = null): object =>
+  path === decisions.path
+    ? { error: { message: expect.any(String), type, param, code } }
+    : {
+        detail: param === null ? expect.any(String) : [{ loc: ['body', param], msg: expect.any(String), type: code }],
+        error: { message: expect.any(String), type, ...(param === null ? {} : { param }), code },
+      };
+
+interface Refusal {
+  status: number | readonly [decisions: number, systemOne: number];
+  type: string;
+  param?: string;
+  more?: Partial<Row>;
+  request?: Partial<RowRequest>;
+  headers?: Row['expect']['headers'];
+}
+
+/** The same refusal in both formats. */
+function both(name: string, code: ErrorCode, { status, type, param, more, request, headers }: Refusal): Row[] {
+  return [decisions, systemOne].map((base, i) => ({
+    name: `${base.path}: ${code}: ${name}`,
+    ...more,
+    request: { ...base, ...request, ...(request?.body === undefined ? {} : { json: undefined }) },
+    expect: {
+      status: typeof status === 'number' ? status : status[i]!,
+      json: said(base.path, code, type, param),
+      ...(headers ? { headers } : {}),
+    },
+  }));
+}
+
+const invalid = 'invalid_request_error';
+const failed = (code: ErrorCode, retryAfterSeconds?: number) => ({
+  script: { tasks: { fail: { code, message: 'Do this.', ...(retryAfterSeconds ? { retryAfterSeconds } : {}) } } },
+});
+
+/** Who may ask, and what goes wrong beside the body: keys, quota, model, content type. */
+export const questionsAccess: readonly Row[] = [
+  ...both('no key', 'missing_api_key', {
+    status: 401,
+    type: 'authentication_error',
+    request: { headers: { authorization: null } },
+    headers: { 'www-authenticate': 'Bearer' },
+  }),
+  ...both('a key that is not known', 'invalid_api_key', {
+    status: 401,
+    type: 'authentication_error',
+    request: { headers: { authorization: 'Bearer other' } },
+  }),
+  ...both('a model that the key may not use', 'model_not_allowed', {
+    status: 403,
+    type: 'permission_error',
+    param: 'model',
+    more: { app: { keys: { 'test-key': { models: ['other/model'] } } } },
+  }),
+  ...both('the quota is used up', 'rate_limited', {
+    status: 429,
+    type: 'rate_limit_error',
+    more: { app: { quota: 0 } },
+    headers: { 'retry-after': '7' },
+  }),
+  ...both('the queue is full', 'overloaded', {
+    status: 429,
+    type: 'rate_limit_error',
+    more: failed('overloaded', 3),
+    headers: { 'retry-after': '3' },
+  }),
+  ...both('said by the backend', 'input_too_long', {
+    status: [400, 422],
+    type: invalid,
+    more: failed('input_too_long'),
+  }),
+  ...both('said by the backend', 'engine_failed', { status: 500, type: 'server_error', more: failed('engine_failed') }),
+  ...both('not JSON', 'malformed_json', { status: 400, type: invalid, request: { body: '{' } }),
+  ...both('no body', 'malformed_json', { status: 400, type: invalid, request: { body: '' } }),
+  ...both('another content type', 'unsupported_media_type', {
+    status: [415, 400],
+    type: invalid,
+    request: { headers: { 'content-type': 'text/plain' } },
+  }),
+  ...both('GET', 'method_not_allowed', {
+    status: 405,
+    type: invalid,
+    request: { method: 'GET', json: undefined },
+    headers: { allow: 'POST' },
+  }),
+  ...[decisions, systemOne].map(
+    (base): Row => ({
+      name: `${base.path}: a key of any letter case, and the request id`,
+      request: { ...base, headers: { authorization: 'bearer test-key', 'x-request-id': 'r-1' } },
+      expect: { headers: { 'x-request-id': 'r-1' }, calls: [{ call: 'runTasks', requestId: 'r-1' }, 'admit'] },
+    }),
+  ),
+  ...[decisions, systemOne].map(
+    (base): Row => ({
+      name: `${base.path}: a caller who leaves ends the work`,
+      script: { tasks: { waitMs: 'forever' } },
+      request: { ...base, leave: 'while the backend waits' },
+      skip: { hosts: ['workerd', 'edge'], because: 'workerd notices a closed connection only when it writes' },
+      expect: { calls: ['runTasks', 'admit', { call: 'aborted', of: 'runTasks' }] },
+    }),
+  ),
+  ...[decisions, systemOne].map(
+    (base): Row => ({
+      name: `${base.path}: a body without a content type`,
+      request: { ...base, headers: { 'content-type': null } },
+      expect: { like: { model } },
+    }),
+  ),
+  {
+    name: 'a bad System One body at /v1/decisions is refused in the words of System One',
+    request: { path: decisions.path, json: { model, state: 'x', questions: {} } },
+    expect: { status: 422, like: { detail: [{ loc: ['body', 'questions'], type: 'invalid_value' }] } },
+  },
+  {
+    name: 'a bad Decisions body at /v1/systemone is refused in the words of Decisions',
+    request: { path: systemOne.path, json: { model, input: 'x', questions: [] } },
+    expect: { status: 400, json: said(decisions.path, 'invalid_value', invalid, 'questions') },
+  },
+  {
+    name: 'a body with state and input is of the path that it came to',
+    request: { path: systemOne.path, json: { ...systemOne.json, input: 'x' } },
+    expect: { like: { answers: { a: { type: 'noul' } } } },
+  },
+];

@@ -1,0 +1,54 @@
+import { startServer } from '../../adapters/node/server.ts';
+import { createApp } from '../../handlers/app.ts';
+import { hashSecret, listedKeys } from '../../lib/keys.ts';
+import { scriptedBackend } from '../scripted-backend/backend.ts';
+import { scriptedHost } from '../scripted-backend/host.ts';
+import type { Recorded, Script } from '../scripted-backend/script.ts';
+
+export const BOX_KEY = 'key-of-the-box';
+
+/** A real box on loopback: the Node server and every handler, on a script instead of an engine. */
+export interface TestBox {
+  name: string;
+  url: string;
+  /** What it was asked, probes not counted. Emptied by `play`. */
+  recorded: Recorded[];
+  /** Changes what it does from now on. */
+  play(script: Script): void;
+  /** Cuts every connection and listens no more, as a process that was killed. */
+  kill(): Promise<void>;
+  /** Comes back on the same port. */
+  restart(): Promise<void>;
+}
+
+export async function startBox(name: string, script: Script = {}): Promise<TestBox> {
+  const recorded: Recorded[] = [];
+  const keys = listedKeys([{ name: 'edge', models: ['*'], scopes: ['admin'], sha256: await hashSecret(BOX_KEY) }]);
+  const appOf = (played: Script) =>
+    createApp({
+      backend: scriptedBackend(played, recorded),
+      host: scriptedHost(played, recorded),
+      keys,
+      keyForModels: true,
+      heartbeatMs: 200,
+    });
+  let app = appOf(script);
+  const fetch = (request: Request) => app.fetch(request);
+  let server = await startServer(fetch, { host: '127.0.0.1', port: 0 });
+  const { url } = server;
+  return {
+    name,
+    url,
+    recorded,
+    play(next) {
+      recorded.length = 0;
+      app = appOf(next);
+    },
+    async kill() {
+      await server.close(0);
+    },
+    async restart() {
+      server = await startServer(fetch, { host: '127.0.0.1', port: Number(new URL(url).port) });
+    },
+  };
+}
