@@ -22,7 +22,7 @@ const REQUEST_TIMEOUT_MS = 300_000;
 
 /** Puts the engine, the store and the slot together. */
 export async function compose(
-  config: Pick<ServerConfig, 'home' | 'device' | 'dtype' | 'precision' | 'chatMaxTokens'>,
+  config: Pick<ServerConfig, 'home' | 'device' | 'dtype' | 'precision' | 'chatMaxTokens' | 'orders'>,
   log: Logger,
 ): Promise<Parts> {
   const engine = createEngineProcess({ log, onRestart: () => metrics.restarted() });
@@ -31,8 +31,17 @@ export async function compose(
   const timeoutMs = REQUEST_TIMEOUT_MS;
   // Prompts are private: they are logged only for who asks for it by this name.
   const logPrompts = process.env.ASSAY_LOG_PROMPTS === '1';
-  const { chatMaxTokens } = config;
-  const backend = createEngineBackend({ engine, models: host, metrics, log, timeoutMs, chatMaxTokens, logPrompts });
+  const { chatMaxTokens, orders } = config;
+  const backend = createEngineBackend({
+    engine,
+    models: host,
+    metrics,
+    log,
+    timeoutMs,
+    chatMaxTokens,
+    orders,
+    logPrompts,
+  });
   return {
     backend,
     host,

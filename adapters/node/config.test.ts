@@ -13,6 +13,9 @@ test('the defaults', () => {
     device: 'auto',
     precision: 'auto',
     chatMaxTokens: 1024,
+    orders: 1,
+    abstainBelow: 0,
+    confidence: 'entropy',
     load: true,
     allowOrigin: [],
   });
@@ -25,11 +28,14 @@ describe('flags come before the environment, and the environment before the defa
     ASSAY_API_KEY: 'e',
     ASSAY_MODEL: 'e/e',
     ASSAY_CHAT_MAX_TOKENS: '9',
+    ASSAY_ORDERS: '2',
+    ASSAY_ABSTAIN_BELOW: '0.5',
+    ASSAY_CONFIDENCE: 'margin',
     HOST: 'ignored',
   };
   test('environment', () => {
     const said = { port: 1, home: '/e', apiKey: 'e', model: 'e/e', chatMaxTokens: 9, host: '127.0.0.1' };
-    expect(serverConfig({}, env)).toMatchObject(said);
+    expect(serverConfig({}, env)).toMatchObject({ ...said, orders: 2, abstainBelow: 0.5, confidence: 'margin' });
   });
   test('flags', () => {
     const flags = {
@@ -42,10 +48,20 @@ describe('flags come before the environment, and the environment before the defa
       dtype: 'q4',
       precision: 'int4',
       chatMaxTokens: '300',
+      orders: '8',
+      abstainBelow: '1.0',
+      confidence: 'margin',
       load: false,
       allowOrigin: ['http://x'],
     };
-    expect(serverConfig(flags, env)).toEqual({ ...flags, port: 0, model: 'f/f', chatMaxTokens: 300 });
+    expect(serverConfig(flags, env)).toEqual({
+      ...flags,
+      port: 0,
+      model: 'f/f',
+      chatMaxTokens: 300,
+      orders: 8,
+      abstainBelow: 1,
+    });
   });
   test('an empty variable counts as not set', () => {
     const empty = { PORT: '', ASSAY_HOME: '', ASSAY_API_KEY: '', ASSAY_MODEL: '' };
@@ -67,6 +83,9 @@ test.each([
   [{ precision: 'int2' }, '--precision (ASSAY_PRECISION) is one of auto, int8, int4, float, keep.'],
   [{ chatMaxTokens: '0' }, '--chat-max-tokens (ASSAY_CHAT_MAX_TOKENS) is a whole number, 1 to 1048576.'],
   [{ chatMaxTokens: '1048577' }, '--chat-max-tokens (ASSAY_CHAT_MAX_TOKENS) is a whole number, 1 to 1048576.'],
+  [{ orders: '9' }, '--orders (ASSAY_ORDERS) is a whole number, 1 to 8.'],
+  [{ abstainBelow: '1.1' }, '--abstain-below (ASSAY_ABSTAIN_BELOW) is a number from 0 to 1.'],
+  [{ confidence: 'gini' }, '--confidence (ASSAY_CONFIDENCE) is one of entropy, margin.'],
   [{ apiKey: 'a b' }, '--api-key (ASSAY_API_KEY) is 1 to 256 visible ASCII characters.'],
   [{ allowOrigin: ['http://x/'] }, '--allow-origin is an origin, such as http://localhost:3000.'],
   [{ allowOrigin: ['*'] }, '--allow-origin is an origin, such as http://localhost:3000.'],

@@ -2,6 +2,7 @@ import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import * as v from 'valibot';
 import { asModelId } from '../../lib/model-id.ts';
+import { CONFIDENCES, MOST_ORDERS } from '../../lib/schema/question-fields.ts';
 import { PRECISIONS } from '../../runtime/compile/precision.ts';
 import { DEVICE_CHOICES } from '../../runtime/device/device-table.ts';
 import { DTYPES } from '../../runtime/store/model-files.ts';
@@ -58,15 +59,27 @@ export const ServerConfig = v.object({
     v.transform(Number),
     v.maxValue(MOST_TOKENS, WHOLE_TOKENS),
   ),
+  /** Orders in which questions with probabilities show their options, where a request does not say. */
+  orders: v.pipe(v.string(), v.regex(/^[1-8]$/, `is a whole number, 1 to ${MOST_ORDERS}`), v.transform(Number)),
+  /** Choices that are less sure are abstained from, where a request does not say; 0: none. */
+  abstainBelow: v.pipe(
+    v.string(),
+    v.regex(/^(0|1|0?\.\d{1,9}|1\.0*)$/, 'is a number from 0 to 1'),
+    v.transform(Number),
+  ),
+  /** What the confidence of an answer is worked out by, where a request does not say. */
+  confidence: v.picklist(CONFIDENCES, `is one of ${CONFIDENCES.join(', ')}`),
   /** Whether to load it. */
   load: v.boolean(),
   allowOrigin: v.array(Origin),
 });
 export type ServerConfig = v.InferOutput<typeof ServerConfig>;
 
+type QuestionFlag = 'orders' | 'abstainBelow' | 'confidence';
+
 /** Flags of `assay serve`, as commander gives them. */
 export type ServerFlags = Partial<
-  Record<'host' | 'port' | 'home' | 'model' | 'device' | 'dtype' | 'precision' | 'chatMaxTokens', string>
+  Record<'host' | 'port' | 'home' | 'model' | 'device' | 'dtype' | 'precision' | 'chatMaxTokens' | QuestionFlag, string>
 > &
   KeyFlags & {
     load?: boolean;
@@ -83,6 +96,9 @@ const FLAG: Record<keyof ServerConfig, string> = {
   dtype: '--dtype (ASSAY_DTYPE)',
   precision: '--precision (ASSAY_PRECISION)',
   chatMaxTokens: '--chat-max-tokens (ASSAY_CHAT_MAX_TOKENS)',
+  orders: '--orders (ASSAY_ORDERS)',
+  abstainBelow: '--abstain-below (ASSAY_ABSTAIN_BELOW)',
+  confidence: '--confidence (ASSAY_CONFIDENCE)',
   load: '--no-load',
   allowOrigin: '--allow-origin',
 };
@@ -99,6 +115,9 @@ export function serverConfig(flags: ServerFlags, env: Record<string, string | un
     dtype: flags.dtype ?? (env.ASSAY_DTYPE || undefined),
     precision: flags.precision ?? (env.ASSAY_PRECISION || 'auto'),
     chatMaxTokens: flags.chatMaxTokens ?? (env.ASSAY_CHAT_MAX_TOKENS || '1024'),
+    orders: flags.orders ?? (env.ASSAY_ORDERS || '1'),
+    abstainBelow: flags.abstainBelow ?? (env.ASSAY_ABSTAIN_BELOW || '0'),
+    confidence: flags.confidence ?? (env.ASSAY_CONFIDENCE || 'entropy'),
     load: flags.load ?? true,
     allowOrigin: flags.allowOrigin ?? [],
   });

@@ -40,7 +40,8 @@ export async function serve(config: ServerConfig, { log, say, terminal, compose 
   const quota = memoryQuota(systemClock);
   const { backend, host, metrics } = parts;
   const pages = await readPages();
-  const app = createApp({ ...access, backend, host, metrics, pages, quota, log: requestLog(log) });
+  const questions = { confidence: config.confidence, abstainBelow: config.abstainBelow };
+  const app = createApp({ ...access, backend, host, metrics, pages, questions, quota, log: requestLog(log) });
   const opened: { close(): Promise<unknown> }[] = [parts];
   try {
     const server = await startServer(app.fetch, config);

@@ -3,6 +3,8 @@ import type { Hono } from 'hono';
 import { createApp } from '../../handlers/app.ts';
 import type { AppEnv } from '../../handlers/context.ts';
 import { systemClock } from '../../lib/clock.ts';
+import type { QuestionSettings } from '../../lib/questions/settings.ts';
+import { CONFIDENCES } from '../../lib/schema/question-fields.ts';
 import { boxRoutes } from './box-routes.ts';
 import { type Box, parseBoxes } from './boxes/box.ts';
 import { Fleet } from './boxes/fleet.ts';
@@ -33,7 +35,15 @@ export function createEdge(env: Env): Hono<AppEnv> {
   const client = { fetch: (...request: Parameters<typeof fetch>) => fetch(...request), keyOf: keyOf(env) };
   const keys = new KvKeys({ kv: env.KEYS, quota: env.QUOTA, clock });
   const backend = new ForwardingBackend(fleet, { ...client, clock, log: logVisit }, deadlinesOf(env));
-  const app = createApp({ backend, keys, quota: keys, keyForModels: true, log: logRequest, bodyBytes: BODY_BYTES });
+  const app = createApp({
+    backend,
+    keys,
+    quota: keys,
+    keyForModels: true,
+    questions: questionsOf(env),
+    log: logRequest,
+    bodyBytes: BODY_BYTES,
+  });
   statusRoutes(app, fleet, keys);
   boxRoutes(app, { fleet, keys, client });
   return app;
@@ -44,6 +54,15 @@ function deadlinesOf({ DEADLINE_SECONDS }: Env): Deadlines {
   const seconds = Number(DEADLINE_SECONDS);
   if (!(seconds >= 1 && seconds <= 3600)) throw new Error('DEADLINE_SECONDS is a number from 1 to 3600.');
   return { ...DEADLINES, answerMs: seconds * 1000 };
+}
+
+/** How the decision formats answer where a request does not say. It is the edge's to say, whatever a box's own setting is. */
+function questionsOf({ ABSTAIN_BELOW, CONFIDENCE }: Env): Partial<QuestionSettings> {
+  const abstainBelow = Number(ABSTAIN_BELOW ?? 0);
+  if (!(abstainBelow >= 0 && abstainBelow <= 1)) throw new Error('ABSTAIN_BELOW is a number from 0 to 1.');
+  const confidence = CONFIDENCES.find((one) => one === (CONFIDENCE ?? 'entropy'));
+  if (!confidence) throw new Error(`CONFIDENCE is one of ${CONFIDENCES.join(', ')}.`);
+  return { abstainBelow, confidence };
 }
 
 /** One box without its key must not stop the others. */

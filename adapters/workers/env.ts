@@ -8,6 +8,10 @@ export interface Env {
   BOXES: unknown;
   /** Seconds that a box may take to begin its answer; default 90. Longer only where the caller's proxy waits longer, too. */
   DEADLINE_SECONDS?: number | string;
+  /** Choices that are less sure are abstained from, where a request does not say; default 0. */
+  ABSTAIN_BELOW?: number | string;
+  /** `entropy` or `margin`; default `entropy`. */
+  CONFIDENCE?: string;
   /** API keys, by the SHA-256 of the key. */
   KEYS: KVNamespace;
   QUOTA: DurableObjectNamespace<QuotaCalls>;

@@ -76,7 +76,46 @@ describe('decide', () => {
     expect((await run(['decide', 'Urgent?', '-o', 'yes', '-o', 'no', '--expect', expected], 'x')).code).toBe(code);
   });
 
+  it('--probabilities shows a bar for each option, in the order given', async () => {
+    const { run, recorded } = await beside({ tasks: { probabilities: [[0.25, 0.75]] } });
+    const args = ['decide', 'Urgent?', '-o', 'yes', '-o', 'no', '-p', '--orders', '2', '--instruction', 'Be strict.'];
+    const { code, out, err } = await run(args, 'x');
+    expect({ code, err }).toEqual({ code: 0, err: '' });
+    expect(out).toBe(`no\nyes  ${'█'.repeat(6).padEnd(24)}   25.0%\nno   ${'█'.repeat(18).padEnd(24)}   75.0%\n`);
+    expect(recorded.find(({ call }) => call === 'runTasks')).toMatchObject({
+      batch: {
+        tasks: [{ question: 'Urgent?\nBe strict.', options: ['yes', 'no'] }],
+        probabilities: { orders: 2, calibrated: true },
+      },
+    });
+  });
+
+  it('--probabilities --json prints the numbers', async () => {
+    const { run } = await beside({ tasks: { probabilities: [[0.25, 0.75]] } });
+    const { out } = await run(['decide', 'Urgent?', '-o', 'yes', '-o', 'no', '--probabilities', '--json'], 'x');
+    expect(JSON.parse(out)).toMatchObject({
+      answers: { decision: { choice: 'no', probabilities: { yes: 0.25, no: 0.75 } } },
+    });
+  });
+
+  it('--abstain-below gives no answer that is less sure, and none is what was expected', async () => {
+    const { run } = await beside({ tasks: { probabilities: [[0.25, 0.75]] } });
+    const args = ['decide', 'Urgent?', '-o', 'yes', '-o', 'no', '-p', '--abstain-below', '0.8', '--expect', 'no'];
+    const { code, out, err } = await run(args, 'x');
+    expect(code).toBe(1);
+    expect(out).toMatch(/^yes {2}█/);
+    expect(err).toContain('No option is sure enough');
+  });
+
   it.each([
+    [['decide', 'Urgent?', '-p', '-c', 'x'], '--probabilities needs options'],
+    [
+      ['decide', 'Urgent?', '-o', 'a', '--orders', '2', '-c', 'x'],
+      '--orders and --abstain-below belong to --probabilities',
+    ],
+    [['decide', 'Urgent?', '-o', 'a', '-p', '--temperature', '1', '-c', 'x'], '--temperature changes nothing'],
+    [['decide', 'Urgent?', '-o', 'a', '-p', '--orders', '9', '-c', 'x'], 'Use a whole number from 1 to 8.'],
+    [['decide', 'Urgent?', '-o', 'a', '-p', '--abstain-below', '2', '-c', 'x'], 'Use a number from 0 to 1.'],
     [['decide', 'Urgent?', '--option', 'yes', '--expect', 'maybe'], '--expect maybe is none of the options (yes).'],
     [['decide', 'Urgent?', '--file', '/none.txt'], '/none.txt is not there.'],
     [['decide', 'Urgent?', '--file', '/'], '/ is a folder.'],

@@ -21,7 +21,8 @@ export async function connectInProcess(home: string): Promise<Connection> {
   );
   if (!usable) throw new UsageError(`${config.home} is no folder. Choose another with --home or ASSAY_HOME.`);
   const parts = await compose(config, createLog(process.env.ASSAY_DEBUG ? 'debug' : 'silent'));
-  const app = createApp({ ...parts, keys: { find: async () => OWNER } });
+  const questions = { confidence: config.confidence, abstainBelow: config.abstainBelow };
+  const app = createApp({ ...parts, keys: { find: async () => OWNER }, questions });
   return {
     url: null,
     request: async (path, options = {}) => {

@@ -4,11 +4,14 @@ import { DecideResponse } from '../../../lib/schema/task-response.ts';
 import { UsageError } from '../usage-error.ts';
 import { type AskFlags, askFlags, sharedFields, warnIfCut, withModel } from './ask.ts';
 import { EXIT } from './exit-code.ts';
-import { repeated } from './parse-flags.ts';
+import { repeated, share, wholeNumber } from './parse-flags.ts';
+import { askProbabilities, checkProbabilityFlags, type ProbabilityFlags, showProbabilities } from './probabilities.ts';
 import { type InputFlags, readContext } from './read-input.ts';
 import { screen, shown } from './screen.ts';
 
-type DecideFlags = AskFlags & InputFlags & { option?: string[]; instruction?: string; expect?: string };
+type DecideFlags = AskFlags &
+  InputFlags &
+  ProbabilityFlags & { option?: string[]; instruction?: string; expect?: string };
 
 /** Room for an answer: an option is settled in few tokens, words of the model's own need more. */
 const TOKENS = { options: 32, free: 128 };
@@ -24,7 +27,14 @@ export function addDecide(program: Command): void {
       .option('-f, --file <path>', 'file with the text (default: standard input)')
       .option('-c, --context <text>', 'the text itself')
       .option('--instruction <text>', 'extra guidance, such as "Give a reason."')
-      .option('--expect <answer>', 'exit with 0 for this answer and with 1 for any other'),
+      .option('--expect <answer>', 'exit with 0 for this answer and with 1 for any other')
+      .option('-p, --probabilities', 'show how likely each option is')
+      .option(
+        '--orders <number>',
+        'with --probabilities: average over so many orders of the options',
+        wholeNumber(1, 8),
+      )
+      .option('--abstain-below <probability>', 'with --probabilities: give no answer that is less sure', share),
   )
     .addHelpText('after', DECIDE_HELP)
     .action(async (question: string, flags: DecideFlags) => {
@@ -32,7 +42,15 @@ export function addDecide(program: Command): void {
       if (flags.expect !== undefined && options.length > 0 && !options.includes(flags.expect)) {
         throw new UsageError(`--expect ${flags.expect} is none of the options (${options.join(', ')}).`);
       }
+      checkProbabilityFlags(flags, options);
       const context = await readContext(flags, 'assay decide "Is this urgent?"');
+      if (flags.probabilities) {
+        const asked = { question, context, options, instruction: flags.instruction };
+        const answer = await withModel(flags, (connection, model) => askProbabilities(connection, model, asked, flags));
+        const choice = showProbabilities(answer, options, flags.json);
+        if (flags.expect !== undefined && choice !== flags.expect) process.exitCode = EXIT.no;
+        return;
+      }
       const answer = await withModel(flags, async (connection, model) => {
         const body = {
           model,
@@ -61,5 +79,6 @@ With options the answer is one of them, always. Without, it is a few words of th
 Examples:
   $ assay decide "Is this urgent?" --option yes --option no < mail.txt
   $ assay decide "Which team?" -o billing -o support -o sales --file mail.txt
+  $ assay decide "Which team?" -o billing -o support -o sales --probabilities --abstain-below 0.6 --file mail.txt
   $ git diff | assay decide "Does this change the interface?" -o yes -o no
   $ if assay decide "Is this spam?" -o yes -o no --expect yes < mail.txt; then mv mail.txt spam/; fi`;

@@ -22,3 +22,10 @@ export function temperature(text: string): number {
 export function repeated(one: string, all: string[] | undefined): string[] {
   return [...(all ?? []), one];
 }
+
+/** A number from 0 to 1, as the value of a flag. */
+export function share(text: string): number {
+  const value = Number(text);
+  if (text.trim() === '' || !(value >= 0 && value <= 1)) throw new InvalidArgumentError('Use a number from 0 to 1.');
+  return value;
+}

@@ -29,6 +29,18 @@ export function addServe(program: Command, compose: typeof composeParts): void {
       '--chat-max-tokens <number>',
       'tokens of a chat answer where the request sets no max_tokens (env: ASSAY_CHAT_MAX_TOKENS, default: 1024)',
     )
+    .option(
+      '--orders <number>',
+      'orders in which questions with probabilities show their options, 1 to 8 (env: ASSAY_ORDERS, default: 1)',
+    )
+    .option(
+      '--abstain-below <probability>',
+      'abstain from choices that are less sure, 0 to 1 (env: ASSAY_ABSTAIN_BELOW, default: 0)',
+    )
+    .option(
+      '--confidence <formula>',
+      'what the confidence of an answer is worked out by, entropy or margin (env: ASSAY_CONFIDENCE, default: entropy)',
+    )
     .option('--no-load', 'load no model at start')
     .option('--allow-origin <origin...>', 'web pages that may call the server, such as http://localhost:3000')
     .addOption(

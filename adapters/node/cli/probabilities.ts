@@ -1,0 +1,74 @@
+import * as v from 'valibot';
+import { LabelChoiceAnswer } from '../../../lib/schema/systemone-response.ts';
+import { UsageError } from '../usage-error.ts';
+import { bars } from './bars.ts';
+import type { Connection } from './request.ts';
+import { screen, shown } from './screen.ts';
+
+/** Flags of `assay decide --probabilities`. */
+export interface ProbabilityFlags {
+  probabilities?: boolean;
+  orders?: number;
+  abstainBelow?: number;
+}
+
+interface AskedChoice {
+  question: string;
+  context: string;
+  options: readonly string[];
+  instruction: string | undefined;
+}
+
+const Answered = v.object({ answers: v.object({ decision: LabelChoiceAnswer }) });
+
+/** Throws `UsageError` for flags that say nothing where probabilities are asked for, or nothing where they are not. */
+export function checkProbabilityFlags(
+  flags: ProbabilityFlags & { temperature?: number; maxOutputTokens?: number; language?: string },
+  options: readonly string[],
+): void {
+  const { probabilities, orders, abstainBelow, temperature, maxOutputTokens, language } = flags;
+  if (!probabilities) {
+    if (orders === undefined && abstainBelow === undefined) return;
+    throw new UsageError('--orders and --abstain-below belong to --probabilities: give that flag, too.');
+  }
+  if (options.length === 0)
+    throw new UsageError('--probabilities needs options: give one with --option for each answer.');
+  const unused = { '--temperature': temperature, '--max-output-tokens': maxOutputTokens, '--language': language };
+  const [flag] = Object.entries(unused).find(([, value]) => value !== undefined) ?? [];
+  if (flag)
+    throw new UsageError(`${flag} changes nothing with --probabilities: all options are scored, none is written.`);
+}
+
+/** Asks for the probability of each option. */
+export async function askProbabilities(
+  connection: Connection,
+  model: string,
+  { question, context, options, instruction }: AskedChoice,
+  { orders, abstainBelow }: ProbabilityFlags,
+): Promise<unknown> {
+  const instructions = instruction === undefined ? question : `${question}\n${instruction}`;
+  const body = {
+    model,
+    state: context,
+    questions: { decision: { type: 'choice', instructions, criteria: options } },
+    ...(orders === undefined ? {} : { orders }),
+    ...(abstainBelow === undefined ? {} : { abstain_below: abstainBelow }),
+  };
+  return (await connection.request('/v1/systemone', { body })).json();
+}
+
+/** Shows the answer, and a bar for each option. Gives the option; null where the model abstained. */
+export function showProbabilities(
+  answer: unknown,
+  options: readonly string[],
+  json: boolean | undefined,
+): string | null {
+  const { choice, probabilities, abstained } = v.parse(Answered, answer).answers.decision;
+  if (json) screen.json(answer);
+  else {
+    if (!abstained) screen.line(shown(choice));
+    for (const line of bars(options.map((option) => [shown(option), probabilities[option] ?? 0]))) screen.line(line);
+    if (abstained) screen.note('No option is sure enough to choose it (--abstain-below).');
+  }
+  return abstained ? null : choice;
+}
