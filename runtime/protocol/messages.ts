@@ -90,10 +90,19 @@ export const ToEngine = v.variant('type', [
 ]);
 export type ToEngine = v.InferOutput<typeof ToEngine>;
 
+/**
+ * What the engine process begins to do, which says how long it may be silent: native code that opens a model, the model's tokenizer, template
+ * and grammars, steps of the model, or compiling.
+ */
+export const PHASES = ['open', 'text', 'step', 'compile'] as const;
+export type Phase = (typeof PHASES)[number];
+
 /** From the engine process to the server. */
 export const FromEngine = v.variant('type', [
   /** The process listens. */
   v.object({ type: v.literal('hello') }),
+  /** Said before the work begins, since nothing is said during it; again where it makes progress. */
+  v.object({ type: v.literal('phase'), phase: v.picklist(PHASES) }),
   v.object({ type: v.literal('loaded'), id: Id, info: ModelInfo }),
   v.object({
     type: v.literal('progress'),

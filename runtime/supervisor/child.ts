@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import type { Logger } from 'pino';
 import * as v from 'valibot';
-import { FromEngine, type ToEngine } from '../protocol/messages.ts';
+import { FromEngine, type Phase, type ToEngine } from '../protocol/messages.ts';
 
 export interface ChildOptions {
   /** The module to run; the engine's own unless a test brings another. */
@@ -12,7 +12,39 @@ export interface ChildOptions {
   memoryLimitBytes: number;
   /** Milliseconds between two looks at memory and silence. */
   watchMs: number;
+  patience: Patience;
 }
+
+/** Milliseconds without a message after which the process counts as hung, by what it does. */
+export type Patience = Readonly<Record<Phase | 'start', number>>;
+
+/** Where the model decides how long it takes (`open`, `compile`), its size does (`model-limits.ts`). */
+export const PATIENCE = {
+  /** Until the process listens. */
+  start: 60_000,
+  /** Tokenizer, template and grammars: a large vocabulary takes three seconds on a busy machine. */
+  text: 10_000,
+  /** One step of the model. */
+  step: 120_000,
+} as const;
+
+/** While others wait for the process to end: one that is stuck is not waited for. */
+const HURRIED: Partial<Patience> = { text: 2_000 };
+
+/** What the process did not do, for the log and the caller. */
+const SILENT: Readonly<Record<Phase | 'start', string>> = {
+  start: 'did not start',
+  open: 'did not open the model',
+  text: "did not get on with the model's tokenizer or chat template",
+  step: 'did not finish a step of the model',
+  compile: 'did not get on with compiling',
+};
+
+/**
+ * Megabytes of JavaScript values, which are mostly the tokenizer's: the largest published vocabulary takes half of it. Weights and KV are
+ * not among them.
+ */
+const HEAP_MB = 1024;
 
 export interface ChildEvents {
   message(message: FromEngine): void;
@@ -40,13 +72,13 @@ const STALL_MS = 2_000;
 
 /** One engine process: checked messages, and a watch on its memory and on how long it says nothing. */
 export class Child {
-  /** Milliseconds without a message after which the process counts as hung; set by the owner for what it does now. */
-  patienceMs = Number.POSITIVE_INFINITY;
   rssBytes: number | null = null;
   readonly #process: ChildProcess;
   readonly #options: ChildOptions;
   readonly #events: ChildEvents;
   readonly #watch: NodeJS.Timeout;
+  #patience: Patience;
+  #phase: Phase | 'start' = 'start';
   #lastHeard = performance.now();
   #lastLook = performance.now();
   #reason: string | null = null;
@@ -55,17 +87,18 @@ export class Child {
   constructor(options: ChildOptions, events: ChildEvents) {
     this.#options = options;
     this.#events = events;
+    this.#patience = options.patience;
     this.#process = fork(options.entry, [], {
       serialization: 'advanced',
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
       // Not those of this process: a debugger or a test runner must not reach into the child.
-      execArgv: [],
+      execArgv: [`--max-old-space-size=${HEAP_MB}`],
       env: { ...HUGE_PAGES, ...withoutSecrets(process.env) },
     });
     this.#process.on('message', (message) => this.#onMessage(message));
     this.#process.on('error', (error) => this.#leave(`could not be started (${error.message})`));
     this.#process.on('exit', (code, signal) =>
-      this.#leave(signal ? `was ended by ${signal}` : `ended with code ${code}`),
+      this.#leave(signal ? (ENDED_BY[signal] ?? `was ended by ${signal}`) : `ended with code ${code}`),
     );
     for (const stream of [this.#process.stdout, this.#process.stderr]) {
       stream?.setEncoding('utf8').on('data', (text: string) => this.#logLines(text));
@@ -89,6 +122,11 @@ export class Child {
     this.#process.kill('SIGKILL');
   }
 
+  /** Waits less for what does not get on: somebody waits for the end of this process. */
+  hurry(): void {
+    this.#patience = { ...this.#patience, ...HURRIED };
+  }
+
   #onMessage(message: unknown): void {
     // What a process says after it is given up counts no more.
     if (this.#gone || this.#reason !== null) return;
@@ -100,6 +138,7 @@ export class Child {
       return;
     }
     if (checked.output.type === 'heartbeat') this.rssBytes = checked.output.rssBytes;
+    if (checked.output.type === 'phase') this.#phase = checked.output.phase;
     this.#events.message(checked.output);
   }
 
@@ -116,8 +155,8 @@ export class Child {
     if (now - this.#lastLook > 2 * this.#options.watchMs + STALL_MS) this.#lastHeard = now;
     this.#lastLook = now;
     const silentMs = now - this.#lastHeard;
-    if (silentMs > this.patienceMs) {
-      this.kill(`did not answer for ${Math.round(silentMs / 1000)} s`);
+    if (silentMs > this.#patience[this.#phase]) {
+      this.kill(`${SILENT[this.#phase]} for ${Math.round(silentMs / 1000)} s`);
       return;
     }
     this.rssBytes = (await residentBytes(this.pid)) ?? this.rssBytes;
@@ -133,6 +172,9 @@ export class Child {
     }
   }
 }
+
+/** How V8 ends a process whose heap is full. */
+const ENDED_BY: Partial<Record<NodeJS.Signals, string>> = { SIGABRT: 'ran out of memory for its own data (SIGABRT)' };
 
 /** Tokens and keys are none of its business: what strangers wrote runs there. */
 function withoutSecrets(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {

@@ -3,8 +3,6 @@ import type { CompileReport, CompileSpec } from '../protocol/messages.ts';
 import { Child, type ChildOptions } from './child.ts';
 import type { CompileCall } from './engine-process.ts';
 
-/** Milliseconds without progress after which a compile counts as hung. */
-const PATIENCE_MS = 15 * 60_000;
 const ID = 'compile';
 
 /** Compiles in a process of its own that ends with it. Throws `engine_failed` with the reason; an abort kills the process. */
@@ -35,7 +33,6 @@ export async function compileInChild(
   };
   if (call.signal?.aborted) abort();
   call.signal?.addEventListener('abort', abort, { once: true });
-  child.patienceMs = PATIENCE_MS;
   child.send({ type: 'compile', id: ID, spec });
   try {
     return await done.promise;

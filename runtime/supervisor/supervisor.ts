@@ -2,23 +2,21 @@ import type { Logger } from 'pino';
 import { AssayError } from '../../lib/errors.ts';
 import type { ModelId } from '../../lib/model-id.ts';
 import { refusal } from '../../lib/refused-form.ts';
-import { availableMemory } from '../device/available-memory.ts';
 import type { FromEngine, LoadSpec, ModelInfo } from '../protocol/messages.ts';
 import { type AdmissionLimits, AdmissionQueue, charactersOf } from './admission-queue.ts';
 import { Call, type CallOptions } from './call.ts';
-import { Child, type ChildOptions, ENGINE_ENTRY } from './child.ts';
+import { Child, type ChildOptions, ENGINE_ENTRY, PATIENCE, type Patience } from './child.ts';
 import { compileInChild } from './compile-in-child.ts';
 import type { EngineProcess, EngineStatus } from './engine-process.ts';
 import { LifeCycle, type LifeListener, reasonOf } from './life-cycle.ts';
+import { compileLimits, loadLimits, type ModelLimits } from './model-limits.ts';
 
 export interface SupervisorOptions {
   log: Logger;
-  /** Resident bytes of the engine process above which it is killed. Default: 90% of what there is. */
+  /** Resident bytes above which a process is killed. Default: what its model can need (`model-limits.ts`). */
   memoryLimitBytes?: number;
-  /** Milliseconds that one step of the engine may take. Default: two minutes. */
-  stepLimitMs?: number;
-  /** Milliseconds that loading may take. Default: ten minutes. */
-  loadLimitMs?: number;
+  /** How long a process may be silent. Default: `PATIENCE`, and by the size of its model. */
+  patience?: Partial<Patience>;
   /** Milliseconds that a new request waits for an engine that is being started again. Default: ten seconds. */
   restartPatienceMs?: number;
   /** Requests that are answered, checked, or wait. */
@@ -46,7 +44,6 @@ export function createEngineProcess(options: SupervisorOptions): EngineProcess &
 
 class Supervisor implements EngineProcess, EngineCalls {
   readonly #options: SupervisorOptions;
-  readonly #childOptions: ChildOptions;
   readonly #admission: AdmissionQueue;
   readonly #calls = new Map<string, Call>();
   readonly #compiles = new Set<AbortController>();
@@ -68,12 +65,6 @@ class Supervisor implements EngineProcess, EngineCalls {
   constructor(options: SupervisorOptions) {
     this.#options = options;
     this.#admission = new AdmissionQueue(options.admission);
-    this.#childOptions = {
-      entry: options.entry ?? ENGINE_ENTRY,
-      log: options.log,
-      memoryLimitBytes: options.memoryLimitBytes ?? availableMemory() * 0.9,
-      watchMs: options.watchMs ?? 500,
-    };
     this.#life.onEvent((now, event) => {
       options.log.debug({ event, state: now.state, model: now.model }, 'model');
       this.#wake();
@@ -110,10 +101,11 @@ class Supervisor implements EngineProcess, EngineCalls {
         await this.#stop();
         this.#life.apply('load', { model: spec.model });
       }
+      const limits = await loadLimits(spec.dir);
       if (this.#life.closed) throw new AssayError('internal_error', 'The server is shutting down.');
       this.#failures = 0;
       try {
-        const info = await this.#start(spec);
+        const info = await this.#start(spec, limits);
         this.#spec = spec;
         this.#life.apply('loaded', { info });
         return info;
@@ -135,7 +127,7 @@ class Supervisor implements EngineProcess, EngineCalls {
     this.#compiles.add(closing);
     const signal = call?.signal ? AbortSignal.any([call.signal, closing.signal]) : closing.signal;
     try {
-      return await compileInChild(this.#childOptions, spec, { ...call, signal });
+      return await compileInChild(this.#childOptions(await compileLimits(spec)), spec, { ...call, signal });
     } finally {
       this.#compiles.delete(closing);
     }
@@ -172,9 +164,9 @@ class Supervisor implements EngineProcess, EngineCalls {
   }
 
   /** Starts a process and loads the model in it. */
-  async #start(spec: LoadSpec): Promise<ModelInfo> {
+  async #start(spec: LoadSpec, limits: ModelLimits): Promise<ModelInfo> {
     const loaded = Promise.withResolvers<ModelInfo>();
-    const child = new Child(this.#childOptions, {
+    const child = new Child(this.#childOptions(limits), {
       message: (message) => {
         if (message.type === 'loaded') loaded.resolve(message.info);
         else if (message.type === 'failed' && message.id === LOAD_ID) {
@@ -189,15 +181,24 @@ class Supervisor implements EngineProcess, EngineCalls {
       },
     });
     this.#child = child;
-    child.patienceMs = this.#options.loadLimitMs ?? 600_000;
     child.send({ type: 'load', id: LOAD_ID, spec });
     const info = await loaded.promise.catch(async (error) => {
       await this.#end('did not load the model');
       throw error;
     });
-    child.patienceMs = this.#options.stepLimitMs ?? 120_000;
     this.#options.log.info({ ...info, pid: child.pid }, 'model loaded');
     return info;
+  }
+
+  #childOptions({ openMs, memoryBytes }: ModelLimits): ChildOptions {
+    const { entry = ENGINE_ENTRY, log, memoryLimitBytes = memoryBytes, watchMs = 500, patience } = this.#options;
+    return {
+      entry,
+      log,
+      memoryLimitBytes,
+      watchMs,
+      patience: { ...PATIENCE, open: openMs, compile: openMs, ...patience },
+    };
   }
 
   #onMessage(message: FromEngine): void {
@@ -232,11 +233,12 @@ class Supervisor implements EngineProcess, EngineCalls {
     const due = () => this.#life.now.state === 'restarting' && this.#spec === spec;
     this.#restartTimer = setTimeout(() => {
       void this.#inTurn(async () => {
+        const limits = await loadLimits(spec.dir);
         if (!due()) return;
         this.#restarts++;
         this.#options.onRestart?.();
         try {
-          const info = await this.#start(spec);
+          const info = await this.#start(spec, limits);
           this.#life.apply('recovered', { info });
         } catch (error) {
           if (!due()) return;
@@ -256,11 +258,12 @@ class Supervisor implements EngineProcess, EngineCalls {
     this.#child?.kill('was unloaded');
   }
 
-  /** Empties the slot: requests in flight finish, then the process ends. */
+  /** Empties the slot: requests in flight finish, but for one that is stuck, then the process ends. */
   async #stop(): Promise<void> {
     this.#giveUpRestart();
     const { state } = this.#life.now;
     if (state === 'loaded' || state === 'failed') this.#life.apply('unload');
+    this.#child?.hurry();
     while (this.#calls.size > 0) await this.#changed.promise;
     await this.#end('was unloaded');
     if (state === 'loaded') this.#life.apply('unloaded');

@@ -6,9 +6,10 @@ import { providersOf } from '../device/device-table.ts';
 import { Engine } from '../engine/engine.ts';
 import { kvShape, type Model, openModel } from '../engine/model.ts';
 import { cellBytes } from '../engine/sequence.ts';
-import type { LoadSpec } from '../protocol/messages.ts';
+import type { LoadSpec, Phase } from '../protocol/messages.ts';
+import { readModelText } from '../text/model-files.ts';
 import { COUNTED_LIMITS } from '../text/prompt.ts';
-import { loadTextModel } from '../text/text-model.ts';
+import { createTextModel } from '../text/text-model.ts';
 import { LoadedModel } from './loaded-model.ts';
 import type { ServedModel } from './serve.ts';
 
@@ -16,10 +17,17 @@ import type { ServedModel } from './serve.ts';
 const KEPT_PROMPTS = 4;
 
 /** Loads a compiled model with its tokenizer and chat template. Runs in the engine process. */
-export async function loadModel({ model, dir, threads, prefixCacheBytes }: LoadSpec): Promise<ServedModel> {
+export async function loadModel(
+  { model, dir, threads, prefixCacheBytes }: LoadSpec,
+  onPhase: (phase: Phase) => void,
+): Promise<ServedModel> {
   const { manifest, forward } = await openOnDevice(dir, threads);
   const { maxPromptLen, contextLength, device, vocabSize } = manifest;
-  const text = await loadTextModel(dir, { mostTokens: COUNTED_LIMITS * maxPromptLen, vocabSize });
+  onPhase('text');
+  const files = await readModelText(dir);
+  onPhase('text');
+  const text = createTextModel(files, { mostTokens: COUNTED_LIMITS * maxPromptLen, vocabSize });
+  onPhase('text');
   prepareVocabulary(text.vocabulary);
   const kv = kvShape(manifest);
   const kvBytes = prefixCacheBytes ?? Math.min(KEPT_PROMPTS * maxPromptLen * cellBytes(kv), availableMemory() / 4);

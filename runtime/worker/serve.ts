@@ -8,6 +8,7 @@ import {
   type FromEngine,
   type LoadSpec,
   type ModelInfo,
+  type Phase,
   type Reply,
   ToEngine,
   type Work,
@@ -39,7 +40,8 @@ export interface WorkChannel {
 export type Unaddressed<M> = M extends unknown ? Omit<M, 'id'> : never;
 
 export interface Served {
-  load(spec: LoadSpec): Promise<ServedModel>;
+  /** `onPhase` is told what begins, and of progress within it. */
+  load(spec: LoadSpec, onPhase: (phase: Phase) => void): Promise<ServedModel>;
   compile(spec: CompileSpec, onProgress: (progress: CompileProgress) => void): Promise<CompileReport>;
 }
 
@@ -63,6 +65,7 @@ export function serve(served: Served, channel: Channel): void {
   const prepared = new Map<string, PreparedWork>();
   const running = new Map<string, AbortController>();
   const send = (message: FromEngine) => void channel.send?.(message);
+  const onPhase = (phase: Phase) => send({ type: 'phase', phase });
 
   channel.on('disconnect', () => channel.exit(0));
   // A Ctrl-C or a service manager signals the whole group. The server decides when this process ends: after its last request.
@@ -86,16 +89,28 @@ export function serve(served: Served, channel: Channel): void {
     handle(message).catch((error) => send(failure(message.id, error)));
   }
 
+  function inText(served: ServedModel, work: Work): PreparedWork {
+    onPhase('text');
+    try {
+      return served.prepare(work);
+    } finally {
+      onPhase('step');
+    }
+  }
+
   async function handle(message: Exclude<ToEngine, { type: 'cancel' }>): Promise<void> {
     const { id } = message;
     switch (message.type) {
       case 'load': {
         const before = performance.now();
-        model = await served.load(message.spec);
+        onPhase('open');
+        model = await served.load(message.spec, onPhase);
+        onPhase('step');
         send({ type: 'loaded', id, info: { ...model.info, loadMs: performance.now() - before } });
         return;
       }
       case 'compile':
+        onPhase('compile');
         send({
           type: 'compiled',
           id,
@@ -104,7 +119,7 @@ export function serve(served: Served, channel: Channel): void {
         return;
       case 'prepare': {
         if (!model) throw new AssayError('model_not_loaded', 'No model is loaded.');
-        const work = model.prepare(message.work);
+        const work = inText(model, message.work);
         prepared.set(id, work);
         send({ type: 'prepared', id, promptTokens: work.promptTokens });
         return;

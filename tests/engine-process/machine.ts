@@ -21,15 +21,17 @@ export interface Machine {
   close(): Promise<void>;
 }
 
-interface MachineLimits {
+interface MachineOptions {
   maxPromptLen?: number;
   chatMaxTokens?: number;
+  /** Changes the compiled model's files before it is loaded. */
+  edit?(folder: string): void;
 }
 
 /** Compiles a fixture model (`optimum/qwen3`) into a folder of its own and loads it. */
 export async function startMachine(
   fixture: string,
-  { maxPromptLen = 512, chatMaxTokens = 1024, ...options }: Partial<SupervisorOptions> & MachineLimits = {},
+  { maxPromptLen = 512, chatMaxTokens = 1024, edit, ...options }: Partial<SupervisorOptions> & MachineOptions = {},
 ): Promise<Machine> {
   const source = fileURLToPath(new URL(`../fixtures/models/${fixture}`, import.meta.url));
   const target = mkdtempSync(join(tmpdir(), 'assay-compiled-'));
@@ -49,6 +51,7 @@ export async function startMachine(
   await engine.compile({ source, target, device: 'CPU', precision: 'keep', maxPromptLen });
   for (const name of TEXT_FILES)
     if (existsSync(join(source, name))) copyFileSync(join(source, name), join(target, name));
+  edit?.(target);
   const machine: Machine = {
     engine,
     backend,
@@ -60,7 +63,10 @@ export async function startMachine(
       rmSync(target, { recursive: true });
     },
   };
-  await machine.load();
+  await machine.load().catch(async (error: unknown) => {
+    await machine.close();
+    throw error;
+  });
   return machine;
 }
 

@@ -28,6 +28,8 @@ function prepare(text: string): PreparedWork {
   if (text === 'too long')
     throw new AssayError('input_too_long', 'The input is 9 tokens long and the model reads at most 8.');
   if (text === 'hang while preparing') for (;;);
+  // Eight megabytes at a time, until the heap is full.
+  for (const values: unknown[] = []; text === 'hoard values'; ) values.push(new Array(1_000_000).fill(values));
   return {
     promptTokens: 3,
     async run({ reply, signal }) {
@@ -51,7 +53,12 @@ function prepare(text: string): PreparedWork {
 
 serve(
   {
-    async load({ model, dir }): Promise<ServedModel> {
+    async load({ model, dir }, onPhase): Promise<ServedModel> {
+      if (dir === '/hang') for (;;);
+      if (dir === '/hang in text') {
+        onPhase('text');
+        for (;;);
+      }
       if (dir === '/broken') throw new AssayError('engine_failed', 'The graph is damaged.');
       if (dir === '/wrong') throw wrongNumbers('int8', 0.4, 0.2);
       if (dir === '/crash') process.exit(1);

@@ -252,14 +252,49 @@ describe('a death', () => {
     },
   );
 
-  it.each(['hang', 'hang while preparing'])('%s: the process is killed', async (how) => {
-    const engine = start({ stepLimitMs: 2_000 });
+  it.each([
+    ['hang', 'step', /did not finish a step of the model for/u],
+    ['hang while preparing', 'text', /did not get on with the model's tokenizer or chat template for/u],
+  ] as const)('%s: the process is killed', async (how, phase, reason) => {
+    const engine = start({ patience: { [phase]: 2_000 } });
     await engine.load(SPEC);
     // Others who keep asking must not make it look alive.
     const others = setInterval(() => void ask(engine, 'x').catch(() => {}), 100);
     await expect(ask(engine, how)).rejects.toMatchObject({ code: 'engine_failed' });
     clearInterval(others);
-    expect(engine.status().reason).toMatch(/did not answer for/u);
+    expect(engine.status().reason).toMatch(reason);
+    expect(await ask(engine, 'x')).toBe('{"value":"x"}');
+  });
+
+  it('is not waited for by a load: a tokenizer that hangs gives way after two seconds', async () => {
+    const engine = start();
+    await engine.load(SPEC);
+    const stuck = ask(engine, 'hang while preparing').catch((error: Error) => error);
+    await delay(100);
+    const before = performance.now();
+    await engine.load({ ...SPEC, model: 'test/other' as ModelId });
+    expect(performance.now() - before).toBeLessThan(PROMISED_MS);
+    expect(await stuck).toMatchObject({ code: 'engine_failed' });
+    expect(await ask(engine, 'x')).toBe('{"value":"x"}');
+  });
+
+  it.each([
+    ['/hang', 'open', /did not open the model for/u],
+    ['/hang in text', 'text', /tokenizer or chat template for/u],
+  ] as const)('a load of %s ends', async (dir, phase, message) => {
+    const engine = start({ patience: { [phase]: 500 } });
+    await expect(engine.load({ ...SPEC, dir })).rejects.toMatchObject({
+      code: 'engine_failed',
+      message: expect.stringMatching(message),
+    });
+    await engine.load(SPEC);
+  });
+
+  it('a process whose JavaScript values grow without end is ended by its own heap', async () => {
+    const engine = start({ patience: { text: 60_000 } });
+    await engine.load(SPEC);
+    await expect(ask(engine, 'hoard values', undefined, 60_000)).rejects.toMatchObject({ code: 'engine_failed' });
+    expect(engine.status().reason).toMatch(/ran out of memory for its own data/u);
     expect(await ask(engine, 'x')).toBe('{"value":"x"}');
   });
 

@@ -1,0 +1,72 @@
+import { readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import * as v from 'valibot';
+import { MANIFEST_FILE, Manifest } from '../compile/manifest.ts';
+import { availableMemory } from '../device/available-memory.ts';
+import { cellBytes } from '../engine/sequence.ts';
+import type { CompileSpec } from '../protocol/messages.ts';
+import { CONFIG_BOUNDS, readBoundedJson } from '../store/bounded-file.ts';
+
+/** What an honest model needs at most; a process that takes more is ended. */
+export interface ModelLimits {
+  /** Milliseconds without progress while native code opens the model, or a compile works on a weight. */
+  openMs: number;
+  /** Resident bytes. */
+  memoryBytes: number;
+}
+
+/** Milliseconds for a model of no size, and bytes a millisecond: a slow disk and a busy machine together. */
+const OPEN = { baseMs: 30_000, bytesPerMs: 20_000 };
+/** Drivers of other devices translate the whole graph when they open it. */
+const OTHER_DEVICE_MS = 600_000;
+
+/** Node, onnxruntime and a large tokenizer take up to 1 GiB. */
+const BASE_BYTES = 1.5 * 2 ** 30;
+/** Weights as published, widened to 32 bits, and as the kernels want them. */
+const COPIES_OF_WEIGHTS = 4;
+/** A compile measures its forms against one in 32 bits, and published weights may have 4. */
+const WIDENED = 8;
+/** The share of the machine that nothing exceeds. */
+const SHARE = 0.9;
+
+/** Returns the limits for loading the compiled model in `dir`. */
+export async function loadLimits(dir: string): Promise<ModelLimits> {
+  const bytes = await folderBytes(dir);
+  const read = await readBoundedJson(join(dir, MANIFEST_FILE), CONFIG_BOUNDS).catch(() => undefined);
+  const manifest = v.safeParse(Manifest, read);
+  if (!manifest.success) return { openMs: openMs(bytes), memoryBytes: availableMemory() * SHARE };
+  const { kv, device, maxPromptLen, contextLength } = manifest.output;
+  // Prefixes that are kept, those in use, and one answer that grows to the whole context, with the copy that this takes.
+  const cells = 8 * maxPromptLen + 2.5 * contextLength;
+  return {
+    openMs: device === 'CPU' ? openMs(bytes) : OTHER_DEVICE_MS,
+    memoryBytes: memoryFor(COPIES_OF_WEIGHTS * bytes + cells * cellBytes({ layers: kv })),
+  };
+}
+
+/** Returns the limits for compiling a published model. */
+export async function compileLimits({ source, device }: Pick<CompileSpec, 'source' | 'device'>): Promise<ModelLimits> {
+  const bytes = WIDENED * (await folderBytes(source));
+  return {
+    openMs: device === 'CPU' ? openMs(bytes) : OTHER_DEVICE_MS,
+    memoryBytes: memoryFor(COPIES_OF_WEIGHTS * bytes),
+  };
+}
+
+function openMs(bytes: number): number {
+  return OPEN.baseMs + bytes / OPEN.bytesPerMs;
+}
+
+function memoryFor(bytes: number): number {
+  return Math.min(availableMemory() * SHARE, BASE_BYTES + bytes);
+}
+
+/** Bytes of the files in a folder, links followed; 0 where there is none. */
+async function folderBytes(dir: string): Promise<number> {
+  const names = await readdir(dir, { recursive: true }).catch(() => []);
+  const sizes = names.map(async (name) => {
+    const found = await stat(join(dir, name)).catch(() => null);
+    return found?.isFile() ? found.size : 0;
+  });
+  return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
+}
