@@ -58,10 +58,13 @@ describe('when to come back', () => {
     [1_000, 4],
     [5_000, 20],
     [60_000, 30],
-  ])('with an answer every %d ms: after the work in front, %d s, and at most half a minute', (ms, seconds) => {
-    answerMany(ms);
-    expect(refusal().retryAfterSeconds).toBe(seconds);
-  });
+  ])(
+    'with an answer every %d ms: after the work in front, %d s, and half a minute at first where it is more',
+    (ms, seconds) => {
+      answerMany(ms);
+      expect(refusal().retryAfterSeconds).toBe(seconds);
+    },
+  );
 
   test('as one after another, each after those that were refused before', () => {
     answerMany(1_000);
@@ -69,9 +72,23 @@ describe('when to come back', () => {
     now += 3_000;
     expect(refusal().retryAfterSeconds).toBe(4);
     for (let i = 0; i < 100; i++) refusal();
-    expect(refusal().retryAfterSeconds).toBe(30);
+    expect(refusal().retryAfterSeconds).toBeGreaterThanOrEqual(30);
     now += 60_000;
     expect(refusal().retryAfterSeconds).toBe(4);
+  });
+
+  test.each([1, 500, 60_000])('not all at once: of 1,000 with an answer every %d ms no second gets a tenth', (ms) => {
+    answerMany(ms);
+    const seconds = Array.from({ length: 1_000 }, () => refusal().retryAfterSeconds ?? 0);
+    const returning = new Map<number, number>();
+    for (const second of seconds) returning.set(second, (returning.get(second) ?? 0) + 1);
+    expect(Math.max(...seconds)).toBeLessThanOrEqual(60);
+    // Fast answers leave no herd: the queue is empty before the second is over.
+    if (ms > 1) expect(Math.max(...returning.values())).toBeLessThan(100);
+    // Who comes on top of half a minute waits at least that long.
+    const honest = seconds.findIndex((second) => second >= 30);
+    expect(seconds.slice(0, honest)).toEqual(seconds.slice(0, honest).sort((a, b) => a - b));
+    expect(seconds.slice(honest).every((second) => honest < 0 || second >= 30)).toBe(true);
   });
 
   test('large requests in front count for more than small ones', () => {

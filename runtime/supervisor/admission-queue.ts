@@ -19,8 +19,13 @@ export interface AdmissionSlot {
 const KEPT = 0.9;
 /** The speed before anything was answered: milliseconds for so many characters. */
 const FIRST_GUESS = { ms: 500, characters: 1_000 };
-/** Nobody is sent away for longer: callers that do not wait as told must not keep the others away. */
-const LONGEST_WAIT_MS = 30_000;
+/**
+ * Up to here a wait is the time for the work in front; callers that do not wait as told must not keep the others away for longer. Who comes
+ * on top of that is spread over as much time again.
+ */
+const LONGEST_HONEST_WAIT_MS = 30_000;
+/** Multiples of it, modulo 1, are spread evenly however many there are (Weyl's equidistribution theorem). */
+const GOLDEN_RATIO = (Math.sqrt(5) - 1) / 2;
 
 /**
  * The queue's bound, held by the server, which can refuse at any moment: the engine process listens only between two steps of the
@@ -37,6 +42,8 @@ export class AdmissionQueue {
   #since = 0;
   /** When those who were told to come back will have been served. */
   #bookedUntil = 0;
+  /** How many came on top of the longest honest wait. */
+  #spread = 0;
 
   /** `now`: milliseconds that only grow. */
   constructor(limits: AdmissionLimits = DEFAULT_ADMISSION_LIMITS, now: () => number = () => performance.now()) {
@@ -78,11 +85,15 @@ export class AdmissionQueue {
   #refusal(characters: number): AssayError {
     const now = this.#now();
     const inFront = Math.max(now + this.#msOf(this.#characters), this.#bookedUntil);
-    this.#bookedUntil = Math.min(inFront + this.#msOf(characters), now + LONGEST_WAIT_MS);
-    const waitMs = Math.min(inFront - now, LONGEST_WAIT_MS);
+    this.#bookedUntil = Math.min(inFront + this.#msOf(characters), now + LONGEST_HONEST_WAIT_MS);
+    const waitMs = inFront - now < LONGEST_HONEST_WAIT_MS ? inFront - now : this.#spreadWaitMs();
     return new AssayError('overloaded', 'Too many requests are waiting. Try again later.', {
       retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1000)),
     });
+  }
+
+  #spreadWaitMs(): number {
+    return LONGEST_HONEST_WAIT_MS * (1 + ((this.#spread++ * GOLDEN_RATIO) % 1));
   }
 
   #msOf(characters: number): number {
