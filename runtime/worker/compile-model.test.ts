@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { refusedForm } from '../../lib/refused-form.ts';
 import type { WeightForm } from '../../lib/schema/weight-form.ts';
-import { compiledModel, publishedModel } from '../../tests/oracle/plain-models.ts';
+import { FORM_BOUNDS, formError } from '../../tests/cpus/form-error.ts';
 import { MANIFEST_FILE, readManifest } from '../compile/manifest.ts';
 import type { Reference } from '../compile/reference.ts';
 import { openModel } from '../engine/model.ts';
@@ -13,7 +13,6 @@ import type { CompileProgress } from '../protocol/messages.ts';
 import { compileModel, type Precision } from './compile-model.ts';
 
 const FIXTURES = join(import.meta.dirname, '../../tests/fixtures/models');
-const TEXT = [5, 300, 17, 401, 33, 256, 9, 120, 77];
 
 let folder: string;
 beforeEach(() => {
@@ -25,40 +24,9 @@ function compile(source: string, precision: Precision, target = join(folder, 'ou
   return compileModel({ source, target, device: 'CPU', precision, maxPromptLen: 256 });
 }
 
-/** Mean difference of the logits from the published model's, as a share of their spread. */
-async function error(fixture: string, file: string, precision: Precision): Promise<number> {
-  await compile(join(FIXTURES, fixture), precision);
-  const published = await publishedModel(join(FIXTURES, fixture, file));
-  const compiled = compiledModel(await openModel(join(folder, 'out'), { threads: 1 }));
-  const [wanted, got] = await Promise.all([published.logits(TEXT), compiled.logits(TEXT)]);
-  await Promise.all([published.close(), compiled.close()]);
-  let difference = 0;
-  let spread = 0;
-  for (const [row, logits] of wanted.entries()) {
-    for (const [token, logit] of logits.entries()) {
-      difference += Math.abs(logit - got[row]![token]!);
-      spread += Math.abs(logit);
-    }
-  }
-  return difference / spread;
-}
-
 describe('what compiling does to the numbers', () => {
-  // The bounds are about twice what was measured; a wrong scale or a transposed matrix is off by more than 1.
-  test.each<[string, string, Precision, number]>([
-    ['genai/qwen2', 'model.onnx', 'float', 1e-5],
-    ['genai/gemma3', 'model.onnx', 'float', 1e-5],
-    ['optimum/llama', 'onnx/model.onnx', 'float', 1e-5],
-    ['genai/llama-int4', 'model.onnx', 'keep', 1e-5],
-    ['genai/qwen2', 'model.onnx', 'int8', 0.06],
-    ['genai/llama', 'model.onnx', 'int8', 0.06],
-    ['genai/gemma3', 'model.onnx', 'int8', 0.16],
-    ['optimum/qwen3', 'onnx/model.onnx', 'int8', 0.06],
-    ['genai/llama-int4', 'model.onnx', 'int8', 0.08],
-    ['genai/llama', 'model.onnx', 'int4', 0.6],
-    ['optimum/phi3', 'onnx/model.onnx', 'int4', 0.6],
-  ])('%s/%s as %s', async (fixture, file, precision, bound) => {
-    expect(await error(fixture, file, precision)).toBeLessThan(bound);
+  test.each(FORM_BOUNDS)('%s/%s as %s', async (fixture, file, precision, bound) => {
+    expect(await formError(fixture, file, precision)).toBeLessThan(bound);
   });
 });
 

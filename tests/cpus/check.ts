@@ -1,0 +1,55 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { InferenceSession } from 'onnxruntime-node';
+import { readManifest } from '../../runtime/compile/manifest.ts';
+import { readReference } from '../../runtime/compile/reference.ts';
+import { int8ProductsSaturate, largestProductsAreExact } from '../../runtime/engine/int8-kernels.ts';
+import { openModel, sessionOptions } from '../../runtime/engine/model.ts';
+import { PackedForward } from '../../runtime/engine/packed-forward.ts';
+import { referenceError } from '../../runtime/engine/self-check.ts';
+import { compileModel } from '../../runtime/worker/compile-model.ts';
+import { FORM_BOUNDS, formError } from './form-error.ts';
+
+/* The checks of one CPU, run under its emulation: `check.ts saturates|exact`. Prints a line for each; exit code 1 where one fails. */
+
+function check(what: string, holds: boolean, figure?: number): void {
+  const shown = figure === undefined ? '' : `: ${figure.toPrecision(3)}`;
+  console.log(`  ${holds ? 'ok  ' : 'FAIL'} ${what}${shown}`);
+  if (!holds) process.exitCode = 1;
+}
+
+const expected = process.argv[2] === 'saturates';
+const saturates = await int8ProductsSaturate();
+check(`the fastest 8-bit kernels ${expected ? 'clamp sums' : 'are exact'}`, saturates === expected);
+check('8-bit products are exact with our options', await largestProductsAreExact(await sessionOptions(1)));
+for (const [fixture, file, precision, bound] of FORM_BOUNDS) {
+  const error = await formError(fixture, file, precision);
+  check(`${fixture} as ${precision} is off by less than ${bound}`, error < bound, error);
+}
+
+const folder = mkdtempSync(join(tmpdir(), 'assay-cpu-'));
+try {
+  const source = join(import.meta.dirname, '../fixtures/models/genai/llama');
+  const { form, choice } = await compileModel({
+    source,
+    target: folder,
+    device: 'CPU',
+    precision: 'auto',
+    maxPromptLen: 64,
+  });
+  check(`auto takes ${form}, ${choice.reason}`, form === 'int8');
+  await (await openModel(folder)).close();
+  if (saturates) check('the check at load would find clamped sums', (await clampedError(folder)) > choice.errorLimit!);
+} finally {
+  rmSync(folder, { recursive: true, force: true });
+}
+
+/** Returns the error of a compiled form that runs with onnxruntime's own choice of kernels. */
+async function clampedError(compiled: string): Promise<number> {
+  const manifest = readManifest(compiled);
+  const session = await InferenceSession.create(join(compiled, manifest.graph), { logSeverityLevel: 3 });
+  const error = await referenceError(new PackedForward(session, manifest), manifest.kv, readReference(compiled));
+  await session.release();
+  return error;
+}

@@ -1,0 +1,51 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { openModel } from '../../runtime/engine/model.ts';
+import { compileModel, type Precision } from '../../runtime/worker/compile-model.ts';
+import { compiledModel, publishedModel } from '../oracle/plain-models.ts';
+
+const FIXTURES = join(import.meta.dirname, '../fixtures/models');
+const TEXT = [5, 300, 17, 401, 33, 256, 9, 120, 77];
+
+/**
+ * What each form may be off from the published model, on any CPU. The bounds are about twice what was measured; a wrong scale or a transposed matrix
+ * is off by more than 1, clamped sums by 0.19 to 0.48.
+ */
+export const FORM_BOUNDS: readonly (readonly [fixture: string, file: string, precision: Precision, bound: number])[] = [
+  ['genai/qwen2', 'model.onnx', 'float', 1e-5],
+  ['genai/gemma3', 'model.onnx', 'float', 1e-5],
+  ['optimum/llama', 'onnx/model.onnx', 'float', 1e-5],
+  ['genai/llama-int4', 'model.onnx', 'keep', 1e-5],
+  ['genai/qwen2', 'model.onnx', 'int8', 0.06],
+  ['genai/llama', 'model.onnx', 'int8', 0.06],
+  ['genai/gemma3', 'model.onnx', 'int8', 0.16],
+  ['optimum/qwen3', 'onnx/model.onnx', 'int8', 0.06],
+  ['genai/llama-int4', 'model.onnx', 'int8', 0.08],
+  ['genai/llama', 'model.onnx', 'int4', 0.6],
+  ['optimum/phi3', 'onnx/model.onnx', 'int4', 0.6],
+];
+
+/** Returns the mean difference of a form's logits from the published model's, as a share of their mean magnitude. */
+export async function formError(fixture: string, file: string, precision: Precision): Promise<number> {
+  const folder = mkdtempSync(join(tmpdir(), 'assay-form-'));
+  try {
+    const source = join(FIXTURES, fixture);
+    await compileModel({ source, target: join(folder, 'out'), device: 'CPU', precision, maxPromptLen: 256 });
+    const published = await publishedModel(join(source, file));
+    const compiled = compiledModel(await openModel(join(folder, 'out'), { threads: 1 }));
+    const [wanted, got] = await Promise.all([published.logits(TEXT), compiled.logits(TEXT)]);
+    await Promise.all([published.close(), compiled.close()]);
+    let difference = 0;
+    let magnitude = 0;
+    for (const [row, logits] of wanted.entries()) {
+      for (const [token, logit] of logits.entries()) {
+        difference += Math.abs(logit - got[row]![token]!);
+        magnitude += Math.abs(logit);
+      }
+    }
+    return difference / magnitude;
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}

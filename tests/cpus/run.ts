@@ -1,0 +1,50 @@
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+import { kernelFamily } from '../../runtime/compile/kernels.ts';
+import { CPU_MODELS } from './cpu-models.ts';
+import { emulatedNode } from './emulator.ts';
+
+/*
+ * `npm run test:cpus [-- Haswell cortex-a57 …]` checks 8-bit and 4-bit numbers on CPUs that the machine at hand is not, emulated by qemu. A CPU that
+ * cannot be emulated here is skipped, and the reason is told.
+ */
+
+/** One CPU takes 20 seconds of processor time. */
+const LIMIT_MS = 600_000;
+const CHECK = join(import.meta.dirname, 'check.ts');
+
+const wanted = process.argv.slice(2);
+const unknown = wanted.find((name) => !CPU_MODELS.some(({ cpu }) => cpu === name));
+if (unknown) {
+  console.error(`${unknown} is not known. There are: ${CPU_MODELS.map(({ cpu }) => cpu).join(', ')}`);
+  process.exit(2);
+}
+console.log(
+  `This machine: ${kernelFamily()}. AVX-512 and VNNI are not emulated; npm test covers what this machine has.`,
+);
+let failed = 0;
+let skipped = 0;
+for (const model of CPU_MODELS.filter(({ cpu }) => wanted.length === 0 || wanted.includes(cpu))) {
+  const command = emulatedNode(model);
+  const name = `${model.cpu} (${model.arch}, ${model.kernels})`;
+  if ('missing' in command) {
+    skipped++;
+    console.log(`SKIPPED ${name}: ${command.missing}`);
+    continue;
+  }
+  const began = performance.now();
+  console.log(name);
+  const [program, ...args] = command;
+  const expected = model.saturates ? 'saturates' : 'exact';
+  const { status, error } = spawnSync(program!, [...args, CHECK, expected], {
+    stdio: ['ignore', 'inherit', 'ignore'],
+    timeout: LIMIT_MS,
+  });
+  if (error || status !== 0) {
+    failed++;
+    console.log(`FAILED ${name}: ${error ? error.message : `exit code ${status}`}`);
+  }
+  console.log(`  ${((performance.now() - began) / 1000).toFixed(1)} s`);
+}
+console.log(`${failed} failed, ${skipped} skipped`);
+process.exitCode = failed > 0 ? 1 : 0;
