@@ -1,5 +1,5 @@
-import type { ModelHost, Slot } from '../lib/host.ts';
-import type { Health, ServerStatus } from '../lib/schema/status.ts';
+import type { DeviceDecision, ModelHost, Slot } from '../lib/host.ts';
+import type { Health, ServerStatus, TriedDevice } from '../lib/schema/status.ts';
 import type { AppHandler } from './context.ts';
 
 /** `GET /` */
@@ -24,7 +24,7 @@ const HEALTH: Record<Slot['state'], Health['status']> = {
 export function health(host: ModelHost): AppHandler {
   return (c) => {
     const slot = host.slot();
-    const { state, device, reason, precision, precisionReason } = slot;
+    const { state, device, reason, precision, precisionReason, devices } = slot;
     const active_model = activeModel(slot);
     return c.json<Health>({
       status: HEALTH[state],
@@ -32,10 +32,16 @@ export function health(host: ModelHost): AppHandler {
       device,
       active_model,
       ...(reason === undefined ? {} : { reason }),
+      ...(devices === undefined ? {} : { devices: devices.map(triedDevice) }),
       ...(precision === undefined ? {} : { precision }),
       ...(precisionReason === undefined ? {} : { precision_reason: precisionReason }),
     });
   };
+}
+
+function triedDevice({ device, used, reason, figures }: DeviceDecision): TriedDevice {
+  const { error = null, deviceMs = null, cpuMs = null } = figures ?? {};
+  return { device, used, reason, error, device_ms: deviceMs, cpu_ms: cpuMs };
 }
 
 function activeModel(slot: Slot): string {

@@ -1,5 +1,6 @@
 import type { Device, ListedModel } from './backend.ts';
 import type { ModelId } from './model-id.ts';
+import type { DeviceFigures } from './schema/device-figures.ts';
 import type { SlotState } from './schema/status.ts';
 import type { WeightForm } from './schema/weight-form.ts';
 
@@ -23,6 +24,15 @@ export interface ModelHost {
   remove(model: ModelId, options: { compiledOnly: boolean }): Promise<RemoveReport>;
 }
 
+/** Why a device that was tried is or is not used for the model in the slot. */
+export interface DeviceDecision {
+  device: Device;
+  used: boolean;
+  reason: string;
+  /** What it was measured to do beside the CPU; null where it came to no measurement. */
+  figures: DeviceFigures | null;
+}
+
 export interface Slot {
   state: SlotState;
   /** The loaded model, or the one being loaded or unloaded, or the one that failed. */
@@ -31,6 +41,8 @@ export interface Slot {
   device: Device;
   /** Why the slot is in `error`. */
   reason?: string;
+  /** The devices that were tried before the one that runs, and that one where it was measured; absent where only the CPU was tried. */
+  devices?: readonly DeviceDecision[];
   /** The form of the loaded model's weights, and why this one. */
   precision?: WeightForm;
   precisionReason?: string;

@@ -18,6 +18,20 @@ export const ServerStatus = v.object({
 });
 export type ServerStatus = v.InferOutput<typeof ServerStatus>;
 
+/** Why a device that was tried is or is not used for the loaded model, with what was measured beside the CPU (null: it came to no measurement). */
+export const TriedDevice = v.object({
+  device: Device,
+  used: v.boolean(),
+  reason: v.string(),
+  error: v.pipe(
+    v.nullable(v.number()),
+    v.description("Difference of its logits from the CPU's, as a share of their spread."),
+  ),
+  device_ms: v.pipe(v.nullable(v.number()), v.description('Milliseconds for a prompt and a step of branches.')),
+  cpu_ms: v.pipe(v.nullable(v.number()), v.description('Milliseconds of the CPU for the same.')),
+});
+export type TriedDevice = v.InferOutput<typeof TriedDevice>;
+
 /** `GET /health`, `GET /currentmodel` (model-server.md, "Health"). */
 export const Health = v.object({
   status: v.picklist(['ok', 'idle', 'loading', 'error']),
@@ -29,6 +43,7 @@ export const Health = v.object({
   reason: v.optional(v.string()),
   precision: v.optional(v.pipe(WeightForm, v.description("The form of the loaded model's weights."))),
   precision_reason: v.optional(v.pipe(v.string(), v.description('Why the weights are in this form.'))),
+  devices: v.optional(v.pipe(v.array(TriedDevice), v.description('Devices that were tried, besides the CPU.'))),
 });
 export type Health = v.InferOutput<typeof Health>;
 

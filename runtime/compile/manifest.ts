@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as v from 'valibot';
+import { DeviceFigures } from '../../lib/schema/device-figures.ts';
 import { FormChoice } from '../../lib/schema/form-choice.ts';
 import { WeightForm } from '../../lib/schema/weight-form.ts';
 import { incomplete } from './incomplete.ts';
@@ -80,11 +81,7 @@ export const Manifest = v.strictObject({
     v.strictObject({
       /** Plugin, chip and driver; other ones need another compile. */
       identity: v.pipe(v.string(), v.minLength(1), v.maxLength(1000)),
-      /** How far its logits are from the CPU's with the same graphs, as a share of their spread; null is no number. */
-      error: v.nullable(v.number()),
-      /** Milliseconds for the same prompt and step. */
-      deviceMs: v.number(),
-      cpuMs: v.number(),
+      ...DeviceFigures.entries,
     }),
   ),
 });

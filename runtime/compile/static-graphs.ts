@@ -160,7 +160,8 @@ function rotaryTables(graph: Graph, layout: Layout, attention: readonly Node[]):
     for (const [part, table] of node.inputs.slice(7, 9).entries()) {
       const tensor = graph.initializers.get(table);
       const [rows, pairs] = tensor?.dims ?? [];
-      if (!tensor || !rows || !pairs) throw unusable('its rotary tables are computed, which has no static form');
+      if (!tensor || !rows || !pairs)
+        throw unusable('its rotary tables depend on the length of the text (LongRoPE), which has no static form');
       const wide = `assay/rotary_table/${table}`;
       if (found.has(table)) continue;
       found.set(table, { table, wide, width, turned: 2 * pairs });

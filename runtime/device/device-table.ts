@@ -1,17 +1,23 @@
 import type { Device } from '../../lib/backend.ts';
+import { PLATFORM, type PluginName } from '../plugins/catalogue.ts';
+import type { Accelerator } from './hardware.ts';
 
 /** One way to run a model: an execution provider of onnxruntime and what it drives. */
 export interface DeviceRow {
   device: Device;
-  /** Name of the execution provider in onnxruntime-node. */
+  /** Name of the execution provider; one of onnxruntime-node's, or the plugin's. */
   provider: string;
+  /** The plugin that brings the provider; absent for those inside onnxruntime-node. */
+  plugin?: PluginName;
+  /** Whose hardware it drives; absent: any. */
+  vendor?: Accelerator['vendor'];
   /** What a person calls it. */
   name: string;
   /** `process.platform`-`process.arch` on which the provider exists at all. */
   platforms: readonly string[];
   /**
-   * Whether it is used without being asked for. Only what was measured is: a provider that takes a graph only in part, and copies
-   * keys and values at each step, is slower than the CPU and still looks like success.
+   * Whether it is used without being asked for. The CPU is, and plugins are: each model is measured on their device beside the CPU, and has to run there
+   * in one part (`judge.ts`). A provider of onnxruntime-node may take a graph in part, copy keys and values at each step, and be slower than the CPU.
    */
   automatic: boolean;
   /** The command that brings the provider's missing files. */
@@ -20,7 +26,7 @@ export interface DeviceRow {
 
 const CUDA_FILES = 'node node_modules/onnxruntime-node/script/install.js --onnxruntime-node-install=cuda12';
 
-/** Everything that onnxruntime-node can run on, the best first. Source: its README ("Requirements", 1.30). */
+/** Everything that onnxruntime can run on, the best first. Source: the README of onnxruntime-node ("Requirements", 1.30) and `plugins/catalogue.ts`. */
 export const DEVICE_TABLE: readonly DeviceRow[] = [
   {
     device: 'NPU',
@@ -29,14 +35,44 @@ export const DEVICE_TABLE: readonly DeviceRow[] = [
     platforms: ['darwin-arm64'],
     automatic: false,
   },
-  { device: 'NPU', provider: 'qnn', name: 'Qualcomm Hexagon (QNN)', platforms: ['win32-arm64'], automatic: false },
+  {
+    device: 'NPU',
+    provider: 'OpenVINOExecutionProvider',
+    plugin: 'openvino',
+    vendor: 'Intel',
+    name: 'Intel NPU (OpenVINO)',
+    platforms: ['linux-x64', 'win32-x64'],
+    automatic: true,
+    install: 'assay ep install openvino',
+  },
+  {
+    device: 'NPU',
+    provider: 'QNNExecutionProvider',
+    plugin: 'qnn',
+    vendor: 'Qualcomm',
+    name: 'Qualcomm Hexagon NPU (QNN)',
+    platforms: ['win32-arm64', 'linux-arm64'],
+    automatic: true,
+    install: 'assay ep install qnn',
+  },
   {
     device: 'GPU',
     provider: 'cuda',
+    vendor: 'NVIDIA',
     name: 'NVIDIA GPU (CUDA)',
     platforms: ['linux-x64'],
     automatic: false,
     install: CUDA_FILES,
+  },
+  {
+    device: 'GPU',
+    provider: 'OpenVINOExecutionProvider',
+    plugin: 'openvino',
+    vendor: 'Intel',
+    name: 'Intel GPU (OpenVINO)',
+    platforms: ['linux-x64', 'win32-x64'],
+    automatic: true,
+    install: 'assay ep install openvino',
   },
   { device: 'GPU', provider: 'dml', name: 'GPU (DirectML)', platforms: ['win32-x64', 'win32-arm64'], automatic: false },
   {
@@ -45,6 +81,16 @@ export const DEVICE_TABLE: readonly DeviceRow[] = [
     name: 'GPU (WebGPU)',
     platforms: ['linux-x64', 'darwin-arm64', 'win32-x64', 'win32-arm64'],
     automatic: false,
+  },
+  {
+    device: 'GPU',
+    provider: 'WebGpuExecutionProvider',
+    plugin: 'webgpu',
+    name: 'GPU (WebGPU plugin)',
+    platforms: ['linux-x64', 'linux-arm64', 'darwin-arm64', 'win32-x64', 'win32-arm64'],
+    // Nothing of it has been seen to run here.
+    automatic: false,
+    install: 'assay ep install webgpu',
   },
   {
     device: 'CPU',
@@ -60,10 +106,10 @@ export function rowsFor(platform: string): readonly DeviceRow[] {
   return DEVICE_TABLE.filter((row) => row.platforms.includes(platform));
 }
 
-/** Execution providers for a device on this machine, the best first; the engine tries one after the other. */
-export function providersOf(device: Device, platform = `${process.platform}-${process.arch}`): readonly string[] {
+/** Providers of onnxruntime-node for a device on this machine, the best first; the engine tries one after the other. */
+export function providersOf(device: Device, platform = PLATFORM): readonly string[] {
   return rowsFor(platform)
-    .filter((row) => row.device === device)
+    .filter((row) => row.device === device && !row.plugin)
     .map((row) => row.provider);
 }
 
@@ -71,14 +117,16 @@ export function providersOf(device: Device, platform = `${process.platform}-${pr
 export const DEVICE_CHOICES = ['auto', 'npu', 'gpu', 'cpu'] as const;
 export type DeviceChoice = (typeof DEVICE_CHOICES)[number];
 
-/** Devices to try, in order; a CPU is always the last, so a wish never leaves a machine without answers. */
-export function devicesToTry(
-  choice: DeviceChoice,
-  platform = `${process.platform}-${process.arch}`,
-): readonly Device[] {
-  const rows = rowsFor(platform);
-  const wanted = choice === 'auto' ? rows.filter((row) => row.automatic).map((row) => row.device) : [asDevice(choice)];
+/** Kinds of devices to try, in order, where `usable` rows can be; a CPU is always the last, so a wish never leaves a machine without answers. */
+export function devicesToTry(choice: DeviceChoice, usable: readonly DeviceRow[]): readonly Device[] {
+  const wanted =
+    choice === 'auto' ? usable.filter((row) => row.automatic).map((row) => row.device) : [asDevice(choice)];
   return [...new Set<Device>([...wanted, 'CPU'])];
+}
+
+/** Whether a row drives an accelerator. */
+export function drives(row: DeviceRow, found: Accelerator): boolean {
+  return found.kind === row.device && (row.vendor === undefined || row.vendor === found.vendor);
 }
 
 function asDevice(choice: Exclude<DeviceChoice, 'auto'>): Device {

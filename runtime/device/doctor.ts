@@ -1,11 +1,14 @@
 import type { Device } from '../../lib/backend.ts';
-import { type DeviceChoice, type DeviceRow, devicesToTry, rowsFor } from './device-table.ts';
+import type { PluginTarget } from '../ort-plugin/plugin-target.ts';
+import type { InstalledPlugin } from '../plugins/plugin-store.ts';
+import { type DeviceChoice, type DeviceRow, devicesToTry, drives, rowsFor } from './device-table.ts';
 import type { Accelerator } from './hardware.ts';
 import type { ProbeResult } from './probe.ts';
+import { targetOf } from './resolve-devices.ts';
 
 /**
  * `in use`: what a model is loaded on. `works`: could be used, and is not asked for. `blocked`: the hardware may be there, and
- * something is missing. `absent`: this machine does not have it. `unsupported`: it is there, and onnxruntime-node has no provider.
+ * something is missing. `absent`: this machine does not have it. `unsupported`: it is there, and nothing drives it.
  */
 export const DEVICE_STATES = ['in use', 'works', 'blocked', 'absent', 'unsupported'] as const;
 export type DeviceState = (typeof DEVICE_STATES)[number];
@@ -25,56 +28,100 @@ export interface DoctorEffects {
   platform: string;
   choice: DeviceChoice;
   accelerators: readonly Accelerator[] | null;
+  installed: readonly InstalledPlugin[];
   probe(provider: string): Promise<ProbeResult>;
+  probePlugin(target: PluginTarget): Promise<ProbeResult>;
 }
 
 /** Every device of this machine: what state it is in, why, and what would change that. */
 export async function examineDevices(effects: DoctorEffects): Promise<DeviceFinding[]> {
   const { platform, choice } = effects;
-  const findings: DeviceFinding[] = [];
-  for (const row of rowsFor(platform)) findings.push(await examine(row, effects));
+  const examined: { row: DeviceRow; finding: DeviceFinding }[] = [];
+  for (const row of rowsFor(platform)) examined.push({ row, finding: await examine(row, effects) });
   // The first device asked for of which a provider works is the one that runs.
-  for (const device of devicesToTry(choice, platform)) {
-    const used = findings.find((finding) => finding.device === device && finding.state === 'works');
+  const usable = examined.filter(({ finding }) => finding.state === 'works').map(({ row }) => row);
+  for (const device of devicesToTry(choice, usable)) {
+    const used = examined.find(
+      ({ row, finding }) => row.device === device && finding.state === 'works' && (choice !== 'auto' || row.automatic),
+    );
     if (!used) continue;
-    used.state = 'in use';
-    used.why = choice === 'auto' ? 'the best device that Assay chooses by itself here' : `ASSAY_DEVICE is ${choice}`;
-    used.command = null;
+    used.finding.state = 'in use';
+    used.finding.why = whyUsed(used.row, choice);
+    used.finding.command = null;
     break;
   }
-  return [...findings, ...(effects.accelerators ?? []).flatMap(unsupported)];
+  return [
+    ...examined.map(({ finding }) => finding),
+    ...(effects.accelerators ?? []).flatMap((one) => unsupported(one, platform)),
+  ];
 }
 
-async function examine(row: DeviceRow, { accelerators, probe }: DoctorEffects): Promise<DeviceFinding> {
+function whyUsed({ plugin }: DeviceRow, choice: DeviceChoice): string {
+  if (choice !== 'auto') return `ASSAY_DEVICE is ${choice}`;
+  return plugin
+    ? 'it computes; each model is measured on it when it is compiled, and runs on the CPU where that is faster'
+    : 'the best device that Assay chooses by itself here';
+}
+
+async function examine(row: DeviceRow, effects: DoctorEffects): Promise<DeviceFinding> {
   const { device, name } = row;
-  const hardware = accelerators === null ? [] : accelerators.filter((found) => fits(row, found));
+  const { accelerators } = effects;
+  const finding = (state: DeviceState, why: string, command: string | null = null): DeviceFinding => ({
+    device,
+    name,
+    state,
+    why,
+    command,
+  });
+  const hardware = (accelerators ?? []).filter((found) => drives(row, found));
   if (accelerators !== null && device !== 'CPU' && hardware.length === 0) {
-    const kind = row.provider === 'cuda' ? 'NVIDIA GPU' : device;
-    return { device, name, state: 'absent', why: `this machine has no ${kind}`, command: null };
-  }
-  const result = await probe(row.provider);
-  if (result.works) {
-    const why =
-      'it computes; Assay uses it only when asked, because it has not been measured to be faster than the CPU';
-    return { device, name, state: 'works', why, command: `ASSAY_DEVICE=${device.toLowerCase()} assay serve` };
+    return finding('absent', `this machine has no ${row.vendor ? `${row.vendor} ` : ''}${device}`);
   }
   const driverless = hardware.find((found) => found.driver === null);
+  const missing = row.plugin ? await examinePlugin(row, effects) : await examineBinding(row, effects);
+  if (missing === null) {
+    const why = row.automatic
+      ? 'it computes'
+      : 'it computes; Assay uses it only when asked, because it has not been measured to be faster than the CPU';
+    return finding('works', why, `ASSAY_DEVICE=${device.toLowerCase()} assay serve`);
+  }
   if (driverless) {
     const why = `the system has no driver for the ${driverless.vendor} ${driverless.kind}`;
-    return { device, name, state: 'blocked', why, command: driverCommand(driverless) };
+    return finding('blocked', why, driverCommand(driverless));
   }
-  const missing = /shared library|backend not found/i.test(result.reason);
-  const why = missing ? 'onnxruntime-node was installed without the files for it' : result.reason;
-  return { device, name, state: 'blocked', why, command: missing ? (row.install ?? null) : advice(row) };
+  return finding('blocked', missing.why, missing.command);
 }
 
-function fits(row: DeviceRow, found: Accelerator): boolean {
-  return found.kind === row.device && (row.provider !== 'cuda' || found.vendor === 'NVIDIA');
+type Missing = Pick<DeviceFinding, 'why' | 'command'> | null;
+
+/** What keeps a provider of onnxruntime-node from computing; null: nothing. */
+async function examineBinding(row: DeviceRow, { probe }: DoctorEffects): Promise<Missing> {
+  const result = await probe(row.provider);
+  if (result.works) return null;
+  return /shared library|backend not found/i.test(result.reason)
+    ? { why: 'onnxruntime-node was installed without the files for it', command: row.install ?? null }
+    : { why: result.reason, command: advice(row) };
+}
+
+/** What keeps a plugin from computing; null: nothing. */
+async function examinePlugin(
+  row: DeviceRow,
+  { installed, accelerators, probePlugin }: DoctorEffects,
+): Promise<Missing> {
+  const found = installed.find(({ plugin }) => plugin.name === row.plugin);
+  const command = row.install ?? null;
+  if (!found) {
+    const condition = accelerators === null ? 'where this machine has one: ' : '';
+    return { why: `${condition}its plugin is not installed`, command };
+  }
+  if (found.damage !== null) return { why: `its plugin is damaged: ${found.damage}`, command };
+  const result = await probePlugin(targetOf(row, found));
+  return result.works ? null : { why: result.reason, command: null };
 }
 
 function driverCommand({ vendor, kind }: Accelerator): string {
   if (vendor === 'NVIDIA') return 'sudo ubuntu-drivers install    # or the driver from https://www.nvidia.com/drivers';
-  if (kind === 'NPU') return `install the ${vendor} NPU driver, then start the machine again`;
+  if (kind === 'NPU') return `install the ${vendor} NPU driver (docs/devices.md), then start the machine again`;
   return 'sudo apt install mesa-vulkan-drivers';
 }
 
@@ -84,15 +131,16 @@ function advice(row: DeviceRow): string | null {
     : null;
 }
 
-/** NPUs that are there and that no provider of onnxruntime-node drives. */
-function unsupported({ kind, vendor }: Accelerator): DeviceFinding[] {
-  if (kind !== 'NPU') return [];
+/** NPUs that are there and that nothing in the table drives. */
+function unsupported(found: Accelerator, platform: string): DeviceFinding[] {
+  if (found.kind !== 'NPU' || rowsFor(platform).some((row) => drives(row, found))) return [];
+  const { vendor } = found;
   return [
     {
       device: 'NPU',
       name: `${vendor} NPU`,
       state: 'unsupported',
-      why: `onnxruntime-node has no provider for it; ${vendor}'s own server can drive it, with Assay in front (README, "Devices")`,
+      why: `no plugin that Assay installs drives it; ${vendor}'s own server can, with Assay in front (docs/devices.md)`,
       command: null,
     },
   ];

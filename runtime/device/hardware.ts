@@ -1,41 +1,79 @@
-import { readdir, readFile } from 'node:fs/promises';
+import { readdir, readFile, readlink } from 'node:fs/promises';
 
-/** A processor on the PCI bus that could run a model. */
+/** A processor that could run a model. */
 export interface Accelerator {
   kind: 'GPU' | 'NPU';
-  vendor: 'NVIDIA' | 'AMD' | 'Intel' | 'other';
-  /** Whether a driver has taken it. */
+  vendor: 'NVIDIA' | 'AMD' | 'Intel' | 'Qualcomm' | 'other';
+  /** The driver that has taken it; null: none has. */
   driver: string | null;
 }
 
-const PCI = '/sys/bus/pci/devices';
+/** Where Linux lists devices. */
+export interface DeviceFolders {
+  pci: string;
+  /** Accelerators with a driver of the kernel's `accel` class. */
+  accel: string;
+  /** Device files. */
+  dev: string;
+}
+
+const LINUX: DeviceFolders = { pci: '/sys/bus/pci/devices', accel: '/sys/class/accel', dev: '/dev' };
+
+/** Vendors by their PCI number (PCI ID Repository). */
 const VENDORS: Readonly<Record<string, Accelerator['vendor']>> = {
   '0x10de': 'NVIDIA',
   '0x1002': 'AMD',
   '0x1022': 'AMD',
   '0x8086': 'Intel',
+  '0x17cb': 'Qualcomm',
 };
 
+/** The vendor of a PCI number. */
+export function vendorOf(id: number): Accelerator['vendor'] {
+  return VENDORS[`0x${id.toString(16).padStart(4, '0')}`] ?? 'other';
+}
+
 /**
- * Accelerators that Linux sees, with or without a driver. PCI class 03 is a display controller, 12 a processing accelerator (PCI
- * Code and ID Assignment, 1.12); AMD's NPU calls itself a signal processor (1180). Null on systems that do not tell this way.
+ * Returns the accelerators that Linux sees, with or without a driver; null on systems that do not list them this way. PCI class 03 is a display
+ * controller, 12 a processing accelerator (PCI Code and ID Assignment, 1.12); AMD's NPU calls itself a signal processor (1180). Accelerators inside a
+ * chip are not on the PCI bus: those are in the kernel's `accel` class, and Qualcomm's DSP has a device file of its driver.
  */
-export async function listAccelerators(root = PCI): Promise<readonly Accelerator[] | null> {
-  const names = await readdir(root).catch(() => null);
-  if (names === null) return null;
-  const found = names.sort().map(async (name): Promise<Accelerator | null> => {
-    const read = (file: string): Promise<string> =>
-      readFile(`${root}/${name}/${file}`, 'utf8').then(
-        (s) => s.trim(),
-        () => '',
-      );
-    const code = await read('class');
-    const vendor = VENDORS[await read('vendor')] ?? 'other';
-    const uevent = await read('uevent');
-    const driver = /^DRIVER=(.+)$/m.exec(uevent)?.[1] ?? null;
+export async function listAccelerators({
+  pci,
+  accel,
+  dev,
+}: DeviceFolders = LINUX): Promise<readonly Accelerator[] | null> {
+  const addresses = await readdir(pci).catch(() => null);
+  const classed = await readdir(accel).catch(() => []);
+  const files = await readdir(dev).catch(() => []);
+  if (addresses === null && classed.length === 0) return null;
+  const onBus = (addresses ?? []).sort().map(async (name): Promise<Accelerator | null> => {
+    const { code, vendor, driver } = await readDevice(`${pci}/${name}`);
     if (/^0x03/.test(code)) return { kind: 'GPU', vendor, driver };
     if (/^0x12/.test(code) || (vendor === 'AMD' && /^0x1180/.test(code))) return { kind: 'NPU', vendor, driver };
     return null;
   });
-  return (await Promise.all(found)).filter((entry) => entry !== null);
+  const inChip = classed.sort().map(async (name): Promise<Accelerator | null> => {
+    const address = await readlink(`${accel}/${name}/device`).catch(() => '');
+    if (addresses?.includes(address.split('/').at(-1) ?? '')) return null;
+    const { vendor, driver } = await readDevice(`${accel}/${name}/device`);
+    return { kind: 'NPU', vendor, driver };
+  });
+  const dsp = files.some((name) => name.startsWith('fastrpc-cdsp'));
+  const found = [...(await Promise.all([...onBus, ...inChip])), dsp ? QUALCOMM_DSP : null];
+  return found.filter((entry) => entry !== null);
+}
+
+const QUALCOMM_DSP: Accelerator = { kind: 'NPU', vendor: 'Qualcomm', driver: 'fastrpc' };
+
+async function readDevice(
+  folder: string,
+): Promise<{ code: string; vendor: Accelerator['vendor']; driver: string | null }> {
+  const read = (file: string): Promise<string> =>
+    readFile(`${folder}/${file}`, 'utf8').then(
+      (text) => text.trim(),
+      () => '',
+    );
+  const driver = /^DRIVER=(.+)$/m.exec(await read('uevent'))?.[1] ?? null;
+  return { code: await read('class'), vendor: VENDORS[await read('vendor')] ?? 'other', driver };
 }

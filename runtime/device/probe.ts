@@ -1,28 +1,50 @@
 import { fork } from 'node:child_process';
+import type { PluginTarget } from '../ort-plugin/plugin-target.ts';
+import { type Accelerator, vendorOf } from './hardware.ts';
 
-/** What a try to run something on a provider gave. */
-export type ProbeResult = { works: true } | { works: false; reason: string };
+/** The result of running something on a device; `identity` names a plugin's device, its chip and its driver. */
+export type ProbeResult = { works: true; identity?: string } | { works: false; reason: string };
+
+/** What the probe process is asked: to compute on a provider of onnxruntime-node or on a plugin's device, or to list hardware. */
+export type Probe =
+  | { kind: 'binding'; provider: string }
+  | { kind: 'plugin'; target: PluginTarget }
+  | { kind: 'hardware' };
 
 const PROBE = new URL(`./probe-child${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url);
 const LIMIT_MS = 30_000;
 
-/**
- * Runs a two by two product on one execution provider, with no way to fall back to the CPU. In a process of its own, because a
- * driver that is half there may end the process that loads it.
- */
+/** Runs a two by two product on a provider of onnxruntime-node, with no way to fall back to the CPU. */
 export function probeProvider(provider: string): Promise<ProbeResult> {
+  return ask({ kind: 'binding', provider }, (reason) => ({ works: false, reason }));
+}
+
+/** Registers a plugin and runs the product on its device. */
+export function probePlugin(target: PluginTarget): Promise<ProbeResult> {
+  return ask({ kind: 'plugin', target }, (reason) => ({ works: false, reason }));
+}
+
+/** Lists the accelerators that onnxruntime finds by itself: on Windows NPUs and GPUs, on other systems less. Null where it does not tell. */
+export async function listRuntimeHardware(): Promise<readonly Accelerator[] | null> {
+  const found = await ask<{ hardware: string; vendorId: number }[] | null>({ kind: 'hardware' }, () => null);
+  if (!Array.isArray(found)) return null;
+  return found.flatMap(({ hardware, vendorId }) =>
+    hardware === 'NPU' || hardware === 'GPU' ? [{ kind: hardware, vendor: vendorOf(vendorId), driver: 'system' }] : [],
+  );
+}
+
+/** Asks a process of its own, because a driver that is half there may end the process that loads it. */
+function ask<T>(probe: Probe, failed: (reason: string) => T): Promise<T> {
   return new Promise((resolve) => {
-    const child = fork(PROBE, [provider], { stdio: ['ignore', 'ignore', 'ignore', 'ipc'], execArgv: [] });
-    const timer = setTimeout(() => end({ works: false, reason: 'it did not answer for 30 s' }), LIMIT_MS);
-    const end = (result: ProbeResult): void => {
+    const child = fork(PROBE, [JSON.stringify(probe)], { stdio: ['ignore', 'ignore', 'ignore', 'ipc'], execArgv: [] });
+    const timer = setTimeout(() => end(failed('it did not answer for 30 s')), LIMIT_MS);
+    const end = (result: T): void => {
       clearTimeout(timer);
       child.kill('SIGKILL');
       resolve(result);
     };
-    child.once('message', (message) => end(message as ProbeResult));
-    child.once('error', (error) => end({ works: false, reason: error.message }));
-    child.once('exit', (code, signal) =>
-      end({ works: false, reason: `the driver ended the process (${signal ?? code})` }),
-    );
+    child.once('message', (message) => end(message as T));
+    child.once('error', (error) => end(failed(error.message)));
+    child.once('exit', (code, signal) => end(failed(`the driver ended the process (${signal ?? code})`)));
   });
 }

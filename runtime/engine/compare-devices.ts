@@ -1,16 +1,8 @@
+import type { DeviceFigures } from '../../lib/schema/device-figures.ts';
 import type { Forward } from './forward.ts';
 import { logitError } from './logit-error.ts';
 import { type KvShape, Sequence } from './sequence.ts';
 import { spreadTokens } from './spread-tokens.ts';
-
-/** What a device was measured to do, beside the CPU with the same graphs and weights. */
-export interface DeviceFigures {
-  /** How far the device's logits are from the CPU's (`logitError`). */
-  error: number;
-  /** Milliseconds of the device and of the CPU for a prompt of `PROMPT_TOKENS` and a step of three branches. */
-  deviceMs: number;
-  cpuMs: number;
-}
 
 /** Tokens of the prompt that is measured: some runs of the largest chunk. */
 const PROMPT_TOKENS = 200;
@@ -29,7 +21,8 @@ export async function compareDevices(
   const count = Math.max(1, Math.min(PROMPT_TOKENS, contextLength - BRANCHES * BRANCH_TOKENS));
   const prompt = spreadTokens(cpu.vocabSize, count);
   const [wanted, got] = [await measure(cpu, kv, prompt), await measure(device, kv, prompt)];
-  return { error: logitError(wanted.logits, got.logits), deviceMs: got.ms, cpuMs: wanted.ms };
+  const error = logitError(wanted.logits, got.logits);
+  return { error: Number.isFinite(error) ? error : null, deviceMs: got.ms, cpuMs: wanted.ms };
 }
 
 async function measure(

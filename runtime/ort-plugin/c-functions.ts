@@ -54,6 +54,8 @@ export const C_FUNCTIONS = {
   EpDevice_EpMetadata: [314, 'pointer', 'void *'],
   EpDevice_EpOptions: [315, 'pointer', 'void *'],
   EpDevice_Device: [316, 'pointer', 'void *'],
+  GetNumHardwareDevices: [397, 'status', `void *, ${COUNT}`],
+  GetHardwareDevices: [398, 'status', 'void *, _Out_ void **, size_t'],
   Session_GetEpGraphAssignmentInfo: [407, 'status', `void *, ${OUT}, ${COUNT}`],
   EpAssignedSubgraph_GetEpName: [408, 'status', `void *, ${OUT}`],
   EpAssignedSubgraph_GetNodes: [409, 'status', `void *, ${OUT}, ${COUNT}`],

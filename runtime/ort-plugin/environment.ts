@@ -67,6 +67,20 @@ export class OrtEnvironment {
     });
   }
 
+  /** The processors that onnxruntime finds on this machine, whether a provider drives them or not. */
+  hardware(): { hardware: HardwareType; vendor: string; vendorId: number }[] {
+    const { api } = this;
+    const count: [number | bigint] = [0];
+    api.call('GetNumHardwareDevices', this.handle, count);
+    const found: Pointer[] = Array.from({ length: Number(count[0]) }, () => null);
+    api.call('GetHardwareDevices', this.handle, found, found.length);
+    return found.map((device) => ({
+      hardware: HARDWARE_TYPES[api.value<number>('HardwareDevice_Type', device)] ?? 'CPU',
+      vendor: api.value('HardwareDevice_Vendor', device),
+      vendorId: api.value('HardwareDevice_VendorId', device),
+    }));
+  }
+
   release(): void {
     this.api.value('ReleaseEnv', this.handle);
   }

@@ -45,6 +45,7 @@ test('the table of functions is that of the onnxruntime-node which is installed'
 });
 
 test('the CPU is a device', () => {
+  expect(env.hardware().filter(({ hardware }) => hardware === 'CPU')).toHaveLength(1);
   expect(env.devices()).toContainEqual(
     expect.objectContaining({ provider: 'CPUExecutionProvider', hardware: 'CPU', providerVendor: 'Microsoft' }),
   );

@@ -2,10 +2,12 @@ import * as v from 'valibot';
 import type { ChatRequest, TaskBatch } from '../../lib/backend.ts';
 import { ERROR_CODES } from '../../lib/errors.ts';
 import type { ModelId } from '../../lib/model-id.ts';
+import { DeviceFigures } from '../../lib/schema/device-figures.ts';
 import { FormChoice } from '../../lib/schema/form-choice.ts';
 import { Device } from '../../lib/schema/metrics.ts';
 import { WeightForm } from '../../lib/schema/weight-form.ts';
 import { PRECISIONS } from '../compile/precision.ts';
+import { PluginTarget } from '../ort-plugin/plugin-target.ts';
 import { ChatRequestSchema, CutNames, Finish, TaskAnswers, TaskBatchSchema, TokenLogprobs } from './payloads.ts';
 
 /*
@@ -25,6 +27,8 @@ export const LoadSpec = v.object({
   model: ModelIdText,
   /** Folder that a compile made, with the model's text files in it. Absolute. */
   dir: Path,
+  /** The device that it was compiled for; absent: one that onnxruntime-node drives. */
+  plugin: v.exactOptional(PluginTarget),
   /** Bytes of keys and values kept for prefixes that may come again; absent: the engine's default. */
   prefixCacheBytes: v.exactOptional(Count),
   /** Threads of one step; absent: as many as there are physical cores. */
@@ -52,21 +56,30 @@ export const CompileSpec = v.object({
   device: Device,
   precision: v.picklist(PRECISIONS),
   maxPromptLen: Count,
+  /** The plugin that drives the device; absent: onnxruntime-node does. */
+  plugin: v.exactOptional(PluginTarget),
   /** Forms whose numbers were wrong at load; others are made. */
   refused: v.exactOptional(v.array(WeightForm)),
 });
 export type CompileSpec = v.InferOutput<typeof CompileSpec>;
 
 export const CompileProgress = v.object({
-  step: v.picklist(['reading', 'weights', 'measuring', 'graph']),
-  /** `done` of `total` bytes of weights. */
+  step: v.picklist(['reading', 'weights', 'measuring', 'graph', 'device']),
+  /** `done` of `total` bytes of weights; of graphs, where the device compiles them. */
   done: v.number(),
   total: v.number(),
 });
 export type CompileProgress = v.InferOutput<typeof CompileProgress>;
 
 /** What a compile made. */
-export const CompileReport = v.object({ device: Device, maxPromptLen: Count, form: WeightForm, choice: FormChoice });
+export const CompileReport = v.object({
+  device: Device,
+  maxPromptLen: Count,
+  form: WeightForm,
+  choice: FormChoice,
+  /** Of a device behind a plugin. */
+  figures: v.exactOptional(DeviceFigures),
+});
 export type CompileReport = v.InferOutput<typeof CompileReport>;
 
 export type Work = { kind: 'tasks'; batch: TaskBatch } | { kind: 'chat'; request: ChatRequest };

@@ -6,7 +6,8 @@ import type { Logger } from 'pino';
 import { systemClock } from '../../lib/clock.ts';
 import { kernelFamily } from '../compile/kernels.ts';
 import type { Precision } from '../compile/precision.ts';
-import { type DeviceChoice, devicesToTry } from '../device/device-table.ts';
+import type { DeviceChoice } from '../device/device-table.ts';
+import { resolveDevices } from '../device/resolve-devices.ts';
 import { addressesOf, fetchPublic } from '../hub/public-address.ts';
 import { TRANSFER_SETTINGS } from '../hub/pull-context.ts';
 import { type HubEnvironment, hubEnvironment } from '../store/environment.ts';
@@ -32,6 +33,7 @@ export interface HostSettings {
 /** The models of this machine, with everything real: network, disk, clock, environment. */
 export async function createModelHost(settings: HostSettings): Promise<LocalModelHost> {
   const { engine, log, home, device = 'auto', dtype, precision = 'auto', hub = hubEnvironment() } = settings;
+  const resolver = await resolveDevices(device, home);
   const paths = new StorePaths({ hubCache: hub.hubCache, assayHome: home, bundled: bundledModels() });
   return new LocalModelHost({
     engine,
@@ -55,7 +57,10 @@ export async function createModelHost(settings: HostSettings): Promise<LocalMode
       engine,
       clock: systemClock,
       log,
-      devices: devicesToTry(device),
+      devices: resolver.devices,
+      drives: (one) => resolver.has(one),
+      plugin: (one) => resolver.plugin(one),
+      automatic: device === 'auto',
       precision,
       kernels: kernelFamily(),
       runtimeVersion: createRequire(import.meta.url)('onnxruntime-node/package.json').version,

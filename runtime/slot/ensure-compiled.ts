@@ -3,9 +3,12 @@ import type { Logger } from 'pino';
 import type { Device } from '../../lib/backend.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { AssayError } from '../../lib/errors.ts';
+import type { DeviceDecision } from '../../lib/host.ts';
 import type { WeightForm } from '../../lib/schema/weight-form.ts';
 import { COMPILER_VERSION } from '../compile/manifest.ts';
 import type { Precision } from '../compile/precision.ts';
+import type { DevicePlugin } from '../device/resolve-devices.ts';
+import type { PluginTarget } from '../ort-plugin/plugin-target.ts';
 import type { CompileProgress } from '../protocol/messages.ts';
 import { type CompiledModel, findCompiled, publishCompiled, removeStale, shareFiles } from '../store/compiled-store.ts';
 import { hashFile } from '../store/digest.ts';
@@ -16,6 +19,7 @@ import { lock } from '../store/lock.ts';
 import { baseName, join, type StorePaths } from '../store/paths.ts';
 import { choosePromptLength, contextLength } from '../store/prompt-length.ts';
 import type { EngineProcess } from '../supervisor/engine-process.ts';
+import { judge } from './judge-device.ts';
 
 /** What compiling needs from outside. */
 export interface CompileContext {
@@ -25,6 +29,12 @@ export interface CompileContext {
   log: Logger;
   /** Devices to compile for, the best first; a CPU is always the last. */
   devices: readonly Device[];
+  /** Whether anything on this machine may drive a device. */
+  drives(device: Device): boolean;
+  /** The plugin behind a device; null where onnxruntime-node drives it. Throws `engine_failed` where nothing does. */
+  plugin(device: Device): Promise<DevicePlugin | null>;
+  /** Whether nobody asked for a device: then one that is slower than the CPU is not used. */
+  automatic: boolean;
   /** Form of the compiled weights; `auto`: what suits each device. */
   precision: Precision;
   /** The CPU's kernels (`kernelFamily`). */
@@ -59,11 +69,15 @@ export interface EnsuredModel {
   compiled: CompiledModel;
   /** Whether it had to be made now. */
   made: boolean;
+  /** The plugin that its device is driven by. */
+  plugin?: PluginTarget;
+  /** The devices that were tried, besides those that onnxruntime-node drives. */
+  decisions: readonly DeviceDecision[];
 }
 
 /**
  * The compiled form of a model for this machine, made if it is absent, stale or damaged. Devices are tried in order; one whose
- * compile fails is logged with the reason and the next is tried.
+ * compile fails, or that was measured to be wrong or slower than the CPU, is logged with the reason and the next is tried.
  *
  * @throws AssayError `invalid_value` (max_prompt_len), `engine_failed`, `disk_full`
  */
@@ -76,35 +90,41 @@ export async function ensureCompiled(
   const maxPromptLen = choosePromptLength(options.maxPromptLen, await contextLength(paths, model));
   const files = await sourceFiles(paths, model);
   const devices = context.devices.filter((device) => !options.without?.has(device));
-  const fingerprints = devices.map(
-    (device): Fingerprint => ({
-      source: sourceHash(files),
-      runtime: context.runtimeVersion,
-      compiler: COMPILER_VERSION,
-      device,
-      dtype: model.files.dtype,
-      precision: context.precision,
-      ...kernelsFor(context, device),
-      maxPromptLen,
-    }),
-  );
+  const common = {
+    source: sourceHash(files),
+    runtime: context.runtimeVersion,
+    compiler: COMPILER_VERSION,
+    dtype: model.files.dtype,
+    precision: context.precision,
+    maxPromptLen,
+  };
   await paths.makeDirectory(paths.compiledModel(model.id));
   const held = await lock(paths.compileLock(model.id), context.clock, options.signal, () =>
     options.onProgress({ stage: 'compiling', bytes: 0, total: null, step: 'another process is compiling it' }),
   );
+  const decisions: DeviceDecision[] = [];
   try {
-    for (const [index, fingerprint] of fingerprints.entries()) {
-      const compiled = await findCompiled(paths, model.id, fingerprint);
-      if (compiled && !isRefused(compiled, options)) return { compiled, made: false };
+    for (const [index, device] of devices.entries()) {
+      const next = devices[index + 1];
       try {
-        return { compiled: await compile(context, model, files, fingerprint, options), made: true };
+        const plugin = await context.plugin(device);
+        const identity = plugin ? { plugin: plugin.identity } : {};
+        const fingerprint: Fingerprint = { ...common, device, ...identity, ...kernelsFor(context, device) };
+        const found = await findCompiled(paths, model.id, fingerprint);
+        const known = found && !isRefused(found, options) ? found : null;
+        const compiled =
+          known ?? (await compile(context, model, files, { fingerprint, plugin: plugin?.target }, options));
+        const decision = decide(context, compiled);
+        if (decision) decisions.push(decision);
+        if (decision?.used === false && next) {
+          log.warn({ model: model.id, device, next, reason: decision.reason }, 'the device is not used');
+          continue;
+        }
+        return { compiled, made: known === null, decisions, ...(plugin ? { plugin: plugin.target } : {}) };
       } catch (error) {
-        const next = fingerprints[index + 1];
         if (!next || options.signal.aborted || (error as AssayError).code !== 'engine_failed') throw error;
-        log.warn(
-          { model: model.id, device: fingerprint.device, next: next.device, err: error },
-          'cannot compile for this device',
-        );
+        decisions.push({ device, used: false, reason: (error as AssayError).message, figures: null });
+        log.warn({ model: model.id, device, next, err: error }, 'cannot compile for this device');
       }
     }
     throw new Error('no device to compile for');
@@ -112,6 +132,11 @@ export async function ensureCompiled(
     await paths.remove(paths.staging(model.id)).catch(() => undefined);
     held.release();
   }
+}
+
+/** Whether the device of a compiled form is to be used; null where it was not measured. */
+function decide({ automatic }: CompileContext, { record }: CompiledModel): DeviceDecision | null {
+  return record.figures ? judge(record.device, record.figures, { automatic }) : null;
 }
 
 /** A form that was chosen by speed suits the CPU that it was measured on. */
@@ -140,7 +165,7 @@ async function compile(
   context: CompileContext,
   model: LocalModel,
   files: readonly SourceFile[],
-  fingerprint: Fingerprint,
+  { fingerprint, plugin }: { fingerprint: Fingerprint; plugin: PluginTarget | undefined },
   options: EnsureOptions,
 ): Promise<CompiledModel> {
   const { paths, engine } = context;
@@ -163,11 +188,17 @@ async function compile(
       device: fingerprint.device,
       precision: context.precision,
       maxPromptLen: fingerprint.maxPromptLen,
+      ...(plugin ? { plugin } : {}),
       ...(options.refused ? { refused: [...options.refused] } : {}),
     };
     const onProgress = ({ step, done, total }: CompileProgress): void => {
       // How large the result gets is known as soon as its first bytes are written.
       if (step === 'weights') room ??= checkSpace(context, model, total - done, target).catch((e) => full.abort(e));
+      if (step === 'device') {
+        const what = done + 1 < total ? `graph ${done + 1} of ${total - 1}` : 'measuring';
+        options.onProgress({ stage: 'compiling', step: `${fingerprint.device}: ${what}`, bytes: 0, total: null });
+        return;
+      }
       // Only weights are counted in bytes.
       options.onProgress({
         stage: 'compiling',

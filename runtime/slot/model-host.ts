@@ -11,7 +11,6 @@ import type {
 } from '../../lib/host.ts';
 import type { ModelId } from '../../lib/model-id.ts';
 import { nearestName } from '../../lib/nearest-name.ts';
-import { providersOf } from '../device/device-table.ts';
 import type { PullContext } from '../hub/pull-context.ts';
 import { pullModel } from '../hub/pull-model.ts';
 import { listCompiled } from '../store/compiled-store.ts';
@@ -65,7 +64,7 @@ export class LocalModelHost implements ModelHost {
     const { engine, compile } = options;
     this.#options = options;
     // A device that is wished for, but that nothing here drives, is tried and logged; it is none that would be used.
-    const devices = compile.devices.filter((device) => providersOf(device).length > 0);
+    const devices = compile.devices.filter((device) => compile.drives(device));
     this.#slot = new ModelSlot({ engine, log: compile.log, devices, now: () => performance.now() });
   }
 

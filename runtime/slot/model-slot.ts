@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { Device } from '../../lib/backend.ts';
 import { AssayError } from '../../lib/errors.ts';
-import type { LoadReport, Slot, SlotState, UnloadReport } from '../../lib/host.ts';
+import type { DeviceDecision, LoadReport, Slot, SlotState, UnloadReport } from '../../lib/host.ts';
 import type { ModelId } from '../../lib/model-id.ts';
 import { refusedForm } from '../../lib/refused-form.ts';
 import type { WeightForm } from '../../lib/schema/weight-form.ts';
@@ -44,6 +44,8 @@ const SLOT_STATE: Readonly<Record<ModelState, SlotState>> = {
 export class ModelSlot {
   readonly #options: SlotOptions;
   readonly #failedDevices = new Set<Device>();
+  /** The devices that the last load tried. */
+  #tried: readonly DeviceDecision[] = [];
   /** What is in memory, or is read again after a death. */
   #active: { info: ModelInfo; compiled: CompiledModel } | null = null;
   /** What the engine will load next. */
@@ -67,6 +69,7 @@ export class ModelSlot {
       device: this.#active?.info.device ?? this.#loading?.record.device ?? this.#next(),
       ...(shown === null ? {} : { reason: shown }),
       ...formOf(this.#active?.compiled),
+      ...(model !== null && this.#tried.length > 0 ? { devices: this.#tried } : {}),
     };
   }
 
@@ -131,14 +134,16 @@ export class ModelSlot {
     const swap = engine.status().state === 'loaded';
     try {
       if (!swap) await this.#begin(request.model);
-      const { compiled, made } = await request.prepare(this.#failedDevices, new Set());
+      this.#tried = [];
+      const ensured = await this.#prepare(request, new Set());
+      const { compiled, made } = ensured;
       // From now on, for requests in flight may delay the load.
       this.#loading = compiled;
       if (this.#active?.compiled.directory === compiled.directory && engine.status().state === 'loaded') {
         return reportOf(this.#active.info, 0, made);
       }
       if (swap) await this.#begin(request.model);
-      this.#active = await this.#loadOrFallBack(request, compiled);
+      this.#active = await this.#loadOrFallBack(request, ensured);
       return reportOf(this.#active.info, Math.round(now() - started), made);
     } catch (error) {
       if (engine.status().state === 'loading') engine.failLoad(error);
@@ -163,14 +168,16 @@ export class ModelSlot {
    */
   async #loadOrFallBack(
     request: LoadRequest,
-    first: CompiledModel,
+    first: EnsuredModel,
   ): Promise<{ info: ModelInfo; compiled: CompiledModel }> {
     const { engine, log } = this.#options;
     const refused = new Set<WeightForm>();
-    for (let compiled = first; ; compiled = (await request.prepare(this.#failedDevices, refused)).compiled) {
+    for (let ensured = first; ; ensured = await this.#prepare(request, refused)) {
+      const { compiled, plugin } = ensured;
       this.#loading = compiled;
       try {
-        return { info: await engine.load({ model: request.model, dir: compiled.directory }), compiled };
+        const spec = { model: request.model, dir: compiled.directory, ...(plugin ? { plugin } : {}) };
+        return { info: await engine.load(spec), compiled };
       } catch (error) {
         const { device } = compiled.record;
         const form = device === 'CPU' ? refusedForm(error) : undefined;
@@ -182,10 +189,22 @@ export class ModelSlot {
         }
         if (device === 'CPU' || (error as AssayError).code !== 'engine_failed') throw error;
         this.#failedDevices.add(device);
+        const reason = (error as AssayError).message;
+        this.#tried = [
+          ...this.#tried.filter((one) => one.device !== device),
+          { device, used: false, reason, figures: null },
+        ];
         await this.#begin(request.model);
         log.warn({ model: request.model, device, err: error }, 'cannot load on this device; the next one is tried');
       }
     }
+  }
+
+  /** Finds or makes the compiled form, and keeps what was decided on the way. */
+  async #prepare(request: LoadRequest, refused: ReadonlySet<WeightForm>): Promise<EnsuredModel> {
+    const ensured = await request.prepare(this.#failedDevices, refused);
+    this.#tried = [...this.#tried, ...ensured.decisions];
+    return ensured;
   }
 
   /** The device that an empty slot would use: the best one that has not failed to load. */

@@ -1,6 +1,7 @@
 import * as fs from 'node:fs/promises';
 import * as v from 'valibot';
 import type { ModelId } from '../../lib/model-id.ts';
+import { DeviceFigures } from '../../lib/schema/device-figures.ts';
 import { FormChoice } from '../../lib/schema/form-choice.ts';
 import { WeightForm } from '../../lib/schema/weight-form.ts';
 import { hashFile } from './digest.ts';
@@ -17,6 +18,8 @@ const Record = v.strictObject({
   /** The form of the weights, and why it was chosen; absent in records of earlier versions, which are found to be removed. */
   form: v.exactOptional(WeightForm),
   choice: v.exactOptional(FormChoice),
+  /** What the device was measured to do, where a plugin drives it. */
+  figures: v.exactOptional(DeviceFigures),
   /** Every other file of the directory. */
   files: v.array(
     v.strictObject({
@@ -156,10 +159,11 @@ export async function removeStale(
   };
   const lengths: { form: CompiledModel; made: number }[] = [];
   for (const form of await listCompiled(paths, model)) {
-    const { source, runtime, compiler, dtype, maxPromptLen } = form.record.fingerprint;
+    const { source, runtime, compiler, dtype, device, plugin, maxPromptLen } = form.record.fingerprint;
     const otherFormat = dtype !== current.dtype;
-    const same =
-      runtime === current.runtime && compiler === current.compiler && (otherFormat || source === current.source);
+    const sameDriver = device !== current.device || plugin === current.plugin;
+    const sameTools = runtime === current.runtime && compiler === current.compiler && sameDriver;
+    const same = sameTools && (otherFormat || source === current.source);
     if (!same) await take(form);
     else if (maxPromptLen !== current.maxPromptLen && form.key === fingerprintKey({ ...current, maxPromptLen })) {
       lengths.push({ form, made: (await fs.stat(join(form.directory, RECORD_FILE))).mtimeMs });

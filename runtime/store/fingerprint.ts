@@ -21,6 +21,8 @@ export const Fingerprint = v.strictObject({
   precision: v.string(),
   /** The CPU's kernels (`kernelFamily`), where the form is chosen by how fast they are. */
   kernels: v.exactOptional(v.string()),
+  /** Plugin, chip and driver, where a plugin drives the device. */
+  plugin: v.exactOptional(v.string()),
   maxPromptLen: v.number(),
 });
 export type Fingerprint = v.InferOutput<typeof Fingerprint>;

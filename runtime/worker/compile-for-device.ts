@@ -1,8 +1,9 @@
 import { rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { AssayError } from '../../lib/errors.ts';
+import type { DeviceFigures } from '../../lib/schema/device-figures.ts';
 import { type Manifest, readManifest, type StaticGraphs, writeManifest } from '../compile/manifest.ts';
-import { compareDevices, type DeviceFigures } from '../engine/compare-devices.ts';
+import { compareDevices } from '../engine/compare-devices.ts';
 import { kvShape, sessionOptions } from '../engine/model.ts';
 import { StaticForward } from '../engine/static-forward.ts';
 import { openStatic } from '../engine/static-sessions.ts';

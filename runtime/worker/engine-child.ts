@@ -1,3 +1,4 @@
+import { compileForDevice } from './compile-for-device.ts';
 import { compileModel } from './compile-model.ts';
 import { loadModel } from './load-model.ts';
 import { type Channel, serve } from './serve.ts';
@@ -7,8 +8,14 @@ serve(
   {
     load: loadModel,
     async compile(spec, onStep) {
-      const { device, maxPromptLen, form, choice } = await compileModel({ ...spec, onStep });
-      return { device, maxPromptLen, form, choice };
+      const { plugin, ...options } = spec;
+      const manifest = await compileModel({ ...options, onStep, ...(plugin ? { fixedShapes: 'auto' } : {}) });
+      const { device, maxPromptLen, form, choice } = manifest;
+      if (!plugin) return { device, maxPromptLen, form, choice };
+      const onGraph = (done: number, total: number): void => onStep({ step: 'device', done, total });
+      const { compiledFor } = await compileForDevice(spec.target, plugin, { onStep: onGraph });
+      const { error, deviceMs, cpuMs } = compiledFor!;
+      return { device, maxPromptLen, form, choice, figures: { error, deviceMs, cpuMs } };
     },
   },
   process as Channel,

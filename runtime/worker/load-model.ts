@@ -4,8 +4,10 @@ import { readManifest } from '../compile/manifest.ts';
 import { availableMemory } from '../device/available-memory.ts';
 import { providersOf } from '../device/device-table.ts';
 import { Engine } from '../engine/engine.ts';
+import type { Forward } from '../engine/forward.ts';
 import { kvShape, type Model, openModel } from '../engine/model.ts';
 import { cellBytes } from '../engine/sequence.ts';
+import type { PluginTarget } from '../ort-plugin/plugin-target.ts';
 import type { LoadSpec, Phase } from '../protocol/messages.ts';
 import { readModelText } from '../text/model-files.ts';
 import { COUNTED_LIMITS } from '../text/prompt.ts';
@@ -18,10 +20,10 @@ const KEPT_PROMPTS = 4;
 
 /** Loads a compiled model with its tokenizer and chat template. Runs in the engine process. */
 export async function loadModel(
-  { model, dir, threads, prefixCacheBytes }: LoadSpec,
+  { model, dir, plugin, threads, prefixCacheBytes }: LoadSpec,
   onPhase: (phase: Phase) => void,
 ): Promise<ServedModel> {
-  const { manifest, forward } = await openOnDevice(dir, threads);
+  const { manifest, forward } = await openOnDevice(dir, plugin, threads);
   const { maxPromptLen, contextLength, device, vocabSize } = manifest;
   onPhase('text');
   const files = await readModelText(dir);
@@ -36,7 +38,15 @@ export async function loadModel(
 }
 
 /** Opens the model with the first execution provider of its device that accepts it. Throws what the last one said. */
-async function openOnDevice(dir: string, threads: number | undefined): Promise<Model> {
+async function openOnDevice(
+  dir: string,
+  plugin: PluginTarget | undefined,
+  threads: number | undefined,
+): Promise<Model> {
+  if (plugin) {
+    const model = await openModel(dir, { plugin, ...(threads ? { threads } : {}) });
+    return { ...model, forward: endingOnFailure(model.forward) };
+  }
   let failure: unknown;
   for (const provider of providersOf(readManifest(dir).device)) {
     try {
@@ -48,4 +58,25 @@ async function openOnDevice(dir: string, threads: number | undefined): Promise<M
   throw (
     failure ?? new AssayError('engine_failed', 'The model was compiled for a device that this machine does not have.')
   );
+}
+
+/** Milliseconds for the answer to the request that failed. */
+const LAST_WORDS_MS = 200;
+
+/**
+ * Ends the process soon after a run fails on a device: a driver that was reset, or a device that is gone, does not come back to sessions that are open. The
+ * server starts a new process, which finds the device again or says that it is gone.
+ */
+function endingOnFailure(forward: Forward): Forward {
+  return {
+    vocabSize: forward.vocabSize,
+    async run(...call) {
+      try {
+        return await forward.run(...call);
+      } catch (error) {
+        setTimeout(() => process.exit(1), LAST_WORDS_MS);
+        throw error;
+      }
+    },
+  };
 }

@@ -6,8 +6,10 @@ import { systemClock } from '../../lib/clock.ts';
 import { AssayError } from '../../lib/errors.ts';
 import type { DownloadEvent, DownloadReport } from '../../lib/host.ts';
 import type { ModelId } from '../../lib/model-id.ts';
+import type { DeviceFigures } from '../../lib/schema/device-figures.ts';
 import type { WeightForm } from '../../lib/schema/weight-form.ts';
 import { readManifest } from '../../runtime/compile/manifest.ts';
+import { providersOf } from '../../runtime/device/device-table.ts';
 import type { PullContext } from '../../runtime/hub/pull-context.ts';
 import { TRANSFER_SETTINGS } from '../../runtime/hub/pull-context.ts';
 import type { CompileContext } from '../../runtime/slot/ensure-compiled.ts';
@@ -54,6 +56,8 @@ export class ScriptedEngine implements SlotEngine, Pick<EngineProcess, 'compile'
   numbersOf: (form: WeightForm) => void = () => undefined;
   /** Whether a GPU takes the compile; loading on it fails in any case. */
   gpuCompiles = false;
+  /** What a device behind a plugin is measured to do, and whether it then loads. */
+  plugin: { figures: DeviceFigures; loads: boolean } | null = null;
   compiles = 0;
   readonly calls: string[] = [];
   readonly #life = new LifeCycle();
@@ -84,15 +88,16 @@ export class ScriptedEngine implements SlotEngine, Pick<EngineProcess, 'compile'
     this.#life.apply('recovered');
   }
 
-  load: EngineProcess['load'] = async ({ model, dir }) => {
+  load: EngineProcess['load'] = async ({ model, dir, plugin }) => {
     this.calls.push(`load ${model}`);
     try {
       await this.loading;
       await fs.access(join(dir, 'tokenizer.json'));
       const { maxPromptLen, contextLength, device, form } = readManifest(dir);
-      if (device !== 'CPU') throw new AssayError('engine_failed', 'no such device here');
+      if (device !== 'CPU' && !(plugin && this.plugin?.loads))
+        throw new AssayError('engine_failed', 'no such device here');
       this.numbersOf(form);
-      const info = { model, device: 'CPU', maxPromptLen, contextLength, loadMs: 1 } as const;
+      const info = { model, device, maxPromptLen, contextLength, loadMs: 1 };
       this.#life.apply('loaded', { info });
       return info;
     } catch (error) {
@@ -111,7 +116,8 @@ export class ScriptedEngine implements SlotEngine, Pick<EngineProcess, 'compile'
   compile: EngineProcess['compile'] = async (spec, call = {}) => {
     this.compiles += 1;
     this.calls.push(`compile ${spec.device}`);
-    if (spec.device !== 'CPU' && !this.gpuCompiles) throw new AssayError('engine_failed', 'no such device here');
+    if (spec.device !== 'CPU' && !this.gpuCompiles && !spec.plugin)
+      throw new AssayError('engine_failed', 'no such device here');
     await Promise.race([
       this.compiling,
       new Promise((_, reject) => call.signal?.addEventListener('abort', () => reject(call.signal?.reason))),
@@ -121,7 +127,8 @@ export class ScriptedEngine implements SlotEngine, Pick<EngineProcess, 'compile'
       ...(call.signal ? { signal: call.signal } : {}),
       ...(call.onProgress ? { onStep: call.onProgress } : {}),
     });
-    return { maxPromptLen, device, form, choice };
+    const figures = spec.plugin && this.plugin ? { figures: this.plugin.figures } : {};
+    return { maxPromptLen, device, form, choice, ...figures };
   };
 }
 
@@ -168,6 +175,9 @@ export function hostOver(
     clock: systemClock,
     log: pino({ level: 'silent' }),
     devices: ['CPU'],
+    drives: (device) => providersOf(device).length > 0,
+    plugin: async () => null,
+    automatic: true,
     precision: 'auto',
     kernels: 'AVX2',
     runtimeVersion: '1.30.0',

@@ -4,14 +4,16 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { AssayError } from '../../lib/errors.ts';
 import type { DownloadEvent } from '../../lib/host.ts';
 import { parseModelId } from '../../lib/model-id.ts';
+import type { DeviceFigures } from '../../lib/schema/device-figures.ts';
 import { providersOf } from '../../runtime/device/device-table.ts';
 import { wrongNumbers } from '../../runtime/engine/wrong-numbers.ts';
+import type { CompileContext } from '../../runtime/slot/ensure-compiled.ts';
 import { listCompiled } from '../../runtime/store/compiled-store.ts';
 import { findLocalModel } from '../../runtime/store/hub-cache.ts';
 import { DTYPES } from '../../runtime/store/model-files.ts';
 import { StorePaths } from '../../runtime/store/paths.ts';
 import { HubServer } from '../hub/hub-server.ts';
-import { fixtureModel, testHost } from './machine.ts';
+import { fixtureModel, type TestHost, testHost } from './machine.ts';
 
 const QWEN = parseModelId('acme/qwen3');
 const LLAMA = parseModelId('acme/llama');
@@ -272,6 +274,79 @@ describe('load', () => {
     expect(box.host.slot().device).toBe('GPU');
     expect(await box.host.load(STARTER, {})).toMatchObject({ device: 'CPU' });
     expect(box.engine.calls).toEqual(['compile GPU', 'compile CPU', `load ${STARTER}`]);
+  });
+
+  describe('on a device behind a plugin', () => {
+    const RIGHT = { error: 0.01, deviceMs: 20, cpuMs: 50 };
+    const target = { plugin: 'test 1', provider: 'Test', library: '/test.so', hardware: 'NPU' as const, options: {} };
+    const onNpu = (changes: Partial<CompileContext> = {}): Promise<TestHost> =>
+      testHost(hub, {
+        devices: ['NPU', 'CPU'],
+        drives: () => true,
+        plugin: async (device) => (device === 'NPU' ? { target, identity: 'NPU, driver 1' } : null),
+        ...changes,
+      });
+
+    it.each<[string, { figures: DeviceFigures; loads: boolean }, Partial<CompileContext>, object]>([
+      ['that is fast', { figures: RIGHT, loads: true }, {}, { device: 'NPU', used: true, figures: RIGHT }],
+      [
+        'that is slower than the CPU',
+        { figures: { ...RIGHT, deviceMs: 60 }, loads: true },
+        {},
+        { device: 'CPU', used: false, reason: /60 ms where the CPU takes 50 ms; --device npu/ },
+      ],
+      [
+        'that is slower and asked for',
+        { figures: { ...RIGHT, deviceMs: 60 }, loads: true },
+        { automatic: false },
+        { device: 'NPU', used: true },
+      ],
+      [
+        'that computes wrongly, asked for or not',
+        { figures: { ...RIGHT, error: 1.1 }, loads: true },
+        { automatic: false },
+        { device: 'CPU', used: false, reason: /differ from the CPU's by 1\.1/ },
+      ],
+      [
+        'that vanishes before the load',
+        { figures: RIGHT, loads: false },
+        {},
+        { device: 'CPU', used: false, reason: /no such device/, figures: null },
+      ],
+    ])('%s', async (_, plugin, changes, { device, ...expected }: { device?: string; reason?: RegExp }) => {
+      const box = await onNpu(changes);
+      box.engine.plugin = plugin;
+      expect(await box.host.load(STARTER, {})).toMatchObject({ device });
+      const reason = expect.stringMatching(expected.reason ?? /20|60/);
+      const decision = { ...expected, reason, device: 'NPU' };
+      expect(box.host.slot()).toMatchObject({ state: 'loaded', device, devices: [decision] });
+      await box.host.unload();
+      expect(box.host.slot().devices).toBeUndefined();
+      // The measurement is kept: nothing is compiled again.
+      const { compiles } = box.engine;
+      await box.host.load(STARTER, {});
+      expect(box.engine.compiles).toBe(compiles);
+    });
+
+    it('that nothing drives any more', async () => {
+      const missing = new AssayError('engine_failed', 'Nothing on this machine drives its NPU.');
+      const box = await onNpu({
+        plugin: (device) => (device === 'NPU' ? Promise.reject(missing) : Promise.resolve(null)),
+      });
+      expect(await box.host.load(STARTER, {})).toMatchObject({ device: 'CPU' });
+      expect(box.host.slot().devices).toEqual([{ device: 'NPU', used: false, reason: missing.message, figures: null }]);
+    });
+
+    it('whose driver is another one is compiled for again, and the old form goes', async () => {
+      const box = await onNpu();
+      box.engine.plugin = { figures: RIGHT, loads: true };
+      await box.host.load(STARTER, {});
+      const again = box.restarted({ plugin: async () => ({ target, identity: 'NPU, driver 2' }) });
+      again.engine.plugin = { figures: RIGHT, loads: true };
+      expect(await again.host.load(STARTER, {})).toMatchObject({ device: 'NPU', compiled: true });
+      const forms = await listCompiled(again.paths, STARTER);
+      expect(forms.map(({ record }) => record.fingerprint.plugin)).toEqual(['NPU, driver 2']);
+    });
   });
 
   it('falls back when a device takes the compile and not the load, and does not try it again', async () => {

@@ -5,7 +5,10 @@ import { kernelFamily } from '../../../runtime/compile/kernels.ts';
 import { DEVICE_CHOICES } from '../../../runtime/device/device-table.ts';
 import { examineDevices } from '../../../runtime/device/doctor.ts';
 import { listAccelerators } from '../../../runtime/device/hardware.ts';
-import { probeProvider } from '../../../runtime/device/probe.ts';
+import { listRuntimeHardware, probePlugin, probeProvider } from '../../../runtime/device/probe.ts';
+import { PLATFORM } from '../../../runtime/plugins/catalogue.ts';
+import { PluginStore } from '../../../runtime/plugins/plugin-store.ts';
+import { judge } from '../../../runtime/slot/judge-device.ts';
 import { listAllCompiled } from '../../../runtime/store/compiled-store.ts';
 import { formatBytes } from '../../../runtime/store/disk-error.ts';
 import { hubEnvironment } from '../../../runtime/store/environment.ts';
@@ -25,12 +28,14 @@ export function addDoctor(program: Command): void {
     .action(async ({ json }: { json?: boolean }) => {
       const choice = DEVICE_CHOICES.find((one) => one === (process.env.ASSAY_DEVICE || 'auto'));
       if (!choice) throw new UsageError(`ASSAY_DEVICE is one of ${DEVICE_CHOICES.join(', ')}.`);
-      const platform = `${process.platform}-${process.arch}`;
+      const platform = PLATFORM;
       const devices = await examineDevices({
         platform,
         choice,
-        accelerators: await listAccelerators(),
+        accelerators: (await listAccelerators()) ?? (await listRuntimeHardware()),
+        installed: await new PluginStore(assayHome({}, process.env)).list(),
         probe: probeProvider,
+        probePlugin,
       });
       const processors = cpus();
       const machine = {
@@ -69,18 +74,23 @@ async function compiledForms(): Promise<{ model: string; precision: WeightForm; 
   });
   const forms = new Map<string, { model: string; precision: WeightForm; asked: string; why: string }>();
   for (const { model, record } of await listAllCompiled(paths)) {
-    const { form, choice, fingerprint } = record;
+    const { form, choice, figures, fingerprint } = record;
     const { precision: asked, device, kernels } = fingerprint;
     const current = kernels === undefined || kernels === kernelFamily();
     if (!form || !choice || !current) continue;
-    forms.set(`${model} ${asked} ${device}`, { model, precision: form, asked, why: choice.reason });
+    const onDevice = figures ? ` ${judge(device, figures, { automatic: automatic(process.env) }).reason}` : '';
+    const why = `${choice.reason}${onDevice}`;
+    forms.set(`${model} ${asked} ${device}`, { model, precision: form, asked, why });
   }
   return [...forms.values()];
 }
 
+/** Whether no device is asked for. */
+const automatic = ({ ASSAY_DEVICE }: NodeJS.ProcessEnv): boolean => (ASSAY_DEVICE || 'auto') === 'auto';
+
 const DOCTOR_HELP = `
 Each device is tried with a small computation, in a process of its own. Exit code 1 where none works. Then come the compiled
-models of ASSAY_HOME: in which form their weights run, and what was measured when it was chosen.
+models of ASSAY_HOME: in which form their weights run, and what was measured when it was chosen, on the device too.
 
 Example:
   $ assay doctor --json | jq '.devices[] | select(.state == "in use")'`;

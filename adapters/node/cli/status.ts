@@ -16,13 +16,22 @@ export function addStatus(program: Command): void {
     });
 }
 
-function ofSlot({ state, active_model, device, reason, precision, precision_reason: why }: Health): string[][] {
+function ofSlot({
+  state,
+  active_model,
+  device,
+  reason,
+  precision,
+  precision_reason: why,
+  devices = [],
+}: Health): string[][] {
   return [
     ['state', state],
     ['model', active_model],
     ['device', device],
     ...(precision ? [['precision', why ? `${precision}: ${why}` : precision]] : []),
     ...(reason ? [['reason', reason]] : []),
+    ...devices.map((tried) => [tried.used ? 'used' : 'not used', `${tried.device}: ${tried.reason}`]),
   ];
 }
 

@@ -1,0 +1,108 @@
+import { dirname, join } from 'node:path';
+import type { Device } from '../../lib/backend.ts';
+import { AssayError } from '../../lib/errors.ts';
+import type { PluginTarget } from '../ort-plugin/plugin-target.ts';
+import { PLATFORM } from '../plugins/catalogue.ts';
+import { type InstalledPlugin, PluginStore } from '../plugins/plugin-store.ts';
+import { type DeviceChoice, type DeviceRow, devicesToTry, drives, rowsFor } from './device-table.ts';
+import { type Accelerator, listAccelerators } from './hardware.ts';
+import { listRuntimeHardware, type ProbeResult, probePlugin } from './probe.ts';
+
+/** A device of a plugin, probed. */
+export interface DevicePlugin {
+  target: PluginTarget;
+  /** Plugin, chip and driver: what a compiled model depends on. */
+  identity: string;
+}
+
+export interface ResolveEffects {
+  platform: string;
+  accelerators: readonly Accelerator[] | null;
+  installed: readonly InstalledPlugin[];
+  probe(target: PluginTarget): Promise<ProbeResult>;
+}
+
+/** Which devices a server tries, and the plugin behind each. Hardware and plugins are looked at once, when the server starts. */
+export class DeviceResolver {
+  /** Kinds of devices to try, the best first; a CPU is the last. */
+  readonly devices: readonly Device[];
+  readonly #rows: readonly DeviceRow[];
+  readonly #effects: ResolveEffects;
+  readonly #probed = new Map<Device, Promise<DevicePlugin | null>>();
+
+  constructor(choice: DeviceChoice, effects: ResolveEffects) {
+    this.#effects = effects;
+    this.#rows = rowsFor(effects.platform).filter((row) => !row.plugin || this.#mayRun(row));
+    this.devices = devicesToTry(choice, this.#rows);
+  }
+
+  /** Whether anything on this machine may drive a kind of device. */
+  has(device: Device): boolean {
+    return this.#rows.some((row) => row.device === device);
+  }
+
+  /**
+   * The plugin that drives a device; null where a provider of onnxruntime-node does. Throws `engine_failed` where nothing does, with what would change
+   * that.
+   */
+  plugin(device: Device): Promise<DevicePlugin | null> {
+    const known = this.#probed.get(device);
+    if (known) return known;
+    const probing = this.#probe(device);
+    this.#probed.set(device, probing);
+    return probing;
+  }
+
+  async #probe(device: Device): Promise<DevicePlugin | null> {
+    const reasons: string[] = [];
+    const rows = this.#rows.filter((row) => row.device === device);
+    for (const row of rows.filter(({ plugin }) => plugin)) {
+      const installed = this.#effects.installed.find(({ plugin }) => plugin.name === row.plugin)!;
+      const target = targetOf(row, installed);
+      const result = await this.#effects.probe(target);
+      if (result.works) return { target, identity: result.identity ?? target.plugin };
+      reasons.push(`${row.name}: ${result.reason}`);
+    }
+    if (rows.some(({ plugin }) => !plugin)) return null;
+    const found = reasons.length > 0 ? ` (${reasons.join('; ')})` : '';
+    throw new AssayError(
+      'engine_failed',
+      `Nothing on this machine drives its ${device}${found}. See what is missing: assay doctor`,
+    );
+  }
+
+  #mayRun(row: DeviceRow): boolean {
+    const { accelerators, installed } = this.#effects;
+    const there = installed.some(({ plugin, damage }) => plugin.name === row.plugin && damage === null);
+    return there && (accelerators === null || accelerators.some((found) => drives(row, found)));
+  }
+}
+
+/** The resolver of this machine. */
+export async function resolveDevices(choice: DeviceChoice, home: string): Promise<DeviceResolver> {
+  const installed = await new PluginStore(home).list();
+  return new DeviceResolver(choice, {
+    platform: PLATFORM,
+    // Other systems are asked through onnxruntime, which takes a process of its own: only where there is a plugin to use.
+    accelerators: (await listAccelerators()) ?? (installed.length > 0 ? await listRuntimeHardware() : null),
+    installed,
+    probe: probePlugin,
+  });
+}
+
+/** What a process needs to know of a plugin's device. */
+export function targetOf(row: DeviceRow, { plugin, library }: InstalledPlugin): PluginTarget {
+  return {
+    plugin: `${plugin.name} ${plugin.version}`,
+    provider: row.provider,
+    library,
+    hardware: row.device,
+    options: row.plugin === 'qnn' ? qnnOptions(dirname(library)) : {},
+  };
+}
+
+/** The plugin does not find its own NPU library by itself. Source: onnxruntime, QNN Execution Provider, "backend_path" and "htp_performance_mode". */
+function qnnOptions(directory: string): Record<string, string> {
+  const library = process.platform === 'win32' ? 'QnnHtp.dll' : 'libQnnHtp.so';
+  return { backend_path: join(directory, library), htp_performance_mode: 'burst' };
+}

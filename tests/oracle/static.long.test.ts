@@ -1,0 +1,62 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Precision } from '../../runtime/compile/precision.ts';
+import type { Model } from '../../runtime/engine/model.ts';
+import type { StaticShape } from '../../runtime/onnx/static/plain-attention.ts';
+import { FAMILIES, type FamilyCase } from './families.ts';
+import { compileFixture } from './fixtures.ts';
+import { compiledModel } from './plain-models.ts';
+import { checkAgainstOracle } from './scenarios.ts';
+
+const RUNS = Number(process.env.ASSAY_PROPERTY_RUNS ?? 300);
+/** Small shapes, so that the few tokens of a scenario take several runs, of both sizes, with and without a copy of the cells. */
+const SHAPES: StaticShape[] = [4, 16].flatMap((chunk) => [8, 40, 96].map((past) => ({ chunk, past })));
+const TEXT = Array.from({ length: 60 }, (_, index) => (index * 37 + 5) % 60);
+
+describe.each<[fixture: string, precision: Precision, nearTie: number, apart: number]>([
+  ['genai/qwen2', 'float', 1e-4, 1e-3],
+  ['genai/gemma3', 'float', 1e-4, 1e-3],
+  ['genai/qwen3', 'int8', 0.02, 0.2],
+  ['genai/llama-int4', 'keep', 0.5, 1],
+])('%s as %s over fixed shapes', (fixture, precision, nearTie, apart) => {
+  let model: Model;
+  beforeAll(async () => {
+    model = await compileFixture(fixture, precision, SHAPES);
+  });
+  afterAll(() => model.close());
+
+  test(`answers as the oracle in ${RUNS} random scenarios`, { timeout: 60_000 + RUNS * 4000 }, () =>
+    checkAgainstOracle(model, compiledModel(model), RUNS, { nearTie, apart }),
+  );
+});
+
+/** Packed families without a static form: their rotary tables depend on the length of the text. */
+const LENGTH_DEPENDENT = ['families/genai/phi4-mini'];
+const hasStaticForm = ({ path, fixture }: FamilyCase): boolean =>
+  path === 'packed' && !LENGTH_DEPENDENT.includes(fixture);
+
+test.each(FAMILIES.filter(hasStaticForm))(
+  '$family ($fixture) has a static form that equals the packed one',
+  async ({ fixture }) => {
+    const [packed, fixed] = [
+      await compileFixture(`../${fixture}`, 'float'),
+      await compileFixture(`../${fixture}`, 'float', SHAPES),
+    ];
+    const [wanted, got] = [await compiledModel(packed).logits(TEXT), await compiledModel(fixed).logits(TEXT)];
+    await Promise.all([packed.close(), fixed.close()]);
+    const largest = Math.max(...wanted.flatMap((row) => Array.from(row, Math.abs)));
+    const apart = Math.max(
+      ...wanted.flatMap((row, at) => Array.from(row, (logit, token) => Math.abs(logit - got[at]![token]!))),
+    );
+    expect(apart / largest).toBeLessThan(1e-5);
+  },
+);
+
+test.each(FAMILIES.filter((family) => !hasStaticForm(family)))(
+  '$family ($fixture) has none, and compiling says why',
+  async ({ fixture }) => {
+    await expect(compileFixture(`../${fixture}`, 'float', SHAPES)).rejects.toMatchObject({
+      code: 'engine_failed',
+      message: expect.stringMatching(/static/),
+    });
+  },
+);
