@@ -4,7 +4,10 @@ import { configDefaults, defineConfig } from 'vitest/config';
 const source = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
 const FOLDERS = '{lib,handlers,runtime,adapters,tests,examples,benchmarks}';
-/** Suites of many seconds: faults, restarts, many processes, property tests. `npm test` omits them, `npm run test:all` runs all. */
+/**
+ * Suites of many seconds: faults, restarts, many processes, property tests. `npm test` omits them, `npm run test:all`
+ * runs all.
+ */
 const LONG = `${FOLDERS}/**/*.long.test.ts`;
 
 export default defineConfig({

@@ -11,8 +11,8 @@ import {
 const MODEL = parseModelId('example/keywords');
 
 /**
- * The smallest backend there is: no model, only words. A decide task is answered with the option that the context holds most
- * often; an extract task finds `key: value` lines. Put anything that answers in its place.
+ * The smallest backend there is: no model, only words. A decide task is answered with the option that the context holds
+ * most often; an extract task finds `key: value` lines. Put anything that answers in its place.
  */
 export const keywordBackend: InferenceBackend = {
   async listModels() {

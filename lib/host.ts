@@ -6,15 +6,17 @@ import type { WeightForm } from './schema/weight-form.ts';
 
 export type { SlotState } from './schema/status.ts';
 
-/** What owns models on a machine: the files and the one slot. Every method throws `AssayError` (open-points.md, part B). */
+/**
+ * What owns models on a machine: the files and the one slot. Every method throws `AssayError` (open-points.md, part B).
+ */
 export interface ModelHost {
   slot(): Slot;
   listModels(): Promise<readonly ListedModel[]>;
   load(model: ModelId, options: { maxPromptLen?: number }): Promise<LoadReport>;
   unload(): Promise<UnloadReport>;
   /**
-   * Fetches and compiles. Goes on when the reader leaves (`leaving` aborts), unless it still reads the list of files; a second call
-   * for the same model joins the first. Ends with one `done` event.
+   * Fetches and compiles. Goes on when the reader leaves (`leaving` aborts), unless it still reads the list of files; a
+   * second call for the same model joins the first. Ends with one `done` event.
    */
   download(
     model: ModelId,
@@ -41,7 +43,10 @@ export interface Slot {
   device: Device;
   /** Why the slot is in `error`. */
   reason?: string;
-  /** The devices that were tried before the one that runs, and that one where it was measured; absent where only the CPU was tried. */
+  /**
+   * The devices that were tried before the one that runs, and that one where it was measured; absent where only the CPU
+   * was tried.
+   */
   devices?: readonly DeviceDecision[];
   /** The form of the loaded model's weights, and why this one. */
   precision?: WeightForm;

@@ -18,7 +18,10 @@ export const ServerStatus = v.object({
 });
 export type ServerStatus = v.InferOutput<typeof ServerStatus>;
 
-/** Why a device that was tried is or is not used for the loaded model, with what was measured beside the CPU (null: it came to no measurement). */
+/**
+ * Why a device that was tried is or is not used for the loaded model, with what was measured beside the CPU (null: it
+ * came to no measurement).
+ */
 export const TriedDevice = v.object({
   device: Device,
   used: v.boolean(),

@@ -22,7 +22,10 @@ import { staticGraphs } from './static-graphs.ts';
 import { blockWeights, int4Weights } from './weights/int4.ts';
 import { int8Embedding, int8Weights } from './weights/int8.ts';
 
-/** Inputs that share a scale, where weights are compiled for NPUs: the size that both compilers take. Source: measured, docs/devices.md. */
+/**
+ * Inputs that share a scale, where weights are compiled for NPUs: the size that both compilers take. Source: measured,
+ * docs/devices.md.
+ */
 const DEVICE_BLOCK = 32;
 
 const GRAPH_FILE = 'model.onnx';

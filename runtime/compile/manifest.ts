@@ -15,7 +15,10 @@ export const COMPILER_VERSION = 5;
 const Positive = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(1 << 24));
 const Name = v.pipe(v.string(), v.minLength(1), v.maxLength(256));
 
-/** The graphs of a model over fixed shapes; `graph` is the one that looks up embeddings and rotary tables, on the CPU, in any length. */
+/**
+ * The graphs of a model over fixed shapes; `graph` is the one that looks up embeddings and rotary tables, on the CPU,
+ * in any length.
+ */
 const StaticGraphs = v.strictObject({
   /** What the lookup gives, `[1, tokens, width]`, and every body takes. */
   embeddings: v.array(v.strictObject({ name: Name, width: Positive })),
@@ -45,8 +48,8 @@ export const Manifest = v.strictObject({
   /** The graph's file in the same folder. */
   graph: Name,
   /**
-   * `packed`: several branches in one sequence, KV written in place. `plain`: one sequence a run, KV handed in and out; the
-   * answers are the same. `static`: branches packed as well, over fixed shapes (`static`).
+   * `packed`: several branches in one sequence, KV written in place. `plain`: one sequence a run, KV handed in and out;
+   * the answers are the same. `static`: branches packed as well, over fixed shapes (`static`).
    */
   path: v.picklist(['packed', 'plain', 'static']),
   inputs: v.strictObject({

@@ -24,8 +24,9 @@ export interface StaticModel {
 const POSITIONS = 'position_ids';
 
 /**
- * Cuts a model into three kinds of graphs over fixed shapes: the lookup of embeddings and rotary tables, which runs on the CPU; the layers, one
- * graph for each shape; and the head behind the last attention, for the rows whose logits are wanted. Weights are shared by all.
+ * Cuts a model into three kinds of graphs over fixed shapes: the lookup of embeddings and rotary tables, which runs on
+ * the CPU; the layers, one graph for each shape; and the head behind the last attention, for the rows whose logits are
+ * wanted. Weights are shared by all.
  *
  * @param rows the input by which `gatherRows` picks rows; the cut between layers and head
  */
@@ -149,8 +150,8 @@ interface RotaryTable {
 }
 
 /**
- * The tables of cosines and sines that the layers read, each once. Published ones have a column for each pair of elements; these have one for each
- * element of a head, with the angle 0 for elements that are not turned.
+ * The tables of cosines and sines that the layers read, each once. Published ones have a column for each pair of
+ * elements; these have one for each element of a head, with the angle 0 for elements that are not turned.
  */
 function rotaryTables(graph: Graph, layout: Layout, attention: readonly Node[]): RotaryTable[] {
   const found = new Map<string, RotaryTable>();

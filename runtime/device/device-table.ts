@@ -16,8 +16,9 @@ export interface DeviceRow {
   /** `process.platform`-`process.arch` on which the provider exists at all. */
   platforms: readonly string[];
   /**
-   * Whether it is used without being asked for. The CPU is, and plugins are: each model is measured on their device beside the CPU, and has to run there
-   * in one part (`judge.ts`). A provider of onnxruntime-node may take a graph in part, copy keys and values at each step, and be slower than the CPU.
+   * Whether it is used without being asked for. The CPU is, and plugins are: each model is measured on their device
+   * beside the CPU, and has to run there in one part (`judge.ts`). A provider of onnxruntime-node may take a graph in
+   * part, copy keys and values at each step, and be slower than the CPU.
    */
   automatic: boolean;
   /** The command that brings the provider's missing files. */
@@ -26,7 +27,10 @@ export interface DeviceRow {
 
 const CUDA_FILES = 'node node_modules/onnxruntime-node/script/install.js --onnxruntime-node-install=cuda12';
 
-/** Everything that onnxruntime can run on, the best first. Source: the README of onnxruntime-node ("Requirements", 1.30) and `plugins/catalogue.ts`. */
+/**
+ * Everything that onnxruntime can run on, the best first. Source: the README of onnxruntime-node ("Requirements", 1.30)
+ * and `plugins/catalogue.ts`.
+ */
 export const DEVICE_TABLE: readonly DeviceRow[] = [
   {
     device: 'NPU',
@@ -117,7 +121,10 @@ export function providersOf(device: Device, platform = PLATFORM): readonly strin
 export const DEVICE_CHOICES = ['auto', 'npu', 'gpu', 'cpu'] as const;
 export type DeviceChoice = (typeof DEVICE_CHOICES)[number];
 
-/** Kinds of devices to try, in order, where `usable` rows can be; a CPU is always the last, so a wish never leaves a machine without answers. */
+/**
+ * Kinds of devices to try, in order, where `usable` rows can be; a CPU is always the last, so a wish never leaves a
+ * machine without answers.
+ */
 export function devicesToTry(choice: DeviceChoice, usable: readonly DeviceRow[]): readonly Device[] {
   const wanted =
     choice === 'auto' ? usable.filter((row) => row.automatic).map((row) => row.device) : [asDevice(choice)];

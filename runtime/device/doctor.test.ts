@@ -220,7 +220,8 @@ it('accelerators are read from the PCI bus', async () => {
   expect(await listAccelerators(folders)).toEqual(onBus);
   expect(await listAccelerators({ ...folders, pci: join(root, 'none') })).toBeNull();
 
-  // Accelerators inside a chip: in the kernel's class, and as the device file of Qualcomm's DSP. One on the bus counts once.
+  // Accelerators inside a chip: in the kernel's class, and as the device file of Qualcomm's DSP. One on the bus counts
+  // once.
   const other = await mkdtemp(join(tmpdir(), 'assay-accel-'));
   await mkdir(join(other, 'accel/accel0'), { recursive: true });
   await mkdir(join(other, 'accel/accel1'));

@@ -7,8 +7,9 @@ import type { ProbeResult } from './probe.ts';
 import { targetOf } from './resolve-devices.ts';
 
 /**
- * `in use`: what a model is loaded on. `works`: could be used, and is not asked for. `blocked`: the hardware may be there, and
- * something is missing. `absent`: this machine does not have it. `unsupported`: it is there, and nothing drives it.
+ * `in use`: what a model is loaded on. `works`: could be used, and is not asked for. `blocked`: the hardware may be
+ * there, and something is missing. `absent`: this machine does not have it. `unsupported`: it is there, and nothing
+ * drives it.
  */
 export const DEVICE_STATES = ['in use', 'works', 'blocked', 'absent', 'unsupported'] as const;
 export type DeviceState = (typeof DEVICE_STATES)[number];

@@ -34,9 +34,10 @@ export function vendorOf(id: number): Accelerator['vendor'] {
 }
 
 /**
- * Returns the accelerators that Linux sees, with or without a driver; null on systems that do not list them this way. PCI class 03 is a display
- * controller, 12 a processing accelerator (PCI Code and ID Assignment, 1.12); AMD's NPU calls itself a signal processor (1180). Accelerators inside a
- * chip are not on the PCI bus: those are in the kernel's `accel` class, and Qualcomm's DSP has a device file of its driver.
+ * Returns the accelerators that Linux sees, with or without a driver; null on systems that do not list them this way.
+ * PCI class 03 is a display controller, 12 a processing accelerator (PCI Code and ID Assignment, 1.12); AMD's NPU calls
+ * itself a signal processor (1180). Accelerators inside a chip are not on the PCI bus: those are in the kernel's
+ * `accel` class, and Qualcomm's DSP has a device file of its driver.
  */
 export async function listAccelerators({
   pci,

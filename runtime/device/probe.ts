@@ -5,7 +5,10 @@ import { type Accelerator, vendorOf } from './hardware.ts';
 /** The result of running something on a device; `identity` names a plugin's device, its chip and its driver. */
 export type ProbeResult = { works: true; identity?: string } | { works: false; reason: string };
 
-/** What the probe process is asked: to compute on a provider of onnxruntime-node or on a plugin's device, or to list hardware. */
+/**
+ * What the probe process is asked: to compute on a provider of onnxruntime-node or on a plugin's device, or to list
+ * hardware.
+ */
 export type Probe =
   | { kind: 'binding'; provider: string }
   | { kind: 'plugin'; target: PluginTarget }
@@ -24,7 +27,10 @@ export function probePlugin(target: PluginTarget): Promise<ProbeResult> {
   return ask({ kind: 'plugin', target }, (reason) => ({ works: false, reason }));
 }
 
-/** Lists the accelerators that onnxruntime finds by itself: on Windows NPUs and GPUs, on other systems less. Null where it does not tell. */
+/**
+ * Lists the accelerators that onnxruntime finds by itself: on Windows NPUs and GPUs, on other systems less. Null where
+ * it does not tell.
+ */
 export async function listRuntimeHardware(): Promise<readonly Accelerator[] | null> {
   const found = await ask<{ hardware: string; vendorId: number }[] | null>({ kind: 'hardware' }, () => null);
   if (!Array.isArray(found)) return null;

@@ -22,7 +22,10 @@ export interface ResolveEffects {
   probe(target: PluginTarget): Promise<ProbeResult>;
 }
 
-/** Which devices a server tries, and the plugin behind each. Hardware and plugins are looked at once, when the server starts. */
+/**
+ * Which devices a server tries, and the plugin behind each. Hardware and plugins are looked at once, when the server
+ * starts.
+ */
 export class DeviceResolver {
   /** Kinds of devices to try, the best first; a CPU is the last. */
   readonly devices: readonly Device[];
@@ -42,8 +45,8 @@ export class DeviceResolver {
   }
 
   /**
-   * The plugin that drives a device; null where a provider of onnxruntime-node does. Throws `engine_failed` where nothing does, with what would change
-   * that.
+   * The plugin that drives a device; null where a provider of onnxruntime-node does. Throws `engine_failed` where
+   * nothing does, with what would change that.
    */
   plugin(device: Device): Promise<DevicePlugin | null> {
     const known = this.#probed.get(device);
@@ -83,7 +86,8 @@ export async function resolveDevices(choice: DeviceChoice, home: string): Promis
   const installed = await new PluginStore(home).list();
   return new DeviceResolver(choice, {
     platform: PLATFORM,
-    // Other systems are asked through onnxruntime, which takes a process of its own: only where there is a plugin to use.
+    // Other systems are asked through onnxruntime, which takes a process of its own: only where there is a plugin to
+    // use.
     accelerators: (await listAccelerators()) ?? (installed.length > 0 ? await listRuntimeHardware() : null),
     installed,
     probe: probePlugin,
@@ -101,7 +105,10 @@ export function targetOf(row: DeviceRow, { plugin, library }: InstalledPlugin): 
   };
 }
 
-/** The plugin does not find its own NPU library by itself. Source: onnxruntime, QNN Execution Provider, "backend_path" and "htp_performance_mode". */
+/**
+ * The plugin does not find its own NPU library by itself. Source: onnxruntime, QNN Execution Provider, "backend_path"
+ * and "htp_performance_mode".
+ */
 function qnnOptions(directory: string): Record<string, string> {
   const library = process.platform === 'win32' ? 'QnnHtp.dll' : 'libQnnHtp.so';
   return { backend_path: join(directory, library), htp_performance_mode: 'burst' };

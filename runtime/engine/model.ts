@@ -31,8 +31,8 @@ export interface Model {
 }
 
 /**
- * Loads a compiled model. Throws `engine_failed` when it does not load, with onnxruntime's words as the cause, or when the device
- * computes something else than asked.
+ * Loads a compiled model. Throws `engine_failed` when it does not load, with onnxruntime's words as the cause, or when
+ * the device computes something else than asked.
  */
 export async function openModel(
   folder: string,
@@ -83,8 +83,8 @@ async function openForward(
 }
 
 /**
- * Compares the model's logits with those that 32-bit floats gave when it was compiled. Kernels of another CPU or device may be
- * wrong in silence. Throws the error that refuses the form (`refusedForm`).
+ * Compares the model's logits with those that 32-bit floats gave when it was compiled. Kernels of another CPU or device
+ * may be wrong in silence. Throws the error that refuses the form (`refusedForm`).
  */
 async function checkNumbers(folder: string, manifest: Manifest, forward: Forward): Promise<void> {
   const { form, kv, choice } = manifest;
@@ -102,13 +102,15 @@ export function kvShape({ kv, static: graphs }: Manifest): KvShape {
 
 /** How onnxruntime runs a graph here, whatever the device. */
 export async function sessionOptions(threads?: number): Promise<InferenceSession.SessionOptions> {
-  // Products of unsigned weights are exact on every CPU; where signed ones are too, those are faster (0.6 of the time with VNNI).
+  // Products of unsigned weights are exact on every CPU; where signed ones are too, those are faster (0.6 of the time
+  // with VNNI).
   const x64quantprecision = (await int8ProductsSaturate()) ? '1' : '0';
   return {
     logSeverityLevel: 3,
     // Every run has another shape: remembered memory plans only pile up.
     enableMemPattern: false,
-    // Threads that wait asleep cost nothing when idle and save a quarter when others compute too. Between two operators of a run
+    // Threads that wait asleep cost nothing when idle and save a quarter when others compute too. Between two operators
+    // of a run
     // they are wanted again before they could be woken, so they first look for work for a moment.
     extra: { session: { x64quantprecision, intra_op: { allow_spinning: '1', spin_duration_us: '50' } } },
     ...(threads ? { intraOpNumThreads: threads } : {}),

@@ -16,8 +16,9 @@ export interface StaticSessions {
 }
 
 /**
- * Runs the tokens of all branches as one sequence, over fixed shapes: in runs of the sizes that there are graphs for, padded, with a mask that
- * says what each token sees. Keys and values of new cells come out and are copied into the sequence.
+ * Runs the tokens of all branches as one sequence, over fixed shapes: in runs of the sizes that there are graphs for,
+ * padded, with a mask that says what each token sees. Keys and values of new cells come out and are copied into the
+ * sequence.
  */
 export class StaticForward implements Forward {
   readonly vocabSize: number;

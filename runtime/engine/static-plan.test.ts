@@ -66,7 +66,8 @@ test('a run whose branches see too many cells together is halved', () => {
 });
 
 test.each<[window: number | null, capacity: number, expected: string[]]>([
-  // Trunk of three, branches of two and one behind it; the branches are new. The past cells are 0 to 2; the run's own follow.
+  // Trunk of three, branches of two and one behind it; the branches are new. The past cells are 0 to 2; the run's own
+  // follow.
   [null, 64, ['xxx.....x...', 'xxx......x..', 'xxx.....x.x.', '...........x']],
   [2, 64, ['..x.....x...', '..x......x..', '........x.x.', '...........x']],
   // the buffers as they are: the run's own cells are hidden in them

@@ -17,10 +17,16 @@ export interface StaticSize {
   past: number;
 }
 
-/** A run of the larger size costs about as much as so many of the smaller: what is left over goes into small ones below that. */
+/**
+ * A run of the larger size costs about as much as so many of the smaller: what is left over goes into small ones below
+ * that.
+ */
 const SMALL_RUNS = 3;
 
-/** Cuts the cells from `start` on into runs of the given sizes, one after the other. `sizes` has every past size for every chunk size. */
+/**
+ * Cuts the cells from `start` on into runs of the given sizes, one after the other. `sizes` has every past size for
+ * every chunk size.
+ */
 export function planRuns(sequence: Sequence, start: number, sizes: readonly StaticSize[]): StaticRun[] {
   const chunks = ascending(sizes.map(({ chunk }) => chunk));
   const pasts = ascending(sizes.map(({ past }) => past));
@@ -70,12 +76,16 @@ function ascending(sizes: readonly number[]): number[] {
   return [...new Set(sizes)].sort((a, b) => a - b);
 }
 
-/** Added to the score of a cell that a token must not see: large enough for a weight of 0, and within the range of 16-bit floats. */
+/**
+ * Added to the score of a cell that a token must not see: large enough for a weight of 0, and within the range of
+ * 16-bit floats.
+ */
 const HIDDEN = -10_000;
 
 /**
- * Writes the additive mask `[chunk, past + chunk]` of a run: a token sees the cells it descends from and itself, and of these, with a
- * window, only the last `window` positions. Rows behind the last cell see themselves alone; nobody reads them.
+ * Writes the additive mask `[chunk, past + chunk]` of a run: a token sees the cells it descends from and itself, and of
+ * these, with a window, only the last `window` positions. Rows behind the last cell see themselves alone; nobody reads
+ * them.
  */
 export function writeStaticMask(
   into: Float32Array,
@@ -96,7 +106,8 @@ export function writeStaticMask(
       if (positions[ancestor]! >= lowest) into[row + at(ancestor)] = 0;
       ancestor = parents[ancestor]!;
     }
-    // From here on the ancestors are the trunk before this run, where a cell's index is its position and its index among the past cells.
+    // From here on the ancestors are the trunk before this run, where a cell's index is its position and its index
+    // among the past cells.
     if (ancestor >= 0) into.fill(0, row + Math.min(Math.max(0, lowest), ancestor + 1), row + ancestor + 1);
   }
   for (let spare = end - first; spare < chunk; spare++) into[spare * width + past + spare] = 0;

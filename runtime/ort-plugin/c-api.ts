@@ -10,7 +10,10 @@ export type Pointer = bigint | null;
 /** The C functions in use, those that give an `OrtStatus` checked: they throw an `OrtError`. */
 export interface CApi {
   call(name: CFunctionName, ...args: unknown[]): void;
-  /** Like `call`, on another thread, so that messages are read while a model is compiled or runs; one such call at a time. */
+  /**
+   * Like `call`, on another thread, so that messages are read while a model is compiled or runs; one such call at a
+   * time.
+   */
   callAsync(name: CFunctionName, ...args: unknown[]): Promise<void>;
   /** The result of a function that gives no status. */
   value<T>(name: CFunctionName, ...args: unknown[]): T;
@@ -25,15 +28,16 @@ export interface CApi {
 type NativeFunction = KoffiFunc<(...args: unknown[]) => never>;
 
 /**
- * Stack of a call on another thread. koffi's default of 128 KiB is less than compilers of models need; this is what Linux gives a thread.
+ * Stack of a call on another thread. koffi's default of 128 KiB is less than compilers of models need; this is what
+ * Linux gives a thread.
  */
 const STACK_BYTES = 8 * 2 ** 20;
 
 let loaded: Promise<CApi> | undefined;
 
 /**
- * Opens the onnxruntime library that onnxruntime-node ships, so that both share one environment. koffi is loaded at the first call: a process
- * without plugins never has it. Throws `OrtError` for another version than `ORT_VERSION`.
+ * Opens the onnxruntime library that onnxruntime-node ships, so that both share one environment. koffi is loaded at the
+ * first call: a process without plugins never has it. Throws `OrtError` for another version than `ORT_VERSION`.
  */
 export function loadCApi(): Promise<CApi> {
   loaded ??= bind();

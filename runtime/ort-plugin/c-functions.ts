@@ -5,7 +5,10 @@ export type CFunction = readonly [
   args: string,
 ];
 
-/** The onnxruntime that the indices below were read from. The table only grows from version to version, but another one was not tested. */
+/**
+ * The onnxruntime that the indices below were read from. The table only grows from version to version, but another one
+ * was not tested.
+ */
 export const ORT_VERSION = '1.30.0';
 
 /** `ORT_API_VERSION` asked for: the first that has every function below. */
@@ -16,7 +19,9 @@ const PATH = process.platform === 'win32' ? 'const char16_t *' : 'const char *';
 const OUT = '_Out_ void **';
 const COUNT = '_Out_ size_t *';
 
-/** The functions in use. Source: onnxruntime_c_api.h, 1.30 (`struct OrtApi`; the index is the position of the member). */
+/**
+ * The functions in use. Source: onnxruntime_c_api.h, 1.30 (`struct OrtApi`; the index is the position of the member).
+ */
 export const C_FUNCTIONS = {
   GetErrorCode: [1, 'int', 'void *'],
   GetErrorMessage: [2, 'string', 'void *'],

@@ -21,7 +21,9 @@ export interface EpDevice {
   handle: Pointer;
 }
 
-/** onnxruntime's environment of this process, the one that onnxruntime-node uses as well: plugins are registered in it. */
+/**
+ * onnxruntime's environment of this process, the one that onnxruntime-node uses as well: plugins are registered in it.
+ */
 export class OrtEnvironment {
   readonly api: CApi;
   readonly handle: Pointer;
@@ -38,7 +40,10 @@ export class OrtEnvironment {
     return new OrtEnvironment(api, api.pointer('CreateEnv', WARNING, 'assay'));
   }
 
-  /** Loads a plugin's library. Throws `OrtError` for a file that is none, that does not load, or that is registered already. */
+  /**
+   * Loads a plugin's library. Throws `OrtError` for a file that is none, that does not load, or that is registered
+   * already.
+   */
   register(name: string, library: string): void {
     this.api.call('RegisterExecutionProviderLibrary', this.handle, name, library);
   }

@@ -6,14 +6,18 @@ import type { PluginTarget } from './plugin-target.ts';
 /** A device of a plugin that is registered in this process. */
 export interface OpenDevice {
   device: EpDevice;
-  /** Loads a model on it, the whole of it in one part; `config` adds to the session's configuration. Throws `OrtError` or `engine_failed`. */
+  /**
+   * Loads a model on it, the whole of it in one part; `config` adds to the session's configuration. Throws `OrtError`
+   * or `engine_failed`.
+   */
   session(file: string, config?: Readonly<Record<string, string>>): Promise<PluginSession>;
   /** Unregisters the plugin. Its sessions must be released. */
   close(): void;
 }
 
 /**
- * Where no session may run on the CPU in part: a run that looks like the device's would be as slow as the CPU and slower.
+ * Where no session may run on the CPU in part: a run that looks like the device's would be as slow as the CPU and
+ * slower.
  * Source: onnxruntime_session_options_config_keys.h.
  */
 const STRICT = { 'session.disable_cpu_ep_fallback': '1', 'session.record_ep_graph_assignment_info': '1' };
@@ -21,7 +25,10 @@ const STRICT = { 'session.disable_cpu_ep_fallback': '1', 'session.record_ep_grap
 /** How often each provider is registered in this process; the last one to close unregisters. */
 const registered = new Map<string, number>();
 
-/** Registers a plugin and finds its device. Throws `OrtError` for a library that does not load, `engine_failed` where the device is not there. */
+/**
+ * Registers a plugin and finds its device. Throws `OrtError` for a library that does not load, `engine_failed` where
+ * the device is not there.
+ */
 export async function openDevice(target: PluginTarget): Promise<OpenDevice> {
   const env = await OrtEnvironment.open();
   const { provider, library, hardware, options } = target;

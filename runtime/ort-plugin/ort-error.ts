@@ -19,8 +19,8 @@ const ORT_ERROR_CODES = [
 export type OrtErrorCode = (typeof ORT_ERROR_CODES)[number] | 'unknown';
 
 /**
- * A C call of onnxruntime that failed. `message` is onnxruntime's own: it may hold paths, so it is logged and shown by `assay doctor`, and never
- * sent to a client.
+ * A C call of onnxruntime that failed. `message` is onnxruntime's own: it may hold paths, so it is logged and shown by
+ * `assay doctor`, and never sent to a client.
  */
 export class OrtError extends Error {
   override readonly name = 'OrtError';

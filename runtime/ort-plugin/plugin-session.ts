@@ -78,7 +78,10 @@ export class PluginSession {
     }
   }
 
-  /** Runs the model; the results are written into the arrays of `outputs`. One run at a time; the caller leaves all arrays alone until it ends. Throws `OrtError`. */
+  /**
+   * Runs the model; the results are written into the arrays of `outputs`. One run at a time; the caller leaves all
+   * arrays alone until it ends. Throws `OrtError`.
+   */
   async run(inputs: readonly TensorView[], outputs: readonly TensorView[]): Promise<void> {
     const { api } = this.#env;
     const values: Pointer[] = [];

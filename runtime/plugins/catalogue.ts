@@ -1,6 +1,9 @@
 import { AssayError } from '../../lib/errors.ts';
 
-/** A plugin execution provider of onnxruntime that Assay fetches on request. Nothing of it ships with Assay: each has a licence of its own. */
+/**
+ * A plugin execution provider of onnxruntime that Assay fetches on request. Nothing of it ships with Assay: each has a
+ * licence of its own.
+ */
 export interface Plugin {
   name: PluginName;
   /** What a person calls it. */
@@ -27,8 +30,9 @@ export const PLUGIN_NAMES = ['openvino', 'qnn', 'webgpu'] as const;
 export type PluginName = (typeof PLUGIN_NAMES)[number];
 
 /**
- * Everything that can be installed. Versions, sizes and hashes are those of https://pypi.org/simple/<package>/. NVIDIA's TensorRT-RTX is not among
- * them: its package is empty and draws in CUDA 13 and a runtime of its own through pip; use CUDA (docs/devices.md).
+ * Everything that can be installed. Versions, sizes and hashes are those of https://pypi.org/simple/<package>/.
+ * NVIDIA's TensorRT-RTX is not among them: its package is empty and draws in CUDA 13 and a runtime of its own through
+ * pip; use CUDA (docs/devices.md).
  */
 export const PLUGINS: readonly Plugin[] = [
   {

@@ -64,8 +64,9 @@ export class PluginStore {
   }
 
   /**
-   * Installs a plugin, from the Python registry or from a wheel that is here. An interrupted download is continued by the next call. Throws
-   * `invalid_value` (no wheel for this platform), `hub_unreachable`, `engine_failed` (wrong bytes), `disk_full`, `operation_in_progress`.
+   * Installs a plugin, from the Python registry or from a wheel that is here. An interrupted download is continued by
+   * the next call. Throws `invalid_value` (no wheel for this platform), `hub_unreachable`, `engine_failed` (wrong
+   * bytes), `disk_full`, `operation_in_progress`.
    */
   async install(plugin: Plugin, from: { file: string } | WheelAccess): Promise<InstalledPlugin> {
     const wheel = wheelFor(plugin, this.#platform);

@@ -20,8 +20,8 @@ export interface WheelRequest {
 }
 
 /**
- * Asks the Python registry where a wheel is. Both forms of its answer are read: PEP 691 (JSON) and PEP 503 (HTML). The answer need not be trusted: the
- * wheel's hash is known. Throws `hub_unreachable`.
+ * Asks the Python registry where a wheel is. Both forms of its answer are read: PEP 691 (JSON) and PEP 503 (HTML). The
+ * answer need not be trusted: the wheel's hash is known. Throws `hub_unreachable`.
  */
 export async function findWheel(plugin: Plugin, wheel: Wheel, access: IndexAccess): Promise<WheelRequest> {
   const base = parseIndex(access.index || DEFAULT_INDEX);

@@ -9,7 +9,10 @@ const MAX_FILES = 2_000;
 /** Unpacked; the largest wheel has 260 MB. */
 const MAX_BYTES = 2 ** 30;
 
-/** Unpacks a wheel (a zip file, PEP 427) into a directory. Returns its files, relative to it. Throws for names that lead outside. */
+/**
+ * Unpacks a wheel (a zip file, PEP 427) into a directory. Returns its files, relative to it. Throws for names that lead
+ * outside.
+ */
 export async function unpackWheel(wheel: string, target: string): Promise<{ name: string; size: number }[]> {
   const archive = await yauzl.openPromise(wheel, { strictFileNames: true, autoClose: false });
   const files: { name: string; size: number }[] = [];

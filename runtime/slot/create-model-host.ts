@@ -78,7 +78,10 @@ async function savedToken(file: string): Promise<string | null> {
   return (await fs.readFile(file, 'utf8').catch(() => '')).trim() || null;
 }
 
-/** `models/` of this package: beside `runtime/` in the repository, one level further up from `dist/`. Null where there is none. */
+/**
+ * `models/` of this package: beside `runtime/` in the repository, one level further up from `dist/`. Null where there
+ * is none.
+ */
 function bundledModels(): string | null {
   const places = ['../../models', '../../../models'].map((place) => fileURLToPath(new URL(place, import.meta.url)));
   return places.find((place) => existsSync(place)) ?? null;

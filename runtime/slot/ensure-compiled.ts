@@ -76,8 +76,9 @@ export interface EnsuredModel {
 }
 
 /**
- * The compiled form of a model for this machine, made if it is absent, stale or damaged. Devices are tried in order; one whose
- * compile fails, or that was measured to be wrong or slower than the CPU, is logged with the reason and the next is tried.
+ * The compiled form of a model for this machine, made if it is absent, stale or damaged. Devices are tried in order;
+ * one whose compile fails, or that was measured to be wrong or slower than the CPU, is logged with the reason and the
+ * next is tried.
  *
  * @throws AssayError `invalid_value` (max_prompt_len), `engine_failed`, `disk_full`
  */
@@ -148,7 +149,10 @@ function isRefused({ record }: CompiledModel, { refused }: EnsureOptions): boole
   return record.form !== undefined && (refused?.has(record.form) ?? false);
 }
 
-/** Whether a compiled form is one that `ensureCompiled` could take for some prompt length, as far as is known without its source's hash. */
+/**
+ * Whether a compiled form is one that `ensureCompiled` could take for some prompt length, as far as is known without
+ * its source's hash.
+ */
 export function wouldServe(context: CompileContext, model: LocalModel, fingerprint: Fingerprint): boolean {
   const { runtime, compiler, dtype, precision, kernels, device } = fingerprint;
   return (

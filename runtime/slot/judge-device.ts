@@ -3,12 +3,16 @@ import type { DeviceDecision } from '../../lib/host.ts';
 import type { DeviceFigures } from '../../lib/schema/device-figures.ts';
 
 /**
- * The most that a device's logits may differ from the CPU's, as a share of their spread. Measured on small models: 0.001 to 0.02 in 16 bits, 0.06
- * where the CPU rounds activations to 8 bits and the device does not; a rotation that was computed wrongly 1.1.
+ * The most that a device's logits may differ from the CPU's, as a share of their spread. Measured on small models:
+ * 0.001 to 0.02 in 16 bits, 0.06 where the CPU rounds activations to 8 bits and the device does not; a rotation that
+ * was computed wrongly 1.1.
  */
 export const DEVICE_TOLERANCE = 0.2;
 
-/** Judges a device by what it was measured to do: wrong numbers refuse it always, slowness only where nobody asked for the device. */
+/**
+ * Judges a device by what it was measured to do: wrong numbers refuse it always, slowness only where nobody asked for
+ * the device.
+ */
 export function judge(device: Device, figures: DeviceFigures, { automatic }: { automatic: boolean }): DeviceDecision {
   const { error, deviceMs, cpuMs } = figures;
   const times = `${shown(deviceMs)} ms where the CPU takes ${shown(cpuMs)} ms`;

@@ -118,7 +118,8 @@ export class LocalModelHost implements ModelHost {
         const other = `${model} is being downloaded with another max_prompt_len. Try again when that has ended.`;
         throw new AssayError('operation_in_progress', other, { param: 'max_prompt_len' });
       }
-      // Joined, one that may not ask the hub gives less than was asked for here; so may one of the default length, which is known at its end.
+      // Joined, one that may not ask the hub gives less than was asked for here; so may one of the default length,
+      // which is known at its end.
       const less = options.allowDownload && !theirs.allowDownload;
       const report = yield* less ? orFailed(running.follow(leaving), leaving) : running.follow(leaving);
       const enough = report && !less && (wanted === undefined || report.max_prompt_len === wanted);

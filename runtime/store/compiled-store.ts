@@ -15,7 +15,10 @@ const Record = v.strictObject({
   /** The device and the prompt length that the compile really gave. */
   device: v.picklist(['NPU', 'GPU', 'CPU']),
   maxPromptLen: v.number(),
-  /** The form of the weights, and why it was chosen; absent in records of earlier versions, which are found to be removed. */
+  /**
+   * The form of the weights, and why it was chosen; absent in records of earlier versions, which are found to be
+   * removed.
+   */
   form: v.exactOptional(WeightForm),
   choice: v.exactOptional(FormChoice),
   /** What the device was measured to do, where a plugin drives it. */
@@ -83,8 +86,8 @@ async function readCompiled(paths: StorePaths, model: ModelId, key: string): Pro
 }
 
 /**
- * Gives a finished compile its name: from then on it can be found. The record, with the hash of every file, is written last, and
- * one rename makes the whole visible.
+ * Gives a finished compile its name: from then on it can be found. The record, with the hash of every file, is written
+ * last, and one rename makes the whole visible.
  *
  * @param staging directory inside the model's compiled directory, with all files of the compile
  */
@@ -111,9 +114,10 @@ export async function publishCompiled(
 }
 
 /**
- * Lets the other forms of a model have the files of a new one in place of their own, where both are the same: forms that differ
- * in their prompt length alone have the same weights. The new ones are taken, as their bytes have just been read; whoever has an
- * old one open keeps it. Where the system gives a file no second name, or replaces none that is open, the copy stays.
+ * Lets the other forms of a model have the files of a new one in place of their own, where both are the same: forms
+ * that differ in their prompt length alone have the same weights. The new ones are taken, as their bytes have just been
+ * read; whoever has an old one open keeps it. Where the system gives a file no second name, or replaces none that is
+ * open, the copy stays.
  *
  * @param staging directory inside the model's compiled directory, for names that are not complete yet
  */
@@ -137,12 +141,15 @@ export async function shareFiles(
   }
 }
 
-/** Forms of other prompt lengths that stay beside a new one: small, as they share their files, but each is read in a list. */
+/**
+ * Forms of other prompt lengths that stay beside a new one: small, as they share their files, but each is read in a
+ * list.
+ */
 const OTHER_LENGTHS = 8;
 
 /**
- * Takes away compiled forms that nothing will ever look for again: made by another runtime or compiler, or of other weights. Of
- * those that differ from the current one in their prompt length alone, the newest stay.
+ * Takes away compiled forms that nothing will ever look for again: made by another runtime or compiler, or of other
+ * weights. Of those that differ from the current one in their prompt length alone, the newest stay.
  *
  * @param staging directory inside the model's compiled directory, which is to be removed with what is put there
  */

@@ -52,8 +52,8 @@ const BLOB_NAME = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/;
 const computed = new Map<string, string>();
 
 /**
- * The files of a model with their hashes. In the hub cache a file's link leads to a blob that is named by its hash, so nothing
- * is read; files of bundled models are read once for each process.
+ * The files of a model with their hashes. In the hub cache a file's link leads to a blob that is named by its hash, so
+ * nothing is read; files of bundled models are read once for each process.
  */
 export async function sourceFiles(paths: StorePaths, model: LocalModel): Promise<SourceFile[]> {
   return Promise.all(

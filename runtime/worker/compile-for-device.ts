@@ -17,9 +17,9 @@ export interface DeviceCompileOptions {
 }
 
 /**
- * Compiles the graphs of a model over fixed shapes for a device, keeps the device's own binaries beside them (EPContext), and measures the device
- * beside the CPU. The manifest then names the binaries, what they were made for, and the figures. Throws `engine_failed` where the device does not
- * take a graph in one part.
+ * Compiles the graphs of a model over fixed shapes for a device, keeps the device's own binaries beside them
+ * (EPContext), and measures the device beside the CPU. The manifest then names the binaries, what they were made for,
+ * and the figures. Throws `engine_failed` where the device does not take a graph in one part.
  */
 export async function compileForDevice(
   folder: string,

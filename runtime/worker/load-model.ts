@@ -64,8 +64,9 @@ async function openOnDevice(
 const LAST_WORDS_MS = 200;
 
 /**
- * Ends the process soon after a run fails on a device: a driver that was reset, or a device that is gone, does not come back to sessions that are open. The
- * server starts a new process, which finds the device again or says that it is gone.
+ * Ends the process soon after a run fails on a device: a driver that was reset, or a device that is gone, does not come
+ * back to sessions that are open. The server starts a new process, which finds the device again or says that it is
+ * gone.
  */
 function endingOnFailure(forward: Forward): Forward {
   return {

@@ -101,7 +101,10 @@ export class LoadedModel implements ServedModel {
     return { result, firstTokenMs, totalMs: performance.now() - startedAt };
   }
 
-  /** Steps the engine while it has work, and reads messages between steps. A step that throws ends the process: a new one starts clean. */
+  /**
+   * Steps the engine while it has work, and reads messages between steps. A step that throws ends the process: a new
+   * one starts clean.
+   */
   async #stepWhileBusy(): Promise<void> {
     if (this.#stepping) return;
     this.#stepping = true;

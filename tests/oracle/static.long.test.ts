@@ -8,7 +8,10 @@ import { compiledModel } from './plain-models.ts';
 import { checkAgainstOracle } from './scenarios.ts';
 
 const RUNS = Number(process.env.ASSAY_PROPERTY_RUNS ?? 300);
-/** Small shapes, so that the few tokens of a scenario take several runs, of both sizes, with and without a copy of the cells. */
+/**
+ * Small shapes, so that the few tokens of a scenario take several runs, of both sizes, with and without a copy of the
+ * cells.
+ */
 const SHAPES: StaticShape[] = [4, 16].flatMap((chunk) => [8, 40, 96].map((past) => ({ chunk, past })));
 const TEXT = Array.from({ length: 60 }, (_, index) => (index * 37 + 5) % 60);
 

@@ -42,8 +42,8 @@ export async function fixtureModel(
 }
 
 /**
- * An engine whose loading is a script, so that a test decides when and how it ends; compiling is real, in this process. The
- * suites against a whole server use the real engine process.
+ * An engine whose loading is a script, so that a test decides when and how it ends; compiling is real, in this process.
+ * The suites against a whole server use the real engine process.
  */
 export class ScriptedEngine implements SlotEngine, Pick<EngineProcess, 'compile'> {
   /** What `load` waits for. */

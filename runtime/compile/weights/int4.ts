@@ -66,7 +66,10 @@ export function blockWeights({ graph, opsets }: Model, format: BlockFormat): voi
   });
 }
 
-/** As onnxruntime's own quantiser: the value of largest magnitude becomes the lowest level, so its sign decides the scale's. */
+/**
+ * As onnxruntime's own quantiser: the value of largest magnitude becomes the lowest level, so its sign decides the
+ * scale's.
+ */
 function blockScales(linear: Linear, blocks: number, { bits, size }: BlockFormat): Float32Array {
   const extremes = new Float32Array(linear.outputs * blocks);
   forEachWeight(linear, (output, input, value) => {
@@ -91,7 +94,10 @@ function packBlocks(linear: Linear, blocks: number, scales: Float32Array, { bits
   return packed;
 }
 
-/** The level that stands for zero: the middle of the unsigned ones. Source: docs/ContribOperators.md, com.microsoft.MatMulNBits. */
+/**
+ * The level that stands for zero: the middle of the unsigned ones. Source: docs/ContribOperators.md,
+ * com.microsoft.MatMulNBits.
+ */
 function zeroLevel(bits: BlockFormat['bits']): number {
   return 1 << (bits - 1);
 }

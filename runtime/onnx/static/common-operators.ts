@@ -7,14 +7,18 @@ const SKIP_NORMS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Takes operators apart that a compiler for NPUs does not take: normalisations with the sum in front become a sum and a normalisation.
+ * Takes operators apart that a compiler for NPUs does not take: normalisations with the sum in front become a sum and a
+ * normalisation.
  * Source: measured, docs/devices.md ("Operators").
  */
 export function commonOperators(graph: Graph): void {
   graph.nodes = graph.nodes.flatMap((node) => (SKIP_NORMS[node.op] ? separateSum(node) : [node]));
 }
 
-/** Inputs: input, skip, gamma, beta or bias. Outputs: result, mean, inverse deviation, sum. Source: docs/ContribOperators.md. */
+/**
+ * Inputs: input, skip, gamma, beta or bias. Outputs: result, mean, inverse deviation, sum. Source:
+ * docs/ContribOperators.md.
+ */
 function separateSum(node: Node): Node[] {
   const simplified = node.op === 'SkipSimplifiedLayerNormalization';
   const [input, skip, gamma] = node.inputs as [string, string, string];

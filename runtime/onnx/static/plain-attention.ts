@@ -15,8 +15,8 @@ export interface StaticAttention {
   /** Additive mask `[1, 1, chunk, past + chunk]`. */
   mask: string;
   /**
-   * Cosines and sines of the new cells' positions, `[1, 1, chunk, head size]`, of which the first `turned` elements turn in pairs; absent where the
-   * graph does without rotary embeddings.
+   * Cosines and sines of the new cells' positions, `[1, 1, chunk, head size]`, of which the first `turned` elements
+   * turn in pairs; absent where the graph does without rotary embeddings.
    */
   rotary?: { cos: string; sin: string; turned: number };
 }
@@ -29,9 +29,9 @@ interface Heads {
 }
 
 /**
- * Writes a GroupQueryAttention in operators that compilers for NPUs take: products, Softmax, Split, Concat, Reshape and Transpose. The cells
- * before the new ones come in as they are kept; only the new keys and values come out.
- * Source of the operator: onnxruntime, docs/ContribOperators.md, com.microsoft.GroupQueryAttention.
+ * Writes a GroupQueryAttention in operators that compilers for NPUs take: products, Softmax, Split, Concat, Reshape and
+ * Transpose. The cells before the new ones come in as they are kept; only the new keys and values come out. Source of
+ * the operator: onnxruntime, docs/ContribOperators.md, com.microsoft.GroupQueryAttention.
  */
 export function plainAttention(graph: Graph, attention: StaticAttention, { chunk, past }: StaticShape): Node[] {
   const { node, kv, mask, rotary } = attention;
@@ -134,9 +134,10 @@ export function pairOf(pair: number, pairs: number, interleaved: boolean): [firs
 }
 
 /**
- * The name of a matrix R with (x · R)[first] = -x[second] and (x · R)[second] = x[first] for each pair, and 0 for elements that are not turned. A
- * rotation is then x · cos + (x · R) · sin. As a product it is exact, and OpenVINO 2026.4 computes a rotation that is put together by Concat wrongly
- * when it reads its own binary (measured, docs/devices.md).
+ * The name of a matrix R with (x · R)[first] = -x[second] and (x · R)[second] = x[first] for each pair, and 0 for
+ * elements that are not turned. A rotation is then x · cos + (x · R) · sin. As a product it is exact, and OpenVINO
+ * 2026.4 computes a rotation that is put together by Concat wrongly when it reads its own binary (measured,
+ * docs/devices.md).
  */
 function swapPairs(graph: Graph, size: number, pairs: number, interleaved: boolean): string {
   const name = `assay/swap_pairs/${size}_${pairs}_${interleaved}`;

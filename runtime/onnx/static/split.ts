@@ -5,7 +5,10 @@ import { prune } from '../prune.ts';
 /** Operators by which embeddings are looked up, scaled and widened, before anything is computed. */
 const LOOKUP = new Set(['Gather', 'GatherBlockQuantized', 'DequantizeLinear', 'Cast', 'Mul', 'Identity', 'Reshape']);
 
-/** The values that follow from the tokens by looking up alone, in the order of the graph; what is computed from them is not among them. */
+/**
+ * The values that follow from the tokens by looking up alone, in the order of the graph; what is computed from them is
+ * not among them.
+ */
 export function lookedUp(graph: Graph, tokens: string): { nodes: Node[]; values: Set<string> } {
   const values = new Set<string>();
   const isConstant = constants(graph);
@@ -19,7 +22,10 @@ export function lookedUp(graph: Graph, tokens: string): { nodes: Node[]; values:
   return { nodes, values };
 }
 
-/** A graph that computes `outputs` from `inputs`, with nothing that it does not need. Its initializers are shared with the model. */
+/**
+ * A graph that computes `outputs` from `inputs`, with nothing that it does not need. Its initializers are shared with
+ * the model.
+ */
 export function partOf(
   model: Model,
   nodes: readonly Node[],

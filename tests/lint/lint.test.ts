@@ -1,0 +1,65 @@
+import { describe, expect, test } from 'vitest';
+import { commentViolations } from './comments.ts';
+import { sizeViolation } from './file-size.ts';
+import { layerViolations } from './layers.ts';
+
+describe('layers', () => {
+  test.each([
+    ['lib/clock.ts', "import { readFile } from 'node:fs/promises';"],
+    ['lib/clock.ts', "import type { AppDeps } from '../handlers/context.ts';"],
+    ['lib/chat/request.ts', "export { Hono } from 'hono';"],
+    ['lib/grammar/limits.ts', "import { answerShape } from '../decision/answer-shape.ts';"],
+    ['handlers/chat.ts', "import type { Engine } from '../runtime/engine/engine.ts';"],
+    ['handlers/chat.ts', "const { serve } = await import('../adapters/node/serve.ts');"],
+    ['runtime/onnx/read.ts', "import {\n  type Engine,\n} from '../engine/engine.ts';"],
+    ['runtime/supervisor/supervisor.ts', "import { Engine } from '../engine/engine.ts';"],
+    ['runtime/worker/engine-child.ts', "import { ModelSlot } from '../slot/model-slot.ts';"],
+    ['runtime/slot/model-slot.ts', "import { createApp } from '../../handlers/app.ts';"],
+    ['adapters/workers/edge.ts', "import { serve } from '../node/serve.ts';"],
+    ['adapters/workers/edge.ts', "import { Worker } from 'node:worker_threads';"],
+    ['adapters/node/serve.ts', "import { createEdge } from '../workers/edge.ts';"],
+    ['runtime/store/paths.ts', "import { startHub } from '../../tests/hub/pull.ts';"],
+    ['examples/node/server.ts', "import { createApp } from '../../handlers/app.ts';"],
+  ])('%s: %s is refused', (file, source) => {
+    expect(layerViolations(file, source)).toHaveLength(1);
+  });
+
+  test.each([
+    ['lib/decision/batch.ts', "import type { Call } from '../backend.ts';\nimport * as v from 'valibot';"],
+    ['handlers/chat.ts', "import { streamSSE } from 'hono/streaming';"],
+    ['runtime/worker/engine-child.ts', "import { Engine } from '../engine/engine.ts';\nimport fs from 'node:fs';"],
+    ['lib/grammar/limits.test.ts', "import { answerShape } from '../decision/answer-shape.ts';"],
+    ['benchmarks/edge/bench.ts', "import { startEdge } from '../../tests/edge/edge.ts';"],
+  ])('%s: %s is allowed', (file, source) => {
+    expect(layerViolations(file, source)).toEqual([]);
+  });
+});
+
+describe('comments', () => {
+  const long = 'x'.repeat(120);
+  test.each([
+    ['a line comment', `const a = 1; // ${long}`],
+    ['a doc comment', `/** Returns ${long}. */`],
+    ['a line inside a block', `/*\n * ${long}\n */`],
+    ['What', '/** What a caller sees. */'],
+    ['Whether, on the second line', '/**\n * Whether it may run.\n */'],
+    ['How, of a member', 'interface A {\n  /** How many there are. */\n  count: number;\n}'],
+  ])('%s is refused', (_, source) => {
+    expect(commentViolations('a.ts', source)).toHaveLength(1);
+  });
+
+  test.each([
+    ['a long line of code', `const url = 'https://example.test/${long}';`],
+    ['a verb', '/** Returns what a caller sees. */'],
+    ['a question in a plain comment', '// How many there are decides.'],
+    ['a later sentence', '/**\n * Returns the id.\n *\n * Which one it is depends.\n */'],
+  ])('%s is allowed', (_, source) => {
+    expect(commentViolations('a.ts', source)).toEqual([]);
+  });
+});
+
+test('a file over 1 MB is refused, but for those that are listed', () => {
+  expect(sizeViolation('docs/video.mp4', 1_000_001)).toHaveLength(1);
+  expect(sizeViolation('docs/image.svg', 1_000_000)).toEqual([]);
+  expect(sizeViolation('models/starter/onnx/model_q4f16.onnx', 16_166_335)).toEqual([]);
+});
