@@ -28,7 +28,7 @@ test.each<[string, string | undefined]>([
 });
 
 test.each([
-  ['reason', FIELDS, 'To get a reason, ask for it in instruction: "Give a short reason."'],
+  ['reason', FIELDS, 'To get a reason, ask for it in instruction, such as "Give a short reason"'],
   ['reason', ['tasks'], 'Leave it out'],
   ['max_tokens', FIELDS, 'Send max_output_tokens'],
 ])('%s among %j: %s', (name, known, advice) => {

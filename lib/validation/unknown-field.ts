@@ -6,7 +6,7 @@ const INSTEAD: readonly { names: readonly string[]; where: string; advice: strin
   {
     names: ['reason', 'reasoning', 'explain', 'explanation'],
     where: 'question',
-    advice: 'To get a reason, ask for it in instruction: "Give a short reason."',
+    advice: 'To get a reason, ask for it in instruction, such as "Give a short reason"',
   },
   { names: ['max_tokens', 'max_completion_tokens'], where: 'max_output_tokens', advice: 'Send max_output_tokens' },
 ];
