@@ -49,11 +49,15 @@ describe('a box with the engine and the starter model', () => {
       ],
       max_output_tokens: 64,
     });
-    const direct = await fetch(`${url}/v1/tasks`, {
-      method: 'POST',
-      headers: { ...headers, authorization: `Bearer ${BOX_KEY}`, 'x-request-id': 'same' },
-      body,
-    });
+    const ask = () =>
+      fetch(`${url}/v1/tasks`, {
+        method: 'POST',
+        headers: { ...headers, authorization: `Bearer ${BOX_KEY}`, 'x-request-id': 'same' },
+        body,
+      });
+    // The first one fills the prefix cache. Numbers that differ in their last digits then decide no near-tie, whatever the CPU.
+    await (await ask()).arrayBuffer();
+    const direct = await ask();
     const through = await post(edge, '/v1/tasks', body, { headers: { 'x-request-id': 'same' } });
     expect([direct.status, through.status]).toEqual([200, 200]);
     expect(through.headers.get('assay-cut-tasks')).toBe(direct.headers.get('assay-cut-tasks'));

@@ -45,7 +45,7 @@ async function start({
     models,
     metrics,
     log,
-    timeoutMs: 10_000,
+    timeoutMs: 60_000,
     chatMaxTokens: 1024,
     logPrompts,
   });

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ChatEvent, ChatRequest } from '../../lib/backend.ts';
+import type { AssayError } from '../../lib/errors.ts';
 import { type Machine, MODEL, newCall, startMachine } from './machine.ts';
 
 const request = (more: Partial<ChatRequest> = {}): ChatRequest => ({
@@ -143,14 +144,11 @@ const KILLS = Number(process.env.ASSAY_KILLS ?? 5);
 it('a killed engine comes back with its model', { timeout: 60_000 + KILLS * 5_000 }, async () => {
   const { content } = await chat();
   for (let death = 0; death < KILLS; death++) {
-    const inFlight = chat({ maxTokens: 400 });
-    inFlight.catch(() => {});
+    // Several at once: whatever the kill meets, some are not answered yet.
+    const inFlight = Array.from({ length: 8 }, () => chat({ maxTokens: 400 }).catch((error: AssayError) => error.code));
     await new Promise((resolve) => setTimeout(resolve, death));
-    const killed = performance.now();
     process.kill(machine.engine.status().pid!, 'SIGKILL');
-    await expect(inFlight).rejects.toMatchObject({ code: 'engine_failed' });
-    // A second is promised, on a machine that has time for it.
-    expect(performance.now() - killed).toBeLessThan(5_000);
+    expect(new Set(await Promise.all(inFlight))).toContain('engine_failed');
     expect((await chat()).content).toBe(content);
   }
   expect(machine.engine.status().restarts).toBe(KILLS);

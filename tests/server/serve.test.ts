@@ -1,10 +1,10 @@
 import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp } from 'node:fs/promises';
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
-import { setTimeout as delay } from 'node:timers/promises';
+import { setTimeout as delay, setImmediate } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { Hono } from 'hono';
 import { pino } from 'pino';
@@ -221,7 +221,8 @@ describe('senders that never come to an end', () => {
     const app = createApp({ backend, host, apis: ['models'] });
     const server = await startServer(app.fetch, { host: '127.0.0.1', port: 0, limits });
     expect(await raw(server.url, text)).toMatch(/^HTTP\/1.1 4\d\d /);
-    expect((await fetch(server.url)).status).toBe(200);
+    // On a busy machine these limits may end an honest request, too; one gets through.
+    await expect.poll(() => fetch(server.url).then(({ status }) => status, String)).toBe(200);
     await server.close(0);
   });
 });
@@ -234,30 +235,42 @@ test('a refused caller that keeps its side open loses the connection all the sam
   socket.write('GET / HTTP/1.1\r\nX-Slow: ');
   await new Promise((resolve) => socket.once('end', resolve));
   // It would be cut off at the end of the grace, and `false` told of it.
-  expect(await server.close(5_000)).toBe(true);
+  expect(await server.close(30_000)).toBe(true);
   socket.destroy();
 });
 
 test('nothing is written into an answer that has begun, or instead of one that is to come', async () => {
-  const pieces = async function* () {
-    yield new TextEncoder().encode('a');
-    await delay(400);
-    yield new TextEncoder().encode('z');
-  };
-  const app = new Hono()
-    .get('/begun', () => new Response(Readable.toWeb(Readable.from(pieces())) as ReadableStream))
-    .get('/later', () => delay(400).then(() => new Response('late')));
-  const server = await startServer(app.fetch, { host: '127.0.0.1', port: 0 });
   const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`;
   for (const [first, rest] of [
     ['/begun', `${get('/later')}garbage\r\n\r\n`],
     ['/later', 'garbage\r\n\r\n'],
   ] as const) {
-    const answer = await raw(server.url, get(first), rest);
-    expect(answer, first).not.toContain('malformed_json');
-    expect(answer, first).toMatch(/late$/);
+    const [asked, refused] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const chunks = async function* () {
+      yield new TextEncoder().encode('a');
+      asked.resolve();
+      await refused.promise;
+      yield new TextEncoder().encode('z');
+    };
+    const app = new Hono()
+      .get('/begun', () => new Response(Readable.toWeb(Readable.from(chunks())) as ReadableStream))
+      .get('/later', async () => {
+        asked.resolve();
+        await refused.promise;
+        return new Response('late');
+      });
+    const server = await startServer(app.fetch, { host: '127.0.0.1', port: 0 });
+    const answer = raw(server.url, get(first), async (socket) => {
+      await asked.promise;
+      await new Promise<void>((sent) => socket.write(rest, () => sent()));
+      // The server is in this process: it reads what the socket holds in the next turns of the event loop, on any machine.
+      for (let turn = 0; turn < 100; turn++) await setImmediate();
+      refused.resolve();
+    });
+    expect(await answer, first).not.toContain('malformed_json');
+    expect(await answer, first).toMatch(/late$/);
+    await server.close(0);
   }
-  await server.close(0);
 });
 
 test('a caller who does not read loses the connection, and one who waits does not', async () => {
@@ -285,8 +298,8 @@ test('a caller who does not read loses the connection, and one who waits does no
   await server.close(0);
 });
 
-/** Sends text as it is, and more when 100 ms have passed, and gives what comes back until the connection ends. */
-function raw(url: string, text: string, more = ''): Promise<string> {
+/** Sends text as it is, lets `then` go on with the connection, and gives what comes back until it ends. */
+function raw(url: string, text: string, then?: (socket: Socket) => Promise<void>): Promise<string> {
   const { port } = new URL(url);
   return new Promise((resolve, reject) => {
     let received = '';
@@ -295,8 +308,9 @@ function raw(url: string, text: string, more = ''): Promise<string> {
     socket.on('data', (data) => {
       received += data;
     });
-    if (more) void delay(100).then(() => socket.write(more));
-    socket.on('error', reject).on('close', () => resolve(received));
+    then?.(socket).catch(reject);
+    // A reset may follow what was received.
+    socket.on('error', (error) => (received === '' ? reject(error) : undefined)).on('close', () => resolve(received));
   });
 }
 

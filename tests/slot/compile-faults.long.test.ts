@@ -18,9 +18,10 @@ async function newBase(parent = tmpdir()): Promise<string> {
   return base;
 }
 
-/** Another process that compiles; its lines as they come. */
-function compileElsewhere(base: string, waitMs = 0) {
-  const child = spawn(process.execPath, [SCRIPT, base, String(waitMs)], { stdio: ['ignore', 'pipe', 'inherit'] });
+/** Another process that compiles; its lines as they come. It stops itself at the line that begins with `stopAt`. */
+function compileElsewhere(base: string, stopAt?: string) {
+  const args = [SCRIPT, base, ...(stopAt === undefined ? [] : [stopAt])];
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
   onTestFinished(() => void child.kill('SIGKILL'));
   return { child, lines: createInterface({ input: child.stdout }) };
 }
@@ -41,7 +42,7 @@ describe('kill -9', () => {
     'compiling saving',
   ])('at "%s" leaves nothing that can be found, and the next compile is clean', async (step) => {
     const base = await newBase();
-    const { child, lines } = compileElsewhere(base);
+    const { child, lines } = compileElsewhere(base, step);
     const exited = once(child, 'exit');
     for await (const line of lines) {
       if (!line.startsWith(step)) continue;
@@ -60,19 +61,24 @@ describe('kill -9', () => {
 describe('two processes', () => {
   it('that compile at once do it once', async () => {
     const base = await newBase();
-    const run = async (): Promise<string[]> => {
-      const said: string[] = [];
-      for await (const line of compileElsewhere(base, 1500).lines) said.push(line);
-      return said;
-    };
-    const [a = [], b = []] = await Promise.all([run(), run()]);
-    expect([a.at(-1), b.at(-1)].sort()).toEqual(['done false', 'done true']);
-    expect([...a, ...b]).toContain('compiling another process is compiling it');
+    const first = compileElsewhere(base, 'compiling starting');
+    let last = '';
+    for await (const line of first.lines) {
+      last = line;
+      if (line !== 'compiling starting') continue;
+      const second: string[] = [];
+      for await (const other of compileElsewhere(base).lines) {
+        second.push(other);
+        if (other === 'compiling another process is compiling it') first.child.kill('SIGCONT');
+      }
+      expect(second.at(-1)).toBe('done false');
+    }
+    expect(last).toBe('done true');
   });
 
   it('of which one compiles: the other does not delete under its feet', async () => {
     const base = await newBase();
-    const { child, lines } = compileElsewhere(base, 60_000);
+    const { child, lines } = compileElsewhere(base, 'compiling starting');
     for await (const line of lines) if (line === 'compiling starting') break;
     await expect(here(base).host.remove(TINY, { compiledOnly: true })).rejects.toMatchObject({
       code: 'operation_in_progress',
