@@ -33,7 +33,7 @@ const STUCK = `${'a'.repeat(60)}!`;
 
 describe('a tokenizer that hangs on a text', () => {
   it('fails the request, and the engine is there again', async () => {
-    machine = await startMachine('optimum/qwen3', { edit: catastrophic, patience: { text: 1_000 } });
+    machine = await startMachine('optimum/qwen3', { edit: catastrophic, patience: { text: 3_000 } });
     await expect(decide(STUCK)).rejects.toMatchObject({ code: 'engine_failed' });
     expect(machine.engine.status().reason).toMatch(/did not get on with the model's tokenizer/u);
     await expect.poll(() => machine?.engine.status().state).toBe('loaded');
@@ -43,10 +43,8 @@ describe('a tokenizer that hangs on a text', () => {
     machine = await startMachine('optimum/qwen3', { edit: catastrophic });
     const stuck = decide(STUCK).catch((error: Error) => error);
     await expect.poll(() => machine?.engine.status().rssBytes).toBeGreaterThan(0);
-    const before = performance.now();
+    // Without a limit for texts it took that of a step, two minutes: longer than this test may take.
     await machine.load();
-    // Without a limit for texts it took that of a step, two minutes.
-    expect(performance.now() - before).toBeLessThan(20_000);
     expect(await stuck).toMatchObject({ code: 'engine_failed' });
   });
 });
