@@ -1,7 +1,7 @@
 import { Engine } from '../../runtime/engine/engine.ts';
 import type { BranchSpec, Job, JobResult } from '../../runtime/engine/job.ts';
 import type { Limits } from '../../runtime/engine/job-run.ts';
-import { type Model, openModel } from '../../runtime/engine/model.ts';
+import { kvShape, type Model, openModel } from '../../runtime/engine/model.ts';
 import { type Cost, measure } from '../systems/measure.ts';
 import { THREADS } from '../systems/start.ts';
 import type { ChoicesWork } from '../systems/system.ts';
@@ -51,8 +51,8 @@ export function chat(prompt: number, answer: number, seed: number): Job {
 }
 
 export function engineOf({ manifest, forward }: Model, limits: Partial<Limits> = {}): Engine {
-  const { maxPromptLen, contextLength, kv } = manifest;
-  return new Engine({ forward, kv: { layers: kv }, maxPromptLen, contextLength, kvBytes: 256 << 20, limits });
+  const { maxPromptLen, contextLength } = manifest;
+  return new Engine({ forward, kv: kvShape(manifest), maxPromptLen, contextLength, kvBytes: 256 << 20, limits });
 }
 
 /** What it costs to answer a job. */

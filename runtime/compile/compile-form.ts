@@ -6,7 +6,8 @@ import { endResults } from '../onnx/end-results.ts';
 import { gatherRows } from '../onnx/gather-rows.ts';
 import { attentionNodes, couplesRows, findLayout, type Layout } from '../onnx/layout.ts';
 import { attribute, attributeFields, DataType, dataLength, type Model } from '../onnx/model.ts';
-import { keepWholePast, packBranches } from '../onnx/pack-branches.ts';
+import { keepWholePast, packBranches, singlePositions } from '../onnx/pack-branches.ts';
+import { packStates } from '../onnx/pack-states.ts';
 import { padRotaryTables } from '../onnx/pad-rotary.ts';
 import { prune } from '../onnx/prune.ts';
 import { readModel } from '../onnx/read-model.ts';
@@ -32,7 +33,10 @@ const GRAPH_FILE = 'model.onnx';
 const WEIGHTS_FILE = 'weights.bin';
 
 type FixedPrecision = Exclude<Precision, 'auto'>;
-type GraphFacts = Pick<Manifest, 'path' | 'graph' | 'vocabSize' | 'inputs' | 'logits' | 'end' | 'kv' | 'static'>;
+type GraphFacts = Pick<
+  Manifest,
+  'path' | 'graph' | 'vocabSize' | 'inputs' | 'logits' | 'end' | 'kv' | 'states' | 'static'
+>;
 
 interface Rewritten {
   facts: GraphFacts;
@@ -104,14 +108,21 @@ function longestPast(shapes: readonly StaticShape[] = []): number {
 function rewrite(model: Model, layout: Layout, precision: FixedPrecision): Rewritten {
   if (isHalf(model)) toFloat32(model);
   keepWholePast(model);
+  singlePositions(model, layout);
   const attention = couplesRows(model.graph) ? undefined : attentionNodes(model.graph, layout);
+  if (layout.states.length > 0 && !attention) {
+    throw unusable(
+      'it mixes layers that keep a state with attention that is not fused; choose another file of this model',
+    );
+  }
+  const lanes = packStates(model, layout);
   const masks = attention ? packBranches(model, layout, attention) : [];
   if (attention) padRotaryTables(model, attention);
   const rows = gatherRows(model, layout, attention);
   const end = attention ? endResults(model) : undefined;
   const form = convertWeights(model, layout.tokens, precision);
   prune(model.graph);
-  const { tokens, attentionMask, positions, logits, vocabSize, kv } = layout;
+  const { tokens, attentionMask, positions, logits, vocabSize, kv, states } = layout;
   return {
     form,
     graphs: [{ file: GRAPH_FILE, model }],
@@ -122,9 +133,11 @@ function rewrite(model: Model, layout: Layout, precision: FixedPrecision): Rewri
       logits,
       ...(end ? { end } : {}),
       kv,
+      ...(lanes ? { states } : {}),
       inputs: {
         tokens,
         masks,
+        ...(lanes ? { lanes } : {}),
         ...(attentionMask ? { attentionMask } : {}),
         ...(positions ? { positions } : {}),
         ...(rows ? { rows } : {}),
@@ -140,6 +153,7 @@ function rewriteStatic(
   precision: FixedPrecision,
   shapes: readonly StaticShape[],
 ): Rewritten {
+  if (layout.states.length > 0) throw unusable('static graphs have no place for layers that keep a state');
   if (isHalf(model)) toFloat32(model);
   const attention = attentionNodes(model.graph, layout);
   const rows = attention && gatherRows(model, layout, attention);

@@ -59,6 +59,17 @@ export const Manifest = v.strictObject({
     positions: v.optional(Name),
     /** Additive masks `[1, 1, new, all]`, one for each attention window of the model (null: the whole sequence). */
     masks: v.array(v.strictObject({ name: Name, window: v.nullable(Positive) })),
+    /** How new tokens follow each other, for layers that keep a state (`onnx/pack-states.ts`). */
+    lanes: v.optional(
+      v.strictObject({
+        roots: Name,
+        cells: Name,
+        live: Name,
+        slots: Name,
+        kept: Name,
+        windows: v.array(v.strictObject({ name: Name, width: v.pipe(Positive, v.maxValue(64)) })),
+      }),
+    ),
     /** Indices of the rows whose logits are wanted; absent where the graph gives all. */
     rows: v.optional(Name),
   }),
@@ -77,6 +88,19 @@ export const Manifest = v.strictObject({
     ),
     v.minLength(1),
     v.maxLength(1024),
+  ),
+  /** States of layers without attention, of one sequence each. */
+  states: v.optional(
+    v.pipe(
+      v.array(
+        v.strictObject({
+          past: Name,
+          present: Name,
+          dims: v.pipe(v.array(v.pipe(Positive, v.maxValue(1 << 16))), v.minLength(1), v.maxLength(4)),
+        }),
+      ),
+      v.maxLength(2048),
+    ),
   ),
   static: v.optional(StaticGraphs),
   /** The device whose binaries the graphs are, and what it was measured to do; absent: graphs for any device. */

@@ -59,6 +59,17 @@ export class BranchRun {
     return this.#queue.feed(sequence, room, rows);
   }
 
+  /** Cells that tokens which wait follow, those of the prefix aside. */
+  get heads(): number[] {
+    return this.#queue.heads;
+  }
+
+  /** Cells that later tokens will surely follow, or the branch ends: what waits, and what is being said. */
+  get growing(): number[] {
+    const { heads, tip } = this.#queue;
+    return this.#decoding && tip !== null ? [...heads, tip] : heads;
+  }
+
   /** Returns the first cell of a part of many options that is no longer needed; null: there is none. */
   takeRollback(): number | null {
     return this.#queue.takeRollback();

@@ -100,6 +100,18 @@ export class BranchTokens {
     return wanted;
   }
 
+  /** Cells that waiting tokens follow, those of the prefix aside. */
+  get heads(): number[] {
+    const fed = this.#cells.length;
+    const followed = this.#items.slice(fed).filter(({ after }) => after >= 0 && after < fed);
+    return [...new Set(followed.map(({ after }) => this.#cells[after]!))];
+  }
+
+  /** The cell where the line ends; null while its last token waits, or there is none. */
+  get tip(): number | null {
+    return this.#cells[this.#end] ?? null;
+  }
+
   /** Notes that logits were delivered. */
   noteRead(): void {
     this.#unread--;

@@ -183,6 +183,7 @@ export class Engine {
       run.sequence,
       plan.start,
       plan.rows.map((row) => row.cell),
+      plan.keep,
     );
     if (plan.rows.length > 0) entry.promptDoneAt ??= this.#now();
     run.deliver(plan, logits, this.#forward.vocabSize);

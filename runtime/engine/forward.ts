@@ -5,9 +5,10 @@ export interface Forward {
   readonly vocabSize: number;
   /**
    * Runs the cells of `sequence` from `start` on and fills in their KV. Returns the logits of the cells `rows` (ascending), one row
-   * of `vocabSize` after another; the array is reused by the next run.
+   * of `vocabSize` after another; the array is reused by the next run. A model that keeps states puts a snapshot at each cell of `keep`, and needs
+   * one at each earlier cell that the new ones follow.
    */
-  run(sequence: Sequence, start: number, rows: readonly number[]): Promise<Float32Array>;
+  run(sequence: Sequence, start: number, rows: readonly number[], keep?: readonly number[]): Promise<Float32Array>;
 }
 
 /** Typed scratch memory that grows to the largest size asked for and is used again. */

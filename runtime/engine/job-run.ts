@@ -21,6 +21,10 @@ export const DEFAULT_LIMITS: Limits = { tokens: 256, rows: 32, group: 16, groupT
 export interface Plan {
   start: number;
   rows: readonly PlannedRow[];
+  /** Cells behind which the states are kept, of a model that has such. */
+  keep: readonly number[];
+  /** In a run that only reads branches again for their states: the cells that each of `keep` stands for. */
+  again?: readonly number[];
 }
 
 interface PlannedRow {
@@ -71,6 +75,8 @@ export class JobRun {
   /** Appends the tokens of the next run; null when the job is finished. */
   plan(): Plan | null {
     if (!this.#openGroup()) return null;
+    const again = this.#readAgain();
+    if (again) return again;
     const { prefix } = this.job;
     const start = this.sequence.length;
     const end = start + this.#runLength();
@@ -79,13 +85,44 @@ export class JobRun {
       this.sequence.append(prefix[this.#prefilled++]!, this.sequence.length - 1);
     }
     const rows: PlannedRow[] = [];
-    if (this.#prefilled < prefix.length) return { start, rows };
+    const keep = this.#prefilled > start ? [this.#prefilled - 1] : [];
+    if (this.#prefilled < prefix.length) return { start, rows, keep };
     for (const branch of this.#group) {
       const room = end - this.sequence.length;
       const found = this.#branches[branch]!.feed(this.sequence, room, this.#limits.rows - rows.length);
       rows.push(...found.map(({ cell, node }) => ({ cell, node, branch })));
     }
-    return { start, rows };
+    const growing = this.#group.flatMap((branch) => this.#branches[branch]!.growing);
+    keep.push(...new Set(growing.filter((cell) => cell >= start)));
+    return { start, rows, keep };
+  }
+
+  /**
+   * Plans a run that reads the ends of branches again whose states were not kept: options are scored without, and few are gone on behind.
+   * Null where nothing is missing.
+   */
+  #readAgain(): Plan | null {
+    const { sequence } = this;
+    const { snapshots } = sequence;
+    if (!snapshots.needed || this.#prefilled < this.job.prefix.length) return null;
+    const missing = new Set(this.#group.flatMap((branch) => this.#branches[branch]!.heads));
+    const again = [...missing].filter((cell) => !snapshots.at(cell));
+    if (again.length === 0) return null;
+    const paths = again.map((end) => {
+      const path: number[] = [];
+      let cell = end;
+      for (; cell >= 0 && !snapshots.at(cell); cell = sequence.parents[cell]!) path.push(cell);
+      return { root: cell, path: path.reverse() };
+    });
+    const start = sequence.length;
+    this.#kv.reserve(
+      sequence,
+      paths.reduce((sum, { path }) => sum + path.length, start),
+    );
+    const keep = paths.map(({ root, path }) =>
+      path.reduce((parent, cell) => sequence.append(sequence.tokens[cell]!, parent), root),
+    );
+    return { start, rows: [], keep, again };
   }
 
   /** What is to be fed, in runs of like length: a short last one would read all weights for a few tokens. */
@@ -100,7 +137,14 @@ export class JobRun {
   }
 
   /** Hands each row of logits to its branch, which chooses. */
-  deliver({ rows }: Plan, logits: Float32Array, vocabSize: number): void {
+  deliver({ start, rows, keep, again }: Plan, logits: Float32Array, vocabSize: number): void {
+    if (again) {
+      for (const [index, cell] of again.entries()) {
+        this.sequence.snapshots.set(cell, this.sequence.snapshots.at(keep[index]!)!);
+      }
+      this.sequence.truncate(start);
+      return;
+    }
     for (const [index, { branch, node }] of rows.entries()) {
       const run = this.#branches[branch]!;
       run.deliver(node, logits.subarray(index * vocabSize, (index + 1) * vocabSize));
@@ -108,6 +152,17 @@ export class JobRun {
       if (rollback !== null && this.#group.length === 1) this.sequence.truncate(rollback);
     }
     this.#group = this.#group.filter((branch) => !this.#branches[branch]!.done);
+    this.#dropSnapshots();
+  }
+
+  /** Keeps the snapshots that branches go on behind, and those that a later job can begin with. */
+  #dropSnapshots(): void {
+    const { snapshots } = this.sequence;
+    if (!snapshots.needed) return;
+    const wanted = snapshots.worthKeeping(this.#prefilled);
+    for (const branch of this.#group) for (const cell of this.#branches[branch]!.heads) wanted.add(cell);
+    if (this.job.branches.length === 1) wanted.add(Math.max(...snapshots.cells));
+    snapshots.keepOnly((cell) => wanted.has(cell));
   }
 
   result(): Omit<JobResult, 'queueMs' | 'promptMs' | 'generationMs'> {

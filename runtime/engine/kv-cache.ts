@@ -32,9 +32,10 @@ export class KvCache {
     this.#maxBytes = maxBytes;
   }
 
-  /** Bytes of all buffers. */
+  /** Bytes of all buffers and snapshots. */
   get bytes(): number {
-    return [...this.#idle, ...this.#used].reduce((sum, { capacity }) => sum + capacity, 0) * this.#cellBytes;
+    const all = [...this.#idle, ...this.#used];
+    return all.reduce((sum, { capacity, snapshots }) => sum + capacity * this.#cellBytes + snapshots.bytes, 0);
   }
 
   /**

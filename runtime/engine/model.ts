@@ -10,6 +10,7 @@ import { PackedForward } from './packed-forward.ts';
 import { PlainForward } from './plain-forward.ts';
 import { checkPacking, referenceError } from './self-check.ts';
 import type { KvShape } from './sequence.ts';
+import { floats } from './state-feeds.ts';
 import { StaticForward } from './static-forward.ts';
 import { openStatic } from './static-sessions.ts';
 import { wrongNumbers } from './wrong-numbers.ts';
@@ -51,7 +52,7 @@ export async function openModel(
     );
   });
   try {
-    await checkPacking(forward, manifest.kv);
+    await checkPacking(forward, kvShape(manifest));
     await checkNumbers(folder, manifest, forward);
   } catch (error) {
     await close();
@@ -87,17 +88,21 @@ async function openForward(
  * may be wrong in silence. Throws the error that refuses the form (`refusedForm`).
  */
 async function checkNumbers(folder: string, manifest: Manifest, forward: Forward): Promise<void> {
-  const { form, kv, choice } = manifest;
+  const { form, choice } = manifest;
   if (choice.errorLimit === null) return;
-  const error = await referenceError(forward, kv, readReference(folder));
+  const error = await referenceError(forward, kvShape(manifest), readReference(folder));
   // written so that NaN fails too
   if (!(error <= choice.errorLimit)) throw wrongNumbers(form, error, choice.errorLimit);
 }
 
 /** What the sequences of a model are made of. */
-export function kvShape({ kv, static: graphs }: Manifest): KvShape {
+export function kvShape({ kv, states, static: graphs }: Manifest): KvShape {
   const capacities = graphs && [...new Set(graphs.bodies.map(({ past }) => past))].sort((a, b) => a - b);
-  return { layers: kv, ...(capacities ? { capacities } : {}) };
+  return {
+    layers: kv,
+    ...(capacities ? { capacities } : {}),
+    ...(states ? { states: states.map(({ dims }) => floats(dims)) } : {}),
+  };
 }
 
 /** How onnxruntime runs a graph here, whatever the device. */

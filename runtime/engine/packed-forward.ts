@@ -3,6 +3,7 @@ import type { Manifest } from '../compile/manifest.ts';
 import { isEndOfResults } from '../onnx/end-results.ts';
 import { type Forward, Scratch } from './forward.ts';
 import type { KvLayerBuffers, Sequence } from './sequence.ts';
+import { StateFeeds } from './state-feeds.ts';
 import { isPlainCausal, writeTreeMask } from './tree-mask.ts';
 
 type Tensors = Record<string, Tensor>;
@@ -19,6 +20,7 @@ export class PackedForward implements Forward {
   readonly #kv = new WeakMap<readonly KvLayerBuffers[], { past: Tensors; present: Tensors }>();
   readonly #masks: Scratch<Float32Array<ArrayBuffer>>[];
   readonly #logits = new Scratch((length) => new Float32Array(length));
+  readonly #states: StateFeeds | undefined;
   #zeros = new Float32Array(0);
   #ones = new BigInt64Array(0);
 
@@ -26,16 +28,27 @@ export class PackedForward implements Forward {
     this.#session = session;
     this.#manifest = manifest;
     this.vocabSize = manifest.vocabSize;
+    const { states, inputs } = manifest;
+    this.#states = states && inputs.lanes && new StateFeeds(states, inputs.lanes);
     this.#masks = manifest.inputs.masks.map(() => new Scratch((length) => new Float32Array(length)));
   }
 
-  async run(sequence: Sequence, start: number, rows: readonly number[]): Promise<Float32Array> {
+  async run(
+    sequence: Sequence,
+    start: number,
+    rows: readonly number[],
+    keep: readonly number[] = [],
+  ): Promise<Float32Array> {
     const { length, trunkLength } = sequence;
-    if (start > 0 || trunkLength === length) return this.#run(sequence, start, length, rows);
+    if (start > 0 || trunkLength === length) return this.#run(sequence, start, length, rows, keep);
     // On an empty past the operator ignores positions and counts by itself, which only the trunk can bear.
     const inTrunk = rows.filter((row) => row < trunkLength);
-    const first = (await this.#run(sequence, 0, trunkLength, inTrunk)).slice(0, inTrunk.length * this.vocabSize);
-    const second = await this.#run(sequence, trunkLength, length, rows.slice(inTrunk.length));
+    const branching = sequence.parents.subarray(trunkLength, length).filter((cell) => cell >= 0 && cell < trunkLength);
+    const wanted = new Set([...keep.filter((cell) => cell < trunkLength), ...branching]);
+    const begun = await this.#run(sequence, 0, trunkLength, inTrunk, [...wanted]);
+    const first = begun.slice(0, inTrunk.length * this.vocabSize);
+    const others = keep.filter((cell) => cell >= trunkLength);
+    const second = await this.#run(sequence, trunkLength, length, rows.slice(inTrunk.length), others);
     if (inTrunk.length === 0) return second;
     const both = new Float32Array(rows.length * this.vocabSize);
     both.set(first);
@@ -44,11 +57,18 @@ export class PackedForward implements Forward {
   }
 
   /** Runs the cells from `start` to `length`, as if there were no more. */
-  async #run(sequence: Sequence, start: number, length: number, rows: readonly number[]): Promise<Float32Array> {
+  async #run(
+    sequence: Sequence,
+    start: number,
+    length: number,
+    rows: readonly number[],
+    keep: readonly number[],
+  ): Promise<Float32Array> {
     const { inputs, logits, end } = this.#manifest;
     const count = length - start;
     const { past, present } = this.#tensors(sequence);
-    const feeds: Tensors = { ...past, [inputs.tokens]: integers(sequence.tokens, start, length) };
+    const states = this.#states?.prepare(sequence, start, length, keep);
+    const feeds: Tensors = { ...past, ...states?.feeds, [inputs.tokens]: integers(sequence.tokens, start, length) };
     if (inputs.positions) feeds[inputs.positions] = integers(sequence.positions, start, length);
     if (inputs.attentionMask) feeds[inputs.attentionMask] = new Tensor('int64', this.#onesOf(length), [1, length]);
     for (const [index, { name, window }] of inputs.masks.entries()) {
@@ -65,10 +85,15 @@ export class PackedForward implements Forward {
     }
     const height = inputs.rows ? read.length : count;
     const buffer = this.#logits.take(height * this.vocabSize);
-    const fetches = { ...present, [logits]: new Tensor('float32', buffer, [1, height, this.vocabSize]) };
+    const fetches = {
+      ...present,
+      ...states?.fetches,
+      [logits]: new Tensor('float32', buffer, [1, height, this.vocabSize]),
+    };
     await this.#session.run(feeds, end ? { [end]: null, ...fetches } : fetches).catch((error: unknown) => {
       if (!isEndOfResults(error)) throw error;
     });
+    states?.store();
     return inputs.rows
       ? buffer
       : gather(

@@ -4,7 +4,7 @@ import { checkPacking } from './self-check.ts';
 import type { Sequence } from './sequence.ts';
 
 test('a device that heeds the tree passes', async () => {
-  await expect(checkPacking(new ToyForward(), TOY_KV.layers)).resolves.toBeUndefined();
+  await expect(checkPacking(new ToyForward(), TOY_KV)).resolves.toBeUndefined();
 });
 
 test('one that lets branches see each other is found out', async () => {
@@ -14,7 +14,7 @@ test('one that lets branches see each other is found out', async () => {
       return super.run(sequence, start, rows);
     }
   }
-  await expect(checkPacking(new Mixing(), TOY_KV.layers)).rejects.toMatchObject({ code: 'engine_failed' });
+  await expect(checkPacking(new Mixing(), TOY_KV)).rejects.toMatchObject({ code: 'engine_failed' });
 });
 
 test('so is one that gives no numbers', async () => {
@@ -23,5 +23,5 @@ test('so is one that gives no numbers', async () => {
       return new Float32Array(this.vocabSize).fill(Number.NaN);
     }
   }
-  await expect(checkPacking(new Broken(), TOY_KV.layers)).rejects.toMatchObject({ code: 'engine_failed' });
+  await expect(checkPacking(new Broken(), TOY_KV)).rejects.toMatchObject({ code: 'engine_failed' });
 });

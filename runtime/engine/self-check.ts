@@ -15,14 +15,14 @@ const TOLERANCE = 0.2;
  * Runs a branch beside another and by itself, and compares. Devices differ in which inputs of an operator they heed, and one that
  * ignores the mask would mix the answers of a request in silence. Throws `engine_failed`.
  */
-export async function checkPacking(forward: Forward, layers: KvShape['layers']): Promise<void> {
+export async function checkPacking(forward: Forward, shape: KvShape): Promise<void> {
   const [prefix, other, branch] = [0, 8, 12].map((from, i) => spreadTokens(forward.vocabSize, [8, 4, 4][i]!, from)) as [
     number[],
     number[],
     number[],
   ];
-  const inCompany = await logitsBehind(forward, layers, prefix, [other, branch]);
-  const alone = await logitsBehind(forward, layers, prefix, [branch]);
+  const inCompany = await logitsBehind(forward, shape, prefix, [other, branch]);
+  const alone = await logitsBehind(forward, shape, prefix, [branch]);
   // written so that NaN fails too
   if (logitError([alone], [inCompany]) <= TOLERANCE) return;
   throw new AssayError(
@@ -32,21 +32,17 @@ export async function checkPacking(forward: Forward, layers: KvShape['layers']):
 }
 
 /** Returns how far a model's logits are from the reference (`logitError`). */
-export async function referenceError(
-  forward: Forward,
-  layers: KvShape['layers'],
-  reference: Reference,
-): Promise<number> {
-  return logitError(reference.logits, await logitsOf(forward, layers, reference));
+export async function referenceError(forward: Forward, shape: KvShape, reference: Reference): Promise<number> {
+  return logitError(reference.logits, await logitsOf(forward, shape, reference));
 }
 
 /** Returns the logits of a prompt at the reference's positions and tokens. */
 export async function logitsOf(
   forward: Forward,
-  layers: KvShape['layers'],
+  shape: KvShape,
   { tokens: prompt, positions, stride }: Omit<Reference, 'logits'>,
 ): Promise<number[][]> {
-  const sequence = new Sequence({ layers }, prompt.length);
+  const sequence = new Sequence(shape, prompt.length);
   for (const token of prompt) sequence.append(token, sequence.length - 1);
   const logits = await forward.run(sequence, 0, positions);
   return positions.map((_, row) => {
@@ -58,13 +54,13 @@ export async function logitsOf(
 /** The logits behind the last branch. */
 async function logitsBehind(
   forward: Forward,
-  layers: KvShape['layers'],
+  shape: KvShape,
   prefix: readonly number[],
   branches: readonly (readonly number[])[],
 ): Promise<Float32Array> {
-  const sequence = new Sequence({ layers }, prefix.length + branches.flat().length);
+  const sequence = new Sequence(shape, prefix.length + branches.flat().length);
   for (const token of prefix) sequence.append(token, sequence.length - 1);
-  await forward.run(sequence, 0, []);
+  await forward.run(sequence, 0, [], [prefix.length - 1]);
   const start = sequence.length;
   for (const branch of branches) {
     let parent = start - 1;

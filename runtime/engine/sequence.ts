@@ -1,8 +1,12 @@
+import { MOST_SNAPSHOTS, Snapshots, snapshotBytes } from './snapshots.ts';
+
 /** What one position of every layer weighs. */
 export interface KvShape {
   layers: readonly { heads: number; headSize: number }[];
   /** Lengths of buffers that the model takes without a copy, ascending; absent: any. */
   capacities?: readonly number[];
+  /** Floats of each state that layers without attention keep; absent: there are none. */
+  states?: readonly number[];
 }
 
 export interface KvLayerBuffers {
@@ -27,11 +31,13 @@ export class Sequence {
   length = 0;
   /** The cells below this one follow each other in a line. */
   trunkLength = 0;
+  readonly snapshots: Snapshots;
 
   constructor(shape: KvShape, capacity: number) {
     this.#shape = shape;
     this.capacity = capacity;
     this.layers = allocate(shape, capacity);
+    this.snapshots = new Snapshots(shape.states ?? []);
     this.tokens = new Int32Array(capacity);
     this.parents = new Int32Array(capacity);
     this.positions = new Int32Array(capacity);
@@ -53,14 +59,15 @@ export class Sequence {
   truncate(length: number): void {
     this.length = Math.min(this.length, length);
     this.trunkLength = Math.min(this.trunkLength, length);
+    this.snapshots.truncate(length);
   }
 
-  /** Length of the common beginning of the trunk and `tokens`. */
+  /** Length of the common beginning of the trunk and `tokens`, as far as the model can go on behind it. */
   matchLength(tokens: readonly number[]): number {
     const end = Math.min(this.trunkLength, tokens.length);
     let count = 0;
     while (count < end && this.tokens[count] === tokens[count]) count++;
-    return count;
+    return this.snapshots.resumableLength(count);
   }
 
   /** Takes over the first `count` cells of another sequence, KV and all. */
@@ -71,6 +78,7 @@ export class Sequence {
     this.positions.set(other.positions.subarray(0, count));
     this.length = count;
     this.trunkLength = Math.min(other.trunkLength, count);
+    this.snapshots.copyFrom(other.snapshots, count);
   }
 
   resize(capacity: number): void {
@@ -91,6 +99,8 @@ export class Sequence {
   /** Throws where the table contradicts itself. */
   checkIntegrity(): void {
     if (this.length > this.capacity || this.trunkLength > this.length) throw new Error('more cells than capacity');
+    for (const cell of this.snapshots.cells)
+      if (cell >= this.length) throw new Error(`snapshot of the free cell ${cell}`);
     for (let cell = 0; cell < this.length; cell++) {
       const parent = this.parents[cell]!;
       if (parent >= cell || parent < -1) throw new Error(`cell ${cell} follows cell ${parent}`);
@@ -104,6 +114,11 @@ export class Sequence {
 /** Bytes of one cell in all layers. */
 export function cellBytes(shape: KvShape): number {
   return shape.layers.reduce((sum, { heads, headSize }) => sum + 2 * 4 * heads * headSize, 0);
+}
+
+/** Bytes of a kept prefix of so many tokens. */
+export function prefixBytes(shape: KvShape, length: number): number {
+  return length * cellBytes(shape) + MOST_SNAPSHOTS * snapshotBytes(shape.states ?? []);
 }
 
 function allocate(shape: KvShape, capacity: number): KvLayerBuffers[] {

@@ -9,8 +9,18 @@ export interface Layout {
   positions?: string;
   logits: string;
   vocabSize: number;
-  /** One for each layer, in order. */
+  /** One for each attention layer, in order. */
   kv: KvLayer[];
+  /** Of layers without attention, in order. */
+  states: StateTensor[];
+}
+
+/** What a layer without attention keeps of all tokens so far: the last inputs of a convolution, the memory of a recurrence. */
+export interface StateTensor {
+  past: string;
+  present: string;
+  /** Shape for one sequence. */
+  dims: number[];
 }
 
 export interface KvLayer {
@@ -22,6 +32,8 @@ export interface KvLayer {
 
 const PAST = /^past_key_values?\.(\d+)\.(?:(?:decoder|self)\.)?(key|value)$/;
 const PRESENT = /^present(?:_key_values?)?\.(\d+)\.(?:(?:decoder|self)\.)?(key|value)$/;
+/** Names of the onnxruntime-genai builder, and of onnxruntime's newer exporter. */
+const PAST_STATE = /^past(?:_key_values)?\.(\d+)\.(conv|recurrent|conv_state|recurrent_state|ssm_state)$/;
 
 /**
  * Finds the inputs and outputs by the names that both exporters use: Optimum, whose layout onnx-community publishes, and the
@@ -59,11 +71,13 @@ export function findLayout(model: Model, publishedHeadSize?: number): Layout {
     };
   });
 
-  const layout: Layout = { tokens: tokens.name, logits: logits.name, vocabSize: vocabularySize(graph, logits), kv };
+  const states = findStates(inputs, graph.outputs);
+  const vocabSize = vocabularySize(graph, logits);
+  const layout: Layout = { tokens: tokens.name, logits: logits.name, vocabSize, kv, states };
   for (const { name } of inputs) {
     if (name === 'attention_mask') layout.attentionMask = name;
     else if (name === 'position_ids') layout.positions = name;
-    else if (name !== tokens.name && !PAST.test(name) && name !== KEEP) {
+    else if (name !== tokens.name && !PAST.test(name) && !PAST_STATE.test(name) && name !== KEEP) {
       throw unusable(`it has the input "${name}", which is not supported; choose another file of this model`);
     }
   }
@@ -143,9 +157,22 @@ function byLayer(infos: ValueInfo[], pattern: RegExp): { key: ValueInfo; value: 
     layers[index] ??= {};
     layers[index][match[2] as 'key' | 'value'] = info;
   }
-  return Array.from(layers, (layer, index) => {
+  // Layers without attention have no KV.
+  return layers.filter(Boolean).map((layer, index) => {
     if (!layer?.key || !layer.value) throw unusable(`the KV cache of layer ${index} is incomplete`);
     return { key: layer.key, value: layer.value };
+  });
+}
+
+function findStates(inputs: ValueInfo[], outputs: ValueInfo[]): StateTensor[] {
+  return inputs.flatMap(({ name, dims, dataType }) => {
+    if (!PAST_STATE.test(name)) return [];
+    const present = name.replace(/^past(?:_key_values)?/, 'present');
+    const sizes = dims.slice(1).filter(isSize);
+    if (!outputs.some((output) => output.name === present)) throw unusable(`it does not give the state ${present}`);
+    if (sizes.length !== dims.length - 1) throw unusable(`the state ${name} has no fixed shape`);
+    if (dataType !== DataType.float && !isHalfType(dataType)) throw unusable(`the state ${name} is not in floats`);
+    return [{ past: name, present, dims: sizes }];
   });
 }
 

@@ -6,7 +6,7 @@ import { providersOf } from '../device/device-table.ts';
 import { Engine } from '../engine/engine.ts';
 import type { Forward } from '../engine/forward.ts';
 import { kvShape, type Model, openModel } from '../engine/model.ts';
-import { cellBytes } from '../engine/sequence.ts';
+import { prefixBytes } from '../engine/sequence.ts';
 import type { PluginTarget } from '../ort-plugin/plugin-target.ts';
 import type { LoadSpec, Phase } from '../protocol/messages.ts';
 import { readModelText } from '../text/model-files.ts';
@@ -32,7 +32,7 @@ export async function loadModel(
   onPhase('text');
   prepareVocabulary(text.vocabulary);
   const kv = kvShape(manifest);
-  const kvBytes = prefixCacheBytes ?? Math.min(KEPT_PROMPTS * maxPromptLen * cellBytes(kv), availableMemory() / 4);
+  const kvBytes = prefixCacheBytes ?? Math.min(KEPT_PROMPTS * prefixBytes(kv, maxPromptLen), availableMemory() / 4);
   const engine = new Engine({ forward, kv, maxPromptLen, contextLength, kvBytes });
   return new LoadedModel({ model, device, maxPromptLen, contextLength, text, engine });
 }

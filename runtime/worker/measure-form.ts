@@ -1,6 +1,6 @@
 import { AssayError } from '../../lib/errors.ts';
 import type { Reference } from '../compile/reference.ts';
-import { type Model, openModel } from '../engine/model.ts';
+import { kvShape, type Model, openModel } from '../engine/model.ts';
 import { logitsOf, referenceError } from '../engine/self-check.ts';
 import { Sequence } from '../engine/sequence.ts';
 import { spreadTokens } from '../engine/spread-tokens.ts';
@@ -32,7 +32,7 @@ export async function referenceFrom(folder: string, tokens: readonly number[]): 
       positions: positions.length > 0 ? positions : [tokens.length - 1],
       stride: Math.max(1, Math.ceil(manifest.vocabSize / MOST_COLUMNS)),
     };
-    const logits = await logitsOf(forward, manifest.kv, probe);
+    const logits = await logitsOf(forward, kvShape(manifest), probe);
     // Five digits are far more than any form is right to.
     return { ...probe, logits: logits.map((row) => row.map((logit) => Number(logit.toPrecision(5)))) };
   } finally {
@@ -49,7 +49,7 @@ export async function measureForm(
   const model = await openModel(folder).catch(onlyHere);
   if (!model) return { error: NO_NUMBERS, ms: 0 };
   try {
-    const error = await referenceError(model.forward, model.manifest.kv, reference);
+    const error = await referenceError(model.forward, kvShape(model.manifest), reference);
     // JSON has no NaN.
     return { error: Number.isFinite(error) ? error : NO_NUMBERS, ms: withSpeed ? await requestMs(model) : 0 };
   } finally {
@@ -68,15 +68,15 @@ async function requestMs({ forward, manifest }: Model): Promise<number> {
   const began = performance.now();
   let least = Number.POSITIVE_INFINITY;
   for (let round = 0; round < ROUNDS && (round < 2 || performance.now() - began < MOST_MS); round++) {
-    const sequence = new Sequence({ layers: manifest.kv }, prefix.length + BRANCHES * STEPS);
+    const sequence = new Sequence(kvShape(manifest), prefix.length + BRANCHES * STEPS);
     const cpu = process.cpuUsage();
     for (const token of prefix) sequence.append(token, sequence.length - 1);
-    await forward.run(sequence, 0, [prefix.length - 1]);
+    await forward.run(sequence, 0, [prefix.length - 1], [prefix.length - 1]);
     let ends = Array.from({ length: BRANCHES }, () => prefix.length - 1);
     for (let step = 0; step < STEPS; step++) {
       const start = sequence.length;
       ends = ends.map((parent, branch) => sequence.append(prefix[branch % prefix.length]!, parent));
-      await forward.run(sequence, start, ends);
+      await forward.run(sequence, start, ends, ends);
     }
     const { user, system } = process.cpuUsage(cpu);
     least = Math.min(least, (user + system) / 1000);

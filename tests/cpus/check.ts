@@ -5,7 +5,7 @@ import { InferenceSession } from 'onnxruntime-node';
 import { readManifest } from '../../runtime/compile/manifest.ts';
 import { readReference } from '../../runtime/compile/reference.ts';
 import { int8ProductsSaturate, largestProductsAreExact } from '../../runtime/engine/int8-kernels.ts';
-import { openModel, sessionOptions } from '../../runtime/engine/model.ts';
+import { kvShape, openModel, sessionOptions } from '../../runtime/engine/model.ts';
 import { PackedForward } from '../../runtime/engine/packed-forward.ts';
 import { referenceError } from '../../runtime/engine/self-check.ts';
 import { compileModel } from '../../runtime/worker/compile-model.ts';
@@ -49,7 +49,7 @@ try {
 async function clampedError(compiled: string): Promise<number> {
   const manifest = readManifest(compiled);
   const session = await InferenceSession.create(join(compiled, manifest.graph), { logSeverityLevel: 3 });
-  const error = await referenceError(new PackedForward(session, manifest), manifest.kv, readReference(compiled));
+  const error = await referenceError(new PackedForward(session, manifest), kvShape(manifest), readReference(compiled));
   await session.release();
   return error;
 }

@@ -10,7 +10,7 @@ import { compiledModel, publishedModel } from './plain-models.ts';
 import { checkAgainstOracle } from './scenarios.ts';
 import { TOY_KV, ToyForward } from './toy-forward.ts';
 
-const RUNS = Number(process.env.ASSAY_PROPERTY_RUNS ?? 25);
+const RUNS = Number(process.env.ASSAY_PROPERTY_RUNS ?? 15);
 const VOCAB = 512;
 /** Small shapes, so that the few tokens of a scenario take several runs, of both sizes, with and without a copy of the cells. */
 const FIXED: StaticShape[] = [4, 16].flatMap((chunk) => [8, 40, 96].map((past) => ({ chunk, past })));

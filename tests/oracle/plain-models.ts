@@ -1,5 +1,5 @@
 import { InferenceSession, Tensor } from 'onnxruntime-node';
-import type { Model } from '../../runtime/engine/model.ts';
+import { kvShape, type Model } from '../../runtime/engine/model.ts';
 import { Sequence } from '../../runtime/engine/sequence.ts';
 import type { PlainModel } from './oracle.ts';
 
@@ -34,7 +34,7 @@ export async function publishedModel(file: string): Promise<PlainModel> {
 export function compiledModel({ manifest, forward, close }: Model): PlainModel {
   return {
     async logits(tokens) {
-      const sequence = new Sequence({ layers: manifest.kv }, tokens.length);
+      const sequence = new Sequence(kvShape(manifest), tokens.length);
       for (const token of tokens) sequence.append(token, sequence.length - 1);
       const rows = await forward.run(sequence, 0, [...tokens.keys()]);
       return rowsOf(rows, tokens.length, manifest.vocabSize);

@@ -47,7 +47,7 @@ function scenarios(vocabSize: number) {
 
   const branch: fc.Arbitrary<BranchPlan> = fc.record({
     suffix: tokens(1, 12),
-    paths: fc.option(paths, { freq: 1 }),
+    paths: fc.option(paths, { freq: 2 }),
     steps: fc.option(fc.array(step, { maxLength: 4 }), { freq: 2 }),
     maxTokens: fc.integer({ min: 1, max: 10 }),
     endTokens: fc.uniqueArray(token, { maxLength: 30 }),

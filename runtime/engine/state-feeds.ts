@@ -1,0 +1,105 @@
+import { Tensor } from 'onnxruntime-node';
+import type { Manifest } from '../compile/manifest.ts';
+import { type Lanes, layOutLanes } from './lanes.ts';
+import type { Sequence } from './sequence.ts';
+import { gatherRows, type Snapshot, type StateRows } from './snapshots.ts';
+
+type Tensors = Record<string, Tensor>;
+
+/** What a run over states takes and gives besides tokens and KV. */
+export interface StateRun {
+  feeds: Tensors;
+  fetches: Tensors;
+  /** Puts the states that came out at the cells that were to be kept. */
+  store(): void;
+}
+
+/** Feeds the states of layers without attention, and takes the new ones. */
+export class StateFeeds {
+  readonly #states: NonNullable<Manifest['states']>;
+  readonly #inputs: NonNullable<Manifest['inputs']['lanes']>;
+  readonly #sizes: number[];
+
+  constructor(states: NonNullable<Manifest['states']>, inputs: NonNullable<Manifest['inputs']['lanes']>) {
+    this.#states = states;
+    this.#inputs = inputs;
+    this.#sizes = states.map(({ dims }) => floats(dims));
+  }
+
+  /** Prepares a run of the cells from `start` to `length`. Each cell that they follow has a snapshot. */
+  prepare(sequence: Sequence, start: number, length: number, keep: readonly number[]): StateRun {
+    const lanes = layOutLanes(sequence, start, length, keep);
+    const given = this.#given(sequence, lanes.roots);
+    // The operators take no empty result: without a cell to keep, the first lane's is thrown away.
+    const kept = keep.length > 0 ? lanes.kept : [0];
+    const out: StateRows = {
+      rows: kept.length,
+      tensors: this.#sizes.map((size) => new Float32Array(kept.length * size)),
+    };
+    const feeds = this.#laneFeeds(lanes, kept);
+    const fetches: Tensors = {};
+    for (const [index, { past, present, dims }] of this.#states.entries()) {
+      feeds[past] = new Tensor('float32', given.tensors[index]!, [given.rows, ...dims]);
+      fetches[present] = new Tensor('float32', out.tensors[index]!, [out.rows, ...dims]);
+    }
+    const store = () => {
+      for (const [row, cell] of keep.entries())
+        sequence.snapshots.set(cell, this.#owned({ states: out, row }, cell, sequence));
+    };
+    return { feeds, fetches, store };
+  }
+
+  /** The states that lanes begin with: those of one earlier run as they are, others gathered. */
+  #given(sequence: Sequence, roots: readonly number[]): StateRows {
+    const snapshots = roots.map((cell) => {
+      if (cell < 0) return null;
+      const snapshot = sequence.snapshots.at(cell);
+      if (!snapshot) throw new Error(`cell ${cell} has no snapshot`);
+      return snapshot;
+    });
+    const first = snapshots[0]?.states;
+    const asTheyAre =
+      first?.rows === roots.length && snapshots.every((one, row) => one?.states === first && one.row === row);
+    return asTheyAre ? first : gatherRows(this.#sizes, snapshots);
+  }
+
+  /** A prefix stays for long, so its snapshot does not hold on to the other branches'. */
+  #owned(snapshot: Snapshot, cell: number, { trunkLength }: Sequence): Snapshot {
+    if (cell >= trunkLength || snapshot.states.rows === 1) return snapshot;
+    return { states: gatherRows(this.#sizes, [snapshot]), row: 0 };
+  }
+
+  #laneFeeds({ lanes, slots }: Lanes, kept: readonly number[]): Tensors {
+    const { roots, cells, live, slots: places, kept: keptLanes, windows } = this.#inputs;
+    const steps = Math.max(...lanes.map(({ rows }) => rows.length));
+    const rows = new BigInt64Array(lanes.length * steps);
+    const alive = new Float32Array(lanes.length * steps);
+    for (const [lane, { rows: own }] of lanes.entries()) {
+      for (const [step, row] of own.entries()) {
+        rows[lane * steps + step] = BigInt(row);
+        alive[lane * steps + step] = 1;
+      }
+    }
+    const feeds: Tensors = {
+      [roots]: integers(lanes.map(({ root }) => root)),
+      [cells]: new Tensor('int64', rows, [lanes.length, steps]),
+      [live]: new Tensor('float32', alive, [lanes.length, steps, 1]),
+      [places]: integers(slots.map(({ lane, step }) => lane * steps + step)),
+      [keptLanes]: integers(kept),
+    };
+    for (const { name, width } of windows) {
+      const last = kept.flatMap((lane) => Array.from({ length: width }, (_, at) => lanes[lane]!.rows.length + at));
+      feeds[name] = integers(last, [kept.length, 1, width]);
+    }
+    return feeds;
+  }
+}
+
+function integers(values: readonly number[], dims: readonly number[] = [values.length]): Tensor {
+  return new Tensor('int64', BigInt64Array.from(values, BigInt), dims);
+}
+
+/** Floats of a state of this shape. */
+export function floats(dims: readonly number[]): number {
+  return dims.reduce((product, dim) => product * dim, 1);
+}

@@ -1,0 +1,192 @@
+import type { Layout, StateTensor } from './layout.ts';
+import { attribute, DataType, type Graph, type Model, makeNode, makeTensor, type Node } from './model.ts';
+import { unusable } from './unusable.ts';
+
+/** Names of the inputs by which a run says how its tokens follow each other, for layers that keep a state. */
+export interface LaneInputs {
+  /** `[lanes]`: which of the given states a lane begins with. */
+  roots: string;
+  /** `[lanes, steps]`: rows of the run, lane by lane; any row where a lane has ended. */
+  cells: string;
+  /** `[lanes, steps, 1]`: 1 for a row of the lane, 0 where it has ended. */
+  live: string;
+  /** `[rows]`: where a row is in the flattened `[lanes, steps]`. */
+  slots: string;
+  /** `[kept]`: lanes whose states at their ends are returned. */
+  kept: string;
+  /** `[kept, 1, width]`: the last inputs of a kept lane, among its first state and its own; one for each width of a convolution. */
+  windows: { name: string; width: number }[];
+}
+
+const MS = 'com.microsoft';
+/** Both operators take the state as this input and return it as this output. */
+const PAST_INPUT = 3;
+const PRESENT_OUTPUT = 1;
+
+/**
+ * Lets one run carry the tokens of several branches through layers that keep a state (CausalConvWithState, LinearAttention). A branch cannot be
+ * hidden by a mask there, so rows are laid out in lanes, one for each path through the tree of new tokens, before such an operator, and put
+ * back in their order behind it. Everything else still sees one sequence.
+ * Source: onnxruntime, docs/ContribOperators.md, com.microsoft.CausalConvWithState and com.microsoft.LinearAttention.
+ */
+export function packStates(model: Model, layout: Layout): LaneInputs | undefined {
+  if (layout.states.length === 0) return undefined;
+  const { graph } = model;
+  const lanes: LaneInputs = {
+    roots: 'lane_roots',
+    cells: 'lane_cells',
+    live: 'lane_live',
+    slots: 'lane_slots',
+    kept: 'lane_kept',
+    windows: [],
+  };
+  const constants = constantsOf(graph);
+  for (const state of layout.states) {
+    const node = stateNode(graph, state);
+    const build = new Rewrite(node, state, lanes, constants);
+    graph.nodes.splice(
+      graph.nodes.indexOf(node),
+      1,
+      ...(isConvolution(node) ? build.convolution() : build.recurrence()),
+    );
+    for (const info of graph.inputs) if (info.name === state.past) info.dims = ['roots', ...state.dims];
+    for (const info of graph.outputs) if (info.name === state.present) info.dims = ['kept', ...state.dims];
+  }
+  const integers = (name: string, ...dims: (string | number)[]) =>
+    graph.inputs.push({ name, dataType: DataType.int64, dims });
+  integers(lanes.roots, 'lanes');
+  integers(lanes.cells, 'lanes', 'steps');
+  graph.inputs.push({ name: lanes.live, dataType: DataType.float, dims: ['lanes', 'steps', 1] });
+  integers(lanes.slots, 'sequence_length');
+  integers(lanes.kept, 'kept');
+  for (const { name, width } of lanes.windows) integers(name, 'kept', 1, width);
+  return lanes;
+}
+
+function isConvolution(node: Node): boolean {
+  return node.op === 'CausalConvWithState';
+}
+
+/** The operator that reads and writes a state. Throws for one that cannot be run in lanes. */
+function stateNode(graph: Graph, { past, present }: StateTensor): Node {
+  const node = graph.nodes.find(({ inputs }) => inputs.includes(past));
+  const fits =
+    node?.domain === MS &&
+    ['CausalConvWithState', 'LinearAttention'].includes(node.op) &&
+    node.inputs[PAST_INPUT] === past &&
+    node.outputs[PRESENT_OUTPUT] === present;
+  if (!node || !fits) {
+    throw unusable(
+      `the state ${past} goes through ${node?.op ?? 'no operator'}, which is not supported; try the file of another publisher`,
+    );
+  }
+  if (attribute(node, 'state_window')) throw unusable('it returns windows of states, which is not supported');
+  return node;
+}
+
+/** One operator over lanes instead of rows. */
+class Rewrite {
+  readonly #node: Node;
+  readonly #state: StateTensor;
+  readonly #lanes: LaneInputs;
+  readonly #constant: (values: readonly number[]) => string;
+  readonly #nodes: Node[] = [];
+
+  constructor(node: Node, state: StateTensor, lanes: LaneInputs, constant: (values: readonly number[]) => string) {
+    this.#node = node;
+    this.#state = state;
+    this.#lanes = lanes;
+    this.#constant = constant;
+  }
+
+  /** CausalConvWithState: `[1, channels, rows]`, state `[lanes, channels, width]`. */
+  convolution(): Node[] {
+    const { cells, slots, kept } = this.#lanes;
+    const [channels, width] = this.#state.dims as [number, number];
+    const [input, ...rest] = this.#node.inputs as [string, ...string[]];
+    const past = this.#rootStates();
+    const picked = this.#add('Gather', [input, cells], 'lanes', { axis: 2 });
+    const flat = this.#add('Squeeze', [picked, this.#constant([0])], 'lanes_flat');
+    const rows = this.#add('Transpose', [flat], 'rows', { perm: [1, 0, 2] });
+    const out = this.#run([rows, ...rest.slice(0, PAST_INPUT - 1), past]);
+    // What the operator returns as its state counts the steps behind a lane's end too, so it is taken from the inputs.
+    const all = this.#add('Concat', [past, rows], 'inputs', { axis: 2 });
+    const ends = this.#add('Gather', [all, kept], 'kept_inputs', { axis: 0 });
+    const window = this.#add('Expand', [this.#window(width), this.#constant([1, channels, 1])], 'window');
+    this.#add('GatherElements', [ends, window], this.#state.present, { axis: 2 });
+    const back = this.#add('Transpose', [out], 'channels', { perm: [1, 0, 2] });
+    const line = this.#add('Reshape', [back, this.#constant([1, channels, -1])], 'line');
+    this.#add('Gather', [line, slots], this.#node.outputs[0]!, { axis: 2 });
+    return this.#nodes;
+  }
+
+  /**
+   * LinearAttention: `[1, rows, width]` each for query, key, value, decay and beta, state `[lanes, heads, key size, value size]`. A step that adds
+   * nothing and keeps everything has the decay 0, and beta or else the key 0.
+   */
+  recurrence(): Node[] {
+    const { cells, slots, kept } = this.#lanes;
+    const [query, key, value, , decay, beta] = this.#node.inputs as [string, string, string, string, string?, string?];
+    const lane = (name: string | undefined, what: string) => {
+      if (!name) return '';
+      const picked = this.#add('Gather', [name, cells], `${what}_lanes`, { axis: 1 });
+      return this.#add('Squeeze', [picked, this.#constant([0])], what);
+    };
+    const live = (name: string, what: string) =>
+      name ? this.#add('Mul', [name, this.#lanes.live], `${what}_live`) : '';
+    const keys = lane(key, 'key');
+    const inputs = [
+      lane(query, 'query'),
+      beta ? keys : live(keys, 'key'),
+      lane(value, 'value'),
+      this.#rootStates(),
+      live(lane(decay, 'decay'), 'decay'),
+      live(lane(beta, 'beta'), 'beta'),
+    ];
+    while (inputs.at(-1) === '') inputs.pop();
+    const out = this.#run(inputs);
+    this.#add('Gather', [`${this.#prefix}/state`, kept], this.#state.present, { axis: 0 });
+    const line = this.#add('Reshape', [out, this.#constant([1, -1, 0])], 'line');
+    this.#add('Gather', [line, slots], this.#node.outputs[0]!, { axis: 1 });
+    return this.#nodes;
+  }
+
+  get #prefix(): string {
+    return `assay/${this.#state.past}`;
+  }
+
+  #rootStates(): string {
+    return this.#add('Gather', [this.#state.past, this.#lanes.roots], 'roots', { axis: 0 });
+  }
+
+  #run(inputs: string[]): string {
+    const outputs = [`${this.#prefix}/out`, `${this.#prefix}/state`];
+    this.#nodes.push({ ...this.#node, inputs, outputs });
+    return outputs[0]!;
+  }
+
+  #window(width: number): string {
+    const name = `lane_windows_${width}`;
+    if (!this.#lanes.windows.some((one) => one.name === name)) this.#lanes.windows.push({ name, width });
+    return name;
+  }
+
+  /** Adds a node; `result` is an output of the graph, or a name within this rewrite. */
+  #add(op: string, inputs: string[], result: string, attributes: Parameters<typeof makeNode>[3] = {}): string {
+    const given = result === this.#state.present || result === this.#node.outputs[0];
+    const output = given ? result : `${this.#prefix}/${result}`;
+    this.#nodes.push(makeNode(op, inputs, [output], attributes));
+    return output;
+  }
+}
+
+/** Gives the name of a constant list of integers, made once for each content. */
+function constantsOf(graph: Graph): (values: readonly number[]) => string {
+  return (values) => {
+    const name = `assay/integers/${values.join(',')}`;
+    if (!graph.initializers.has(name)) {
+      graph.initializers.set(name, makeTensor(name, [values.length], BigInt64Array.from(values, BigInt)));
+    }
+    return name;
+  };
+}
