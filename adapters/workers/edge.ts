@@ -5,14 +5,14 @@ import type { AppEnv } from '../../handlers/context.ts';
 import { systemClock } from '../../lib/clock.ts';
 import type { QuestionSettings } from '../../lib/questions/settings.ts';
 import { CONFIDENCES } from '../../lib/schema/question-fields.ts';
-import { boxRoutes } from './box-routes.ts';
-import { type Box, parseBoxes } from './boxes/box.ts';
-import { Fleet } from './boxes/fleet.ts';
 import type { Env } from './env.ts';
 import { DEADLINES, type Deadlines, ForwardingBackend } from './forward/backend.ts';
 import { KvKeys } from './keys/kv-keys.ts';
-import { logError, logRequest, logVisit } from './log.ts';
+import { logAttempt, logError, logRequest } from './log.ts';
 import { statusRoutes } from './status-routes.ts';
+import { upstreamRoutes } from './upstream-routes.ts';
+import { Fleet } from './upstreams/fleet.ts';
+import { parseUpstreams, type Upstream } from './upstreams/upstream.ts';
 
 /** The one fleet object's name. */
 const FLEET = 'fleet';
@@ -20,13 +20,13 @@ const FLEET = 'fleet';
 /** An isolate has 128 MB (Workers' limits). A body of 20 MiB is there as bytes, as values and as what is forwarded: 86 MiB, measured in Node. */
 const BODY_BYTES = 20 * 1024 * 1024;
 
-/** The whole edge for one isolate: the same app as everywhere, on boxes instead of an engine. */
+/** The whole edge for one isolate: the same app as everywhere, on upstreams instead of an engine. */
 export function createEdge(env: Env): Hono<AppEnv> {
   const clock = systemClock;
-  const boxes = parseBoxes(env).filter((box) => hasKey(box, env));
-  if (boxes.length === 0) throw new Error('No box has its key: see the lines above.');
+  const upstreams = parseUpstreams(env).filter((upstream) => hasKey(upstream, env));
+  if (upstreams.length === 0) throw new Error('No box has its key: see the lines above.');
   const fleet = new Fleet({
-    boxes,
+    upstreams,
     report: (report) => env.FLEET.getByName(FLEET).report(report),
     waitUntil,
     clock,
@@ -34,7 +34,7 @@ export function createEdge(env: Env): Hono<AppEnv> {
   });
   const client = { fetch: (...request: Parameters<typeof fetch>) => fetch(...request), keyOf: keyOf(env) };
   const keys = new KvKeys({ kv: env.KEYS, quota: env.QUOTA, clock });
-  const backend = new ForwardingBackend(fleet, { ...client, clock, log: logVisit }, deadlinesOf(env));
+  const backend = new ForwardingBackend(fleet, { ...client, clock, log: logAttempt }, deadlinesOf(env));
   const app = createApp({
     backend,
     keys,
@@ -45,7 +45,7 @@ export function createEdge(env: Env): Hono<AppEnv> {
     bodyBytes: BODY_BYTES,
   });
   statusRoutes(app, fleet, keys);
-  boxRoutes(app, { fleet, keys, client });
+  upstreamRoutes(app, { fleet, keys, client });
   return app;
 }
 
@@ -56,7 +56,7 @@ function deadlinesOf({ DEADLINE_SECONDS }: Env): Deadlines {
   return { ...DEADLINES, answerMs: seconds * 1000 };
 }
 
-/** How the decision formats answer where a request does not say. It is the edge's to say, whatever a box's own setting is. */
+/** How the decision formats answer where a request does not say. It is the edge's to say, whatever an upstream's own setting is. */
 function questionsOf({ ABSTAIN_BELOW, CONFIDENCE }: Env): Partial<QuestionSettings> {
   const abstainBelow = Number(ABSTAIN_BELOW ?? 0);
   if (!(abstainBelow >= 0 && abstainBelow <= 1)) throw new Error('ABSTAIN_BELOW is a number from 0 to 1.');
@@ -65,17 +65,17 @@ function questionsOf({ ABSTAIN_BELOW, CONFIDENCE }: Env): Partial<QuestionSettin
   return { abstainBelow, confidence };
 }
 
-/** One box without its key must not stop the others. */
-function hasKey(box: Box, env: Env): boolean {
-  const found = typeof env[box.key_secret] === 'string' && env[box.key_secret] !== '';
+/** One upstream without its key must not stop the others. */
+function hasKey(upstream: Upstream, env: Env): boolean {
+  const found = typeof env[upstream.key_secret] === 'string' && env[upstream.key_secret] !== '';
   if (!found) {
     logError(
-      `Box ${box.name} is left out: there is no secret ${box.key_secret}. Run: wrangler secret put ${box.key_secret}`,
+      `Box ${upstream.name} is left out: there is no secret ${upstream.key_secret}. Run: wrangler secret put ${upstream.key_secret}`,
     );
   }
   return found;
 }
 
-function keyOf(env: Env): (box: Box) => string {
-  return (box) => String(env[box.key_secret]);
+function keyOf(env: Env): (upstream: Upstream) => string {
+  return (upstream) => String(env[upstream.key_secret]);
 }

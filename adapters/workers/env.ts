@@ -1,12 +1,12 @@
 import type { DurableObjectNamespace, KVNamespace } from 'cloudflare:workers';
-import type { FleetCalls } from './boxes/report.ts';
 import type { QuotaCalls } from './keys/lending-bucket.ts';
+import type { FleetCalls } from './upstreams/report.ts';
 
-/** The bindings of `wrangler.toml`. Secrets are named by the boxes' `key_secret`. */
+/** The bindings of `wrangler.toml`. Secrets are named by the upstreams' `key_secret`. */
 export interface Env {
-  /** The boxes; more of them may stand in BOXES_2, BOXES_3, … (`parseBoxes`). */
+  /** The upstreams; more of them may stand in BOXES_2, BOXES_3, … (`parseUpstreams`). */
   BOXES: unknown;
-  /** Seconds that a box may take to begin its answer; default 90. Longer only where the caller's proxy waits longer, too. */
+  /** Seconds that an upstream may take to begin its answer; default 90. Longer only where the caller's proxy waits longer, too. */
   DEADLINE_SECONDS?: number | string;
   /** Choices that are less sure are abstained from, where a request does not say; default 0. */
   ABSTAIN_BELOW?: number | string;

@@ -6,9 +6,9 @@ import { createEdge } from './edge.ts';
 import type { Env } from './env.ts';
 import { logError } from './log.ts';
 
-export { FleetObject } from './boxes/fleet-object.ts';
 export type { Env } from './env.ts';
 export { QuotaObject } from './keys/quota-object.ts';
+export { FleetObject } from './upstreams/fleet-object.ts';
 
 let edge: { env: Env; app: Hono<AppEnv> } | undefined;
 

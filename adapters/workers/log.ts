@@ -1,29 +1,29 @@
 import { waitUntil } from 'cloudflare:workers';
 import type { RequestRecord } from '../../handlers/context.ts';
 import { systemClock } from '../../lib/clock.ts';
-import type { VisitRecord } from './forward/visit-log.ts';
+import type { AttemptRecord } from './forward/attempt-log.ts';
 
-/** Visits whose request has not ended, by its id. Some requests never end, as their caller left. */
-const visits = new Map<string, VisitRecord[]>();
+/** Attempts whose request has not ended, by its id. Some requests never end, as their caller left. */
+const attempts = new Map<string, AttemptRecord[]>();
 const MOST_OPEN = 1_000;
 
-/** Visits to boxes go into the line of their request; those of a chat have lines of their own, as a stream ends after its request. */
-export function logVisit(visit: VisitRecord): void {
-  const { requestId, kind } = visit;
+/** Attempts to upstreams go into the line of their request; those of a chat have lines of their own, as a stream ends after its request. */
+export function logAttempt(attempt: AttemptRecord): void {
+  const { requestId, kind } = attempt;
   if (kind === 'chat') {
-    write({ event: 'visits', requestId, visits: [visited(visit)] });
+    write({ event: 'attempts', requestId, attempts: [fieldsOf(attempt)] });
     return;
   }
-  const [oldest] = visits.size >= MOST_OPEN ? visits.keys() : [];
-  if (oldest !== undefined) visits.delete(oldest);
-  visits.set(requestId, [...(visits.get(requestId) ?? []), visit]);
+  const [oldest] = attempts.size >= MOST_OPEN ? attempts.keys() : [];
+  if (oldest !== undefined) attempts.delete(oldest);
+  attempts.set(requestId, [...(attempts.get(requestId) ?? []), attempt]);
 }
 
 /** One JSON line for each request, for `wrangler tail` and Workers Logs. No prompts, answers or keys. */
 export function logRequest(record: RequestRecord): void {
-  const ended = visits.get(record.requestId);
-  visits.delete(record.requestId);
-  write({ ...withError(record), ...(ended ? { visits: ended.map(visited) } : {}) });
+  const ended = attempts.get(record.requestId);
+  attempts.delete(record.requestId);
+  write({ ...withError(record), ...(ended ? { attempts: ended.map(fieldsOf) } : {}) });
 }
 
 /** What an operator has to mend. */
@@ -32,8 +32,9 @@ export function logError(message: string): void {
   console.error(message);
 }
 
-function visited({ requestId: _, kind: __, ...visit }: VisitRecord): object {
-  return withError(visit);
+/** Log lines say `box`, the word of the configuration. */
+function fieldsOf({ requestId: _, kind: __, upstream, ...attempt }: AttemptRecord): object {
+  return withError({ box: upstream, ...attempt });
 }
 
 /** When the response has been handed over, so that no caller waits for the log. */
@@ -42,7 +43,7 @@ function write(line: object): void {
   waitUntil(systemClock.sleep(0).then(() => console.log(JSON.stringify(line))));
 }
 
-function withError({ error, ...rest }: { error?: unknown }): object {
+function withError<T extends { error?: unknown }>({ error, ...rest }: T): object {
   return error === undefined ? rest : { ...rest, error: errorFields(error) };
 }
 

@@ -4,9 +4,9 @@ import type { AppEnv, AppHandler } from '../../handlers/context.ts';
 import { routesOf } from '../../handlers/routes.ts';
 import type { KeyStore } from '../../lib/keys.ts';
 import type { EdgeHealth } from '../../lib/schema/status.ts';
-import type { Fleet } from './boxes/fleet.ts';
+import type { Fleet } from './upstreams/fleet.ts';
 
-/** `GET /` and `GET /health`: the edge itself, without a key; `GET /currentmodel`, the same as health, wants one as on a box. */
+/** `GET /` and `GET /health`: the edge itself, without a key; `GET /currentmodel`, the same as health, wants one as on an upstream. */
 export function statusRoutes(app: Hono<AppEnv>, fleet: Fleet, keys: KeyStore): void {
   const open = routesOf(app, 'models');
   const health: AppHandler = (c) =>
@@ -19,14 +19,14 @@ export function statusRoutes(app: Hono<AppEnv>, fleet: Fleet, keys: KeyStore): v
   routesOf(app, 'models', requireKey(keys))('GET', ['/currentmodel'], health);
 }
 
-/** `ok`: every box may be asked; `degraded`: some may not; `error`: none. */
+/** `ok`: every upstream may be asked; `degraded`: some may not; `error`: none. */
 function fleetHealth(fleet: Fleet): EdgeHealth['status'] {
   const states = fleet.status().map(({ state }) => state);
   if (states.every((state) => state === 'open')) return 'error';
   return states.every((state) => state === 'closed') ? 'ok' : 'degraded';
 }
 
-/** The model that most boxes have loaded, as far as their health is known. */
+/** The model that most upstreams have loaded, as far as their health is known. */
 function activeModel(fleet: Fleet): string {
   const counts = new Map<string, number>();
   for (const { active } of fleet.status()) {

@@ -2,8 +2,8 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { BOX_KEY } from '../../tests/edge/box.ts';
 import { startEdge } from '../../tests/edge/edge.ts';
+import { BOX_KEY } from '../../tests/edge/upstream.ts';
 import { bundle, runWorkers } from '../../tests/edge/workerd.ts';
 import { quantile, type Report } from '../report.ts';
 import { PASS_THROUGH } from './pass-through.ts';
@@ -26,10 +26,10 @@ interface Way {
  * follows each, and none has to bear what another leaves to be done. The first argument is the number of rounds (1,000).
  */
 export async function run(report: Report, [rounds = '1000']: readonly string[]): Promise<void> {
-  const box = spawn(process.execPath, [fileURLToPath(new URL('box-process.ts', import.meta.url))], {
+  const upstream = spawn(process.execPath, [fileURLToPath(new URL('upstream-process.ts', import.meta.url))], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
-  const url = await firstLine(box);
+  const url = await firstLine(upstream);
   const keys = { [BOX_KEY]: {}, limited: { requestsPerMinute: 1e9 } };
   const edge = await startEdge(await bundle(), [{ name: 'npu-1', url }], { keys });
   const worker = await runWorkers([{ name: 'pass-through', script: PASS_THROUGH, bindings: { BOX: url } }]);
@@ -45,7 +45,7 @@ export async function run(report: Report, [rounds = '1000']: readonly string[]):
     }
   } finally {
     await Promise.all([edge.close(), worker.close()]);
-    box.kill();
+    upstream.kill();
   }
 }
 

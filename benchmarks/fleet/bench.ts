@@ -26,11 +26,11 @@ export async function run(report: Report): Promise<void> {
     hits.push({ name: system, points: outcomes.map(({ rate, hitShare }) => [rate, hitShare * 100]) });
     waits.push({ name: system, points: outcomes.map(({ rate, waitP99 }) => [rate, waitP99 / 1000]) });
   }
-  const boxes = `${WORLD.boxes.toLocaleString('en')} boxes, ${WORLD.contexts.toLocaleString('en')} contexts (Zipf ${WORLD.skew})`;
+  const upstreams = `${WORLD.upstreams.toLocaleString('en')} boxes, ${WORLD.contexts.toLocaleString('en')} contexts (Zipf ${WORLD.skew})`;
   const x = { label: 'requests a second, whole fleet', scale: 'linear', ticks: [0, 500, 1_000, 1_500, 2_000] } as const;
   await writeFile(
     PLOT,
-    plot(`Routing policies: ${boxes}`, [
+    plot(`Routing policies: ${upstreams}`, [
       { title: 'Requests whose context is in the box’s cache, %', series: hits, x, scale: 'linear', max: 100 },
       { title: 'Wait in the queue, 99th percentile, seconds', series: waits, x, scale: 'log', min: 0.1, max: 1_000 },
     ]),

@@ -1,28 +1,28 @@
-import { LOAD, Load } from '../../adapters/workers/boxes/load.ts';
-import { hash64, rendezvous } from '../../adapters/workers/boxes/rendezvous.ts';
+import { LOAD, Load } from '../../adapters/workers/upstreams/load.ts';
+import { hash64, rendezvous } from '../../adapters/workers/upstreams/rendezvous.ts';
 import type { Policy, View } from './policies.ts';
-import { SimulatedBox } from './simulated-box.ts';
+import { SimulatedUpstream } from './simulated-upstream.ts';
 import { random, type World, zipf } from './world.ts';
 
 export interface Outcome {
-  /** Share of requests whose context was in the box's cache. */
+  /** Share of requests whose context was in the upstream's cache. */
   hitShare: number;
   /** Milliseconds that requests stood in a queue. */
   waitP50: number;
   waitP99: number;
-  /** Requests of the busiest box, by the mean. */
+  /** Requests of the busiest upstream, by the mean. */
   busiest: number;
 }
 
-/** So many of a context's preferred boxes are looked at: enough that one of them is below the bound. */
+/** So many of a context's preferred upstreams are looked at: enough that one of them is below the bound. */
 const RANKED = 32;
 
-/** The preferred boxes of every context, as the edge ranks them. */
+/** The preferred upstreams of every context, as the edge ranks them. */
 export async function rank(world: World): Promise<readonly (readonly number[])[]> {
-  const boxes = Array.from({ length: world.boxes }, (_, i) => ({ name: `npu-${i}`, weight: 1, i }));
+  const upstreams = Array.from({ length: world.upstreams }, (_, i) => ({ name: `npu-${i}`, weight: 1, i }));
   const ranks: number[][] = [];
   for (let context = 0; context < world.contexts; context++) {
-    const ranked = rendezvous(await hash64(`context ${context}`), boxes);
+    const ranked = rendezvous(await hash64(`context ${context}`), upstreams);
     ranks.push(ranked.slice(0, RANKED).map(({ i }) => i));
   }
   return ranks;
@@ -37,44 +37,47 @@ export function simulate(
 ): Outcome {
   const next = random(1);
   const context = zipf(world.contexts, world.skew, next);
-  const boxes = Array.from({ length: world.boxes }, (_, i) => new SimulatedBox(`npu-${i}`, world, LOAD.memoryMs));
+  const upstreams = Array.from(
+    { length: world.upstreams },
+    (_, i) => new SimulatedUpstream(`npu-${i}`, world, LOAD.memoryMs),
+  );
   const total = new Load(0, LOAD.memoryMs);
-  const view: View = { boxes, ranked: (one) => ranks[one]!.map((i) => boxes[i]!), total, now: 0, random: next };
+  const view: View = { upstreams, ranked: (one) => ranks[one]!.map((i) => upstreams[i]!), total, now: 0, random: next };
   const ends = new Ends();
   const waits: number[] = [];
-  const counts = new Map<SimulatedBox, number>();
+  const counts = new Map<SimulatedUpstream, number>();
   let hits = 0;
   for (let i = 0; i < world.requests; i++) {
     view.now -= (Math.log(1 - next()) * 1000) / perSecond;
-    for (const box of ends.until(view.now)) {
-      box.advance(view.now, (at) => {
+    for (const upstream of ends.until(view.now)) {
+      upstream.advance(view.now, (at) => {
         total.running--;
         total.end(at);
       });
     }
     const one = context();
-    const box = policy(one, view);
-    const { hit, waitMs, endsAt } = box.serve(one, view.now);
+    const upstream = policy(one, view);
+    const { hit, waitMs, endsAt } = upstream.serve(one, view.now);
     total.running++;
-    ends.add(endsAt, box);
+    ends.add(endsAt, upstream);
     if (i < world.requests / 2) continue;
     waits.push(waitMs);
     if (hit) hits++;
-    counts.set(box, (counts.get(box) ?? 0) + 1);
+    counts.set(upstream, (counts.get(upstream) ?? 0) + 1);
   }
   waits.sort((a, b) => a - b);
   const at = (share: number) => waits[Math.floor(share * waits.length)]!;
-  const busiest = (Math.max(...counts.values()) * world.boxes) / waits.length;
+  const busiest = (Math.max(...counts.values()) * world.upstreams) / waits.length;
   return { hitShare: hits / waits.length, waitP50: at(0.5), waitP99: at(0.99), busiest };
 }
 
-/** Boxes by the time of their next end: a binary heap. */
+/** Upstreams by the time of their next end: a binary heap. */
 class Ends {
-  readonly #heap: { at: number; box: SimulatedBox }[] = [];
+  readonly #heap: { at: number; upstream: SimulatedUpstream }[] = [];
 
-  add(at: number, box: SimulatedBox): void {
+  add(at: number, upstream: SimulatedUpstream): void {
     const heap = this.#heap;
-    let i = heap.push({ at, box }) - 1;
+    let i = heap.push({ at, upstream }) - 1;
     while (i > 0) {
       const parent = (i - 1) >> 1;
       if (heap[parent]!.at <= heap[i]!.at) return;
@@ -83,17 +86,17 @@ class Ends {
     }
   }
 
-  *until(now: number): Generator<SimulatedBox> {
+  *until(now: number): Generator<SimulatedUpstream> {
     const heap = this.#heap;
     while (heap.length > 0 && heap[0]!.at <= now) {
-      const { box } = heap[0]!;
+      const { upstream } = heap[0]!;
       const last = heap.pop()!;
       if (heap.length > 0) this.#sink(last);
-      yield box;
+      yield upstream;
     }
   }
 
-  #sink(entry: { at: number; box: SimulatedBox }): void {
+  #sink(entry: { at: number; upstream: SimulatedUpstream }): void {
     const heap = this.#heap;
     let i = 0;
     for (;;) {

@@ -1,10 +1,10 @@
-/** What is simulated: who asks, about what, and how long a box takes. Times in milliseconds. */
+/** What is simulated: who asks, about what, and how long an upstream takes. Times in milliseconds. */
 export interface World {
-  boxes: number;
+  upstreams: number;
   contexts: number;
   /** Exponent of Zipf's law: how often the k-th most popular context is asked about is proportional to k^-skew. */
   skew: number;
-  /** Contexts whose KV a box's prefix cache holds; the one used longest ago goes first. */
+  /** Contexts whose KV an upstream's prefix cache holds; the one used longest ago goes first. */
   cached: number;
   /** A request whose context is in the cache, and one whose context must be read first. */
   hitMs: number;
@@ -13,11 +13,11 @@ export interface World {
 }
 
 /**
- * Times are workload W with one task on a context of 1,024 tokens: 1.9 s, or 0.2 s where the prefix is cached. A box answers
+ * Times are workload W with one task on a context of 1,024 tokens: 1.9 s, or 0.2 s where the prefix is cached. An upstream answers
  * one request at a time.
  */
 export const WORLD: World = {
-  boxes: 1_000,
+  upstreams: 1_000,
   contexts: 20_000,
   skew: 0.9,
   cached: 40,

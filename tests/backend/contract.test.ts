@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe } from 'vitest';
-import type { Box } from '../../adapters/workers/boxes/box.ts';
-import { Fleet } from '../../adapters/workers/boxes/fleet.ts';
 import { ForwardingBackend } from '../../adapters/workers/forward/backend.ts';
+import { Fleet } from '../../adapters/workers/upstreams/fleet.ts';
+import type { Upstream } from '../../adapters/workers/upstreams/upstream.ts';
 import { keywordBackend } from '../../examples/keyword-backend.ts';
 import { createApp } from '../../handlers/app.ts';
 import { systemClock } from '../../lib/clock.ts';
@@ -47,10 +47,10 @@ function edge({ broken }: { broken: number }): ForwardingBackend {
     if (failures-- > 0) throw new TypeError('connection refused');
     return (await app).fetch(new Request(url as string, init));
   };
-  const boxes = ['a', 'b'].map(
-    (name): Box => ({ name, url: `http://${name}.test`, key_secret: 'KEY', models: [DEFAULT_MODEL], weight: 1 }),
+  const upstreams = ['a', 'b'].map(
+    (name): Upstream => ({ name, url: `http://${name}.test`, key_secret: 'KEY', models: [DEFAULT_MODEL], weight: 1 }),
   );
   const waitForever = () => new Promise<never>(() => {});
-  const fleet = new Fleet({ boxes, report: waitForever, waitUntil: () => {}, clock: systemClock, edge: 'edge' });
+  const fleet = new Fleet({ upstreams, report: waitForever, waitUntil: () => {}, clock: systemClock, edge: 'edge' });
   return new ForwardingBackend(fleet, { fetch, keyOf: () => 'secret', clock: systemClock, log: () => {} });
 }

@@ -5,7 +5,7 @@ import type { Row } from './row.ts';
 import { sendTo } from './send.ts';
 import { createStage } from './stage.ts';
 
-/** What an edge answers by asking a box; the other routes need a machine of its own. */
+/** What an edge answers by asking an upstream; the other routes need a machine of its own. */
 const FORWARDED = new Set([
   '/v1/tasks',
   '/v1/decide-extract',
@@ -24,15 +24,15 @@ export function isForwarded(row: Row): boolean {
 
 /** An edge in workerd before a stage on a Node server. */
 export async function openEdge(): Promise<Host> {
-  const box = await startServer(createStage(), { host: '127.0.0.1', port: 0 });
+  const upstream = await startServer(createStage(), { host: '127.0.0.1', port: 0 });
   const script = await bundle('tests/conformance/edge-worker.ts');
-  const edge = await runWorkers([{ name: 'edge', script, bindings: { BOX: box.url } }]);
+  const edge = await runWorkers([{ name: 'edge', script, bindings: { BOX: upstream.url } }]);
   return {
     name: 'edge',
     send: sendTo(edge.urls[0]!),
     close: async () => {
       await edge.close();
-      await box.close(0);
+      await upstream.close(0);
     },
   };
 }

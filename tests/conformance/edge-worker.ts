@@ -1,6 +1,6 @@
-import type { Box } from '../../adapters/workers/boxes/box.ts';
-import { Fleet } from '../../adapters/workers/boxes/fleet.ts';
 import { DEADLINES, ForwardingBackend } from '../../adapters/workers/forward/backend.ts';
+import { Fleet } from '../../adapters/workers/upstreams/fleet.ts';
+import type { Upstream } from '../../adapters/workers/upstreams/upstream.ts';
 import { createApp } from '../../handlers/app.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { parseModelId } from '../../lib/model-id.ts';
@@ -11,13 +11,13 @@ import { type AppScript, depsOf } from './stage.ts';
 export { FleetObject, QuotaObject } from '../../adapters/workers/index.ts';
 
 interface Env {
-  /** Where the stage listens that plays the box of every row. */
+  /** Where the stage listens that plays the upstream of every row. */
   BOX: string;
 }
 
 const apps = new Map<string, (request: Request) => Response | Promise<Response>>();
 
-/** The stage behind an edge: keys and quota of a row are the edge's, its script is played by a box over HTTP. */
+/** The stage behind an edge: keys and quota of a row are the edge's, its script is played by an upstream over HTTP. */
 export default {
   async fetch(request: Request, env: Env): Promise<Response> {
     const id = request.headers.get('x-row');
@@ -35,9 +35,15 @@ export default {
 function forwarding(url: string, row: string, script: Script): ForwardingBackend {
   const models = Array.isArray(script.models) ? script.models.map(({ id }) => parseModelId(id)) : [];
   const starter = parseModelId('assay/starter');
-  const box: Box = { name: 'box', url, key_secret: 'BOX_KEY', models: [starter, ...models], weight: 1 };
+  const upstream: Upstream = { name: 'box', url, key_secret: 'BOX_KEY', models: [starter, ...models], weight: 1 };
   const clock = systemClock;
-  const fleet = new Fleet({ boxes: [box], report: async () => ({}), waitUntil: () => {}, clock, edge: 'edge' });
+  const fleet = new Fleet({
+    upstreams: [upstream],
+    report: async () => ({}),
+    waitUntil: () => {},
+    clock,
+    edge: 'edge',
+  });
   return new ForwardingBackend(
     fleet,
     {

@@ -17,7 +17,7 @@ describe('who may ask', () => {
     },
   });
   beforeEach(() => {
-    for (const box of fixture.boxes) box.play({});
+    for (const upstream of fixture.upstreams) upstream.play({});
   });
 
   it.each<[string, unknown, RequestInit, number, string]>([
@@ -82,16 +82,16 @@ describe('who may ask', () => {
     expect(passed).toBeGreaterThanOrEqual(120 - Math.min(lost, 60));
   }, 60_000);
 
-  it('logs a request with its visits, and nothing of what was said', async () => {
+  it('logs a request with its attempts, and nothing of what was said', async () => {
     const { edge } = fixture;
     const logged = (id: string) => edge.log.filter((line) => line.includes(id)).map((line) => JSON.parse(line));
-    const visit = { box: expect.stringMatching(/^npu-/), outcome: 'answered', usage: { promptTokens: 10 } };
+    const attempt = { box: expect.stringMatching(/^npu-/), outcome: 'answered', usage: { promptTokens: 10 } };
     await post(edge, '/v1/tasks', question('a secret plan'), { headers: { 'x-request-id': 'log-1' } });
     await expect.poll(() => logged('log-1')).toHaveLength(1);
-    expect(logged('log-1')).toMatchObject([{ event: 'request', key: 'test-key', status: 200, visits: [visit] }]);
+    expect(logged('log-1')).toMatchObject([{ event: 'request', key: 'test-key', status: 200, attempts: [attempt] }]);
 
     await (await post(edge, '/v1/chat/completions', chat('hi'), { headers: { 'x-request-id': 'log-2' } })).text();
-    await expect.poll(() => logged('log-2').map(({ event }) => event)).toEqual(['request', 'visits']);
+    await expect.poll(() => logged('log-2').map(({ event }) => event)).toEqual(['request', 'attempts']);
 
     await post(edge, '/v1/tasks', '{"context": a secret plan', { headers: { 'x-request-id': 'log-3' } });
     await expect.poll(() => logged('log-3')).toMatchObject([{ status: 400, error: { code: 'malformed_json' } }]);
@@ -124,7 +124,7 @@ describe('a named box', () => {
   const url = (path: string) => `${fixture.edge.urls[0]}/boxes${path}`;
   const admin = { authorization: 'Bearer admin', 'content-type': 'application/json' };
   beforeEach(() => {
-    for (const box of fixture.boxes) box.play({});
+    for (const upstream of fixture.upstreams) upstream.play({});
   });
 
   it.each([
@@ -156,13 +156,13 @@ describe('a named box', () => {
     const init = { method, headers: admin, ...(body ? { body: JSON.stringify(body) } : {}) };
     const response = await fetch(url(`/npu-2${path}`), init);
     expect(await response.json()).toMatchObject({ status: 'success' });
-    expect(fixture.asked()).toEqual([fixture.boxes[1]]);
-    expect(fixture.boxes[1]!.recorded.map((one) => one.call)).toContain(call);
+    expect(fixture.asked()).toEqual([fixture.upstreams[1]]);
+    expect(fixture.upstreams[1]!.recorded.map((one) => one.call)).toContain(call);
   });
 
   it('passes on the event stream of a long download as it comes', async () => {
     const progress = (bytes: number) => ({ type: 'progress', stage: 'downloading', bytes, total: 20 }) as const;
-    fixture.boxes[0]!.play({ download: [progress(10), { waitMs: 'forever' }] });
+    fixture.upstreams[0]!.play({ download: [progress(10), { waitMs: 'forever' }] });
     const response = await fetch(url('/npu-1/download'), {
       method: 'POST',
       headers: { ...admin, accept: 'text/event-stream' },

@@ -1,24 +1,27 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startBox, type TestBox } from './box.ts';
 import { errorCode, headers } from './calls.ts';
+import { startUpstream, type TestUpstream } from './upstream.ts';
 import { bundle, type RunningWorkers, runWorkers } from './workerd.ts';
 
-const box = { name: 'npu-1', url: 'https://npu-1.example.com', key_secret: 'BOX_KEY', models: ['assay/starter'] };
+const upstream = { name: 'npu-1', url: 'https://npu-1.example.com', key_secret: 'BOX_KEY', models: ['assay/starter'] };
 
 describe('an edge that is not configured', () => {
   let workers: RunningWorkers;
-  let good: TestBox;
+  let good: TestUpstream;
   const names = ['no-boxes', 'bad-url', 'bad-second-list', 'no-key', 'one-key'] as const;
 
   beforeAll(async () => {
     const script = await bundle();
-    good = await startBox('npu-2');
+    good = await startUpstream('npu-2');
     const bindings: Record<(typeof names)[number], Record<string, object | string>> = {
       'no-boxes': {},
-      'bad-url': { BOXES: [{ ...box, url: 'http://npu-1.example.com' }], BOX_KEY: 'k' },
-      'bad-second-list': { BOXES: [box], BOXES_2: [{ ...box, weight: 0 }], BOX_KEY: 'k' },
-      'no-key': { BOXES: [box] },
-      'one-key': { BOXES: [box, { ...box, name: 'npu-2', url: good.url, key_secret: 'OTHER_KEY' }], OTHER_KEY: 'k' },
+      'bad-url': { BOXES: [{ ...upstream, url: 'http://npu-1.example.com' }], BOX_KEY: 'k' },
+      'bad-second-list': { BOXES: [upstream], BOXES_2: [{ ...upstream, weight: 0 }], BOX_KEY: 'k' },
+      'no-key': { BOXES: [upstream] },
+      'one-key': {
+        BOXES: [upstream, { ...upstream, name: 'npu-2', url: good.url, key_secret: 'OTHER_KEY' }],
+        OTHER_KEY: 'k',
+      },
     };
     const durableObjects = {
       QUOTA: { className: 'QuotaObject', useSQLite: true as const },

@@ -1,5 +1,5 @@
 import { hashSecret } from '../../lib/keys.ts';
-import { BOX_KEY, type TestBox } from './box.ts';
+import { BOX_KEY, type TestUpstream } from './upstream.ts';
 import { runWorkers } from './workerd.ts';
 
 export interface TestEdge {
@@ -24,10 +24,10 @@ interface WritableKv {
 /** Runs the bundle in the real workerd. */
 export async function startEdge(
   script: string,
-  boxes: readonly Pick<TestBox, 'name' | 'url'>[],
+  upstreams: readonly Pick<TestUpstream, 'name' | 'url'>[],
   { keys = { 'test-key': {} }, edges = 1, vars = {} }: EdgeOptions = {},
 ): Promise<TestEdge> {
-  const listed = boxes.map(({ name, url }) => ({ name, url, key_secret: 'BOX_KEY', models: ['assay/starter'] }));
+  const listed = upstreams.map(({ name, url }) => ({ name, url, key_secret: 'BOX_KEY', models: ['assay/starter'] }));
   const worker = (i: number) => {
     const elsewhere = i === 0 ? {} : { scriptName: 'edge-0' };
     return {

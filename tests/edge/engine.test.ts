@@ -5,30 +5,30 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { BOX_KEY } from './box.ts';
 import { chat, eventsOf, headers, post } from './calls.ts';
 import { startEdge, type TestEdge } from './edge.ts';
+import { BOX_KEY } from './upstream.ts';
 import { bundle } from './workerd.ts';
 
 const BIN = fileURLToPath(new URL('../../adapters/node/bin.ts', import.meta.url));
 
 describe('a box with the engine and the starter model', () => {
   let home: string;
-  let box: ChildProcess;
+  let upstream: ChildProcess;
   let url: string;
   let edge: TestEdge;
 
   beforeAll(async () => {
     home = await mkdtemp(join(tmpdir(), 'assay-box-'));
     const args = [BIN, 'serve', '--port', '0', '--home', home, '--api-key', BOX_KEY, '--device', 'cpu'];
-    box = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'ignore'] });
-    url = await said(box, /listens on (http:\S+)/);
-    await said(box, /is ready/);
+    upstream = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'ignore'] });
+    url = await said(upstream, /listens on (http:\S+)/);
+    await said(upstream, /is ready/);
     edge = await startEdge(await bundle(), [{ name: 'npu-1', url }]);
   }, 120_000);
   afterAll(async () => {
     await edge?.close();
-    box?.kill('SIGKILL');
+    upstream?.kill('SIGKILL');
     await rm(home, { recursive: true, force: true });
   });
 
@@ -82,7 +82,7 @@ describe('a box with the engine and the starter model', () => {
     const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
     let text = '';
     while (!text.includes('"content"')) text += (await reader.read()).value;
-    box.kill('SIGKILL');
+    upstream.kill('SIGKILL');
     for (let piece = await reader.read(); !piece.done; piece = await reader.read()) text += piece.value;
     expect(eventsOf(text).at(-1)).toMatchObject({ error: { code: 'backend_unreachable' } });
   }, 60_000);

@@ -12,25 +12,25 @@ const finish: ChatStep = { event: { type: 'finish', reason: 'stop', usage, metri
 describe('a box that fails', () => {
   const fixture = withEdge();
   afterEach(() => {
-    for (const box of fixture.boxes) box.play({});
+    for (const upstream of fixture.upstreams) upstream.play({});
   });
 
   it('is replaced by the next one when it refuses the connection', async () => {
-    const { boxes, edge } = fixture;
-    await Promise.all(boxes.slice(1).map((box) => box.kill()));
-    // Whichever box comes first for a context: npu-1 is the third at the latest.
+    const { upstreams, edge } = fixture;
+    await Promise.all(upstreams.slice(1).map((upstream) => upstream.kill()));
+    // Whichever upstream comes first for a context: npu-1 is the third at the latest.
     for (const context of ['a', 'b', 'c']) {
       const response = await post(edge, '/v1/tasks', question(context));
       expect(response.status).toBe(200);
       await response.body?.cancel();
     }
-    expect(fixture.asked()).toEqual([boxes[0]]);
-    await Promise.all(boxes.slice(1).map((box) => box.restart()));
+    expect(fixture.asked()).toEqual([upstreams[0]]);
+    await Promise.all(upstreams.slice(1).map((upstream) => upstream.restart()));
   });
 
   it('ends the stream with one error event when it is killed after its first word', async () => {
-    const { boxes, edge } = fixture;
-    for (const box of boxes) box.play({ chat: [start, word, { waitMs: 'forever' }] });
+    const { upstreams, edge } = fixture;
+    for (const upstream of upstreams) upstream.play({ chat: [start, word, { waitMs: 'forever' }] });
     const response = await post(edge, '/v1/chat/completions', chat('killed'));
     expect(response.status).toBe(200);
     const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
@@ -45,11 +45,11 @@ describe('a box that fails', () => {
   });
 
   it('is replaced when it is busy, and the caller hears of it only when all are', async () => {
-    const { boxes, edge } = fixture;
+    const { upstreams, edge } = fixture;
     const busy = { code: 'overloaded', retryAfterSeconds: 4 } as const;
-    for (const box of boxes.slice(1)) box.play({ tasks: { fail: busy } });
+    for (const upstream of upstreams.slice(1)) upstream.play({ tasks: { fail: busy } });
     expect((await post(edge, '/v1/tasks', question('busy'))).status).toBe(200);
-    boxes[0]!.play({ tasks: { fail: { ...busy, retryAfterSeconds: 2 } } });
+    upstreams[0]!.play({ tasks: { fail: { ...busy, retryAfterSeconds: 2 } } });
     const response = await post(edge, '/v1/tasks', question('busy'));
     expect([response.status, response.headers.get('retry-after')]).toEqual([429, '2']);
     expect(await errorCode(response)).toBe('overloaded');
@@ -60,8 +60,8 @@ describe('boxes that are all down', () => {
   const fixture = withEdge();
 
   it('are told as such at once, then left alone, and found again when they are back', async () => {
-    const { boxes, edge } = fixture;
-    await Promise.all(boxes.map((box) => box.kill()));
+    const { upstreams, edge } = fixture;
+    await Promise.all(upstreams.map((upstream) => upstream.kill()));
     for (let i = 0; i < 4; i++) {
       const response = await post(edge, '/v1/tasks', question(`down ${i}`));
       expect(response.status).toBe(500);
@@ -69,7 +69,7 @@ describe('boxes that are all down', () => {
     }
     const health = await fetch(`${edge.urls[0]}/health`);
     expect(await health.json()).toMatchObject({ status: 'error' });
-    await Promise.all(boxes.map((box) => box.restart()));
+    await Promise.all(upstreams.map((upstream) => upstream.restart()));
     // The breakers stay open for five seconds.
     const answered = async () => (await post(edge, '/v1/tasks', question('back'))).status;
     await expect.poll(answered, { interval: 500 }).toBe(200);
@@ -86,8 +86,8 @@ describe('a slow box', () => {
   const fixture = withEdge({ vars: { DEADLINE_SECONDS: 2 } });
 
   it('is given up at the deadline, and stops its work', async () => {
-    const { boxes, edge } = fixture;
-    for (const box of boxes) box.play({ tasks: { waitMs: 'forever' } });
+    const { upstreams, edge } = fixture;
+    for (const upstream of upstreams) upstream.play({ tasks: { waitMs: 'forever' } });
     const response = await post(edge, '/v1/tasks', question('slow'));
     expect(response.status).toBe(500);
     expect(await errorCode(response)).toBe('timeout');
@@ -97,8 +97,8 @@ describe('a slow box', () => {
   });
 
   it('may stream for longer than that', async () => {
-    const { boxes, edge } = fixture;
-    for (const box of boxes) box.play({ chat: [start, { waitMs: 2_500 }, word, finish] });
+    const { upstreams, edge } = fixture;
+    for (const upstream of upstreams) upstream.play({ chat: [start, { waitMs: 2_500 }, word, finish] });
     const response = await post(edge, '/v1/chat/completions', chat('long'));
     expect(eventsOf(await response.text()).at(-1)).toBe('[DONE]');
   });
@@ -108,8 +108,8 @@ describe('a caller who leaves', () => {
   const fixture = withEdge();
 
   it('stops the box', async () => {
-    const { boxes, edge } = fixture;
-    for (const box of boxes) box.play({ chat: [start, word, { waitMs: 'forever' }] });
+    const { upstreams, edge } = fixture;
+    for (const upstream of upstreams) upstream.play({ chat: [start, word, { waitMs: 'forever' }] });
     const leaving = new AbortController();
     const response = await post(edge, '/v1/chat/completions', chat('leave'), { signal: leaving.signal });
     await response.body!.getReader().read();

@@ -1,26 +1,26 @@
 import { afterAll, beforeAll } from 'vitest';
-import { startBox, type TestBox } from './box.ts';
 import { type EdgeOptions, startEdge, type TestEdge } from './edge.ts';
+import { startUpstream, type TestUpstream } from './upstream.ts';
 import { bundle } from './workerd.ts';
 
 export interface Fixture {
   edge: TestEdge;
-  boxes: TestBox[];
-  /** The box that was asked since `play`, by what it recorded. */
-  asked(): TestBox[];
+  upstreams: TestUpstream[];
+  /** The upstream that was asked since `play`, by what it recorded. */
+  asked(): TestUpstream[];
 }
 
-/** Three boxes and an edge before them, for the tests of one `describe`. */
+/** Three upstreams and an edge before them, for the tests of one `describe`. */
 export function withEdge(options: EdgeOptions = {}): Fixture {
   const fixture = {} as Fixture;
   beforeAll(async () => {
-    fixture.boxes = await Promise.all(['npu-1', 'npu-2', 'npu-3'].map((name) => startBox(name)));
-    fixture.asked = () => fixture.boxes.filter(({ recorded }) => recorded.length > 0);
-    fixture.edge = await startEdge(await bundled(), fixture.boxes, options);
+    fixture.upstreams = await Promise.all(['npu-1', 'npu-2', 'npu-3'].map((name) => startUpstream(name)));
+    fixture.asked = () => fixture.upstreams.filter(({ recorded }) => recorded.length > 0);
+    fixture.edge = await startEdge(await bundled(), fixture.upstreams, options);
   }, 60_000);
   afterAll(async () => {
     await fixture.edge?.close();
-    await Promise.all(fixture.boxes?.map((box) => box.kill()) ?? []);
+    await Promise.all(fixture.upstreams?.map((upstream) => upstream.kill()) ?? []);
   });
   return fixture;
 }

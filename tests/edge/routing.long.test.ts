@@ -10,7 +10,7 @@ describe('1,000 requests on 200 contexts over three boxes', () => {
   const fixture = withEdge();
 
   it('keep each context on its box, and no box far above its share', async () => {
-    const { edge, boxes } = fixture;
+    const { edge, upstreams } = fixture;
     const contexts = Array.from(
       { length: REQUESTS },
       (_, i) => `Contract no. ${(i * 7919) % CONTEXTS}: ${'text '.repeat(50)}`,
@@ -27,27 +27,27 @@ describe('1,000 requests on 200 contexts over three boxes', () => {
     };
     await Promise.all(Array.from({ length: AT_ONCE }, worker));
 
-    const boxOf = new Map<string, string>();
-    for (const { name, recorded } of boxes) {
-      for (const one of recorded) if (one.call === 'runTasks') boxOf.set(String(one.requestId), name);
+    const upstreamOf = new Map<string, string>();
+    for (const { name, recorded } of upstreams) {
+      for (const one of recorded) if (one.call === 'runTasks') upstreamOf.set(String(one.requestId), name);
     }
-    expect(boxOf.size).toBe(REQUESTS);
+    expect(upstreamOf.size).toBe(REQUESTS);
     const home = new Map<string, string>();
     const counts = new Map<string, number>();
     let repeated = 0;
     let same = 0;
     for (const [i, context] of contexts.entries()) {
-      const box = boxOf.get(`request-${i}`)!;
-      counts.set(box, (counts.get(box) ?? 0) + 1);
+      const upstream = upstreamOf.get(`request-${i}`)!;
+      counts.set(upstream, (counts.get(upstream) ?? 0) + 1);
       const first = home.get(context);
-      if (first === undefined) home.set(context, box);
+      if (first === undefined) home.set(context, upstream);
       else {
         repeated++;
-        if (first === box) same++;
+        if (first === upstream) same++;
       }
     }
     expect(repeated).toBe(REQUESTS - CONTEXTS);
     expect(same / repeated).toBeGreaterThanOrEqual(0.95);
-    expect(Math.max(...counts.values())).toBeLessThanOrEqual((1.3 * REQUESTS) / boxes.length);
+    expect(Math.max(...counts.values())).toBeLessThanOrEqual((1.3 * REQUESTS) / upstreams.length);
   }, 60_000);
 });

@@ -7,9 +7,9 @@ import { promisify } from 'node:util';
 import { hashSecret } from '../../../lib/keys.ts';
 import { type Child, startChild } from './child.ts';
 
-// `npm run dev:edge`: two boxes and an edge before them, all on this machine.
+// `npm run dev:edge`: two upstreams and an edge before them, all on this machine.
 // EDGE_PORT: where the edge listens (8787). ASSAY_API_KEY: the key it takes (default: one made now). Other variables and
-// ~/.assay are the boxes', as with `assay serve`.
+// ~/.assay are the upstreams', as with `assay serve`.
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const WRANGLER = join(ROOT, 'node_modules/wrangler/bin/wrangler.js');
@@ -21,7 +21,7 @@ const { ASSAY_API_KEY, EDGE_PORT, PORT: _, ...rest } = process.env;
 const env = { ...rest, WRANGLER_SEND_METRICS: 'false', CLOUDFLARE_CF_FETCH_ENABLED: 'false' };
 const port = EDGE_PORT || '8787';
 const key = ASSAY_API_KEY || `sk-assay-${randomBytes(24).toString('base64url')}`;
-const boxKey = `sk-assay-${randomBytes(24).toString('base64url')}`;
+const upstreamKey = `sk-assay-${randomBytes(24).toString('base64url')}`;
 const model = rest.ASSAY_MODEL || 'assay/starter';
 
 const children: Child[] = [];
@@ -31,7 +31,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => vo
 try {
   if (!/^\d{1,5}$/.test(port) || Number(port) < 1 || Number(port) > 65_535)
     throw new Error('EDGE_PORT is a port number, such as 8787.');
-  const urls = await Promise.all(BOXES.map(startBox));
+  const urls = await Promise.all(BOXES.map(startUpstream));
   await rm(STATE, { recursive: true, force: true });
   await putKey();
   await startEdge(urls);
@@ -43,12 +43,12 @@ try {
   await stopAll(1);
 }
 
-async function startBox(name: string): Promise<string> {
+async function startUpstream(name: string): Promise<string> {
   const args = [join(ROOT, 'adapters/node/bin.ts'), 'serve', '--port', '0', '--log-level', 'warn'];
-  const box = startChild(name, args, { ...env, ASSAY_API_KEY: boxKey });
-  children.push(box);
-  const [url] = await box.said(/http:\/\/127\.0\.0\.1:\d+/);
-  await box.said(/is ready|is not loaded/);
+  const upstream = startChild(name, args, { ...env, ASSAY_API_KEY: upstreamKey });
+  children.push(upstream);
+  const [url] = await upstream.said(/http:\/\/127\.0\.0\.1:\d+/);
+  await upstream.said(/is ready|is not loaded/);
   return url;
 }
 
@@ -60,8 +60,8 @@ async function putKey(): Promise<void> {
 }
 
 async function startEdge(urls: readonly string[]): Promise<void> {
-  const boxes = urls.map((url, i) => ({ name: BOXES[i], url, key_secret: 'BOX_KEY', models: [model] }));
-  const vars = ['--var', `BOXES:${JSON.stringify(boxes)}`, '--var', `BOX_KEY:${boxKey}`];
+  const upstreams = urls.map((url, i) => ({ name: BOXES[i], url, key_secret: 'BOX_KEY', models: [model] }));
+  const vars = ['--var', `BOXES:${JSON.stringify(upstreams)}`, '--var', `BOX_KEY:${upstreamKey}`];
   const state = ['--persist-to', STATE, '--show-interactive-dev-session', 'false', '--inspector-port', '0'];
   const args = [WRANGLER, 'dev', '--env', '', '--ip', '127.0.0.1', '--port', port, ...state, ...vars];
   const edge = startChild('edge', args, env);

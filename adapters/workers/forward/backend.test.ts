@@ -4,20 +4,20 @@ import { systemClock } from '../../../lib/clock.ts';
 import { AssayError } from '../../../lib/errors.ts';
 import { parseModelId } from '../../../lib/model-id.ts';
 import { SSE_COMMENT, SSE_DONE, sseData } from '../../../lib/sse.ts';
-import type { Box } from '../boxes/box.ts';
-import { Fleet } from '../boxes/fleet.ts';
+import { Fleet } from '../upstreams/fleet.ts';
+import type { Upstream } from '../upstreams/upstream.ts';
+import type { AttemptRecord } from './attempt-log.ts';
 import { ForwardingBackend } from './backend.ts';
-import type { VisitRecord } from './visit-log.ts';
 
 const model = parseModelId('assay/starter');
 
 type Answer = Response | 'refuses' | 'hangs' | (() => Response | Promise<Response>);
 
-/** An edge whose boxes, in the order in which they are tried, answer as told; the last answer is repeated. */
-function edge(answers: readonly Answer[], boxes = 4) {
+/** An edge whose upstreams, in the order in which they are tried, answer as told; the last answer is repeated. */
+function edge(answers: readonly Answer[], upstreams = 4) {
   const asked: Request[] = [];
-  const visits: VisitRecord[] = [];
-  const list: Box[] = Array.from({ length: boxes }, (_, i) => ({
+  const attempts: AttemptRecord[] = [];
+  const list: Upstream[] = Array.from({ length: upstreams }, (_, i) => ({
     name: `box-${i}`,
     url: `http://127.0.0.1/${i}`,
     key_secret: 'KEY',
@@ -25,7 +25,7 @@ function edge(answers: readonly Answer[], boxes = 4) {
     weight: 1,
   }));
   const fleet = new Fleet({
-    boxes: list,
+    upstreams: list,
     report: () => new Promise(() => {}),
     waitUntil: () => {},
     clock: systemClock,
@@ -43,9 +43,14 @@ function edge(answers: readonly Answer[], boxes = 4) {
     }
     return typeof answer === 'function' ? answer() : answer.clone();
   };
-  const deps = { fetch, keyOf: () => 'secret', clock: systemClock, log: (record: VisitRecord) => visits.push(record) };
+  const deps = {
+    fetch,
+    keyOf: () => 'secret',
+    clock: systemClock,
+    log: (record: AttemptRecord) => attempts.push(record),
+  };
   const backend = new ForwardingBackend(fleet, deps, { answerMs: 1_000, silenceMs: 500, listMs: 1_000 });
-  return { backend, asked, visits, fleet };
+  return { backend, asked, attempts, fleet };
 }
 
 const call = (): Call & { admitted: number; leave(): void } => {
@@ -93,7 +98,7 @@ const asError = (promise: Promise<unknown>) =>
 
 describe('runTasks', () => {
   it('gives each answer under its name, in the order sent, byte for byte', async () => {
-    const { backend, asked, visits } = edge([ok]);
+    const { backend, asked, attempts } = edge([ok]);
     const one = call();
     expect(await backend.runTasks(batch, one)).toEqual({
       model,
@@ -108,7 +113,7 @@ describe('runTasks', () => {
     expect(one.admitted).toBe(1);
     expect(asked[0]?.headers.get('authorization')).toBe('Bearer secret');
     expect(asked[0]?.headers.get('x-request-id')).toBe('request-1');
-    expect(visits).toMatchObject([{ outcome: 'answered', usage: { promptTokens: 7, completionTokens: 3 } }]);
+    expect(attempts).toMatchObject([{ outcome: 'answered', usage: { promptTokens: 7, completionTokens: 3 } }]);
   });
 
   it.each<[string, Answer[], number, string | null]>([
@@ -177,14 +182,14 @@ describe('runTasks', () => {
   });
 
   it('stops the box when the caller leaves, and holds it against nobody', async () => {
-    const { backend, asked, visits } = edge(['hangs']);
+    const { backend, asked, attempts } = edge(['hangs']);
     const one = call();
     const running = asError(backend.runTasks(batch, one));
     await expect.poll(() => asked.length).toBe(1);
     one.leave();
     expect((await running)?.name).toBe('AbortError');
     expect(asked[0]?.signal.aborted).toBe(true);
-    expect(visits).toMatchObject([{ outcome: 'left' }]);
+    expect(attempts).toMatchObject([{ outcome: 'left' }]);
   });
 
   it('opens the breaker of a box that fails, so that it is not asked again', async () => {
@@ -240,7 +245,7 @@ function stream(...pieces: (string | Uint8Array | Error | null)[]): () => Respon
 }
 
 async function chat(answers: Answer[]) {
-  const { backend, asked, visits } = edge(answers);
+  const { backend, asked, attempts } = edge(answers);
   const events: ChatEvent[] = [];
   const request = {
     messages: [],
@@ -255,7 +260,7 @@ async function chat(answers: Answer[]) {
   } catch (error) {
     code = (error as AssayError).code;
   }
-  return { events, code, tried: asked.length, visits };
+  return { events, code, tried: asked.length, attempts };
 }
 
 const said = (events: readonly ChatEvent[]) =>
@@ -265,7 +270,7 @@ describe('chat', () => {
   it('reads reasoning, content with log-probabilities, usage and metrics', async () => {
     const token = { token: 'Hi', logprob: -0.5, bytes: [72, 105] };
     const logprobs = { content: [{ ...token, top_logprobs: [token] }], refusal: null };
-    const { events, code, visits } = await chat([
+    const { events, code, attempts } = await chat([
       stream(begin, chunk({ reasoning_content: 'Hm.' }), SSE_COMMENT, chunk({ content: 'Hi' }, { logprobs }), end),
     ]);
     expect(code).toBeNull();
@@ -275,7 +280,7 @@ describe('chat', () => {
       { type: 'content', text: 'Hi', logprobs: [{ ...token, top: [token] }] },
       { type: 'finish', reason: 'stop', usage: { promptTokens: 6, completionTokens: 8 }, metrics },
     ]);
-    expect(visits).toMatchObject([{ outcome: 'answered', metrics }]);
+    expect(attempts).toMatchObject([{ outcome: 'answered', metrics }]);
   });
 
   it('puts pieces together wherever the network cuts them', async () => {
@@ -341,7 +346,7 @@ describe('chat', () => {
   });
 
   it('counts an answer whose reader stops at its end', async () => {
-    const { backend, visits } = edge([stream(begin, end, null)]);
+    const { backend, attempts } = edge([stream(begin, end, null)]);
     const request = {
       messages: [],
       stop: [],
@@ -350,7 +355,7 @@ describe('chat', () => {
       format: { type: 'text' },
     } as const;
     for await (const event of backend.chat(request, call())) if (event.type === 'finish') break;
-    expect(visits).toMatchObject([{ outcome: 'answered' }]);
+    expect(attempts).toMatchObject([{ outcome: 'answered' }]);
   });
 
   it('tells the box when the caller stops reading', async () => {
@@ -361,7 +366,7 @@ describe('chat', () => {
         cancelled = true;
       },
     });
-    const { backend, visits } = edge([() => new Response(body)]);
+    const { backend, attempts } = edge([() => new Response(body)]);
     const request = {
       messages: [],
       stop: [],
@@ -371,7 +376,7 @@ describe('chat', () => {
     } as const;
     for await (const event of backend.chat(request, call())) if (event.type === 'content') break;
     expect(cancelled).toBe(true);
-    expect(visits).toMatchObject([{ outcome: 'left' }]);
+    expect(attempts).toMatchObject([{ outcome: 'left' }]);
   });
 });
 

@@ -12,11 +12,10 @@ import type { Clock } from '../../../lib/clock.ts';
 import { parseModelId } from '../../../lib/model-id.ts';
 import { ModelList } from '../../../lib/schema/model-list.ts';
 import { unknownModel } from '../../../lib/unknown-model.ts';
-import type { Box } from '../boxes/box.ts';
-import type { Fleet } from '../boxes/fleet.ts';
-import { hash64 } from '../boxes/rendezvous.ts';
-import { askBox, type BoxClientDeps, type BoxRequest, readBox } from './box-client.ts';
-import { BoxFault, unreachable } from './box-fault.ts';
+import type { Fleet } from '../upstreams/fleet.ts';
+import { hash64 } from '../upstreams/rendezvous.ts';
+import type { Upstream } from '../upstreams/upstream.ts';
+import type { AttemptLog, AttemptRecord } from './attempt-log.ts';
 import { chatEvents } from './chat-events.ts';
 import { chatBody } from './chat-wire.ts';
 import { mergeModels } from './model-list.ts';
@@ -26,31 +25,32 @@ import { askedHere, questionsBody } from './questions-wire.ts';
 import { readPieces } from './read-chunks.ts';
 import { taskAnswer } from './task-answer.ts';
 import { tasksBody } from './task-wire.ts';
-import { tryBoxes, type Visit, verdict } from './try-boxes.ts';
-import type { VisitLog, VisitRecord } from './visit-log.ts';
+import { type Attempt, tryUpstreams, verdict } from './try-upstreams.ts';
+import { askUpstream, readUpstream, type UpstreamClientDeps, type UpstreamRequest } from './upstream-client.ts';
+import { UpstreamFault, unreachable } from './upstream-fault.ts';
 
 export interface Deadlines {
-  /** Until a box's answer begins; for tasks that is the whole answer. */
+  /** Until an upstream's answer begins; for tasks that is the whole answer. */
   answerMs: number;
   /** Without a byte in a stream. */
   silenceMs: number;
-  /** For a box's model list. */
+  /** For an upstream's model list. */
   listMs: number;
 }
 
-export interface ForwardingDeps extends BoxClientDeps {
+export interface ForwardingDeps extends UpstreamClientDeps {
   clock: Clock;
-  /** Told of each request at each box. */
-  log: VisitLog;
+  /** Told of each request at each upstream. */
+  log: AttemptLog;
 }
 
 /** A proxy before a Worker gives up on a silent connection after 100 s, so this edge does before it. */
 export const DEADLINES: Deadlines = { answerMs: 90_000, silenceMs: 15_000, listMs: 5_000 };
 
-/** Boxes asked for a model list; of a larger fleet the others are known by their health alone. */
+/** Upstreams asked for a model list; of a larger fleet the others are known by their health alone. */
 const MOST_LISTED = 6;
 
-/** Answers by asking boxes. The caller's request has been validated; what the box refuses all the same is passed on. */
+/** Answers by asking upstreams. The caller's request has been validated; what the upstream refuses all the same is passed on. */
 export class ForwardingBackend implements InferenceBackend {
   readonly #fleet: Fleet;
   readonly #deps: ForwardingDeps;
@@ -63,12 +63,12 @@ export class ForwardingBackend implements InferenceBackend {
   }
 
   async runTasks(batch: TaskBatch, call: Call): Promise<BatchAnswer> {
-    const boxes = await this.#boxes(batch.model, taskPrefix(batch));
+    const upstreams = await this.#upstreams(batch.model, taskPrefix(batch));
     await call.admit();
     const exchange = exchangeOf(batch);
-    const answers = tryBoxes<BatchAnswer>(boxes, {
-      visit: (box) => this.#visit(box, 'tasks', call),
-      ask: (box) => this.#answer(box, exchange, call),
+    const answers = tryUpstreams<BatchAnswer>(upstreams, {
+      attempt: (upstream) => this.#attempt(upstream, 'tasks', call),
+      ask: (upstream) => this.#answer(upstream, exchange, call),
       isOutput: () => true,
       isLast: () => true,
     });
@@ -81,18 +81,18 @@ export class ForwardingBackend implements InferenceBackend {
   }
 
   async *chat(request: ChatRequest, call: Call): AsyncGenerator<ChatEvent> {
-    const boxes = await this.#boxes(request.model, chatPrefix(request));
+    const upstreams = await this.#upstreams(request.model, chatPrefix(request));
     await call.admit();
     const body = chatBody(request);
-    const events = tryBoxes<ChatEvent>(boxes, {
-      visit: (box) => this.#visit(box, 'chat', call),
-      ask: (box) => this.#events(box, body, call),
+    const events = tryUpstreams<ChatEvent>(upstreams, {
+      attempt: (upstream) => this.#attempt(upstream, 'chat', call),
+      ask: (upstream) => this.#events(upstream, body, call),
       isOutput: ({ type }) => type !== 'start',
       isLast: ({ type }) => type === 'finish',
     });
     let started = false;
     for await (const event of events) {
-      // A second box starts again when the first one failed before its first word.
+      // A second upstream starts again when the first one failed before its first word.
       if (event.type !== 'start' || !started) yield event;
       started ||= event.type === 'start';
     }
@@ -101,30 +101,36 @@ export class ForwardingBackend implements InferenceBackend {
   async listModels(call: Call): Promise<readonly ListedModel[]> {
     const known = this.#fleet.status().filter(({ state }) => state !== 'open');
     const asked = known.slice(0, MOST_LISTED);
-    const lists = await Promise.all(asked.map(({ box }) => this.#list(box, call)));
-    const faults = lists.filter((list) => list instanceof BoxFault);
+    const lists = await Promise.all(asked.map(({ upstream }) => this.#list(upstream, call)));
+    const faults = lists.filter((list) => list instanceof UpstreamFault);
     if (faults.length === lists.length) throw verdict(faults);
     return mergeModels(known, lists.filter((list) => Array.isArray(list)).flat());
   }
 
-  /** Boxes for a model, best first. Throws `model_not_found` where none is configured for it. */
-  async #boxes(model: string | undefined, prefix: string): Promise<Box[]> {
+  /** Upstreams for a model, best first. Throws `model_not_found` where none is configured for it. */
+  async #upstreams(model: string | undefined, prefix: string): Promise<Upstream[]> {
     if (model !== undefined && !this.#fleet.serves(model)) {
-      const boxes = this.#fleet.status();
-      // A box that has not reported yet counts as having loaded what it is configured for.
-      const served = boxes.flatMap(({ box, active }) => (active === undefined ? box.models : (active ?? [])));
-      const known = boxes.flatMap(({ box }) => box.models);
+      const upstreams = this.#fleet.status();
+      // An upstream that has not reported yet counts as having loaded what it is configured for.
+      const served = upstreams.flatMap(({ upstream, active }) =>
+        active === undefined ? upstream.models : (active ?? []),
+      );
+      const known = upstreams.flatMap(({ upstream }) => upstream.models);
       throw unknownModel(model, { served: [...new Set(served)], known });
     }
     return this.#fleet.candidates(model, await hash64(prefix));
   }
 
-  /** A request goes to a box: counted there, and logged when it ends. */
-  #visit<T extends BatchAnswer | ChatEvent>(box: Box, kind: VisitRecord['kind'], { requestId }: Call): Visit<T> {
+  /** A request goes to an upstream: counted there, and logged when it ends. */
+  #attempt<T extends BatchAnswer | ChatEvent>(
+    upstream: Upstream,
+    kind: AttemptRecord['kind'],
+    { requestId }: Call,
+  ): Attempt<T> {
     const { clock, log } = this.#deps;
-    const end = this.#fleet.begin(box);
+    const end = this.#fleet.begin(upstream);
     const begin = clock.now();
-    let seen: Pick<VisitRecord, 'usage' | 'metrics'> = {};
+    let seen: Pick<AttemptRecord, 'usage' | 'metrics'> = {};
     return {
       saw(piece) {
         if (!('usage' in piece)) return;
@@ -133,53 +139,61 @@ export class ForwardingBackend implements InferenceBackend {
       end(outcome, error) {
         end(outcome);
         const ms = clock.now() - begin;
-        log({ requestId, kind, box: box.name, outcome, ms, ...seen, ...(error === undefined ? {} : { error }) });
+        log({
+          requestId,
+          kind,
+          upstream: upstream.name,
+          outcome,
+          ms,
+          ...seen,
+          ...(error === undefined ? {} : { error }),
+        });
       },
     };
   }
 
-  async *#answer(box: Box, { path, body, read }: Exchange, call: Call): AsyncGenerator<BatchAnswer> {
+  async *#answer(upstream: Upstream, { path, body, read }: Exchange, call: Call): AsyncGenerator<BatchAnswer> {
     const request = this.#request(call, { method: 'POST', path, body });
-    yield read(await readBox(box, request, this.#deps));
+    yield read(await readUpstream(upstream, request, this.#deps));
   }
 
-  async *#events(box: Box, body: string, call: Call): AsyncGenerator<ChatEvent> {
+  async *#events(upstream: Upstream, body: string, call: Call): AsyncGenerator<ChatEvent> {
     const request = this.#request(call, { method: 'POST', path: '/v1/chat/completions', body });
-    const response = await askBox(box, request, this.#deps);
+    const response = await askUpstream(upstream, request, this.#deps);
     if (!response.body) throw unreachable(new Error('an answer without a body'));
     const { clock } = this.#deps;
     const { silenceMs } = this.#deadlines;
     yield* chatEvents(readPieces(response.body, { clock, silenceMs, signal: call.signal }));
   }
 
-  #request({ requestId, signal }: Call, request: Pick<BoxRequest, 'method' | 'path' | 'body'>): BoxRequest {
+  #request({ requestId, signal }: Call, request: Pick<UpstreamRequest, 'method' | 'path' | 'body'>): UpstreamRequest {
     return { ...request, requestId, signal, deadlineMs: this.#deadlines.answerMs };
   }
 
-  /** A box's models, or why it does not say. */
-  async #list(box: Box, { requestId, signal }: Call): Promise<ListedModel[] | BoxFault> {
+  /** An upstream's models, or why it does not say. */
+  async #list(upstream: Upstream, { requestId, signal }: Call): Promise<ListedModel[] | UpstreamFault> {
     try {
       const deadlineMs = this.#deadlines.listMs;
       const request = { method: 'GET', path: '/v1/models', requestId, signal, deadlineMs };
-      const { text } = await readBox(box, request, this.#deps);
+      const { text } = await readUpstream(upstream, request, this.#deps);
       const { data } = v.parse(ModelList, JSON.parse(text));
       return data.map(({ id, status }) => ({ id: parseModelId(id), status }));
     } catch (error) {
-      return error instanceof BoxFault ? error : unreachable(error);
+      return error instanceof UpstreamFault ? error : unreachable(error);
     }
   }
 }
 
-/** What a box is asked, and how its answer is read. */
+/** What an upstream is asked, and how its answer is read. */
 interface Exchange {
   path: string;
   body: string;
   read(answer: { text: string; headers: Headers }): BatchAnswer;
-  /** An error of the box in the caller's own words. */
+  /** An error of the upstream in the caller's own words. */
   told(error: unknown): unknown;
 }
 
-/** Probabilities are what a box's own `/v1/decisions` answers with; everything else goes the way it always went. */
+/** Probabilities are what an upstream's own `/v1/decisions` answers with; everything else goes the way it always went. */
 function exchangeOf(batch: TaskBatch): Exchange {
   return batch.probabilities
     ? {

@@ -4,13 +4,13 @@ import type { ChatEvent } from '../../../lib/backend.ts';
 import { AssayError } from '../../../lib/errors.ts';
 import { parseModelId } from '../../../lib/model-id.ts';
 import { ChatCompletionChunk } from '../../../lib/schema/chat-completion.ts';
-import { BoxFault, readErrorBody, unreachable } from './box-fault.ts';
+import { readErrorBody, UpstreamFault, unreachable } from './upstream-fault.ts';
 
 /** Characters of one event: a piece of text with its log-probabilities. */
 const MOST_CHARACTERS = 1024 * 1024;
 
 /**
- * A box's chat stream as events, each as soon as its bytes are here. Throws a `BoxFault` for an error event, for one that is
+ * An upstream's chat stream as events, each as soon as its bytes are here. Throws an `UpstreamFault` for an error event, for one that is
  * no chunk, and for an end before `finish`.
  */
 export async function* chatEvents(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<ChatEvent> {
@@ -43,7 +43,7 @@ async function* eventData(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<str
 
 function* readChunk(data: string): Generator<ChatEvent> {
   const error = readErrorBody(data);
-  if (error) throw new BoxFault(new AssayError(error.code, error.message), true);
+  if (error) throw new UpstreamFault(new AssayError(error.code, error.message), true);
   const { model, choices, usage, metrics } = parseChunk(data);
   const { delta, finish_reason, logprobs } = choices[0]!;
   if (delta.role !== undefined) yield { type: 'start', model: parseModelId(model) };

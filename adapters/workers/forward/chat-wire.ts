@@ -1,7 +1,7 @@
 import type { ChatRequest } from '../../../lib/backend.ts';
 import { message } from './message-wire.ts';
 
-/** The body for a box's `POST /v1/chat/completions`, always as a stream: so its pieces and metrics are seen as they come. */
+/** The body for an upstream's `POST /v1/chat/completions`, always as a stream: so its pieces and metrics are seen as they come. */
 export function chatBody(request: ChatRequest): string {
   const { model, messages, maxTokens, temperature, topP, seed, stop, topLogprobs } = request;
   return JSON.stringify({

@@ -1,6 +1,6 @@
 import type { ChatMessage, MediaPart, Part } from '../../../lib/conversation.ts';
 
-/** A turn as a message of either interface; parts keep their places, so a box names them as the caller did. */
+/** A turn as a message of either interface; parts keep their places, so an upstream names them as the caller did. */
 export function message({ role, parts, name }: ChatMessage): object {
   const [first] = parts;
   const content =

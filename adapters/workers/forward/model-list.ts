@@ -1,21 +1,21 @@
 import type { ListedModel, ModelStatus } from '../../../lib/backend.ts';
 import type { ModelId } from '../../../lib/model-id.ts';
 import { MODEL_STATUSES } from '../../../lib/schema/model-list.ts';
-import type { Box } from '../boxes/box.ts';
+import type { Upstream } from '../upstreams/upstream.ts';
 
-interface KnownBox {
-  box: Box;
+interface KnownUpstream {
+  upstream: Upstream;
   active: string | null | undefined;
 }
 
 /**
- * The models that the boxes are configured for, each with the best status that any box gives it (`MODEL_STATUSES` begins with
- * the best); `active` also where a box's health says so.
+ * The models that the upstreams are configured for, each with the best status that any upstream gives it (`MODEL_STATUSES` begins with
+ * the best); `active` also where an upstream's health says so.
  */
-export function mergeModels(boxes: readonly KnownBox[], heard: readonly ListedModel[]): ListedModel[] {
+export function mergeModels(upstreams: readonly KnownUpstream[], heard: readonly ListedModel[]): ListedModel[] {
   const best = new Map<ModelId, ModelStatus>();
-  const served = new Set(boxes.flatMap(({ box }) => box.models));
-  const active = boxes.flatMap(({ box, active }) => box.models.filter((model) => model === active));
+  const served = new Set(upstreams.flatMap(({ upstream }) => upstream.models));
+  const active = upstreams.flatMap(({ upstream, active }) => upstream.models.filter((model) => model === active));
   const all = [...heard, ...active.map((id) => ({ id, status: 'active' as const }))];
   for (const { id, status } of all) {
     const so = best.get(id);

@@ -10,9 +10,9 @@ import {
   PredicateAnswer,
   ScoreAnswer,
 } from '../../../lib/schema/decisions-response.ts';
-import { unreachable } from './box-fault.ts';
+import { unreachable } from './upstream-fault.ts';
 
-/** A box's answer to `questionsBody(batch)`. Throws a `BoxFault` for anything that is not one whole answer to each task. */
+/** An upstream's answer to `questionsBody(batch)`. Throws an `UpstreamFault` for anything that is not one whole answer to each task. */
 export function questionsAnswer(text: string, batch: TaskBatch): BatchAnswer {
   try {
     const members = splitMembers(text);

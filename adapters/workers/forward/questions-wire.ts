@@ -3,7 +3,7 @@ import type { ChatMessage, MediaPart, Part } from '../../../lib/conversation.ts'
 import { AssayError } from '../../../lib/errors.ts';
 import { shape } from './task-wire.ts';
 
-/** The body for a box's `POST /v1/decisions` whose tasks are those of a batch that asks for probabilities, under the same names. */
+/** The body for an upstream's `POST /v1/decisions` whose tasks are those of a batch that asks for probabilities, under the same names. */
 export function questionsBody({ model, input, media, tasks, maxOutputTokens, probabilities }: TaskBatch): string {
   const conversation: readonly ChatMessage[] =
     'messages' in input ? input.messages : [{ role: 'user', parts: [{ type: 'text', text: input.context }] }];
@@ -51,7 +51,7 @@ function options({ kind = 'choice', options = [], descriptions = [] }: DecideTas
   }
 }
 
-/** An error of a box with the `param` of the caller's request: the box refuses the first of the media, which stands elsewhere in its own. */
+/** An error of an upstream with the `param` of the caller's request: the upstream refuses the first of the media, which stands elsewhere in its own. */
 export function askedHere(error: unknown, { input, media }: TaskBatch): unknown {
   if (!(error instanceof AssayError) || error.code !== 'unsupported_modality') return error;
   const told = 'messages' in input ? input.messages.flatMap(({ parts }) => parts) : [];

@@ -1,18 +1,18 @@
 import type { Clock } from '../../../lib/clock.ts';
-import { timedOut } from './box-client.ts';
-import { BoxFault, unreachable } from './box-fault.ts';
+import { timedOut } from './upstream-client.ts';
+import { UpstreamFault, unreachable } from './upstream-fault.ts';
 
 export interface PiecesDeps {
   clock: Clock;
-  /** Milliseconds without a byte after which a box counts as hung; boxes send a comment every second or two. */
+  /** Milliseconds without a byte after which an upstream counts as hung; upstreams send a comment every second or two. */
   silenceMs: number;
   /** The caller's: once aborted, an error of the stream is only its echo. */
   signal: AbortSignal;
 }
 
 /**
- * The bytes of a stream as they come. Throws a `BoxFault` where it breaks or falls silent. Cancels it when the reader stops,
- * so that the box stops too.
+ * The bytes of a stream as they come. Throws an `UpstreamFault` where it breaks or falls silent. Cancels it when the reader stops,
+ * so that the upstream stops too.
  */
 export async function* readPieces(body: ReadableStream<Uint8Array>, deps: PiecesDeps): AsyncGenerator<Uint8Array> {
   const { clock, silenceMs, signal } = deps;
@@ -26,7 +26,7 @@ export async function* readPieces(body: ReadableStream<Uint8Array>, deps: Pieces
       await clock.sleep(silenceMs, ended.signal);
       if (ended.signal.aborted || clock.now() - heardAt < silenceMs) continue;
       hung = true;
-      // Not awaited, here and below: a box that hangs must not hold the caller back.
+      // Not awaited, here and below: an upstream that hangs must not hold the caller back.
       return void reader.cancel().catch(() => {});
     }
   };
@@ -34,13 +34,13 @@ export async function* readPieces(body: ReadableStream<Uint8Array>, deps: Pieces
   try {
     for (;;) {
       const { done, value } = await reader.read();
-      if (hung) throw new BoxFault(timedOut(silenceMs), true);
+      if (hung) throw new UpstreamFault(timedOut(silenceMs), true);
       if (done) return;
       heardAt = clock.now();
       yield value;
     }
   } catch (error) {
-    if (error instanceof BoxFault) throw error;
+    if (error instanceof UpstreamFault) throw error;
     throw signal.aborted ? signal.reason : unreachable(error);
   } finally {
     ended.abort();

@@ -3,7 +3,7 @@ import type { BatchAnswer, TaskBatch } from '../../../lib/backend.ts';
 import { CUT_TASKS_HEADER, readCutTasks } from '../../../lib/decision/cut-tasks.ts';
 import { splitMembers } from '../../../lib/json/members.ts';
 import { parseModelId } from '../../../lib/model-id.ts';
-import { unreachable } from './box-fault.ts';
+import { unreachable } from './upstream-fault.ts';
 
 const Count = v.pipe(v.number(), v.integer(), v.minValue(0));
 
@@ -14,7 +14,7 @@ const Envelope = v.object({
   usage: v.object({ prompt_tokens: Count, completion_tokens: Count }),
 });
 
-/** A box's answer to `tasksBody(batch)`. Throws a `BoxFault` for anything that is not one whole answer to each task. */
+/** An upstream's answer to `tasksBody(batch)`. Throws an `UpstreamFault` for anything that is not one whole answer to each task. */
 export function taskAnswer({ text, headers }: { text: string; headers: Headers }, batch: TaskBatch): BatchAnswer {
   try {
     // By members, not as one value: objects move and lose names such as 10 and __proto__.

@@ -2,10 +2,10 @@ import type { AnswerShape } from '../../../lib/answer-shape.ts';
 import type { Task, TaskBatch } from '../../../lib/backend.ts';
 import { media, message } from './message-wire.ts';
 
-/** Left out where they say nothing: a request of the greatest length to `/v1/tasks` is then no longer for the box than it was. */
+/** Left out where they say nothing: a request of the greatest length to `/v1/tasks` is then no longer for the upstream than it was. */
 const DEFAULTS = { temperature: 0, maxOutputTokens: 16 };
 
-/** The body for a box's `POST /v1/tasks` that its validation turns into this same batch. */
+/** The body for an upstream's `POST /v1/tasks` that its validation turns into this same batch. */
 export function tasksBody(batch: TaskBatch): string {
   const { model, input, temperature, maxOutputTokens, language } = batch;
   const images = batch.media.filter(({ type }) => type === 'image');

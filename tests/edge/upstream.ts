@@ -7,8 +7,8 @@ import type { Recorded, Script } from '../scripted-backend/script.ts';
 
 export const BOX_KEY = 'key-of-the-box';
 
-/** A real box on loopback: the Node server and every handler, on a script instead of an engine. */
-export interface TestBox {
+/** A real upstream on loopback: the Node server and every handler, on a script instead of an engine. */
+export interface TestUpstream {
   name: string;
   url: string;
   /** What it was asked, probes not counted. Emptied by `play`. */
@@ -21,7 +21,7 @@ export interface TestBox {
   restart(): Promise<void>;
 }
 
-export async function startBox(name: string, script: Script = {}): Promise<TestBox> {
+export async function startUpstream(name: string, script: Script = {}): Promise<TestUpstream> {
   const recorded: Recorded[] = [];
   const keys = listedKeys([{ name: 'edge', models: ['*'], scopes: ['admin'], sha256: await hashSecret(BOX_KEY) }]);
   const appOf = (played: Script) =>

@@ -2,20 +2,20 @@ import { DurableObject, type DurableObjectState } from 'cloudflare:workers';
 import * as v from 'valibot';
 import { systemClock } from '../../../lib/clock.ts';
 import type { Env } from '../env.ts';
-import { parseBoxes } from './box.ts';
 import { Health } from './health.ts';
 import { EdgeReport, type FleetCalls, type FleetStatus } from './report.ts';
+import { parseUpstreams } from './upstream.ts';
 
 const PROBE_EVERY_MS = 5_000;
 
-/** The one object that every edge reports to. Probes the boxes while any edge has something to report, and sleeps else. */
+/** The one object that every edge reports to. Probes the upstreams while any edge has something to report, and sleeps else. */
 export class FleetObject extends DurableObject<Env> implements FleetCalls {
   readonly #health: Health;
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
-    const boxes = parseBoxes(env);
-    this.#health = new Health({ boxes, fetch: (...request) => fetch(...request), clock: systemClock });
+    const upstreams = parseUpstreams(env);
+    this.#health = new Health({ upstreams, fetch: (...request) => fetch(...request), clock: systemClock });
   }
 
   async report(report: EdgeReport): Promise<FleetStatus> {

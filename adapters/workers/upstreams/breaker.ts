@@ -1,4 +1,4 @@
-/** What is remembered of one box's failures. Circuit breaker after Nygard, "Release It!", chapter 5. */
+/** What is remembered of one upstream's failures. Circuit breaker after Nygard, "Release It!", chapter 5. */
 export interface Breaker {
   /** Failures since the last answer. */
   readonly failures: number;
@@ -28,12 +28,12 @@ export function breakerState(breaker: Breaker, now: number): BreakerState {
   return now < breaker.opensUntil ? 'open' : 'half-open';
 }
 
-/** A box answered a request. */
+/** An upstream answered a request. */
 export function afterSuccess(): Breaker {
   return NEW_BREAKER;
 }
 
-/** A box failed a request or a probe. */
+/** An upstream failed a request or a probe. */
 export function afterFailure(breaker: Breaker, now: number, settings = BREAKER): Breaker {
   const failures = breaker.failures + 1;
   const state = breakerState(breaker, now);
@@ -45,7 +45,7 @@ export function afterFailure(breaker: Breaker, now: number, settings = BREAKER):
 }
 
 /**
- * A box answered a probe. That closes a half-open breaker, but the box is not forgiven: `/health` may be well where
+ * An upstream answered a probe. That closes a half-open breaker, but the upstream is not forgiven: `/health` may be well where
  * inference is not, so failures and openings count on until a request is answered.
  */
 export function afterProbe(breaker: Breaker, now: number, settings = BREAKER): Breaker {

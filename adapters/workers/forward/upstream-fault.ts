@@ -1,12 +1,12 @@
 import * as v from 'valibot';
 import { AssayError, ERROR_CODES, type ErrorCode } from '../../../lib/errors.ts';
 
-/** A box could not answer, though the request may be fine: another box may be tried. */
-export class BoxFault extends Error {
-  override readonly name = 'BoxFault';
-  /** What the caller is told when no other box answers either. */
+/** An upstream could not answer, though the request may be fine: another upstream may be tried. */
+export class UpstreamFault extends Error {
+  override readonly name = 'UpstreamFault';
+  /** What the caller is told when no other upstream answers either. */
   readonly error: AssayError;
-  /** Whether it speaks against the box: a busy box, or one with another model loaded, is well. */
+  /** Whether it speaks against the upstream: a busy upstream, or one with another model loaded, is well. */
   readonly broken: boolean;
 
   constructor(error: AssayError, broken: boolean) {
@@ -25,7 +25,7 @@ const ErrorBody = v.object({
   }),
 });
 
-/** Faults that lie with the box's configuration or state, not with the request, and that are no 5xx. */
+/** Faults that lie with the upstream's configuration or state, not with the request, and that are no 5xx. */
 const NOT_OF_THE_REQUEST: ReadonlySet<ErrorCode> = new Set([
   'missing_api_key',
   'invalid_api_key',
@@ -35,12 +35,12 @@ const NOT_OF_THE_REQUEST: ReadonlySet<ErrorCode> = new Set([
   'method_not_allowed',
 ]);
 
-export function unreachable(cause: unknown): BoxFault {
+export function unreachable(cause: unknown): UpstreamFault {
   const message = 'No box can be reached right now. Try again in some seconds.';
-  return new BoxFault(new AssayError('backend_unreachable', message, { cause }), true);
+  return new UpstreamFault(new AssayError('backend_unreachable', message, { cause }), true);
 }
 
-/** Whether an error body is that of a box at all, and what it says. */
+/** Whether an error body is that of an upstream at all, and what it says. */
 export function readErrorBody(text: string): { code: ErrorCode; message: string; param: string | undefined } | null {
   try {
     const { code, message, param } = v.parse(ErrorBody, JSON.parse(text)).error;
@@ -51,10 +51,10 @@ export function readErrorBody(text: string): { code: ErrorCode; message: string;
 }
 
 /**
- * What a box's error means here: a `BoxFault` where another box may answer (429, 5xx, a model not loaded, a box that does not
+ * What an upstream's error means here: an `UpstreamFault` where another upstream may answer (429, 5xx, a model not loaded, an upstream that does not
  * know the edge's key), else the caller's own error, passed on as it is.
  */
-export function boxError(status: number, text: string, retryAfter: string | null): BoxFault | AssayError {
+export function upstreamError(status: number, text: string, retryAfter: string | null): UpstreamFault | AssayError {
   const said = readErrorBody(text);
   if (!said) return unreachable(new Error(`status ${status} without an error body`));
   const { code, message, param } = said;
@@ -62,12 +62,12 @@ export function boxError(status: number, text: string, retryAfter: string | null
   if (status === 429) {
     const busy = 'All boxes are busy. Try again after the time in Retry-After.';
     const seconds = Number(retryAfter);
-    return new BoxFault(
+    return new UpstreamFault(
       new AssayError('overloaded', busy, { retryAfterSeconds: seconds >= 1 && seconds < 86_400 ? seconds : 1 }),
       false,
     );
   }
   const error = new AssayError(code, message, param === undefined ? {} : { param });
-  if (code === 'model_not_loaded') return new BoxFault(error, false);
-  return status >= 500 ? new BoxFault(error, true) : error;
+  if (code === 'model_not_loaded') return new UpstreamFault(error, false);
+  return status >= 500 ? new UpstreamFault(error, true) : error;
 }

@@ -1,11 +1,11 @@
 import type { Metrics, Usage } from '../../../lib/backend.ts';
-import type { Outcome } from '../boxes/fleet.ts';
+import type { Outcome } from '../upstreams/fleet.ts';
 
-/** One request at one box, as it is logged. */
-export interface VisitRecord {
+/** One request at one upstream, as it is logged. */
+export interface AttemptRecord {
   requestId: string;
   kind: 'tasks' | 'chat';
-  box: string;
+  upstream: string;
   outcome: Outcome;
   /** Milliseconds from sending the request to the end of the answer. */
   ms: number;
@@ -14,4 +14,4 @@ export interface VisitRecord {
   error?: unknown;
 }
 
-export type VisitLog = (record: VisitRecord) => void;
+export type AttemptLog = (record: AttemptRecord) => void;

@@ -5,18 +5,18 @@ import { AssayError } from '../../lib/errors.ts';
 import { readBytes } from '../../lib/json/body.ts';
 import type { KeyStore } from '../../lib/keys.ts';
 import { parseModelId } from '../../lib/model-id.ts';
-import type { Box } from './boxes/box.ts';
-import type { Fleet } from './boxes/fleet.ts';
-import { type BoxClientDeps, type BoxRequest, fetchBox } from './forward/box-client.ts';
-import { BoxFault } from './forward/box-fault.ts';
+import { fetchUpstream, type UpstreamClientDeps, type UpstreamRequest } from './forward/upstream-client.ts';
+import { UpstreamFault } from './forward/upstream-fault.ts';
+import type { Fleet } from './upstreams/fleet.ts';
+import type { Upstream } from './upstreams/upstream.ts';
 
-export interface BoxRoutesDeps {
+export interface UpstreamRoutesDeps {
   fleet: Fleet;
   keys: KeyStore;
-  client: BoxClientDeps;
+  client: UpstreamClientDeps;
 }
 
-/** What an operator may call of a box: everything of the model server but chat (model-server.md, "Endpoints"). */
+/** What an operator may call of an upstream: everything of the model server but chat (model-server.md, "Endpoints"). */
 const GET = new Set(['/', '/health', '/currentmodel', '/v1/models', '/models']);
 const POST = new Set([
   '/load',
@@ -31,20 +31,20 @@ const MODEL = '/v1/models/';
 
 /** `{"model":"…"}` and a few numbers. */
 const MOST_BYTES = 64 * 1024;
-/** Until an answer begins: a Worker's caller is cut off after 100 s of silence. What the box was told to do goes on. */
+/** Until an answer begins: a Worker's caller is cut off after 100 s of silence. What the upstream was told to do goes on. */
 const DEADLINE_MS = 90_000;
 
 /**
- * `/boxes/<name>` is the base address of one box's model server, for keys with the admin scope; `GET /boxes` lists the boxes.
- * The box checks what it is sent and its answer comes back as it is, event streams as they come.
+ * `/boxes/<name>` is the base address of one upstream's model server, for keys with the admin scope; `GET /boxes` lists the upstreams.
+ * The upstream checks what it is sent and its answer comes back as it is, event streams as they come.
  */
-export function boxRoutes(app: Hono<AppEnv>, deps: BoxRoutesDeps): void {
+export function upstreamRoutes(app: Hono<AppEnv>, deps: UpstreamRoutesDeps): void {
   const known = requireKey(deps.keys);
   app.use('/boxes/*', onModelsFace);
   app.use('/boxes', onModelsFace);
   app.get('/boxes', known, requireAdmin, (c) => {
-    const data = deps.fleet.status().map(({ box, state, active }) => {
-      const { name, models, weight } = box;
+    const data = deps.fleet.status().map(({ upstream, state, active }) => {
+      const { name, models, weight } = upstream;
       return {
         name,
         models,
@@ -64,14 +64,18 @@ const onModelsFace: AppMiddleware = (c, next) => {
   return next();
 };
 
-async function forward(c: AppContext, { fleet, client }: BoxRoutesDeps): Promise<Response> {
+async function forward(c: AppContext, { fleet, client }: UpstreamRoutesDeps): Promise<Response> {
   const name = c.req.param('name');
-  const box = fleet.status().find((known) => known.box.name === name)?.box;
-  if (!box) throw new AssayError('route_not_found', 'There is no box of this name. GET /boxes lists them.');
-  const path = boxPath(c.req.method, c.req.path.slice(`/boxes/${name}`.length) || '/');
+  const upstream = fleet.status().find((known) => known.upstream.name === name)?.upstream;
+  if (!upstream) throw new AssayError('route_not_found', 'There is no box of this name. GET /boxes lists them.');
+  const path = upstreamPath(c.req.method, c.req.path.slice(`/boxes/${name}`.length) || '/');
   const body =
     c.req.method === 'POST' ? new TextDecoder().decode(await readBytes(c.req.raw.body, MOST_BYTES)) : undefined;
-  const response = await send(c, client, box, { method: c.req.method, path, ...(body === undefined ? {} : { body }) });
+  const response = await send(c, client, upstream, {
+    method: c.req.method,
+    path,
+    ...(body === undefined ? {} : { body }),
+  });
   const headers = new Headers({ 'cache-control': 'no-store' });
   for (const kept of ['content-type', 'retry-after', 'allow']) {
     const value = response.headers.get(kept);
@@ -80,8 +84,8 @@ async function forward(c: AppContext, { fleet, client }: BoxRoutesDeps): Promise
   return new Response(response.body, { status: response.status, headers });
 }
 
-/** The box's own path, made anew from what is allowed. Throws `route_not_found`. */
-function boxPath(method: string, path: string): string {
+/** The upstream's own path, made anew from what is allowed. Throws `route_not_found`. */
+function upstreamPath(method: string, path: string): string {
   if (method === 'GET' && GET.has(path)) return path;
   if (method === 'POST' && POST.has(path)) return path;
   if (method === 'DELETE' && path.startsWith(MODEL)) {
@@ -103,9 +107,9 @@ function decode(text: string): string {
 
 async function send(
   c: AppContext,
-  client: BoxClientDeps,
-  box: Box,
-  request: Pick<BoxRequest, 'method' | 'path' | 'body'>,
+  client: UpstreamClientDeps,
+  upstream: Upstream,
+  request: Pick<UpstreamRequest, 'method' | 'path' | 'body'>,
 ): Promise<Response> {
   const headers: Record<string, string> = {};
   for (const passed of ['accept', 'content-type']) {
@@ -114,8 +118,8 @@ async function send(
   }
   const call = { requestId: c.get('requestId'), signal: c.req.raw.signal, deadlineMs: DEADLINE_MS };
   try {
-    return await fetchBox(box, { ...request, ...call, headers }, client);
+    return await fetchUpstream(upstream, { ...request, ...call, headers }, client);
   } catch (error) {
-    throw error instanceof BoxFault ? error.error : error;
+    throw error instanceof UpstreamFault ? error.error : error;
   }
 }

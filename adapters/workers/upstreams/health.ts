@@ -1,12 +1,12 @@
 import * as v from 'valibot';
 import type { Clock } from '../../../lib/clock.ts';
-import type { Box } from './box.ts';
 import { afterFailure, afterProbe, afterSuccess, type Breaker, NEW_BREAKER } from './breaker.ts';
 import { Load } from './load.ts';
-import type { BoxReport, EdgeReport, FleetStatus } from './report.ts';
+import type { EdgeReport, FleetStatus, UpstreamReport } from './report.ts';
+import type { Upstream } from './upstream.ts';
 
 export interface HealthDeps {
-  boxes: readonly Box[];
+  upstreams: readonly Upstream[];
   fetch: typeof fetch;
   clock: Clock;
 }
@@ -14,14 +14,14 @@ export interface HealthDeps {
 /** An edge that says nothing for so long is gone, and its running requests with it. */
 const EDGE_GONE_MS = 30_000;
 const PROBE_DEADLINE_MS = 2_000;
-/** Boxes probed in one round, those probed longest ago first, so that a large fleet does not flood itself. */
+/** Upstreams probed in one round, those probed longest ago first, so that a large fleet does not flood itself. */
 const PROBES_A_ROUND = 100;
 
-/** What `GET /health` of a box says, as far as it matters here (model-server.md, "Health"). */
-const BoxHealth = v.object({ active_model: v.string() });
+/** What `GET /health` of an upstream says, as far as it matters here (model-server.md, "Health"). */
+const UpstreamHealth = v.object({ active_model: v.string() });
 
 interface Known {
-  box: Box;
+  upstream: Upstream;
   breaker: Breaker;
   load: Load;
   active?: string | null;
@@ -36,34 +36,37 @@ interface Edge {
 /** The fleet as all edges together see it: the owner of every breaker. Lives in memory: what is lost is soon seen again. */
 export class Health {
   readonly #deps: HealthDeps;
-  readonly #boxes: Map<string, Known>;
+  readonly #upstreams: Map<string, Known>;
   readonly #edges = new Map<string, Edge>();
 
   constructor(deps: HealthDeps) {
     this.#deps = deps;
     const now = deps.clock.now();
-    this.#boxes = new Map(
-      deps.boxes.map((box) => [box.name, { box, breaker: NEW_BREAKER, load: new Load(now), probedAt: 0 }]),
+    this.#upstreams = new Map(
+      deps.upstreams.map((upstream) => [
+        upstream.name,
+        { upstream, breaker: NEW_BREAKER, load: new Load(now), probedAt: 0 },
+      ]),
     );
   }
 
   /** Takes in what an edge saw and tells what all of them saw. */
-  report({ edge: id, boxes }: EdgeReport): FleetStatus {
+  report({ edge: id, upstreams }: EdgeReport): FleetStatus {
     const now = this.#deps.clock.now();
     this.#forgetGoneEdges(now);
     const edge = this.#edges.get(id) ?? { seenAt: now, running: new Map<Known, number>() };
     edge.seenAt = now;
     this.#edges.set(id, edge);
-    for (const [name, seen] of Object.entries(boxes)) {
-      const known = this.#boxes.get(name);
+    for (const [name, seen] of Object.entries(upstreams)) {
+      const known = this.#upstreams.get(name);
       if (known) takeIn(known, edge, seen, now);
     }
     return this.#status(now);
   }
 
-  /** Asks boxes for their health, each with a deadline. */
+  /** Asks upstreams for their health, each with a deadline. */
   async probe(): Promise<void> {
-    const byAge = [...this.#boxes.values()].sort((a, b) => a.probedAt - b.probedAt);
+    const byAge = [...this.#upstreams.values()].sort((a, b) => a.probedAt - b.probedAt);
     await Promise.all(byAge.slice(0, PROBES_A_ROUND).map((known) => this.#probe(known)));
   }
 
@@ -78,8 +81,8 @@ export class Health {
     known.probedAt = clock.now();
     try {
       const signal = AbortSignal.timeout(PROBE_DEADLINE_MS);
-      const response = await fetch(`${known.box.url}/health`, { signal, redirect: 'manual' });
-      const health = v.parse(BoxHealth, await response.json());
+      const response = await fetch(`${known.upstream.url}/health`, { signal, redirect: 'manual' });
+      const health = v.parse(UpstreamHealth, await response.json());
       if (!response.ok) throw new Error(`status ${response.status}`);
       known.active = health.active_model === 'none' ? null : health.active_model;
       known.breaker = afterProbe(known.breaker, clock.now());
@@ -99,7 +102,7 @@ export class Health {
 
   #status(now: number): FleetStatus {
     const status: FleetStatus = {};
-    for (const [name, { breaker, load, active }] of this.#boxes) {
+    for (const [name, { breaker, load, active }] of this.#upstreams) {
       const value = load.value(now);
       if (breaker === NEW_BREAKER && value < 0.5 && active === undefined) continue;
       const { failures, openings, opensUntil } = breaker;
@@ -110,7 +113,7 @@ export class Health {
   }
 }
 
-function takeIn(known: Known, edge: Edge, seen: BoxReport, now: number): void {
+function takeIn(known: Known, edge: Edge, seen: UpstreamReport, now: number): void {
   known.load.running += seen.running - (edge.running.get(known) ?? 0);
   edge.running.set(known, seen.running);
   if (seen.ended > 0) known.load.end(now, seen.ended);

@@ -1,8 +1,8 @@
-import { Load } from '../../adapters/workers/boxes/load.ts';
+import { Load } from '../../adapters/workers/upstreams/load.ts';
 import type { World } from './world.ts';
 
-/** A box: a queue before one worker, and a cache of contexts. */
-export class SimulatedBox {
+/** An upstream: a queue before one worker, and a cache of contexts. */
+export class SimulatedUpstream {
   readonly name: string;
   readonly weight = 1;
   readonly load: Load;

@@ -1,16 +1,16 @@
 import { AssayError } from '../../../lib/errors.ts';
 import { readBytes } from '../../../lib/json/body.ts';
-import type { Box } from '../boxes/box.ts';
+import type { Upstream } from '../upstreams/upstream.ts';
 import { withTimeout } from '../with-timeout.ts';
-import { BoxFault, boxError, unreachable } from './box-fault.ts';
+import { UpstreamFault, unreachable, upstreamError } from './upstream-fault.ts';
 
-export interface BoxClientDeps {
+export interface UpstreamClientDeps {
   fetch: typeof fetch;
-  /** The API key that the box knows this edge by. */
-  keyOf(box: Box): string;
+  /** The API key that the upstream knows this edge by. */
+  keyOf(upstream: Upstream): string;
 }
 
-export interface BoxRequest {
+export interface UpstreamRequest {
   method: string;
   path: string;
   body?: string;
@@ -19,20 +19,24 @@ export interface BoxRequest {
   requestId: string;
   /** Ends the whole exchange, also the reading of the answer's body. */
   signal: AbortSignal;
-  /** Milliseconds until the answer must begin; for `readBox`, until it must be whole. */
+  /** Milliseconds until the answer must begin; for `readUpstream`, until it must be whole. */
   deadlineMs: number;
 }
 
 /** Bytes of an answer that is read whole: 4096 tokens with their twin as text are far below it. */
 const MOST_BYTES = 32 * 1024 * 1024;
 
-/** Whatever the box answers, as it begins. Throws a `BoxFault` where it cannot be reached, `timeout` where it is too late. */
-export async function fetchBox(box: Box, request: BoxRequest, deps: BoxClientDeps): Promise<Response> {
+/** Whatever the upstream answers, as it begins. Throws an `UpstreamFault` where it cannot be reached, `timeout` where it is too late. */
+export async function fetchUpstream(
+  upstream: Upstream,
+  request: UpstreamRequest,
+  deps: UpstreamClientDeps,
+): Promise<Response> {
   const { signal, deadlineMs } = request;
   const late = new AbortController();
   const timer = setTimeout(() => late.abort(), deadlineMs);
   try {
-    return await send(box, request, AbortSignal.any([signal, late.signal]), deps);
+    return await send(upstream, request, AbortSignal.any([signal, late.signal]), deps);
   } catch (error) {
     if (signal.aborted) throw signal.reason;
     throw late.signal.aborted ? timedOut(deadlineMs) : unreachable(error);
@@ -42,61 +46,69 @@ export async function fetchBox(box: Box, request: BoxRequest, deps: BoxClientDep
 }
 
 function send(
-  box: Box,
-  { method, path, body, headers, requestId }: BoxRequest,
+  upstream: Upstream,
+  { method, path, body, headers, requestId }: UpstreamRequest,
   signal: AbortSignal,
-  deps: BoxClientDeps,
+  deps: UpstreamClientDeps,
 ): Promise<Response> {
-  return deps.fetch(`${box.url}${path}`, {
+  return deps.fetch(`${upstream.url}${path}`, {
     method,
     headers: {
       ...(body === undefined ? {} : { 'content-type': 'application/json' }),
       ...headers,
-      authorization: `Bearer ${deps.keyOf(box)}`,
+      authorization: `Bearer ${deps.keyOf(upstream)}`,
       'x-request-id': requestId,
     },
     ...(body === undefined ? {} : { body }),
     signal,
-    // Never followed: the key is for this box alone.
+    // Never followed: the key is for this upstream alone.
     redirect: 'manual',
   });
 }
 
 /**
- * A box's good answer, as it begins. Throws as `fetchBox`, and for a bad answer: `BoxFault` where another box may do better, else
+ * An upstream's good answer, as it begins. Throws as `fetchUpstream`, and for a bad answer: `UpstreamFault` where another upstream may do better, else
  * the request's own error.
  */
-export async function askBox(box: Box, request: BoxRequest, deps: BoxClientDeps): Promise<Response> {
-  const response = await fetchBox(box, request, deps);
+export async function askUpstream(
+  upstream: Upstream,
+  request: UpstreamRequest,
+  deps: UpstreamClientDeps,
+): Promise<Response> {
+  const response = await fetchUpstream(upstream, request, deps);
   if (response.ok) return response;
-  throw boxError(response.status, await readText(response, request.deadlineMs), response.headers.get('retry-after'));
+  throw upstreamError(
+    response.status,
+    await readText(response, request.deadlineMs),
+    response.headers.get('retry-after'),
+  );
 }
 
-/** A box's good answer with its headers, whole by the deadline. Throws as `askBox`. With one timer: in a Worker they are dear. */
-export async function readBox(
-  box: Box,
-  request: BoxRequest,
-  deps: BoxClientDeps,
+/** An upstream's good answer with its headers, whole by the deadline. Throws as `askUpstream`. With one timer: in a Worker they are dear. */
+export async function readUpstream(
+  upstream: Upstream,
+  request: UpstreamRequest,
+  deps: UpstreamClientDeps,
 ): Promise<{ text: string; headers: Headers }> {
   const { signal, deadlineMs } = request;
   const over = new AbortController();
   const exchange = async () => {
-    const response = await send(box, request, AbortSignal.any([signal, over.signal]), deps);
+    const response = await send(upstream, request, AbortSignal.any([signal, over.signal]), deps);
     return { response, text: await wholeText(response) };
   };
   try {
     const { response, text } = await withTimeout(exchange(), deadlineMs, () => timedOut(deadlineMs));
     if (response.ok) return { text, headers: response.headers };
-    throw boxError(response.status, text, response.headers.get('retry-after'));
+    throw upstreamError(response.status, text, response.headers.get('retry-after'));
   } catch (error) {
-    // Ends an answer that hangs half way, and the box's work with it.
+    // Ends an answer that hangs half way, and the upstream's work with it.
     over.abort();
     if (signal.aborted) throw signal.reason;
-    throw error instanceof AssayError || error instanceof BoxFault ? error : unreachable(error);
+    throw error instanceof AssayError || error instanceof UpstreamFault ? error : unreachable(error);
   }
 }
 
-/** The whole answer. One that breaks off is a box that cannot be reached; one that takes longer than the deadline, `timeout`. */
+/** The whole answer. One that breaks off is an upstream that cannot be reached; one that takes longer than the deadline, `timeout`. */
 export async function readText(response: Response, deadlineMs: number): Promise<string> {
   try {
     return await withTimeout(wholeText(response), deadlineMs, () => timedOut(deadlineMs));
@@ -112,7 +124,7 @@ async function wholeText(response: Response): Promise<string> {
   return new TextDecoder().decode(await readBytes(response.body, MOST_BYTES));
 }
 
-/** A box took longer than this edge waits. */
+/** An upstream took longer than this edge waits. */
 export function timedOut(ms: number): AssayError {
   return new AssayError(
     'timeout',

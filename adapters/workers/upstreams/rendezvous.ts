@@ -1,7 +1,7 @@
 /** 64 bits of a hash, as two unsigned 32-bit halves. */
 export type Hash64 = readonly [number, number];
 
-/** A box as hashing sees it. */
+/** An upstream as hashing sees it. */
 export interface Weighted {
   readonly name: string;
   /** Relative share of the keys; above 0. */
@@ -9,16 +9,16 @@ export interface Weighted {
 }
 
 /**
- * The boxes in the order in which `key` prefers them. Every edge finds the same order without talking to another, and when a
- * box comes or goes only its own keys move.
+ * The upstreams in the order in which `key` prefers them. Every edge finds the same order without talking to another, and when an
+ * upstream comes or goes only its own keys move.
  * Thaler & Ravishankar 1998 ("highest random weight"); the weighted score -w / ln(u) is from Schindelhauer & Schomaker,
  * "Weighted Distributed Hash Tables", 2005.
  */
-export function rendezvous<B extends Weighted>(key: Hash64, boxes: readonly B[]): B[] {
-  return boxes
-    .map((box) => ({ box, score: -box.weight / Math.log(uniform(key, seedOf(box.name))) }))
-    .sort((a, b) => b.score - a.score || (a.box.name < b.box.name ? -1 : 1))
-    .map(({ box }) => box);
+export function rendezvous<B extends Weighted>(key: Hash64, upstreams: readonly B[]): B[] {
+  return upstreams
+    .map((upstream) => ({ upstream, score: -upstream.weight / Math.log(uniform(key, seedOf(upstream.name))) }))
+    .sort((a, b) => b.score - a.score || (a.upstream.name < b.upstream.name ? -1 : 1))
+    .map(({ upstream }) => upstream);
 }
 
 /** The first 64 bits of the SHA-256 of a text. */
@@ -27,7 +27,7 @@ export async function hash64(text: string): Promise<Hash64> {
   return [digest.getUint32(0), digest.getUint32(4)];
 }
 
-/** A number in (0, 1) made of the key and a box's seed; 52 bits. */
+/** A number in (0, 1) made of the key and an upstream's seed; 52 bits. */
 function uniform(key: Hash64, seed: number): number {
   const high = mix(key[0] ^ seed);
   const low = mix(key[1] ^ Math.imul(high, 0x9e3779b1) ^ seed);

@@ -3,20 +3,23 @@ import { asModelId, type ModelId } from '../../../lib/model-id.ts';
 
 const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]']);
 
-const BoxUrl = v.pipe(
+const UpstreamUrl = v.pipe(
   v.string(),
-  v.check((text) => isBoxUrl(text), 'A box needs an https:// address (http:// for loopback alone), without ? and #.'),
+  v.check(
+    (text) => isUpstreamUrl(text),
+    'A box needs an https:// address (http:// for loopback alone), without ? and #.',
+  ),
   v.transform((text) => text.replace(/\/+$/, '')),
 );
 
 /** One machine that runs Assay, as the configuration names it. */
-const Box = v.strictObject({
-  /** Stands in logs and in `/boxes/<name>`; also what rendezvous hashing sees, so renaming a box moves its contexts. */
+const Upstream = v.strictObject({
+  /** Stands in logs and in `/boxes/<name>`; also what rendezvous hashing sees, so renaming an upstream moves its contexts. */
   name: v.pipe(v.string(), v.regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'A box name is 1 to 63 of a-z 0-9 -.')),
-  url: BoxUrl,
-  /** Name of the secret that holds the box's API key, such as BOX_KEY_1; never the key itself. */
+  url: UpstreamUrl,
+  /** Name of the secret that holds the upstream's API key, such as BOX_KEY_1; never the key itself. */
   key_secret: v.pipe(v.string(), v.regex(/^[A-Z][A-Z0-9_]{0,63}$/, 'key_secret is the name of a secret: A-Z 0-9 _.')),
-  /** What this box may be asked for. */
+  /** What this upstream may be asked for. */
   models: v.pipe(
     v.array(
       v.pipe(
@@ -28,32 +31,33 @@ const Box = v.strictObject({
     v.minLength(1, 'A box needs at least one model.'),
     v.maxLength(64),
   ),
-  /** Share of the contexts, beside the other boxes' weights. */
+  /** Share of the contexts, beside the other upstreams' weights. */
   weight: v.optional(v.pipe(v.number(), v.finite(), v.minValue(0.01), v.maxValue(100)), 1),
 });
-export type Box = v.InferOutput<typeof Box>;
+export type Upstream = v.InferOutput<typeof Upstream>;
 
-const Boxes = v.pipe(v.array(Box), v.minLength(1, 'The list of boxes is empty.'));
+const Upstreams = v.pipe(v.array(Upstream), v.minLength(1, 'The list of boxes is empty.'));
 
-const MOST_BOXES = 1_000;
+const MOST_UPSTREAMS = 1_000;
 const VARIABLE = /^BOXES(_\d{1,3})?$/;
 
 /**
- * The boxes in the variable BOXES, and in BOXES_2, BOXES_3, … as one variable holds 5 KB, about 35 boxes. Each is a list, or its JSON
+ * The upstreams in the variable BOXES, and in BOXES_2, BOXES_3, … as one variable holds 5 KB, about 35 upstreams. Each is a list, or its JSON
  * text (`--var` and the dashboard give text). Throws an Error that says what to mend.
  */
-export function parseBoxes(variables: Readonly<Record<string, unknown>>): readonly Box[] {
+export function parseUpstreams(variables: Readonly<Record<string, unknown>>): readonly Upstream[] {
   const names = Object.keys(variables).filter((name) => VARIABLE.test(name));
   if (names.length === 0) throw new Error('BOXES: There is no list of boxes. Put one into [vars] in wrangler.toml.');
-  const boxes = names.flatMap((name) => parseList(name, variables[name]));
-  const twice = boxes.find(({ name }, i) => boxes.findIndex((box) => box.name === name) !== i);
+  const upstreams = names.flatMap((name) => parseList(name, variables[name]));
+  const twice = upstreams.find(({ name }, i) => upstreams.findIndex((upstream) => upstream.name === name) !== i);
   if (twice) throw new Error(`BOXES: Two boxes have the name ${twice.name}.`);
-  if (boxes.length > MOST_BOXES) throw new Error(`BOXES: ${boxes.length} boxes are more than ${MOST_BOXES}.`);
-  return boxes;
+  if (upstreams.length > MOST_UPSTREAMS)
+    throw new Error(`BOXES: ${upstreams.length} boxes are more than ${MOST_UPSTREAMS}.`);
+  return upstreams;
 }
 
-function parseList(name: string, value: unknown): readonly Box[] {
-  const result = v.safeParse(Boxes, fromJsonText(name, value), { abortPipeEarly: true });
+function parseList(name: string, value: unknown): readonly Upstream[] {
+  const result = v.safeParse(Upstreams, fromJsonText(name, value), { abortPipeEarly: true });
   if (result.success) return result.output;
   const [issue] = result.issues;
   throw new Error(`${name}${v.getDotPath(issue) ? ` at ${v.getDotPath(issue)}` : ''}: ${wording(issue)}`);
@@ -62,7 +66,7 @@ function parseList(name: string, value: unknown): readonly Box[] {
 function wording({ type, expected, message }: v.BaseIssue<unknown>): string {
   if (type !== 'strict_object') return message;
   return expected === 'never'
-    ? `A box has these fields: ${Object.keys(Box.entries).join(', ')}.`
+    ? `A box has these fields: ${Object.keys(Upstream.entries).join(', ')}.`
     : 'This field is missing.';
 }
 
@@ -76,7 +80,7 @@ function fromJsonText(name: string, value: unknown): unknown {
 }
 
 /** Keys travel in the Authorization header, so plain http is for the same machine alone. */
-function isBoxUrl(text: string): boolean {
+function isUpstreamUrl(text: string): boolean {
   const url = URL.parse(text);
   if (!url || url.search || url.hash || url.username || url.password) return false;
   return url.protocol === 'https:' || (url.protocol === 'http:' && LOOPBACK.has(url.hostname));

@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import type { Clock } from '../../../lib/clock.ts';
-import { parseBoxes } from './box.ts';
 import { BREAKER } from './breaker.ts';
 import { Fleet } from './fleet.ts';
 import { LOAD } from './load.ts';
 import { type Hash64, hash64 } from './rendezvous.ts';
 import type { EdgeReport, FleetStatus } from './report.ts';
+import { parseUpstreams } from './upstream.ts';
 
 const MODEL = 'assay/starter';
-const boxes = parseBoxes({
+const upstreams = parseUpstreams({
   BOXES: ['a', 'b', 'c', 'd'].map((name) => ({
     name,
     url: `https://${name}.example`,
@@ -24,7 +24,7 @@ function setUp(status: FleetStatus = {}) {
   const working: Promise<unknown>[] = [];
   const clock: Clock = { now: () => now, sleep: async () => {} };
   const fleet = new Fleet({
-    boxes,
+    upstreams,
     clock,
     edge: 'me',
     waitUntil: (work) => working.push(work),
@@ -36,15 +36,15 @@ function setUp(status: FleetStatus = {}) {
   });
   const names = (key: Hash64, model: string | undefined = MODEL) =>
     fleet.candidates(model, key).map(({ name }) => name);
-  const visit = (name: string, outcome: 'answered' | 'failed' | 'left') =>
-    fleet.begin(boxes.find((box) => box.name === name)!)(outcome);
+  const attempt = (name: string, outcome: 'answered' | 'failed' | 'left') =>
+    fleet.begin(upstreams.find((upstream) => upstream.name === name)!)(outcome);
   return {
     fleet,
     reports,
     told,
     names,
-    visit,
-    box: (name: string) => boxes.find((one) => one.name === name)!,
+    attempt,
+    upstream: (name: string) => upstreams.find((one) => one.name === name)!,
     pass: (ms: number) => {
       now += ms;
     },
@@ -72,10 +72,10 @@ describe('Fleet', () => {
   });
 
   it('passes over a box that is too busy, and comes back to it', async () => {
-    const { names, fleet, box, pass } = setUp();
+    const { names, fleet, upstream, pass } = setUp();
     const key = await hash64('context');
     const [first] = names(key);
-    const ends = Array.from({ length: LOAD.idle }, () => fleet.begin(box(first!)));
+    const ends = Array.from({ length: LOAD.idle }, () => fleet.begin(upstream(first!)));
     expect(names(key).at(-1)).toBe(first);
     for (const end of ends) end('answered');
     pass(10 * LOAD.memoryMs);
@@ -83,80 +83,82 @@ describe('Fleet', () => {
   });
 
   it('counts what other edges send, but not its own requests twice', async () => {
-    const { names, told, visit, pass, settled, fleet, box } = setUp();
+    const { names, told, attempt, pass, settled, fleet, upstream } = setUp();
     const key = await hash64('context');
     const [first] = names(key);
-    for (let i = 0; i < LOAD.idle - 2; i++) fleet.begin(box(first!));
+    for (let i = 0; i < LOAD.idle - 2; i++) fleet.begin(upstream(first!));
     await settled();
     told.status = { [first!]: status({ load: LOAD.idle - 2 }) };
     pass(1_000);
-    visit('d', 'left');
+    attempt('d', 'left');
     await settled();
     expect(names(key)[0]).toBe(first);
     told.status = { [first!]: status({ load: 2 * LOAD.idle }) };
     pass(1_000);
-    visit('d', 'left');
+    attempt('d', 'left');
     await settled();
     expect(names(key).at(-1)).toBe(first);
   });
 
   it('prefers boxes that have the model loaded', async () => {
-    const { names, told, visit, settled } = setUp();
+    const { names, told, attempt, settled } = setUp();
     const key = await hash64('context');
     const [first, second, third] = names(key);
     told.status = { [first!]: status({ active: null }), [second!]: status({ active: MODEL }) };
-    visit('d', 'left');
+    attempt('d', 'left');
     await settled();
     expect(names(key)).toEqual([second, third, first]);
   });
 
   it('leaves a failing box alone, then tries it with one request', async () => {
-    const { names, visit, pass, fleet, box } = setUp();
+    const { names, attempt, pass, fleet, upstream } = setUp();
     const key = await hash64('context');
     const [first] = names(key);
-    for (let i = 0; i < BREAKER.failuresToOpen; i++) visit(first!, 'failed');
+    for (let i = 0; i < BREAKER.failuresToOpen; i++) attempt(first!, 'failed');
     expect(names(key)).not.toContain(first);
     pass(BREAKER.pauseMs);
     expect(names(key)[0]).toBe(first);
-    const end = fleet.begin(box(first!));
+    const end = fleet.begin(upstream(first!));
     expect(names(key)).not.toContain(first);
     end('answered');
     expect(names(key)[0]).toBe(first);
   });
 
   it('learns of a failing box from other edges, and that it is well again', async () => {
-    const { names, told, visit, pass, settled } = setUp({ a: status({ failures: 3, openings: 1, opensForMs: 5_000 }) });
+    const { names, told, attempt, pass, settled } = setUp({
+      a: status({ failures: 3, openings: 1, opensForMs: 5_000 }),
+    });
     const key = await hash64('context');
-    visit('d', 'left');
+    attempt('d', 'left');
     await settled();
     expect(names(key)).not.toContain('a');
     told.status = {};
     pass(1_000);
-    visit('d', 'left');
+    attempt('d', 'left');
     await settled();
     expect(names(key)).toContain('a');
   });
 
   it('keeps failures that it saw while it was reporting', async () => {
-    const { names, visit, settled } = setUp();
-    for (let i = 0; i < BREAKER.failuresToOpen; i++) visit('a', 'failed');
+    const { names, attempt, settled } = setUp();
+    for (let i = 0; i < BREAKER.failuresToOpen; i++) attempt('a', 'failed');
     await settled();
     expect(names(await hash64('context'))).not.toContain('a');
   });
 
   it('reports once a second, sooner after a failure, and only what there is to say', async () => {
-    const { reports, visit, pass, settled } = setUp();
-    visit('a', 'answered');
+    const { reports, attempt, pass, settled } = setUp();
+    attempt('a', 'answered');
     await settled();
-    visit('a', 'answered');
+    attempt('a', 'answered');
     pass(100);
-    visit('b', 'failed');
+    attempt('b', 'failed');
     await settled();
     pass(1_000);
-    visit('c', 'left');
+    attempt('c', 'left');
     await settled();
     const nothing = { ended: 0, answered: false, failed: 0 };
-    expect(reports.map((report) => report.boxes)).toEqual([
+    expect(reports.map((report) => report.upstreams)).toEqual([
       { a: { ...nothing, running: 1 } },
       { a: { ...nothing, running: 0, ended: 2, answered: true }, b: { ...nothing, running: 0, ended: 1, failed: 1 } },
       { c: { ...nothing, running: 1 } },
@@ -164,9 +166,9 @@ describe('Fleet', () => {
   });
 
   it('goes on with what it knows when nobody takes its report', async () => {
-    const { names, told, visit, settled } = setUp();
+    const { names, told, attempt, settled } = setUp();
     told.status = new Error('the object is away');
-    visit('a', 'answered');
+    attempt('a', 'answered');
     await settled();
     expect(names(await hash64('context'))).toHaveLength(3);
   });

@@ -2,8 +2,8 @@ import * as v from 'valibot';
 
 const Count = v.pipe(v.number(), v.integer(), v.minValue(0));
 
-/** What one edge saw of one box since its last report. */
-export const BoxReport = v.strictObject({
+/** What one edge saw of one upstream since its last report. */
+export const UpstreamReport = v.strictObject({
   /** Requests that run there now, sent by this edge. */
   running: Count,
   /** Requests that ended. */
@@ -13,28 +13,28 @@ export const BoxReport = v.strictObject({
   /** and how many failed since. */
   failed: Count,
 });
-export type BoxReport = v.InferOutput<typeof BoxReport>;
+export type UpstreamReport = v.InferOutput<typeof UpstreamReport>;
 
 /** An edge is one isolate of the Worker, named by a random id. */
 export const EdgeReport = v.strictObject({
   edge: v.pipe(v.string(), v.maxLength(64)),
-  boxes: v.record(v.string(), BoxReport),
+  upstreams: v.record(v.string(), UpstreamReport),
 });
 export type EdgeReport = v.InferOutput<typeof EdgeReport>;
 
-/** What the fleet's Durable Object knows of one box. Boxes about which there is nothing to say are left out. */
-export interface BoxStatus {
+/** What the fleet's Durable Object knows of one upstream. Upstreams about which there is nothing to say are left out. */
+export interface UpstreamStatus {
   /** Its breaker, with milliseconds from now instead of a time, as clocks differ. */
   failures: number;
   openings: number;
   opensForMs: number | null;
   /** All edges' load (`Load.value`). */
   load: number;
-  /** The model in the box's slot; null: none; absent: not known. */
+  /** The model in the upstream's slot; null: none; absent: not known. */
   active?: string | null;
 }
 
-export type FleetStatus = Record<string, BoxStatus>;
+export type FleetStatus = Record<string, UpstreamStatus>;
 
 /** The calls that edges make to the fleet's Durable Object. */
 export interface FleetCalls {

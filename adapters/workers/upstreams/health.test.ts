@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import type { Clock } from '../../../lib/clock.ts';
-import { parseBoxes } from './box.ts';
 import { BREAKER } from './breaker.ts';
 import { Health } from './health.ts';
-import type { BoxReport } from './report.ts';
+import type { UpstreamReport } from './report.ts';
+import { parseUpstreams } from './upstream.ts';
 
-const boxes = parseBoxes({
+const upstreams = parseUpstreams({
   BOXES: ['a', 'b'].map((name) => ({
     name,
     url: `https://${name}.example`,
@@ -22,12 +22,12 @@ function setUp(answer: (url: string) => Response | Promise<Response> = () => Res
     asked.push(url);
     return answer(url);
   };
-  const health = new Health({ boxes, fetch: fetch as unknown as typeof globalThis.fetch, clock });
+  const health = new Health({ upstreams, fetch: fetch as unknown as typeof globalThis.fetch, clock });
   const pass = (ms: number) => {
     now += ms;
   };
-  const say = (edge: string, report: Partial<BoxReport> = {}) =>
-    health.report({ edge, boxes: { a: { running: 0, ended: 0, answered: false, failed: 0, ...report } } }).a;
+  const say = (edge: string, report: Partial<UpstreamReport> = {}) =>
+    health.report({ edge, upstreams: { a: { running: 0, ended: 0, answered: false, failed: 0, ...report } } }).a;
   return { health, say, pass, asked };
 }
 
@@ -61,9 +61,9 @@ describe('Health', () => {
 
   it('says nothing of a box about which there is nothing to say', () => {
     const { health } = setUp();
-    expect(health.report({ edge: 'one', boxes: {} })).toEqual({});
+    expect(health.report({ edge: 'one', upstreams: {} })).toEqual({});
     expect(
-      health.report({ edge: 'one', boxes: { gone: { running: 1, ended: 0, answered: false, failed: 0 } } }),
+      health.report({ edge: 'one', upstreams: { gone: { running: 1, ended: 0, answered: false, failed: 0 } } }),
     ).toEqual({});
   });
 
@@ -74,7 +74,7 @@ describe('Health', () => {
     await health.probe();
     expect(asked.sort()).toEqual(['https://a.example/health', 'https://b.example/health']);
     expect(say('one')).toMatchObject({ active: 'assay/starter', opensForMs: null });
-    expect(health.report({ edge: 'one', boxes: {} }).b).toMatchObject({ active: null });
+    expect(health.report({ edge: 'one', upstreams: {} }).b).toMatchObject({ active: null });
   });
 
   it.each([

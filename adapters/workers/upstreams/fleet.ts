@@ -1,12 +1,12 @@
 import type { Clock } from '../../../lib/clock.ts';
-import type { Box } from './box.ts';
 import { afterFailure, afterSuccess, type Breaker, type BreakerState, breakerState, NEW_BREAKER } from './breaker.ts';
 import { Load, meanLoad, passOver } from './load.ts';
 import { type Hash64, rendezvous } from './rendezvous.ts';
-import type { BoxReport, BoxStatus, EdgeReport, FleetStatus } from './report.ts';
+import type { EdgeReport, FleetStatus, UpstreamReport, UpstreamStatus } from './report.ts';
+import type { Upstream } from './upstream.ts';
 
 export interface FleetDeps {
-  boxes: readonly Box[];
+  upstreams: readonly Upstream[];
   /** Tells the fleet's Durable Object, and hears from it. */
   report(report: EdgeReport): Promise<FleetStatus>;
   /** Keeps the Worker alive until the report is through. */
@@ -16,7 +16,7 @@ export interface FleetDeps {
   edge: string;
 }
 
-/** How a visit to a box ended: `left` says nothing about the box. */
+/** How an attempt to an upstream ended: `left` says nothing about the upstream. */
 export type Outcome = 'answered' | 'failed' | 'left';
 
 /** Milliseconds between two reports of one edge; a failure is told sooner. */
@@ -26,19 +26,19 @@ const REPORT_FAILURE_AFTER_MS = 50;
 const REPORT_LOST_MS = 5_000;
 
 interface Seen {
-  readonly box: Box;
+  readonly upstream: Upstream;
   readonly load: Load;
-  /** Load that other edges put on the box, when last heard. */
+  /** Load that other edges put on the upstream, when last heard. */
   others: number;
   breaker: Breaker;
   active: string | null | undefined;
   /** Not yet reported. */
-  news: Omit<BoxReport, 'running'>;
+  news: Omit<UpstreamReport, 'running'>;
   /** Running requests as last reported. */
   told: number;
 }
 
-/** The boxes as this edge sees them: its own visits at once, everybody else's a second late. Nothing here is waited for. */
+/** The upstreams as this edge sees them: its own attempts at once, everybody else's a second late. Nothing here is waited for. */
 export class Fleet {
   readonly #deps: FleetDeps;
   readonly #seen: Map<string, Seen>;
@@ -48,34 +48,34 @@ export class Fleet {
   constructor(deps: FleetDeps) {
     this.#deps = deps;
     const now = deps.clock.now();
-    this.#seen = new Map(deps.boxes.map((box) => [box.name, unseen(box, now)]));
+    this.#seen = new Map(deps.upstreams.map((upstream) => [upstream.name, unseen(upstream, now)]));
   }
 
-  /** Whether any box is configured for this model. */
+  /** Whether any upstream is configured for this model. */
   serves(model: string): boolean {
-    return this.#deps.boxes.some((box) => fits(box, model));
+    return this.#deps.upstreams.some((upstream) => fits(upstream, model));
   }
 
   /**
-   * Boxes to try for a key, best first: of those whose breaker lets a request through, the ones that have the model loaded in
-   * the order of rendezvous hashing with bounded load, then the others. Without a model: any box, before those with none.
+   * Upstreams to try for a key, best first: of those whose breaker lets a request through, the ones that have the model loaded in
+   * the order of rendezvous hashing with bounded load, then the others. Without a model: any upstream, before those with none.
    */
-  candidates(model: string | undefined, key: Hash64): Box[] {
+  candidates(model: string | undefined, key: Hash64): Upstream[] {
     const now = this.#deps.clock.now();
-    const ready: Box[] = [];
-    const rest: Box[] = [];
+    const ready: Upstream[] = [];
+    const rest: Upstream[] = [];
     for (const seen of this.#seen.values()) {
-      if (!fits(seen.box, model) || !lets(seen, now)) continue;
+      if (!fits(seen.upstream, model) || !lets(seen, now)) continue;
       const loaded = seen.active === undefined || (model === undefined ? seen.active !== null : seen.active === model);
-      (loaded ? ready : rest).push(seen.box);
+      (loaded ? ready : rest).push(seen.upstream);
     }
-    const load = (box: Box) => this.#load(box, now);
+    const load = (upstream: Upstream) => this.#load(upstream, now);
     return [...passOver(rendezvous(key, ready), load, meanLoad(ready, load)), ...rendezvous(key, rest)];
   }
 
-  /** A request goes to the box. Call the result when it has ended; a second call does nothing. */
-  begin(box: Box): (outcome: Outcome) => void {
-    const seen = this.#seen.get(box.name)!;
+  /** A request goes to the upstream. Call the result when it has ended; a second call does nothing. */
+  begin(upstream: Upstream): (outcome: Outcome) => void {
+    const seen = this.#seen.get(upstream.name)!;
     seen.load.running++;
     this.#reportSoon(REPORT_EVERY_MS);
     let ended = false;
@@ -97,18 +97,18 @@ export class Fleet {
     };
   }
 
-  /** What is known of each box now. */
-  status(): { box: Box; state: BreakerState; active: string | null | undefined }[] {
+  /** What is known of each upstream now. */
+  status(): { upstream: Upstream; state: BreakerState; active: string | null | undefined }[] {
     const now = this.#deps.clock.now();
-    return [...this.#seen.values()].map(({ box, breaker, active }) => ({
-      box,
+    return [...this.#seen.values()].map(({ upstream, breaker, active }) => ({
+      upstream,
       state: breakerState(breaker, now),
       active,
     }));
   }
 
-  #load(box: Box, now: number): number {
-    const seen = this.#seen.get(box.name)!;
+  #load(upstream: Upstream, now: number): number {
+    const seen = this.#seen.get(upstream.name)!;
     return seen.others + seen.load.value(now);
   }
 
@@ -120,7 +120,7 @@ export class Fleet {
     this.#reportedAt = clock.now();
     waitUntil(
       this.#report()
-        .catch(() => {}) // Without news every box keeps its last state, and retries cover for it.
+        .catch(() => {}) // Without news every upstream keeps its last state, and retries cover for it.
         .finally(() => {
           this.#reporting = false;
         }),
@@ -131,15 +131,15 @@ export class Fleet {
     const { report, clock, edge } = this.#deps;
     const now = clock.now();
     const own = new Map<string, number>();
-    const boxes: Record<string, BoxReport> = {};
+    const upstreams: Record<string, UpstreamReport> = {};
     for (const [name, seen] of this.#seen) {
       own.set(name, seen.load.value(now));
       const { running } = seen.load;
-      if (running > 0 || seen.told > 0 || seen.news.ended > 0) boxes[name] = { running, ...seen.news };
+      if (running > 0 || seen.told > 0 || seen.news.ended > 0) upstreams[name] = { running, ...seen.news };
       seen.told = running;
       seen.news = noNews();
     }
-    const status = await report({ edge, boxes });
+    const status = await report({ edge, upstreams });
     for (const [name, seen] of this.#seen) applyStatus(seen, status[name], own.get(name)!, clock.now());
   }
 }
@@ -148,23 +148,23 @@ function noNews(): Seen['news'] {
   return { ended: 0, answered: false, failed: 0 };
 }
 
-function unseen(box: Box, now: number): Seen {
+function unseen(upstream: Upstream, now: number): Seen {
   const load = new Load(now);
-  return { box, load, others: 0, breaker: NEW_BREAKER, active: undefined, news: noNews(), told: 0 };
+  return { upstream, load, others: 0, breaker: NEW_BREAKER, active: undefined, news: noNews(), told: 0 };
 }
 
-function fits(box: Box, model: string | undefined): boolean {
-  return model === undefined || box.models.some((one) => one === model);
+function fits(upstream: Upstream, model: string | undefined): boolean {
+  return model === undefined || upstream.models.some((one) => one === model);
 }
 
-/** A half-open box gets one request at a time from each edge. */
+/** A half-open upstream gets one request at a time from each edge. */
 function lets(seen: Seen, now: number): boolean {
   const state = breakerState(seen.breaker, now);
   return state === 'closed' || (state === 'half-open' && seen.load.running === 0);
 }
 
 /** Takes over what all edges know, then what this edge has seen since it asked. */
-function applyStatus(seen: Seen, status: BoxStatus | undefined, own: number, now: number): void {
+function applyStatus(seen: Seen, status: UpstreamStatus | undefined, own: number, now: number): void {
   seen.others = Math.max(0, (status?.load ?? 0) - own);
   seen.active = status?.active;
   seen.breaker = status

@@ -9,18 +9,18 @@ async function keys(count: number): Promise<Hash64[]> {
 
 describe('rendezvous', () => {
   it('does not depend on the order of the list', async () => {
-    const boxes = fleet(20);
+    const upstreams = fleet(20);
     for (const key of await keys(50)) {
-      expect(rendezvous(key, boxes)).toEqual(rendezvous(key, boxes.toReversed()));
+      expect(rendezvous(key, upstreams)).toEqual(rendezvous(key, upstreams.toReversed()));
     }
   });
 
   it('moves only the keys of a box that leaves, and spreads them over the others', async () => {
-    const boxes = fleet(10);
-    const left = boxes.filter((box) => box.name !== 'npu-3');
+    const upstreams = fleet(10);
+    const left = upstreams.filter((upstream) => upstream.name !== 'npu-3');
     const heirs = new Set<string>();
     for (const key of await keys(2_000)) {
-      const [before, second] = rendezvous(key, boxes);
+      const [before, second] = rendezvous(key, upstreams);
       const after = rendezvous(key, left)[0];
       expect(after).toBe(before?.name === 'npu-3' ? second : before);
       if (before?.name === 'npu-3') heirs.add(after!.name);
@@ -29,18 +29,18 @@ describe('rendezvous', () => {
   });
 
   it('gives every box its share, also the weighted one', async () => {
-    const boxes = [...fleet(9), { name: 'big', weight: 3 }];
+    const upstreams = [...fleet(9), { name: 'big', weight: 3 }];
     const first = new Map<string, number>();
     const all = await keys(24_000);
     for (const key of all) {
-      const [box] = rendezvous(key, boxes);
-      first.set(box!.name, (first.get(box!.name) ?? 0) + 1);
+      const [upstream] = rendezvous(key, upstreams);
+      first.set(upstream!.name, (first.get(upstream!.name) ?? 0) + 1);
     }
     // Of 12 shares `big` has 3. Five standard deviations of a binomial count are allowed.
-    for (const box of boxes) {
-      const share = box.weight / 12;
+    for (const upstream of upstreams) {
+      const share = upstream.weight / 12;
       const deviation = Math.sqrt(all.length * share * (1 - share));
-      expect(Math.abs(first.get(box.name)! - all.length * share)).toBeLessThan(5 * deviation);
+      expect(Math.abs(first.get(upstream.name)! - all.length * share)).toBeLessThan(5 * deviation);
     }
   });
 });
