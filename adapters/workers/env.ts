@@ -1,5 +1,5 @@
 import type { DurableObjectNamespace, KVNamespace } from 'cloudflare:workers';
-import type { QuotaCalls } from './keys/lending-bucket.ts';
+import type { QuotaCalls } from './keys/quota-calls.ts';
 import type { FleetCalls } from './upstreams/report.ts';
 
 /** The bindings of `wrangler.toml`. Secrets are named by the upstreams' `key_secret`. */

@@ -6,7 +6,6 @@ import type { ApiKey, KeyStore, Quota } from '../../../lib/keys.ts';
 import { rateLimited } from '../../../lib/quota.ts';
 import type { Env } from '../env.ts';
 import { withTimeout } from '../with-timeout.ts';
-import { Lease } from './lease.ts';
 
 /** A key as KV holds it, under the SHA-256 of the secret in lower-case hex. `assay keys --edge` writes it. */
 const KvKey = v.object({
@@ -26,13 +25,6 @@ const DEADLINE_MS = 5_000;
 interface Kept {
   key: ApiKey | null;
   until: number;
-  tokens: Tokens;
-}
-
-/** Where a key's quota is counted. */
-interface Tokens {
-  sha256: string;
-  lease: Lease;
 }
 
 export interface KvKeysDeps {
@@ -41,11 +33,12 @@ export interface KvKeysDeps {
   clock: Clock;
 }
 
-/** Who may ask, from KV, and how often, from the key's Durable Object. */
+/** Reads keys from KV, and counts their requests in a Durable Object for each key. */
 export class KvKeys implements KeyStore, Quota {
   readonly #deps: KvKeysDeps;
   readonly #kept = new Map<string, Kept>();
-  readonly #tokens = new WeakMap<ApiKey, Tokens>();
+  /** The hash of each key found; the name of its Durable Object. */
+  readonly #hashes = new WeakMap<ApiKey, string>();
 
   constructor(deps: KvKeysDeps) {
     this.#deps = deps;
@@ -58,24 +51,18 @@ export class KvKeys implements KeyStore, Quota {
     if (kept && now < kept.until) return kept.key;
     const stored = await inTime(this.#deps.kv.get(sha256, { type: 'json', cacheTtl: KV_CACHE_S }));
     const key = stored === null ? null : apiKey(v.parse(KvKey, stored));
-    const tokens = kept?.tokens ?? { sha256, lease: new Lease() };
-    if (key) this.#tokens.set(key, tokens);
-    if (this.#kept.size >= MOST_KEPT) this.#kept.delete(this.#kept.keys().next().value!);
+    if (key) this.#hashes.set(key, sha256);
+    const [oldest] = this.#kept.size >= MOST_KEPT ? this.#kept.keys() : [];
+    if (oldest !== undefined) this.#kept.delete(oldest);
     this.#kept.delete(sha256);
-    this.#kept.set(sha256, { key, until: now + KEPT_MS, tokens });
+    this.#kept.set(sha256, { key, until: now + KEPT_MS });
     return key;
   }
 
   async take(key: ApiKey): Promise<void> {
-    const tokens = this.#tokens.get(key);
-    if (key.requestsPerMinute === undefined || tokens === undefined) return;
-    const { sha256, lease } = tokens;
-    const now = this.#deps.clock.now();
-    if (lease.use(now)) return;
-    const wanted = lease.ask(now);
-    const taking = this.#deps.quota.getByName(sha256).take(key.requestsPerMinute, wanted);
-    const { retryAfterSeconds, ahead } = await inTime(taking);
-    if (wanted > 0) lease.hold(ahead, now);
+    const sha256 = this.#hashes.get(key);
+    if (key.requestsPerMinute === undefined || sha256 === undefined) return;
+    const retryAfterSeconds = await inTime(this.#deps.quota.getByName(sha256).take(key.requestsPerMinute));
     if (retryAfterSeconds !== null) throw rateLimited(retryAfterSeconds);
   }
 }

@@ -1,7 +1,7 @@
 import { DurableObject } from 'cloudflare:workers';
-import { fullAfterMs, type TokenBucket } from '../../../lib/token-bucket.ts';
+import { fullAfterMs, type TokenBucket, takeToken } from '../../../lib/token-bucket.ts';
 import type { Env } from '../env.ts';
-import { type Given, LendingBucket, type QuotaCalls } from './lending-bucket.ts';
+import type { QuotaCalls } from './quota-calls.ts';
 
 const SAVE_AFTER_MS = 500;
 
@@ -10,27 +10,27 @@ interface Kept {
   requestsPerMinute: number;
 }
 
-/** The token bucket of one key, named by the key's hash: there is one in the world, so all edges share it. */
+/** Holds the token bucket of one key. Named by the key's hash: there is one object of a name in the world, so all edges share it. */
 export class QuotaObject extends DurableObject<Env> implements QuotaCalls {
-  readonly #lending = new LendingBucket();
+  #bucket: TokenBucket | undefined;
   #requestsPerMinute = 1;
   #loaded = false;
   #saving = false;
 
-  /** Takes one request, and up to `wanted` ahead. */
-  async take(requestsPerMinute: number, wanted: number): Promise<Given> {
+  async take(requestsPerMinute: number): Promise<number | null> {
     if (!this.#loaded) {
-      this.#lending.bucket ??= (await this.ctx.storage.get<Kept>('bucket'))?.bucket;
+      this.#bucket ??= (await this.ctx.storage.get<Kept>('bucket'))?.bucket;
       if ((await this.ctx.storage.getAlarm()) === null) await this.ctx.storage.setAlarm(Date.now() + 60_000);
       this.#loaded = true;
     }
     this.#requestsPerMinute = requestsPerMinute;
-    const given = this.#lending.take(requestsPerMinute, wanted, Date.now());
+    const { bucket, retryAfterSeconds } = takeToken(this.#bucket, requestsPerMinute, Date.now());
+    this.#bucket = bucket;
     this.#saveSoon();
-    return given;
+    return retryAfterSeconds;
   }
 
-  /** Not at each request: nobody waits for the disk, and a crash forgets no more than half a second. */
+  /** Saves at most twice a second: no request waits for the disk, and a crash forgets at most half a second. */
   #saveSoon(): void {
     if (this.#saving) return;
     this.#saving = true;
@@ -42,8 +42,7 @@ export class QuotaObject extends DurableObject<Env> implements QuotaCalls {
   }
 
   #kept(): Kept | undefined {
-    const { bucket } = this.#lending;
-    return bucket && { bucket, requestsPerMinute: this.#requestsPerMinute };
+    return this.#bucket && { bucket: this.#bucket, requestsPerMinute: this.#requestsPerMinute };
   }
 
   /** Forgets a full bucket, so that keys out of use cost no storage. */
@@ -51,7 +50,7 @@ export class QuotaObject extends DurableObject<Env> implements QuotaCalls {
     const kept = this.#kept() ?? (await this.ctx.storage.get<Kept>('bucket'));
     const waitMs = kept ? kept.bucket.at + fullAfterMs(kept.bucket, kept.requestsPerMinute) - Date.now() : 0;
     if (waitMs > 0) return this.ctx.storage.setAlarm(Date.now() + Math.max(waitMs, 60_000));
-    this.#lending.bucket = undefined;
+    this.#bucket = undefined;
     this.#loaded = false;
     await this.ctx.storage.deleteAll();
   }
