@@ -11,8 +11,8 @@ import {
 const MODEL = parseModelId('example/keywords');
 
 /**
- * The smallest backend there is: no model, only words. A decide task is answered with the option that the context holds
- * most often; an extract task finds `key: value` lines. Put anything that answers in its place.
+ * Answers without a model, by counting words: a decide task with the option that occurs most often in the context, an
+ * extract task from `key: value` lines. Replace it with anything that answers.
  */
 export const keywordBackend: InferenceBackend = {
   async listModels() {
@@ -42,7 +42,7 @@ function textOf({ input }: TaskBatch): string {
   return input.messages.flatMap(({ parts }) => parts.map((part) => (part.type === 'text' ? part.text : ''))).join('\n');
 }
 
-/** `measured`: the caller wants probabilities, too. */
+/** `measured`: the caller also wants probabilities. */
 function answerTo(task: Task, text: string, measured: boolean): TaskAnswer {
   const { name } = task;
   if (task.type === 'decide') {
@@ -50,7 +50,7 @@ function answerTo(task: Task, text: string, measured: boolean): TaskAnswer {
     const counts = options.map((option) => text.toLowerCase().split(option.toLowerCase()).length);
     const json = JSON.stringify({ value: options[counts.indexOf(Math.max(...counts))] });
     const all = counts.reduce((sum, count) => sum + count, 0);
-    // An option is as likely as its share of all words that were counted.
+    // The probability of an option is its share of all counted words.
     return measured ? { name, json, optionLogprobs: counts.map((count) => Math.log(count / all)) } : { name, json };
   }
   const keys = task.shape.kind === 'keys' ? task.shape.keys : [];

@@ -20,8 +20,8 @@ import { routesOf } from './routes.ts';
 import { health, serverStatus } from './status.ts';
 
 /**
- * Both interfaces, or either alone, as one `fetch` for any host: `createApp({ backend, host, keys }).fetch(request)`. Here
- * routes meet handlers; what stands above the routes holds for all of them.
+ * Creates both interfaces, or one of them, as one `fetch` for any host: `createApp({ backend, host, keys
+ * }).fetch(request)`. This is where routes meet handlers; middleware above the routes applies to all of them.
  */
 export function createApp(deps: AppDeps): Hono<AppEnv> {
   const app = new Hono<AppEnv>();
@@ -75,7 +75,7 @@ export function createApp(deps: AppDeps): Hono<AppEnv> {
 }
 
 function failed(error: Error, c: AppContext): Response {
-  // A caller who left gets nothing; the status is for the log (nginx calls it "client closed request").
+  // The caller has left and receives nothing; the status is for the log (nginx calls it "client closed request").
   if (c.req.raw.signal.aborted) return c.body(null, 499 as 500);
   return errorResponse(error, c.get('api') ?? 'models');
 }

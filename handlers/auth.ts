@@ -2,9 +2,10 @@ import { AssayError } from '../lib/errors.ts';
 import { hashSecret, type KeyStore, mayUse } from '../lib/keys.ts';
 import type { AppContext, AppMiddleware } from './context.ts';
 
-/** Refuses a call without a known Bearer key (401), before anything of the request is read. */
+/** Refuses a call without a known Bearer key (401), before the request is read. */
 export function requireKey(keys: KeyStore | undefined): AppMiddleware {
-  // Hashing takes longer than all other checks of a request together. Holds known secrets alone, so strangers cannot fill it.
+  // Hashing takes longer than all other checks of a request together. Only known secrets are kept, so strangers cannot
+  // fill the cache.
   const hashes = new Map<string, string>();
   return async (c, next) => {
     const secret = secretOf(c.req.raw.headers.get('authorization'));
@@ -35,7 +36,10 @@ function secretOf(authorization: string | null): string {
   throw new AssayError('missing_api_key', `Send the header "Authorization: Bearer <API_KEY>".${sent}`);
 }
 
-/** Refuses a key that may ask, but not change what a machine holds and runs (403). Stands behind `requireKey`. */
+/**
+ * Refuses a key without the admin scope (403) for operations that change what a machine stores and runs. Used after
+ * `requireKey`.
+ */
 export const requireAdmin: AppMiddleware = (c, next) => {
   const key = c.get('key');
   if (key?.scopes.includes('admin')) return next();
@@ -45,7 +49,7 @@ export const requireAdmin: AppMiddleware = (c, next) => {
   );
 };
 
-/** Refuses a model that the caller's key may not use (403). Where no key is needed, every model may be used. */
+/** Refuses a model that the caller's key has no right to (403). Where no key is needed, every model is allowed. */
 export function checkRight(c: AppContext, model: string): void {
   const key = c.get('key');
   if (!key || mayUse(key, model)) return;

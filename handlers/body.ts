@@ -5,7 +5,7 @@ import { parseJson } from '../lib/json/parse.ts';
 import { validate } from '../lib/validation/validate.ts';
 import type { AppContext, AppMiddleware, Services } from './context.ts';
 
-/** Gives each request its share of the room for bodies, until it is answered or its stream begins. */
+/** Gives each request its share of the budget for bodies, until it is answered or its stream begins. */
 export function limitBodies({ bodyBytes }: Services): AppMiddleware {
   const room = new BodyBudget(bodyBytes);
   return async (c, next) => {
@@ -19,7 +19,7 @@ export function limitBodies({ bodyBytes }: Services): AppMiddleware {
   };
 }
 
-/** The body of a model server request, checked against its schema. */
+/** Reads the body of a model server request and checks it against its schema. */
 export async function readRequest<TSchema extends v.GenericSchema>(
   c: AppContext,
   schema: TSchema,
@@ -27,11 +27,11 @@ export async function readRequest<TSchema extends v.GenericSchema>(
   return validate(schema, await readJson(c.req.raw, { contentType: 'required', share: c.get('body') }));
 }
 
-/** For a call without a body: whatever is there all the same must be JSON, and says nothing. */
+/** Reads the body of an operation that needs none: if there is one, it must be JSON; its content is ignored. */
 export async function readNothing(c: AppContext): Promise<void> {
   const { headers, body } = c.req.raw;
   const bytes = await readBytes(body, MAX_BODY_BYTES, c.get('body')).catch((error: unknown) => {
-    // The content type is what is looked at first.
+    // The content type is checked first.
     checkContentType(headers, 'required');
     throw error;
   });

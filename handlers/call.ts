@@ -2,7 +2,7 @@ import type { Call } from '../lib/backend.ts';
 import type { Quota } from '../lib/keys.ts';
 import type { AppContext } from './context.ts';
 
-/** What the backend is told of this request. `signal` aborts when the caller leaves. */
+/** Returns the context that a backend gets with a request. `signal` aborts when the caller leaves. */
 export function callOf(c: AppContext, quota: Quota | undefined, signal: AbortSignal = c.req.raw.signal): Call {
   return {
     requestId: c.get('requestId'),

@@ -21,7 +21,7 @@ export function chatCompletions(services: Services): AppHandler {
     const events = services.backend.chat(request, callOf(c, services.quota, signal))[Symbol.asyncIterator]();
     const model = await started(events);
     try {
-      // Where the request names no model, this is the first to know which one it is.
+      // If the request names no model, this event is the first to name it.
       checkRight(c, model);
     } catch (error) {
       leaving.abort();
@@ -35,7 +35,7 @@ export function chatCompletions(services: Services): AppHandler {
   };
 }
 
-/** Waits until the request holds a place in the queue: until then an error still becomes a status. */
+/** Waits until the request has a slot in the queue: until then an error still becomes a status. */
 async function started(events: AsyncIterator<ChatEvent>): Promise<string> {
   const { value } = await events.next();
   if (value?.type === 'start') return value.model;

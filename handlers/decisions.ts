@@ -19,7 +19,7 @@ export const decide = (deps: AppDeps) => answering(deps, DecideRequest, batchOfD
 /** `POST /extract`. */
 export const extract = (deps: AppDeps) => answering(deps, ExtractRequest, batchOfExtraction, extractionBody);
 
-/** The order of checks behind the key (open-points.md, part A, "Statuses"), read from top to bottom. */
+/** Checks in the order of docs/interface.md, D-15, after the key; read them from top to bottom. */
 function answering<TSchema extends v.GenericSchema>(
   { backend, quota }: Pick<AppDeps, 'backend' | 'quota'>,
   schema: TSchema,

@@ -8,8 +8,8 @@ import type { AppHandler, Services } from './context.ts';
 import { eventStream } from './event-stream.ts';
 
 /**
- * `POST /download`, `POST /v1/models/download`: answers when all is done, or with `Accept: text/event-stream` tells of the
- * progress. The download itself goes on when its caller leaves (`ModelHost.download`).
+ * `POST /download`, `POST /v1/models/download`: answers when the download is complete, or with `Accept:
+ * text/event-stream` reports progress. The download continues when its caller leaves (`ModelHost.download`).
  */
 export function download(host: ModelHost, services: Services): AppHandler {
   return async (c) => {
@@ -20,7 +20,7 @@ export function download(host: ModelHost, services: Services): AppHandler {
     const leaving = new AbortController();
     const left = AbortSignal.any([leaving.signal, c.req.raw.signal]);
     const events = host.download(model, options, left)[Symbol.asyncIterator]();
-    // Until the first event an error still becomes a status.
+    // Until the first event, an error still becomes a status.
     const first = await events.next();
     const all = reports(model, first, events);
     if (acceptsEvents(c.req.header('accept'))) return eventStream(c, services, texts(all), leaving);

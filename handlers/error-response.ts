@@ -2,7 +2,7 @@ import { type ErrorFormat, type ErrorStatus, errorStatus } from '../lib/error-st
 import { AssayError } from '../lib/errors.ts';
 import type { ErrorBody } from '../lib/schema/error-body.ts';
 
-/** The one way from an error to a response. */
+/** Turns every error into a response; no other code does. */
 export function errorResponse(thrown: unknown, format: ErrorFormat): Response {
   const { error, status, type } = sendable(thrown, format);
   const headers = new Headers();
@@ -11,7 +11,7 @@ export function errorResponse(thrown: unknown, format: ErrorFormat): Response {
   return Response.json(BODIES[format](error, type), { status, headers });
 }
 
-/** The error body of both interfaces (decision-service.md, "Error body"). */
+/** Builds the error body of both interfaces (docs/interface.md, D-16). */
 export function errorBody(thrown: unknown, format: ErrorFormat): ErrorBody {
   const { error, type } = sendable(thrown, format);
   return bodyOf(error, type);
@@ -42,7 +42,10 @@ function detailOf({ message, param, code }: AssayError): string | object[] {
   return [{ loc, msg: message, type: code }];
 }
 
-/** Anything thrown as what an api sends: an error of another kind, or of the other api, says nothing of itself. */
+/**
+ * Converts anything thrown to an error that this interface sends. Errors of another kind, or of the other interface,
+ * become `internal_error` without details.
+ */
 function sendable(thrown: unknown, format: ErrorFormat): ErrorStatus & { error: AssayError } {
   const status = thrown instanceof AssayError ? errorStatus(thrown.code, format) : undefined;
   if (status) return { error: thrown as AssayError, ...status };

@@ -4,9 +4,9 @@ import { errorBody } from './error-response.ts';
 import { logged } from './request-log.ts';
 
 /**
- * A response that sends each text as it comes; a comment after each silence, which also finds out whether anyone is still
- * there. An error becomes one last event (open-points.md, part B, "Stream"). The next text is pulled only when the connection
- * took the last, so a slow reader slows the source and nothing piles up. `leaving` is aborted when the reader goes away.
+ * Sends each text as it arrives, and a comment after each silence, which also detects that the reader is gone. An error
+ * becomes the last event (docs/interface.md, M-17). The next text is pulled only when the connection has accepted the
+ * previous one, so a slow reader slows the source and nothing is buffered. `leaving` aborts when the reader leaves.
  */
 export function eventStream(
   c: AppContext,

@@ -5,8 +5,8 @@ import type { AppContext, AppMiddleware, GuardSettings } from './context.ts';
 const LOOPBACK = /^(localhost|127(\.(25[0-5]|2[0-4]\d|1?\d?\d)){3}|\[::1\])(:\d{1,5})?$/i;
 
 /**
- * Keeps web pages of strangers away from a server on a user's machine (open-points.md, part B, "Local by default"): the Host
- * must be a loopback name, or a page could reach it by DNS rebinding; the Origin must be absent, the server's own, or allowed.
+ * Protects a server on a user's machine from other web pages (docs/interface.md, M-18). The Host must be a loopback
+ * name, or a page could reach the server by DNS rebinding; the Origin must be absent, the server's own, or allowed.
  */
 export function guard(settings: GuardSettings): AppMiddleware {
   const allowed = new Set(settings.allowOrigins);

@@ -4,10 +4,10 @@ export interface Page {
   body: Uint8Array<ArrayBuffer>;
 }
 
-/** The files of the playground, the API reference and the documentation, by their paths: `/playground/main.js`. */
+/** The files of the playground, the API reference and the documentation, by path: `/playground/main.js`. */
 export type Pages = ReadonlyMap<string, Page>;
 
-/** Everything from this server, nothing inline: a page that was tampered with by what a model says can do no harm. */
+/** Everything comes from this server and nothing is inline, so a model's output cannot inject a script. */
 const POLICY =
   "default-src 'none'; script-src 'self'; connect-src 'self'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
 /** The API reference's renderer sets styles from its script. */

@@ -3,7 +3,7 @@ import { logged } from './request-log.ts';
 
 const ACCEPTABLE = /^[A-Za-z0-9._:-]{1,128}$/;
 
-/** Gives every response an `x-request-id`, the caller's own where it is well formed, and logs the request once. */
+/** Gives every response an `x-request-id` (docs/interface.md, D-21) and logs the request once. */
 export function requestId(services: Services): AppMiddleware {
   return async (c, next) => {
     const sent = c.req.header('x-request-id');

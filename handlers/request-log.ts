@@ -1,6 +1,6 @@
 import type { AppContext, RequestRecord, Services } from './context.ts';
 
-/** Tells the log of a request. A log that fails is no fault of the request. */
+/** Calls the log. A log that throws does not fail the request. */
 export function logged(c: AppContext, { clock, log }: Services, event: RequestRecord['event'], error?: unknown): void {
   const key = c.get('key')?.name;
   try {
@@ -15,6 +15,6 @@ export function logged(c: AppContext, { clock, log }: Services, event: RequestRe
       ...(error === undefined ? {} : { error }),
     });
   } catch {
-    // There is nowhere left to say it.
+    // There is nowhere left to report it.
   }
 }

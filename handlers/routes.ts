@@ -7,7 +7,9 @@ import { errorResponse } from './error-response.ts';
 type Method = 'GET' | 'POST' | 'DELETE';
 type Mount = (method: Method, paths: readonly string[], handler: AppHandler) => void;
 
-/** Mounts routes of one interface or format, each behind `before`; any other method on their paths is 405 with `Allow`. */
+/**
+ * Mounts routes of one interface or format, each behind `before`; any other method on their paths is 405 with `Allow`.
+ */
 export function routesOf(app: Hono<AppEnv>, api: ErrorFormat, ...before: AppMiddleware[]): Mount {
   return (method, paths, handler) => {
     for (const path of paths) {

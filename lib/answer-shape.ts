@@ -1,5 +1,5 @@
 /**
- * What an extract answer must look like, before it becomes a grammar. `keys` alone: exactly these, each a string or null.
+ * The shape of an extract answer, before it becomes a grammar. `keys` alone: exactly these, each a string or null.
  * `schema`: checked JSON Schema (shorthand already expanded); with `keys` too, they select and order its properties.
  * `open`: a flat object of the fields that the instruction names. `any`: any JSON object (`response_format` of chat).
  */
@@ -12,5 +12,5 @@ export type AnswerShape =
 /** A JSON value as parsed. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
 
-/** A JSON Schema 2020-12 document that `lib/grammar` accepted. */
+/** A JSON Schema 2020-12 document that `lib/grammar` has accepted. */
 export type JsonSchema = { readonly [key: string]: Json };

@@ -10,31 +10,32 @@ export type { Device, Metrics } from './schema/metrics.ts';
 export type { ModelStatus } from './schema/model-list.ts';
 
 /**
- * Answers the requests that handlers have validated. The Node host injects the engine, the edge a forwarder, a test a script; a
- * handler cannot tell. A call throws `AssayError`; any other error is reported as `internal_error`. Handlers rely on what is promised
- * here without checking it again: `tests/backend/contract.ts` is the suite that every backend must pass.
+ * Answers the requests that handlers have validated. The Node host injects the engine, the edge a forwarder, a test a
+ * script; a handler cannot tell. A call throws `AssayError`; any other error is reported as `internal_error`. Handlers
+ * rely on what is promised here without checking it again: `tests/backend/contract.ts` is the suite that every backend
+ * must pass.
  */
 export interface InferenceBackend {
-  /** All models this backend knows, the active one among them. */
+  /** Lists all models that this backend knows, the active one among them. */
   listModels(call: Call): Promise<readonly ListedModel[]>;
   /** Answers every task of the batch, each as if it had been sent alone. */
   runTasks(batch: TaskBatch, call: Call): Promise<BatchAnswer>;
   /**
-   * A chat completion as events: `start` once the request holds a place in the queue, then `reasoning` and `content`, then
+   * Answers a chat as events: `start` once the request has a slot in the queue, then `reasoning` and `content`, then
    * one `finish`. Errors before `start` become a status; later ones end the stream.
    */
   chat(request: ChatRequest, call: Call): AsyncIterable<ChatEvent>;
 }
 
-/** What surrounds one call. */
+/** The context of one call. */
 export interface Call {
-  /** The `x-request-id` of this request, for logs and for the boxes behind an edge. */
+  /** The `x-request-id` of this request, for logs and for the upstreams of an edge. */
   requestId: string;
-  /** Aborted when the caller leaves; the backend frees what it holds within one decode step. */
+  /** Aborts when the caller leaves; the backend then frees its resources within one decode step. */
   signal: AbortSignal;
   /**
-   * Takes the key's quota. The backend calls it exactly once, when nothing about the request itself can refuse it any more
-   * (model, modality, length) and before it queues. Throws `rate_limited`.
+   * Counts the request against the key's quota. The backend calls it exactly once: after every check that can refuse
+   * the request (model, modality, length) and before it queues. Throws `rate_limited`.
    */
   admit(): Promise<void>;
 }
@@ -45,17 +46,17 @@ export interface ListedModel {
 }
 
 export interface TaskBatch {
-  /** As sent; the backend says `model_not_found` (also for a string that is no id) or `model_not_loaded`. */
+  /** As sent. The backend throws `model_not_found` (also for a string that is no id) or `model_not_loaded`. */
   model: string;
   /** The shared input: free text, or messages. */
   input: { context: string } | { messages: readonly ChatMessage[] };
-  /** `images` and `audio` of the request, after the input. */
+  /** `images` and `audio` of the request; they come after the input. */
   media: readonly import('./conversation.ts').MediaPart[];
   tasks: readonly Task[];
   temperature: number;
-  /** Completion tokens for the whole batch. */
+  /** The most completion tokens of the whole batch. */
   maxOutputTokens: number;
-  /** For tasks that name none of their own. */
+  /** For tasks that have no language of their own. */
   language?: Language;
   /** Asks for the probabilities of the answers, too. Decisions with options are then always settled, outside the budget. */
   probabilities?: ProbabilityOptions;
@@ -93,7 +94,7 @@ export interface ExtractTask {
   type: 'extract';
   name: string;
   instruction: string;
-  /** What the answer looks like; from `keys`, `schema`, both, or neither. */
+  /** The shape of the answer, from `keys`, `schema`, both, or neither. */
   shape: AnswerShape;
   language?: Language;
 }
@@ -131,9 +132,9 @@ export interface FieldProbability {
 }
 
 export interface Usage {
-  /** The shared prefix once, and every task's own part. */
+  /** The shared prefix counts once, and each task's own part. */
   promptTokens: number;
-  /** Tokens the model chose; forced text is free. */
+  /** Tokens that the model chose; forced text is free. */
   completionTokens: number;
 }
 

@@ -1,4 +1,4 @@
-/** Time, passed in so that tests need not wait. */
+/** Tells the time. Passed in, so that tests need not wait. */
 export interface Clock {
   /** Milliseconds since 1970-01-01 UTC. */
   now(): number;

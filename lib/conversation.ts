@@ -1,4 +1,6 @@
-/** A conversation as the backends read it: aliases resolved, `developer` turned into `system`, texts joined in order. */
+/**
+ * A conversation as the backends read it: aliases resolved, `developer` turned into `system`, texts joined in order.
+ */
 export interface ChatMessage {
   role: 'system' | 'user' | 'assistant';
   /** Text and media in the order sent. */
@@ -12,6 +14,6 @@ export interface MediaPart {
   type: 'image' | 'audio';
   source: { type: 'url'; url: string } | { type: 'base64'; data: string; mimeType: string };
   detail?: 'low' | 'high' | 'auto';
-  /** Where it stood in the request, for the error `unsupported_modality`: `images[0]`, `messages[1].content[0]`. */
+  /** Its path in the request, for the error `unsupported_modality`: `images[0]`, `messages[1].content[0]`. */
   param: string;
 }

@@ -1,6 +1,6 @@
 import type { ErrorCode } from './errors.ts';
 
-/** The two interfaces: the decision service and the model server. They share codes, not always statuses. */
+/** The decision service and the model server. They share codes, not always statuses. */
 export const APIS = ['decisions', 'models'] as const;
 export type Api = (typeof APIS)[number];
 
@@ -18,15 +18,15 @@ export const ERROR_TYPES = [
 ] as const;
 export type ErrorType = (typeof ERROR_TYPES)[number];
 
-/** What an error code becomes on the wire. */
+/** The status and the type of an error code. */
 export interface ErrorStatus {
   status: number;
   type: ErrorType;
 }
 
 /**
- * Status and type of a code on one api (open-points.md: "Error body" of part A, and part B); undefined for a code that this api
- * never sends.
+ * Returns status and type of a code on one interface (docs/interface.md, D-17 and M-1); undefined for a code that this
+ * interface never sends.
  */
 export function errorStatus(code: ErrorCode, format: ErrorFormat): ErrorStatus | undefined {
   const { decisions, models } = TABLE[code];

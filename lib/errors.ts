@@ -1,4 +1,4 @@
-/** The closed list of error codes of both interfaces (open-points.md, parts A and B). */
+/** The closed list of error codes of both interfaces (docs/interface.md, D-17 and M-1). */
 export const ERROR_CODES = [
   // the request itself
   'malformed_json',
@@ -19,7 +19,7 @@ export const ERROR_CODES = [
   'invalid_model_id',
   'route_not_found',
   'method_not_allowed',
-  // who may ask
+  // access
   'missing_api_key',
   'invalid_api_key',
   'model_not_allowed',
@@ -33,7 +33,7 @@ export const ERROR_CODES = [
   // capacity
   'rate_limited',
   'overloaded',
-  // the server and what stands behind it
+  // the server and its engine or upstreams
   'engine_failed',
   'backend_unreachable',
   'timeout',
@@ -47,15 +47,15 @@ export type ErrorCode = (typeof ERROR_CODES)[number];
 export interface AssayErrorDetails {
   /** Path of the offending field, such as `tasks[2].options[0]`. */
   param?: string;
-  /** Whole seconds, at least 1; sent as `Retry-After`. Belongs to `rate_limited` and `overloaded`. */
+  /** Whole seconds, at least 1; sent as `Retry-After`. Required for `rate_limited` and `overloaded`. */
   retryAfterSeconds?: number;
-  /** What went wrong underneath. Logged, never sent. */
+  /** The underlying error. Logged, never sent. */
   cause?: unknown;
 }
 
 /**
- * The one error class. `message` is sent to the caller: it says what to do next and never carries a stack, a path or a
- * prompt. The status follows from the code and from the interface that was called (`lib/error-status.ts`).
+ * The one error class. `message` is sent to the caller: it says what is wrong and what to do next, and never contains a
+ * stack, a path or a prompt. The code and the called interface determine the status (`lib/error-status.ts`).
  */
 export class AssayError extends Error {
   override readonly name = 'AssayError';

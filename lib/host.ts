@@ -7,7 +7,8 @@ import type { WeightForm } from './schema/weight-form.ts';
 export type { SlotState } from './schema/status.ts';
 
 /**
- * What owns models on a machine: the files and the one slot. Every method throws `AssayError` (open-points.md, part B).
+ * Owns the models of a machine: their files and the one slot. Every method throws `AssayError` (docs/interface.md, M-6
+ * to M-11).
  */
 export interface ModelHost {
   slot(): Slot;
@@ -15,8 +16,8 @@ export interface ModelHost {
   load(model: ModelId, options: { maxPromptLen?: number }): Promise<LoadReport>;
   unload(): Promise<UnloadReport>;
   /**
-   * Fetches and compiles. Goes on when the reader leaves (`leaving` aborts), unless it still reads the list of files; a
-   * second call for the same model joins the first. Ends with one `done` event.
+   * Fetches and compiles a model. Continues when the reader leaves (`leaving` aborts), unless it is still reading the
+   * list of files; a second call for the same model joins the first. Ends with one `done` event.
    */
   download(
     model: ModelId,
@@ -39,7 +40,7 @@ export interface Slot {
   state: SlotState;
   /** The loaded model, or the one being loaded or unloaded, or the one that failed. */
   model: ModelId | null;
-  /** The device that really runs; for an empty slot the one that would be used. */
+  /** The device in use; for an empty slot the one that would be used. */
   device: Device;
   /** Why the slot is in `error`. */
   reason?: string;
@@ -57,13 +58,13 @@ export interface LoadReport {
   model: ModelId;
   device: Device;
   load_ms: number;
-  /** Whether this call had to compile. */
+  /** True if this call had to compile. */
   compiled: boolean;
   max_prompt_len: number;
 }
 
 export interface UnloadReport {
-  /** What was unloaded; null for an empty slot. */
+  /** The unloaded model; null for an empty slot. */
   model: ModelId | null;
 }
 
@@ -81,17 +82,17 @@ export type DownloadEvent =
 export interface DownloadReport {
   model: ModelId;
   state: 'compiled';
-  /** Bytes fetched by this call's transfer; 0 when everything was here. */
+  /** Bytes that this call fetched; 0 if everything was present. */
   bytes: number;
-  /** Whether compiling was needed. */
+  /** True if the model had to be compiled. */
   compiled: boolean;
   max_prompt_len: number;
 }
 
 export interface RemoveReport {
   model: ModelId;
-  /** What was removed, as kinds with their size in bytes. */
+  /** The removed kinds, with their size in bytes. */
   removed: readonly { kind: 'compiled' | 'weights' | 'locks'; bytes: number }[];
-  /** Whether its weights are still on this machine: they were to stay, or are part of the program. */
+  /** True if the weights are still on this machine: they were to stay, or are part of the program. */
   weightsLeft: boolean;
 }

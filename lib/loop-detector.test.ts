@@ -4,7 +4,7 @@ import { LoopDetector } from './loop-detector.ts';
 const repeat = (tokens: readonly number[], times: number) => Array.from({ length: times }, () => tokens).flat();
 const range = (length: number) => Array.from({ length }, (_, i) => i);
 
-/** The number of tokens after which a loop is found; null: none. */
+/** Returns the number of tokens after which a loop is found; null for none. */
 function found(tokens: readonly number[], bounds = { tokens: 64, distinct: 16 }): number | null {
   const detector = new LoopDetector(bounds);
   for (const [at, token] of tokens.entries()) {

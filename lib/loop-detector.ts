@@ -1,23 +1,24 @@
-/** When tokens count as a loop. */
+/** The thresholds at which tokens count as a loop. */
 export interface LoopBounds {
-  /** How many tokens are looked at: the latest ones. */
+  /** The number of latest tokens that are examined. */
   tokens: number;
-  /** The most different n-grams that a loop has among them. */
+  /** The most different n-grams that a loop has. */
   distinct: number;
 }
 
-/** Tokens of one n-gram. Long enough that lists with counters or changing values have new ones all the time. */
+/** Tokens of one n-gram. Long enough that lists with counters or changing values keep producing new ones. */
 const N = 4;
 
 /**
- * Recognises that a model says the same again and again: the latest tokens have few distinct n-grams. Unlike a search for an exact period, this
- * also finds loops that drift. The measure is that of "distinct-n" (Li et al. 2016, "A Diversity-Promoting Objective Function").
+ * Detects that a model repeats itself: the latest tokens have few distinct n-grams. Unlike a search for an exact
+ * period, this also finds loops that drift. The measure is "distinct-n" (Li et al. 2016, "A Diversity-Promoting
+ * Objective Function").
  */
 export class LoopDetector {
   readonly #bounds: LoopBounds;
-  /** The latest tokens, less than `N` of them. */
+  /** The latest tokens, fewer than `N`. */
   #tail: number[] = [];
-  /** The n-grams of the latest tokens, oldest first, and how often each is there. */
+  /** The n-grams of the latest tokens, oldest first, and the count of each. */
   #grams: string[] = [];
   #counts = new Map<string, number>();
 
@@ -25,7 +26,7 @@ export class LoopDetector {
     this.#bounds = bounds;
   }
 
-  /** Whether the tokens so far end in a loop. */
+  /** Tells whether the tokens so far end in a loop. */
   get looping(): boolean {
     return this.#grams.length === this.#bounds.tokens - N + 1 && this.#counts.size <= this.#bounds.distinct;
   }

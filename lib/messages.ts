@@ -2,7 +2,7 @@ import type { ChatMessage, MediaPart, Part } from './conversation.ts';
 import type { MediaInput } from './schema/media.ts';
 import type { ContentPart, Message } from './schema/message.ts';
 
-/** Messages as the backends read them: `developer` is `system`, a string is one text part. */
+/** Converts messages to the form of the backends: `developer` becomes `system`, a string one text part. */
 export function toChatMessages(messages: readonly Message[]): ChatMessage[] {
   return messages.map(({ role, content, name }, i) => {
     const parts: Part[] =
@@ -44,14 +44,14 @@ function partOf(part: ContentPart, param: string): Part {
   }
 }
 
-/** The schema has seen to it that each type has its members (`lib/schema/media.ts`). */
+/** The schema ensures that each type has its members (`lib/schema/media.ts`). */
 function mediaPart(type: MediaPart['type'], { url, data, mime_type }: MediaInput, param: string): MediaPart {
   const source: MediaPart['source'] =
     url !== undefined ? { type: 'url', url } : { type: 'base64', data: data!, mimeType: mime_type! };
   return { type, source, param };
 }
 
-/** The media type of a format of `input_audio`, `wav` or `mp3` as a rule (RFC 3003 calls the latter audio/mpeg). */
+/** Returns the media type of a `format` of `input_audio`, usually `wav` or `mp3` (audio/mpeg, RFC 3003). */
 function audioType(format: string): string {
   return `audio/${format === 'mp3' ? 'mpeg' : format}`;
 }

@@ -1,13 +1,16 @@
 import { AssayError } from './errors.ts';
 
-/** `<namespace>/<name>`, already checked: safe to show, to compare and to make a path of. Made by `parseModelId` alone. */
+/**
+ * `<namespace>/<name>`, already checked: safe to display, to compare and to use in a path. Only `parseModelId` creates
+ * one.
+ */
 export type ModelId = string & { readonly __brand: 'ModelId' };
 
 /** As a JSON Schema `pattern`, for the contract. */
 export const MODEL_ID_PATTERN = '^(?!.*\\.\\.)[A-Za-z0-9][A-Za-z0-9._-]{0,95}/[A-Za-z0-9][A-Za-z0-9._-]{0,95}$';
 const MODEL_ID = new RegExp(MODEL_ID_PATTERN);
 
-/** A well-formed model id, or null (open-points.md, part B: each part 1 to 96 characters, no `..`). */
+/** Returns a well-formed model id, or null (docs/interface.md, M-2). */
 export function asModelId(text: string): ModelId | null {
   return MODEL_ID.test(text) ? (text as ModelId) : null;
 }

@@ -1,13 +1,13 @@
 import { closestMatch } from 'leven';
 
-/** So many characters may differ; more would suggest what nobody meant. */
+/** The most characters that may differ; more would suggest a name that nobody meant. */
 const MOST_DIFFERENT = 2;
-/** Longer names are no slip of the pen, and comparing takes time that grows with their length. */
+/** Longer names are not typos, and comparing takes time that grows with their length. */
 const LONGEST = 64;
 
 /**
- * Returns the known name that was probably meant, or undefined. Case, `_` and `-` do not count, so that `maxOutputTokens` finds
- * `max_output_tokens`. At most a third of a name may differ.
+ * Returns the known name that was probably meant, or undefined. Case, `_` and `-` do not count, so that
+ * `maxOutputTokens` finds `max_output_tokens`. At most a third of a name may differ.
  */
 export function nearestName(name: string, known: readonly string[]): string | undefined {
   if (name.length > LONGEST) return undefined;

@@ -1,8 +1,8 @@
 const LONGEST_NAME = 64;
 
 /**
- * The path of a member or an item of what stands at `path`, as `param` of an error gives it: `tasks[2].options[0]`. Odd names are
- * quoted, long ones cut.
+ * Returns the path of a member or item below `path`, in the form of an error's `param`: `tasks[2].options[0]`. Unusual
+ * names are quoted, long ones cut.
  */
 export function pathTo(path: string, step: string | number): string {
   if (typeof step === 'number') return `${path}[${step}]`;

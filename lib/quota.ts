@@ -3,7 +3,7 @@ import { AssayError } from './errors.ts';
 import type { Quota } from './keys.ts';
 import { type TokenBucket, takeToken } from './token-bucket.ts';
 
-/** Requests per minute for one process: a token bucket for each key, by name. */
+/** Counts requests per minute for one process: a token bucket for each key, by name. */
 export function memoryQuota(clock: Pick<Clock, 'now'>): Quota {
   const buckets = new Map<string, TokenBucket>();
   return {
@@ -16,7 +16,7 @@ export function memoryQuota(clock: Pick<Clock, 'now'>): Quota {
   };
 }
 
-/** What a caller over the quota is told. */
+/** Returns the error of a caller over the quota. */
 export function rateLimited(retryAfterSeconds: number): AssayError {
   return new AssayError('rate_limited', `This key has used up its requests. Send again in ${retryAfterSeconds} s.`, {
     retryAfterSeconds,

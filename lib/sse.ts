@@ -1,4 +1,4 @@
-/** Server-sent events as text (HTML Living Standard, "Server-sent events"): one event with JSON data. */
+/** Formats one server-sent event with JSON data (HTML Living Standard, "Server-sent events"). */
 export function sseData(value: unknown): string {
   return `data: ${JSON.stringify(value)}\n\n`;
 }
@@ -6,5 +6,5 @@ export function sseData(value: unknown): string {
 /** The last event of a chat stream. */
 export const SSE_DONE = 'data: [DONE]\n\n';
 
-/** A comment, which clients skip: keeps an idle connection open, and finds out whether anyone is still there. */
+/** A comment, which clients skip. It keeps an idle connection open and detects a reader that is gone. */
 export const SSE_COMMENT = ': keep-alive\n\n';

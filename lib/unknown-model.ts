@@ -1,10 +1,10 @@
 import { AssayError } from './errors.ts';
 import { nearestName } from './nearest-name.ts';
 
-/** Names in one message. */
+/** The most names in one message. */
 const MOST_NAMED = 8;
 
-/** What a backend has instead of the model that was asked for. */
+/** The models that a backend has instead of an unknown one. */
 export interface KnownModels {
   /** Those that answer now. */
   served: readonly string[];

@@ -1,2 +1,2 @@
-/** Of the whole interface and of this package (decision-service.md, "Versioning"). */
+/** The version of the interface and of this package (docs/interface.md, D-32). */
 export const VERSION = '0.5.0';

@@ -1,4 +1,4 @@
-// Assay inside a server of your own: `npm run build && npx node examples/node/server.ts`
+// Runs Assay inside a server of your own: `npm run build && npx node examples/node/server.ts`
 import { serve } from '@hono/node-server';
 import { createApp, hashSecret, listedKeys, memoryQuota, systemClock } from 'assay';
 import { Hono } from 'hono';

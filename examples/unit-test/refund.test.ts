@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { keywordBackend } from '../keyword-backend.ts';
 import { wantsRefund } from './refund.ts';
 
-// The whole service in a unit test: no port, no process, milliseconds.
+// Tests the whole service in a unit test: no port, no process, milliseconds.
 const key = { name: 'test', sha256: await hashSecret('demo'), models: ['*'], scopes: [] };
 const app = createApp({ backend: keywordBackend, keys: listedKeys([key]) });
 const fetch = async (request: Request) => app.fetch(request);

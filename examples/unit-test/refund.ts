@@ -1,4 +1,4 @@
-/** Code of yours that asks Assay. Where to, is passed in: over the network, or to an app in the same process. */
+/** Your own code that asks Assay. `fetch` is passed in: over the network, or an app in the same process. */
 export async function wantsRefund(mail: string, fetch: (request: Request) => Promise<Response>): Promise<boolean> {
   const request = new Request('http://localhost/decide', {
     method: 'POST',

@@ -1,4 +1,4 @@
-// Assay inside a Worker of your own: `npx wrangler dev --config examples/worker/wrangler.toml`
+// Runs Assay inside a Worker of your own: `npx wrangler dev --config examples/worker/wrangler.toml`
 import { createApp, hashSecret, listedKeys } from 'assay';
 import { keywordBackend } from '../keyword-backend.ts';
 

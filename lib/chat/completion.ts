@@ -2,7 +2,7 @@ import type { ChatEvent, TokenLogprob } from '../backend.ts';
 import { AssayError } from '../errors.ts';
 import type { ChatCompletion, ChatCompletionChunk, ChatLogprobs, ChatUsage } from '../schema/chat-completion.ts';
 
-/** What every chunk of one answer, or the whole of it, begins with. */
+/** The members that every chunk of an answer, and a blocking answer, begin with. */
 export interface CompletionHead {
   id: string;
   /** Seconds since 1970-01-01 UTC. */
@@ -12,7 +12,7 @@ export interface CompletionHead {
 
 type Finish = Extract<ChatEvent, { type: 'finish' }>;
 
-/** The blocking answer from the events that follow `start`. */
+/** Builds the blocking answer from the events after `start`. */
 export async function completion(head: CompletionHead, events: AsyncIterable<ChatEvent>): Promise<ChatCompletion> {
   let reasoning = '';
   let content = '';
@@ -41,8 +41,8 @@ export async function completion(head: CompletionHead, events: AsyncIterable<Cha
 }
 
 /**
- * The chunks of a stream from the events that follow `start`: the role, then reasoning, then content, then one with the
- * finish reason, usage and metrics (model-server.md, "Streaming order").
+ * Builds the chunks of a stream from the events after `start`: the role, then reasoning, then content, then one with
+ * the finish reason, usage and metrics (docs/interface.md, M-17).
  */
 export async function* completionChunks(
   head: CompletionHead,

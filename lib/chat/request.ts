@@ -4,7 +4,7 @@ import { toChatMessages } from '../messages.ts';
 import type { ChatCompletionRequest } from '../schema/chat-request.ts';
 import type { Message } from '../schema/message.ts';
 
-/** Returns a valid request as the backends read it. Throws what `checkAnswerSchema` says of a `json_schema`. */
+/** Converts a valid request to the form of the backends. Throws as `checkAnswerSchema` for a `json_schema`. */
 export function chatRequest(sent: ChatCompletionRequest): ChatRequest {
   return {
     ...given('model', sent.model),
@@ -21,7 +21,7 @@ export function chatRequest(sent: ChatCompletionRequest): ChatRequest {
   };
 }
 
-/** The member, unless it says nothing. */
+/** Returns the member as an object to spread; empty if it is undefined. */
 function given<K extends string, V>(name: K, value: V | null | undefined): { [key in K]?: V } {
   return value === null || value === undefined ? {} : ({ [name]: value } as { [key in K]?: V });
 }

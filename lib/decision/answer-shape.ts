@@ -6,7 +6,7 @@ import { memberSize } from '../grammar/resolve/measure.ts';
 import { pathTo } from '../param-path.ts';
 import { checkAnswerSchema } from './check-answer-schema.ts';
 
-/** The members of an extract task that say what its answer looks like; `fields` is another name of `keys`. */
+/** The members of an extract task that define its answer's shape; `fields` is an alias of `keys`. */
 interface ShapeFields {
   keys?: readonly string[];
   fields?: readonly string[];
@@ -14,10 +14,11 @@ interface ShapeFields {
 }
 
 /**
- * What an extract answer looks like, from `keys`, `schema`, both or neither. `path` is where the task stands in the request.
+ * Returns the shape of an extract answer, from `keys`, `schema`, both or neither. `path` is the task's path in the
+ * request.
  *
- * @param fuel what compiling the schemas of the request may take together
- * @throws AssayError where the schema cannot be kept to, or lacks one of the keys; where keys alone are too long together.
+ * @param fuel the budget that the schemas of the request share
+ * @throws AssayError if the schema is not supported or lacks one of the keys, or if keys alone are too long together
  */
 export function answerShape(task: ShapeFields, path: string, fuel?: Fuel): AnswerShape {
   const keys = task.keys ?? task.fields;
@@ -29,7 +30,7 @@ export function answerShape(task: ShapeFields, path: string, fuel?: Fuel): Answe
   return checkAnswerSchema({ ...shared, keys, keysParam });
 }
 
-/** Keys without a schema: the shortest answer has an empty text behind each of them. */
+/** Without a schema, the shortest answer has an empty text for each key. */
 function keysShape(keys: readonly string[], param: string): AnswerShape {
   const size = keys.reduce((sum, key) => sum + memberSize(key, 2), 2);
   if (size <= LIMITS.shortestAnswer) return { kind: 'keys', keys };

@@ -1,20 +1,20 @@
 import type { DecideTask, ExtractTask, TaskBatch } from '../backend.ts';
-import { type Fuel, requestFuel } from '../grammar/fuel.ts';
+import { type Fuel, sharedFuel } from '../grammar/fuel.ts';
 import { mediaOf, toChatMessages } from '../messages.ts';
 import type * as wire from '../schema/task.ts';
 import type { DecideRequest, ExtractRequest, RunTasksRequest } from '../schema/task-request.ts';
 import { answerShape } from './answer-shape.ts';
 
-/** What `/decide` and `/extract` call their one task. */
+/** The name of the one task of `/decide` and `/extract`. */
 export const ONLY_TASK = 'result';
 
 /*
- * Validated requests as the one form that backends know: aliases resolved, each default in place. Aliases that are both there
- * are equal, so either may be taken.
+ * Converts validated requests to the one form that backends know: aliases resolved, defaults filled in. Aliases that
+ * are both present are equal, so either is used.
  */
 
 export function batchOfTasks(request: RunTasksRequest): TaskBatch {
-  const fuel = requestFuel();
+  const fuel = sharedFuel();
   const tasks = request.tasks.map((task, i) =>
     task.type === 'decide'
       ? decideTask((task.name ?? task.id)!, task)

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { AssayError } from '../errors.ts';
-import { requestFuel } from '../grammar/fuel.ts';
+import { sharedFuel } from '../grammar/fuel.ts';
 import { checkAnswerSchema } from './check-answer-schema.ts';
 
 const check = (schema: unknown, keys?: string[]) =>
@@ -115,7 +115,7 @@ describe('keys with a schema', () => {
 });
 
 test('many large schemas of one request do not add up without end', () => {
-  const fuel = requestFuel();
+  const fuel = sharedFuel();
   const large = object(
     Object.fromEntries(Array.from({ length: 40 }, (_, i) => [`p${i}`, { pattern: `^[a-z]{${i + 100}}$` }])),
   );

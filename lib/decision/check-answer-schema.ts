@@ -6,25 +6,25 @@ import { isObject, refuse, show } from '../grammar/schema/problem.ts';
 import { expandShorthand, isShorthand } from '../grammar/schema/shorthand.ts';
 
 export interface AnswerSchemaRequest {
-  /** The schema as parsed: JSON Schema 2020-12 or, unless `jsonSchemaOnly`, the shorthand (open-points.md, "Fields"). */
+  /** The schema as parsed: JSON Schema 2020-12 or, unless `jsonSchemaOnly`, the shorthand (docs/interface.md, D-11). */
   schema: unknown;
   /** A chat's `json_schema` has no shorthand: `{"type":"string"}` would be an object with a field `type`. */
   jsonSchemaOnly?: boolean;
-  /** Where it stands in the request: `tasks[2].schema`. */
+  /** Its path in the request: `tasks[2].schema`. */
   param: string;
-  /** The `keys` field where it was sent too: they select among the schema's properties and give their order. */
+  /** The `keys` field, if it was sent too: it selects among the schema's properties and sets their order. */
   keys?: readonly string[];
-  /** Where the keys stand: `tasks[2].keys`. */
+  /** The path of the keys: `tasks[2].keys`. */
   keysParam?: string;
-  /** One for all schemas of a request (`requestFuel`), so that many large ones do not add up. */
+  /** The budget of all schemas of a request (`sharedFuel`), so that many large ones do not add up. */
   fuel?: Fuel;
 }
 
 /**
- * Checks a schema that an answer must keep to. What is accepted here is kept to while decoding; nothing in it is ignored.
+ * Checks the schema of an answer. Every accepted keyword is enforced while decoding; none is ignored.
  *
- * Throws `AssayError`: `invalid_type` or `invalid_value` for a malformed schema, `unsupported_schema` for one that cannot be
- * kept to or that nothing satisfies. The message names the keyword, `param` its path.
+ * @throws AssayError `invalid_type` or `invalid_value` for a malformed schema; `unsupported_schema` for one that cannot
+ * be enforced or that nothing satisfies. The message names the keyword, `param` its path.
  */
 export function checkAnswerSchema(request: AnswerSchemaRequest): AnswerShape {
   const { schema, jsonSchemaOnly, param, keys, keysParam, fuel } = request;

@@ -21,7 +21,7 @@ describe('the header', () => {
     const read = readCutTasks(text, names)!;
     expect(read.names).toEqual(names.slice(0, read.names.length));
     expect(read.names.length + read.more).toBe(256);
-    // An edge passes on what its box said.
+    // An edge passes on its upstream's value.
     expect(cutTasksText(read)).toBe(text);
   });
 });

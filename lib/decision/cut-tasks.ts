@@ -2,7 +2,7 @@
 export interface CutTasks {
   /** Their names, in the order sent. */
   names: readonly string[];
-  /** How many further ones `names` omits, because a box's header had no room for them. */
+  /** The number of further tasks that `names` omits, because an upstream's header had no space for them. */
   more: number;
 }
 
@@ -13,8 +13,8 @@ export const CUT_TASKS_HEADER = 'assay-cut-tasks';
 const MOST_CHARACTERS = 2_048;
 
 /**
- * Returns the header's text: names with commas between, and `+3` at the end where 3 more do not fit. Task names are made of characters that
- * a header may have (D-4), so they need no encoding.
+ * Returns the header's text: names with commas between, and `+3` at the end if 3 more do not fit. Task names consist of
+ * characters that a header may have (D-4), so they need no encoding.
  */
 export function cutTasksText({ names, more }: CutTasks): string {
   const listed: string[] = [];
@@ -28,7 +28,7 @@ export function cutTasksText({ names, more }: CutTasks): string {
   return [...listed, ...(left > 0 ? [`+${left}`] : [])].join(', ');
 }
 
-/** Reads the header of a box. Returns undefined without one, or where it names what was not asked. */
+/** Reads the header of an upstream. Returns undefined without one, or if it names a task that was not sent. */
 export function readCutTasks(text: string | null, asked: readonly string[]): CutTasks | undefined {
   if (text === null) return undefined;
   const items = text.split(', ');

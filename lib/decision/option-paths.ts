@@ -2,7 +2,7 @@ import type { Masks } from '../grammar/vocabulary/masks.ts';
 
 export interface OptionPath {
   option: number;
-  /** Tokens behind the head. */
+  /** The tokens after the head. */
   tokens: readonly number[];
   /** The answer up to the end of this path. */
   text: string;
@@ -12,12 +12,12 @@ const encoder = new TextEncoder();
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
 
 /**
- * The token paths of options, for choosing by total log-probability. Each whole answer is put in tokens as the model knows it; what all
- * begin with is the head. A path runs one character beyond the option's closing quote, so that `red` and `red wine` differ, and to the end of
- * that token.
+ * Returns the token paths of options, for a choice by total log-probability. Each whole answer is tokenized as the
+ * model would write it; their common beginning is the head. A path runs one character beyond the option's closing
+ * quote, so that `red` and `red wine` differ, and to the end of that token.
  *
- * @param reason a reason may follow: then every option has two paths, one on to `}` and one on to `,`, as the model would write
- * them. Ending both at the bare quote would score a token that models hardly ever write there.
+ * @param reason true if a reason may follow. Then every option has two paths, one up to `}` and one up to `,`, as the
+ * model would write them; a path that ended at the bare quote would score a token that models hardly ever write there.
  */
 export function optionPaths(
   options: readonly string[],

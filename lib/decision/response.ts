@@ -2,30 +2,33 @@ import type { BatchAnswer } from '../backend.ts';
 import { joinMembers, splitMembers } from '../json/members.ts';
 
 /*
- * Response bodies as text. Answers come as JSON text and stay so: a JavaScript object would move a task named `10` to the front
- * and lose one named `__proto__` (open-points.md, part A, "Answers"). The shapes are those of `lib/schema/task-response.ts`.
+ * Builds response bodies as text. Answers are JSON text and stay text: a JavaScript object would move a task named `10`
+ * to the front and lose one named `__proto__` (docs/interface.md, D-23). `lib/schema/task-response.ts` has the shapes.
  */
 
-/** RunTasksResponse: `results` and its alias `tasks`, in the order sent. */
+/** Builds RunTasksResponse: `results` and its alias `tasks`, in the order sent. */
 export function tasksBody(id: string, answer: BatchAnswer): string {
   const results = joinMembers(answer.answers.map(({ name, json }) => [name, json]));
   return responseBody(id, answer, results, `"results":${results},"tasks":${results}`);
 }
 
-/** DecideResponse: `result`, its alias `decision`, and the bare `value`. */
+/** Builds DecideResponse: `result`, its alias `decision`, and the bare `value`. */
 export function decisionBody(id: string, answer: BatchAnswer): string {
   const { json } = answer.answers[0]!;
   const value = splitMembers(json).get('value');
   return responseBody(id, answer, json, `"result":${json},"decision":${json},"value":${value}`);
 }
 
-/** ExtractResponse: `result` and its alias `data`. */
+/** Builds ExtractResponse: `result` and its alias `data`. */
 export function extractionBody(id: string, answer: BatchAnswer): string {
   const { json } = answer.answers[0]!;
   return responseBody(id, answer, json, `"result":${json},"data":${json}`);
 }
 
-/** `content` is the text that `choices[0].message.content` holds, `members` the answer's own members of the body. */
+/**
+ * Builds a response body. `content` is the text of `choices[0].message.content`, `members` the members that only this
+ * response has.
+ */
 function responseBody(
   id: string,
   { model, finishReason, usage }: BatchAnswer,

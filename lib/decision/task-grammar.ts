@@ -3,39 +3,41 @@ import type { DecideTask, Task } from '../backend.ts';
 import { Automaton } from '../grammar/automaton/automaton.ts';
 import type { Constraint, Vocabulary } from '../grammar/constraint.ts';
 import { GrammarConstraint } from '../grammar/grammar-constraint.ts';
-import { FREE_TEXT } from '../grammar/limits.ts';
 import { compileSchema } from '../grammar/resolve/compile.ts';
 import { masksOf } from '../grammar/vocabulary/masks.ts';
 import { isInstructed } from '../prompt/tasks.ts';
+import { FREE_TEXT } from './free-text.ts';
 import { optionPaths } from './option-paths.ts';
 
-/** How a task's answer is written: what the engine needs for a branch, in order. */
+/** Tells the engine how to generate a task's answer; the members are in the order of use. */
 export interface TaskGrammar {
-  /** Tokens that every answer begins with; they go behind the task's own prompt. May be empty. */
+  /** Tokens that every answer begins with; they follow the task's own prompt. May be empty. */
   head: readonly number[];
-  /** A decide with options: the choice that is made by total log-probability, before anything else is said. */
+  /** A decide task with options: the choice by total log-probability, which comes before any generated text. */
   choice?: OptionChoice;
   /**
-   * What may be said after the head, and after the path that was chosen. Begins behind both: its `text()` holds them already.
+   * Returns the constraint of the text after the head, and after the chosen path. Its `text()` includes both.
    *
    * @param path index of the chosen path; only with `choice`
    */
   constraint(path?: number): Constraint;
-  /** The whole answer where nothing was said after the head: the budget was spent before, or the choice was not settled. */
+  /**
+   * The whole answer if nothing was generated after the head: the budget ran out before, or the choice was not settled.
+   */
   unsettled: string;
 }
 
 export interface OptionChoice {
-  /** Token paths behind the head. Each goes to the end of its option, so none is the beginning of another. */
+  /** Token paths after the head. Each runs to the end of its option, so none is a prefix of another. */
   paths: readonly (readonly number[])[];
-  /** For each path the index of its option. An option has two paths where a reason may follow: with and without one. */
+  /** The index of the option of each path. An option has two paths if a reason may follow: with and without one. */
   options: readonly number[];
 }
 
 /**
- * The grammar of a task's answer.
+ * Returns the grammar of a task's answer.
  *
- * @param task a checked task (`checkAnswerSchema`); throws `unsupported_schema` for one that is not
+ * @param task a checked task (`checkAnswerSchema`); throws `unsupported_schema` for any other
  */
 export function taskGrammar(task: Task, vocabulary: Vocabulary): TaskGrammar {
   if (task.type === 'extract') return written(shapeConstraint(task.shape, vocabulary));
@@ -47,7 +49,7 @@ export function taskGrammar(task: Task, vocabulary: Vocabulary): TaskGrammar {
     constraint(path) {
       const chosen = path === undefined ? undefined : paths[path];
       if (!chosen) throw new RangeError(`no path ${path}`);
-      // The other options are out: all of them together may be more than a schema may hold.
+      // Without the other options, because all of them together may exceed the bounds of a schema.
       const constraint = decideConstraint({ ...task, options: [task.options![chosen.option]!] }, vocabulary);
       constraint.skip(chosen.text);
       return constraint;
@@ -56,12 +58,12 @@ export function taskGrammar(task: Task, vocabulary: Vocabulary): TaskGrammar {
   };
 }
 
-/** Makes a vocabulary ready for grammars, about a second of work, so that the first answer does not wait for it. */
+/** Prepares a vocabulary for grammars, about a second of work, so that the first answer does not wait for it. */
 export function prepareVocabulary(vocabulary: Vocabulary): void {
   masksOf(vocabulary).warm();
 }
 
-/** The constraint of an answer's shape: extract tasks, and `response_format` of chat. */
+/** Returns the constraint of an answer's shape, for extract tasks and for `response_format` of chat. */
 export function shapeConstraint(shape: AnswerShape, vocabulary: Vocabulary): Constraint {
   return new GrammarConstraint(shapeAutomaton(shape), masksOf(vocabulary));
 }
@@ -79,7 +81,7 @@ function shapeAutomaton(shape: AnswerShape): Automaton {
     case 'schema':
       return automatonOf(shape.schema, shape.keys);
     case 'keys':
-      // Named again for their order: an object moves names such as `10` to the front.
+      // `keys` repeat the names for their order: an object moves names such as `10` to the front.
       return automatonOf(objectSchema(shape.keys.map((key) => [key, { type: ['string', 'null'] }])), shape.keys);
     case 'open':
       return automatonOf({ type: 'object', additionalProperties: FREE_MEMBERS });
@@ -99,7 +101,7 @@ function decideConstraint(task: DecideTask, vocabulary: Vocabulary): GrammarCons
 
 const UNSETTLED_VALUE = new Map([['value', '""']]);
 
-/** Only an instruction can ask for a reason. */
+/** A reason is allowed only where an instruction may ask for one. */
 function mayReason(task: DecideTask): boolean {
   return isInstructed(task);
 }
@@ -111,7 +113,9 @@ function objectSchema(
   return { type: 'object', properties: Object.fromEntries(members), required, additionalProperties: false };
 }
 
-/** Automata of recent answers, with the states that were walked: the next request with the same schema finds them warm. */
+/**
+ * Automata of recent answers, with the states built so far, so that the next request with the same schema starts warm.
+ */
 const recent = new Map<string, Automaton>();
 const KEPT = 32;
 

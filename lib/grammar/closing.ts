@@ -10,20 +10,20 @@ import { StringFrame } from './automaton/string-frame.ts';
 import { pendingBytes } from './automaton/text-bytes.ts';
 import { ValueFrame } from './automaton/value-frame.ts';
 
-/** What members become that were not reached, where it is not null. */
+/** The JSON text of required members that were not reached, where it is not null. */
 export type Missing = ReadonlyMap<string, string>;
 
 /**
- * What an answer becomes that is cut here (open-points.md, "Answers"): a string that is being written ends as far as it got, in whole
- * characters; a number, `enum` value or name that is not settled is left out; required members that were not reached are null. Always valid
- * JSON.
+ * Completes an answer that is cut here (docs/interface.md, D-29), so that it is valid JSON. A string ends where it got
+ * to, after a complete character. An unfinished number, `enum` value or name is omitted. Required members that were not
+ * reached become null.
  *
  * @param bytes the text so far
- * @param missing what members of the root become instead of null
+ * @param missing the values of the root's members that are not null when they were not reached
  */
 export function close(bytes: Uint8Array, state: State, missing: Missing): string {
   if (state.complete) return decode(bytes);
-  // All readings agree on the text so far; one that keeps a begun string keeps most.
+  // All readings agree on the text so far; one that is inside a string keeps the most of it.
   const top = state.frames.find((frame) => frame instanceof StringFrame) ?? state.frames[0]!;
   const open = containers(top);
   if (open.length === 0) return emptyRoot(top, missing);
@@ -31,13 +31,13 @@ export function close(bytes: Uint8Array, state: State, missing: Missing): string
   const value = top instanceof ValueFrame || top instanceof NumberFrame || top instanceof LiteralFrame;
   if (top instanceof StringFrame) text += '"';
   else if (value && open[0] instanceof ObjectFrame) text += missingText(open[0], open[0].index - 1, missing);
-  // What was left out was behind a comma, unless it was the first.
+  // An omitted part was behind a comma, unless it was the first.
   else if (text.endsWith(',')) text = text.slice(0, -1);
   for (const frame of open) text += rest(frame, text, missing);
   return text;
 }
 
-/** The objects and lists around a frame, the innermost first. */
+/** Returns the objects and arrays around a frame, the innermost first. */
 function containers(top: Frame): (ObjectFrame | ArrayFrame)[] {
   const open: (ObjectFrame | ArrayFrame)[] = [];
   for (let frame = top; frame instanceof OpenFrame; frame = frame.after) {
@@ -46,7 +46,7 @@ function containers(top: Frame): (ObjectFrame | ArrayFrame)[] {
   return open;
 }
 
-/** How many bytes at the end belong to something that is not settled. */
+/** Returns the number of bytes at the end that belong to an unfinished part. */
 function unsettledBytes(top: Frame): number {
   if (top instanceof StringFrame) return pendingBytes(top.place.pending);
   if (top instanceof NumberFrame) return top.text.length;
@@ -60,7 +60,7 @@ function written(name: string): number {
   return new TextEncoder().encode(JSON.stringify(name)).length;
 }
 
-/** What ends a container, its required members included. */
+/** Returns the text that ends an object or array, with its required members. */
 function rest(frame: ObjectFrame | ArrayFrame, before: string, missing: Missing): string {
   if (frame instanceof ArrayFrame) return String.fromCharCode(BYTE.closeList);
   let text = '';
@@ -78,7 +78,7 @@ function missingText({ shape, depth }: ObjectFrame, index: number, missing: Miss
   return (depth === 1 && name !== undefined && missing.get(name)) || 'null';
 }
 
-/** An answer of which nothing is written. */
+/** Completes an answer of which nothing is written. */
 function emptyRoot(top: Frame, missing: Missing): string {
   if (!(top instanceof ValueFrame)) return '{}';
   const shape = top.node.alternatives.find((one) => one.kind === 'object');

@@ -1,33 +1,38 @@
-/** The model's vocabulary as bytes: what grammars are walked against. Token ids index it. */
+/** Gives the model's vocabulary as bytes, which grammars are matched against. Token ids are its indices. */
 export interface Vocabulary {
-  /** Number of token ids, also those without text. */
+  /** The number of token ids, those without text included. */
   readonly size: number;
-  /** The bytes a token writes; null for control tokens, which no grammar ever allows. */
+  /** Returns the bytes that a token writes; null for control tokens, which no grammar allows. */
   bytes(token: number): Uint8Array | null;
-  /** Canonical tokens of plain text; text that looks like a control token stays text. */
+  /** Returns the canonical tokens of plain text; text that looks like a control token stays text. */
   encode(text: string): number[];
   /** Tokens that end an answer. */
   readonly end: ReadonlySet<number>;
 }
 
-/** What one generation may still say. Mutable, owned by one branch; the engine knows nothing of JSON. */
+/**
+ * Says which tokens may come next in one generation. Mutable and owned by one branch. The engine knows nothing of JSON.
+ */
 export interface Constraint {
   /**
-   * Tokens that must come next, whatever the model would say; taken, so the state is behind them afterwards. Empty where the
-   * model has a choice, or nothing is left to say.
+   * Returns the tokens that must come next, whatever the model prefers, and accepts them. Empty where the model has a
+   * choice, or at the end.
    */
   takeForced(): number[];
   /** Marks the tokens that may come next: bit `t & 31` of word `t >> 5`. Overwrites all of `into`. */
   mask(into: Uint32Array): void;
-  /** Goes on with a token that `mask` allowed; throws on any other. */
+  /** Accepts a token that `mask` allowed; throws on any other. */
   accept(token: number): void;
-  /** Nothing may follow: the answer is whole. */
+  /** Is true when the answer is whole, so that nothing may follow. */
   readonly complete: boolean;
-  /** The bytes so far, forced and chosen. */
+  /** Returns the text so far, forced and chosen. */
   text(): string;
   /** How many bytes `text()` holds. */
   readonly length: number;
-  /** The whole answer if it ends here: valid JSON, cut strings as far as they got, members not reached null. */
+  /**
+   * Returns the whole answer if it ends here: valid JSON, a cut string as far as it got, required members that were not
+   * reached as null.
+   */
   closed(): string;
   fork(): Constraint;
 }

@@ -1,23 +1,26 @@
 import { LIMITS } from './limits.ts';
 
-/** Something that would be too large or too much work. The message goes on after what it is. */
+/**
+ * Reports something that would be too large or too much work. The message continues a sentence that begins with its
+ * name.
+ */
 export class TooLarge extends Error {}
 
-/** What finding the subschemas that hold together costs, as against one step of a string automaton. */
+/** The cost of finding the subschemas that hold together, in steps of a string automaton. */
 const RESOLVING = 3;
 
-/** Counts the work of compiling, in steps of about 0.1 µs, so that it is bounded whatever a schema says. */
+/** Counts the work of compiling in steps of about 0.1 µs, so that it is bounded for any schema. */
 export class Fuel {
   private left: number;
   private readonly whole: Fuel | undefined;
 
-  /** @param whole counts the same work together with that of others */
+  /** @param whole counts the same work together with that of other schemas */
   constructor(limit: number = LIMITS.steps, whole?: Fuel) {
     this.left = limit;
     this.whole = whole;
   }
 
-  /** Throws `TooLarge` when there is nothing left. */
+  /** Spends steps of string automata. Throws `TooLarge` when none are left. */
   spend(steps: number): void {
     this.left -= steps;
     if (this.left < 0) {
@@ -26,13 +29,13 @@ export class Fuel {
     this.whole?.spend(steps);
   }
 
-  /** The same for steps of resolving `$ref`, `allOf`, `anyOf`, `oneOf`, `enum` and `const`. */
+  /** Spends steps of resolving `$ref`, `allOf`, `anyOf`, `oneOf`, `enum` and `const`. */
   resolve(steps: number): void {
     this.spend(RESOLVING * steps);
   }
 }
 
-/** To be shared by all schemas of one request, so that many large ones do not add up. */
-export function requestFuel(): Fuel {
-  return new Fuel(LIMITS.requestSteps);
+/** Returns a budget that several schemas share, so that many large ones do not add up. */
+export function sharedFuel(): Fuel {
+  return new Fuel(LIMITS.sharedSteps);
 }

@@ -12,20 +12,22 @@ import type { Masks } from './vocabulary/masks.ts';
 import { descend } from './vocabulary/trie.ts';
 import { anyBelow } from './vocabulary/walk.ts';
 
-/** Forced bytes taken at once. A text without a choice may be long (`minItems`); the model's context ends it. */
+/**
+ * The most forced bytes that are accepted at once. Forced text may be long (`minItems`); the model's context ends it.
+ */
 const MOST_FORCED = 65_536;
 
 /** When the text of a string only repeats itself. From then on the string is closed wherever the grammar allows it. */
 const STRING_LOOP: LoopBounds = { tokens: 64, distinct: 16 };
 
 /**
- * A `Constraint` made of a byte automaton and a vocabulary.
+ * Turns a byte automaton and a vocabulary into a `Constraint`.
  *
- * Forced text and token boundaries. Text without a choice is written in the vocabulary's own tokens (`encode`). Where it ends before a choice
- * of another kind than free text, its last token is held back, if a longer token begins with it: in `{"a":` before a string or null, a
- * model trained on whole texts has seen `":"` as one token, so taking `":` for granted would all but rule strings out. The model
- * then chooses among the tokens that begin with the bytes held back. Before free text nothing is held back: one choice saved for each
- * string outweighs the few texts that begin with a quote or slash.
+ * Jump-forward and token healing: forced text is written in the vocabulary's own tokens (`encode`). Where it ends
+ * before a choice other than free text, its last token is withheld if a longer token begins with it. In `{"a":` before
+ * a string or null, a model trained on whole texts has seen `":"` as one token, so forcing `":` would almost rule out
+ * strings. The model then chooses among the tokens that begin with the withheld bytes. Before free text nothing is
+ * withheld: saving one choice for each string outweighs the few texts that begin with a quote or slash.
  */
 export class GrammarConstraint implements Constraint {
   private readonly automaton: Automaton;
@@ -33,10 +35,10 @@ export class GrammarConstraint implements Constraint {
   private state: State;
   private bytes: Uint8Array;
   private written: number;
-  /** Bytes that must come next and are not written yet; `state` is behind them. Empty but before a choice. */
+  /** Bytes that must come next but are not written yet; `state` is after them. Empty except before a choice. */
   private held: Uint8Array = NOTHING;
   private heldNode = 0;
-  /** What a required member that was not reached becomes; `null` where the map has no entry. */
+  /** The JSON text of each required member that was not reached; `null` where the map has no entry. */
   private readonly missing: Missing;
   /** Sees the tokens of the string that is being written. */
   private stringLoop = new LoopDetector(STRING_LOOP);
@@ -131,7 +133,7 @@ export class GrammarConstraint implements Constraint {
     return into.some((word) => word !== 0);
   }
 
-  /** Goes on over text that is known; throws where the grammar does not allow it. */
+  /** Accepts known text; throws where the grammar does not allow it. */
   skip(text: string): void {
     const bytes = new TextEncoder().encode(text);
     let state: State | null = this.state;
@@ -141,7 +143,7 @@ export class GrammarConstraint implements Constraint {
     this.append(bytes);
   }
 
-  /** The text that has to come next, up to a whole character, and the state behind it. */
+  /** Returns the text that must come next, up to a complete character, and the state after it. */
   private forcedText(): { text: Uint8Array; state: State } {
     const bytes: number[] = [];
     let { state } = this;
@@ -156,12 +158,12 @@ export class GrammarConstraint implements Constraint {
     return { text: Uint8Array.from(bytes.slice(0, whole.length)), state: whole.state };
   }
 
-  /** Gives the last token back to the model's choice where a longer one could stand in its place. */
+  /** Withholds the last token where a longer one could take its place, so that the model chooses it. */
   private holdBack(tokens: number[]): void {
     const { vocabulary, trie } = this.masks;
     const last = vocabulary.bytes(tokens.at(-1)!)!;
     const node = descend(trie, last);
-    // A minus behind the colon is no reason: it would cost every number a choice.
+    // A minus after the colon is not counted: it would cost every number a choice.
     if (node < 0 || !anyBelow(trie, node, this.state, (byte) => !isNumeric(byte))) return;
     tokens.pop();
     this.written -= last.length;
@@ -183,11 +185,11 @@ export class GrammarConstraint implements Constraint {
 const NOTHING = new Uint8Array();
 
 function decode(bytes: Uint8Array): string {
-  // As a stream, so that a character cut in the middle is left out instead of replaced.
+  // Decoding as a stream omits a character that is cut in the middle instead of replacing it.
   return new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes, { stream: true });
 }
 
-/** Whether the bytes end inside a UTF-8 sequence. */
+/** Tells whether the bytes end inside a UTF-8 sequence. */
 function midCharacter(bytes: readonly number[]): boolean {
   let lead = bytes.length - 1;
   while (lead > 0 && (bytes[lead]! & 0xc0) === 0x80) lead--;
@@ -200,7 +202,10 @@ function inString({ frames }: State): boolean {
   return frames.some((frame) => frame instanceof StringFrame);
 }
 
-/** Whether the model is about to choose characters of a string or open name, or digits of a number, and nothing else. */
+/**
+ * Tells whether the model is about to choose characters of a string or undeclared name, or digits of a number, and
+ * nothing else.
+ */
 function inFreeText({ frames }: State): boolean {
   return frames.every((frame) => {
     if (frame instanceof StringFrame || frame instanceof MemberNameFrame) return frame.place.pending === PLAIN;

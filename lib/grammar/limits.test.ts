@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { Json, JsonSchema } from '../answer-shape.ts';
 import { checkAnswerSchema } from '../decision/check-answer-schema.ts';
 import { AssayError } from '../errors.ts';
-import { requestFuel } from './fuel.ts';
+import { sharedFuel } from './fuel.ts';
 import { LIMITS } from './limits.ts';
 
 const range = (count: number) => Array.from({ length: count }, (_, i) => i);
@@ -15,7 +15,7 @@ const value = (schema: Json): JsonSchema => object({ v: schema });
 const fields = (count: number, field: (i: number) => Json): JsonSchema =>
   object(Object.fromEntries(range(count).map((i) => [`p${i}`, field(i)])));
 const nested = (levels: number): Json => range(levels - 1).reduce((inner: Json) => [inner], [] as Json);
-const code = (schema: JsonSchema, fuel = requestFuel()): string => {
+const code = (schema: JsonSchema, fuel = sharedFuel()): string => {
   try {
     checkAnswerSchema({ schema, param: 'schema', fuel });
     return 'accepted';
@@ -29,7 +29,7 @@ const tagged = (i: number) => object({ kind: { const: i }, note: { type: 'string
 const chain = (length: number): JsonSchema =>
   Object.fromEntries(range(length).map((i) => [`d${i}`, i === length - 1 ? {} : { $ref: `#/$defs/d${i + 1}` }]));
 
-/** For each bound a schema of a size, and the largest size that is accepted. */
+/** For each bound, a schema of a given size, and the largest size that is accepted. */
 const BOUNDS: readonly (readonly [string, (size: number) => JsonSchema, number])[] = [
   ['schemaDepth', (n) => ({ ...value({}), default: nested(n - 1) }), LIMITS.schemaDepth],
   ['schemaValues', (n) => ({ type: 'object', examples: range(n - 2) }), LIMITS.schemaValues],
@@ -48,14 +48,14 @@ const BOUNDS: readonly (readonly [string, (size: number) => JsonSchema, number])
   ['patternLength', (n) => value({ pattern: `^[${'a'.repeat(n - 3)}]` }), LIMITS.patternLength],
   // Two parts for each `a`, and six more.
   ['patternParts', (n) => value({ pattern: `^a{0,${n}}$` }), (LIMITS.patternParts - 6) / 2],
-  // A state for each length, one more for the text that is taken out.
+  // A state for each length, and one more for the excluded text.
   [
     'stringStates',
     (n) => value({ oneOf: [{ type: 'string', maxLength: n }, { const: 'x' }] }),
     LIMITS.stringStates - 2,
   ],
   ['stringRests', (n) => value({ pattern: '^[a-z]{9}', minLength: n }), LIMITS.stringRests / 10 - 1],
-  // What these cost is counted, not told beforehand; the sizes were found by trying.
+  // The cost of these is counted while compiling; the sizes were found by trying.
   ['steps of patterns', (n) => fields(n, (i) => ({ pattern: `^[a-z]{40}-${i}$` })), 267],
   ['steps of one wide pattern', (n) => value({ pattern: `^(${letters(300).join('|')}){${n}}$` }), 5],
   ['steps of branches that are told apart', (n) => value({ oneOf: range(n).map(tagged) }), 133],
@@ -69,16 +69,16 @@ test.each(BOUNDS)('%s', (_, schema, largest) => {
   expect([code(schema(largest)), code(schema(largest + 1))]).toEqual(['accepted', 'unsupported_schema']);
 });
 
-test('requestSteps: the schemas of one request share them', () => {
-  const fuel = requestFuel();
+test('sharedSteps: schemas on one budget share them', () => {
+  const fuel = sharedFuel();
   const schema = fields(267, (i) => ({ pattern: `^[a-z]{40}-${i}$` }));
   const accepted = range(8).filter(() => code(schema, fuel) === 'accepted');
-  expect(accepted).toHaveLength(Math.floor(LIMITS.requestSteps / LIMITS.steps));
+  expect(accepted).toHaveLength(Math.floor(LIMITS.sharedSteps / LIMITS.steps));
 });
 
 test('answers that are long without a choice use them up, too', () => {
-  const fuel = requestFuel();
+  const fuel = sharedFuel();
   const schema = value({ type: 'array', minItems: 30_000, items: { const: 1 } });
   const accepted = range(20).filter(() => code(schema, fuel) === 'accepted');
-  expect(accepted).toHaveLength(Math.floor(LIMITS.requestSteps / (LIMITS.stepsPerByte * 60_000)));
+  expect(accepted).toHaveLength(Math.floor(LIMITS.sharedSteps / (LIMITS.stepsPerByte * 60_000)));
 });

@@ -1,13 +1,10 @@
-/** Most characters of a decision without options, and of a reason: a short answer, and a few sentences. Both end there as if they were said. */
-export const FREE_TEXT = { value: 400, reason: 2_000 } as const;
-
 /**
- * Bounds on what a schema may ask for. They are counts, never times, so a schema is accepted or refused alike on every
- * machine; together they keep compiling at about 100 ms and 64 MB, also as the first one of a process (`benchmarks/grammar`). What takes
- * memory is paid for in steps too: a row of an automaton, a member, a branch that `oneOf` excludes.
+ * Bounds on schemas. They are counts, never times, so a schema is accepted or refused alike on every machine. Together
+ * they keep compiling at about 100 ms and 64 MB, also for the first schema of a process (`benchmarks/grammar`). What
+ * takes memory costs steps too: a row of an automaton, a member, a branch that `oneOf` excludes.
  */
 export const LIMITS = {
-  /** Objects and lists open at once inside one schema. */
+  /** Objects and arrays that are open at once in one schema. */
   schemaDepth: 64,
   /** JSON values in one schema, annotations included. */
   schemaValues: 10_000,
@@ -15,23 +12,23 @@ export const LIMITS = {
   schemaCharacters: 250_000,
   /** Different node shapes after `$ref`, `allOf`, `anyOf` and `oneOf` are resolved. */
   nodes: 4_000,
-  /** Alternatives that one place in the answer may have. */
+  /** Alternatives of one node. */
   alternatives: 256,
-  /** Steps that compiling one schema may take (`fuel.ts`). */
+  /** Steps of compiling one schema (`fuel.ts`). */
   steps: 400_000,
-  /** And all schemas of a request together. */
-  requestSteps: 1_600_000,
+  /** Steps of compiling several schemas on one shared budget (`sharedFuel`). */
+  sharedSteps: 1_600_000,
   /** Steps for each value in a schema, annotations included. */
   stepsPerValue: 10,
   /** Steps for each byte of the shortest answer, most of which is written without asking the model. */
   stepsPerByte: 4,
-  /** References and levels between an `enum` or `const` value and what it is checked against. */
+  /** References and levels between an `enum` or `const` value and the subschema it is checked against. */
   matchDepth: 400,
   /** Different `multipleOf` that hold for one number. */
   multiples: 16,
-  /** Ranges of numbers that `oneOf` takes out of one number; single values are not counted. */
+  /** Ranges that `oneOf` excludes from one number; single values are not counted. */
   numberExclusions: 16,
-  /** Objects and lists open at once in an answer. */
+  /** Objects and arrays that are open at once in an answer. */
   answerDepth: 32,
   /** Bytes of the shortest answer a schema allows (`minItems`, `minLength` and long names add up). */
   shortestAnswer: 65_536,

@@ -1,21 +1,21 @@
 import { AssayError } from '../errors.ts';
 
-/** Bytes of every body that need no room: small requests pass, whatever large ones are under way. */
+/** The bytes of each body that need no budget: small requests are accepted, however many large ones are running. */
 const FREE_BYTES = 64 * 1024;
 
-/** One request's part of the room. */
+/** One request's share of the budget. */
 export interface BodyShare {
   /**
-   * Takes room for so many more bytes of the body, before they are kept.
+   * Reserves bytes for the body, before they are kept.
    *
-   * @throws AssayError `overloaded` where the bodies under way leave none
+   * @throws AssayError `overloaded` if the running bodies leave too few
    */
   take(bytes: number): void;
-  /** Gives back all that was taken. */
+  /** Returns all reserved bytes to the budget. */
   release(): void;
 }
 
-/** The bound on the bodies of all requests together: each may have 20 MiB, and connections may be many. */
+/** Bounds the bodies of all requests together: each may have 20 MiB, and there may be many connections. */
 export class BodyBudget {
   #left: number;
 

@@ -2,21 +2,22 @@ import { AssayError } from '../errors.ts';
 import type { BodyShare } from './body-budget.ts';
 import { type JsonValue, parseJson } from './parse.ts';
 
-/** 20 MiB, as bytes read (open-points.md, part A, "Fields"). */
+/** 20 MiB, as bytes read (docs/interface.md, D-10). */
 export const MAX_BODY_BYTES = 20 * 1024 * 1024;
 
 export interface JsonBodyRules {
   maxBytes?: number;
-  /** The model server wants a JSON content type on every body; the decision service only where one is sent. */
+  /** The model server requires a JSON content type on every body; the decision service only where one is sent. */
   contentType: 'required' | 'where sent';
-  /** Where the room for the bytes comes from, before they are kept. */
+  /** Reserves the bytes before they are kept. */
   share: BodyShare;
 }
 
 /**
- * The JSON value in a request's body.
+ * Reads the JSON value of a request's body.
  *
- * @throws AssayError `unsupported_media_type`, `request_too_large`, `overloaded` or `malformed_json`, checked in this order.
+ * @throws AssayError `unsupported_media_type`, `request_too_large`, `overloaded` or `malformed_json`, checked in this
+ * order.
  */
 export async function readJson(request: Request, rules: JsonBodyRules): Promise<JsonValue> {
   const { contentType, share, maxBytes = MAX_BODY_BYTES } = rules;
@@ -24,13 +25,17 @@ export async function readJson(request: Request, rules: JsonBodyRules): Promise<
   return parseJson(await readBody(request, maxBytes, share));
 }
 
-/** Announced bytes up to which a body is read in one go, which is faster, and has its room before it has come. */
+/**
+ * A body announced with at most this many bytes is read in one go, which is faster; its bytes are reserved before they
+ * arrive.
+ */
 const AT_ONCE = 1024 * 1024;
 
 /**
- * Nothing is kept of a body that says itself that it is too long. Up to twice the bound it is thrown away as it comes: who is still sending when the
- * connection closes may never see the answer (RFC 9112, 9.6). HTTP sees to it that no more comes than was announced; but it is a claim of the sender,
- * so the bytes are counted all the same, and the room for a large body is taken as it comes.
+ * A body that announces too many bytes is not kept. Up to twice the bound it is read and discarded: a client that is
+ * still sending when the connection closes may never see the answer (RFC 9112, 9.6). HTTP ensures that no more arrives
+ * than was announced; but the length is the sender's claim, so the bytes are counted all the same, and those of a large
+ * body are reserved as they arrive.
  */
 async function readBody(request: Request, maxBytes: number, share: BodyShare): Promise<Uint8Array> {
   const announced = Number(request.headers.get('content-length') ?? Number.NaN);
@@ -54,7 +59,10 @@ async function throwAway({ body }: Request): Promise<void> {
   await body?.pipeTo(new WritableStream()).catch(brokenOff);
 }
 
-/** JSON (WHATWG MIME Sniffing, "JSON MIME type": `application/json`, `text/json`, any `+json`), in UTF-8, not compressed. */
+/**
+ * Accepts JSON (WHATWG MIME Sniffing, "JSON MIME type": `application/json`, `text/json`, any `+json`), in UTF-8, not
+ * compressed.
+ */
 export function checkContentType(headers: Headers, rule: JsonBodyRules['contentType']): void {
   const type = headers.get('content-type');
   const encoding = headers.get('content-encoding');
@@ -74,7 +82,10 @@ function isJsonType(contentType: string): boolean {
   return JSON_TYPE.test(type) && !parameters.some((parameter) => CHARSET.test(parameter));
 }
 
-/** Reads a stream to its end, and stops at the first byte too many. Where `share` has no room, the rest is thrown away as it comes. */
+/**
+ * Reads a stream to its end, and stops at the first byte too many. If `share` has no bytes left, the rest is read and
+ * discarded.
+ */
 export async function readBytes(
   stream: ReadableStream<Uint8Array> | null,
   maxBytes: number,
@@ -89,7 +100,7 @@ export async function readBytes(
     if (chunk.done) break;
     total += chunk.value.byteLength;
     if (total > maxBytes) {
-      // Not awaited: a sender that never stops must not hold the answer back.
+      // Not awaited: a sender that never stops must not delay the answer.
       void reader.cancel().catch(() => {});
       throw tooLarge(maxBytes);
     }

@@ -1,15 +1,15 @@
 import { endOfString } from './scan.ts';
 
 /**
- * The members of a JSON object as they are written: name and raw JSON text, in order. `JSON.parse` cannot tell this order, as
- * objects move names such as `10` to the front. Of a repeated name the last value counts, in the place of the first.
+ * Returns the members of a JSON object as written: name and raw JSON text, in order. `JSON.parse` loses this order, as
+ * objects move names such as `10` to the front. Of a repeated name the last value counts, at the position of the first.
  *
- * @throws SyntaxError where `text` is not one JSON object.
+ * @throws SyntaxError if `text` is not one JSON object.
  */
 export function splitMembers(text: string): Map<string, string> {
   const value: unknown = JSON.parse(text);
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new SyntaxError('not a JSON object');
-  // The text is known to be valid from here on, so quotes, brackets and commas are all there is to look for.
+  // The text is known to be valid from here on, so only quotes, brackets and commas matter.
   const members = new Map<string, string>();
   let at = text.indexOf('{') + 1;
   for (;;) {
@@ -40,7 +40,7 @@ export function splitItems(text: string): string[] {
   });
 }
 
-/** The index of the `,` or closing bracket behind the value that begins at `start`. */
+/** Returns the index of the `,` or closing bracket after the value that begins at `start`. */
 function endOfValue(text: string, start: number): number {
   let depth = 0;
   for (let at = start; ; at++) {
@@ -58,7 +58,7 @@ function endOfValue(text: string, start: number): number {
   }
 }
 
-/** The text of a JSON object from names and raw JSON values, in this order whatever the names are. */
+/** Joins names and raw JSON values to the text of a JSON object, in this order whatever the names are. */
 export function joinMembers(members: Iterable<readonly [name: string, json: string]>): string {
   let text = '';
   for (const [name, json] of members) text += `${text === '' ? '' : ','}${JSON.stringify(name)}:${json}`;

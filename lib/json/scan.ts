@@ -1,15 +1,16 @@
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
-/** Objects and arrays that may be open at once (open-points.md, part A, "JSON"). */
+/** Objects and arrays that may be open at once (docs/interface.md, D-10). */
 export const MAX_DEPTH = 64;
 
 /** Members and items in one body. `JSON.parse` takes a microsecond and up to 100 bytes for each. */
 export const MAX_PARTS = 250_000;
 
 /**
- * Returns which bound a JSON text breaks first: more than `MAX_DEPTH` objects and arrays open at once, or more than `maxParts` members and
- * items. Reads the text once, without recursion, and knows strings from structure; what else may be wrong with it is for `JSON.parse` to say.
+ * Returns the bound that a JSON text breaks first: more than `MAX_DEPTH` objects and arrays open at once, or more than
+ * `maxParts` members and items. Reads the text once, without recursion, and tells strings from structure; `JSON.parse`
+ * finds all other errors.
  */
 export function excessOf(text: string, maxParts = MAX_PARTS): 'depth' | 'parts' | null {
   let depth = 0;
@@ -32,7 +33,7 @@ export function excessOf(text: string, maxParts = MAX_PARTS): 'depth' | 'parts' 
   return null;
 }
 
-/** The index behind the string that begins with the quote at `start`; the text's length where it does not end. */
+/** Returns the index after the string that begins with the quote at `start`; the text's length if it does not end. */
 export function endOfString(text: string, start: number): number {
   let quote = text.indexOf('"', start + 1);
   while (quote !== -1) {
@@ -45,15 +46,15 @@ export function endOfString(text: string, start: number): number {
 }
 
 /**
- * Whether an escape writes half a surrogate pair (`\ud83d` without its other half): no text, and impossible in UTF-8, so no
- * answer could repeat it (RFC 8259, section 8.2; RFC 7493, section 2.1).
+ * Tells whether an escape writes half a surrogate pair (`\ud83d` without its other half). Such a string is no text and
+ * cannot be written in UTF-8, so no answer could repeat it (RFC 8259, section 8.2; RFC 7493, section 2.1).
  */
 export function hasLoneSurrogate(text: string): boolean {
-  // Nearly no text has such an escape, and this finds it out ten times faster than an expression.
+  // Few texts have such an escape, and this test is ten times faster than the expression.
   if (!text.includes('\\u')) return false;
   const half = /u[dD][89a-fA-F]/y;
   const pair = /u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}/y;
-  // Takes escapes one by one from the left, so that the `\ud800` in `\\ud800` is not mistaken for one.
+  // Reads escapes from the left, one by one, so that the `\ud800` in `\\ud800` is not mistaken for one.
   for (let at = text.indexOf('\\'); at !== -1; at = text.indexOf('\\', at)) {
     half.lastIndex = pair.lastIndex = ++at;
     if (text.charCodeAt(at) === 0x75 && half.test(text)) {

@@ -17,7 +17,7 @@ import * as task from '../schema/task.ts';
 import * as request from '../schema/task-request.ts';
 import * as response from '../schema/task-response.ts';
 
-/** Every schema that has a name in the contract. Where one of these stands inside another, the contract refers to it. */
+/** Every schema that has a name in the contract. The contract refers to it where it is part of another. */
 export const COMPONENTS = {
   // the decision service
   RunTasksRequest: request.RunTasksRequest,

@@ -7,10 +7,10 @@ import { OPERATIONS, type Operation } from './operations.ts';
 import { OWN_PATHS, OWN_TAG } from './own-paths.ts';
 import { SECURITY } from './security.ts';
 
-/** The version of both interfaces (decision-service.md, "Versioning"). */
+/** The version of both interfaces (docs/interface.md, D-32). */
 export const CONTRACT_VERSION = '0.5.0';
 
-/** The OpenAPI 3.1 contract of both interfaces, made from the schemas that requests are checked with. */
+/** Builds the OpenAPI 3.1 contract of both interfaces from the schemas that validate requests. */
 export function openApiDocument(): object {
   return {
     openapi: '3.1.0',
@@ -112,7 +112,10 @@ function exampleOf(id: string, side: 'request' | 'response'): object {
   return value ? { examples: { [id]: { summary: example.summary, value } } } : {};
 }
 
-/** Statuses of errors: the operation's own, 403 (a foreign page) and 500 on every one, 401 where a key may be needed. */
+/**
+ * Returns the statuses of errors: the operation's own, 403 (a foreign page) and 500 for all, 401 where a key may be
+ * needed.
+ */
 function statusesOf({ key, errors }: Operation): number[] {
   return [...errors, 403, 500, ...(key === 'never' ? [] : [401])].sort((a, b) => a - b);
 }
@@ -124,7 +127,7 @@ function errorResponses(): Record<string, object> {
   return Object.fromEntries(named.sort(([one], [other]) => one.localeCompare(other)));
 }
 
-/** The document as the text that is committed and served. */
+/** Returns the document as the text that is committed and served. */
 export function openApiText(): string {
   return `${JSON.stringify(openApiDocument(), null, 2)}\n`;
 }

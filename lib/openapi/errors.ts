@@ -35,12 +35,12 @@ const NAMES: Record<ErrorFormat, { response: string; body: string }> = {
   systemone: { response: 'SystemOneError', body: 'SystemOneErrorBody' },
 };
 
-/** The name of an error response in the contract's components. */
+/** Returns the name of an error response among the contract's components. */
 export function errorName(format: ErrorFormat, status: number): string {
   return `${NAMES[format].response}${status}`;
 }
 
-/** An error response: the status, and the codes that an api sends with it. */
+/** Describes an error response: the status, and the codes that an interface sends with it. */
 export function errorResponse(format: ErrorFormat, status: number): object {
   const codes = ERROR_CODES.filter(
     (code) => errorStatus(code, format)?.status === status && code !== 'route_not_found',

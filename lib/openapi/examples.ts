@@ -12,7 +12,7 @@ const choice = (answer: object) => ({
 export interface Example {
   summary: string;
   request: object;
-  /** Absent where it depends on the machine. */
+  /** Absent if it depends on the machine. */
   response?: object;
 }
 
@@ -160,7 +160,7 @@ const download: Example = {
 };
 const remove: Example = { summary: 'Compiled files only', request: { model, compiled_only: true } };
 
-/** By operation id. Each request is played in the tests, and answered with exactly the response beside it. */
+/** Examples by operation id. The tests send each request and expect exactly the response beside it. */
 export const EXAMPLES: Record<string, Example> = {
   runTasks: batch,
   decideExtract: batch,

@@ -3,14 +3,14 @@ import type * as v from 'valibot';
 
 export type JsonSchemaObject = { [keyword: string]: unknown };
 
-/** Valibot schemas as the contract's JSON Schemas; one inside another becomes a `$ref`. */
+/** Converts Valibot schemas to the contract's JSON Schemas; a schema inside another becomes a `$ref`. */
 export function jsonSchemas(schemas: Record<string, v.GenericSchema>): Record<string, JsonSchemaObject> {
   const names = new Map<unknown, string>(Object.entries(schemas).map(([name, schema]) => [schema, name]));
   return toJsonSchemaDefs(schemas, {
     target: 'draft-2020-12',
-    // What is sent: defaults need not be there, and what was transformed is as it came.
+    // Describes what is sent: fields with defaults are optional, and transformed values have their type before.
     typeMode: 'input',
-    // Rules across members have no keyword; descriptions tell them.
+    // Rules across members have no keyword; descriptions state them.
     ignoreActions: ['rule', 'presence', 'late_rule'],
     overrideRef: ({ referenceId }) => refTo(referenceId),
     overrideAction: ({ valibotAction, jsonSchema }) =>
@@ -27,7 +27,7 @@ export function refTo(name: string): string {
 
 type SchemaContext = Parameters<NonNullable<ConversionConfig['overrideSchema']>>[0];
 
-/** Forms that generators of clients understand, where the plain conversion has others. */
+/** Forms that client generators understand, where the plain conversion has others. */
 function plain(
   { valibotSchema, jsonSchema }: SchemaContext,
   names: Map<unknown, string>,
@@ -38,7 +38,7 @@ function plain(
       return { ...rest, type: Number.isInteger(only) ? 'integer' : (typeof only as 'string'), enum: [only!] };
     }
     case 'custom':
-      // What it is stands in the metadata behind it.
+      // The metadata after it says what it is.
       return {};
     case 'record': {
       const { propertyNames: _, additionalProperties, ...rest } = jsonSchema;
@@ -56,7 +56,7 @@ function plain(
   }
 }
 
-/** Without fields that are only there to be refused, and without an empty `required`. */
+/** Omits fields that exist only to be refused, and an empty `required`. */
 function plainObject({
   properties = {},
   required = [],
@@ -85,7 +85,7 @@ function discriminator({ key, options }: Variant, names: Map<unknown, string>) {
   return { propertyName: key, mapping: Object.fromEntries(mapping) };
 }
 
-/** `anyOf: [X, null]` with the null inside X where it has room for it. */
+/** Rewrites `anyOf: [X, null]` with the null inside X where possible. */
 function orNull(jsonSchema: SchemaContext['jsonSchema']): SchemaContext['jsonSchema'] | undefined {
   const { anyOf, ...rest } = jsonSchema;
   const inner = anyOf?.[0];

@@ -1,7 +1,7 @@
 import type { ErrorFormat } from '../error-status.ts';
 import type { ComponentName } from './components.ts';
 
-/** One row of the contract: a path and method, what goes in, what comes back. */
+/** One operation of the contract: path and method, request, responses. */
 export interface Operation {
   api: ErrorFormat;
   method: 'get' | 'post' | 'delete';
@@ -12,13 +12,13 @@ export interface Operation {
   description?: string;
   request?: ComponentName;
   response: ComponentName;
-  /** What an edge may answer in its place. */
+  /** The response that an edge may send instead. */
   edge?: ComponentName;
   /** The body with `Accept: text/event-stream`, or `stream: true`: one event of it. */
   events?: ComponentName;
-  /** `off loopback`: needed where the server binds another address than the loopback one. */
+  /** `off loopback`: needed if the server binds an address other than loopback. */
   key: 'always' | 'off loopback' | 'never';
-  /** Statuses of errors, beside those of every operation. */
+  /** Statuses of errors, besides those of every operation. */
   errors: readonly number[];
 }
 
@@ -53,7 +53,7 @@ const deleting = {
   description: 'Removes the compiled files, and without compiled_only the downloaded weights and lock files too.',
 } as const;
 
-/** Every operation of both interfaces. A new one is a new row. */
+/** Every operation of both interfaces. A new operation is a new row. */
 export const OPERATIONS: readonly Operation[] = [
   {
     ...decisions,

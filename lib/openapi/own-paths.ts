@@ -3,7 +3,7 @@ import { SECURITY } from './security.ts';
 
 export const OWN_TAG = 'this server';
 
-/** What is served beside the two interfaces. */
+/** Routes that are served besides the two interfaces. */
 export const OWN_PATHS = {
   '/openapi.json': {
     get: {

@@ -1,6 +1,6 @@
 import type { Operation } from './operations.ts';
 
-/** Whether an operation needs a key, as OpenAPI writes it: `{}` means none is needed. */
+/** Returns whether an operation needs a key, in OpenAPI's form: `{}` means that none is needed. */
 export const SECURITY: Record<Operation['key'], object[]> = {
   always: [{ bearer: [] }],
   'off loopback': [{}, { bearer: [] }],

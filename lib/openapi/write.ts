@@ -1,7 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { openApiText } from './document.ts';
 
-/** Writes `openapi.json`; with `--check` says whether the committed one is what the schemas say, and changes nothing. */
+/** Writes `openapi.json`. With `--check`, compares the committed file with the schemas and changes nothing. */
 const file = new URL('../../openapi.json', import.meta.url);
 const text = openApiText();
 if (!process.argv.includes('--check')) {

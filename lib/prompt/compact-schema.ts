@@ -1,8 +1,8 @@
 import type { Json, JsonSchema } from '../answer-shape.ts';
 
 /**
- * A schema as the prompt shows it: the shorthand where it says all that the schema says (`lib/grammar/schema/shorthand.ts` the
- * other way round), else the schema itself. The shorthand takes about a quarter of the tokens.
+ * Returns a schema in the form of the prompt: as shorthand if that says the same (the inverse of
+ * `lib/grammar/schema/shorthand.ts`), else the schema itself. The shorthand takes about a quarter of the tokens.
  */
 export function compactSchema(schema: JsonSchema): Json {
   return shorthandOf(schema, false) ?? schema;
@@ -10,7 +10,7 @@ export function compactSchema(schema: JsonSchema): Json {
 
 const NAMES: readonly unknown[] = ['string', 'number', 'integer', 'boolean'];
 
-/** The shorthand node that a schema is the expansion of; undefined where there is none. */
+/** Returns the shorthand node whose expansion is this schema; undefined if there is none. */
 function shorthandOf(schema: Json | undefined, nullable: boolean): Json | undefined {
   if (schema === undefined || !isObject(schema)) return undefined;
   const { type, properties, required, additionalProperties, items, ...rest } = schema;

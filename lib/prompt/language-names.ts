@@ -1,6 +1,6 @@
 import type { Language } from '../schema/language.ts';
 
-/** English names of the answer languages, as they stand in prompts. */
+/** English names of the answer languages, as used in prompts. */
 export const LANGUAGE_NAMES: Record<Language, string> = {
   en: 'English',
   es: 'Spanish',

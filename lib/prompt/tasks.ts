@@ -3,22 +3,22 @@ import type { ChatMessage } from '../conversation.ts';
 import { compactSchema } from './compact-schema.ts';
 import { LANGUAGE_NAMES } from './language-names.ts';
 
-/** What every task of a batch is told once. Part of the shared prefix, and of the starter model's training data. */
+/** The instructions that a batch begins with. Part of the shared prefix, and of the starter model's training data. */
 export const TASK_SYSTEM =
   'Do the task at the end of the conversation with one JSON object and nothing else. ' +
   'A question: {"value": the answer}, one of the options where there are options; add "reason" only where it is asked for. ' +
   'An extraction: the fields asked for, null for what the text does not say.';
 
-/** Stands between what all tasks share and the task itself, inside the last user turn. */
+/** Separates the shared part from the task itself, inside the last user message. */
 export const TASK_SEPARATOR = '\n\n';
 
 /**
- * The prompt of a batch. Rendered by the model's chat template as `messages`, then one user message made of
- * `openMessage + TASK_SEPARATOR + task`. The cut before `task` is where the shared prefix ends and the branches begin.
+ * The prompt of a batch. The model's chat template renders `messages`, then one user message of `openMessage +
+ * TASK_SEPARATOR + task`. The shared prefix ends before `task`, where the branches begin.
  */
 export interface TaskPrompt {
   messages: readonly ChatMessage[];
-  /** The shared beginning of the last user turn: the context, or the last user message. May be empty. */
+  /** The shared beginning of the last user message: the context, or the last message of the request. May be empty. */
   openMessage: string;
   /** One text for each task, in the batch's order. */
   tasks: readonly string[];
@@ -40,7 +40,7 @@ export function taskPrompt(batch: TaskBatch): TaskPrompt {
   };
 }
 
-/** The texts of a turn joined by a line break, behind the name of who speaks where one was sent: templates know roles alone. */
+/** Joins the texts of a message by line breaks, after its sender's name if one was sent: templates know only roles. */
 export function messageText({ name, parts }: ChatMessage): string {
   const text = parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n');
   return name ? `${name}: ${text}` : text;
@@ -51,7 +51,7 @@ function system(instructions: readonly ChatMessage[]): ChatMessage {
   return { role: 'system', parts: [{ type: 'text', text }] };
 }
 
-/** One task as the model reads it: a line for each thing said. */
+/** Words one task for the model: a line for each field. */
 export function taskText(task: Task, language: Task['language']): string {
   const lines =
     task.type === 'decide'
@@ -71,7 +71,7 @@ function optionLines({ options, descriptions = [] }: DecideTask): string[] {
   return [`Options: ${JSON.stringify(options)}`, ...described];
 }
 
-/** An empty instruction is none. */
+/** An empty instruction counts as none. */
 export function isInstructed({ instruction }: DecideTask): boolean {
   return instruction !== undefined && instruction.trim() !== '';
 }

@@ -1,7 +1,7 @@
 import type { BatchAnswer, DecideTask, Task, TaskAnswer, TaskBatch } from '../backend.ts';
 import type { ChatMessage, MediaPart, Part } from '../conversation.ts';
 import { answerShape } from '../decision/answer-shape.ts';
-import { type Fuel, requestFuel } from '../grammar/fuel.ts';
+import { type Fuel, sharedFuel } from '../grammar/fuel.ts';
 import { pointerStep } from '../json/leaves.ts';
 import type { DecisionItem, DecisionPart, DecisionQuestion, DecisionsRequest } from '../schema/decisions-request.ts';
 import { type Distribution, distributionOf } from './distribution.ts';
@@ -21,7 +21,7 @@ export const taskName = (index: number): string => `q${index}`;
 export const YES_OR_NO = ['yes', 'no'] as const;
 
 export function batchOfDecisions(request: DecisionsRequest): TaskBatch {
-  const fuel = requestFuel();
+  const fuel = sharedFuel();
   const { input } = request;
   const asked = request.questions.flatMap(({ instructions }, i) =>
     typeof instructions === 'string' ? [] : imagesOf(instructions, `questions[${i}].instructions`),

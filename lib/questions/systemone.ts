@@ -1,7 +1,7 @@
 import type { BatchAnswer, Task, TaskAnswer, TaskBatch } from '../backend.ts';
 import type { MediaPart } from '../conversation.ts';
 import { answerShape } from '../decision/answer-shape.ts';
-import { type Fuel, requestFuel } from '../grammar/fuel.ts';
+import { type Fuel, sharedFuel } from '../grammar/fuel.ts';
 import { joinMembers } from '../json/members.ts';
 import { pathTo } from '../param-path.ts';
 import type { SystemOneQuestion, SystemOneRequest } from '../schema/systemone-request.ts';
@@ -16,7 +16,7 @@ import { textOf } from './structured.ts';
 /* System One: its requests as a `TaskBatch`, and a `BatchAnswer` as its response. */
 
 export function batchOfSystemOne(request: SystemOneRequest): TaskBatch {
-  const fuel = requestFuel();
+  const fuel = sharedFuel();
   const questions = Object.entries(request.questions);
   return {
     model: request.model,

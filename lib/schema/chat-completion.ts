@@ -3,8 +3,8 @@ import { Metrics } from './metrics.ts';
 import { ModelIdText } from './model-list.ts';
 import { FinishReason } from './task-response.ts';
 
-// The answer side of POST /v1/chat/completions, in the shape of OpenAI's Chat Completions API, with `reasoning_content`
-// and `metrics` of model-server.md.
+// Responses of POST /v1/chat/completions, in the shape of OpenAI's Chat Completions API, with `reasoning_content` and
+// `metrics` (docs/interface.md, M-15 and M-16).
 
 const Count = v.pipe(v.number(), v.integer(), v.minValue(0));
 
@@ -65,7 +65,7 @@ export const ChatChunkChoice = v.object({
   logprobs: v.nullable(ChatLogprobs),
 });
 
-/** One event of a stream. The last one alone has `finish_reason`, `usage` and `metrics`, and an empty delta. */
+/** One event of a stream. Only the last one has `finish_reason`, `usage` and `metrics`, and an empty delta. */
 export const ChatCompletionChunk = v.object({
   ...head,
   object: v.literal('chat.completion.chunk'),

@@ -2,12 +2,12 @@ import * as v from 'valibot';
 import { aliases, rule } from '../validation/rules.ts';
 import { AudioPart, ImagePart, ImageUrl, InputAudio, TextPart } from './message.ts';
 
-// The request side of POST /v1/chat/completions. Fields that nobody here knows are ignored, as clients send extras, and null
-// is a field not sent, as OpenAI's own clients write it (open-points.md, part B, "Chat").
+// Requests of POST /v1/chat/completions. Unknown fields are ignored, as clients send extras, and null counts as not
+// sent, as OpenAI's own clients write it (docs/interface.md, M-14).
 
 /**
- * A field that would change the meaning of the request: refused unless it says nothing. It is not in the contract, so that
- * generated clients do not offer it.
+ * A field that would change the meaning of the request: refused unless its value has no effect. It is not in the
+ * contract, so that generated clients do not offer it.
  */
 function unsupported(saysNothing: (value: unknown) => boolean, instead: string) {
   return v.nullish(

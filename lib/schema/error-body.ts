@@ -9,6 +9,6 @@ export const ErrorDetails = v.object({
   code: v.pipe(v.picklist(ERROR_CODES), v.description('What a caller branches on.')),
 });
 
-/** decision-service.md, "Error body"; `code` is always there (open-points.md, part A). */
+/** The error body (docs/interface.md, D-16); `code` is always present. */
 export const ErrorBody = v.object({ error: ErrorDetails });
 export type ErrorBody = v.InferOutput<typeof ErrorBody>;

@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 
-/** The languages an answer can be asked in (decision-service.md, "Language enum"). */
+/** The languages of answers (docs/interface.md, D-14). */
 export const LANGUAGES = [
   'en',
   'es',

@@ -14,7 +14,7 @@ const members = {
 
 type Source = v.InferOutput<v.StrictObjectSchema<typeof members, undefined>>;
 
-/** What each `type` needs, and the member that belongs to the other one (open-points.md, part A, "Fields"). */
+/** The member that each `type` needs, and the one that belongs to the other type (docs/interface.md, D-9). */
 const FITTING = {
   url: { needs: ['url'], excludes: 'data' },
   base64: { needs: ['data', 'mime_type'], excludes: 'url' },

@@ -22,7 +22,7 @@ export type ContentPart = v.InferOutput<typeof ContentPart>;
 
 export const MessageContent = v.union([v.string(), v.pipe(v.array(ContentPart), v.minLength(1))]);
 
-/** One turn (open-points.md, part A, "Fields": roles and parts). */
+/** One message: its role and parts (docs/interface.md, D-8). */
 export const Message = v.strictObject({
   role: v.pipe(v.picklist(['system', 'developer', 'user', 'assistant']), v.description('developer means system.')),
   content: MessageContent,

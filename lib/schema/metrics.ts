@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 
-/** What really runs the model. */
+/** The device that runs the model. */
 export const DEVICES = ['NPU', 'GPU', 'CPU'] as const;
 export const Device = v.picklist(DEVICES);
 export type Device = v.InferOutput<typeof Device>;
@@ -8,11 +8,11 @@ export type Device = v.InferOutput<typeof Device>;
 const Measure = v.nullable(v.pipe(v.number(), v.minValue(0)));
 const Count = v.nullable(v.pipe(v.number(), v.integer(), v.minValue(0)));
 
-/** How a chat completion ran; the unit stands in the name, null means unknown (open-points.md, part B, "metrics"). */
+/** Metrics of a chat completion (docs/interface.md, M-16). The name includes the unit; null means unknown. */
 export const Metrics = v.object({
-  /** Waiting for a place in the engine. */
+  /** Time in the engine's queue. */
   queue_ms: Measure,
-  /** Reading the part of the prompt that was not in the prefix cache. */
+  /** Time to read the part of the prompt that was not in the prefix cache. */
   prompt_ms: Measure,
   /** From the request's arrival at the engine to its first token. */
   time_to_first_token_ms: Measure,
@@ -20,7 +20,7 @@ export const Metrics = v.object({
   generation_ms: Measure,
   total_ms: Measure,
   prompt_tokens: Count,
-  /** Of the prompt's tokens, those found in the prefix cache. */
+  /** Those of the prompt's tokens that were in the prefix cache. */
   cached_tokens: Count,
   completion_tokens: Count,
   prompt_tokens_per_second: Measure,

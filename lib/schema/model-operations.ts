@@ -2,7 +2,7 @@ import * as v from 'valibot';
 import { Device } from './metrics.ts';
 import { ModelIdText } from './model-list.ts';
 
-/** In tokens; a model's own context is a further bound, which the host knows (open-points.md, part B). */
+/** In tokens. A model's own context is a further bound, which the host knows (docs/interface.md, M-12). */
 const MaxPromptLen = v.pipe(
   v.number(),
   v.integer(),
@@ -13,7 +13,7 @@ const MaxPromptLen = v.pipe(
 const Bytes = v.pipe(v.number(), v.integer(), v.minValue(0));
 const success = v.literal('success');
 
-// Requests are strict here, unlike a chat request: a misspelt `compiled_only` must not delete the weights.
+// These requests are strict, unlike a chat: a misspelt `compiled_only` must not delete the weights.
 
 /** `POST /load`, `POST /v1/models/load`. */
 export const LoadRequest = v.strictObject({ model: ModelIdText, max_prompt_len: v.optional(MaxPromptLen) });
@@ -47,7 +47,7 @@ export type LoadResponse = v.InferOutput<typeof LoadResponse>;
 
 export const UnloadResponse = v.object({
   status: success,
-  /** What was unloaded; null where the slot was empty. */
+  /** The unloaded model; null if the slot was empty. */
   model: v.nullable(ModelIdText),
   state: v.literal('unloaded'),
 });
@@ -57,7 +57,7 @@ export const DownloadResponse = v.object({
   status: success,
   model: ModelIdText,
   state: v.literal('compiled'),
-  /** Fetched by this call; 0 where everything was here. */
+  /** Bytes that this call fetched; 0 if everything was present. */
   bytes: Bytes,
   compiled: v.pipe(v.boolean(), v.description('Whether compiling was needed.')),
   max_prompt_len: MaxPromptLen,
@@ -70,23 +70,23 @@ export const DownloadProgress = v.object({
   model: ModelIdText,
   /** Done so far in this stage. */
   bytes: Bytes,
-  /** Of the whole stage; null where it is not known. */
+  /** Total of this stage; null if unknown. */
   total: v.nullable(Bytes),
-  /** The file at work. */
+  /** The file in progress. */
   file: v.optional(v.string()),
-  /** The step of compiling at work. */
+  /** The compile step in progress. */
   step: v.optional(v.string()),
 });
 export type DownloadProgress = v.InferOutput<typeof DownloadProgress>;
 
-/** What a download as a stream tells: its progress, and in the end the same as without a stream. */
+/** The events of a streamed download: progress, and finally the response that a call without a stream gets. */
 export const DownloadEvent = v.union([DownloadProgress, DownloadResponse]);
 
 export const RemovedFiles = v.object({ kind: v.picklist(['compiled', 'weights', 'locks']), bytes: Bytes });
 export const DeleteResponse = v.object({
   status: success,
   model: ModelIdText,
-  /** `downloaded`: the weights are still here. */
+  /** `downloaded`: the weights are still present. */
   state: v.picklist(['downloaded', 'deleted']),
   removed: v.array(RemovedFiles),
 });

@@ -2,18 +2,18 @@ import * as v from 'valibot';
 import { Device } from './metrics.ts';
 import { WeightForm } from './weight-form.ts';
 
-/** States of the one slot for a model (open-points.md, part B). */
+/** States of the one slot for a model (docs/interface.md, M-4). */
 export const SLOT_STATES = ['unloaded', 'loading', 'loaded', 'unloading', 'error'] as const;
 export const SlotState = v.picklist(SLOT_STATES);
 export type SlotState = v.InferOutput<typeof SlotState>;
 
 const ActiveModel = v.pipe(v.string(), v.description('The loaded model, or none.'));
 
-/** `GET /` (model-server.md, "Server status"). */
+/** `GET /` (docs/interface.md, M-3). */
 export const ServerStatus = v.object({
   status: v.literal('running'),
   active_model: ActiveModel,
-  /** For people. */
+  /** For people to read. */
   description: v.string(),
 });
 export type ServerStatus = v.InferOutput<typeof ServerStatus>;
@@ -35,11 +35,11 @@ export const TriedDevice = v.object({
 });
 export type TriedDevice = v.InferOutput<typeof TriedDevice>;
 
-/** `GET /health`, `GET /currentmodel` (model-server.md, "Health"). */
+/** `GET /health`, `GET /currentmodel` (docs/interface.md, M-4). */
 export const Health = v.object({
   status: v.picklist(['ok', 'idle', 'loading', 'error']),
   state: SlotState,
-  /** The one that really runs; for an empty slot the one that would be used. */
+  /** The device in use; for an empty slot the one that would be used. */
   device: Device,
   active_model: ActiveModel,
   /** Why the slot is in `error`. */
@@ -50,7 +50,7 @@ export const Health = v.object({
 });
 export type Health = v.InferOutput<typeof Health>;
 
-/** `GET /health`, `GET /currentmodel` of an edge: the boxes behind it, each with a slot and a device of its own. */
+/** `GET /health`, `GET /currentmodel` of an edge. Its upstreams have slots and devices of their own. */
 export const EdgeHealth = v.object({
   /** `degraded`: some boxes are not asked; `error`: none is. */
   status: v.picklist(['ok', 'degraded', 'error']),

@@ -1,7 +1,7 @@
 import * as v from 'valibot';
 import { distinct } from '../validation/rules.ts';
 
-/** decision-service.md, "Task". */
+/** The fields of a task (docs/interface.md, D-4 to D-7). */
 export const TASK_NAME = /^[a-zA-Z0-9_][a-zA-Z0-9_.-]{0,63}$/;
 
 const text = v.pipe(v.string(), v.minLength(1));
@@ -22,7 +22,7 @@ export const choices = v.pipe(optionList, v.description('Another name of options
 export const keys = v.pipe(keyList, v.description('Field names of the answer, all different, in this order.'));
 export const fields = v.pipe(keyList, v.description('Another name of keys.'));
 
-/** A JSON object just as it was sent. An object schema of Valibot would drop a member named `__proto__`. */
+/** A JSON object exactly as sent. Valibot's object schema would drop a member named `__proto__`. */
 const jsonObject = v.custom<{ readonly [key: string]: unknown }>(
   (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
 );

@@ -8,7 +8,7 @@ const extract = { type: 'extract', name: 'e', instruction: 'The vendor' };
 const batch = { model: 'assay/starter', context: 'Hello', tasks: [decide] };
 const { context: _, ...bare } = batch;
 
-/** The request with these members; undefined removes one. */
+/** Returns the request with these members; undefined removes one. */
 const with_ = (changes: object, base: object = batch) => JSON.parse(JSON.stringify({ ...base, ...changes }));
 const task = (changes: object, base: object = decide) => with_({ tasks: [with_(changes, base)] });
 const message = (changes: object) => with_({ messages: [{ role: 'user', content: 'Hi', ...changes }] }, bare);

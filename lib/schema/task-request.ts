@@ -11,7 +11,7 @@ const model = v.pipe(v.string(), v.minLength(1), v.description('Model identifier
 
 export const ResponseFormat = v.strictObject({ type: v.literal('json_object') });
 
-/** decision-service.md, "Shared request fields". */
+/** The fields that every request shares (docs/interface.md, D-3, D-8 and D-9). */
 const shared = {
   context: v.exactOptional(
     v.pipe(v.string(), v.description('Free text that the tasks read. Exactly one of context and messages is sent.')),

@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { FREE_TEXT } from '../grammar/limits.ts';
+import { FREE_TEXT } from '../decision/free-text.ts';
 
 const count = v.pipe(v.number(), v.integer(), v.minValue(0));
 
@@ -29,7 +29,7 @@ export const DecideResult = v.object({
   reason: v.exactOptional(v.string()),
 });
 
-/** The answer of an extract task, or in `results` that of any task. */
+/** The answer of an extract task, or of any task in `results`. */
 export const ExtractResult = v.pipe(
   v.record(v.string(), v.unknown()),
   v.description('An object of the requested fields.'),
@@ -51,7 +51,7 @@ export const TaskResults = v.pipe(
   v.description('One answer for each task, by its name, in the order sent.'),
 );
 
-/** decision-service.md, "RunTasksResponse", "DecideResponse" and "ExtractResponse". */
+/** RunTasksResponse, DecideResponse and ExtractResponse (docs/interface.md, D-23 to D-27). */
 export const RunTasksResponse = v.object({
   ...envelope,
   results: TaskResults,

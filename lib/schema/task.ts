@@ -15,7 +15,7 @@ import {
   question,
 } from './task-fields.ts';
 
-/** `name` is required; its earlier name `id` is taken in its place. The contract names the canonical one. */
+/** Requires `name`, or its earlier name `id` instead. The contract names the canonical one. */
 function named<TInput extends { name?: string; id?: string }>() {
   return rule<TInput>((task) =>
     task.name === undefined && task.id === undefined

@@ -17,13 +17,13 @@ import { unknownField } from './unknown-field.ts';
 import type { Walk } from './walk.ts';
 import { findingOf } from './wording.ts';
 
-/** Looks at a value of one schema: notes what is bad in it, throws where something is unknown or missing. */
+/** Checks a value of one schema: notes what is invalid, throws where a field is unknown or missing. */
 export type Check = (value: unknown, walk: Walk) => void;
 
 /**
- * A schema as a function that walks a value in document order. Valibot judges each single value; which of them comes first is ours,
- * as Valibot goes through a schema, not through the document. What concerns an object or a list as a whole (a missing field, too
- * few items, a rule across members) counts at its end.
+ * Compiles a schema to a function that walks a value in document order. Valibot judges each single value; the order is
+ * decided here, because Valibot follows the schema, not the document. Issues of an object or list as a whole (a missing
+ * field, too few items, a rule across members) count at its end.
  */
 export function compile(node: Node): Check {
   switch (node.type) {
@@ -56,7 +56,7 @@ function compileObject(node: ObjectNode): Check {
   const strict = node.type === 'strict_object';
   return (value, walk) => {
     if (!isObject(value)) return walk.note(NO_OBJECT);
-    // Names of a JSON object are its own; `for in` is the fastest way through them.
+    // A parsed JSON object has only own names, and `for in` is the fastest loop over them.
     for (const name in value) {
       const check = members.get(name);
       walk.enter(name);
@@ -106,7 +106,7 @@ function compileList(node: ListNode): Check {
   };
 }
 
-/** The items before the first bad one are good: what they break as a list was broken before that one came. */
+/** The items before the first invalid one are valid, so a rule of the list that they break was broken before it. */
 function preferEarlier(judges: readonly Judge[], goodItems: unknown[], walk: Walk): void {
   const later = walk.issue;
   walk.issue = null;
@@ -170,7 +170,7 @@ function compileLeaf(node: LeafNode): Check {
   return (value, walk) => judgeAll(judges, value, walk);
 }
 
-/** Notes what the first of them has against the value. Nothing is asked once something bad was met: what came first counts. */
+/** Notes the first issue that one of them finds. None is asked after an issue was noted: the earliest counts. */
 function judgeAll(judges: readonly Judge[], value: unknown, walk: Walk): void {
   for (let i = 0; i < judges.length && walk.issue === null; i++) {
     const judge = judges[i]!;

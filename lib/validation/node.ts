@@ -1,7 +1,7 @@
 import type * as v from 'valibot';
 import type { LateRule, Rule } from './rules.ts';
 
-/** The kinds of Valibot schema that a request is made of, as far as the walk reads them. */
+/** The kinds of Valibot schema that requests use, as far as the walk reads them. */
 export type Node = ObjectNode | RecordNode | ListNode | VariantNode | UnionNode | OptionalNode | LeafNode;
 
 interface Piped {
@@ -39,10 +39,10 @@ export interface LeafNode extends Piped {
   readonly type: 'string' | 'number' | 'boolean' | 'literal' | 'picklist' | 'custom' | 'unknown';
 }
 
-/** What judges a value as a whole: the schema of a leaf, or an action behind a schema. */
+/** Judges a value as a whole: the schema of a leaf, or an action after a schema. */
 export type Judge = v.GenericValidation | v.GenericSchema | Rule<unknown> | LateRule<unknown>;
 
-/** What is piped behind a schema: bounds and rules, those of pipes inside pipes too. */
+/** Returns the actions that are piped after a schema: bounds and rules, those of nested pipes included. */
 export function judgesBehind(node: Node): Judge[] {
   return (node.pipe ?? []).flatMap((item, i) => {
     if ('pipe' in item) return judgesBehind(item as Node);
@@ -50,7 +50,7 @@ export function judgesBehind(node: Node): Judge[] {
   });
 }
 
-/** The schema that a pipe begins with. */
+/** Returns the schema that a pipe begins with. */
 export function schemaOf(node: Node): Node {
   const first = node.pipe?.[0] as Node | undefined;
   return first ? schemaOf(first) : node;

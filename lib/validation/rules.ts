@@ -2,20 +2,20 @@ import * as v from 'valibot';
 import { AssayError, type ErrorCode } from '../errors.ts';
 import type { Fuel } from '../grammar/fuel.ts';
 
-/** What a rule found wrong. */
+/** An issue that a rule found. */
 export interface Finding {
   code: ErrorCode;
-  /** Where, in steps from the value that the rule stands on; absent: that value itself. */
+  /** Its path, in steps from the value that has the rule; absent: that value itself. */
   at?: readonly (string | number)[];
-  /** What follows the path in the message: `is required`. */
+  /** The part of the message after the path: `is required`. */
   message: string;
 }
 
-/** A check across the members of one object or list, made once each of them is valid on its own. */
+/** Checks a rule across the members of one object or list, once each member is valid on its own. */
 export interface Rule<TInput> extends v.BaseValidation<TInput, TInput, v.BaseIssue<TInput>> {
   readonly type: 'rule' | 'presence';
   find(value: TInput): Finding | null;
-  /** `find` again: Valibot copies it into its issue, for those who see that alone. */
+  /** `find` again: Valibot copies it into its issue, for callers that only see the issue. */
   readonly requirement: Rule<TInput>['find'];
 }
 
@@ -36,15 +36,17 @@ export function rule<TInput>(find: Rule<TInput>['find'], type: Rule<TInput>['typ
 }
 
 /**
- * A check that is made anyway when the valid request is put to use, too costly to make twice. It counts only where something else
- * is refused, to tell which of the two comes first in the document.
+ * A check that would be made anyway when the valid request is used, and is too expensive to make twice. It runs early
+ * only if another value is invalid, to find which issue comes first in the document.
  */
 export interface LateRule<TInput> extends v.BaseValidation<TInput, TInput, v.BaseIssue<TInput>> {
   readonly type: 'late_rule';
   judge(value: TInput, path: string, fuel: Fuel): AssayError | null;
 }
 
-/** `use` throws the `AssayError` of the value that stands at `path`; `fuel` is what all late rules of a request may take together. */
+/**
+ * `use` throws the `AssayError` of the value at `path`; `fuel` is the budget that all late rules of a request share.
+ */
 export function lateRule<TInput>(use: (value: NoInfer<TInput>, path: string, fuel: Fuel) => unknown): LateRule<TInput> {
   return {
     kind: 'validation',
@@ -65,7 +67,7 @@ export function lateRule<TInput>(use: (value: NoInfer<TInput>, path: string, fue
   };
 }
 
-/** Two names of one field may both be sent, with equal values (open-points.md, part A, "Fields"). */
+/** Allows two names of one field together if their values are equal (docs/interface.md, D-5). */
 export function aliases<TInput extends object>(
   canonical: keyof NoInfer<TInput> & string,
   alias: keyof NoInfer<TInput> & string,
@@ -83,7 +85,7 @@ function isEqual(one: unknown, other: unknown): boolean {
   return one === other || JSON.stringify(one) === JSON.stringify(other);
 }
 
-/** Each text in a list once; `text` gives the one of an item, `member` the name of the member that holds it. */
+/** Requires distinct texts in a list. `text` returns the text of an item, `member` is the member that contains it. */
 export function distinct<TItem>(
   code: ErrorCode,
   text: (item: TItem) => string | undefined,
@@ -97,15 +99,15 @@ export function distinct<TItem>(
 }
 
 function firstRepeated(texts: readonly (string | undefined)[]): number {
-  // Most lists are short, and comparing is faster there than making a set.
+  // Most lists are short, and comparing is faster there than building a set.
   if (texts.length <= 8) return texts.findIndex((text, i) => texts.indexOf(text) < i);
   const seen = new Set<string | undefined>();
   return texts.findIndex((text) => seen.size === seen.add(text).size);
 }
 
 /**
- * Exactly one of two members is there, whatever its value (decision-service.md, "Shared request fields"). Judged together with
- * unknown fields, before any value, so its type is `presence`.
+ * Requires exactly one of two members, whatever its value (docs/interface.md, D-3). Judged together with unknown
+ * fields, before any value, so its type is `presence`.
  */
 export function exactlyOne<TInput extends object>(
   one: keyof NoInfer<TInput> & string,

@@ -1,7 +1,7 @@
 import { nearestName } from '../nearest-name.ts';
 import type { Finding } from './rules.ts';
 
-/** What callers send for an effect that is asked for in another way here. */
+/** Fields that callers send for an effect that this interface offers in another way. */
 const INSTEAD: readonly { names: readonly string[]; where: string; advice: string }[] = [
   {
     names: ['reason', 'reasoning', 'explain', 'explanation'],
@@ -11,7 +11,7 @@ const INSTEAD: readonly { names: readonly string[]; where: string; advice: strin
   { names: ['max_tokens', 'max_completion_tokens'], where: 'max_output_tokens', advice: 'Send max_output_tokens' },
 ];
 
-/** Returns the finding about a member that the schema does not have, with the name that was probably meant. */
+/** Returns the issue of a member that the schema does not have, with the name that was probably meant. */
 export function unknownField(name: string, known: readonly string[]): Finding {
   return { code: 'unknown_field', message: `is not a field of this request. ${adviceOn(name, known)}` };
 }

@@ -1,29 +1,30 @@
 import type * as v from 'valibot';
-import { requestFuel } from '../grammar/fuel.ts';
+import { sharedFuel } from '../grammar/fuel.ts';
 import { type Check, compile } from './compile.ts';
 import type { Node, OptionalNode } from './node.ts';
 import { Walk } from './walk.ts';
 
 /**
- * The value as its schema types it, defaults filled in.
+ * Returns the value as its schema types it, with defaults filled in.
  *
- * @throws AssayError with the first issue (open-points.md, part A, "Order of checks"): `unknown_field`, `missing_input` or
- * `conflicting_input`, then the codes of 422; each in the order of the document.
+ * @throws AssayError with the first issue (docs/interface.md, D-15): `unknown_field`, `missing_input` or
+ * `conflicting_input`, then the codes of 422; each in document order.
  */
 export function validate<TSchema extends v.GenericSchema>(schema: TSchema, value: unknown): v.InferOutput<TSchema> {
   const { check, defaults } = compiled(schema as unknown as Node);
   const walk = new Walk();
   check(value, walk);
   if (!walk.issue) return { ...defaults, ...(value as object) };
-  // Late rules are made when the request is put to use. As it never will be, they are asked now whether one of them comes first.
-  const again = new Walk(requestFuel());
+  // Late rules run when the request is used. As this one never will be, they run now, to see whether one of their
+  // issues comes first.
+  const again = new Walk(sharedFuel());
   check(value, again);
   throw again.issue ?? walk.issue;
 }
 
 interface Compiled {
   check: Check;
-  /** Of the members of the root. */
+  /** Only of the root's members. */
   defaults: object;
 }
 

@@ -4,11 +4,11 @@ import { pathTo } from '../param-path.ts';
 import { issueAt } from './issue.ts';
 import type { Finding } from './rules.ts';
 
-/** One walk over a value: where it stands, and the first bad value it met. */
+/** One walk over a value: the current path, and the first issue. */
 export class Walk {
   /** In document order. */
   issue: AssayError | null = null;
-  /** What the late rules may take together; absent: they are not asked. */
+  /** The budget that the late rules share; absent: they do not run. */
   readonly fuel: Fuel | undefined;
   readonly #steps: (string | number)[] = [];
   #depth = 0;
@@ -29,12 +29,12 @@ export class Walk {
     this.#depth--;
   }
 
-  /** Notes a bad value; the first one counts. */
+  /** Notes an issue; the first one counts. */
   note(finding: Finding): void {
     this.issue ??= issueAt(this.path, finding);
   }
 
-  /** Ends the walk: an unknown field, or input that is missing, is told before any value (open-points.md, "Order of checks"). */
+  /** Ends the walk: an unknown field, or missing input, is reported before any value (docs/interface.md, D-15). */
   refuse(finding: Finding): never {
     throw issueAt(this.path, finding);
   }

@@ -1,7 +1,10 @@
 import type * as v from 'valibot';
 import type { Finding } from './rules.ts';
 
-/** What Valibot has against a value, as code and words. Its own message quotes the value, which may be a whole document. */
+/**
+ * Translates Valibot's issue to a code and a message. Valibot's own message quotes the value, which may be a whole
+ * document.
+ */
 export function findingOf(judge: v.GenericSchema | v.GenericValidation, value: unknown): Finding | null {
   dataset.value = value;
   const { issues } = (judge as v.GenericValidation)['~run'](dataset, ABORT_EARLY);
@@ -11,7 +14,7 @@ export function findingOf(judge: v.GenericSchema | v.GenericValidation, value: u
 }
 
 const ABORT_EARLY = { abortEarly: true } as const;
-/** Used again for every value, until one is refused. */
+/** Reused for every value, until one is refused. */
 let dataset: v.SuccessDataset<unknown> = { typed: true, value: undefined };
 
 function wrongKind({ type, input, expected }: v.BaseIssue<unknown>): Finding {

@@ -1,7 +1,10 @@
 import { type ArrayAlternative, itemAt } from '../resolve/node.ts';
 import { BYTE, canBeWritten, type Frame, idOf, OpenFrame } from './frame.ts';
 
-/** Inside a list, `count` items behind it. `expects`: what comes: an item or the end, a comma or the end, or an item. */
+/**
+ * Follows an array of which `count` items are written. `expects` says what may come next: an item or the end, a comma
+ * or the end, or an item.
+ */
 export class ArrayFrame extends OpenFrame {
   private readonly shape: ArrayAlternative;
   readonly count: number;
@@ -20,7 +23,7 @@ export class ArrayFrame extends OpenFrame {
     this.expects = expects;
   }
 
-  /** @param depth objects and lists open inside the list, itself included */
+  /** @param depth number of objects and arrays that are open inside the array, itself included */
   static first(shape: ArrayAlternative, after: Frame, depth: number): ArrayFrame {
     return ArrayFrame.make(shape, 0, 'first', after, depth);
   }
@@ -32,7 +35,7 @@ export class ArrayFrame extends OpenFrame {
     after: Frame,
     depth: number,
   ) {
-    // Behind the prefix and the items asked for, an endless list is the same after every item.
+    // After the prefix and the required items, every further item of an unbounded array leads to the same state.
     const seen = shape.max === Infinity ? Math.min(count, Math.max(shape.min, shape.prefix.length)) : count;
     const key = `a${idOf(shape)},${seen},${expects},${after.id}`;
     return after.table.frame(key, () => new ArrayFrame(shape, seen, expects, after, depth));

@@ -4,7 +4,7 @@ import type { Json, JsonSchema } from '../../answer-shape.ts';
 import { compileSchema } from '../resolve/compile.ts';
 import { Automaton, type State } from './automaton.ts';
 
-/** Whether the answer `{"v":<text>}` can be written for a property `v` of this schema. */
+/** Tells whether the answer `{"v":<text>}` can be written for a property `v` of this schema. */
 function writes(schema: Json, text: string, defs: JsonSchema = {}): boolean {
   return accepts({ type: 'object', properties: { v: schema }, required: ['v'], $defs: defs }, `{"v":${text}}`);
 }

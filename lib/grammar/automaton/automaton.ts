@@ -4,12 +4,14 @@ import { EndFrame, type Frame, type FrameTable, single } from './frame.ts';
 import { StringFrame } from './string-frame.ts';
 import { ValueFrame } from './value-frame.ts';
 
-/** After so many frames the tables are begun anew, so that a grammar stays small (about 5 MB) however long it is used. */
+/**
+ * When a grammar has this many frames, its tables are emptied. That keeps it at about 5 MB, however long it is used.
+ */
 const TABLE_LIMIT = 10_000;
 
 /**
- * The byte automaton of one answer: JSON text without spaces, members in their order, each string written in its one shortest form
- * (as `JSON.stringify` does). It is made while it is walked: states and their edges are kept once seen.
+ * Follows one answer byte by byte: JSON text without spaces, members in a fixed order, each string in its one shortest
+ * form (as `JSON.stringify` writes it). States and edges are built on first use and kept.
  */
 export class Automaton implements FrameTable {
   private readonly root: Node;
@@ -23,7 +25,7 @@ export class Automaton implements FrameTable {
     this.root = root;
   }
 
-  /** Before the first byte. */
+  /** Returns the state before the first byte. */
   get start(): State {
     this.begin ??= this.stateOf([new ValueFrame(this.root, new EndFrame(this), 0)]);
     return this.begin;
@@ -43,7 +45,10 @@ export class Automaton implements FrameTable {
     return frame as F;
   }
 
-  /** Equal frames made before and after are two then, which costs some work and changes no answer. */
+  /**
+   * Empties the tables. Frames created later no longer share objects with earlier ones, which costs work but changes no
+   * answer.
+   */
   private forget(): void {
     this.frames.clear();
     this.states.clear();
@@ -76,11 +81,11 @@ export class Automaton implements FrameTable {
 }
 
 /**
- * How many readings of the text so far are followed at once. Where a schema is more ambiguous than that, the later alternatives are
- * given up: what is left is still valid and can still end.
+ * The number of readings of the text that are followed at once. If a schema is more ambiguous than that, the later
+ * alternatives are dropped; the remaining ones are still valid and can still end.
  */
 const MOST_READINGS = 512;
-/** And how many different patterns, each of which takes a walk over the vocabulary. */
+/** The number of different patterns among these readings; each one takes a walk over the vocabulary. */
 const MOST_PATTERNS = 16;
 
 function withinBounds(frames: readonly Frame[]): readonly Frame[] {
@@ -94,7 +99,7 @@ function withinBounds(frames: readonly Frame[]): readonly Frame[] {
   });
 }
 
-/** All readings of the text so far. */
+/** Holds every reading of the text so far. */
 export class State {
   readonly id: number;
   readonly frames: readonly Frame[];
@@ -108,12 +113,12 @@ export class State {
     this.id = id;
   }
 
-  /** Nothing may follow. */
+  /** Is true after the whole answer, when nothing may follow. */
   get complete(): boolean {
     return this.frames.length === 1 && this.frames[0] instanceof EndFrame;
   }
 
-  /** The state after one more byte; null: not possible. */
+  /** Returns the state after one more byte; null if the byte is not allowed. */
   next(byte: number): State | null {
     let next = this.edges.get(byte);
     if (next === undefined) {
@@ -135,7 +140,7 @@ export class State {
     return this.automaton.stateOf([frame]);
   }
 
-  /** The one byte that can come next; -1: there are several, or none. */
+  /** Returns the one byte that can come next; -1 if there are several, or none. */
   get forced(): number {
     this.forcedByte ??= single(new Set(this.frames.map((frame) => frame.forced())));
     return this.forcedByte;

@@ -1,7 +1,7 @@
 import type { ObjectAlternative } from '../resolve/node.ts';
 import type { Frame } from './frame.ts';
 
-/** The object around a member's name, as the frames of names use it. */
+/** Describes the object around a member's name, as the frames of names use it. */
 export interface EnclosingObject extends Frame {
   readonly shape: ObjectAlternative;
   /** Names of the members written so far beyond the declared ones. */

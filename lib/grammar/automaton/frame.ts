@@ -1,7 +1,10 @@
 import { LIMITS } from '../limits.ts';
 import type { Node } from '../resolve/node.ts';
 
-/** The frames of one automaton, each kept once. Frames create others through it, so that no frame class imports all the others. */
+/**
+ * Keeps the frames of one automaton, each once. Frames create others through it, so that no frame class imports all the
+ * others.
+ */
 export interface FrameTable {
   nextFrameId(): number;
   /** Returns the frame that is kept under `key`; without one, keeps and returns the one that `make` returns. */
@@ -11,13 +14,14 @@ export interface FrameTable {
 }
 
 /**
- * One position in the answer's nesting: a value about to begin, a string, a number, an object, a list, or the end. Frames are immutable; a
- * step returns others. Equal frames are one object (`FrameTable.frame`).
+ * Represents one position in the nesting of the answer: a value about to begin, a string, a number, an object, an
+ * array, or the end. Frames are immutable: a step returns other frames. Equal frames are one object
+ * (`FrameTable.frame`).
  */
 export abstract class Frame {
   readonly id: number;
   readonly table: FrameTable;
-  /** The number of objects and lists that are open around it. */
+  /** The number of objects and arrays that are open around it. */
   readonly depth: number;
 
   constructor(table: FrameTable, depth: number) {
@@ -33,7 +37,7 @@ export abstract class Frame {
   abstract forced(): number;
 }
 
-/** A part of the answer that is not finished. `after` is the frame that continues behind it. */
+/** Represents an unfinished part of the answer. `after` is the frame that continues behind it. */
 export abstract class OpenFrame extends Frame {
   readonly after: Frame;
 
@@ -43,7 +47,7 @@ export abstract class OpenFrame extends Frame {
   }
 }
 
-/** The end of the whole answer. */
+/** Represents the end of the whole answer. */
 export class EndFrame extends Frame {
   constructor(table: FrameTable) {
     super(table, 0);

@@ -6,9 +6,9 @@ import { compareBytes, narrow, type SortedTexts } from './literal-frame.ts';
 interface KeyTexts {
   /** `name":` of every declared member, in byte order. */
   texts: SortedTexts;
-  /** For each text the index of its member. */
+  /** The index of the member that each text belongs to. */
   members: readonly number[];
-  /** For each index the next required member from there on; the number of members if there is none. */
+  /** For each index, the next required member from there on; the number of members if there is none. */
   nextRequired: readonly number[];
 }
 
@@ -32,14 +32,14 @@ export function keyTexts(shape: ObjectAlternative): KeyTexts {
   return found;
 }
 
-/** In the name of a declared member, its opening quote behind it. */
+/** Follows the name of a declared member, after its opening quote. */
 export class KeyFrame extends OpenFrame {
   readonly object: EnclosingObject;
   private readonly low: number;
   private readonly high: number;
-  /** Bytes of the name so far. */
+  /** The number of bytes of the name so far. */
   readonly at: number;
-  /** The next bytes that lead to a member which is allowed here. */
+  /** The next bytes that lead to a member that is allowed here. */
   private readonly bytes: ReadonlySet<number>;
 
   private constructor(object: EnclosingObject, low: number, high: number, at: number, bytes: ReadonlySet<number>) {
@@ -51,7 +51,7 @@ export class KeyFrame extends OpenFrame {
     this.bytes = bytes;
   }
 
-  /** null: no declared member may come. */
+  /** Returns null if no declared member may come. */
   static first(object: EnclosingObject): KeyFrame | null {
     return KeyFrame.make(object, 0, object.shape.members.length, 0);
   }

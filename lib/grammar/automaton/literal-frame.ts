@@ -1,7 +1,7 @@
 import type { LiteralsAlternative } from '../resolve/node.ts';
 import { type Frame, idOf, OpenFrame } from './frame.ts';
 
-/** Texts as bytes, in byte order, none twice. */
+/** Byte strings in ascending order, without duplicates. */
 export type SortedTexts = readonly Uint8Array[];
 
 const encoder = new TextEncoder();
@@ -22,7 +22,7 @@ export function compareBytes(a: Uint8Array, b: Uint8Array): number {
   return a.length - b.length;
 }
 
-/** The texts from `low` up to `high`, all alike before `at`, that have this byte there. */
+/** Narrows `texts[low..high]`, which agree on the bytes before `at`, to those with this byte at `at`. */
 export function narrow(texts: SortedTexts, low: number, high: number, at: number, byte: number): [number, number] {
   const first = (least: number) => {
     let [a, b] = [low, high];
@@ -36,7 +36,10 @@ export function narrow(texts: SortedTexts, low: number, high: number, at: number
   return [first(byte), first(byte + 1)];
 }
 
-/** One of several fixed texts, such as the values of an `enum`: those from `low` to `high` begin with the `at` bytes so far. */
+/**
+ * Follows one of several fixed texts, such as the values of an `enum`. The texts from `low` to `high` begin with the
+ * `at` bytes so far.
+ */
 export class LiteralFrame extends OpenFrame {
   private readonly texts: SortedTexts;
   private readonly low: number;
@@ -60,7 +63,7 @@ export class LiteralFrame extends OpenFrame {
     return after.table.frame(key, () => new LiteralFrame(texts, low, high, at, after));
   }
 
-  /** One text is whole; it goes on only if a longer one begins with it, as 12 with 1. */
+  /** True if one of the texts is complete. It continues only if a longer one begins with it, as 12 begins with 1. */
   private get whole(): boolean {
     return this.texts[this.low]!.length === this.at;
   }
@@ -77,7 +80,7 @@ export class LiteralFrame extends OpenFrame {
   override forced(): number {
     const { texts, at } = this;
     const byte = texts[this.low]![at];
-    // Sorted, so the first and the last differ if any two do.
+    // The texts are sorted, so if any two differ, the first and the last do.
     return byte !== undefined && texts[this.high - 1]![at] === byte ? byte : -1;
   }
 }

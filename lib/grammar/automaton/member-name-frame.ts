@@ -6,20 +6,20 @@ import { BYTE, type Frame, OpenFrame } from './frame.ts';
 import { advance, forcedIn, type Place } from './string-frame.ts';
 import { completed, PLAIN } from './text-bytes.ts';
 
-/** Members that an object may have beyond the declared ones. */
+/** The number of members that an object may have beyond the declared ones. */
 export const MOST_EXTRA_MEMBERS = 64;
 const LONGEST_NAME = 64;
 
-/** Names of members that the schema leaves open. */
+/** The language of member names that the schema does not declare. */
 export const MEMBER_NAME = new StringLanguage(null, 1, LONGEST_NAME, new Fuel());
 
-/** In the name of a member that is not declared, its opening quote behind it. It must differ from all others. */
+/** Follows the name of an undeclared member, after its opening quote. The name must differ from all others. */
 export class MemberNameFrame extends OpenFrame {
   readonly object: EnclosingObject;
   /** The node of the member's value. */
   readonly value: Node;
   readonly place: Readonly<Place>;
-  /** The whole characters so far. */
+  /** The complete characters so far. */
   readonly text: string;
 
   private constructor(object: EnclosingObject, value: Node, place: Place, text: string) {
@@ -39,7 +39,7 @@ export class MemberNameFrame extends OpenFrame {
     return object.table.frame(key, () => new MemberNameFrame(object, value, place, text));
   }
 
-  /** Names that must not come again. */
+  /** Tells whether the object already has, or declares, a member of this name. */
   taken(name: string): boolean {
     return this.object.extras.includes(name) || this.object.shape.members.some((one) => one.name === name);
   }
@@ -51,7 +51,7 @@ export class MemberNameFrame extends OpenFrame {
       if (!this.taken(this.text)) into.push(ColonFrame.behind(this));
     } else if (done === 'on') {
       const text = place.length > this.place.length ? this.text + completed(this.place.pending, byte) : this.text;
-      // At its longest the name has to end, so it must not be taken.
+      // A name of the greatest length has to end, so it must be a new one.
       if (place.length < LONGEST_NAME || !this.taken(text))
         into.push(MemberNameFrame.make(this.object, this.value, place, text));
     }
@@ -62,7 +62,7 @@ export class MemberNameFrame extends OpenFrame {
   }
 }
 
-/** Between the name of a member and its value. */
+/** Follows the colon between a member's name and its value. */
 export class ColonFrame extends OpenFrame {
   private readonly object: EnclosingObject;
   private readonly value: Node;

@@ -3,7 +3,7 @@ import { type Frame, idOf, isNumeric, OpenFrame } from './frame.ts';
 
 const NUMERIC = [...'-.0123456789'];
 
-/** A number of which `text` is written. It ends when something else follows. */
+/** Follows a number of which `text` is written. It ends when another byte follows. */
 export class NumberFrame extends OpenFrame {
   readonly language: NumberLanguage;
   readonly text: string;

@@ -5,14 +5,14 @@ import { KeyFrame, keyTexts } from './key-frame.ts';
 import { MemberNameFrame, MOST_EXTRA_MEMBERS } from './member-name-frame.ts';
 
 /**
- * Inside an object: the next declared member is `index` or a later one, up to the next required one. `expects`: a member or the end, a
- * comma or the end, or a member.
+ * Follows an object. The next declared member is `index` or a later one, up to the next required one. `expects` says
+ * what may come next: a member or the end, a comma or the end, or a member.
  */
 export class ObjectFrame extends OpenFrame implements EnclosingObject {
   readonly shape: ObjectAlternative;
   readonly index: number;
   private readonly expects: 'first' | 'comma' | 'member';
-  /** Extra members so far: no name comes twice. */
+  /** Names of the undeclared members so far; no name occurs twice. */
   readonly extras: readonly string[];
 
   private constructor(
@@ -30,7 +30,7 @@ export class ObjectFrame extends OpenFrame implements EnclosingObject {
     this.extras = extras;
   }
 
-  /** @param depth objects and lists open inside the object, itself included */
+  /** @param depth number of objects and arrays that are open inside the object, itself included */
   static first(shape: ObjectAlternative, after: Frame, depth: number): ObjectFrame {
     return ObjectFrame.make(shape, 0, 'first', [], after, depth);
   }
@@ -47,25 +47,25 @@ export class ObjectFrame extends OpenFrame implements EnclosingObject {
     return after.table.frame(key, () => new ObjectFrame(shape, index, expects, extras, after, depth));
   }
 
-  /** Behind the value of a declared member. */
+  /** Returns the object after the value of a declared member. */
   afterMember(index: number): ObjectFrame {
     return ObjectFrame.make(this.shape, index + 1, 'comma', this.extras, this.after, this.depth);
   }
 
-  /** Behind the value of another member. */
+  /** Returns the object after the value of an undeclared member. */
   afterExtra(name: string): ObjectFrame {
     const { shape, extras, after, depth } = this;
     return ObjectFrame.make(shape, shape.members.length, 'comma', [...extras, name], after, depth);
   }
 
-  /** Whether a declared member may come next. */
+  /** Tells whether a declared member may come next. */
   allows(index: number): boolean {
     return (
       index >= this.index && index <= this.nextRequired && canBeWritten(this.shape.members[index]!.node, this.depth)
     );
   }
 
-  /** Index of the next required member; the number of members if there is none. */
+  /** Returns the index of the next required member; the number of members if there is none. */
   private get nextRequired(): number {
     return keyTexts(this.shape).nextRequired[this.index]!;
   }

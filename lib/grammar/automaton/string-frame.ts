@@ -13,7 +13,10 @@ import {
   utf8Length,
 } from './text-bytes.ts';
 
-/** Where a string is: the state of its language, the characters so far, and what is written of the next one. */
+/**
+ * A position in a string: the state of its language, the number of characters so far, and the part of the next one that
+ * is written.
+ */
 export interface Place {
   state: number;
   length: number;
@@ -21,10 +24,10 @@ export interface Place {
   pending: number;
 }
 
-/** What one more byte did: 'no', 'on' (the place was moved), or 'end' (the closing quote). */
+/** The effect of one more byte: 'no' (not allowed), 'on' (the position moved), or 'end' (the closing quote). */
 export type Advance = 'no' | 'on' | 'end';
 
-/** Moves `place` on by one byte of JSON string text. */
+/** Moves `place` forward by one byte of JSON string text. */
 export function advance(language: StringLanguage, place: Place, byte: number): Advance {
   const { state, length, pending } = place;
   if (pending === PLAIN) {
@@ -69,7 +72,7 @@ function character(language: StringLanguage, place: Place, codePoint: number): A
   return 'on';
 }
 
-/** What a string frame does when a character or the string is done; object keys look at their text. */
+/** Follows the value of a string. Frames of member names are classes of their own, as they look at the text. */
 export class StringFrame extends OpenFrame {
   readonly language: StringLanguage;
   readonly place: Readonly<Place>;
@@ -92,7 +95,7 @@ export class StringFrame extends OpenFrame {
   }
 }
 
-/** The frame of a string at a place; at its beginning if none is given. */
+/** Returns the frame of a string at a position; at its beginning if none is given. */
 export function stringFrame(
   language: StringLanguage,
   after: Frame,
@@ -103,12 +106,12 @@ export function stringFrame(
   return after.table.frame(key, () => new StringFrame(language, at, after));
 }
 
-/** The characters so far as far as they matter: without a maximum, no further than the minimum. */
+/** Returns the count of characters as far as it matters: without a maximum, at most the minimum. */
 function countOf({ min, max }: StringLanguage, length: number): number {
   return max === Infinity ? Math.min(length, min) : length;
 }
 
-/** The one byte that can come next; -1 where there may be several. */
+/** Returns the one byte that can come next; -1 if there are several. */
 export function forcedIn(language: StringLanguage, place: Readonly<Place>): number {
   const { state, length, pending } = place;
   if (pending === PLAIN) {

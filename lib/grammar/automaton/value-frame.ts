@@ -6,10 +6,10 @@ import { NumberFrame } from './number-frame.ts';
 import { ObjectFrame } from './object-frame.ts';
 import { stringFrame } from './string-frame.ts';
 
-/** A value that is about to begin. */
+/** Follows a value that is about to begin. */
 export class ValueFrame extends OpenFrame {
   readonly node: Node;
-  /** What may begin here: written, and not too deep. */
+  /** The alternatives that can be written here, given the depth. */
   private readonly alternatives: readonly Alternative[];
 
   /** @param after continues behind the value */

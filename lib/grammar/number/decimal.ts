@@ -5,25 +5,25 @@ export interface Decimal {
   places: number;
 }
 
-/** The decimal that a number is written as: 0.1 is one tenth, not the nearest binary fraction. */
+/** Reads the decimal that a number is written as: 0.1 is one tenth, not the nearest binary fraction. */
 export function decimal(value: number | string): Decimal {
   const [mantissa, exponent] = String(value).split('e') as [string, string?];
   const [whole, fraction = ''] = mantissa.split('.') as [string, string?];
   const places = fraction.length - Number(exponent ?? 0);
   const units = BigInt(whole + fraction);
-  // -0.5 has the whole part -0, whose sign BigInt('-05') keeps, so nothing is lost here.
+  // The integer part of -0.5 is -0. Its sign survives because BigInt('-05') is parsed as a whole.
   return reduce(places < 0 ? { units: units * power(-places), places: 0 } : { units, places });
 }
 
 const powers: bigint[] = [];
 
-/** 10 to the power of a small number. */
+/** Returns 10 to the power of a small number. */
 export function power(exponent: number): bigint {
   powers[exponent] ??= 10n ** BigInt(exponent);
   return powers[exponent];
 }
 
-/** Without zeros at the end of the fraction. */
+/** Removes the zeros at the end of the fraction. */
 function reduce({ units, places }: Decimal): Decimal {
   let rest = units;
   let left = places;
@@ -34,7 +34,7 @@ function reduce({ units, places }: Decimal): Decimal {
   return { units: rest, places: left };
 }
 
-/** The units of a decimal at a scale of at least its own places. */
+/** Returns the units of a decimal at a scale of at least its own places. */
 export function atScale({ units, places }: Decimal, scale: number): bigint {
   return units * power(scale - places);
 }
@@ -45,7 +45,7 @@ export function lcm(a: bigint, b: bigint): bigint {
   return (a / x) * b;
 }
 
-/** The smallest multiple of `step` that is at least `value`. */
+/** Returns the smallest multiple of `step` that is at least `value`. */
 export function ceilTo(value: bigint, step: bigint): bigint {
   const rest = value % step;
   return rest === 0n ? value : value - rest + (value > 0n ? step : 0n);

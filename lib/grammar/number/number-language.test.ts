@@ -32,7 +32,7 @@ function allows(text: string, { integer, minimum, maximum, above, below, multipl
   );
 }
 
-/** Every number from -25 to 125 with up to two digits after the point, as it may be written. */
+/** Returns every number from -25 to 125 with up to two digits after the point, as the grammar writes it. */
 const texts = Array.from({ length: 15_001 }, (_, i) => i - 2500).flatMap((cents) => {
   const [whole, fraction] = (Math.abs(cents) / 100).toFixed(2).split('.') as [string, string];
   const sign = cents < 0 ? '-' : '';
@@ -49,7 +49,7 @@ test('a number is accepted when the rules allow it, and all its beginnings fit',
       const places =
         rule.multipleOf.length === 0 ? 2 : Math.max(...rule.multipleOf.map((step) => decimal(step).places));
       for (const text of picks.map((pick) => texts[pick]!)) {
-        // Needless zeros behind whole steps are not written.
+        // Needless zeros after whole steps are not written.
         const short = (text.split('.')[1] ?? '').length <= places;
         const allowed = allows(text, rule) && short;
         expect([rule, text, language.accepts(text)]).toEqual([rule, text, allowed]);

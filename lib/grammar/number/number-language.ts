@@ -2,7 +2,7 @@ import { TooLarge } from '../fuel.ts';
 import { LIMITS } from '../limits.ts';
 import { atScale, ceilTo, decimal, lcm, power } from './decimal.ts';
 
-/** What a schema says about a number. Bounds are inclusive unless `above` or `below`; all of `multipleOf` hold. */
+/** The rules of a schema about a number. Bounds are inclusive unless `above` or `below`; every `multipleOf` holds. */
 export interface NumberRules {
   integer: boolean;
   minimum?: number;
@@ -12,11 +12,13 @@ export interface NumberRules {
   multipleOf: readonly number[];
 }
 
-/** Digits of a number with a fraction. Up to 15 digits, different decimals are different doubles (IEEE 754). */
+/**
+ * The most digits of a number with a fraction. Up to 15 digits, different decimals are different doubles (IEEE 754).
+ */
 const DIGITS = 15;
-/** Whole numbers are exact up to here (I-JSON, RFC 7493, section 2.2). */
+/** The largest integer that is exact everywhere (I-JSON, RFC 7493, section 2.2). */
 const LARGEST = BigInt(Number.MAX_SAFE_INTEGER);
-/** How many multiples are looked at to find one that no exclusion holds; whole ranges are jumped over. */
+/** The number of multiples that are tried to find one outside of all exclusions; whole ranges are jumped over. */
 const TRIES = 64;
 
 /** A set of numbers at one scale: the multiples of `step` from `from` to `to` (null: no bound). */
@@ -27,27 +29,28 @@ interface Progression {
 }
 
 /**
- * The numbers that one place may hold, written without exponent, without `-0`, and with as many digits as a double tells apart. A
- * place in a number is its text so far; `fits` says whether it can still end well. The arithmetic is exact.
+ * Describes the numbers that are allowed, written without exponent, without `-0`, and with as many digits as a double
+ * distinguishes. A position in a number is its text so far; `fits` tells whether it can still end in an allowed number.
+ * The arithmetic is exact.
  */
 export class NumberLanguage {
   readonly rules: NumberRules;
-  /** Digits after the point of the units that everything here is counted in. */
+  /** Digits after the point of the unit that everything here is counted in. */
   private readonly scale: number;
   private readonly all: Progression;
-  /** Fraction digits that may be written. */
+  /** The most fraction digits that may be written. */
   private readonly places: number;
   private readonly except: readonly Progression[];
   /** Exclusions of a single value. */
   private readonly points: ReadonlySet<bigint>;
   private readonly known = new Map<string, boolean>();
-  /** No number belongs to it. */
+  /** Is true if no number is allowed. */
   readonly empty: boolean;
 
   /**
-   * @param except numbers that may not be written, where `oneOf` asks for it
+   * @param except numbers that may not be written, because another branch of `oneOf` allows them
    * @param spend counts the work of finding out whether there is any number
-   * @throws TooLarge for more exclusions than are looked at for every digit
+   * @throws TooLarge for more exclusions than can be checked for every digit
    */
   constructor(rules: NumberRules, except: readonly NumberRules[] = [], spend: (steps: number) => void = () => {}) {
     this.rules = rules;
@@ -62,7 +65,7 @@ export class NumberLanguage {
       throw new TooLarge(`overlaps with more than ${LIMITS.numberExclusions} other branches of oneOf; use anyOf`);
     }
     const steps = rules.multipleOf.map((n) => decimal(n).places);
-    // A whole multiple needs no fraction; a multiple of 0.5 one digit.
+    // A multiple of a whole number needs no fraction; a multiple of 0.5 needs one digit.
     this.places = rules.integer ? 0 : Math.min(DIGITS - 1, steps.length === 0 ? DIGITS - 1 : Math.max(...steps));
     this.spend = spend;
     this.spend(10 + ((this.scale * numbers.length) >> 6));
@@ -70,7 +73,7 @@ export class NumberLanguage {
     this.spend = null;
   }
 
-  /** Whether a number of this language begins with `text`. */
+  /** Tells whether an allowed number begins with `text`. */
   fits(text: string): boolean {
     let known = this.known.get(text);
     if (known === undefined) {
@@ -81,7 +84,7 @@ export class NumberLanguage {
     return known;
   }
 
-  /** Whether `text` is a whole number of this language. */
+  /** Tells whether `text` is an allowed number. */
   accepts(text: string): boolean {
     if (!/^-?(0|[1-9]\d*)(\.\d+)?$/.test(text) || !this.fits(text)) return false;
     const { units, places } = decimal(text);
@@ -90,9 +93,9 @@ export class NumberLanguage {
     return this.within(value, value, 1n);
   }
 
-  /** Counts the work while the language is made. */
+  /** Counts the work while the language is built. */
   private spend: ((steps: number) => void) | null = null;
-  /** Whether only the way of writing is bounded, not the value. */
+  /** Is true if only the notation is bounded, not the value. */
   private readonly plain: boolean;
 
   private look(text: string): boolean {
@@ -106,7 +109,7 @@ export class NumberLanguage {
       const places = Math.max(0, Math.min(this.places, DIGITS - whole.length));
       if (fraction !== undefined && places === 0) return false;
       const isZero = Number(`${whole}.${fraction ?? ''}`) === 0;
-      // -0 is not written, so a digit above 0 must still come.
+      // -0 is never written, so a digit above 0 must still come.
       return tail + (sign === '-' && isZero ? 1 : 0) <= places && Number(whole) <= Number.MAX_SAFE_INTEGER;
     }
     if (fraction !== undefined) {
@@ -124,14 +127,20 @@ export class NumberLanguage {
     return false;
   }
 
-  /** Whether some number is written with `places` fraction digits at most, its first `tail` ones and the rest being `units`. */
+  /**
+   * Tells whether an allowed number has at most `places` fraction digits, of which the first `tail` ones and everything
+   * before them are `units`.
+   */
   private anyFrom(units: bigint, tail: number, places: number, negative: boolean): boolean {
     const unit = power(this.scale - tail);
     const step = power(this.scale - places);
     return this.mirrored(units * unit, (units + 1n) * unit - 1n, step, negative);
   }
 
-  /** Whether there is a number whose whole part is from `first` to `last`, with at most `places` digits after the point. */
+  /**
+   * Tells whether an allowed number has an integer part from `first` to `last` and at most `places` digits after the
+   * point.
+   */
   private between(first: bigint, last: bigint, places: number, negative: boolean): boolean {
     const one = power(this.scale);
     const end = last > LARGEST ? LARGEST * one : (last + 1n) * one - 1n;
@@ -143,7 +152,7 @@ export class NumberLanguage {
     return this.within(-last, first === 0n ? -1n : -first, step);
   }
 
-  /** Whether a multiple of `step` from `first` to `last` is allowed. */
+  /** Tells whether a multiple of `step` from `first` to `last` is allowed. */
   private within(first: bigint, last: bigint, step: bigint): boolean {
     const { from, to } = this.all;
     const low = from !== null && from > first ? from : first;
@@ -155,7 +164,7 @@ export class NumberLanguage {
       const set = this.except.find((set) => holds(set, value));
       const isPoint = this.points.has(value);
       if (!set && !isPoint) return true;
-      // Each single number holds up the search once, so all of them together do not bound what is found.
+      // Each excluded single number delays the search once, so all of them together do not bound what is found.
       if (!isPoint) tries++;
       if (!set || stride % set.step !== 0n) value += stride;
       else if (set.to === null) return false;
@@ -187,7 +196,7 @@ function progression(rules: NumberRules, scale: number): Progression {
   };
 }
 
-/** Whether no number is in both. Exact; what cannot be written counts too. */
+/** Tells whether no number is in both. Exact; numbers that cannot be written count too. */
 export function numbersApart(a: NumberRules, b: NumberRules): boolean {
   const numbers = [a, b].flatMap((r) => [r.minimum, r.maximum, r.above, r.below, ...r.multipleOf]);
   // One place more than any bound has, so that there is a unit between two different bounds.

@@ -11,26 +11,28 @@ import { guard, Resolver } from './resolver.ts';
 import { selectKeys } from './select-keys.ts';
 
 export interface CompileOptions {
-  /** Where the schema stands in the request, for messages. */
+  /** The path of the schema in the caller's input, for messages. */
   path: string;
   /** Exactly these properties of the root, in this order. */
   keys?: readonly string[];
-  /** Where the keys stand. */
+  /** The path of `keys` in the caller's input, for messages. */
   keysPath?: string;
-  /** What the request's schemas may take together. */
+  /** A budget that several schemas share (`sharedFuel`). */
   fuel?: Fuel;
 }
 
 /**
- * Compiles a JSON Schema to the node of its answer: an object (a schema that allows other values too is narrowed to objects). Throws what
- * `checkAnswerSchema` throws.
+ * Compiles a JSON Schema to the node of its answer: an object (a schema that also allows other values is narrowed to
+ * objects).
+ *
+ * @throws AssayError as `parseSchema`; `unsupported_schema` too for a schema that nothing satisfies
  */
 export function compileSchema(schema: JsonSchema, { path, keys, keysPath, fuel }: CompileOptions): Node {
   const resolver = new Resolver(parseSchema(schema, path), new Fuel(LIMITS.steps, fuel));
   const found = resolver.node([0]);
   resolver.resolve();
   keepExactlyOne(resolver);
-  // A copy: further down, a reference to the root may mean other values than objects, and other keys.
+  // A copy: deeper in the schema, a reference to the root may allow values other than objects, and other keys.
   const root: Node = { ...found, alternatives: [] };
   for (const alternative of found.alternatives) {
     if (alternative.kind === 'object')
@@ -56,7 +58,7 @@ function asWritten<T extends Node['alternatives'][number]>(alternative: T): T {
   return { ...alternative, from: { ...alternative.from, written: true } };
 }
 
-/** Says which part nothing satisfies: the first one that has to be there, followed down. */
+/** Names the part that nothing satisfies: the first one that is required, followed downwards. */
 function refuseEmpty(root: Node, path: string): never {
   const seen = new Set<Node>();
   let node: Node | undefined = root;

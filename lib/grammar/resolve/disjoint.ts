@@ -6,16 +6,17 @@ import { matches, matchesAlone } from './matches.ts';
 import { type Alternative, itemAt, type Node, type ObjectAlternative } from './node.ts';
 import type { Resolver } from './resolver.ts';
 
-/** How far down members and items are compared. A constant, so that recursive schemas end. */
+/** The depth to which members and items are compared. A constant, so that recursive schemas end. */
 const LOOK_DOWN = 6;
 
-/** What comparing two numbers costs, in steps: exact decimals have up to 300 digits. */
+/** The cost of comparing two numbers, in steps: exact decimals have up to 300 digits. */
 const NUMBER_STEPS = 20;
 
 /**
- * Whether it is certain that no value that `a` writes is valid against `b`. Errs towards false.
+ * Tells whether it is certain that no value that `a` generates is valid against `b`. Errs towards false.
  *
- * @param a its values as they are written; @param b all of its values, written or not
+ * @param a its values as they are generated
+ * @param b all of its values, generated or not
  */
 export function apart(a: Alternative, b: Alternative, resolver: Resolver, depth = LOOK_DOWN): boolean {
   resolver.spend(1);
@@ -23,7 +24,7 @@ export function apart(a: Alternative, b: Alternative, resolver: Resolver, depth 
     return a.values.every((value) => !b.from.constraints.every((id) => matches(value, id, resolver)));
   }
   if (b.kind === 'literals') {
-    // Alone, because `oneOf` itself is what is being made true here: it must not count as a reason.
+    // Ignores `oneOf`, which is what this check establishes: it must not count as a reason.
     return b.values.every((value) => !a.from.constraints.every((id) => matchesAlone(value, id, resolver)));
   }
   if (a.kind === 'string' && b.kind === 'string') return stringsApart(a, b, resolver);
@@ -35,7 +36,7 @@ export function apart(a: Alternative, b: Alternative, resolver: Resolver, depth 
   if (a.kind === 'array' && b.kind === 'array') {
     if (a.min > b.allowed || b.min > a.max) return true;
     if (depth === 0) return false;
-    // Items that both must have; those behind the prefixes are all alike.
+    // Items that both must have; those after the prefixes are all alike.
     const common = Math.min(Math.max(a.min, b.min), Math.max(a.prefix.length, b.prefix.length) + 1);
     return Array.from({ length: common }, (_, i) => i).some((i) =>
       nodesApart(itemAt(a, i), itemAt(b, i), resolver, depth - 1),
@@ -67,7 +68,9 @@ function stringsApart(
   }
 }
 
-/** Objects differ for certain where a member that one of them always has is impossible, or of another kind, in the other. */
+/**
+ * Objects certainly differ where a member that one of them always has is impossible, or of another kind, in the other.
+ */
 function objectsApart(a: ObjectAlternative, b: ObjectAlternative, resolver: Resolver, depth: number): boolean {
   const always = new Set([...a.members, ...b.members].flatMap(({ name, required }) => (required ? [name] : [])));
   for (const name of always) {

@@ -2,7 +2,10 @@ import { LIMITS } from '../limits.ts';
 import type { SchemaDocument } from '../schema/document.ts';
 import { refuse } from '../schema/problem.ts';
 
-/** One way to meet a set of subschemas: all the subschemas that then hold, and those that must not match because of `oneOf`. */
+/**
+ * One way to satisfy a set of subschemas: all the subschemas that then hold, and those that must not match because of
+ * `oneOf`.
+ */
 export interface Leaf {
   constraints: readonly number[];
   exclusions: readonly number[];
@@ -11,15 +14,15 @@ export interface Leaf {
 interface Branch {
   constraints: number[];
   exclusions: number[];
-  /** Still to be taken in. */
+  /** Subschemas that are still to be expanded. */
   pending: number[];
-  /** Still to be chosen from. */
+  /** Choices that are still to be made. */
   choices: { from: readonly number[]; exactlyOne: boolean }[];
 }
 
 /**
- * Resolves `$ref`, `allOf`, `anyOf` and `oneOf`: all ways to meet the subschemas `ids` at once. Ends, because `parseSchema` refuses
- * schemas that refer to themselves in place.
+ * Resolves `$ref`, `allOf`, `anyOf` and `oneOf`: returns all ways to satisfy the subschemas `ids` at once. Ends,
+ * because `parseSchema` refuses schemas that refer to themselves in place.
  */
 export function leaves(ids: readonly number[], { subschemas }: SchemaDocument, spend: (steps: number) => void): Leaf[] {
   const found: Leaf[] = [];
@@ -36,7 +39,7 @@ export function leaves(ids: readonly number[], { subschemas }: SchemaDocument, s
       }
       continue;
     }
-    // Last first, because the stack gives them back in the order sent.
+    // Pushed last first, so that the stack returns them in the order sent.
     for (let i = choice.from.length - 1; i >= 0; i--) {
       const excluded = branch.exclusions.length + (choice.exactlyOne ? choice.from.length : 0);
       spend(1 + branch.constraints.length + ((branch.choices.length + excluded) >> 3));
@@ -51,7 +54,7 @@ export function leaves(ids: readonly number[], { subschemas }: SchemaDocument, s
   }
   return found;
 
-  /** Takes in all that is pending. False: nothing can match. */
+  /** Expands all pending subschemas. Returns false if nothing can match. */
   function takeIn(branch: Branch): boolean {
     while (branch.pending.length > 0) {
       const id = branch.pending.shift()!;
@@ -68,7 +71,7 @@ export function leaves(ids: readonly number[], { subschemas }: SchemaDocument, s
     return typesMeet(branch.constraints);
   }
 
-  /** Cuts branches that no type is left for, so that their choices are not multiplied out. */
+  /** Drops branches for which no type remains, so that their choices are not multiplied out. */
   function typesMeet(constraints: readonly number[]): boolean {
     let left: Set<string> | undefined;
     for (const id of constraints) {

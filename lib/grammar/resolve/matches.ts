@@ -4,22 +4,22 @@ import { atScale, decimal } from '../number/decimal.ts';
 import type { SchemaDocument, Subschema, TypeName } from '../schema/document.ts';
 import { isObject, refuse } from '../schema/problem.ts';
 
-/** What `matches` needs from outside. */
+/** The dependencies of `matches`. */
 export interface MatchContext {
   document: SchemaDocument;
   /** Counts the work. */
   spend(steps: number): void;
-  /** Whether a text keeps to `pattern` and `format`. */
+  /** Tells whether a text satisfies `pattern` and `format`. */
   textFits(text: string, schema: Subschema): boolean;
-  /** Whether the values of an `enum` or `const` hold this one. */
+  /** Tells whether the values of an `enum` or `const` contain this one. */
   holds(list: readonly Json[], value: Json): boolean;
 }
 
 /**
- * Whether a value is valid against a subschema: JSON Schema 2020-12 as `KEYWORDS` has it. For the values of `enum` and `const`. The recursion, down the
- * value and along references, is bounded by `LIMITS.matchDepth`.
+ * Tells whether a value is valid against a subschema, as JSON Schema 2020-12 defines the keywords of `KEYWORDS`. Used
+ * for the values of `enum` and `const`. `LIMITS.matchDepth` bounds the recursion down the value and along references.
  *
- * @param depth how deep the recursion is
+ * @param depth the depth of the recursion
  */
 export function matches(value: Json, id: number, context: MatchContext, depth = 0): boolean {
   const schema = context.document.subschemas[id]!;
@@ -35,7 +35,7 @@ export function matches(value: Json, id: number, context: MatchContext, depth = 
   );
 }
 
-/** Whether a value is valid against what a subschema says itself, without `$ref`, `allOf`, `anyOf` and `oneOf`. */
+/** Tells whether a value is valid against a subschema's own keywords, without `$ref`, `allOf`, `anyOf` and `oneOf`. */
 export function matchesAlone(value: Json, id: number, context: MatchContext, depth = 0): boolean {
   const schema = context.document.subschemas[id]!;
   context.spend(1);
@@ -108,12 +108,12 @@ export function isOfType(value: Json, type: TypeName): boolean {
   }
 }
 
-/** Equal for equal values and for no others: members by name, numbers as JavaScript writes them. */
+/** Returns the same text for equal values and for no others: members by name, numbers as JavaScript writes them. */
 export function canonical(value: Json): string {
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);
   return JSON.stringify(value, (_, part: Json) => {
     if (!isObject(part)) return part;
-    // Entries as a list, because an object would move names such as `10`.
+    // Entries as a list, because an object would move names such as `10` to the front.
     const names = Object.keys(part).sort();
     return { members: names.map((name) => [name, part[name]]) };
   });

@@ -3,10 +3,10 @@ import { LIMITS } from '../limits.ts';
 import { type Alternative, itemAt, type Node } from './node.ts';
 
 /**
- * Finds the height and size of every node: the least fixpoint, reached from below in as many rounds as answers may be deep. A node that
- * no value of that depth and size fits stays at Infinity.
+ * Finds the height and size of every node: the least fixpoint, reached from below in as many rounds as answers may be
+ * deep. A node stays at Infinity if no value within that depth and size fits.
  *
- * @param nodes parts mostly before the parts they hold, so that going backwards takes few rounds
+ * @param nodes parents mostly before their children, so that going backwards takes few rounds
  * @param spend counts the work
  */
 export function measure(nodes: readonly Node[], spend: (steps: number) => void): void {
@@ -35,13 +35,13 @@ export function measure(nodes: readonly Node[], spend: (steps: number) => void):
   }
 }
 
-/** The nodes that one alternative holds, and itself. */
+/** Returns the nodes that one alternative contains. */
 function partsOf(alternative: Alternative): number {
   if (alternative.kind === 'object') return 1 + alternative.members.length;
   return alternative.kind === 'array' ? 2 + alternative.prefix.length : 1;
 }
 
-/** What a member of an object takes: its name in quotes, a colon, its value and a comma. */
+/** Returns the bytes of an object's member: its name in quotes, a colon, its value and a comma. */
 export const memberSize = (name: string, value: number): number => name.length + 4 + value;
 
 function sizeOf(alternative: Alternative): number {
@@ -86,7 +86,7 @@ function heightOf(alternative: Alternative): number {
   }
 }
 
-/** Bytes of the shortest of some values, and levels of the flattest. */
+/** Returns the bytes of the shortest of some values, and the levels of the flattest. */
 export function measureValues(values: readonly Json[]): { shortest: number; flattest: number } {
   let [shortest, flattest] = [Infinity, Infinity];
   for (const value of values) {
@@ -96,7 +96,7 @@ export function measureValues(values: readonly Json[]): { shortest: number; flat
   return { shortest, flattest };
 }
 
-/** Objects and lists open at once in a value. */
+/** Returns the number of objects and arrays that are open at once in a value. */
 function depthOf(value: unknown): number {
   let deepest = 0;
   const open: [unknown, number][] = [[value, 0]];

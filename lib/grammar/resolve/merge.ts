@@ -3,7 +3,7 @@ import type { Subschema, TypeName } from '../schema/document.ts';
 import type { Format } from '../schema/keywords.ts';
 import type { StringRules } from '../text/string-language.ts';
 
-/** The types that remain when all of `constraints` hold, and of those the ones that are written. */
+/** Returns the types that remain when all of `constraints` hold, and those among them that are generated. */
 export interface Types {
   allowed: ReadonlySet<TypeName>;
   written: ReadonlySet<TypeName>;
@@ -13,7 +13,7 @@ export interface Types {
 
 const BASE: readonly TypeName[] = ['object', 'array', 'string', 'number', 'boolean', 'null'];
 
-/** Keywords that speak of one type only. Where no `type` is named, they say which one is meant. */
+/** Keywords that apply to one type only. Where no `type` is named, they imply one. */
 const SPEAKS_OF: readonly (readonly [TypeName, readonly string[]])[] = [
   ['object', ['properties', 'required', 'additionalProperties']],
   ['array', ['items', 'prefixItems', 'minItems', 'maxItems']],

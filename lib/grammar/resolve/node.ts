@@ -3,14 +3,14 @@ import type { NumberLanguage, NumberRules } from '../number/number-language.ts';
 import type { StringLanguage, StringRules } from '../text/string-language.ts';
 
 /**
- * A place in the answer: what may stand there. References, `allOf`, `anyOf` and `oneOf` are resolved away; nodes refer to each other
- * and may form cycles.
+ * One value in the answer and its alternatives. References, `allOf`, `anyOf` and `oneOf` are resolved; nodes refer to
+ * each other and may form cycles.
  */
 export interface Node {
   /** The subschemas that all hold here. */
   readonly ids: readonly number[];
   alternatives: Alternative[];
-  /** Objects and lists that the flattest value opens inside each other; Infinity: no value. */
+  /** Objects and arrays that the flattest value opens inside each other; Infinity: no value. */
   height: number;
   /** About the bytes of the shortest value; Infinity: no value, or one over the limit. */
   size: number;
@@ -24,15 +24,15 @@ export type Alternative = { height: number; size: number; from: Origin } & (
   | ArrayAlternative
 );
 
-/** How an alternative came about. */
+/** Tells which subschemas an alternative results from. */
 export interface Origin {
-  /** The subschemas that say it. */
+  /** The subschemas that define it. */
   constraints: readonly number[];
-  /** Subschemas that must not match, because another branch of their `oneOf` was taken. */
+  /** Subschemas that must not match, because another branch of their `oneOf` was chosen. */
   exclusions: readonly number[];
   /**
-   * False where the schema would allow this type only because it names none: `{"minLength": 3}` allows numbers, but what is written
-   * is a string.
+   * False if the schema allows this type only because it names none: `{"minLength": 3}` also allows numbers, but a
+   * string is generated.
    */
   written: boolean;
 }
@@ -40,7 +40,7 @@ export interface Origin {
 export interface LiteralsAlternative {
   kind: 'literals';
   values: readonly Json[];
-  /** Bytes of the shortest, and levels of the flattest. */
+  /** Bytes of the shortest value, and levels of the flattest. */
   shortest: number;
   flattest: number;
 }
@@ -48,7 +48,7 @@ export interface LiteralsAlternative {
 export interface StringAlternative {
   kind: 'string';
   rules: StringRules;
-  /** What is written, less what `oneOf` takes away. */
+  /** The generated texts, without those that `oneOf` excludes. */
   language: StringLanguage;
 }
 
@@ -62,9 +62,9 @@ export interface ObjectAlternative {
   kind: 'object';
   /** In the order in which they are written. */
   members: readonly Member[];
-  /** What other members hold where they are written; null: none are written. */
+  /** The node of undeclared members' values; null: none are written. */
   extra: Node | null;
-  /** What the schema says of other members, written or not. */
+  /** The schema's rule for undeclared members, written or not. */
   others: 'any' | 'nothing' | Node;
 }
 
@@ -80,13 +80,13 @@ export interface ArrayAlternative {
   /** Items after the prefix. */
   rest: Node;
   min: number;
-  /** What is written at most. */
+  /** The most items that are written. */
   max: number;
-  /** What the schema allows at most. */
+  /** The most items that the schema allows. */
   allowed: number;
 }
 
-/** The node of the item at an index. */
+/** Returns the node of the item at an index. */
 export function itemAt(array: ArrayAlternative, index: number): Node {
   return array.prefix[index] ?? array.rest;
 }

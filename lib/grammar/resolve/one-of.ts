@@ -8,8 +8,8 @@ import type { Alternative } from './node.ts';
 import { guard, type Resolver } from './resolver.ts';
 
 /**
- * Makes `oneOf` mean exactly one: what an alternative writes must not be valid against the other branches. Branches that are apart stay as
- * they are; from overlapping texts and numbers the overlap is taken out; anything else is refused.
+ * Makes `oneOf` mean exactly one: no value that an alternative generates may be valid against another branch. Disjoint
+ * branches stay as they are; of overlapping texts and numbers the overlap is excluded; any other overlap is refused.
  */
 export function keepExactlyOne(resolver: Resolver): void {
   for (const node of resolver.nodes) {

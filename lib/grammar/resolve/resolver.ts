@@ -18,7 +18,7 @@ import type { Alternative, ArrayAlternative, Member, Node, ObjectAlternative, Or
 /** Turns the subschemas of a document into nodes. Every set of subschemas is one node, so recursion becomes a cycle. */
 export class Resolver implements MatchContext {
   readonly document: SchemaDocument;
-  /** What compiling may still take. */
+  /** The budget of compiling. */
   readonly fuel: Fuel;
   readonly nodes: Node[] = [];
   private readonly known = new Map<string, Node>();
@@ -36,17 +36,14 @@ export class Resolver implements MatchContext {
     guard(this.path([0]), () => fuel.spend(LIMITS.stepsPerValue * document.values), 'this schema');
   }
 
-  /** The node of a set of subschemas; its alternatives are there after `resolve`. */
+  /** Returns the node of a set of subschemas; `resolve` fills in its alternatives. */
   node(ids: readonly number[]): Node {
     const sorted = [...new Set(ids)].sort((a, b) => a - b);
     const key = sorted.join();
     let node = this.known.get(key);
     if (!node) {
       if (this.nodes.length >= LIMITS.nodes) {
-        refuse(
-          this.path(sorted),
-          `this schema has more than ${LIMITS.nodes} different parts; ask for less in one task.`,
-        );
+        refuse(this.path(sorted), `this schema has more than ${LIMITS.nodes} different parts; make it smaller.`);
       }
       node = { ids: sorted, alternatives: [], height: Infinity, size: Infinity };
       this.known.set(key, node);
@@ -55,7 +52,7 @@ export class Resolver implements MatchContext {
     return node;
   }
 
-  /** Fills in all nodes that are reached. */
+  /** Fills in all reachable nodes. */
   resolve(): void {
     // The list grows while it is read.
     for (let i = 0; i < this.nodes.length; i++) {
@@ -71,7 +68,7 @@ export class Resolver implements MatchContext {
     return this.document.subschemas[ids[0] ?? 0]!.path;
   }
 
-  /** Counts steps of resolving. */
+  /** Spends steps of resolving. */
   spend(steps: number): void {
     guard(this.path([0]), () => this.fuel.resolve(steps), 'this schema');
   }
@@ -111,7 +108,7 @@ export class Resolver implements MatchContext {
     return false;
   }
 
-  /** @param texts literals that the node has already */
+  /** @param texts literals that the node already has */
   private alternatives(node: Node, leaf: Leaf, texts: Set<string>): Alternative[] {
     const constraints = leaf.constraints.map((id) => this.document.subschemas[id]!);
     const make = (shape: object, written: boolean): Alternative => {
@@ -162,7 +159,7 @@ export class Resolver implements MatchContext {
     const others = defined(constraints.map(({ additionalProperties }) => additionalProperties));
     const closed = others.some((id) => this.document.subschemas[id]!.nothing);
     if (closed) return { kind: 'object', members, extra: null, others: 'nothing' };
-    // Where the schema does not speak of other members, they are written only if it names no member at all.
+    // If the schema has no rule for undeclared members, they are written only if it declares no member at all.
     if (others.length === 0 && (declared > 0 || required.size > 0)) {
       return { kind: 'object', members, extra: null, others: 'any' };
     }
@@ -179,15 +176,15 @@ export class Resolver implements MatchContext {
     const min = Math.max(0, ...constraints.map(({ minItems }) => minItems ?? 0));
     const closed = items.some((id) => this.document.subschemas[id]!.nothing);
     const allowed = Math.min(closed ? length : Infinity, ...constraints.map(({ maxItems }) => maxItems ?? Infinity));
-    // Items that only the silence of the schema allows are written where `minItems` asks for them.
+    // Items that are allowed only because the schema has no rule for them are written where `minItems` requires them.
     const max = items.length === 0 && length > 0 ? Math.min(allowed, Math.max(min, length)) : allowed;
     return { kind: 'array', prefix, rest: this.node(items), min, max, allowed };
   }
 
   /**
-   * The language of merged rules.
+   * Returns the language of merged rules.
    *
-   * @param except what `oneOf` takes out
+   * @param except the texts that `oneOf` excludes
    */
   numbers(rules: NumberRules, constraints: readonly number[], except: readonly NumberRules[] = []): NumberLanguage {
     if (rules.multipleOf.length > LIMITS.multiples) {
@@ -203,7 +200,7 @@ export class Resolver implements MatchContext {
     );
   }
 
-  /** The language of merged rules; a pattern that cannot be kept to is refused where it stands. */
+  /** Returns the language of merged rules. Refuses a pattern that is not supported, with its path. */
   language(
     rules: StringRules,
     constraints: readonly Subschema[],
@@ -233,7 +230,7 @@ export class Resolver implements MatchContext {
   }
 }
 
-/** Says where a string cannot be kept to, and why. */
+/** Reports which rule of a string is not supported, and why. */
 export function guard<T>(path: string, work: () => T, what = 'this string'): T {
   try {
     return work();

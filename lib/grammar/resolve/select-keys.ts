@@ -1,7 +1,7 @@
 import { refuse, show } from '../schema/problem.ts';
 import type { Alternative, Member, Node } from './node.ts';
 
-/** `keys` with a schema: exactly these of the root's properties, in this order. */
+/** Narrows the root to exactly the properties that `keys` names, in their order. */
 export function selectKeys(root: Node, keys: readonly string[], path: string): void {
   const lists = root.alternatives.map(membersOf);
   for (const [i, key] of keys.entries()) {

@@ -3,23 +3,25 @@ import type { Json } from '../../answer-shape.ts';
 export const TYPES = ['null', 'boolean', 'object', 'array', 'number', 'integer', 'string'] as const;
 export type TypeName = (typeof TYPES)[number];
 
-/** A JSON Schema document, parsed: every place where a schema stands has an index; the root is 0. */
+/** A parsed JSON Schema document. Every subschema has an index; the root is 0. */
 export interface SchemaDocument {
   subschemas: readonly Subschema[];
-  /** How many JSON values it is made of, annotations included. */
+  /** The number of JSON values in it, annotations included. */
   values: number;
 }
 
-/** One schema of a document. `true` is an empty one, `false` has `nothing`. Children are indexes into the document. */
+/**
+ * One subschema of a document. `true` has no keywords, `false` has `nothing`. Children are indices into the document.
+ */
 export interface Subschema {
-  /** Where it stands in the request, for messages. */
+  /** Its path in the caller's input, for messages. */
   path: string;
-  /** `false`: no value fits. */
+  /** `false`: no value is valid. */
   nothing: boolean;
-  /** The keywords written here. */
+  /** The keywords of this subschema. */
   has: ReadonlySet<string>;
   types?: readonly TypeName[];
-  /** `enum`, or the one value of `const`. Both: one entry each. */
+  /** The values of `enum`, or the one value of `const`; one entry for each keyword. */
   values: readonly (readonly Json[])[];
   ref?: number;
   allOf: readonly number[];

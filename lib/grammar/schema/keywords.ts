@@ -3,7 +3,7 @@ import { pathTo } from '../../param-path.ts';
 import { TYPES, type TypeName } from './document.ts';
 import { isObject, refuse, show } from './problem.ts';
 
-/** `format` values that are kept to (open-points.md, "Fields"). */
+/** The `format` values that are enforced. */
 export const FORMATS = [
   'date',
   'time',
@@ -18,7 +18,7 @@ export const FORMATS = [
 ] as const;
 export type Format = (typeof FORMATS)[number];
 
-/** What stands under a keyword: a schema, a list or map of schemas, or a value that `check` looks at. */
+/** The value of a keyword: a schema, a list or map of schemas, or a value that `check` validates. */
 type Keyword =
   | { holds: 'schema' | 'schemas' | 'schema map' }
   | { holds: 'value'; check(value: Json, path: string): void };
@@ -37,7 +37,7 @@ const count = value((v, path) => {
   if (!Number.isInteger(v) || v < 0) refuse(path, `must be a whole number from 0, not ${show(v)}.`, 'invalid_value');
 });
 
-/** Every keyword that a schema may have. Any other is refused: nothing is ignored in silence. */
+/** Every keyword that a schema may have. Any other is refused: nothing is ignored silently. */
 export const KEYWORDS: ReadonlyMap<string, Keyword> = new Map<string, Keyword>([
   ['type', value(checkType)],
   ['properties', { holds: 'schema map' }],
@@ -72,7 +72,7 @@ export const KEYWORDS: ReadonlyMap<string, Keyword> = new Map<string, Keyword>([
   ['$comment', text],
 ]);
 
-/** What to write instead of some keywords that are not supported. */
+/** Hints for some unsupported keywords: what to write instead. */
 const INSTEAD: { readonly [keyword: string]: string } = {
   definitions: 'Use `$defs`.',
   not: 'Say what is allowed with `enum`, `pattern` or `oneOf`.',
@@ -111,7 +111,7 @@ function checkType(v: Json, path: string): void {
 function checkRequired(v: Json, path: string): void {
   checkList(v, path).forEach((name, i, names) => {
     if (typeof name !== 'string') wrongType(pathTo(path, i), 'a property name', name);
-    // Long lists are compared once, not each with each.
+    // Sorting once is faster than comparing each pair of a long list.
     if (i === 0 && new Set(names).size !== names.length) refuse(path, 'a name is there twice.', 'invalid_value');
   });
 }
@@ -137,7 +137,7 @@ function checkMultipleOf(v: Json, path: string): void {
   if (v <= 0) refuse(path, `must be above 0, not ${show(v)}.`, 'invalid_value');
 }
 
-/** The children of a keyword that holds schemas, each with what it is called under the keyword. */
+/** Returns the children of a keyword that contains schemas, each with its name or index. */
 export function childrenOf(
   kind: 'schema' | 'schemas' | 'schema map',
   v: Json,

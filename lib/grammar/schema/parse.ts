@@ -6,17 +6,17 @@ import { childrenOf, KEYWORDS, refuseKeyword, wrongType } from './keywords.ts';
 import { isObject, refuse, show } from './problem.ts';
 
 /**
- * Parses a JSON Schema (2020-12) into its subschemas. Throws `unsupported_schema` for a keyword, `$ref` or size that cannot be
- * kept to, `invalid_type` and `invalid_value` for a malformed one.
+ * Parses a JSON Schema (2020-12) into its subschemas. Throws `unsupported_schema` for a keyword, `$ref` or size that is
+ * not supported, `invalid_type` and `invalid_value` for a malformed one.
  *
- * @param path where the schema stands in the request, such as `tasks[0].schema`
+ * @param path the path of the schema in the caller's input, for messages
  */
 export function parseSchema(schema: JsonSchema, path: string): SchemaDocument {
   const values = checkSize(schema, path);
   const subschemas: Draft[] = [];
   const add = (json: Json, at: string): number => subschemas.push(draft(json, at)) - 1;
   add(schema, path);
-  // Children are appended while the list is read: an explicit queue instead of recursion.
+  // An explicit queue instead of recursion: children are appended while the list is read.
   for (let i = 0; i < subschemas.length; i++) read(subschemas[i]!, add);
   for (const subschema of subschemas) {
     if (subschema.refText !== undefined) subschema.ref = target(subschema, subschema.refText, subschemas);
@@ -27,7 +27,7 @@ export function parseSchema(schema: JsonSchema, path: string): SchemaDocument {
 
 type Draft = { -readonly [K in keyof Subschema]: Subschema[K] } & {
   json: Json;
-  /** For each keyword that holds schemas their indexes, by what each is called under it. */
+  /** The indices of the child schemas, by keyword and by the child's name or index. */
   children: Map<string, ReadonlyMap<string | number, number>>;
   refText?: string;
 };
@@ -112,12 +112,12 @@ function store(draft: Draft, keyword: string, value: Json): void {
   }
 }
 
-/** The shorthand is measured as it is sent and as it is written out, with two levels for an object. */
+/** The shorthand is measured both as it is sent and as it is expanded, with two levels for an object. */
 const TOO_DEEP = `is nested deeper than ${LIMITS.schemaDepth} (shorthand counts twice); use $defs and $ref.`;
 
 /**
- * Refuses a schema of too many levels, values or characters, or with a number that is not finite, before anything else is done with
- * it. Returns the number of values.
+ * Refuses a schema with too many levels, values or characters, or with a number that is not finite, before anything
+ * else is done with it. Returns the number of values.
  */
 export function checkSize(schema: Json, path: string): number {
   const open: [Json, number][] = [[schema, 1]];
@@ -133,7 +133,7 @@ export function checkSize(schema: Json, path: string): number {
       const names = Object.keys(value);
       values += names.length;
       if (values > LIMITS.schemaValues) {
-        refuse(path, `has more than ${LIMITS.schemaValues} values; ask for less in one task.`);
+        refuse(path, `has more than ${LIMITS.schemaValues} values; make it smaller.`);
       }
       for (const name of names) {
         if (!Array.isArray(value)) characters += name.length;
@@ -166,7 +166,7 @@ function target(from: Draft, ref: string, subschemas: readonly Draft[]): number 
   return id;
 }
 
-/** The index of the schema that a JSON Pointer leads to; undefined where there is none. */
+/** Returns the index of the schema that a JSON Pointer refers to; undefined if there is none. */
 function pointedAt(pointer: string, subschemas: readonly Draft[]): number | undefined {
   const [root, ...steps] = pointer.split('/');
   if (root !== '') return undefined;
@@ -185,7 +185,10 @@ function pointedAt(pointer: string, subschemas: readonly Draft[]): number | unde
   return id;
 }
 
-/** A schema may come back to itself through a property or an item, but not in place: that says nothing. */
+/**
+ * Refuses a schema that refers to itself in place, as that has no meaning. A reference through a property or an item is
+ * allowed.
+ */
 function refuseLoops(subschemas: readonly Draft[]): void {
   const inPlace = (s: Draft) => [
     ...(s.ref === undefined ? [] : [s.ref]),

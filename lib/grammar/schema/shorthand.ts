@@ -4,8 +4,8 @@ import { isObject } from './problem.ts';
 const TYPE_NAMES: readonly unknown[] = ['string', 'number', 'integer', 'boolean'];
 
 /**
- * Whether a `schema` is the shorthand of open-points.md ("Fields"): every value at every depth is a type name, a list of one
- * such node, or an object of such nodes with at least one field. The root is an object.
+ * Tells whether a `schema` is the shorthand: every value at every depth is a type name, a list of one such node, or an
+ * object of such nodes with at least one field. The root is an object.
  */
 export function isShorthand(schema: Json): boolean {
   if (!isObject(schema)) return false;
@@ -20,12 +20,12 @@ export function isShorthand(schema: Json): boolean {
 }
 
 /**
- * The JSON Schema that a shorthand stands for. All fields are present and each may be null; list items and the root may not.
+ * Expands a shorthand to JSON Schema. All fields are required and each may be null; list items and the root may not.
  */
 export function expandShorthand(shorthand: JsonSchema): JsonSchema {
-  type Task = { node: Json; nullable: boolean; put(schema: JsonSchema): void };
+  type Pending = { node: Json; nullable: boolean; put(schema: JsonSchema): void };
   let root: JsonSchema = {};
-  const open: Task[] = [
+  const open: Pending[] = [
     {
       node: shorthand,
       nullable: false,
@@ -35,8 +35,8 @@ export function expandShorthand(shorthand: JsonSchema): JsonSchema {
     },
   ];
   const types = (name: string, nullable: boolean) => (nullable ? [name, 'null'] : name);
-  for (let task = open.pop(); task !== undefined; task = open.pop()) {
-    const { node, nullable, put } = task;
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    const { node, nullable, put } = next;
     if (typeof node === 'string') {
       put({ type: types(node, nullable) });
     } else if (Array.isArray(node)) {
@@ -53,7 +53,7 @@ export function expandShorthand(shorthand: JsonSchema): JsonSchema {
       const fields = Object.entries(node as JsonSchema);
       const properties: { [key: string]: Json } = {};
       for (const [key, child] of fields) {
-        // Keeps the order sent, and `__proto__` a field like any other.
+        // Keeps the order sent, and treats `__proto__` as a field like any other.
         define(properties, key, null);
         open.push({ node: child, nullable: true, put: (schema) => define(properties, key, schema) });
       }

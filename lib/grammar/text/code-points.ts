@@ -1,13 +1,15 @@
-/** A set of Unicode code points: inclusive ranges `[first, last, first, last, ...]`, ascending, none touching another. */
+/**
+ * A set of Unicode code points: inclusive ranges `[first, last, first, last, ...]`, ascending, none touching another.
+ */
 export type CodePoints = readonly number[];
 
 export const LAST_CODE_POINT = 0x10_ff_ff;
 export const ALL: CodePoints = [0, LAST_CODE_POINT];
 
 /**
- * What a generated string may hold: every character but lone surrogates and control characters, of which only tab, line feed and
- * carriage return are kept. The other control characters have no place in an answer, and leaving them out leaves no
- * `\u` escape to write, so a model that means an accented letter cannot end in a control character.
+ * The characters of generated strings: all but lone surrogates and control characters other than tab, line feed and
+ * carriage return. Without the other control characters no `\u` escape is ever written, so a model that means an
+ * accented letter cannot end up in a control character.
  */
 export const TEXT: CodePoints = [9, 10, 13, 13, 0x20, 0xd7_ff, 0xe0_00, LAST_CODE_POINT];
 
@@ -53,13 +55,15 @@ export const SPACE: CodePoints = [
   9, 13, 0x20, 0x20, 0xa0, 0xa0, 0x16_80, 0x16_80, 0x20_00, 0x20_0a, 0x20_28, 0x20_29, 0x20_2f, 0x20_2f, 0x20_5f,
   0x20_5f, 0x30_00, 0x30_00, 0xfe_ff, 0xfe_ff,
 ];
-/** What `.` leaves out: the line terminators of ECMA-262. */
+/** The line terminators of ECMA-262, which `.` does not match. */
 export const LINE_END: CodePoints = [10, 10, 13, 13, 0x20_28, 0x20_29];
 
 const properties = new Map<string, CodePoints>();
 let scanned: readonly string[] | undefined;
 
-/** Ranges in which every property holds for all characters or for none: unassigned, private, and no characters at all. */
+/**
+ * Ranges in which a property holds for all characters or for none: unassigned, private use, and no characters at all.
+ */
 const ALIKE: readonly (readonly [number, number])[] = Array.from({ length: 13 }, (_, i) => (i + 4) << 16).flatMap(
   (plane) => [
     [plane === 0xe_00_00 ? 0xe_10_00 : plane, plane + 0xff_fd] as const,
@@ -68,9 +72,9 @@ const ALIKE: readonly (readonly [number, number])[] = Array.from({ length: 13 },
 );
 
 /**
- * The set of a `\p{...}`; the host's own RegExp knows it.
+ * Returns the set of a `\p{...}`, by asking the host's RegExp.
  *
- * @param name what stands between the braces; a RegExp was made with it before
+ * @param name the text between the braces; a RegExp was built with it before
  */
 export function unicodeProperty(name: string): CodePoints {
   const known = properties.get(name);
@@ -93,13 +97,13 @@ function endsInPair(text: string): boolean {
   return unit >= 0xdc_00 && unit <= 0xdf_ff;
 }
 
-/** The characters from `first` to `last`, both in the basic plane, as one text. */
+/** Returns the characters from `first` to `last`, both in the basic plane, as one text. */
 function basic(first: number, last: number): string {
   const units = Uint16Array.from({ length: last - first + 1 }, (_, i) => first + i);
   return new TextDecoder('utf-16le', { ignoreBOM: true }).decode(units);
 }
 
-/** The characters of whole blocks of 1,024 beyond the basic plane, from `first` to `last`, as one text. */
+/** Returns the characters of whole blocks of 1,024 beyond the basic plane, from `first` to `last`, as one text. */
 function beyond(first: number, last: number): string {
   const seconds = Array.from({ length: 0x4_00 }, (_, i) => String.fromCharCode(0xdc_00 + i));
   const blocks: string[] = [];

@@ -2,7 +2,7 @@ import type { Fuel } from '../fuel.ts';
 import { type CodePoints, TEXT } from './code-points.ts';
 import { alphabetOf, Builder, classOf, type Dfa } from './dfa.ts';
 
-/** The texts in both (`and`), or in the first and not in the second (`minus`): the product automaton. */
+/** Returns the texts in both (`and`), or in the first but not in the second (`minus`), by the product automaton. */
 export function combine(a: Dfa, b: Dfa, operation: 'and' | 'minus', fuel: Fuel): Dfa {
   if (a.states === 0 || (b.states === 0 && operation === 'minus')) return a;
   if (b.states === 0) return b;
@@ -32,7 +32,7 @@ export function combine(a: Dfa, b: Dfa, operation: 'and' | 'minus', fuel: Fuel):
   return builder.finish();
 }
 
-/** Exactly these texts. */
+/** Returns an automaton that accepts exactly these texts. */
 export function listDfa(texts: readonly string[], fuel: Fuel): Dfa {
   const points = new Set(texts.flatMap((text) => [...text].map((char) => char.codePointAt(0)!)));
   const alphabet = alphabetOf(
@@ -56,7 +56,7 @@ export function listDfa(texts: readonly string[], fuel: Fuel): Dfa {
   return builder.finish();
 }
 
-/** All texts of `min` to `max` characters. */
+/** Returns an automaton that accepts all texts of `min` to `max` characters. */
 export function lengthDfa(min: number, max: number, fuel: Fuel): Dfa {
   const alphabet = alphabetOf([], fuel);
   const builder = new Builder(alphabet, fuel);
@@ -70,7 +70,7 @@ export function lengthDfa(min: number, max: number, fuel: Fuel): Dfa {
   return builder.finish();
 }
 
-/** The classes of an alphabet as sets. */
+/** Returns the classes of an alphabet as sets. */
 function classSets({ alphabet }: Dfa): CodePoints[] {
   const sets: number[][] = Array.from({ length: alphabet.classes }, () => []);
   alphabet.of.forEach((c, i) => {
@@ -79,7 +79,7 @@ function classSets({ alphabet }: Dfa): CodePoints[] {
   return sets;
 }
 
-/** For each class of a finer alphabet the classes of both automata that hold it. */
+/** Returns, for each class of a finer alphabet, the classes of both automata that contain it. */
 function classPairs(count: number, fine: Dfa['alphabet'], a: Dfa, b: Dfa): (readonly [number, number])[] {
   const pairs: (readonly [number, number])[] = Array.from({ length: count }, () => [-1, -1]);
   fine.of.forEach((c, i) => {

@@ -3,8 +3,8 @@ import { LIMITS } from '../limits.ts';
 import { type CodePoints, TEXT } from './code-points.ts';
 
 /**
- * A deterministic automaton over the characters of `TEXT`. State 0 is the start; a step that leads nowhere is -1. Every state can still
- * reach an accepting one; where there is none at all, `states` is 0.
+ * A deterministic automaton over the characters of `TEXT`. State 0 is the start; -1 is no state. Every state can reach
+ * an accepting one; if there is none, `states` is 0.
  */
 export interface Dfa {
   states: number;
@@ -14,22 +14,25 @@ export interface Dfa {
   next: Int32Array;
 }
 
-/** Characters that no state tells apart share a class. `firsts` are ascending; class `of[i]` holds from `firsts[i]` on. */
+/**
+ * Characters that no state distinguishes share a class. `firsts` are ascending; class `of[i]` holds from `firsts[i]`
+ * on.
+ */
 export interface Alphabet {
   classes: number;
   firsts: Int32Array;
   /** -1: outside `TEXT`. */
   of: Int32Array;
-  /** The classes of the first 128 code points, which most text is made of. */
+  /** The classes of the first 128 code points, which most text consists of. */
   ascii: Int32Array;
 }
 
-/** The class of a code point; -1 outside `TEXT`. */
+/** Returns the class of a code point; -1 outside `TEXT`. */
 export function classOf({ firsts, of, ascii }: Alphabet, codePoint: number): number {
   return codePoint < 128 ? ascii[codePoint]! : of[rangeOf(firsts, codePoint)]!;
 }
 
-/** Index of the range that holds a code point. */
+/** Returns the index of the range that contains a code point. */
 export function rangeOf(firsts: Int32Array, codePoint: number): number {
   let low = 0;
   for (let high = firsts.length; high - low > 1; ) {
@@ -40,7 +43,7 @@ export function rangeOf(firsts: Int32Array, codePoint: number): number {
   return low;
 }
 
-/** The coarsest alphabet in which each of the sets is a union of classes. */
+/** Returns the coarsest alphabet in which each of the sets is a union of classes. */
 export function alphabetOf(sets: readonly CodePoints[], fuel: Fuel): Alphabet {
   const toggles = new Map<number, number[]>([[0, []]]);
   const toggle = (at: number, set: number) => toggles.get(at)?.push(set) ?? toggles.set(at, [set]);
@@ -66,10 +69,10 @@ export function alphabetOf(sets: readonly CodePoints[], fuel: Fuel): Alphabet {
   return { ...table, ascii };
 }
 
-/** What making or finding a state costs, in steps. */
+/** The cost of creating or finding a state, in steps. */
 const STATE_STEPS = 10;
 
-/** Builds up automata: states are found by their key, edges are given row by row. */
+/** Builds an automaton: states are found by their key, edges are added row by row. */
 export class Builder {
   readonly rows: Int32Array[] = [];
   readonly accepts: number[] = [];
@@ -81,7 +84,7 @@ export class Builder {
     this.fuel = fuel;
   }
 
-  /** The state of this key; `isNew` says that its row has to be filled. */
+  /** Returns the state of this key; `isNew` tells that its row has to be filled. */
   state(key: string, accepts: boolean): { id: number; isNew: boolean } {
     this.fuel.spend(STATE_STEPS);
     const known = this.ids.get(key);
@@ -97,7 +100,7 @@ export class Builder {
     return { id, isNew: true };
   }
 
-  /** Drops the states from which nothing is accepted. */
+  /** Removes the states from which no text is accepted. */
   finish(): Dfa {
     const { classes } = this.alphabet;
     this.fuel.spend(this.rows.length * classes);
@@ -132,7 +135,7 @@ export class Builder {
   }
 }
 
-/** The classes that a set of `alphabetOf` is made of. */
+/** Returns the classes that a set of `alphabetOf` consists of. */
 export function classesIn(alphabet: Alphabet, set: CodePoints): number[] {
   const found = new Set<number>();
   for (let r = 0; r < set.length; r += 2) {

@@ -1,7 +1,7 @@
 import type { Format } from '../schema/keywords.ts';
 
 const month = String.raw`(?:0[13578]|1[02])-(?:0[1-9]|[12]\d|3[01])|(?:0[469]|11)-(?:0[1-9]|[12]\d|30)|02-(?:0[1-9]|1\d|2[0-8])`;
-// Every fourth year, but of the hundreds only every fourth (Gregorian calendar).
+// Leap years of the Gregorian calendar: every fourth year, but of the centuries only every fourth.
 const leapYear = String.raw`(?:\d\d(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)`;
 const date = String.raw`(?:\d{4}-(?:${month})|${leapYear}-02-29)`;
 const clock = String.raw`(?:[01]\d|2[0-3]):[0-5]\d`;
@@ -13,9 +13,12 @@ const atom = "[A-Za-z0-9!#$%&'*+/=?^_{|}~-]{1,20}";
 const unreserved = "[A-Za-z0-9._~!$&'()*+,;=-]|%[0-9A-Fa-f]{2}";
 
 interface FormatRule {
-  /** What is written: a part of the format that every validator agrees on. */
+  /** The generated texts: a part of the format that every validator agrees on. */
   generates: string;
-  /** A pattern for at least all that the format may mean; two formats that could overlap here are not told apart by `oneOf`. */
+  /**
+   * A pattern that accepts at least every text of the format. `oneOf` does not tell apart two formats whose patterns
+   * overlap.
+   */
   accepts: string;
 }
 
@@ -24,7 +27,8 @@ interface FormatRule {
  *
  * - date, time, date-time: RFC 3339, section 5.6, with days that exist. No leap second, capital `T` and `Z`.
  * - duration: RFC 3339, appendix A, numbers of at most 6 digits.
- * - email: a dot-atom (RFC 5322) of at most three parts at a host name with a dot. hostname: RFC 1123, at most five labels of 32 characters.
+ * - email: a dot-atom (RFC 5322) of at most three parts at a host name with a dot.
+ * - hostname: RFC 1123, at most five labels of 32 characters.
  * - ipv4: RFC 2673, section 3.2. ipv6: RFC 4291, section 2.2, without the mixed form. uuid: RFC 9562.
  * - uri: RFC 3986, with a scheme; an authority without user information or an address in brackets.
  */

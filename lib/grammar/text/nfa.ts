@@ -2,10 +2,12 @@ import { TooLarge } from '../fuel.ts';
 import { LIMITS } from '../limits.ts';
 import type { CodePoints } from './code-points.ts';
 
-/** What an edge without a character asks for: nothing, the beginning of the text, or its end. */
+/** The condition of an edge that reads no character: none, the beginning of the text, or its end. */
 export type Assertion = 'none' | 'start' | 'end';
 
-/** A part of an automaton: the states `from` up to `to`, entered at `start`, left at `end`. Its edges stay inside. */
+/**
+ * A fragment of an automaton: the states `from` up to `to`, entered at `start`, left at `end`. Its edges stay inside.
+ */
 export interface Fragment {
   from: number;
   to: number;
@@ -14,13 +16,13 @@ export interface Fragment {
 }
 
 /**
- * A nondeterministic automaton over code points, put together from fragments (K. Thompson, "Regular expression search
- * algorithm", CACM 1968). Fragments are contiguous, so that a repeat can copy them.
+ * Builds a nondeterministic automaton over code points from fragments (K. Thompson, "Regular expression search
+ * algorithm", CACM 1968). Fragments are contiguous, so that a repetition can copy them.
  */
 export class Nfa {
-  /** For each state the edges that read nothing. */
+  /** For each state, the edges that read nothing. */
   readonly free: { to: number; asks: Assertion }[][] = [];
-  /** For each state the edge that reads one character. */
+  /** For each state, the edge that reads one character. */
   readonly reads: ({ set: CodePoints; to: number } | null)[] = [];
 
   private state(): number {
@@ -50,7 +52,7 @@ export class Nfa {
     return { from, to: end + 1, start: from, end };
   }
 
-  /** The parts one after the other. They must lie one after the other in memory too. */
+  /** Joins parts in sequence. They must be adjacent in memory too. */
   sequence(parts: readonly Fragment[]): Fragment {
     if (parts.length === 0) return this.empty();
     for (let i = 1; i < parts.length; i++) this.link(parts[i - 1]!.end, parts[i]!.start);
@@ -68,7 +70,7 @@ export class Nfa {
     return { from: parts[0]!.from, to: this.free.length, start, end };
   }
 
-  /** `part` at least `min` and at most `max` times (Infinity: without end). It must be the newest fragment. */
+  /** Repeats `part` at least `min` and at most `max` times (Infinity: without end). It must be the newest fragment. */
   repeat(part: Fragment, min: number, max: number): Fragment {
     const copies = Math.max(min, max === Number.POSITIVE_INFINITY ? 1 : max);
     if (copies === 0) return { ...this.empty(), from: part.from };
@@ -81,7 +83,7 @@ export class Nfa {
     }
     for (let i = 1; i < parts.length; i++) this.link(parts[i - 1]!.end, parts[i]!.start);
     this.link(parts.at(-1)!.end, end);
-    // An optional copy can be jumped over, to the end.
+    // An optional copy can be skipped, up to the end.
     const start = this.state();
     this.link(start, parts[0]!.start);
     if (min === 0) this.link(start, end);
@@ -95,7 +97,7 @@ export class Nfa {
       const at = this.state();
       const reads = this.reads[i]!;
       this.reads[at] = reads && { set: reads.set, to: reads.to + shift };
-      // Edges out of the part were added by what came after it, and are not copied.
+      // Edges out of the part were added by later fragments, and are not copied.
       this.free[at] = this.free[i]!.filter(({ to }) => to < part.to).map(({ to, asks }) => ({ to: to + shift, asks }));
     }
     return { from: part.from + shift, to: part.to + shift, start: part.start + shift, end: part.end + shift };

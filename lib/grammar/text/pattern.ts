@@ -13,19 +13,20 @@ import {
 } from './code-points.ts';
 import { type Fragment, Nfa } from './nfa.ts';
 
-/** A pattern that no bounded automaton can keep to. The message says why. */
+/** Reports a pattern that no bounded automaton can follow. The message says why. */
 export class UnsupportedPattern extends Error {}
 
 interface Group {
   alternatives: Fragment[];
   parts: Fragment[];
-  /** First state of the part that is being read. */
+  /** The first state of the part that is being read. */
   from: number;
 }
 
 /**
- * Reads an ECMA-262 pattern (with the `u` flag, as JSON Schema asks) into an automaton. Not supported, because they look beyond the
- * characters read so far: lookaround, back references, word boundaries; nor inline modifiers.
+ * Compiles an ECMA-262 pattern (with the `u` flag, as JSON Schema requires) to an automaton. Lookaround, back
+ * references and word boundaries are not supported, because they look beyond the characters read so far; nor are inline
+ * modifiers.
  *
  * @param source a valid pattern: `new RegExp(source, 'u')` was tried
  */
@@ -111,7 +112,7 @@ function readQuantifier(chars: readonly string[], at: number): { min: number; ma
   }
 }
 
-/** The set after a `[`, and where it goes on. */
+/** Returns the set after a `[`, and the index after it. */
 function classSet(chars: readonly string[], from: number): [CodePoints, number] {
   let at = from;
   const negated = chars[at] === '^';
@@ -150,7 +151,7 @@ const SETS: { readonly [letter: string]: CodePoints } = {
   0: single(0),
 };
 
-/** The set of the escape after a backslash, and where it goes on. */
+/** Returns the set of the escape after a backslash, and the index after it. */
 function escapeSet(chars: readonly string[], at: number, inClass = false): [CodePoints, number] {
   const char = chars[at]!;
   if (char === 'b' && inClass) return [single(8), at + 1];

@@ -3,7 +3,8 @@ import { alphabetOf, Builder, classesIn, type Dfa } from './dfa.ts';
 import type { Assertion, Nfa } from './nfa.ts';
 
 /**
- * The texts in which the pattern is found anywhere (`^` and `$` bind it to the ends), by the subset construction.
+ * Returns an automaton of the texts that contain a match of the pattern (`^` and `$` bind it to the ends), by the
+ * subset construction.
  */
 export function searchDfa(nfa: Nfa, start: number, end: number, fuel: Fuel): Dfa {
   const sets = [...new Set(nfa.reads.flatMap((edge) => (edge ? [edge.set] : [])))];
@@ -12,9 +13,9 @@ export function searchDfa(nfa: Nfa, start: number, end: number, fuel: Fuel): Dfa
   const classesOf = new Map(sets.map((set) => [set, classesIn(alphabet, set)]));
   const closure = closures(nfa, fuel);
   const open: [number, readonly number[]][] = [];
-  /** @param first whether nothing was read yet, so that `^` holds */
+  /** @param first true before anything was read, so that `^` holds */
   const enter = (reached: readonly number[], first: boolean): number => {
-    // Once found without `$`, any text may follow.
+    // Once a match without `$` is found, any text may follow.
     if (reached.includes(end)) {
       const found = builder.state('found', true);
       if (found.isNew) builder.rows[found.id]!.fill(found.id);
@@ -32,7 +33,7 @@ export function searchDfa(nfa: Nfa, start: number, end: number, fuel: Fuel): Dfa
     closure([start], (asks) => asks !== 'end'),
     true,
   );
-  // The search begins anew at every character.
+  // The search starts again at every character.
   const again = closure([start], (asks) => asks === 'none');
   const targetsSeen = new Map<string, number>();
   for (let top = open.pop(); top !== undefined; top = open.pop()) {
@@ -66,7 +67,7 @@ export function searchDfa(nfa: Nfa, start: number, end: number, fuel: Fuel): Dfa
   return builder.finish();
 }
 
-/** What is reached from some states without reading a character, given which assertions hold. */
+/** Returns the states reachable without reading a character, given which assertions hold. */
 function closures(nfa: Nfa, fuel: Fuel): (from: readonly number[], holds: (asks: Assertion) => boolean) => number[] {
   const seen = new Uint32Array(nfa.free.length);
   let round = 0;

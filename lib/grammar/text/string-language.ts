@@ -8,7 +8,7 @@ import { FORMAT_RULES } from './formats.ts';
 import { parsePattern } from './pattern.ts';
 import { searchDfa } from './search.ts';
 
-/** What a schema says about a string. Lengths in code points; `max` may be Infinity. */
+/** The rules of a schema about a string. Lengths are in code points; `max` may be Infinity. */
 export interface StringRules {
   min: number;
   max: number;
@@ -17,14 +17,16 @@ export interface StringRules {
 }
 
 /**
- * The texts that one string may hold: an automaton (null: any text) and bounds on the length. A place in such a string is the
- * automaton's state and the number of characters so far; `fits` says whether it can still end well.
+ * Describes the texts that are allowed: an automaton (null: any text) and bounds on the length. A position in a text is
+ * the automaton's state and the number of characters so far; `fits` tells whether it can still end in an allowed text.
  */
 export class StringLanguage {
   readonly dfa: Dfa | null;
   readonly min: number;
   readonly max: number;
-  /** `shortest[state * (min + 1) + n]`: the length of the shortest rest from there with at least n characters; -1: none. */
+  /**
+   * `shortest[state * (min + 1) + n]`: the length of the shortest rest from there with at least n characters; -1: none.
+   */
   private readonly shortest: Int32Array | null;
 
   constructor(dfa: Dfa | null, min: number, max: number, fuel: Fuel) {
@@ -38,30 +40,33 @@ export class StringLanguage {
     return !this.fits(0, 0);
   }
 
-  /** The length of the shortest text. */
+  /** Returns the length of the shortest text. */
   get shortestLength(): number {
     return this.rest(0, 0);
   }
 
-  /** Characters that are still to come at least, from a state after `length` characters; -1: it cannot end well. */
+  /**
+   * Returns the least number of characters still to come, from a state after `length` characters; -1 if no allowed text
+   * continues from there.
+   */
   private rest(state: number, length: number): number {
     const missing = Math.max(0, this.min - length);
     if (this.dfa?.states === 0) return -1;
     return this.shortest ? this.shortest[state * (this.min + 1) + missing]! : missing;
   }
 
-  /** Whether some text of this language goes on from here. */
+  /** Tells whether an allowed text continues from here. */
   fits(state: number, length: number): boolean {
     const rest = this.rest(state, length);
     return rest >= 0 && length + rest <= this.max;
   }
 
-  /** Whether the text may end here. */
+  /** Tells whether the text may end here. */
   accepts(state: number, length: number): boolean {
     return length >= this.min && length <= this.max && (this.dfa === null || this.dfa.accepts[state] === 1);
   }
 
-  /** The state after one more character; -1: not possible. */
+  /** Returns the state after one more character; -1 if it is not allowed. */
   step(state: number, length: number, codePoint: number): number {
     const next = this.move(state, codePoint);
     return next >= 0 && this.fits(next, length + 1) ? next : -1;
@@ -74,7 +79,9 @@ export class StringLanguage {
     return c < 0 ? -1 : dfa.next[state * dfa.alphabet.classes + c]!;
   }
 
-  /** Whether some character from `first` to `last` is possible; without an automaton only the two are looked at. */
+  /**
+   * Tells whether some character from `first` to `last` is allowed; without an automaton only the two are looked at.
+   */
   allowsAny(state: number, length: number, first: number, last: number): boolean {
     const { dfa } = this;
     if (!dfa) return this.fits(0, length + 1) && (isText(first) || isText(last));
@@ -86,7 +93,7 @@ export class StringLanguage {
     return false;
   }
 
-  /** The one character that can come next; -1: there are several, or none, or the text may end here. */
+  /** Returns the one character that can come next; -1 if there are several, or none, or if the text may end here. */
   onlyNext(state: number, length: number): number {
     const { dfa } = this;
     if (!dfa || this.accepts(state, length)) return -1;
@@ -101,7 +108,7 @@ export class StringLanguage {
     return only;
   }
 
-  /** Whether a whole text belongs to it. */
+  /** Tells whether a whole text is allowed. */
   has(text: string): boolean {
     let state = this.empty ? -1 : 0;
     let length = 0;
@@ -112,7 +119,7 @@ export class StringLanguage {
     return state >= 0 && this.accepts(state, length);
   }
 
-  /** The same texts without bounds on the length. */
+  /** Returns the language of the same automaton without bounds on the length. */
   asDfa(fuel: Fuel): Dfa {
     if (this.dfa && this.min === 0 && this.max === Number.POSITIVE_INFINITY) return this.dfa;
     const lengths = lengthDfa(this.min, this.max, fuel);
@@ -126,7 +133,7 @@ export function isText(codePoint: number): boolean {
     : codePoint === 9 || codePoint === 10 || codePoint === 13;
 }
 
-/** For every state and every n up to `min`: the shortest rest of at least n characters. */
+/** Returns, for every state and every n up to `min`, the length of the shortest rest of at least n characters. */
 function shortestRests(dfa: Dfa, min: number, fuel: Fuel): Int32Array {
   const { states, next, accepts } = dfa;
   const { classes } = dfa.alphabet;
@@ -179,7 +186,7 @@ function shortestRests(dfa: Dfa, min: number, fuel: Fuel): Int32Array {
 const formatLanguages = new Map<string, Dfa>();
 const wholeFormats = new Map<string, StringLanguage>();
 
-/** The automaton of a format: what is written, or all that it may cover. Made once. */
+/** Returns the automaton of a format: of the texts that are generated, or of all that are accepted. Built once. */
 export function formatDfa(format: Format, side: 'generates' | 'accepts'): Dfa {
   const key = `${side} ${format}`;
   let dfa = formatLanguages.get(key);
@@ -191,20 +198,22 @@ export function formatDfa(format: Format, side: 'generates' | 'accepts'): Dfa {
   return dfa;
 }
 
-/** What finding the set of a `\p{...}` costs, in steps. */
+/** The cost of finding the set of a `\p{...}`, in steps. */
 const PROPERTY_STEPS = 60_000;
 
-/** The automaton of a pattern. Throws `TooLarge`, `UnsupportedPattern`, or `SyntaxError` for one that is no pattern. */
+/** Returns the automaton of a pattern. Throws `TooLarge`, `UnsupportedPattern`, or `SyntaxError` for an invalid one. */
 export function patternDfa(pattern: string, fuel: Fuel): Dfa {
   if (pattern.length > LIMITS.patternLength) throw new TooLarge(`is longer than ${LIMITS.patternLength} characters`);
   new RegExp(pattern, 'u');
-  // Charged also where the set is known already, so that a schema is accepted or refused alike at any time.
+  // Spent also if the set is already known, so that a schema is accepted or refused alike at any time.
   fuel.spend(PROPERTY_STEPS * new Set(pattern.match(/\\p\{[^}]*\}/gi)).size);
   const { nfa, start, end } = parsePattern(pattern);
   return searchDfa(nfa, start, end, fuel);
 }
 
-/** @param side `generates`: what is generated; `accepts`: everything that the rules may mean (formats are wider then) */
+/**
+ * @param side `generates`: the texts that are generated; `accepts`: every text that is valid (formats are wider then)
+ */
 export function stringLanguage(
   rules: StringRules,
   side: 'generates' | 'accepts',
@@ -220,7 +229,7 @@ export function stringLanguage(
   return new StringLanguage(dfa, rules.min, rules.max, fuel);
 }
 
-/** A format and nothing else: one language for all schemas, so that its masks are kept too. */
+/** A format without other rules is one language for all schemas, so that its masks are shared too. */
 function wholeFormat(format: Format, side: 'generates' | 'accepts'): StringLanguage {
   const key = `${side} ${format}`;
   let language = wholeFormats.get(key);

@@ -2,14 +2,14 @@ import type { State } from '../automaton/automaton.ts';
 import type { Trie } from './trie.ts';
 
 /**
- * The tokens that close a string and go on, such as `",`: a small trie over the bytes behind the closing quote. Whatever stands before the
- * quote, tokens with the same rest share a node, so asking which of them may come takes a few steps.
+ * The tokens that close a string and continue, such as `",`, as a small trie over the bytes after the closing quote.
+ * Whatever is before the quote, tokens with the same rest share a node, so finding the allowed ones takes a few steps.
  */
 export class Exits {
   readonly tokens: number[] = [];
   private readonly children = new Map<number, Exits>();
 
-  /** Takes in the tokens at and below a trie node that stands behind a closing quote. */
+  /** Adds the tokens at and below a trie node that is after a closing quote. */
   add(trie: Trie, node: number): void {
     const { byte, depth, skip, token, same } = trie;
     const path: Exits[] = [];
@@ -32,7 +32,7 @@ export class Exits {
     return child;
   }
 
-  /** Calls `found` with every token that may come, and the number of its bytes behind the quote. */
+  /** Calls `found` with every allowed token, and the number of its bytes after the quote. */
   walk(after: State, found: (token: number, rest: number) => void): void {
     const open: [Exits, State, number][] = [[this, after, 0]];
     for (let top = open.pop(); top !== undefined; top = open.pop()) {

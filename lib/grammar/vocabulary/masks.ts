@@ -12,7 +12,10 @@ import { walk, walkNumber } from './walk.ts';
 
 const encoder = new TextEncoder();
 
-/** A vocabulary made ready for masks: the trie, and the masks of string places. Made once for each vocabulary (`masksOf`). */
+/**
+ * Computes token masks for one vocabulary from its trie and the masks of string positions. Built once for each
+ * vocabulary (`masksOf`).
+ */
 export class Masks {
   readonly vocabulary: Vocabulary;
   readonly trie: Trie;
@@ -27,9 +30,9 @@ export class Masks {
   }
 
   /**
-   * Marks the tokens that may come in a state. Strings are looked up; what is left of the trie is walked.
+   * Marks the tokens that are allowed in a state. Masks of strings are looked up; the rest of the trie is walked.
    *
-   * @param node the trie node of bytes that are written already but not as a token: only tokens from there are marked
+   * @param node the trie node of withheld bytes: only tokens that begin with them are marked
    */
   fill(state: State, node: number, into: Uint32Array): void {
     into.fill(0);
@@ -60,7 +63,10 @@ export class Masks {
     for (const exit of exits) exit.walk(after, (token) => set(into, token));
   }
 
-  /** The name of an open member: any name, less the tokens that end in one that is taken. */
+  /**
+   * Marks the tokens of an undeclared member's name: any name, without the tokens that end in a name that the object
+   * already has.
+   */
   private addName(frame: MemberNameFrame, state: State, into: Uint32Array): void {
     const own = state.only(frame);
     const { text, place, object } = frame;
@@ -70,7 +76,7 @@ export class Masks {
     const after = state.only(ColonFrame.behind(frame));
     for (const exit of exits) {
       exit.walk(after, (token, rest) => {
-        // A token that goes on to the next member's name could repeat this one: it is gone along byte by byte.
+        // A token that reaches the next member's name could repeat this one, so it is followed byte by byte.
         if (rest <= 2 || accepts(own, this.vocabulary.bytes(token) ?? [])) set(mask, token);
       });
     }
@@ -86,7 +92,7 @@ export class Masks {
     for (let i = 0; i < into.length; i++) into[i]! |= mask[i]!;
   }
 
-  /** The vocabulary's tokens of a text; if they do not write exactly this text, the longest tokens that do. */
+  /** Returns the vocabulary's tokens of a text; if they do not spell exactly this text, the longest tokens that do. */
   tokenise(text: Uint8Array): number[] {
     const tokens = this.vocabulary.encode(new TextDecoder('utf-8', { ignoreBOM: true }).decode(text));
     if (this.writes(tokens, text)) return tokens;
@@ -109,7 +115,7 @@ export class Masks {
     return at === text.length;
   }
 
-  /** Does now what the first masks would wait for. */
+  /** Computes now what the first masks would otherwise wait for. */
   warm(): void {
     this.strings.at(MEMBER_NAME, { state: 0, length: 0, pending: PLAIN });
   }

@@ -6,7 +6,7 @@ import { StringLanguage } from '../text/string-language.ts';
 import { Exits } from './exits.ts';
 import { mark, type Trie } from './trie.ts';
 
-/** What may come at one place of a string, whatever is around the string. */
+/** The tokens that are allowed at one position of a string, whatever surrounds the string. */
 export interface StringMask {
   /** Tokens that stay inside the string. */
   inside: Uint32Array;
@@ -14,14 +14,14 @@ export interface StringMask {
   exits: readonly Exits[];
 }
 
-/** Masks kept for one vocabulary: at 150,000 tokens 19 kB each. */
+/** The number of masks kept for one vocabulary, each 19 kB at 150,000 tokens. */
 const KEPT = 1_000;
-/** Sets of closing tokens kept: a few hundred kB each, but nearly all places of a string have the same. */
+/** The number of sets of closing tokens kept: a few hundred kB each, but nearly all positions share one. */
 const KEPT_EXITS = 50;
 
 /**
- * The masks of string places, made on first use and kept. Free text, by far the most common, is sorted once by the number of
- * characters in a token, so that any bound on the length is a look-up.
+ * Computes the masks of string positions on first use and keeps them. Free text, by far the most common, is sorted once
+ * by the number of characters in a token, so that any bound on the length is a look-up.
  */
 export class StringMasks {
   private readonly trie: Trie;
@@ -72,7 +72,7 @@ export class StringMasks {
   }
 }
 
-/** What was made for a key before, or is made now; the oldest of `most` goes for it. */
+/** Returns the value kept for a key, or makes and keeps one; the oldest of `most` is dropped for it. */
 function remembered<T>(kept: Map<string, T>, most: number, key: string, make: () => T): T {
   let value = kept.get(key);
   if (value === undefined) {
@@ -83,7 +83,7 @@ function remembered<T>(kept: Map<string, T>, most: number, key: string, make: ()
   return value;
 }
 
-/** Visits the trie nodes that stay in the string and those that close it, with the place behind or before them. */
+/** Visits the trie nodes that stay in the string and those that close it, with the position after or before them. */
 function walkString(
   trie: Trie,
   language: StringLanguage,
@@ -107,10 +107,10 @@ function walkString(
 
 const ANY_TEXT = new StringLanguage(null, 0, Number.POSITIVE_INFINITY, new Fuel());
 
-/** Masks of text without a pattern, between two characters. */
+/** Computes the masks of text without a pattern, between two characters. */
 class FreeText {
   private readonly trie: Trie;
-  /** `upTo[n]`: tokens that begin at most n characters, the last perhaps unfinished. */
+  /** `upTo[n]`: tokens that begin at most n characters; the last one may be unfinished. */
   private readonly upTo: readonly Uint32Array[];
   /** `closes[n]`: tokens that close the string after n characters. */
   private readonly closes: Exits[] = [];
@@ -137,7 +137,10 @@ class FreeText {
     });
   }
 
-  /** @param missing characters that must come at least @param left characters that may come at most */
+  /**
+   * @param missing characters that must still come
+   * @param left characters that may still come
+   */
   at(missing: number, left: number): StringMask {
     const inside = this.upTo[Math.min(left, this.upTo.length - 1)]!;
     if (missing <= 0 && left >= this.closes.length) return { inside, exits: [this.closesAny] };

@@ -3,7 +3,7 @@ import { isNumeric } from '../automaton/frame.ts';
 import type { NumberFrame } from '../automaton/number-frame.ts';
 import { mark, type Trie } from './trie.ts';
 
-/** Sets the bits of all tokens below `node` whose further bytes the automaton can go along from `state`. */
+/** Marks all tokens below `node` whose remaining bytes are allowed from `state`. */
 export function walk(trie: Trie, node: number, state: State, into: Uint32Array): void {
   const { byte, depth, skip } = trie;
   const states: State[] = [];
@@ -23,7 +23,7 @@ export function walk(trie: Trie, node: number, state: State, into: Uint32Array):
   }
 }
 
-/** Whether some token below `node` can be gone along whose first further byte passes `first`. */
+/** Tells whether a token below `node` is allowed whose next byte passes `first`. */
 export function anyBelow(trie: Trie, node: number, state: State, first: (byte: number) => boolean): boolean {
   const { byte, depth, skip, token } = trie;
   const states: State[] = [];
@@ -44,10 +44,10 @@ export function anyBelow(trie: Trie, node: number, state: State, first: (byte: n
 }
 
 /**
- * Sets the bits of the tokens that go on with a number, or end it and go on behind it. Only the number's text is followed, so the thousand
- * tokens made of digits leave no states behind.
+ * Marks the tokens that continue a number, or end it and continue after it. Only the number's text is followed, so the
+ * thousand tokens that consist of digits create no states.
  *
- * @param after the state in which the number has ended
+ * @param after the state after the number
  */
 export function walkNumber(trie: Trie, { language, text }: NumberFrame, after: State, into: Uint32Array): void {
   const { byte, depth, skip, nodes } = trie;
