@@ -18,7 +18,7 @@ export interface AppDeps {
   apis?: readonly Api[];
   /** The known keys. The decision service refuses every call without one of them. */
   keys?: KeyStore;
-  /** How the decision formats answer where a request does not say; default: `DEFAULT_SETTINGS`. */
+  /** Defaults of the decision formats for what a request omits; default: `DEFAULT_SETTINGS`. */
   questions?: Partial<QuestionSettings>;
   /** Default: no limits. */
   quota?: Quota;
@@ -89,7 +89,7 @@ export interface AppEnv {
     /** The arrival time, on the app's clock. */
     begin: number;
     /**
-     * Which interface the route belongs to, or which format it speaks: decides the statuses and bodies of its errors.
+     * The interface that the route belongs to, or the format it speaks; it decides the statuses and bodies of errors.
      */
     api: ErrorFormat;
     /** The request's share of the budget for bodies. */

@@ -23,7 +23,7 @@ function bodyOf({ message, param, code }: AssayError, type: ErrorType): ErrorBod
 
 type ErrorType = ErrorBody['error']['type'];
 
-/** The body of an error in each format. */
+/** Builds the body of an error in each format. */
 const BODIES: Record<ErrorFormat, (error: AssayError, type: ErrorType) => object> = {
   decisions: bodyOf,
   models: bodyOf,
@@ -31,11 +31,11 @@ const BODIES: Record<ErrorFormat, (error: AssayError, type: ErrorType) => object
   systemone: (error, type) => ({ detail: detailOf(error), ...bodyOf(error, type) }),
 };
 
-/** `detail` as FastAPI servers write it: a list where a value is not valid, else words. */
+/** Builds `detail` as FastAPI servers do: a list for an invalid value, else text. */
 function detailOf({ message, param, code }: AssayError): string | object[] {
   if (param === undefined) return message;
   const loc: (string | number)[] = ['body'];
-  // The steps of `questions.a[0]` and `questions["a b"].criteria`.
+  // Splits `questions.a[0]` or `questions["a b"].criteria` into its steps.
   for (const [, name, index, quoted] of param.matchAll(/([A-Za-z_$][\w$]*)|\[(\d+)\]|\[("(?:[^"\\]|\\.)*")\]/g)) {
     loc.push(name ?? (quoted === undefined ? Number(index) : JSON.parse(quoted)));
   }

@@ -58,19 +58,24 @@ export interface TaskBatch {
   maxOutputTokens: number;
   /** For tasks that have no language of their own. */
   language?: Language;
-  /** Asks for the probabilities of the answers, too. Decisions with options are then always settled, outside the budget. */
+  /**
+   * Asks for the probabilities of the answers too. Decisions with options are then always settled, outside the budget.
+   */
   probabilities?: ProbabilityOptions;
 }
 
-/** How the probabilities of a batch are measured. */
+/** The measurement of a batch's probabilities. */
 export interface ProbabilityOptions {
-  /** Orders in which each question shows its options to the model; the answers are averaged. Absent: the backend's setting. */
+  /**
+   * The number of orders in which each question shows its options to the model; the answers are averaged. Absent: the
+   * backend's setting.
+   */
   orders?: number;
-  /** False: as the model gives them, without the calibration that is active for it. */
+  /** False: the model's own probabilities, without the active calibration. */
   calibrated: boolean;
 }
 
-/** What a question with options asks for: whether something is true, which one it is, or how much. */
+/** The kind of a question with options: whether something is true, which one it is, or how much. */
 export const QUESTION_KINDS = ['predicate', 'choice', 'score'] as const;
 export type QuestionKind = (typeof QUESTION_KINDS)[number];
 
@@ -82,9 +87,9 @@ export interface DecideTask {
   question: string;
   /** The allowed answers; absent: a short answer in the model's own words. */
   options?: readonly string[];
-  /** What each option means, null where nothing is said; as many as there are options. */
+  /** A description of each option, null where there is none; as many as there are options. */
   descriptions?: readonly (string | null)[];
-  /** Chooses the calibration of its probabilities; absent: that of a choice. */
+  /** The kind of calibration for its probabilities; absent: that of a choice. */
   kind?: QuestionKind;
   instruction?: string;
   language?: Language;
@@ -107,7 +112,7 @@ export interface BatchAnswer {
   /** Absent where no answer was cut. */
   cut?: CutTasks;
   usage: Usage;
-  /** Prompt tokens that the prefix cache held. Only where probabilities were asked for. */
+  /** Prompt tokens that were in the prefix cache. Only if probabilities were requested. */
   cachedTokens?: number;
 }
 
@@ -116,18 +121,18 @@ export interface TaskAnswer {
   /** The answer as JSON text, members in order: `{"value":"yes"}`. Text, because objects move keys such as `10`. */
   json: string;
   /**
-   * Only where probabilities were asked for and the task has options: the natural logarithm of each option's probability among the
-   * options, in their order.
+   * Only if probabilities were requested and the task has options: the natural logarithm of each option's probability
+   * among the options, in their order.
    */
   optionLogprobs?: readonly number[];
-  /** Only where probabilities were asked for, of an extraction: one entry for each value that was written, in order. */
+  /** Only if probabilities of an extraction were requested: one entry for each written value, in order. */
   fields?: readonly FieldProbability[];
 }
 
 export interface FieldProbability {
   /** JSON Pointer (RFC 6901) of the value in the answer: `/lines/0/sku`. */
   path: string;
-  /** Product of the probabilities of its chosen tokens among those that the grammar allowed; calibrated. */
+  /** Product of the probabilities of its chosen tokens, each among the tokens that the grammar allowed; calibrated. */
   probability: number;
 }
 

@@ -31,10 +31,10 @@ export interface ErrorStatus {
 export function errorStatus(code: ErrorCode, format: ErrorFormat): ErrorStatus | undefined {
   const { decisions, models } = TABLE[code];
   switch (format) {
-    // OpenAI's interfaces answer as its clients expect: a bad value is 400, an unknown model 404.
+    // OpenAI's interfaces answer as its clients expect: 400 for a bad value, 404 for an unknown model.
     case 'openai':
       return models ?? decisions;
-    // System One servers say 422 to a value, 404 to an unknown model and 413 to a long body.
+    // System One servers answer 422 to an invalid value, 404 to an unknown model and 413 to a long body.
     case 'systemone':
       return code === 'model_not_found' || code === 'request_too_large' ? models : (decisions ?? models);
     default:

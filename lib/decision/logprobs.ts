@@ -1,7 +1,7 @@
-/** The least natural logarithm of a probability that is passed on: e^-700 is still a double above 0. */
+/** The least log-probability that is passed on: e^-700 is still a double above 0. */
 const LEAST = -700;
 
-/** Returns log(Σ exp(x)) without overflow; -Infinity of nothing. */
+/** Returns log(Σ exp(x)) without overflow; -Infinity for an empty list. */
 export function logSum(values: readonly number[]): number {
   const highest = Math.max(...values);
   if (highest === Number.NEGATIVE_INFINITY) return highest;
@@ -20,10 +20,10 @@ export function logprobsOf(probabilities: readonly number[]): number[] {
 }
 
 /**
- * Returns the average of several answers to one question: the geometric mean of their probabilities, normalised. It treats an order
- * in which the model is sure, and wrong, as one vote among others, in the same units in which calibration works.
+ * Averages several answers to one question: returns the geometric mean of their probabilities, normalised. An order in
+ * which the model is sure, and wrong, counts as one vote among others, in the units in which calibration works.
  *
- * @param answers for each order the log-probability of each option, in the same order of options
+ * @param answers for each order, the log-probability of each option, in the same order of options
  */
 export function averaged(answers: readonly (readonly number[])[]): number[] {
   const [first = []] = answers;

@@ -1,11 +1,12 @@
 import type { DecideTask } from '../backend.ts';
 
 /**
- * Orders in which a question shows its options, each as indices into the options. 1: as given. 2: as given and reversed. More: the
- * given order rotated by equal steps, so that each option stands in as many different places. Never more than there are options.
+ * Returns the orders in which a question shows its options, each as indices into the options. 1: as given. 2: as given
+ * and reversed. More: the given order rotated by equal steps, so that each option takes as many different positions.
+ * Never more than there are options.
  *
- * @param options how many there are, at least 1
- * @param orders how many orders are wanted, at least 1
+ * @param options number of options, at least 1
+ * @param orders number of orders, at least 1
  */
 export function orderings(options: number, orders: number): number[][] {
   const given = Array.from({ length: options }, (_, i) => i);
@@ -17,7 +18,7 @@ export function orderings(options: number, orders: number): number[][] {
   });
 }
 
-/** Returns the task with its options, and what is said of them, in another order. */
+/** Returns the task with its options and their descriptions in another order. */
 export function reordered(task: DecideTask, order: readonly number[]): DecideTask {
   if (!task.options) return task;
   const { descriptions, options } = task;

@@ -27,7 +27,7 @@ export interface Constraint {
   readonly complete: boolean;
   /** Returns the text so far, forced and chosen. */
   text(): string;
-  /** How many bytes `text()` holds. */
+  /** Returns the number of bytes of `text()`. */
   readonly length: number;
   /**
    * Returns the whole answer if it ends here: valid JSON, a cut string as far as it got, required members that were not

@@ -24,9 +24,9 @@ export function splitMembers(text: string): Map<string, string> {
 }
 
 /**
- * Returns the items of a JSON list as they are written.
+ * Returns the items of a JSON list as written.
  *
- * @throws SyntaxError where `text` is not one JSON list.
+ * @throws SyntaxError if `text` is not one JSON list.
  */
 export function splitItems(text: string): string[] {
   const value: unknown = JSON.parse(text);

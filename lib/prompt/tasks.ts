@@ -62,7 +62,7 @@ export function taskText(task: Task, language: Task['language']): string {
   return lines.join('\n');
 }
 
-/** The options in their order, and a line for each one that is described. */
+/** Lists the options in their order, with a line for each one that has a description. */
 function optionLines({ options, descriptions = [] }: DecideTask): string[] {
   if (!options) return [];
   const described = options.flatMap((option, i) =>

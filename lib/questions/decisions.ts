@@ -12,12 +12,12 @@ import { imagePart } from './media.ts';
 import { batchSettings, type QuestionSettings } from './settings.ts';
 import { textOf } from './structured.ts';
 
-/* OpenAI's Decisions API: its requests as a `TaskBatch`, and a `BatchAnswer` as its response. */
+/* Converts requests of OpenAI's Decisions API to a `TaskBatch`, and a `BatchAnswer` to its response. */
 
-/** How a question of a request is called in the batch: names of questions may repeat, or be absent. */
+/** Returns the name of a question in the batch: names in a request may repeat, or be absent. */
 export const taskName = (index: number): string => `q${index}`;
 
-/** What the model chooses between where a question is whether something is true. */
+/** The options of a question that asks whether something is true. */
 export const YES_OR_NO = ['yes', 'no'] as const;
 
 export function batchOfDecisions(request: DecisionsRequest): TaskBatch {
@@ -66,7 +66,7 @@ function taskOf(question: DecisionQuestion, index: number, fuel: Fuel): Task {
   }
 }
 
-/** A question whether something is true. */
+/** Converts a question that asks whether something is true. */
 export function predicateTask(
   name: string,
   question: string,
@@ -76,7 +76,7 @@ export function predicateTask(
   return optionTask('predicate', name, question, YES_OR_NO, [yes, no]);
 }
 
-/** A question with options, and what is said of each of them. */
+/** Converts a question with options and their descriptions. */
 export function optionTask(
   kind: NonNullable<DecideTask['kind']>,
   name: string,
@@ -89,18 +89,18 @@ export function optionTask(
   return task;
 }
 
-/** Values as the model reads them: true and "true" are told apart. */
+/** Words values for the model: true and "true" differ. */
 function optionTexts(values: readonly (string | boolean)[]): string[] {
   const texts = new Set(values.filter((value) => typeof value === 'string'));
   return values.map((value) => {
     let text = String(value);
-    // Only a boolean can meet a text of its own spelling.
+    // Only a boolean can collide with a text of the same spelling.
     while (typeof value === 'boolean' && texts.has(text)) text += ' (boolean)';
     return text;
   });
 }
 
-/** Parts as text: texts one below the other, JSON as it is. Images are looked at where they are refused or read. */
+/** Joins parts to text: texts one below the other, JSON as it is. Images are handled where they are refused or read. */
 function wordsOf(content: string | readonly DecisionPart[]): string {
   if (typeof content === 'string') return content;
   return content.flatMap((part) => textOfPart(part) ?? []).join('\n');
@@ -126,7 +126,9 @@ function imagesOf(parts: readonly DecisionPart[], path: string): MediaPart[] {
   );
 }
 
-/** A message as the backends read it. Calls of tools are what the assistant says, their outputs what it is told. */
+/**
+ * Converts a message to the form of the backends. Calls of tools become the assistant's text, their outputs the user's.
+ */
 function messageOf(item: DecisionItem, index: number): ChatMessage {
   const path = `input[${index}]`;
   switch (item.type ?? 'message') {
@@ -160,14 +162,14 @@ function partsOf(content: string | readonly DecisionPart[], path: string): Part[
   );
 }
 
-/** DecisionsResponse, as text: the data of extractions keeps the order of its members. */
+/** Builds DecisionsResponse as text, so that extracted data keeps the order of its members. */
 export function decisionsBody(request: DecisionsRequest, answer: BatchAnswer, settings: QuestionSettings): string {
   const sources = sourcesOf(request.input);
   const answers = request.questions.map((question, i) => answerText(question, answer.answers[i]!, settings, sources));
   const { promptTokens, completionTokens } = answer.usage;
   const usage = {
     input_tokens: promptTokens,
-    // Nobody pays for what is written to the prefix cache, so it is not counted.
+    // Writing to the prefix cache costs nothing, so it is not counted.
     input_tokens_details: { cached_tokens: answer.cachedTokens ?? 0, cache_write_tokens: 0 },
     output_tokens: completionTokens,
     output_tokens_details: { reasoning_tokens: 0 },
@@ -212,7 +214,7 @@ function answerOf(
   }
 }
 
-/** The texts of the input, where values are looked for. */
+/** Returns the texts of the input, in which evidence is searched. */
 function sourcesOf(input: DecisionsRequest['input']): SourceText[] {
   if (typeof input === 'string') return [{ source: '/input', text: input }];
   return input.flatMap((item, i) =>

@@ -1,13 +1,13 @@
 import { indexOfHighest } from '../decision/logprobs.ts';
 import type { Confidence } from '../schema/question-fields.ts';
 
-/** The answer to a question with options, as figures. */
+/** The answer to a question with options, as numbers. */
 export interface Distribution {
   /** In the order of the options; they sum to 1. */
   probabilities: readonly number[];
-  /** Index of the likeliest option, the first on a tie. */
+  /** Index of the most probable option, the first on a tie. */
   best: number;
-  /** The expected index: what a score is. */
+  /** The expected index: the value of a score. */
   expected: number;
   /** From 0, all options alike, to 1. */
   confidence: number;
@@ -25,8 +25,8 @@ export function distributionOf(logprobs: readonly number[], confidence: Confiden
 }
 
 /**
- * `entropy`: 1 - H / ln k, with H the entropy of k probabilities; the figures in Ollama's documentation are of this kind.
- * `margin`: how far the highest probability is above an even guess, (max p - 1/k) / (1 - 1/k). One option is a certain one.
+ * `entropy`: 1 - H / ln k, with H the entropy of k probabilities, as in Ollama's documentation. `margin`: the distance
+ * of the highest probability from an even guess, (max p - 1/k) / (1 - 1/k). A single option has confidence 1.
  */
 const FORMULAS: Record<Confidence, (probabilities: readonly number[]) => number> = {
   entropy(probabilities) {
@@ -41,7 +41,7 @@ const FORMULAS: Record<Confidence, (probabilities: readonly number[]) => number>
   },
 };
 
-/** Rounding may step over the bounds by one part in 10^16. */
+/** Rounding may exceed the bounds by one part in 10^16. */
 function within01(value: number): number {
   return Math.min(1, Math.max(0, value));
 }

@@ -1,6 +1,6 @@
 import { pointerStep } from '../json/leaves.ts';
 
-/** A text of the request that a value may be quoted from. */
+/** A text of the request that may contain the evidence of a value. */
 export interface SourceText {
   /** JSON Pointer (RFC 6901) of the text in the request. */
   source: string;
@@ -15,10 +15,10 @@ export interface Evidence {
 }
 
 /**
- * Returns where a value stands word for word: its first occurrence that is no part of a longer word or number, else, for a text, the first at
- * all. Null for what stands nowhere, and for true, false and null, which say nothing in words.
+ * Finds the evidence of a value: its first occurrence that is no part of a longer word or number, else, for a text, its
+ * first occurrence. Returns null if there is none, and for true, false and null, which have no words.
  *
- * @param value the value as it was answered
+ * @param value the answered value
  * @param written the value as the answer's JSON writes it: a number keeps its digits
  */
 export function evidenceOf(value: unknown, written: string, sources: readonly SourceText[]): Evidence | null {
@@ -30,20 +30,20 @@ export function evidenceOf(value: unknown, written: string, sources: readonly So
       const end = start + wanted.length;
       if (isWhole(text, start, end)) return { source, start, end };
       inside ??= { source, start, end };
-      // A repeated letter in a long text would be looked at again and again.
+      // Otherwise a repeated letter in a long text would be compared again and again.
       if (start - inside.start > LOOKED_AT) break;
     }
   }
   return typeof value === 'string' ? inside : null;
 }
 
-/** How far behind the first occurrence a whole word is looked for. */
+/** The distance after the first occurrence within which a whole word is searched. */
 const LOOKED_AT = 100_000;
 
 const WORD = /[\p{L}\p{N}_]/u;
 const IN_NUMBER = /[\p{N}.,]/u;
 
-/** Whether no word and no number goes on over either end. */
+/** Tells whether no word and no number extends over either end. */
 function isWhole(text: string, start: number, end: number): boolean {
   const [before, first] = [characterBefore(text, start), text[start]!];
   const [last, after] = [text[end - 1]!, String.fromCodePoint(text.codePointAt(end) ?? 0x20)];
@@ -55,14 +55,14 @@ function isWhole(text: string, start: number, end: number): boolean {
   return !(digit.test(last) && IN_NUMBER.test(after) && digit.test(text[end + 1] ?? ''));
 }
 
-/** The character before a place, whole where it takes two units; a space where there is none. */
+/** Returns the character before an index, complete if it has two units; a space if there is none. */
 function characterBefore(text: string, at: number): string {
   if (at <= 0) return ' ';
   const low = text.charCodeAt(at - 1);
   return low >= 0xdc00 && low <= 0xdfff && at > 1 ? text.slice(at - 2, at) : text[at - 1]!;
 }
 
-/** Returns the texts inside a JSON value with their pointers, in the order in which they stand. */
+/** Returns the texts inside a JSON value with their pointers, in document order. */
 export function textsIn(value: unknown, source: string): SourceText[] {
   if (typeof value === 'string') return [{ source, text: value }];
   if (typeof value === 'number') return [{ source, text: String(value) }];

@@ -1,12 +1,15 @@
 import type { MediaPart } from '../conversation.ts';
 
-/** An image by its web address or data URL. */
+/** Reads an image by its web address or data URL. */
 export function imagePart(url: string, param: string, detail?: string | null): MediaPart {
   const known = detail === 'low' || detail === 'high' || detail === 'auto';
   return { type: 'image', source: { type: 'url', url }, param, ...(known ? { detail } : {}) };
 }
 
-/** Media of a System One request, in any of the forms that servers take: a string, or an object that holds one. */
+/**
+ * Reads media of a System One request in any of the forms that servers accept: a string, or an object that contains
+ * one.
+ */
 export function mediaParts(
   type: MediaPart['type'],
   items: readonly unknown[],

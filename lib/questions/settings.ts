@@ -1,16 +1,16 @@
 import type { ProbabilityOptions } from '../backend.ts';
 import type { Confidence } from '../schema/question-fields.ts';
 
-/** How a server answers questions where the request does not say. */
+/** A server's defaults for what the request omits. */
 export interface QuestionSettings {
   confidence: Confidence;
-  /** A choice whose likeliest option is less likely is abstained from; 0: never. */
+  /** A choice whose most probable option is below this probability is abstained from; 0: never. */
   abstainBelow: number;
 }
 
 export const DEFAULT_SETTINGS: QuestionSettings = { confidence: 'entropy', abstainBelow: 0 };
 
-/** Tokens of all extractions of a request, where it does not say. */
+/** Default token budget of all extractions of a request. */
 const EXTRACT_TOKENS = 1024;
 
 interface SettingFields {
@@ -21,7 +21,7 @@ interface SettingFields {
   max_output_tokens?: number;
 }
 
-/** Returns the server's settings with those of a request in their place. */
+/** Returns the server's settings, overridden by those of a request. */
 export function settingsOf(request: SettingFields, server: QuestionSettings): QuestionSettings {
   return {
     confidence: request.confidence ?? server.confidence,
@@ -29,7 +29,7 @@ export function settingsOf(request: SettingFields, server: QuestionSettings): Qu
   };
 }
 
-/** The part of a batch that the settings of a request give. */
+/** Returns the part of a batch that a request's settings determine. */
 export function batchSettings(request: SettingFields): {
   temperature: number;
   maxOutputTokens: number;

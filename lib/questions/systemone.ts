@@ -13,7 +13,7 @@ import { mediaParts } from './media.ts';
 import { batchSettings, type QuestionSettings } from './settings.ts';
 import { textOf } from './structured.ts';
 
-/* System One: its requests as a `TaskBatch`, and a `BatchAnswer` as its response. */
+/* Converts requests of System One to a `TaskBatch`, and a `BatchAnswer` to its response. */
 
 export function batchOfSystemOne(request: SystemOneRequest): TaskBatch {
   const fuel = sharedFuel();
@@ -27,7 +27,7 @@ export function batchOfSystemOne(request: SystemOneRequest): TaskBatch {
   };
 }
 
-/** What is asked where a question has no instructions. */
+/** The instructions of a question that has none. */
 const UNSAID = {
   noul: 'Is this so?',
   choice: 'Which of these fits best?',
@@ -69,12 +69,12 @@ function mediaOf({ images, assets, audio, videos }: SystemOneRequest): MediaPart
     ...mediaParts('image', images ?? [], (i) => `images[${i}]`),
     ...mediaParts('image', Object.values(assets ?? {}), (i) => pathTo('assets', names[i]!)),
     ...mediaParts('audio', audio ?? [], (i) => `audio[${i}]`),
-    // No model here looks at moving pictures; they are refused like any other media that a model cannot read.
+    // No model here reads video; it is refused like any other media that a model cannot read.
     ...mediaParts('image', videos ?? [], (i) => `videos[${i}]`),
   ];
 }
 
-/** SystemOneResponse, as text: answers and the data of extractions keep their order. */
+/** Builds SystemOneResponse as text, so that answers and extracted data keep their order. */
 export function systemOneBody(request: SystemOneRequest, answer: BatchAnswer, settings: QuestionSettings): string {
   const sources = textsIn(request.state, '/state');
   const answers = Object.entries(request.questions).map(

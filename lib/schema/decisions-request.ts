@@ -4,8 +4,9 @@ import { distinct, lateRule, rule } from '../validation/rules.ts';
 import { extraction, jsonObject, MOST_OPTIONS, OPTION_LENGTH, questionName, settings } from './question-fields.ts';
 
 /*
- * The request of `POST /v1/decisions` as OpenAI's client sends it (npm `openai` 7.55.0, `resources/decisions`), with the question type
- * `extract` and a few fields of our own. Members of messages and parts that nobody here knows are ignored, as clients send extras.
+ * Requests of `POST /v1/decisions` as OpenAI's client sends them (npm `openai` 7.55.0, `resources/decisions`), with the
+ * question type `extract` and a few additional fields. Unknown members of messages and parts are ignored, as clients
+ * send extras.
  */
 
 const cached = { prompt_cache_breakpoint: v.nullish(v.unknown()) };
@@ -36,7 +37,7 @@ export type DecisionPart = v.InferOutput<typeof DecisionPart>;
 
 const content = v.union([v.string(), v.pipe(v.array(DecisionPart), v.minLength(1), v.maxLength(1024))]);
 
-/** Members that each type of item needs; a message may leave its type out. */
+/** The members that each type of item needs; a message may omit its type. */
 const NEEDS = {
   message: ['role', 'content'],
   function_call: ['call_id', 'name', 'arguments'],
@@ -66,7 +67,7 @@ export const DecisionItem = v.pipe(
 );
 export type DecisionItem = v.InferOutput<typeof DecisionItem>;
 
-/** Each output follows a call with its id. */
+/** Requires a call before each output, with the same id. */
 const answeredCalls = rule<DecisionItem[]>((items) => {
   const calls = new Set<string>();
   for (const [i, { type, call_id: id }] of items.entries()) {

@@ -5,7 +5,7 @@ export const probability = v.pipe(v.number(), v.minValue(0), v.maxValue(1));
 const name = v.pipe(v.nullable(v.string()), v.description('The name of the question; null where it has none.'));
 export const confidence = v.pipe(probability, v.description('How sure the answer is, from 0 (all alike) to 1.'));
 
-/** Where a value stands in the request, word for word. */
+/** The position of a value's evidence in the request. */
 export const Evidence = v.object({
   source: v.pipe(v.string(), v.description('JSON Pointer of the text in the request, such as /input.')),
   start: v.pipe(count, v.description('First UTF-16 unit of the value in that text.')),
@@ -69,7 +69,7 @@ export const DecisionsResponse = v.object({
   usage: DecisionsUsage,
 });
 
-/** The error body of OpenAI's interfaces: all four members are always there. */
+/** The error body of OpenAI's interfaces: all four members are always present. */
 export const OpenAiErrorBody = v.object({
   error: v.object({
     message: v.pipe(v.string(), v.description('What to do next.')),

@@ -5,15 +5,15 @@ import { distinct, lateRule, rule } from '../validation/rules.ts';
 import { extraction, jsonObject, MOST_OPTIONS, OPTION_LENGTH, questionName, settings } from './question-fields.ts';
 
 /*
- * The request of `POST /v1/systemone`, as TypeSafe's, Ollama's and other servers take it (PyPI `typesafe-sdk` 0.7.5, `_schemas/models.py`),
- * with the question type `extract` and a few fields of our own. Fields of the request that nobody here knows are ignored, such as
- * `keep_alive`.
+ * Requests of `POST /v1/systemone`, as TypeSafe's, Ollama's and other servers accept them (PyPI `typesafe-sdk` 0.7.5,
+ * `_schemas/models.py`), with the question type `extract` and a few additional fields. Unknown fields, such as
+ * `keep_alive`, are ignored.
  */
 
 /** Text, or JSON that is shown as text. */
 const structured = v.union([v.string(), jsonObject, v.array(v.unknown())]);
 
-/** A label or level, as the model reads it. */
+/** A label or level, as text for the model. */
 function fitsOption<TInput>() {
   return rule<TInput>((value) => {
     const length = [...textOf(value)].length;

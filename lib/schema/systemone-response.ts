@@ -38,14 +38,14 @@ export const SystemOneResponse = v.object({
   usage: v.object({ input_tokens: count, output_tokens: count }),
 });
 
-/** What is wrong with one value of a request, as FastAPI servers say it. */
+/** The issue of one value in a request, in the form of FastAPI servers. */
 export const InvalidValue = v.object({
   loc: v.pipe(v.array(v.union([v.string(), v.number()])), v.description('The steps to the value, from body on.')),
   msg: v.string(),
   type: v.string(),
 });
 
-/** What FastAPI servers send, and beside it what the rest of this server sends. */
+/** The error body of FastAPI servers, with this server's own error body beside it. */
 export const SystemOneErrorBody = v.object({
   detail: v.union([v.string(), v.array(InvalidValue)]),
   error: ErrorDetails,

@@ -132,7 +132,7 @@ function compileVariant({ key, options }: VariantNode): Check {
   };
 }
 
-/** A union is of kinds that JSON itself tells apart: a string, a list, an object, true or false. */
+/** The members of a union are of kinds that JSON itself distinguishes: a string, a list, an object, true or false. */
 function compileUnion(node: UnionNode): Check {
   const byKind = new Map(node.options.map((option) => [kindOf(option), compile(option)]));
   const judges = judgesBehind(node);

@@ -12,7 +12,7 @@ export interface ObjectNode extends Piped {
   readonly type: 'strict_object' | 'object';
   readonly entries: { readonly [name: string]: Node };
 }
-/** An object whose names are the caller's. */
+/** An object whose names the caller chooses. */
 export interface RecordNode extends Piped {
   readonly type: 'record';
   readonly value: Node;
