@@ -27,12 +27,12 @@ export interface ModelHost {
   remove(model: ModelId, options: { compiledOnly: boolean }): Promise<RemoveReport>;
 }
 
-/** Why a device that was tried is or is not used for the model in the slot. */
+/** The decision for or against a device that was tried for the model in the slot. */
 export interface DeviceDecision {
   device: Device;
   used: boolean;
   reason: string;
-  /** What it was measured to do beside the CPU; null where it came to no measurement. */
+  /** Its measured accuracy and speed beside the CPU's; null if it was not measured. */
   figures: DeviceFigures | null;
 }
 
