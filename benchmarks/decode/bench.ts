@@ -31,7 +31,7 @@ export async function run(report: Report, args: readonly string[]): Promise<void
   const prompt = Number(values.prompt);
   const tokens = Number(values.tokens);
   const rounds = Number(values.rounds);
-  const folder = await compiledRandomModel('qwen2.5-0.5b', form);
+  const folder = await compiledRandomModel('qwen2.5-0.5b', form, 1);
   const model = await openForBenchmark(folder);
   const bare = await bareDecoder(folder, prompt + tokens, false);
   const copying = await bareDecoder(folder, prompt + tokens, true);

@@ -18,11 +18,14 @@ import { SHAPES, type ShapeName } from './shapes.ts';
 /** Where models are kept between runs; about 5 GB in all. */
 const CACHE = process.env.ASSAY_BENCHMARK_MODELS ?? join(tmpdir(), 'assay-benchmark-models');
 
-/** The folder of a random model, compiled; made where it is not there yet. */
-export function compiledRandomModel(shape: ShapeName, precision: Precision): Promise<string> {
-  return cached(`${shape}-${precision}-v${COMPILER_VERSION}`, async (target) => {
+/** Returns the folder of a random model, compiled, with `slots` sequences in a run (absent: the default). Makes it where it is not there yet. */
+export function compiledRandomModel(shape: ShapeName, precision: Precision, slots?: number): Promise<string> {
+  const name = slots === undefined ? precision : `${precision}-slots${slots}`;
+  return cached(`${shape}-${name}-v${COMPILER_VERSION}`, async (target) => {
     const source = await published(shape);
-    await compileModel({ source, target, device: 'CPU', precision, maxPromptLen: SHAPES[shape].context });
+    const { context } = SHAPES[shape];
+    const more = slots === undefined ? {} : { slots };
+    await compileModel({ source, target, device: 'CPU', precision, maxPromptLen: context, ...more });
   });
 }
 

@@ -2,6 +2,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import type { WeightForm } from '../../lib/schema/weight-form.ts';
+import { addAttentionSlots } from '../onnx/attention-slots.ts';
 import { endResults } from '../onnx/end-results.ts';
 import { gatherRows } from '../onnx/gather-rows.ts';
 import { attentionNodes, couplesRows, findLayout, type Layout } from '../onnx/layout.ts';
@@ -30,13 +31,24 @@ import { int8Embedding, int8Weights } from './weights/int8.ts';
 const DEVICE_BLOCK = 32;
 
 const GRAPH_FILE = 'model.onnx';
+const BATCH_FILE = 'batch.onnx';
+/** Weights of a small model, in bytes: it is opened a second time for runs of a single sequence. */
+const SMALL_WEIGHTS = 64 << 20;
 const WEIGHTS_FILE = 'weights.bin';
 
 type FixedPrecision = Exclude<Precision, 'auto'>;
 type GraphFacts = Pick<
   Manifest,
-  'path' | 'graph' | 'vocabSize' | 'inputs' | 'logits' | 'end' | 'kv' | 'states' | 'static'
+  'slots' | 'alone' | 'path' | 'graph' | 'vocabSize' | 'inputs' | 'logits' | 'end' | 'kv' | 'states' | 'static'
 >;
+
+/** What a form's graphs can run at once. */
+export interface FormShape {
+  /** Fixed shapes to cut the model into; absent: any length. */
+  shapes?: readonly StaticShape[] | undefined;
+  /** Sequences that one run of any length can take, where the model allows it. */
+  slots: number;
+}
 
 interface Rewritten {
   facts: GraphFacts;
@@ -62,7 +74,7 @@ export interface PlannedForm {
 export async function planForm(
   source: string,
   precision: FixedPrecision,
-  shapes?: readonly StaticShape[],
+  { shapes, slots }: FormShape,
 ): Promise<PlannedForm> {
   const model = readModel(sourceFile(source, precision));
   const context = await contextLength(source, model);
@@ -70,7 +82,7 @@ export async function planForm(
   const published = formOf(model);
   const { facts, form, graphs } = shapes
     ? rewriteStatic(model, layout, precision, shapes)
-    : rewrite(model, layout, precision);
+    : rewrite(model, layout, precision, slots);
   // Parts of a model share their weights.
   const initializers = new Map(graphs.flatMap(({ model: { graph } }) => [...graph.initializers]));
   const tensors = Array.from(initializers.values(), widened);
@@ -105,7 +117,7 @@ function longestPast(shapes: readonly StaticShape[] = []): number {
 }
 
 /** Branches packed in any length, for devices that take graphs as they are. */
-function rewrite(model: Model, layout: Layout, precision: FixedPrecision): Rewritten {
+function rewrite(model: Model, layout: Layout, precision: FixedPrecision, slots: number): Rewritten {
   if (isHalf(model)) toFloat32(model);
   keepWholePast(model);
   singlePositions(model, layout);
@@ -122,28 +134,47 @@ function rewrite(model: Model, layout: Layout, precision: FixedPrecision): Rewri
   const end = attention ? endResults(model) : undefined;
   const form = convertWeights(model, layout.tokens, precision);
   prune(model.graph);
-  const { tokens, attentionMask, positions, logits, vocabSize, kv, states } = layout;
-  return {
-    form,
-    graphs: [{ file: GRAPH_FILE, model }],
-    facts: {
-      path: attention ? 'packed' : 'plain',
-      graph: GRAPH_FILE,
-      vocabSize,
-      logits,
-      ...(end ? { end } : {}),
-      kv,
-      ...(lanes ? { states } : {}),
-      inputs: {
-        tokens,
-        masks,
-        ...(lanes ? { lanes } : {}),
-        ...(attentionMask ? { attentionMask } : {}),
-        ...(positions ? { positions } : {}),
-        ...(rows ? { rows } : {}),
-      },
-    },
+  const { logits, vocabSize, kv } = layout;
+  const facts = {
+    path: attention ? ('packed' as const) : ('plain' as const),
+    vocabSize,
+    logits,
+    ...(end ? { end } : {}),
+    kv,
+    ...(lanes ? { states: layout.states } : {}),
   };
+  const inputsOf = ({ tokens, attentionMask, positions }: Layout): Manifest['inputs'] => ({
+    tokens,
+    masks,
+    ...(lanes ? { lanes } : {}),
+    ...(attentionMask ? { attentionMask } : {}),
+    ...(positions ? { positions } : {}),
+    ...(rows ? { rows } : {}),
+  });
+  const alone = { file: GRAPH_FILE, model };
+  const aloneFacts = { graph: GRAPH_FILE, inputs: inputsOf(layout) };
+  const batch = { file: BATCH_FILE, model: { ...model, graph: copyOf(model.graph) } };
+  const batchLayout = { ...layout };
+  // Layers that keep a state run one sequence at a time.
+  const single = !attention || lanes || slots === 1;
+  if (single || !addAttentionSlots(batch.model, batchLayout, attention, masks, slots)) {
+    return { form, graphs: [alone], facts: { ...facts, ...aloneFacts } };
+  }
+  // What computed the lengths of attention from its mask.
+  prune(batch.model.graph);
+  const batchFacts = { graph: BATCH_FILE, inputs: inputsOf(batchLayout), slots };
+  return weightBytes(model.graph) <= SMALL_WEIGHTS
+    ? { form, graphs: [batch, alone], facts: { ...facts, ...batchFacts, alone: aloneFacts } }
+    : { form, graphs: [batch], facts: { ...facts, ...batchFacts } };
+}
+
+/** Returns a graph whose nodes, inputs and outputs can be replaced without changing the other; single nodes are shared. */
+function copyOf({ nodes, initializers, inputs, outputs, rest }: Model['graph']): Model['graph'] {
+  return { nodes: [...nodes], initializers: new Map(initializers), inputs: [...inputs], outputs: [...outputs], rest };
+}
+
+function weightBytes({ initializers }: Model['graph']): number {
+  return [...initializers.values()].reduce((sum, { data }) => sum + dataLength(data), 0);
 }
 
 /** Branches packed over fixed shapes. */

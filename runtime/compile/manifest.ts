@@ -10,7 +10,7 @@ import { incomplete } from './incomplete.ts';
 export const MANIFEST_FILE = 'compiled.json';
 
 /** Raised whenever compiled output changes, so that what older versions wrote is rebuilt. Part of the fingerprint. */
-export const COMPILER_VERSION = 5;
+export const COMPILER_VERSION = 6;
 
 const Positive = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(1 << 24));
 const Name = v.pipe(v.string(), v.minLength(1), v.maxLength(256));
@@ -34,6 +34,29 @@ const StaticGraphs = v.strictObject({
 });
 export type StaticGraphs = v.InferOutput<typeof StaticGraphs>;
 
+/** Inputs of a graph, beside its KV. */
+const GraphInputs = v.strictObject({
+  tokens: Name,
+  /** Ones for every position so far; absent in graphs that do without. */
+  attentionMask: v.optional(Name),
+  positions: v.optional(Name),
+  /** Additive masks `[1, 1, new, all]`, one for each attention window of the model (null: the whole sequence). */
+  masks: v.array(v.strictObject({ name: Name, window: v.nullable(Positive) })),
+  /** How new tokens follow each other, for layers that keep a state (`onnx/pack-states.ts`). */
+  lanes: v.optional(
+    v.strictObject({
+      roots: Name,
+      cells: Name,
+      live: Name,
+      slots: Name,
+      kept: Name,
+      windows: v.array(v.strictObject({ name: Name, width: v.pipe(Positive, v.maxValue(64)) })),
+    }),
+  ),
+  /** Indices of the rows whose logits are wanted; absent where the graph gives all. */
+  rows: v.optional(Name),
+});
+
 /** What the engine must know of a compiled graph, so that it never has to look inside. */
 export const Manifest = v.strictObject({
   version: v.literal(COMPILER_VERSION),
@@ -52,27 +75,17 @@ export const Manifest = v.strictObject({
    * the answers are the same. `static`: branches packed as well, over fixed shapes (`static`).
    */
   path: v.picklist(['packed', 'plain', 'static']),
-  inputs: v.strictObject({
-    tokens: Name,
-    /** Ones for every position so far; absent in graphs that do without. */
-    attentionMask: v.optional(Name),
-    positions: v.optional(Name),
-    /** Additive masks `[1, 1, new, all]`, one for each attention window of the model (null: the whole sequence). */
-    masks: v.array(v.strictObject({ name: Name, window: v.nullable(Positive) })),
-    /** How new tokens follow each other, for layers that keep a state (`onnx/pack-states.ts`). */
-    lanes: v.optional(
-      v.strictObject({
-        roots: Name,
-        cells: Name,
-        live: Name,
-        slots: Name,
-        kept: Name,
-        windows: v.array(v.strictObject({ name: Name, width: v.pipe(Positive, v.maxValue(64)) })),
-      }),
-    ),
-    /** Indices of the rows whose logits are wanted; absent where the graph gives all. */
-    rows: v.optional(Name),
-  }),
+  inputs: GraphInputs,
+  /**
+   * Sequences that one run can take (`onnx/attention-slots.ts`): the KV, masks, lengths and positions are there once for each. Absent: one, under the names
+   * as they are here.
+   */
+  slots: v.optional(v.pipe(Positive, v.maxValue(64))),
+  /**
+   * A graph of its own for runs of one sequence, of small models: there, binding the KV of empty slots would cost a third of a decode step.
+   * Absent: such runs leave the other slots empty.
+   */
+  alone: v.optional(v.strictObject({ graph: Name, inputs: GraphInputs })),
   logits: Name,
   /** An output that stands first and is no tensor, so that results are not copied (`onnx/end-results.ts`). */
   end: v.optional(Name),

@@ -46,7 +46,10 @@ async function measure(
 async function promptAndBranches(forward: Forward, kv: KvShape, prompt: readonly number[]): Promise<Float32Array[]> {
   const sequence = new Sequence(kv, prompt.length + BRANCHES * BRANCH_TOKENS);
   for (const token of prompt) sequence.append(token, sequence.length - 1);
-  const behindPrompt = (await forward.run(sequence, 0, [prompt.length - 1])).slice(0, forward.vocabSize);
+  const behindPrompt = (await forward.run([{ sequence, start: 0, rows: [prompt.length - 1] }])).slice(
+    0,
+    forward.vocabSize,
+  );
   const ends: number[] = [];
   for (let branch = 0; branch < BRANCHES; branch++) {
     let parent = prompt.length - 1;
@@ -55,7 +58,7 @@ async function promptAndBranches(forward: Forward, kv: KvShape, prompt: readonly
     }
     ends.push(parent);
   }
-  const behindBranches = await forward.run(sequence, prompt.length, ends);
+  const behindBranches = await forward.run([{ sequence, start: prompt.length, rows: ends }]);
   const rowOf = (row: number): Float32Array =>
     behindBranches.slice(row * forward.vocabSize, (row + 1) * forward.vocabSize);
   return [behindPrompt, ...ends.map((_, row) => rowOf(row))];

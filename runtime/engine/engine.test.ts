@@ -84,7 +84,7 @@ describe('the prefix cache', () => {
 });
 
 describe('scheduling', () => {
-  test('jobs take turns, so a chat goes on beside a long prefill', async () => {
+  test('a chat decodes in every run beside a long prefill, which then goes in small chunks', async () => {
     const engine = engineOf();
     const order: string[] = [];
     const chat = engine.submit(job({ onToken: () => void order.push('chat') }));
@@ -92,21 +92,42 @@ describe('scheduling', () => {
     forward.onRun = () => order.push('run');
     while (await engine.step());
     await Promise.all([chat, batch]);
-    // the chat's four tokens come in every second run, long before the six runs of the other's prefill are over
-    expect(order.slice(0, 11)).toEqual([
-      'run',
-      'chat',
-      'run',
-      'run',
-      'chat',
-      'run',
-      'run',
-      'chat',
-      'run',
-      'run',
-      'chat',
-    ]);
+    expect(order.slice(0, 8)).toEqual(['run', 'chat', 'run', 'chat', 'run', 'chat', 'run', 'chat']);
+    // The long prompt goes in parts of like length: of what the chat leaves of 256 tokens, then of 32 beside its decoding, then alone.
+    expect(forward.runs.slice(0, 5)).toEqual([21 + 253, 1 + 33, 1 + 33, 1 + 33, 233]);
     engine.checkIntegrity();
+  });
+
+  test('jobs share a run, up to the slots of the model', async () => {
+    for (const [slots, batches] of [
+      [1, [1, 1, 1]],
+      [2, [2, 1]],
+      [8, [3]],
+    ] as const) {
+      forward = new ToyForward(64, slots);
+      const engine = engineOf();
+      const work = [0, 1, 2].map((from) => engine.submit(job({ prefix: tokens(20, from), budget: 1 })));
+      while (await engine.step());
+      await Promise.all(work);
+      expect(forward.batches).toEqual(batches);
+    }
+  });
+
+  test('a long prompt gets tokens also while short jobs come without end', async () => {
+    const engine = engineOf({ maxRunning: 3 });
+    const long = engine.submit(job({ prefix: tokens(700, 5) }));
+    let done = false;
+    void long.then(() => {
+      done = true;
+    });
+    let runs = 0;
+    while (!done) {
+      if (engine.queued === 0) void engine.submit(job({ prefix: tokens(60, runs) }));
+      await engine.step();
+      runs++;
+    }
+    expect(runs).toBeLessThan(40);
+    while (await engine.step());
   });
 
   test('a prefill goes in chunks, and options are scored with the suffixes', async () => {
@@ -196,18 +217,30 @@ describe('what is refused', () => {
     expect(await engine.step()).toBe(false);
   });
 
-  test('a run that fails ends its job alone, and its KV is not used again', async () => {
+  test('a job that the model fails on ends alone, and its KV is not used again', async () => {
+    const engine = engineOf();
+    forward.onRun = (batch) => {
+      if (batch.some(({ sequence }) => sequence.tokens[0] === 1)) throw new Error('native trouble');
+    };
+    const failed = engine.submit(job({ prefix: tokens(20, 1) })).catch((reason: unknown) => reason);
+    const other = engine.submit(job({ prefix: tokens(20, 9) }));
+    while (await engine.step());
+    engine.checkIntegrity();
+    expect(await failed).toMatchObject({ code: 'engine_failed' });
+    expect((await other).branches[0]!.tokens).toHaveLength(4);
+    forward.onRun = () => {};
+    expect((await finish(engine, job({ prefix: tokens(20, 1) }))).cachedTokens).toBe(0);
+  });
+
+  test('a run that fails once is repeated job by job, and nobody notices', async () => {
     const engine = engineOf();
     forward.onRun = () => {
       forward.onRun = () => {};
       throw new Error('native trouble');
     };
-    const failed = engine.submit(job()).catch((reason: unknown) => reason);
-    const other = engine.submit(job({ prefix: tokens(20, 9) }));
+    const both = [0, 9].map((from) => engine.submit(job({ prefix: tokens(20, from) })));
     while (await engine.step());
-    expect(await failed).toMatchObject({ code: 'engine_failed' });
-    expect((await other).branches[0]!.tokens).toHaveLength(4);
-    expect((await finish(engine, job())).cachedTokens).toBe(0);
+    for (const { branches } of await Promise.all(both)) expect(branches[0]!.tokens).toHaveLength(4);
   });
 
   test('options of which one begins another are refused, and nothing leaks', async () => {

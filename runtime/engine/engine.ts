@@ -1,9 +1,10 @@
 import { AssayError } from '../../lib/errors.ts';
-import type { Forward } from './forward.ts';
+import type { Forward, SequenceRun } from './forward.ts';
 import type { Job, JobResult } from './job.ts';
 import { DEFAULT_LIMITS, JobRun, type Limits, type Plan } from './job-run.ts';
 import { KvCache } from './kv-cache.ts';
 import type { KvShape } from './sequence.ts';
+import { LogitRows } from './tensors.ts';
 
 export interface EngineOptions {
   forward: Forward;
@@ -30,9 +31,24 @@ interface Entry {
   promptDoneAt: number | null;
 }
 
+/** A job that holds a sequence. */
+interface Turn {
+  entry: Entry;
+  run: JobRun;
+}
+
+interface PlannedTurn {
+  turn: Turn;
+  plan: Plan;
+  newTokens: number;
+}
+
+/** A job that needs at most so many tokens always runs: they cost little beside reading the weights. */
+const SHORT = 64;
+
 /**
- * Runs jobs on one model. `step()` is the whole of it: schedule, forward, choose, deliver. Jobs that run take turns step by
- * step, so a long chat and a batch of tasks share the model fairly.
+ * Runs jobs on one model. `step()` is the whole of it: schedule, forward, choose, deliver. One run of the model carries all jobs that the
+ * scheduler plans together (continuous batching), so the weights are read once for them; jobs join and leave between steps.
  */
 export class Engine {
   readonly #forward: Forward;
@@ -41,8 +57,8 @@ export class Engine {
   readonly #limits: Limits;
   readonly #now: () => number;
   readonly #queue: Entry[] = [];
-  /** In the order of their next turns. */
-  #running: { entry: Entry; run: JobRun }[] = [];
+  /** Those that were served longest ago first. */
+  #running: Turn[] = [];
   #stepping: Promise<boolean> | null = null;
 
   constructor(options: EngineOptions) {
@@ -66,7 +82,7 @@ export class Engine {
     });
   }
 
-  /** One turn of the next job; false when there is nothing to do. Called again before it is over, it is still the same turn. */
+  /** Runs the model once; false when there is nothing to do. A call before the last one has ended joins it. */
   step(): Promise<boolean> {
     this.#stepping ??= this.#step().finally(() => {
       this.#stepping = null;
@@ -77,24 +93,10 @@ export class Engine {
   async #step(): Promise<boolean> {
     this.#dropLost();
     this.#admit();
-    const turn = this.#running.shift();
-    if (!turn) return false;
-    const { entry, run } = turn;
-    try {
-      const plan = run.plan();
-      if (plan) {
-        await this.#runModel(entry, run, plan);
-        this.#running.push(turn);
-      } else this.#finish(entry, run);
-    } catch (cause) {
-      this.#kv.release(run.sequence, 0);
-      entry.reject(
-        new AssayError('engine_failed', 'The model failed on this input. Try again, or load the model anew.', {
-          cause,
-        }),
-      );
-    }
-    return true;
+    const finished = this.#finishDone();
+    const batch = this.#planBatch();
+    if (batch.length > 0) await this.#runBatch(batch);
+    return finished || batch.length > 0;
   }
 
   get queued(): number {
@@ -154,7 +156,7 @@ export class Engine {
 
   /** Gives sequences to waiting jobs, first come first served. */
   #admit(): void {
-    const { maxRunning = 4 } = this.#options;
+    const { maxRunning = Math.max(4, this.#forward.slots) } = this.#options;
     while (this.#queue.length > 0 && this.#running.length < maxRunning) {
       const entry = this.#queue[0]!;
       const acquired = this.#kv.acquire(entry.job.prefix, this.#cells(entry.job));
@@ -178,15 +180,84 @@ export class Engine {
     return prefix.length + Math.min(groupTokens, suffixes) + Math.min(budget, 256);
   }
 
-  async #runModel(entry: Entry, run: JobRun, plan: Plan): Promise<void> {
-    const logits = await this.#forward.run(
-      run.sequence,
-      plan.start,
-      plan.rows.map((row) => row.cell),
-      plan.keep,
-    );
-    if (plan.rows.length > 0) entry.promptDoneAt ??= this.#now();
-    run.deliver(plan, logits, this.#forward.vocabSize);
+  /** Answers the jobs that have nothing left to run. Tells whether there were any. */
+  #finishDone(): boolean {
+    const before = this.#running.length;
+    for (const turn of [...this.#running]) {
+      try {
+        if (turn.run.advance()) continue;
+        this.#running.splice(this.#running.indexOf(turn), 1);
+        this.#finish(turn.entry, turn.run);
+      } catch (cause) {
+        this.#fail(turn, cause);
+      }
+    }
+    return this.#running.length < before;
+  }
+
+  /**
+   * Plans one run of the model: the jobs that need few tokens, as those that decode do, then prompts within the tokens that are left. Jobs that were
+   * served longest ago come first, and a long prompt always gets some tokens.
+   */
+  #planBatch(): PlannedTurn[] {
+    const { tokens, tokensBesideDecode } = this.#limits;
+    const candidates = this.#running.slice(0, this.#forward.slots);
+    const short = candidates.filter(({ run }) => run.waitingTokens <= SHORT);
+    const long = candidates.filter(({ run }) => run.waitingTokens > SHORT);
+    const batch = short.flatMap((turn) => this.#planTurn(turn, SHORT));
+    const decodes = batch.some(({ turn }) => turn.entry.promptDoneAt !== null);
+    const used = batch.reduce((sum, { newTokens }) => sum + newTokens, 0);
+    let left = decodes ? tokensBesideDecode : Math.max(tokensBesideDecode, tokens - used);
+    for (const turn of long) {
+      if (left <= 0) break;
+      const planned = this.#planTurn(turn, left);
+      batch.push(...planned);
+      left -= planned.reduce((sum, { newTokens }) => sum + newTokens, 0);
+    }
+    return batch;
+  }
+
+  /** Plans one job's part; nothing where that fails, which ends the job. */
+  #planTurn(turn: Turn, tokens: number): PlannedTurn[] {
+    try {
+      const plan = turn.run.plan(tokens);
+      return [{ turn, plan, newTokens: turn.run.sequence.length - plan.start }];
+    } catch (cause) {
+      this.#fail(turn, cause);
+      return [];
+    }
+  }
+
+  /** Runs the jobs of a batch together. Where that fails, each by itself, so that only the job at fault ends. */
+  async #runBatch(batch: readonly PlannedTurn[]): Promise<void> {
+    const planned = new Set(batch.map(({ turn }) => turn));
+    this.#running = [...this.#running.filter((turn) => !planned.has(turn)), ...planned];
+    try {
+      const logits = await this.#forward.run(batch.map(sequenceRun));
+      const rows = new LogitRows(logits, this.#forward.vocabSize);
+      for (const one of batch) this.#deliver(one, rows.take(one.plan.rows.length));
+    } catch (cause) {
+      const [only] = batch;
+      if (only && batch.length === 1) this.#fail(only.turn, cause);
+      else for (const one of batch) await this.#runBatch([one]);
+    }
+  }
+
+  /** Hands a job its rows of logits. A job that fails on them takes no other with it. */
+  #deliver({ turn, plan }: PlannedTurn, logits: Float32Array): void {
+    if (plan.rows.length > 0) turn.entry.promptDoneAt ??= this.#now();
+    try {
+      turn.run.deliver(plan, logits, this.#forward.vocabSize);
+    } catch (cause) {
+      this.#fail(turn, cause);
+    }
+  }
+
+  #fail(turn: Turn, cause: unknown): void {
+    this.#running = this.#running.filter((other) => other !== turn);
+    this.#kv.release(turn.run.sequence, 0);
+    const message = 'The model failed on this input. Try again, or load the model again.';
+    turn.entry.reject(new AssayError('engine_failed', message, { cause }));
   }
 
   #finish(entry: Entry, run: JobRun): void {
@@ -201,4 +272,8 @@ export class Engine {
       generationMs: end - promptDone,
     });
   }
+}
+
+function sequenceRun({ turn, plan }: PlannedTurn): SequenceRun {
+  return { sequence: turn.run.sequence, start: plan.start, rows: plan.rows.map(({ cell }) => cell), keep: plan.keep };
 }

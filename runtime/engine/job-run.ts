@@ -5,9 +5,11 @@ import type { Sequence } from './sequence.ts';
 import { TokenBudget } from './token-budget.ts';
 
 export interface Limits {
-  /** New tokens of one run, about: as fast as more, with less memory, and other jobs come in between. */
+  /** New tokens of one run, of all its jobs, about: as fast as more, with less memory, and new jobs come in between. */
   tokens: number;
-  /** Rows of logits of one run. */
+  /** Tokens of prompts in a run in which answers are decoded, so that these keep coming. Measured: docs/performance.md, "A crowd". */
+  tokensBesideDecode: number;
+  /** Rows of logits of one job in a run. */
   rows: number;
   /** Branches side by side. More share the weights better but read each other's hidden cells. */
   group: number;
@@ -15,7 +17,7 @@ export interface Limits {
   groupTokens: number;
 }
 
-export const DEFAULT_LIMITS: Limits = { tokens: 256, rows: 32, group: 16, groupTokens: 1024 };
+export const DEFAULT_LIMITS: Limits = { tokens: 256, tokensBesideDecode: 32, rows: 32, group: 16, groupTokens: 1024 };
 
 /** One run of the model, planned: the cells from `start` on are new, the logits of `rows` are wanted. */
 export interface Plan {
@@ -72,14 +74,23 @@ export class JobRun {
     );
   }
 
-  /** Appends the tokens of the next run; null when the job is finished. */
-  plan(): Plan | null {
-    if (!this.#openGroup()) return null;
+  /** Opens the next group of branches where none is open. False when the job is finished. */
+  advance(): boolean {
+    return this.#openGroup();
+  }
+
+  /** New tokens that the job needs before all of its open branches can choose again: one or a few while it decodes. */
+  get waitingTokens(): number {
+    return this.job.prefix.length - this.#prefilled + this.#waiting;
+  }
+
+  /** Appends the tokens of the next run, about `tokens` at most. Call it after `advance`. */
+  plan(tokens: number): Plan {
     const again = this.#readAgain();
     if (again) return again;
     const { prefix } = this.job;
     const start = this.sequence.length;
-    const end = start + this.#runLength();
+    const end = start + this.#runLength(tokens);
     this.#kv.reserve(this.sequence, end);
     while (this.#prefilled < prefix.length && this.sequence.length < end) {
       this.sequence.append(prefix[this.#prefilled++]!, this.sequence.length - 1);
@@ -126,9 +137,9 @@ export class JobRun {
   }
 
   /** What is to be fed, in runs of like length: a short last one would read all weights for a few tokens. */
-  #runLength(): number {
-    const left = this.job.prefix.length - this.#prefilled + this.#waiting;
-    return Math.ceil(left / Math.max(1, Math.ceil(left / this.#limits.tokens - 0.5)));
+  #runLength(tokens: number): number {
+    const left = this.waitingTokens;
+    return Math.ceil(left / Math.max(1, Math.ceil(left / tokens - 0.5)));
   }
 
   /** Tokens of the group that wait to be fed. */

@@ -78,9 +78,16 @@ async function openForward(
     return { forward: new StaticForward(sessions, manifest, manifest.static), close };
   }
   const session = await InferenceSession.create(join(folder, manifest.graph), options);
-  const forward =
-    manifest.path === 'packed' ? new PackedForward(session, manifest) : new PlainForward(session, manifest);
-  return { forward, close: () => session.release() };
+  if (manifest.path === 'plain')
+    return { forward: new PlainForward(session, manifest), close: () => session.release() };
+  const alone = manifest.alone && (await InferenceSession.create(join(folder, manifest.alone.graph), options));
+  return {
+    forward: new PackedForward(session, manifest, alone),
+    async close() {
+      await session.release();
+      await alone?.release();
+    },
+  };
 }
 
 /**

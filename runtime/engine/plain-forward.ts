@@ -1,8 +1,9 @@
 import { type InferenceSession, Tensor } from 'onnxruntime-node';
 import type { Manifest } from '../compile/manifest.ts';
-import type { Forward } from './forward.ts';
-import { gather, integers } from './packed-forward.ts';
+import { type Forward, onlyRun, type SequenceRun } from './forward.ts';
+
 import type { Sequence } from './sequence.ts';
+import { gather, integers } from './tensors.ts';
 
 /**
  * For graphs that take the past as one line and give a new one back: every stretch of cells that follow each other is run by
@@ -10,6 +11,7 @@ import type { Sequence } from './sequence.ts';
  */
 export class PlainForward implements Forward {
   readonly vocabSize: number;
+  readonly slots = 1;
   readonly #session: InferenceSession;
   readonly #manifest: Manifest;
 
@@ -19,7 +21,8 @@ export class PlainForward implements Forward {
     this.vocabSize = manifest.vocabSize;
   }
 
-  async run(sequence: Sequence, start: number, rows: readonly number[]): Promise<Float32Array> {
+  async run(batch: readonly SequenceRun[]): Promise<Float32Array> {
+    const { sequence, start, rows } = onlyRun(batch);
     const logits = new Float32Array(rows.length * this.vocabSize);
     for (const [first, end] of stretches(sequence, start)) {
       const wanted = rows.flatMap((row, index) => (row >= first && row < end ? [{ row, index }] : []));

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { TOY_KV, ToyForward } from '../../tests/oracle/toy-forward.ts';
+import type { SequenceRun } from './forward.ts';
 import { checkPacking } from './self-check.ts';
-import type { Sequence } from './sequence.ts';
 
 test('a device that heeds the tree passes', async () => {
   await expect(checkPacking(new ToyForward(), TOY_KV)).resolves.toBeUndefined();
@@ -9,9 +9,11 @@ test('a device that heeds the tree passes', async () => {
 
 test('one that lets branches see each other is found out', async () => {
   class Mixing extends ToyForward {
-    override run(sequence: Sequence, start: number, rows: readonly number[]): Promise<Float32Array> {
-      for (let cell = start; cell < sequence.length; cell++) sequence.parents[cell] = cell - 1;
-      return super.run(sequence, start, rows);
+    override run(batch: readonly SequenceRun[]): Promise<Float32Array> {
+      for (const { sequence, start } of batch) {
+        for (let cell = start; cell < sequence.length; cell++) sequence.parents[cell] = cell - 1;
+      }
+      return super.run(batch);
     }
   }
   await expect(checkPacking(new Mixing(), TOY_KV)).rejects.toMatchObject({ code: 'engine_failed' });

@@ -44,7 +44,7 @@ export async function logitsOf(
 ): Promise<number[][]> {
   const sequence = new Sequence(shape, prompt.length);
   for (const token of prompt) sequence.append(token, sequence.length - 1);
-  const logits = await forward.run(sequence, 0, positions);
+  const logits = await forward.run([{ sequence, start: 0, rows: positions }]);
   return positions.map((_, row) => {
     const start = row * forward.vocabSize;
     const count = Math.ceil(forward.vocabSize / stride);
@@ -60,11 +60,11 @@ async function logitsBehind(
 ): Promise<Float32Array> {
   const sequence = new Sequence(shape, prefix.length + branches.flat().length);
   for (const token of prefix) sequence.append(token, sequence.length - 1);
-  await forward.run(sequence, 0, [], [prefix.length - 1]);
+  await forward.run([{ sequence, start: 0, rows: [], keep: [prefix.length - 1] }]);
   const start = sequence.length;
   for (const branch of branches) {
     let parent = start - 1;
     for (const token of branch) parent = sequence.append(token, parent);
   }
-  return (await forward.run(sequence, start, [sequence.length - 1])).slice(0, forward.vocabSize);
+  return (await forward.run([{ sequence, start, rows: [sequence.length - 1] }])).slice(0, forward.vocabSize);
 }

@@ -1,10 +1,10 @@
 import type { InferenceSession, Tensor } from 'onnxruntime-node';
 import type { Manifest, StaticGraphs } from '../compile/manifest.ts';
 import type { PluginSession, TensorView } from '../ort-plugin/plugin-session.ts';
-import { type Forward, Scratch } from './forward.ts';
-import { integers } from './packed-forward.ts';
+import { type Forward, onlyRun, Scratch, type SequenceRun } from './forward.ts';
 import type { KvLayerBuffers, Sequence } from './sequence.ts';
 import { planRuns, type StaticRun, writeStaticMask } from './static-plan.ts';
+import { integers } from './tensors.ts';
 
 /** The sessions of a model over fixed shapes. */
 export interface StaticSessions {
@@ -22,6 +22,7 @@ export interface StaticSessions {
  */
 export class StaticForward implements Forward {
   readonly vocabSize: number;
+  readonly slots = 1;
   readonly #sessions: StaticSessions;
   readonly #manifest: Manifest;
   readonly #graphs: StaticGraphs;
@@ -36,7 +37,8 @@ export class StaticForward implements Forward {
     this.vocabSize = manifest.vocabSize;
   }
 
-  async run(sequence: Sequence, start: number, rows: readonly number[]): Promise<Float32Array> {
+  async run(batch: readonly SequenceRun[]): Promise<Float32Array> {
+    const { sequence, start, rows } = onlyRun(batch);
     const logits = this.#logits.take(rows.length * this.vocabSize);
     for (const run of planRuns(sequence, start, this.#graphs.bodies)) {
       const rowsOf = await this.#body(sequence, run);

@@ -46,7 +46,13 @@ test('the same model gives the same bytes', async () => {
     }),
   );
   expect(hashes[0]).toEqual(hashes[1]);
-  expect(hashes[0]!.map(([file]) => file)).toEqual([MANIFEST_FILE, 'model.onnx', 'reference.json', 'weights.bin']);
+  expect(hashes[0]!.map(([file]) => file)).toEqual([
+    'batch.onnx',
+    MANIFEST_FILE,
+    'model.onnx',
+    'reference.json',
+    'weights.bin',
+  ]);
 });
 
 describe('which file is compiled', () => {
@@ -93,6 +99,7 @@ describe('auto', () => {
     expect(choice.measured.every(({ ms }) => ms > 0)).toBe(true);
     expect(choice.reason).toMatch(/^the fastest accurate form on this CPU \(.+\): int8 .+; int4 /);
     expect(readdirSync(join(folder, 'out')).sort()).toEqual([
+      'batch.onnx',
       MANIFEST_FILE,
       'model.onnx',
       'reference.json',

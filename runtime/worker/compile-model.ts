@@ -26,6 +26,8 @@ export interface CompileOptions {
   device: Device;
   precision: Precision;
   maxPromptLen: number;
+  /** Sequences that one run can take, where the model allows it. Default: 8 on a CPU, else 1. */
+  slots?: number;
   /**
    * Cut into graphs over fixed shapes, which NPUs need (`static-graphs.ts`): the sizes that suit `maxPromptLen`, or these. Throws
    * `engine_failed` for a model without such a form.
@@ -38,6 +40,9 @@ export interface CompileOptions {
   signal?: AbortSignal;
 }
 
+/** Measured: docs/performance.md, "A crowd". */
+const DEFAULT_SLOTS = 8;
+
 /**
  * Makes of a published model what this machine runs best: branches packed and logits only where they are read, weights in the
  * form that was asked for. On a CPU, `auto` makes several forms, measures them and keeps one. Weights pass through one tensor at
@@ -46,13 +51,14 @@ export interface CompileOptions {
 export async function compileModel(options: CompileOptions): Promise<Manifest> {
   const { source, target, device, onStep, signal } = options;
   onStep?.({ step: 'reading', done: 0, total: 1 });
-  const float = await planForm(source, 'float');
+  const slots = slotsFor(options);
+  const float = await planForm(source, 'float', { slots });
   const { vocabSize, contextLength } = float.facts;
   const { fixedShapes, maxPromptLen } = options;
   const shapes = fixedShapes === 'auto' ? staticShapes(staticContext(maxPromptLen, contextLength)) : fixedShapes;
   let lack = lackForReference(float.bytes, target);
   const forms = formsToMake(options, { published: float.published, hasReference: lack === null });
-  const plans = await Promise.all(forms.map((form) => planForm(source, form, shapes)));
+  const plans = await Promise.all(forms.map((form) => planForm(source, form, { shapes, slots })));
   const folders = new FormFolders(target, (step) => onStep?.(step), signal);
   folders.expect(lack === null ? [float, ...plans] : plans);
   /** Writes a form that can be opened; why it was chosen is known later. */
@@ -88,6 +94,11 @@ export async function compileModel(options: CompileOptions): Promise<Manifest> {
   if (reference) writeFileSync(join(target, REFERENCE_FILE), JSON.stringify(reference), { flush: true });
   writeManifest(target, manifest);
   return manifest;
+}
+
+/** Providers of other devices are not known to run so many attention nodes well. */
+function slotsFor({ device, slots }: CompileOptions): number {
+  return slots ?? (device === 'CPU' ? DEFAULT_SLOTS : 1);
 }
 
 function manifestOf(options: CompileOptions, { facts }: PlannedForm, choice: Manifest['choice']): Manifest {

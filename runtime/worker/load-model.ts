@@ -71,9 +71,10 @@ const LAST_WORDS_MS = 200;
 function endingOnFailure(forward: Forward): Forward {
   return {
     vocabSize: forward.vocabSize,
-    async run(...call) {
+    slots: forward.slots,
+    async run(batch) {
       try {
-        return await forward.run(...call);
+        return await forward.run(batch);
       } catch (error) {
         setTimeout(() => process.exit(1), LAST_WORDS_MS);
         throw error;

@@ -71,12 +71,12 @@ async function requestMs({ forward, manifest }: Model): Promise<number> {
     const sequence = new Sequence(kvShape(manifest), prefix.length + BRANCHES * STEPS);
     const cpu = process.cpuUsage();
     for (const token of prefix) sequence.append(token, sequence.length - 1);
-    await forward.run(sequence, 0, [prefix.length - 1], [prefix.length - 1]);
+    await forward.run([{ sequence, start: 0, rows: [prefix.length - 1], keep: [prefix.length - 1] }]);
     let ends = Array.from({ length: BRANCHES }, () => prefix.length - 1);
     for (let step = 0; step < STEPS; step++) {
       const start = sequence.length;
       ends = ends.map((parent, branch) => sequence.append(prefix[branch % prefix.length]!, parent));
-      await forward.run(sequence, start, ends, ends);
+      await forward.run([{ sequence, start, rows: ends, keep: ends }]);
     }
     const { user, system } = process.cpuUsage(cpu);
     least = Math.min(least, (user + system) / 1000);

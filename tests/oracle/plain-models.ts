@@ -36,7 +36,7 @@ export function compiledModel({ manifest, forward, close }: Model): PlainModel {
     async logits(tokens) {
       const sequence = new Sequence(kvShape(manifest), tokens.length);
       for (const token of tokens) sequence.append(token, sequence.length - 1);
-      const rows = await forward.run(sequence, 0, [...tokens.keys()]);
+      const rows = await forward.run([{ sequence, start: 0, rows: [...tokens.keys()] }]);
       return rowsOf(rows, tokens.length, manifest.vocabSize);
     },
     close,

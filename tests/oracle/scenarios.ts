@@ -67,18 +67,19 @@ function scenarios(vocabSize: number) {
           budget: fc.oneof(fc.integer({ min: 0, max: 12 }), fc.constant(200)),
           leavesAfter: fc.option(fc.nat(6), { freq: 5 }),
         }),
-        { minLength: 1, maxLength: 4 },
+        { minLength: 1, maxLength: 6 },
       ),
       together: fc.boolean(),
       limits: fc.record({
         tokens: fc.integer({ min: 1, max: 60 }),
+        tokensBesideDecode: fc.integer({ min: 1, max: 30 }),
         rows: fc.integer({ min: 1, max: 16 }),
         group: fc.integer({ min: 1, max: 6 }),
         groupTokens: fc.integer({ min: 8, max: 200 }),
       }),
       // from "no room to keep anything" to plenty
       kvBytes: fc.constantFrom(1, 600_000, 8 << 20),
-      maxRunning: fc.integer({ min: 1, max: 4 }),
+      maxRunning: fc.integer({ min: 1, max: 8 }),
     }),
   );
 }

@@ -1,6 +1,5 @@
-import type { Forward } from '../../runtime/engine/forward.ts';
+import type { Forward, SequenceRun } from '../../runtime/engine/forward.ts';
 import { Random } from '../../runtime/engine/random.ts';
-import type { Sequence } from '../../runtime/engine/sequence.ts';
 
 export const TOY_KV = { layers: [{ heads: 1, headSize: 2 }] };
 
@@ -10,19 +9,38 @@ export const TOY_KV = { layers: [{ heads: 1, headSize: 2 }] };
  */
 export class ToyForward implements Forward {
   readonly vocabSize: number;
-  /** New tokens of each run so far. */
+  readonly slots: number;
+  /** New tokens of each run so far, of all its sequences. */
   readonly runs: number[] = [];
+  /** Sequences of each run so far. */
+  readonly batches: number[] = [];
   /** Called before each run. */
-  onRun: () => void = () => {};
+  onRun: (batch: readonly SequenceRun[]) => void = () => {};
 
-  constructor(vocabSize = 64) {
+  constructor(vocabSize = 64, slots = 8) {
     this.vocabSize = vocabSize;
+    this.slots = slots;
   }
 
-  async run(sequence: Sequence, start: number, rows: readonly number[]): Promise<Float32Array> {
-    this.onRun();
-    this.runs.push(sequence.length - start);
+  async run(batch: readonly SequenceRun[]): Promise<Float32Array> {
+    if (batch.length > this.slots) throw new Error(`${batch.length} sequences in ${this.slots} slots`);
+    if (new Set(batch.map(({ sequence }) => sequence)).size < batch.length)
+      throw new Error('a sequence is in a run twice');
+    this.onRun(batch);
+    this.runs.push(batch.reduce((sum, { sequence, start }) => sum + sequence.length - start, 0));
+    this.batches.push(batch.length);
     await Promise.resolve();
+    const rows = batch.map((run) => this.#runOne(run));
+    const logits = new Float32Array(rows.reduce((sum, { length }) => sum + length, 0));
+    let at = 0;
+    for (const row of rows) {
+      logits.set(row, at);
+      at += row.length;
+    }
+    return logits;
+  }
+
+  #runOne({ sequence, start, rows }: SequenceRun): Float32Array {
     const kv = sequence.layers[0]!;
     for (let cell = start; cell < sequence.length; cell++) {
       const parent = sequence.parents[cell]!;

@@ -1,0 +1,78 @@
+import { type InferenceSession, Tensor } from 'onnxruntime-node';
+import type { Manifest } from '../compile/manifest.ts';
+import { BATCH_ROWS, SLOT_SIZES } from '../onnx/attention-slots.ts';
+import { isEndOfResults } from '../onnx/end-results.ts';
+import { Scratch } from './forward.ts';
+import { type Feeds, KvSlot, type Stretch } from './kv-slot.ts';
+import type { Sequence } from './sequence.ts';
+import { StateFeeds } from './state-feeds.ts';
+import { gather, int64 } from './tensors.ts';
+
+/** A graph that takes packed branches, of one sequence or of as many as it has slots. KV goes in as past and out as present, the same memory. */
+export class PackedGraph {
+  readonly #session: InferenceSession;
+  readonly #manifest: Manifest;
+  readonly #slots: KvSlot[];
+  readonly #logits = new Scratch((length) => new Float32Array(length));
+  readonly #states: StateFeeds | undefined;
+
+  constructor(session: InferenceSession, manifest: Manifest) {
+    this.#session = session;
+    this.#manifest = manifest;
+    const { states, inputs } = manifest;
+    this.#states = states && inputs.lanes && new StateFeeds(states, inputs.lanes);
+    this.#slots = Array.from({ length: manifest.slots ?? 1 }, (_, slot) => new KvSlot(manifest, slot));
+  }
+
+  /** Runs the stretches together. Returns the wanted rows of logits in their order; the array is reused by the next run. */
+  async run(stretches: readonly Stretch[]): Promise<Float32Array> {
+    const { inputs, logits, end, vocabSize, slots } = this.#manifest;
+    const feeds: Feeds = { [inputs.tokens]: joined(stretches, ({ tokens }) => tokens) };
+    const fetches: Feeds = {};
+    if (inputs.positions) feeds[inputs.positions] = joined(stretches, ({ positions }) => positions);
+    for (const [index, slot] of this.#slots.entries()) {
+      const stretch = stretches[index];
+      if (stretch) slot.bind(stretch, feeds, fetches);
+      else slot.leaveEmpty(feeds);
+    }
+    const sizes = stretches.map((stretch) => stretch.end - stretch.start);
+    const count = sizes.reduce((sum, size) => sum + size, 0);
+    if (slots) {
+      const empty = slots - sizes.length;
+      feeds[SLOT_SIZES] = int64([...sizes, ...Array<number>(empty).fill(1), slots - empty]);
+      feeds[BATCH_ROWS] = int64([count]);
+    }
+    const [only] = stretches;
+    const states = only && this.#states?.prepare(only.sequence, only.start, only.end, only.keep);
+    Object.assign(feeds, states?.feeds);
+    Object.assign(fetches, states?.fetches);
+    const rows = rowsOf(stretches);
+    // Without rows to read, one is computed and thrown away: the head takes no empty product.
+    const read = rows.length > 0 ? rows : [count - 1];
+    if (inputs.rows) feeds[inputs.rows] = int64(read);
+    const height = inputs.rows ? read.length : count;
+    const buffer = this.#logits.take(height * vocabSize);
+    fetches[logits] = new Tensor('float32', buffer, [1, height, vocabSize]);
+    await this.#session.run(feeds, end ? { [end]: null, ...fetches } : fetches).catch((error: unknown) => {
+      if (!isEndOfResults(error)) throw error;
+    });
+    states?.store();
+    return inputs.rows ? buffer.subarray(0, rows.length * vocabSize) : gather(buffer, rows, vocabSize);
+  }
+}
+
+/** Returns the wanted rows as indices into the rows of the whole run. */
+function rowsOf(stretches: readonly Stretch[]): number[] {
+  let first = 0;
+  return stretches.flatMap(({ start, end, rows }) => {
+    const offset = first - start;
+    first += end - start;
+    return rows.map((row) => row + offset);
+  });
+}
+
+/** Joins a stretch of a cell table of each sequence into one `[1, n]` tensor. */
+function joined(stretches: readonly Stretch[], table: (sequence: Sequence) => Int32Array): Tensor {
+  const values = stretches.flatMap(({ sequence, start, end }) => [...table(sequence).subarray(start, end)]);
+  return new Tensor('int64', BigInt64Array.from(values, BigInt), [1, values.length]);
+}

@@ -1,0 +1,138 @@
+import type { Layout } from './layout.ts';
+import { DataType, type Graph, type Model, makeNode, makeTensor, type Node } from './model.ts';
+
+/** Inputs of a graph with attention slots that are there once, whatever the number of slots. */
+export const SLOT_SIZES = 'slot_sizes';
+export const BATCH_ROWS = 'batch_rows';
+/** Inputs of each slot, beside its KV and its masks; see `slotName`. */
+export const SLOT_POSITIONS = 'positions';
+export const SLOT_LAST_KEY = 'last_key';
+export const SLOT_KEYS = 'keys';
+
+/** Returns the name of an input or output of one slot: `slot2/past_key_values.0.key`. */
+export function slotName(slot: number, name: string): string {
+  return `slot${slot}/${name}`;
+}
+
+/** Inputs of GroupQueryAttention that each slot has for itself: KV, lengths, positions and mask. */
+const [QUERY, VALUE, PAST_KEY, LAST_KEY, KEYS, POSITIONS, MASK] = [0, 2, 3, 5, 6, 9, 10];
+
+/**
+ * Lets one run carry several sequences. Linear layers work on the rows of all of them, so the weights are read once; each
+ * GroupQueryAttention becomes `count` of them, each over the KV of its own sequence, which stays in place. Rows are in the order of the slots; slots without
+ * a sequence come last and get a row of zeros, which is dropped again.
+ *
+ * Inputs per slot: KV, masks, `positions` int64 `[1, rows]`, `last_key` int32 `[1]` (keys so far, less one), `keys` int32 (keys so far). Once: `slot_sizes`
+ * int64 `[count + 1]` (rows of each slot, then of the padding that is left) and `batch_rows` int64 `[1]`.
+ *
+ * Returns false, and leaves the graph as it is, where something but attention reads the attention mask. Call it behind `packBranches` and `gatherRows`.
+ */
+export function addAttentionSlots(
+  model: Model,
+  layout: Layout,
+  attention: readonly Node[],
+  masks: readonly { name: string }[],
+  count: number,
+): boolean {
+  const { graph } = model;
+  const readElsewhere = namesReadElsewhere(graph, new Set(attention));
+  if (layout.attentionMask && readElsewhere.has(layout.attentionMask)) return false;
+  if (attention.some((node) => node.outputs.length > 3)) return false;
+
+  const padding = 'assay/slot_padding';
+  const [from, axis] = ['assay/slot_from', 'assay/slot_axis'];
+  const pads = BigInt64Array.of(0n, 0n, 0n, 0n, BigInt(count), 0n);
+  graph.initializers.set(padding, makeTensor(padding, [6], pads));
+  graph.initializers.set(from, makeTensor(from, [1], BigInt64Array.of(0n)));
+  graph.initializers.set(axis, makeTensor(axis, [1], BigInt64Array.of(1n)));
+  const slots = Array.from({ length: count }, (_, slot) => slot);
+  for (const node of attention) {
+    const nodes: Node[] = [];
+    const parts = node.inputs.slice(QUERY, VALUE + 1).map((input) => {
+      if (!input) return slots.map(() => '');
+      const padded = `${input}/padded`;
+      const split = slots.map((slot) => slotName(slot, input));
+      nodes.push(makeNode('Pad', [input, padding], [padded]));
+      nodes.push(makeNode('Split', [padded, SLOT_SIZES], [...split, `${input}/unused`], { axis: 1 }));
+      return split;
+    });
+    const [output, ...present] = node.outputs as [string, string, string];
+    for (const slot of slots) {
+      const inputs = [...parts.map((part) => part[slot] ?? ''), ...node.inputs.slice(PAST_KEY)];
+      for (const own of [PAST_KEY, PAST_KEY + 1, MASK]) inputs[own] = slotName(slot, inputs[own] ?? '');
+      inputs[LAST_KEY] = slotName(slot, SLOT_LAST_KEY);
+      inputs[KEYS] = slotName(slot, SLOT_KEYS);
+      inputs[POSITIONS] = slotName(slot, SLOT_POSITIONS);
+      nodes.push({
+        ...node,
+        name: slotName(slot, node.name),
+        inputs,
+        outputs: [output, ...present].map((name) => slotName(slot, name)),
+      });
+    }
+    const all = `${output}/all`;
+    nodes.push(
+      makeNode(
+        'Concat',
+        slots.map((slot) => slotName(slot, output)),
+        [all],
+        { axis: 1 },
+      ),
+    );
+    nodes.push(makeNode('Slice', [all, from, BATCH_ROWS, axis], [output]));
+    graph.nodes.splice(graph.nodes.indexOf(node), 1, ...nodes);
+  }
+  declareSlots(graph, layout, masks, slots, readElsewhere);
+  return true;
+}
+
+function declareSlots(
+  graph: Graph,
+  layout: Layout,
+  masks: readonly { name: string }[],
+  slots: readonly number[],
+  readElsewhere: ReadonlySet<string>,
+): void {
+  const past = new Set(layout.kv.flatMap((layer) => layer.past));
+  const present = new Set(layout.kv.flatMap((layer) => layer.present));
+  const perSlot = new Set([...past, ...masks.map(({ name }) => name)]);
+  const own = graph.inputs.filter(({ name }) => perSlot.has(name));
+  const results = graph.outputs.filter(({ name }) => present.has(name));
+  const gone = new Set([...perSlot, ...(layout.attentionMask ? [layout.attentionMask] : [])]);
+  if (layout.positions && !readElsewhere.has(layout.positions)) gone.add(layout.positions);
+  graph.inputs = graph.inputs.filter(({ name }) => !gone.has(name));
+  graph.outputs = graph.outputs.filter(({ name }) => !present.has(name));
+  for (const slot of slots) {
+    /** Sizes of one slot are free of those of the others. */
+    const renamed = (dims: (number | string | null)[]) =>
+      dims.map((dim) => (typeof dim === 'string' ? slotName(slot, dim) : dim));
+    for (const info of own) graph.inputs.push({ ...info, name: slotName(slot, info.name), dims: renamed(info.dims) });
+    graph.inputs.push(
+      { name: slotName(slot, SLOT_POSITIONS), dataType: DataType.int64, dims: [1, slotName(slot, 'rows')] },
+      { name: slotName(slot, SLOT_LAST_KEY), dataType: DataType.int32, dims: [1] },
+      { name: slotName(slot, SLOT_KEYS), dataType: DataType.int32, dims: [] },
+    );
+    for (const info of results) {
+      graph.outputs.push({ ...info, name: slotName(slot, info.name), dims: renamed(info.dims) });
+    }
+  }
+  graph.inputs.push(
+    { name: SLOT_SIZES, dataType: DataType.int64, dims: [slots.length + 1] },
+    { name: BATCH_ROWS, dataType: DataType.int64, dims: [1] },
+  );
+  delete layout.attentionMask;
+  if (layout.positions && gone.has(layout.positions)) delete layout.positions;
+}
+
+/** Returns all names that the outputs depend on by other ways than the lengths and positions of attention. */
+function namesReadElsewhere(graph: Graph, attention: ReadonlySet<Node>): Set<string> {
+  const needed = new Set(graph.outputs.map(({ name }) => name));
+  for (const node of graph.nodes.toReversed()) {
+    if (!node.outputs.some((output) => needed.has(output))) continue;
+    const replaced = attention.has(node) ? new Set([LAST_KEY, KEYS, POSITIONS]) : null;
+    node.inputs.forEach((input, index) => {
+      if (!replaced?.has(index)) needed.add(input);
+    });
+  }
+  return needed;
+}
