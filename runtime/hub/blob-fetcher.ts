@@ -51,10 +51,10 @@ export class BlobFetcher {
     return missing;
   }
 
-  /** @param total bytes of all files of the model, those that are here among them */
-  async fetchMissing(files: readonly HubFile[], total: number): Promise<void> {
-    this.#totalBytes = total;
-    this.#doneBytes = total - files.reduce((sum, file) => sum + file.size, 0);
+  /** @param bytes of all files of the model, and of those that are here, for the progress */
+  async fetchMissing(files: readonly HubFile[], bytes: { done: number; total: number }): Promise<void> {
+    this.#totalBytes = bytes.total;
+    this.#doneBytes = bytes.done;
     // Small files first: they are quick, and a fault in them shows at once.
     const ordered = [...files].sort((a, b) => a.size - b.size);
     const open = new Limiter(this.#context.settings.connections);

@@ -1,9 +1,12 @@
 import { AssayError } from '../../lib/errors.ts';
 import type { ModelId } from '../../lib/model-id.ts';
+import { judgeArchitecture } from '../store/architecture.ts';
+import { CONFIG_BOUNDS, readBoundedJson } from '../store/bounded-file.ts';
 import { diskError, formatBytes, SPARE_BYTES } from '../store/disk-error.ts';
 import { publishSnapshot } from '../store/hub-cache.ts';
 import { lock } from '../store/lock.ts';
 import { pathsOf, selectModelFiles } from '../store/model-files.ts';
+import { baseName } from '../store/paths.ts';
 import { BlobFetcher } from './blob-fetcher.ts';
 import { type HubFile, listModelFiles } from './hub-client.ts';
 import { hubError } from './hub-error.ts';
@@ -80,8 +83,27 @@ async function fetchAll(
       `${model} needs ${formatBytes(needed)} more, with ${formatBytes(SPARE_BYTES)} to spare, and the disk of HF_HUB_CACHE has ${formatBytes(bavail * bsize)} free. Free space (assay list, assay rm) or set HF_HUB_CACHE to a directory on a larger disk.`,
     );
   }
-  await fetcher.fetchMissing(missing, sum(files));
+  // The configuration first: it may tell that the rest is of no use.
+  const isConfiguration = ({ path }: HubFile) => CONFIGURATIONS.includes(baseName(path));
+  const total = sum(files);
+  await fetcher.fetchMissing(missing.filter(isConfiguration), { done: total - sum(missing), total });
+  await checkArchitecture(context, model, files.filter(isConfiguration));
+  const rest = missing.filter((file) => !isConfiguration(file));
+  await fetcher.fetchMissing(rest, { done: total - sum(rest), total });
   return fetcher.fetchedBytes;
+}
+
+const CONFIGURATIONS: readonly string[] = ['config.json', 'genai_config.json'];
+
+/** Throws `model_not_found` for a model whose configuration says that it cannot run here. */
+async function checkArchitecture({ paths }: PullContext, model: ModelId, files: readonly HubFile[]): Promise<void> {
+  const read = async (name: string) => {
+    const file = files.find(({ path }) => baseName(path) === name);
+    return file && readBoundedJson(paths.blob(model, file.hash), CONFIG_BOUNDS);
+  };
+  const [config, genai] = await Promise.all(CONFIGURATIONS.map(read));
+  const { refusal } = judgeArchitecture(config, genai);
+  if (refusal) throw new AssayError('model_not_found', `${model} cannot run here: ${refusal}.`, { param: 'model' });
 }
 
 /** Bytes of these files that are on the disk, complete or not. */

@@ -8,7 +8,7 @@ import { kernelFamily } from '../compile/kernels.ts';
 import type { Precision } from '../compile/precision.ts';
 import type { DeviceChoice } from '../device/device-table.ts';
 import { resolveDevices } from '../device/resolve-devices.ts';
-import { addressesOf, fetchPublic } from '../hub/public-address.ts';
+import { openHub } from '../hub/open-hub.ts';
 import { TRANSFER_SETTINGS } from '../hub/pull-context.ts';
 import { type HubEnvironment, hubEnvironment } from '../store/environment.ts';
 import type { Dtype } from '../store/model-files.ts';
@@ -38,16 +38,7 @@ export async function createModelHost(settings: HostSettings): Promise<LocalMode
   return new LocalModelHost({
     engine,
     pull: {
-      hub: {
-        fetch: (input, init) => fetch(input, init),
-        fetchPublic,
-        addressesOf,
-        clock: systemClock,
-        random: Math.random,
-        endpoint: hub.endpoint,
-        token: hub.token ?? (await savedToken(hub.tokenFile)),
-        offline: hub.offline,
-      },
+      hub: await openHub(hub),
       paths,
       fs,
       settings: TRANSFER_SETTINGS,
@@ -71,11 +62,6 @@ export async function createModelHost(settings: HostSettings): Promise<LocalMode
     },
     ...(dtype ? { dtype } : {}),
   });
-}
-
-/** What `hf auth login` has left; null where nobody logged in. */
-async function savedToken(file: string): Promise<string | null> {
-  return (await fs.readFile(file, 'utf8').catch(() => '')).trim() || null;
 }
 
 /**

@@ -17,6 +17,11 @@ beforeAll(async () => {
     randomModel({ id: 'acme/gated', access: 'gated' }),
     randomModel({ id: 'acme/private', access: 'private' }),
     hubRepository('acme/torch', { 'config.json': '{}', 'tokenizer.json': '{}', 'model.safetensors': 'x' }),
+    hubRepository('acme/mamba', {
+      'config.json': '{"model_type":"mamba2","architectures":["Mamba2ForCausalLM"]}',
+      'tokenizer.json': '{}',
+      'onnx/model_q4.onnx': 'weights',
+    }),
     hubRepository('acme/untokened', { 'config.json': '{}', 'onnx/model.onnx': 'x' }),
     hubRepository('acme/evil', {
       '../../../x/genai_config.json': '{}',
@@ -55,6 +60,17 @@ describe('a pull', () => {
       commit: model.commit,
       files: { dtype: 'q4', layout: 'transformers' },
     });
+  });
+
+  it('of an architecture that cannot run here ends before the weights', async () => {
+    const box = await machine(hub);
+    const before = hub.bytesSent('onnx/model_q4.onnx');
+    const answer = box.pull({}, parseModelId('acme/mamba'));
+    await expect(answer).rejects.toMatchObject({
+      code: 'model_not_found',
+      message: expect.stringMatching(/mamba2.*attention/),
+    });
+    expect(hub.bytesSent('onnx/model_q4.onnx')).toBe(before);
   });
 
   it('of what is here fetches nothing', async () => {

@@ -1,17 +1,21 @@
 import { cpus, freemem, totalmem } from 'node:os';
 import type { Command } from 'commander';
+import { parseModelId } from '../../../lib/model-id.ts';
 import type { WeightForm } from '../../../lib/schema/weight-form.ts';
 import { kernelFamily } from '../../../runtime/compile/kernels.ts';
 import { DEVICE_CHOICES } from '../../../runtime/device/device-table.ts';
 import { examineDevices } from '../../../runtime/device/doctor.ts';
 import { listAccelerators } from '../../../runtime/device/hardware.ts';
 import { listRuntimeHardware, probePlugin, probeProvider } from '../../../runtime/device/probe.ts';
+import { examineModel, type ModelExamination } from '../../../runtime/hub/examine-model.ts';
+import { openHub } from '../../../runtime/hub/open-hub.ts';
 import { PLATFORM } from '../../../runtime/plugins/catalogue.ts';
 import { PluginStore } from '../../../runtime/plugins/plugin-store.ts';
 import { judge } from '../../../runtime/slot/judge-device.ts';
 import { listAllCompiled } from '../../../runtime/store/compiled-store.ts';
 import { formatBytes } from '../../../runtime/store/disk-error.ts';
 import { hubEnvironment } from '../../../runtime/store/environment.ts';
+import { DTYPES } from '../../../runtime/store/model-files.ts';
 import { StorePaths } from '../../../runtime/store/paths.ts';
 import { assayHome } from '../config.ts';
 import { UsageError } from '../usage-error.ts';
@@ -23,9 +27,11 @@ export function addDoctor(program: Command): void {
   program
     .command('doctor')
     .description('Examine the devices of this machine: what works, what does not, why, and what would change that.')
+    .option('--model <id>', 'instead say of a model on the hub whether it will run, how, and with how much memory')
     .option('--json', 'print the findings as JSON')
     .addHelpText('after', DOCTOR_HELP)
-    .action(async ({ json }: { json?: boolean }) => {
+    .action(async ({ json, model }: { json?: boolean; model?: string }) => {
+      if (model !== undefined) return reportModel(model, json ?? false);
       const choice = DEVICE_CHOICES.find((one) => one === (process.env.ASSAY_DEVICE || 'auto'));
       if (!choice) throw new UsageError(`ASSAY_DEVICE is one of ${DEVICE_CHOICES.join(', ')}.`);
       const platform = PLATFORM;
@@ -65,6 +71,34 @@ export function addDoctor(program: Command): void {
     });
 }
 
+/** Says of a repository on the hub whether it will run here. */
+async function reportModel(name: string, json: boolean): Promise<void> {
+  const hub = await openHub(hubEnvironment());
+  const dtype = DTYPES.find((one) => one === process.env.ASSAY_DTYPE);
+  const signal = new AbortController().signal;
+  const found = await examineModel(hub, parseModelId(name), { device: 'CPU', ...(dtype ? { dtype } : {}), signal });
+  if (json) screen.json(found);
+  else for (const line of linesOf(found)) screen.line(line);
+  if (found.refusal) process.exitCode = EXIT.no;
+}
+
+function linesOf({ model, refusal, chosen }: ModelExamination): string[] {
+  const lines = [refusal ? `${model} cannot run here: ${refusal}` : `${model}: nothing is known against it`];
+  if (!chosen) return lines;
+  const { graph, dtype, path, downloadBytes, memoryBytes } = chosen;
+  const how = path
+    ? 'branches run side by side'
+    : 'branches run side by side if its attention is fused, else one by one';
+  lines.push(`     ${graph}${dtype ? ` (${dtype})` : ''}, ${formatBytes(downloadBytes)} to download; ${how}`);
+  const free = `this machine has ${formatBytes(totalmem())}, ${formatBytes(freemem())} free`;
+  if (memoryBytes) {
+    lines.push(`     memory: about ${formatBytes(memoryBytes)}, in 8 bits with a prompt of 4,096 tokens; ${free}`);
+    if (memoryBytes > totalmem()) lines.push('     → that is more than this machine has: take a smaller model');
+  }
+  if (!refusal) lines.push(`     → assay pull ${model}`);
+  return lines;
+}
+
 /** Returns in which form each compiled model runs here, and why; of several prompt lengths one. */
 async function compiledForms(): Promise<{ model: string; precision: WeightForm; asked: string; why: string }[]> {
   const paths = new StorePaths({
@@ -92,5 +126,6 @@ const DOCTOR_HELP = `
 Each device is tried with a small computation, in a process of its own. Exit code 1 where none works. Then come the compiled
 models of ASSAY_HOME: in which form their weights run, and what was measured when it was chosen, on the device too.
 
-Example:
+Examples:
+  $ assay doctor --model onnx-community/Qwen3-0.6B-ONNX
   $ assay doctor --json | jq '.devices[] | select(.state == "in use")'`;

@@ -1,0 +1,121 @@
+import type { Device } from '../../lib/backend.ts';
+import { AssayError } from '../../lib/errors.ts';
+import { excessOf } from '../../lib/json/scan.ts';
+import type { ModelId } from '../../lib/model-id.ts';
+import { judgeArchitecture } from '../store/architecture.ts';
+import { CONFIG_BOUNDS } from '../store/bounded-file.ts';
+import { type Dtype, type ModelFiles, pathsOf, selectModelFiles } from '../store/model-files.ts';
+import { DEFAULT_PROMPT_LEN } from '../store/prompt-length.ts';
+import type { HubAccess } from './hub-access.ts';
+import { type HubListing, listModelFiles } from './hub-client.ts';
+import { HubRefusal, hubError } from './hub-error.ts';
+import { hubFetch } from './hub-fetch.ts';
+
+/** What can be said of a repository before its weights are downloaded. */
+export interface ModelExamination {
+  model: ModelId;
+  commit: string;
+  /** Why it cannot run here, with what to try; null where nothing is known against it. */
+  refusal: string | null;
+  /** Null where there is no file to choose. */
+  chosen: {
+    layout: ModelFiles['layout'];
+    dtype: Dtype | null;
+    graph: string;
+    /** How branches would run; null: its graph decides. */
+    path: 'packed' | null;
+    downloadBytes: number;
+    /** With weights in 8 bits and the KV of one prompt of the default length; null where that is not known. */
+    memoryBytes: number | null;
+  } | null;
+}
+
+/** Bytes of a published weight. */
+const WEIGHT_BYTES: Readonly<Record<Dtype, number>> = { q4f16: 0.55, q4: 0.6, int8: 1, q8: 1, fp16: 2, fp32: 4 };
+const ANSWER_MS = 30_000;
+
+/**
+ * Examines a repository on the hub: its list of files and its configuration, some kilobytes.
+ *
+ * @throws AssayError `model_not_found`, `model_not_allowed`, `hub_unreachable`
+ */
+export async function examineModel(
+  hub: HubAccess,
+  model: ModelId,
+  options: { device: Device; dtype?: Dtype; signal: AbortSignal },
+): Promise<ModelExamination> {
+  const { signal } = options;
+  const listing = await listModelFiles(hub, model, 'main', { signal, listingMs: ANSWER_MS });
+  const { commit } = listing;
+  const selection = selectModelFiles(listing.files, options);
+  if ('missing' in selection) {
+    return { model, commit, refusal: `it has no model that this engine reads. ${selection.missing}`, chosen: null };
+  }
+  const { files } = selection;
+  const read = (name: string) => {
+    const path = files.support[name];
+    return path === undefined ? undefined : readJson(hub, model, listing, path, signal);
+  };
+  const { refusal, kvBytes } = judgeArchitecture(await read('config.json'), await read('genai_config.json'));
+  const wanted = new Set(pathsOf(files));
+  const bytesOf = (paths: ReadonlySet<string>) =>
+    listing.files.reduce((sum, { path, size }) => sum + (paths.has(path) ? size : 0), 0);
+  const weights = files.dtype && bytesOf(new Set([files.graph, ...files.data])) / WEIGHT_BYTES[files.dtype];
+  return {
+    model,
+    commit,
+    refusal,
+    chosen: {
+      layout: files.layout,
+      dtype: files.dtype,
+      graph: files.graph,
+      path: files.layout === 'genai' ? 'packed' : null,
+      downloadBytes: bytesOf(wanted),
+      memoryBytes: weights && kvBytes ? Math.round(weights + kvBytes * DEFAULT_PROMPT_LEN) : null,
+    },
+  };
+}
+
+/** Returns the value of a small JSON file; undefined for one that is too large or no JSON. */
+async function readJson(
+  hub: HubAccess,
+  model: ModelId,
+  { commit, files }: HubListing,
+  path: string,
+  signal: AbortSignal,
+): Promise<unknown> {
+  const size = files.find((file) => file.path === path)?.size ?? 0;
+  if (size > CONFIG_BOUNDS.bytes) return undefined;
+  const name = path.split('/').map(encodeURIComponent).join('/');
+  const url = `${hub.endpoint}/${model}/resolve/${commit}/${name}`;
+  try {
+    const ended = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]);
+    const response = await hubFetch(hub, url, { signal: ended });
+    if (!response.ok) {
+      await response.body?.cancel();
+      throw new HubRefusal(response);
+    }
+    const chunks: Uint8Array[] = [];
+    let bytes = 0;
+    // Leaving the loop closes the connection.
+    for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
+      bytes += chunk.byteLength;
+      if (bytes > size)
+        throw new AssayError('hub_unreachable', `The hub sends more of ${path} than it lists. Try again.`);
+      chunks.push(chunk);
+    }
+    return parse(Buffer.concat(chunks).toString());
+  } catch (error) {
+    signal.throwIfAborted();
+    throw hubError(model, error, hub.endpoint);
+  }
+}
+
+function parse(text: string): unknown {
+  if (excessOf(text)) return undefined;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

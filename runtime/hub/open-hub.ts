@@ -1,0 +1,24 @@
+import { readFile } from 'node:fs/promises';
+import { systemClock } from '../../lib/clock.ts';
+import type { HubEnvironment } from '../store/environment.ts';
+import type { HubAccess } from './hub-access.ts';
+import { addressesOf, fetchPublic } from './public-address.ts';
+
+/** Returns access to the hub that the environment names, with the real network and clock. */
+export async function openHub({ endpoint, token, tokenFile, offline }: HubEnvironment): Promise<HubAccess> {
+  return {
+    fetch: (input, init) => fetch(input, init),
+    fetchPublic,
+    addressesOf,
+    clock: systemClock,
+    random: Math.random,
+    endpoint,
+    token: token ?? (await savedToken(tokenFile)),
+    offline,
+  };
+}
+
+/** What `hf auth login` has left; null where nobody logged in. */
+async function savedToken(file: string): Promise<string | null> {
+  return (await readFile(file, 'utf8').catch(() => '')).trim() || null;
+}

@@ -1,0 +1,60 @@
+import { expect, test } from 'vitest';
+import { judgeArchitecture } from './architecture.ts';
+
+const SHAPE = { hidden_size: 1024, num_hidden_layers: 16, num_attention_heads: 16, num_key_value_heads: 8 };
+
+test.each<[what: string, config: unknown, genai: unknown, refusal: RegExp | null]>([
+  ['a decoder', { model_type: 'llama', architectures: ['LlamaForCausalLM'] }, undefined, null],
+  ['a kind that nobody has named here', { model_type: 'new', architectures: ['NewForCausalLM'] }, undefined, null],
+  ['nothing', undefined, undefined, null],
+  ['a file of another form', ['x'], 'x', null],
+  ['an encoder', { model_type: 'bert', architectures: ['BertForMaskedLM'] }, undefined, /does not generate text/],
+  ['an encoder with a decoder', { model_type: 't5', is_encoder_decoder: true }, undefined, /decoder-only/],
+  ['a model without attention', { model_type: 'mamba2', architectures: ['Mamba2ForCausalLM'] }, undefined, /attention/],
+  [
+    'a Mamba hybrid',
+    { model_type: 'granitemoehybrid', layer_types: ['mamba', 'attention'] },
+    undefined,
+    /Mamba layers/,
+  ],
+  ['a dense Granite 4', { model_type: 'granitemoehybrid', layer_types: ['attention'] }, undefined, null],
+  ['LFM2', { model_type: 'lfm2', layer_types: ['conv', 'full_attention'] }, undefined, null],
+  [
+    'the text part of a larger model',
+    { architectures: ['XForConditionalGeneration'], text_config: { model_type: 'rwkv' } },
+    undefined,
+    /rwkv/,
+  ],
+  ['a decoder of tokens', undefined, { model: { decoder: { inputs: { input_ids: 'input_ids' } } } }, null],
+  ['a decoder of embeddings', undefined, { model: { decoder: { inputs: { inputs_embeds: 'x' } } } }, /embeddings/],
+])('%s', (_, config, genai, refusal) => {
+  const verdict = judgeArchitecture(config, genai);
+  if (refusal) expect(verdict.refusal).toMatch(refusal);
+  else expect(verdict.refusal).toBeNull();
+});
+
+test.each<[what: string, config: unknown, genai: unknown, bytes: number | null]>([
+  ['heads of the rest of the width', SHAPE, undefined, 2 * 16 * 8 * 64 * 4],
+  ['heads of their own size', { ...SHAPE, head_dim: 128 }, undefined, 2 * 16 * 8 * 128 * 4],
+  [
+    'attention in one layer of two',
+    { ...SHAPE, num_hidden_layers: 2, layer_types: ['conv', 'full_attention'] },
+    undefined,
+    2 * 8 * 64 * 4,
+  ],
+  [
+    'linear attention keeps no KV',
+    { ...SHAPE, num_hidden_layers: 2, layer_types: ['linear_attention', 'sliding_attention'] },
+    undefined,
+    2 * 8 * 64 * 4,
+  ],
+  [
+    'what genai_config.json says',
+    undefined,
+    { model: { decoder: { num_hidden_layers: 2, num_key_value_heads: 1, head_size: 16 } } },
+    256,
+  ],
+  ['nothing', {}, undefined, null],
+])('KV of a token: %s', (_, config, genai, bytes) => {
+  expect(judgeArchitecture(config, genai).kvBytes).toBe(bytes);
+});

@@ -1,0 +1,110 @@
+import * as v from 'valibot';
+
+/** Kinds of configuration that no published graph makes run here, by `model_type`, and what to take instead. */
+const REFUSED: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(
+    ['mamba', 'mamba2', 'falcon_mamba', 'rwkv', 'xlstm', 'recurrent_gemma'].map((type) => [
+      type,
+      'it has no attention at all, and the engine needs a KV cache; take a model with attention',
+    ]),
+  ),
+  ...Object.fromEntries(
+    ['jamba', 'bamba', 'zamba', 'zamba2', 'nemotron_h', 'falcon_h1'].map((type) => [
+      type,
+      'its Mamba layers are not supported; LFM2 and Qwen 3.5 are hybrids that are',
+    ]),
+  ),
+};
+/** Ends of class names that generate text from text. */
+const GENERATES = /(?:CausalLM|LMHeadModel|ConditionalGeneration)$/;
+/** Bytes of a number in the KV cache. */
+const FLOAT = 4;
+
+const Count = v.optional(v.fallback(v.nullable(v.pipe(v.number(), v.integer(), v.minValue(1))), null), null);
+const Texts = v.optional(v.fallback(v.array(v.string()), []), []);
+const Shape = v.looseObject({
+  model_type: v.optional(v.fallback(v.string(), ''), ''),
+  hidden_size: Count,
+  num_hidden_layers: Count,
+  num_attention_heads: Count,
+  num_key_value_heads: Count,
+  head_dim: Count,
+  layer_types: Texts,
+});
+const Config = v.looseObject({
+  ...Shape.entries,
+  architectures: Texts,
+  is_encoder_decoder: v.optional(v.fallback(v.boolean(), false), false),
+  text_config: v.optional(v.fallback(v.nullable(Shape), null), null),
+});
+const GenaiConfig = v.looseObject({
+  model: v.looseObject({
+    decoder: v.looseObject({
+      head_size: Count,
+      num_hidden_layers: Count,
+      num_key_value_heads: Count,
+      layer_types: Texts,
+      inputs: v.optional(v.fallback(v.record(v.string(), v.unknown()), {}), {}),
+    }),
+  }),
+});
+
+/** What a model's configuration says of whether it runs, before its weights are here. */
+export interface ArchitectureVerdict {
+  /** Why the model cannot run, with what to try; null where nothing is known against it. */
+  refusal: string | null;
+  /** Bytes of KV for each token; null where the configuration does not say. */
+  kvBytes: number | null;
+}
+
+/** Judges the contents of `config.json` and `genai_config.json`; undefined for a file that is not there. */
+export function judgeArchitecture(config: unknown, genai: unknown): ArchitectureVerdict {
+  const published = v.safeParse(Config, config);
+  const built = v.safeParse(GenaiConfig, genai);
+  const refusal =
+    (published.success ? configRefusal(published.output) : null) ?? (built.success ? genaiRefusal(built.output) : null);
+  const kvBytes =
+    (built.success ? genaiKv(built.output) : null) ?? (published.success ? configKv(published.output) : null);
+  return { refusal, kvBytes };
+}
+
+function configRefusal(config: v.InferOutput<typeof Config>): string | null {
+  const { architectures, is_encoder_decoder, text_config } = config;
+  const type = text_config?.model_type || config.model_type;
+  const [architecture] = architectures;
+  if (is_encoder_decoder) return 'it is an encoder with a decoder, such as T5 or Whisper; take a decoder-only model';
+  if (architecture && !GENERATES.test(architecture)) {
+    return `config.json names ${architecture}, which does not generate text; take a model for text generation`;
+  }
+  const known = Object.hasOwn(REFUSED, type) ? REFUSED[type] : undefined;
+  if (known) return `config.json says ${type}: ${known}`;
+  const mamba = (text_config ?? config).layer_types.some((layer) => /^mamba/.test(layer));
+  return mamba
+    ? `config.json says ${type} with Mamba layers, which are not supported; take a model of attention alone`
+    : null;
+}
+
+function genaiRefusal({ model: { decoder } }: v.InferOutput<typeof GenaiConfig>): string | null {
+  const given = Object.keys(decoder.inputs);
+  if (given.length === 0 || given.includes('input_ids')) return null;
+  return 'its decoder reads embeddings that other graphs make (pictures or sound), not tokens; take a text model';
+}
+
+function genaiKv({ model: { decoder } }: v.InferOutput<typeof GenaiConfig>): number | null {
+  const { head_size, num_hidden_layers, num_key_value_heads, layer_types } = decoder;
+  return bytesOf(num_hidden_layers, layer_types, num_key_value_heads, head_size);
+}
+
+function configKv(config: v.InferOutput<typeof Config>): number | null {
+  const shape = config.text_config ?? config;
+  const { hidden_size, num_attention_heads, num_hidden_layers, layer_types } = shape;
+  const derived = hidden_size && num_attention_heads ? hidden_size / num_attention_heads : null;
+  const heads = shape.num_key_value_heads ?? num_attention_heads;
+  return bytesOf(num_hidden_layers, layer_types, heads, shape.head_dim ?? derived);
+}
+
+function bytesOf(layers: number | null, types: readonly string[], heads: number | null, size: number | null) {
+  if (!layers || !heads || !size) return null;
+  const attention = types.length > 0 ? types.filter((type) => /^(full|sliding)?_?attention/.test(type)).length : layers;
+  return 2 * attention * heads * size * FLOAT;
+}

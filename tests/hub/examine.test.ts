@@ -1,0 +1,75 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { parseModelId } from '../../lib/model-id.ts';
+import { examineModel } from '../../runtime/hub/examine-model.ts';
+import { assay } from '../cli/assay.ts';
+import { HubServer } from './hub-server.ts';
+import { machine, randomModel } from './pull.ts';
+import { hubRepository } from './repository.ts';
+
+const GENAI = JSON.stringify({
+  model: {
+    decoder: { num_hidden_layers: 2, num_key_value_heads: 1, head_size: 16, inputs: { input_ids: 'input_ids' } },
+  },
+});
+
+let hub: HubServer;
+beforeAll(async () => {
+  hub = await HubServer.start(
+    randomModel(),
+    hubRepository('acme/genai', {
+      'cpu-int4/genai_config.json': GENAI,
+      'cpu-int4/tokenizer.json': '{}',
+      'cpu-int4/model.onnx': 'graph',
+      'cpu-int4/model.onnx.data': 'x'.repeat(6000),
+    }),
+    hubRepository('acme/mamba', {
+      'config.json': '{"model_type":"mamba2"}',
+      'tokenizer.json': '{}',
+      'onnx/model_q4.onnx': 'weights',
+    }),
+    hubRepository('acme/torch', { 'config.json': '{}', 'model.safetensors': 'x' }),
+  );
+});
+afterAll(() => hub.stop());
+
+async function examine(id: string) {
+  const box = await machine(hub);
+  return examineModel(box.hub, parseModelId(id), { device: 'CPU', signal: new AbortController().signal });
+}
+
+it('says what would be downloaded and how much memory it takes, from some kilobytes', async () => {
+  const found = await examine('acme/genai');
+  const kv = 2 * 2 * 16 * 4 * 4096;
+  expect(found).toMatchObject({ refusal: null, chosen: { layout: 'genai', dtype: 'q4', path: 'packed' } });
+  expect(found.chosen!.downloadBytes).toBe(GENAI.length + 2 + 5 + 6000);
+  expect(found.chosen!.memoryBytes).toBe(Math.round(6005 / 0.6 + kv));
+  expect(hub.bytesSent('cpu-int4/model.onnx.data')).toBe(0);
+});
+
+it('of the other layout says that the graph decides, and of a configuration without a shape no memory', async () => {
+  expect(await examine('acme/tiny')).toMatchObject({
+    refusal: null,
+    chosen: { layout: 'transformers', path: null, memoryBytes: null },
+  });
+});
+
+it.each([
+  ['acme/mamba', /mamba2/],
+  ['acme/torch', /no ONNX file/],
+])('%s is refused with the reason', async (id, reason) => {
+  expect((await examine(id)).refusal).toMatch(reason);
+});
+
+it('a model that is not there is an error', async () => {
+  await expect(examine('acme/nothing')).rejects.toMatchObject({ code: expect.stringMatching(/^model_/) });
+});
+
+it('assay doctor --model says it, and ends with 1 for a model that cannot run', async () => {
+  const env = { HF_ENDPOINT: hub.endpoint };
+  const good = await assay(['doctor', '--model', 'acme/genai'], { env });
+  expect(good).toMatchObject({ code: 0 });
+  expect(good.out).toMatch(/nothing is known against it.*assay pull acme\/genai/s);
+  const bad = await assay(['doctor', '--model', 'acme/mamba', '--json'], { env });
+  expect(bad).toMatchObject({ code: 1 });
+  expect(JSON.parse(bad.out)).toMatchObject({ model: 'acme/mamba', refusal: expect.stringMatching(/attention/) });
+});
