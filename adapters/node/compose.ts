@@ -3,6 +3,7 @@ import type { InferenceBackend } from '../../lib/backend.ts';
 import type { ModelHost } from '../../lib/host.ts';
 import { createModelHost } from '../../runtime/slot/create-model-host.ts';
 import { createEngineBackend } from '../../runtime/supervisor/engine-backend.ts';
+import { type Isolation, type IsolationMode, openIsolation } from '../../runtime/supervisor/isolation/isolation.ts';
 import { createEngineMetrics } from '../../runtime/supervisor/metrics.ts';
 import { createEngineProcess } from '../../runtime/supervisor/supervisor.ts';
 import type { ServerConfig } from './config.ts';
@@ -22,10 +23,12 @@ const REQUEST_TIMEOUT_MS = 300_000;
 
 /** Puts the engine, the store and the slot together. */
 export async function compose(
-  config: Pick<ServerConfig, 'home' | 'device' | 'dtype' | 'precision' | 'chatMaxTokens' | 'orders'>,
+  config: Pick<ServerConfig, 'home' | 'device' | 'dtype' | 'precision' | 'chatMaxTokens' | 'orders' | 'isolation'>,
   log: Logger,
 ): Promise<Parts> {
-  const engine = createEngineProcess({ log, onRestart: () => metrics.restarted() });
+  const isolation = await openIsolation(config.isolation);
+  logIsolation(isolation, config.isolation, log);
+  const engine = createEngineProcess({ log, isolation, onRestart: () => metrics.restarted() });
   const metrics = createEngineMetrics(() => engine.status());
   const host = await createModelHost({ ...config, engine, log });
   const timeoutMs = REQUEST_TIMEOUT_MS;
@@ -51,4 +54,11 @@ export async function compose(
       await engine.close();
     },
   };
+}
+
+function logIsolation({ layers }: Isolation, mode: IsolationMode, log: Logger): void {
+  const active = layers.filter((layer) => layer.active).map(({ name }) => name);
+  const inactive = Object.fromEntries(layers.filter((layer) => !layer.active).map(({ name, why }) => [name, why]));
+  if (mode === 'off') log.warn('isolation is off: models run with all rights of this user');
+  else log.info({ active, inactive }, 'isolation of the processes that run models');
 }

@@ -6,6 +6,7 @@ import { CONFIDENCES, MOST_ORDERS } from '../../lib/schema/question-fields.ts';
 import { PRECISIONS } from '../../runtime/compile/precision.ts';
 import { DEVICE_CHOICES } from '../../runtime/device/device-table.ts';
 import { DTYPES } from '../../runtime/store/model-files.ts';
+import { ISOLATION_MODES } from '../../runtime/supervisor/isolation/isolation.ts';
 import { apiKeyOf, type KeyFlags } from './api-key.ts';
 
 const Origin = v.pipe(
@@ -69,6 +70,8 @@ export const ServerConfig = v.object({
   ),
   /** What the confidence of an answer is worked out by, where a request does not say. */
   confidence: v.picklist(CONFIDENCES, `is one of ${CONFIDENCES.join(', ')}`),
+  /** How the processes that run models are kept from the rest of the machine. */
+  isolation: v.picklist(ISOLATION_MODES, `is one of ${ISOLATION_MODES.join(', ')}`),
   /** Whether to load it. */
   load: v.boolean(),
   allowOrigin: v.array(Origin),
@@ -79,7 +82,19 @@ type QuestionFlag = 'orders' | 'abstainBelow' | 'confidence';
 
 /** Flags of `assay serve`, as commander gives them. */
 export type ServerFlags = Partial<
-  Record<'host' | 'port' | 'home' | 'model' | 'device' | 'dtype' | 'precision' | 'chatMaxTokens' | QuestionFlag, string>
+  Record<
+    | 'host'
+    | 'port'
+    | 'home'
+    | 'model'
+    | 'device'
+    | 'dtype'
+    | 'precision'
+    | 'chatMaxTokens'
+    | 'isolation'
+    | QuestionFlag,
+    string
+  >
 > &
   KeyFlags & {
     load?: boolean;
@@ -99,6 +114,7 @@ const FLAG: Record<keyof ServerConfig, string> = {
   orders: '--orders (ASSAY_ORDERS)',
   abstainBelow: '--abstain-below (ASSAY_ABSTAIN_BELOW)',
   confidence: '--confidence (ASSAY_CONFIDENCE)',
+  isolation: '--isolation (ASSAY_ISOLATION)',
   load: '--no-load',
   allowOrigin: '--allow-origin',
 };
@@ -118,6 +134,7 @@ export function serverConfig(flags: ServerFlags, env: Record<string, string | un
     orders: flags.orders ?? (env.ASSAY_ORDERS || '1'),
     abstainBelow: flags.abstainBelow ?? (env.ASSAY_ABSTAIN_BELOW || '0'),
     confidence: flags.confidence ?? (env.ASSAY_CONFIDENCE || 'entropy'),
+    isolation: flags.isolation ?? (env.ASSAY_ISOLATION || 'auto'),
     load: flags.load ?? true,
     allowOrigin: flags.allowOrigin ?? [],
   });

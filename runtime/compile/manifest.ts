@@ -138,5 +138,5 @@ export function readManifest(folder: string): Manifest {
 
 /** Writes the manifest, in the end: with it a folder is complete. */
 export function writeManifest(folder: string, manifest: Manifest): void {
-  writeFileSync(join(folder, MANIFEST_FILE), `${JSON.stringify(manifest, null, 2)}\n`, { flush: true });
+  writeFileSync(join(folder, MANIFEST_FILE), `${JSON.stringify(manifest, null, 2)}\n`);
 }

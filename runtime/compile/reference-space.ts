@@ -1,4 +1,4 @@
-import { statfsSync } from 'node:fs';
+import { existsSync, statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { formatBytes, SPARE_BYTES } from '../store/disk-error.ts';
 
@@ -14,7 +14,7 @@ export function lackForReference(bytes: number, target: string): string | null {
   if (COPIES * bytes > memory) {
     return `that takes ${formatBytes(COPIES * bytes)} of memory, and ${formatBytes(memory)} are free`;
   }
-  const { bavail, bsize } = statfsSync(dirname(target));
+  const { bavail, bsize } = statfsSync(existsSync(target) ? target : dirname(target));
   // The other forms together take less than the floats.
   if (2 * bytes + SPARE_BYTES > bavail * bsize) {
     return `that takes ${formatBytes(2 * bytes)} of disk, and ${formatBytes(bavail * bsize)} are free`;

@@ -1,6 +1,7 @@
 import { fork } from 'node:child_process';
 import type { PluginTarget } from '../ort-plugin/plugin-target.ts';
 import { type Accelerator, vendorOf } from './hardware.ts';
+import { NO_TELEMETRY } from './no-telemetry.ts';
 
 /** The result of running something on a device; `identity` names a plugin's device, its chip and its driver. */
 export type ProbeResult = { works: true; identity?: string } | { works: false; reason: string };
@@ -42,7 +43,11 @@ export async function listRuntimeHardware(): Promise<readonly Accelerator[] | nu
 /** Asks a process of its own, because a driver that is half there may end the process that loads it. */
 function ask<T>(probe: Probe, failed: (reason: string) => T): Promise<T> {
   return new Promise((resolve) => {
-    const child = fork(PROBE, [JSON.stringify(probe)], { stdio: ['ignore', 'ignore', 'ignore', 'ipc'], execArgv: [] });
+    const child = fork(PROBE, [JSON.stringify(probe)], {
+      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+      execArgv: [],
+      env: { ...process.env, ...NO_TELEMETRY },
+    });
     const timer = setTimeout(() => end(failed('it did not answer for 30 s')), LIMIT_MS);
     const end = (result: T): void => {
       clearTimeout(timer);

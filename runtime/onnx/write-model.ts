@@ -1,4 +1,4 @@
-import { closeSync, fsyncSync, openSync, writeFileSync, writeSync } from 'node:fs';
+import { closeSync, openSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { dataLength, encodeNode, encodeValueInfo, type Model, type Tensor } from './model.ts';
 import { readAll, readPieces } from './tensor-data.ts';
@@ -45,7 +45,6 @@ export class WeightsWriter {
   }
 
   close(): void {
-    fsyncSync(this.#fd);
     closeSync(this.#fd);
   }
 }
@@ -61,7 +60,7 @@ function tensorHead({ dims, dataType, name }: Tensor): Field[] {
 
 /** Writes the graph's file; `tensors` are the TensorProtos of its initializers. */
 export function writeModel(file: string, model: Model, tensors: readonly Uint8Array[]): void {
-  writeFileSync(file, encodeModel(model, tensors), { flush: true });
+  writeFileSync(file, encodeModel(model, tensors));
 }
 
 /** Returns a ModelProto that holds everything; for graphs of a few small tensors. */

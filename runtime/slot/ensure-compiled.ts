@@ -10,7 +10,14 @@ import type { Precision } from '../compile/precision.ts';
 import type { DevicePlugin } from '../device/resolve-devices.ts';
 import type { PluginTarget } from '../ort-plugin/plugin-target.ts';
 import type { CompileProgress } from '../protocol/messages.ts';
-import { type CompiledModel, findCompiled, publishCompiled, removeStale, shareFiles } from '../store/compiled-store.ts';
+import {
+  type CompiledModel,
+  checkPlainFiles,
+  findCompiled,
+  publishCompiled,
+  removeStale,
+  shareFiles,
+} from '../store/compiled-store.ts';
 import { hashFile } from '../store/digest.ts';
 import { diskError, formatBytes, SPARE_BYTES } from '../store/disk-error.ts';
 import { type Fingerprint, type SourceFile, sourceFiles, sourceHash } from '../store/fingerprint.ts';
@@ -214,6 +221,7 @@ async function compile(
     const report = await engine.compile(spec, { signal, onProgress });
     await room;
     signal.throwIfAborted();
+    await checkPlainFiles(target);
     for (const [name, path] of Object.entries(model.files.support)) {
       await fs.copyFile(paths.file(model.directory, path), join(target, name));
     }

@@ -1,5 +1,6 @@
 import * as fs from 'node:fs/promises';
 import * as v from 'valibot';
+import { AssayError } from '../../lib/errors.ts';
 import type { ModelId } from '../../lib/model-id.ts';
 import { DeviceFigures } from '../../lib/schema/device-figures.ts';
 import { FormChoice } from '../../lib/schema/form-choice.ts';
@@ -100,7 +101,7 @@ export async function publishCompiled(
   const names = (await fs.readdir(staging)).sort();
   const files = await Promise.all(
     names.map(async (name) => {
-      const { size } = await fs.stat(join(staging, name));
+      const size = await flushed(join(staging, name));
       return { name, size, sha256: await hashFile(join(staging, name), size, '0'.repeat(64)) };
     }),
   );
@@ -111,6 +112,32 @@ export async function publishCompiled(
   await paths.remove(directory);
   await fs.rename(staging, directory);
   return { directory, key, record };
+}
+
+/** Waits until a file is on the disk, which the process that wrote it may not ask for, and returns its size. */
+async function flushed(file: string): Promise<number> {
+  const handle = await fs.open(file, 'r+');
+  try {
+    await handle.sync();
+    return (await handle.stat()).size;
+  } finally {
+    await handle.close();
+  }
+}
+
+/**
+ * Checks what a compile left. The process that wrote it ran a stranger's files: a link among its own would make the server write or publish
+ * another file. Throws `engine_failed`.
+ */
+export async function checkPlainFiles(folder: string): Promise<void> {
+  for (const name of await fs.readdir(folder)) {
+    const found = await fs.lstat(join(folder, name));
+    if (found.isFile() && found.nlink === 1) continue;
+    throw new AssayError(
+      'engine_failed',
+      'The compile left something else than files of its own. Nothing of it is used.',
+    );
+  }
 }
 
 /**

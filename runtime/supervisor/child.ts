@@ -1,8 +1,11 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
+import { constants } from 'node:os';
 import type { Logger } from 'pino';
 import * as v from 'valibot';
+import { NO_TELEMETRY } from '../device/no-telemetry.ts';
 import { FromEngine, type Phase, type ToEngine } from '../protocol/messages.ts';
+import type { Launch } from './isolation/isolation.ts';
 
 export interface ChildOptions {
   /** The module to run; the engine's own unless a test brings another. */
@@ -13,6 +16,8 @@ export interface ChildOptions {
   /** Milliseconds between two looks at memory and silence. */
   watchMs: number;
   patience: Patience;
+  /** How the process is started, given Node's flags (`Isolation.launch`). */
+  launch(nodeFlags: readonly string[]): Launch;
 }
 
 /** Milliseconds without a message after which the process counts as hung, by what it does. */
@@ -91,15 +96,13 @@ export class Child {
     this.#process = fork(options.entry, [], {
       serialization: 'advanced',
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
-      // Not those of this process: a debugger or a test runner must not reach into the child.
-      execArgv: [`--max-old-space-size=${HEAP_MB}`],
-      env: { ...HUGE_PAGES, ...withoutSecrets(process.env) },
+      // No flags of this process: a debugger or a test runner must not reach into the child.
+      ...options.launch([`--max-old-space-size=${HEAP_MB}`]),
+      env: { ...HUGE_PAGES, ...withoutSecrets(process.env), ...NO_TELEMETRY },
     });
     this.#process.on('message', (message) => this.#onMessage(message));
     this.#process.on('error', (error) => this.#leave(`could not be started (${error.message})`));
-    this.#process.on('exit', (code, signal) =>
-      this.#leave(signal ? (ENDED_BY[signal] ?? `was ended by ${signal}`) : `ended with code ${code}`),
-    );
+    this.#process.on('exit', (code, signal) => this.#leave(ending(code, signal ?? signalIn(code))));
     for (const stream of [this.#process.stdout, this.#process.stderr]) {
       stream?.setEncoding('utf8').on('data', (text: string) => this.#logLines(text));
       stream?.on('error', () => {});
@@ -173,22 +176,45 @@ export class Child {
   }
 }
 
-/** How V8 ends a process whose heap is full. */
-const ENDED_BY: Partial<Record<NodeJS.Signals, string>> = { SIGABRT: 'ran out of memory for its own data (SIGABRT)' };
+function ending(code: number | null, signal: string | null): string {
+  // How V8 ends a process whose heap is full.
+  if (signal === 'SIGABRT') return 'ran out of memory for its own data (SIGABRT)';
+  return signal ? `was ended by ${signal}` : `ended with code ${code}`;
+}
 
-/** Tokens and keys are none of its business: what strangers wrote runs there. */
+/** The signal that ended a program behind a shell or bwrap, which end with 128 and its number themselves. */
+function signalIn(code: number | null): string | null {
+  return Object.entries(constants.signals).find(([, number]) => code === 128 + number)?.[0] ?? null;
+}
+
+/**
+ * Tokens and keys are none of its business: what strangers wrote runs there. Nor are flags for Node itself (`NODE_OPTIONS`): a debugger or
+ * another module must not reach into it.
+ */
 function withoutSecrets(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return Object.fromEntries(
-    Object.entries(env).filter(([name]) => !/token|key|secret|password|credential/iu.test(name)),
+    Object.entries(env).filter(([name]) => !/token|key|secret|password|credential|^NODE_OPTIONS$/iu.test(name)),
   );
 }
 
-/** Where the system tells, also while the process is inside a step; elsewhere its own heartbeat does. */
+/**
+ * Returns the resident bytes of a process and of those that it started (behind bwrap the engine is one), also while it is inside a step; null
+ * where the system does not tell, and its own heartbeat does.
+ */
 async function residentBytes(pid: number | undefined): Promise<number | null> {
   if (process.platform !== 'linux' || pid === undefined) return null;
-  const text = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
-  const kilobytes = /^VmRSS:\s*(\d+) kB$/mu.exec(text)?.[1];
-  return kilobytes === undefined ? null : Number(kilobytes) * 1024;
+  const read = (file: string) => readFile(`/proc/${pid}/${file}`, 'utf8').catch(() => null);
+  const [status, children] = await Promise.all([read('status'), read(`task/${pid}/children`)]);
+  const kilobytes = /^VmRSS:\s*(\d+) kB$/mu.exec(status ?? '')?.[1];
+  if (kilobytes === undefined || children === null) return null;
+  const below = await Promise.all(
+    children
+      .trim()
+      .split(' ')
+      .filter(Boolean)
+      .map((child) => residentBytes(Number(child))),
+  );
+  return below.reduce<number>((sum, bytes) => sum + (bytes ?? 0), Number(kilobytes) * 1024);
 }
 
 const megabytes = (bytes: number) => `${Math.round(bytes / 1024 / 1024)} MB`;

@@ -1,6 +1,7 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as v from 'valibot';
+import type { Device } from '../../lib/backend.ts';
 import { MANIFEST_FILE, Manifest } from '../compile/manifest.ts';
 import { availableMemory } from '../device/available-memory.ts';
 import { cellBytes } from '../engine/sequence.ts';
@@ -13,6 +14,7 @@ export interface ModelLimits {
   openMs: number;
   /** Resident bytes. */
   memoryBytes: number;
+  device: Device;
 }
 
 /** Milliseconds for a model of no size, and bytes a millisecond: a slow disk and a busy machine together. */
@@ -34,11 +36,12 @@ export async function loadLimits(dir: string): Promise<ModelLimits> {
   const bytes = await folderBytes(dir);
   const read = await readBoundedJson(join(dir, MANIFEST_FILE), CONFIG_BOUNDS).catch(() => undefined);
   const manifest = v.safeParse(Manifest, read);
-  if (!manifest.success) return { openMs: openMs(bytes), memoryBytes: availableMemory() * SHARE };
+  if (!manifest.success) return { openMs: openMs(bytes), memoryBytes: availableMemory() * SHARE, device: 'CPU' };
   const { kv, device, maxPromptLen, contextLength } = manifest.output;
   // Prefixes that are kept, those in use, and one answer that grows to the whole context, with the copy that this takes.
   const cells = 8 * maxPromptLen + 2.5 * contextLength;
   return {
+    device,
     openMs: device === 'CPU' ? openMs(bytes) : OTHER_DEVICE_MS,
     memoryBytes: memoryFor(COPIES_OF_WEIGHTS * bytes + cells * cellBytes({ layers: kv })),
   };
@@ -48,6 +51,7 @@ export async function loadLimits(dir: string): Promise<ModelLimits> {
 export async function compileLimits({ source, device }: Pick<CompileSpec, 'source' | 'device'>): Promise<ModelLimits> {
   const bytes = WIDENED * (await folderBytes(source));
   return {
+    device,
     openMs: device === 'CPU' ? openMs(bytes) : OTHER_DEVICE_MS,
     memoryBytes: memoryFor(COPIES_OF_WEIGHTS * bytes),
   };

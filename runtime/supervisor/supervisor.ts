@@ -8,6 +8,8 @@ import { Call, type CallOptions } from './call.ts';
 import { Child, type ChildOptions, ENGINE_ENTRY, PATIENCE, type Patience } from './child.ts';
 import { compileInChild } from './compile-in-child.ts';
 import type { EngineProcess, EngineStatus } from './engine-process.ts';
+import { type Isolation, NO_ISOLATION } from './isolation/isolation.ts';
+import { linkTargets, type ProcessNeeds } from './isolation/process-needs.ts';
 import { LifeCycle, type LifeListener, reasonOf } from './life-cycle.ts';
 import { compileLimits, loadLimits, type ModelLimits } from './model-limits.ts';
 
@@ -23,6 +25,8 @@ export interface SupervisorOptions {
   admission?: AdmissionLimits;
   /** Called when the process was started again; for the metrics. */
   onRestart?(): void;
+  /** How processes are kept from the rest of the machine. Default: not at all. */
+  isolation?: Isolation;
   /** For tests. */
   entry?: URL;
   watchMs?: number;
@@ -127,7 +131,10 @@ class Supervisor implements EngineProcess, EngineCalls {
     this.#compiles.add(closing);
     const signal = call?.signal ? AbortSignal.any([call.signal, closing.signal]) : closing.signal;
     try {
-      return await compileInChild(this.#childOptions(await compileLimits(spec)), spec, { ...call, signal });
+      const limits = await compileLimits(spec);
+      const read = [spec.source, ...(await linkTargets(spec.source))];
+      const options = this.#childOptions(limits, { read, write: [spec.target], drivers: drives(limits, spec) });
+      return await compileInChild(options, spec, { ...call, signal });
     } finally {
       this.#compiles.delete(closing);
     }
@@ -166,20 +173,23 @@ class Supervisor implements EngineProcess, EngineCalls {
   /** Starts a process and loads the model in it. */
   async #start(spec: LoadSpec, limits: ModelLimits): Promise<ModelInfo> {
     const loaded = Promise.withResolvers<ModelInfo>();
-    const child = new Child(this.#childOptions(limits), {
-      message: (message) => {
-        if (message.type === 'loaded') loaded.resolve(message.info);
-        else if (message.type === 'failed' && message.id === LOAD_ID) {
-          const { error, detail, refusedForm } = message;
-          const cause = refusedForm ? refusal(refusedForm) : detail;
-          loaded.reject(new AssayError(error.code, error.message, { cause }));
-        } else this.#onMessage(message);
+    const child = new Child(
+      this.#childOptions(limits, { read: [spec.dir], write: [], drivers: drives(limits, spec) }),
+      {
+        message: (message) => {
+          if (message.type === 'loaded') loaded.resolve(message.info);
+          else if (message.type === 'failed' && message.id === LOAD_ID) {
+            const { error, detail, refusedForm } = message;
+            const cause = refusedForm ? refusal(refusedForm) : detail;
+            loaded.reject(new AssayError(error.code, error.message, { cause }));
+          } else this.#onMessage(message);
+        },
+        exit: (reason) => {
+          loaded.reject(new AssayError('engine_failed', `The engine process ${reason} while it loaded the model.`));
+          this.#died(child, reason);
+        },
       },
-      exit: (reason) => {
-        loaded.reject(new AssayError('engine_failed', `The engine process ${reason} while it loaded the model.`));
-        this.#died(child, reason);
-      },
-    });
+    );
     this.#child = child;
     child.send({ type: 'load', id: LOAD_ID, spec });
     const info = await loaded.promise.catch(async (error) => {
@@ -190,14 +200,17 @@ class Supervisor implements EngineProcess, EngineCalls {
     return info;
   }
 
-  #childOptions({ openMs, memoryBytes }: ModelLimits): ChildOptions {
+  #childOptions(limits: ModelLimits, needs: Omit<ProcessNeeds, 'memoryBytes'>): ChildOptions {
+    const { openMs, memoryBytes } = limits;
     const { entry = ENGINE_ENTRY, log, memoryLimitBytes = memoryBytes, watchMs = 500, patience } = this.#options;
+    const { isolation = NO_ISOLATION } = this.#options;
     return {
       entry,
       log,
       memoryLimitBytes,
       watchMs,
       patience: { ...PATIENCE, open: openMs, compile: openMs, ...patience },
+      launch: (nodeFlags) => isolation.launch({ ...needs, memoryBytes: memoryLimitBytes }, nodeFlags),
     };
   }
 
@@ -314,3 +327,8 @@ class Supervisor implements EngineProcess, EngineCalls {
 
 /** Not an id that requests get: those are numbers. */
 const LOAD_ID = 'load!';
+
+/** Whether a process drives another device than the CPU. */
+function drives({ device }: ModelLimits, { plugin }: Pick<LoadSpec, 'plugin'>): boolean {
+  return device !== 'CPU' || plugin !== undefined;
+}

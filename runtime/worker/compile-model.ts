@@ -91,7 +91,7 @@ export async function compileModel(options: CompileOptions): Promise<Manifest> {
   }
   folders.keep(chosen.folder);
   const manifest = manifestOf(options, chosen.plan, choiceOf({ options, chosen, measured: made, lack }));
-  if (reference) writeFileSync(join(target, REFERENCE_FILE), JSON.stringify(reference), { flush: true });
+  if (reference) writeFileSync(join(target, REFERENCE_FILE), JSON.stringify(reference));
   writeManifest(target, manifest);
   return manifest;
 }

@@ -349,12 +349,13 @@ it('leaves it to the server when to end: a Ctrl-C reaches both', async () => {
   expect(engine.status().restarts).toBe(0);
 });
 
-it('is told no secrets', async () => {
+it('is told no secrets, and to tell nobody anything', async () => {
   process.env.ASSAY_TEST_API_KEY = 'sk-secret';
   const engine = start();
   await engine.load(SPEC);
   expect(await ask(engine, 'environment')).not.toContain('sk-secret');
   expect(await ask(engine, 'environment')).toContain('PATH');
+  expect(await ask(engine, 'environment')).toContain('ORT_DISABLE_TELEMETRY');
   delete process.env.ASSAY_TEST_API_KEY;
 });
 

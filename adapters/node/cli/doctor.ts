@@ -17,8 +17,10 @@ import { formatBytes } from '../../../runtime/store/disk-error.ts';
 import { hubEnvironment } from '../../../runtime/store/environment.ts';
 import { DTYPES } from '../../../runtime/store/model-files.ts';
 import { StorePaths } from '../../../runtime/store/paths.ts';
+import { openIsolation } from '../../../runtime/supervisor/isolation/isolation.ts';
 import { assayHome } from '../config.ts';
 import { UsageError } from '../usage-error.ts';
+import { configOf } from './config-of.ts';
 import { EXIT } from './exit-code.ts';
 import { screen } from './screen.ts';
 
@@ -54,7 +56,8 @@ export function addDoctor(program: Command): void {
         kernels: kernelFamily(),
       };
       const models = await compiledForms();
-      if (json) screen.json({ machine, devices, models });
+      const { layers: isolation } = await openIsolation(configOf({}).isolation);
+      if (json) screen.json({ machine, devices, models, isolation });
       else {
         screen.line(`${machine.platform}, Node ${machine.node}, ${machine.cpu}, ${machine.threads} threads,`);
         screen.line(`${formatBytes(machine.memory_bytes)} of memory, ${formatBytes(machine.free_memory_bytes)} free,`);
@@ -65,6 +68,11 @@ export function addDoctor(program: Command): void {
         }
         for (const { model, precision, asked, why } of models) {
           screen.line(`\n${model}  ${precision} (--precision ${asked})\n     ${why}`);
+        }
+        screen.line('\nIsolation of the processes that run models (docs/security.md):');
+        for (const { name, active, why, protectsFrom, notFrom } of isolation) {
+          screen.line(`${name}: ${active ? 'on' : `off, ${why}`}`);
+          screen.line(`     protects from ${protectsFrom}\n     not from ${notFrom}`);
         }
       }
       if (!devices.some(({ state }) => state === 'in use')) process.exitCode = EXIT.no;
@@ -124,7 +132,8 @@ const automatic = ({ ASSAY_DEVICE }: NodeJS.ProcessEnv): boolean => (ASSAY_DEVIC
 
 const DOCTOR_HELP = `
 Each device is tried with a small computation, in a process of its own. Exit code 1 where none works. Then come the compiled
-models of ASSAY_HOME: in which form their weights run, and what was measured when it was chosen, on the device too.
+models of ASSAY_HOME: in which form their weights run, and what was measured when it was chosen, on the device too. Last,
+what the processes that run models are kept from (ASSAY_ISOLATION).
 
 Examples:
   $ assay doctor --model onnx-community/Qwen3-0.6B-ONNX

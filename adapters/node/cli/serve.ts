@@ -41,6 +41,10 @@ export function addServe(program: Command, compose: typeof composeParts): void {
       '--confidence <formula>',
       'what the confidence of an answer is worked out by, entropy or margin (env: ASSAY_CONFIDENCE, default: entropy)',
     )
+    .option(
+      '--isolation <mode>',
+      'auto: the model runs with all the isolation that the system has (see assay doctor); strict: with all, or not at all; off (env: ASSAY_ISOLATION, default: auto)',
+    )
     .option('--no-load', 'load no model at start')
     .option('--allow-origin <origin...>', 'web pages that may call the server, such as http://localhost:3000')
     .addOption(

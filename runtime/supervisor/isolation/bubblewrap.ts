@@ -1,0 +1,45 @@
+import { execFile } from 'node:child_process';
+import { realpathSync } from 'node:fs';
+import { type ProcessNeeds, programFolders } from './process-needs.ts';
+
+const BUBBLEWRAP = 'bwrap';
+
+/** Programs and libraries of the system, read only; what does not exist is left out. No home, no other user's files, no sockets. */
+const SYSTEM = ['/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32', '/opt', '/nix', '/gnu', '/sys'];
+const LINKER = ['/etc/ld.so.cache', '/etc/ld.so.conf', '/etc/ld.so.conf.d', '/etc/alternatives'];
+
+/** Milliseconds for a first try. */
+const PROBE_MS = 10_000;
+
+/**
+ * Returns the command line in front of a program that gives it namespaces of its own: no network, no other process in sight, and of the
+ * file system the system's libraries, the program, and what it needs. Source: bwrap(1).
+ */
+export function bubblewrap({ read, write }: Pick<ProcessNeeds, 'read' | 'write'>): string[] {
+  const bind = (flag: string, paths: readonly string[]) => paths.flatMap((path) => [flag, path, path]);
+  return [
+    BUBBLEWRAP,
+    ...['--unshare-user', '--unshare-net', '--unshare-pid', '--unshare-ipc', '--unshare-uts', '--unshare-cgroup-try'],
+    ...['--die-with-parent', '--new-session', '--cap-drop', 'ALL'],
+    ...bind('--ro-bind-try', [...SYSTEM, ...LINKER]),
+    ...['--proc', '/proc', '--dev', '/dev', '--remount-ro', '/dev', '--dir', '/tmp'],
+    ...bind('--ro-bind', [...programFolders(), process.execPath, realpathSync(process.execPath), ...read]),
+    ...bind('--bind', write),
+    // What is not bound is an empty file system in memory; nothing may grow in it.
+    ...['--remount-ro', '/', '--'],
+  ];
+}
+
+/** Returns null where it works, else why not. */
+export function whyNoBubblewrap(): Promise<string | null> {
+  if (process.platform !== 'linux') return Promise.resolve('bubblewrap is for Linux alone');
+  const [command = BUBBLEWRAP, ...flags] = bubblewrap({ read: [], write: [] });
+  return new Promise((resolve) => {
+    execFile(command, [...flags, process.execPath, '--version'], { timeout: PROBE_MS }, (error, _, stderr) => {
+      if (!error) resolve(null);
+      else if (error.code === 'ENOENT') resolve('bwrap is not installed (apt install bubblewrap)');
+      else
+        resolve(`bwrap cannot make namespaces here (${stderr.trim().split('\n')[0]?.slice(0, 200) || error.message})`);
+    });
+  });
+}

@@ -1,0 +1,90 @@
+import { AssayError } from '../../../lib/errors.ts';
+import { bubblewrap, whyNoBubblewrap } from './bubblewrap.ts';
+import { hasPermissions, permissionFlags } from './node-permissions.ts';
+import { processLimits } from './process-limits.ts';
+import type { ProcessNeeds } from './process-needs.ts';
+
+/** `auto`: every layer that the system has. `strict`: all of them, or no start. `off`: none. */
+export const ISOLATION_MODES = ['auto', 'strict', 'off'] as const;
+export type IsolationMode = (typeof ISOLATION_MODES)[number];
+
+/** One layer between the engine and compile processes, which run files and native code of strangers, and the rest of the machine. */
+export interface Layer {
+  name: 'permissions' | 'limits' | 'namespaces';
+  active: boolean;
+  /** Why it is not active; null where it is. */
+  why: string | null;
+  protectsFrom: string;
+  notFrom: string;
+}
+
+const TEXTS = {
+  permissions: {
+    protectsFrom: 'JavaScript that reads or writes files of others, or starts programs',
+    notFrom: 'native code, and use of the network',
+  },
+  limits: {
+    protectsFrom: 'memory beyond what the model can need, and core files with prompts in them',
+    notFrom: 'use of the processor, which deadlines end where nothing gets on',
+  },
+  namespaces: {
+    protectsFrom:
+      "use of the network, signals to other processes, and files but the system's libraries and the model's, by native code too",
+    notFrom: 'faults of the kernel; used on the CPU alone, since drivers of other devices need more of the system',
+  },
+} as const satisfies Record<Layer['name'], Pick<Layer, 'protectsFrom' | 'notFrom'>>;
+
+/** A program and what stands in front of the module to run, as `fork` takes them. */
+export interface Launch {
+  execPath: string;
+  execArgv: string[];
+}
+
+/** How the processes that run strangers' files are started. */
+export interface Isolation {
+  readonly layers: readonly Layer[];
+  launch(needs: ProcessNeeds, nodeFlags: readonly string[]): Launch;
+}
+
+/** Starts processes as they are. */
+export const NO_ISOLATION: Isolation = {
+  layers: [],
+  launch: (_, nodeFlags) => ({ execPath: process.execPath, execArgv: [...nodeFlags] }),
+};
+
+/** Finds out which layers this machine has. Throws `invalid_value` in `strict` where one is missing. */
+export async function openIsolation(mode: IsolationMode): Promise<Isolation> {
+  const off = mode === 'off' ? 'it was turned off (--isolation off)' : null;
+  const layer = (name: Layer['name'], why: string | null): Layer => ({
+    name,
+    active: (off ?? why) === null,
+    why: off ?? why,
+    ...TEXTS[name],
+  });
+  const layers = [
+    layer('permissions', hasPermissions() ? null : 'this Node has no permission model (22.13 and newer have it)'),
+    layer('limits', process.platform === 'linux' ? null : 'only on Linux; elsewhere a watch ends the process'),
+    layer('namespaces', off ?? (await whyNoBubblewrap())),
+  ];
+  const missing = layers.find(({ active }) => !active);
+  if (mode === 'strict' && missing) {
+    const message = `--isolation strict wants ${missing.name}, which cannot be had: ${missing.why}. Mend that, or leave the flag out.`;
+    throw new AssayError('invalid_value', message);
+  }
+  return isolationOf(layers);
+}
+
+function isolationOf(layers: readonly Layer[]): Isolation {
+  const has = (name: Layer['name']) => layers.some((layer) => layer.name === name && layer.active);
+  return {
+    layers,
+    launch(needs, nodeFlags) {
+      const node = [process.execPath, ...nodeFlags, ...(has('permissions') ? permissionFlags(needs) : [])];
+      // Drivers of GPUs and NPUs reserve memory without end, and talk to devices and daemons.
+      const limits = has('limits') && !needs.drivers ? processLimits(needs) : [];
+      const namespaces = has('namespaces') && !needs.drivers ? bubblewrap(needs) : [];
+      const [execPath, ...execArgv] = [...limits, ...namespaces, ...node];
+      return { execPath: execPath!, execArgv };
+    },
+  };
+}
