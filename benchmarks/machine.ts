@@ -1,6 +1,8 @@
+import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { arch, cpus, platform, release, totalmem } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { kernelFamily } from '../runtime/compile/kernels.ts';
 import type { Report } from './report.ts';
 import { THREADS } from './systems/start.ts';
 
@@ -16,6 +18,8 @@ export async function reportMachine(report: Report): Promise<void> {
   say('memory', 'total', Math.round(totalmem() / 2 ** 20) / 1024, 'GiB');
   say('systems under test', 'threads', THREADS, '');
   say('busy with other work before', 'for a second', await busyProcessors(), 'processors');
+  say(`kernels for ${kernelFamily()}`, 'used', 1, '');
+  say(`commit ${commit()}`, 'used', 1, '');
   say(`${platform()} ${release()} ${arch()}`, 'used', 1, '');
   say(`Node.js ${process.versions.node}`, 'used', 1, '');
   for (const name of PACKAGES) {
@@ -38,6 +42,21 @@ async function busyProcessors(): Promise<number> {
   await sleep(1_000);
   const after = spent();
   return cpus().length * (1 - (after.idle - before.idle) / (after.all - before.all));
+}
+
+/** The commit that ran, marked where files differ from it. */
+function commit(): string {
+  const git = (...args: string[]) =>
+    execFileSync('git', args, {
+      cwd: import.meta.dirname,
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'ignore'],
+    }).trim();
+  try {
+    return `${git('rev-parse', '--short', 'HEAD')}${git('status', '--porcelain') === '' ? '' : ' with changes'}`;
+  } catch {
+    return 'unknown';
+  }
 }
 
 function installedVersion(name: string): string | undefined {

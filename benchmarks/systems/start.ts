@@ -22,14 +22,18 @@ export interface RunningSystem extends Required<System> {
 export const THREADS = Number(process.env.ASSAY_BENCHMARK_THREADS ?? Math.min(8, Math.max(1, cpus().length)));
 
 /** Starts a system in its own process. Throws what it says where it does not start, and where a call fails. */
-export async function startSystem(program: Program, settings: Settings): Promise<RunningSystem> {
+export async function startSystem(
+  program: Program,
+  settings: Settings,
+  environment: Record<string, string> = {},
+): Promise<RunningSystem> {
   const child = fork(
     fileURLToPath(new URL('child.ts', import.meta.url)),
     [PROGRAMS[program], JSON.stringify(settings)],
     {
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
       // As the server starts the engine.
-      env: { ...(program === 'assay' ? HUGE_PAGES : {}), ...process.env },
+      env: { ...(program === 'assay' ? HUGE_PAGES : {}), ...process.env, ...environment },
     },
   );
   const ended = once(child, 'exit').then(([code, signal]) => {

@@ -2,6 +2,7 @@ import { type Goal, worstOf } from '../goals.ts';
 import { byCase, byMetric, caseOf, metricOf, type Section } from '../section.ts';
 import { table } from '../table.ts';
 import { branches } from './branches.ts';
+import { forms } from './forms.ts';
 import { growth } from './growth.ts';
 import { http } from './http.ts';
 import { speed } from './speed.ts';
@@ -10,6 +11,7 @@ import { speed } from './speed.ts';
 export const SECTIONS: readonly Section[] = [
   branches,
   speed,
+  forms,
   http,
   growth,
   {

@@ -1,0 +1,35 @@
+import type { Figure } from '../../report.ts';
+import type { Section } from '../section.ts';
+import { medianAndSpread, table } from '../table.ts';
+
+/** Families of kernels that people have, the newest first (`runtime/compile/kernels.ts`). */
+const FAMILIES = ['AMX', 'AVX-512 VNNI', 'AVX-VNNI', 'AVX-512', 'AVX2', 'NEON i8mm', 'NEON dot product', 'NEON'];
+/** `AVX2 (AMD EPYC, AVX-512 hidden): W, 16 tasks` */
+const CASE = /^(.+? \(.+?\)): (.+)$/;
+
+const part = ({ case: what }: Figure, index: 1 | 2): string => CASE.exec(what)?.[index] ?? what;
+const kernels = (figure: Figure): string => part(figure, 1);
+
+export const forms: Section = {
+  bench: 'forms',
+  title: '8 and 4 bits, with and without VNNI',
+  about:
+    'The same model in 8-bit and in 4-bit weights, on each family of kernels: processor seconds, median of the rounds (least to most). Without VNNI, 8 bits run on ' +
+    'onnxruntime\'s exact kernels (docs/engine.md). "Hidden" says that this CPU has more, and that onnxruntime was kept from seeing it: its kernels are those of a CPU without, ' +
+    'the speed of memory and clock is that of this one.',
+  tables(figures) {
+    return [
+      table(figures, (figure) => `${part(figure, 2)}: ${figure.system}`, kernels, medianAndSpread),
+      missingText(figures),
+    ];
+  },
+};
+
+/** Names the families that nobody has measured. */
+export function missingText(figures: readonly Figure[]): string {
+  const measured = new Set(figures.map((figure) => kernels(figure).replace(/ \(.*$/, '')));
+  const missing = FAMILIES.filter((family) => !measured.has(family));
+  return missing.length > 0
+    ? `Not measured yet: ${missing.join(', ')}. \`npm run bench -- forms --save\` on such a machine adds its column.`
+    : '';
+}
