@@ -6,11 +6,11 @@ import { readChatSet, says, type Talk } from './chat-set.ts';
 import { addAnswer, majorityBaseline, noScores, randomBaseline, type Score, type Scores } from './score.ts';
 import { isCorrected, readTestSet, TEST_SETS, type Text } from './test-set.ts';
 
-const HELP = `npm run bench -- quality [--skills] [--forms=auto,int8,int4,float]
+const HELP = `npm run bench -- quality [--skills] [--forms=auto,int8,int4,float] [--sets=natural,chat]
 npm run bench -- quality --url http://127.0.0.1:8080 --key sk-assay-... [--model assay/starter] [--skills]
 
 Puts both test sets to a server and tells how often it is right; then questions to its chat, without and with the wish to think. Without --url it starts the starter model in each form of the weights
-(the --precision of assay serve), one after the other. --skills tells it for each kind of task, too.`;
+(the --precision of assay serve), one after the other. --skills tells it for each kind of task, too; --sets leaves out the others.`;
 
 const STARTER = 'assay/starter';
 
@@ -39,10 +39,13 @@ export async function run(report: Report, args: readonly string[]): Promise<void
       key: { type: 'string', default: process.env.ASSAY_API_KEY ?? '' },
       model: { type: 'string', default: STARTER },
       skills: { type: 'boolean', default: false },
+      sets: { type: 'string', default: [...TEST_SETS, 'chat'].join() },
       help: { type: 'boolean', default: false },
     },
   });
   if (values.help) return console.log(HELP);
+  const wanted = values.sets.split(',');
+  const sets = TEST_SETS.filter((name) => wanted.includes(name));
   const tell = (system: string, what: string, scores: Scores) => {
     for (const [metric, { right, total }] of [
       ['decide accuracy', scores.decide],
@@ -52,13 +55,14 @@ export async function run(report: Report, args: readonly string[]): Promise<void
     }
   };
   const measure = async (server: Server, system: string) => {
-    for (const name of TEST_SETS) {
+    for (const name of sets) {
       const texts = await readTestSet(name);
       const { all, corrected, bySkill } = await ask(server, texts);
       tell(system, name, all);
       if (texts.some(isCorrected)) tell(system, `${name}, as corrected by readers`, corrected);
       if (values.skills) for (const [skill, scores] of [...bySkill].sort()) tell(system, `${name} ${skill}`, scores);
     }
+    if (!wanted.includes('chat')) return;
     const talks = await readChatSet();
     for (const [metric, wish] of [
       ['answers right', ''],
@@ -75,7 +79,7 @@ export async function run(report: Report, args: readonly string[]): Promise<void
       const system = form === 'auto' ? STARTER : `${STARTER}, ${form}`;
       await measure({ url: server.url, key: KEY, model: STARTER }, system).finally(() => server.stop());
     }
-  for (const name of TEST_SETS) {
+  for (const name of sets) {
     const texts = await readTestSet(name);
     tell('majority', name, majorityBaseline(texts));
     tell('random', name, randomBaseline(texts));
