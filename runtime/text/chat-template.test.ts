@@ -138,6 +138,16 @@ describe('templates that cannot be used', () => {
     }
   });
 
+  it.each([
+    '{% if tools is not none %}tools{% endif %}',
+    '{% if tools is defined and tools is not none %}tools{% endif %}',
+    '{% if not tools is defined %}undefined{% endif %}',
+    '{% if documents is not none %}documents{% endif %}',
+  ])('find no tools and no documents by %s', (test) => {
+    const text = `${test}{% for m in messages %}{{ m.content }}{% endfor %}`;
+    expect(createChatTemplate(text).render(conversation('u:a'))).toEqual([{ text: 'a', trust: 'user' }]);
+  });
+
   it('reach nothing of the host', () => {
     for (const name of [
       'process',

@@ -23,6 +23,9 @@ export const PLAIN_TEMPLATE =
   "{% for m in messages %}{{ m.role | capitalize + ': ' + m.content + '\\n\\n' }}{% endfor %}" +
   "{% if add_generation_prompt %}{{ 'Assistant:' }}{% endif %}";
 
+/** What templates always find, as transformers gives it (`apply_chat_template`): some ask whether it is none, not whether it is there. */
+const NOTHING_ELSE = { tools: null, documents: null };
+
 /**
  * A model's chat template, tried out once to see what it accepts. `special` are the texts that templates name
  * (`bos_token`, …). Throws `engine_failed` where the template cannot be used at all.
@@ -40,7 +43,8 @@ export function createChatTemplate(
   function write(messages: readonly TemplateMessage[], thinking: boolean | undefined): Segment[] {
     const values = thinking === undefined || !switchable ? {} : { enable_thinking: thinking };
     const marked = messages.map(({ role }, i) => ({ role, content: mark(i) }));
-    const segments = split(jinja({ ...special, ...values, messages: marked, add_generation_prompt: true }), messages);
+    const variables = { ...special, ...NOTHING_ELSE, ...values, messages: marked, add_generation_prompt: true };
+    const segments = split(jinja(variables), messages);
     return thinking === false && thinks ? withoutThinking(segments) : segments;
   }
   const { traits, afterAnswer } = usable(() => probe((messages) => write(messages, undefined)));
