@@ -68,6 +68,7 @@ export const DecisionsResponse = v.object({
   answers: v.pipe(v.array(DecisionAnswer), v.description('In the order of the questions.')),
   usage: DecisionsUsage,
 });
+export type DecisionsResponse = v.InferOutput<typeof DecisionsResponse>;
 
 /** The error body of OpenAI's interfaces: all four members are always present. */
 export const OpenAiErrorBody = v.object({

@@ -57,6 +57,7 @@ export const RunTasksResponse = v.object({
   results: TaskResults,
   tasks: TaskResults,
 });
+export type RunTasksResponse = v.InferOutput<typeof RunTasksResponse>;
 export const DecideResponse = v.object({
   ...envelope,
   result: DecideResult,

@@ -68,8 +68,20 @@ describe.skipIf(!hasChromium)('in Chromium', () => {
     await page.getByLabel('API key').fill(KEY);
     await ask();
     await page.locator('.answer').nth(2).waitFor();
-    expect(await page.locator('.answer h3').allTextContents()).toEqual(['refund', 'topic', 'facts']);
-    expect(await page.locator('.answer').first().locator('dd').textContent()).toMatch(/^(yes|no)$/);
+    expect(await page.locator('.answer h3').allTextContents()).toEqual([
+      'refund',
+      'topic',
+      'facts',
+      'Found in the context',
+    ]);
+    const bars = await page
+      .locator('.options')
+      .first()
+      .locator('meter')
+      .evaluateAll((all) => all.map((bar) => Number(bar.getAttribute('value'))));
+    expect(bars.reduce((sum, one) => sum + one, 0)).toBeCloseTo(1, 5);
+    expect(await page.locator('.options').first().locator('.chosen').textContent()).toMatch(/yes|no/);
+    expect(await page.locator('mark').allTextContents()).toContain('mug');
     expect(await page.locator('.figures').textContent()).toMatch(/ms · \d+ prompt tokens/);
   });
 
@@ -82,7 +94,12 @@ describe.skipIf(!hasChromium)('in Chromium', () => {
     await page.getByRole('button', { name: 'Delete topic' }).press('Enter');
     await page.getByLabel('Context').press('Control+Enter');
     await page.locator('.answer').nth(2).waitFor();
-    expect(await page.locator('.answer h3').allTextContents()).toEqual(['refund', 'late', 'facts']);
+    expect(await page.locator('.answer h3').allTextContents()).toEqual([
+      'refund',
+      'late',
+      'facts',
+      'Found in the context',
+    ]);
   });
 
   it.each(['curl', 'Python', 'TypeScript'])('gives the request as %s, and that program works', async (language) => {
@@ -94,6 +111,15 @@ describe.skipIf(!hasChromium)('in Chromium', () => {
     const flags = language === 'TypeScript' ? ['--input-type=module', '-e'] : ['-c'];
     const { stdout } = await run(program, [...flags, code], { env: { ...process.env, ASSAY_API_KEY: KEY } });
     expect(stdout).toMatch(/refund/);
+  });
+
+  it('asks free questions without probabilities', async () => {
+    await page.getByLabel('API key').fill(KEY);
+    await page.getByLabel('Options').first().fill('');
+    expect(await page.getByLabel('Probabilities').isDisabled()).toBe(true);
+    await ask();
+    await page.locator('.answer').nth(2).waitFor();
+    expect(await page.locator('meter').count()).toBe(0);
   });
 
   it('streams a chat', async () => {

@@ -1,29 +1,70 @@
+import type { DecisionsResponse } from '../../../lib/schema/decisions-response.ts';
+import type { RunTasksResponse } from '../../../lib/schema/task-response.ts';
 import type { TaskDraft } from './task.ts';
 
-/** The parts of a `POST /v1/tasks` response that the page shows. */
-export interface TasksResponse {
-  results: Record<string, Record<string, unknown>>;
-  choices: { finish_reason: string }[];
-  usage: { prompt_tokens: number; completion_tokens: number; total_tokens: number };
+/** A value as it is shown, with what is known about it. */
+export interface AnswerRow {
+  label: string;
+  /** Null: not in the text. */
+  value: string | null;
+  probability?: number;
+  /** Where the context says it, in UTF-16 units. */
+  evidence?: { start: number; end: number };
 }
 
 /** One answer, ready to be shown. */
 export interface Answer {
   name: string;
   /** The answer of a decide task, or the fields of an extract task. */
-  rows: { label: string; value: string | null }[];
+  rows: AnswerRow[];
+  /** Every option with its probability, in the order sent; empty where there are none. */
+  options: { label: string; probability: number }[];
 }
 
-/** Returns the answers in the order of the tasks: names such as `10` would move in an object. */
-export function answersOf(tasks: readonly TaskDraft[], { results }: TasksResponse): Answer[] {
-  return tasks.map(({ name, type }) => {
-    const result = results[name] ?? {};
+/** All answers of a request, and what they cost. */
+export interface Answers {
+  answers: Answer[];
+  /** The budget ended before the answers did. */
+  cut: boolean;
+  promptTokens: number;
+  chosenTokens: number;
+}
+
+/** Reads the response of `POST /v1/tasks`, in the order of the tasks: names such as `10` would move in an object. */
+export function readTasks(tasks: readonly TaskDraft[], { results, choices, usage }: RunTasksResponse): Answers {
+  const answers = tasks.map(({ name, type }): Answer => {
+    const result = (results[name] ?? {}) as Record<string, unknown>;
     if (type === 'extract') {
-      return { name, rows: Object.entries(result).map(([label, value]) => ({ label, value: shown(value) })) };
+      const rows = Object.entries(result).map(([label, value]) => ({ label, value: shown(value) }));
+      return { name, rows, options: [] };
     }
     const reason = result.reason === undefined ? [] : [{ label: 'reason', value: shown(result.reason) }];
-    return { name, rows: [{ label: 'answer', value: shown(result.value) }, ...reason] };
+    return { name, rows: [{ label: 'answer', value: shown(result.value) }, ...reason], options: [] };
   });
+  const cut = choices[0]?.finish_reason === 'length';
+  return { answers, cut, promptTokens: usage.prompt_tokens, chosenTokens: usage.completion_tokens };
+}
+
+/** Reads the response of `POST /v1/decisions`. */
+export function readDecisions(tasks: readonly TaskDraft[], response: DecisionsResponse): Answers {
+  const { usage } = response;
+  const answers = response.answers.map((answer, index): Answer => {
+    const name = tasks[index]?.name ?? '';
+    if (answer.type === 'choice') {
+      const options = answer.probabilities.map(({ value, probability }) => ({ label: String(value), probability }));
+      return { name, rows: [{ label: 'answer', value: String(answer.choice) }], options };
+    }
+    if (answer.type !== 'extract') return { name, rows: [], options: [] };
+    const rows = answer.fields.map(({ path, value, probability, evidence }) => ({
+      label: path.slice(1),
+      value: shown(value),
+      probability,
+      ...(evidence ? { evidence } : {}),
+    }));
+    return { name, rows, options: [] };
+  });
+  const cut = response.answers.some((answer) => answer.type === 'extract' && !answer.complete);
+  return { answers, cut, promptTokens: usage.input_tokens, chosenTokens: usage.output_tokens };
 }
 
 function shown(value: unknown): string | null {

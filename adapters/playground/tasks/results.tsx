@@ -1,16 +1,14 @@
 import { useEffect, useRef } from 'preact/hooks';
-import type { Answer } from './answer.ts';
+import type { Answer, AnswerRow, Answers } from './answer.ts';
 
-export interface Outcome {
-  answers: Answer[];
-  /** The budget ended before the answers did. */
-  cut: boolean;
+export interface Outcome extends Answers {
+  /** The text that was asked about; evidence points into it. */
+  context: string;
   milliseconds: number;
-  usage: { prompt_tokens: number; completion_tokens: number };
 }
 
 export function Results({ outcome }: { outcome: Outcome }) {
-  const { answers, cut, milliseconds, usage } = outcome;
+  const { answers, context, cut, milliseconds, promptTokens, chosenTokens } = outcome;
   const top = useRef<HTMLDivElement>(null);
   // On a phone the answers are below the tasks.
   useEffect(() => top.current?.scrollIntoView({ block: 'nearest' }), [outcome]);
@@ -21,23 +19,75 @@ export function Results({ outcome }: { outcome: Outcome }) {
           The answers were cut: raise “Max output tokens” and ask again. Parts that were not reached are empty.
         </p>
       )}
-      {answers.map(({ name, rows }) => (
+      {answers.map((answer) => (
         <section class="answer">
-          <h3>{name}</h3>
-          <dl>
-            {rows.map(({ label, value }) => (
-              <>
-                <dt>{label}</dt>
-                <dd>{value === null ? <em>not in the text</em> : value || <em>empty</em>}</dd>
-              </>
-            ))}
-          </dl>
+          <h3>{answer.name}</h3>
+          {answer.options.length > 0 ? <Options answer={answer} /> : <Rows rows={answer.rows} />}
         </section>
       ))}
+      <Evidence context={context} rows={answers.flatMap(({ rows }) => rows)} />
       <p class="figures">
-        {milliseconds.toLocaleString('en')} ms · {usage.prompt_tokens} prompt tokens · {usage.completion_tokens} chosen
-        tokens
+        {milliseconds.toLocaleString('en')} ms · {promptTokens} prompt tokens · {chosenTokens} chosen tokens
       </p>
     </div>
+  );
+}
+
+const percent = (probability: number) => `${(100 * probability).toFixed(1)}%`;
+
+/** A bar for each option; the answer is the one in bold. */
+function Options({ answer: { options, rows } }: { answer: Answer }) {
+  const chosen = rows[0]?.value;
+  return (
+    <ul class="options">
+      {options.map(({ label, probability }) => (
+        <li class={label === chosen ? 'chosen' : ''}>
+          <span class="label">{label}</span>
+          <meter aria-label={label} min={0} max={1} value={probability} />
+          <span class="figure">{percent(probability)}</span>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function Rows({ rows }: { rows: readonly AnswerRow[] }) {
+  return (
+    <dl>
+      {rows.map(({ label, value, probability }) => (
+        <>
+          <dt>{label}</dt>
+          <dd>
+            {value === null ? <em>not in the text</em> : value || <em>empty</em>}
+            {probability !== undefined && <small> {percent(probability)}</small>}
+          </dd>
+        </>
+      ))}
+    </dl>
+  );
+}
+
+/** The context with the values that were found in it marked. */
+function Evidence({ context, rows }: { context: string; rows: readonly AnswerRow[] }) {
+  const found = rows
+    .flatMap(({ label, evidence }) => (evidence ? [{ label, ...evidence }] : []))
+    .sort((a, b) => a.start - b.start);
+  if (found.length === 0) return null;
+  let at = 0;
+  const parts = found.flatMap(({ label, start, end }) => {
+    // Of values that overlap, the first is marked.
+    if (start < at) return [];
+    const before = context.slice(at, start);
+    at = end;
+    return [before, <mark title={label}>{context.slice(start, end)}</mark>];
+  });
+  return (
+    <section class="answer">
+      <h3>Found in the context</h3>
+      <p class="evidence">
+        {parts}
+        {context.slice(at)}
+      </p>
+    </section>
   );
 }

@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { answersOf } from './answer.ts';
+import type { DecisionsResponse } from '../../../lib/schema/decisions-response.ts';
+import type { RunTasksResponse } from '../../../lib/schema/task-response.ts';
+import { readDecisions, readTasks } from './answer.ts';
 import { LANGUAGES, requestCode } from './request-code.ts';
-import { moved, newTask, tasksBody } from './task.ts';
+import { decisionsBody, hasProbabilities, moved, newTask, tasksBody } from './task.ts';
 
 const decide = newTask({ type: 'decide', name: '10', text: 'Late?', list: ' yes \n\nno' });
 const free = newTask({ type: 'decide', name: '2', text: 'Why?', list: '' });
@@ -21,26 +23,75 @@ test('a draft becomes the body of POST /v1/tasks', () => {
   });
 });
 
+test('a draft becomes the body of POST /v1/decisions, unless an answer is free', () => {
+  expect([draft, { ...draft, tasks: [decide, extract] }].map(hasProbabilities)).toEqual([false, true]);
+  expect(decisionsBody({ ...draft, tasks: [decide, extract] }, 'a/b')).toEqual({
+    model: 'a/b',
+    input: "It's late.",
+    questions: [
+      { type: 'choice', name: '10', instructions: 'Late?', choices: [{ value: 'yes' }, { value: 'no' }] },
+      { type: 'extract', name: 'facts', instructions: 'What?', keys: ['item'] },
+    ],
+    max_output_tokens: 64,
+  });
+});
+
 test('answers keep the order of the tasks, also for names that are numbers', () => {
   const results = { '2': { value: 'x', reason: 'r' }, '10': { value: 'yes' }, facts: { item: null, tags: ['a'] } };
-  const usage = { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 };
-  expect(answersOf(draft.tasks, { results, choices: [{ finish_reason: 'stop' }], usage })).toEqual([
-    { name: '10', rows: [{ label: 'answer', value: 'yes' }] },
-    {
-      name: '2',
-      rows: [
-        { label: 'answer', value: 'x' },
-        { label: 'reason', value: 'r' },
-      ],
-    },
-    {
-      name: 'facts',
-      rows: [
-        { label: 'item', value: null },
-        { label: 'tags', value: '["a"]' },
-      ],
-    },
-  ]);
+  const response = {
+    results,
+    choices: [{ finish_reason: 'length' }],
+    usage: { prompt_tokens: 7, completion_tokens: 3 },
+  };
+  expect(readTasks(draft.tasks, response as unknown as RunTasksResponse)).toEqual({
+    answers: [
+      { name: '10', rows: [{ label: 'answer', value: 'yes' }], options: [] },
+      {
+        name: '2',
+        rows: [
+          { label: 'answer', value: 'x' },
+          { label: 'reason', value: 'r' },
+        ],
+        options: [],
+      },
+      {
+        name: 'facts',
+        rows: [
+          { label: 'item', value: null },
+          { label: 'tags', value: '["a"]' },
+        ],
+        options: [],
+      },
+    ],
+    cut: true,
+    promptTokens: 7,
+    chosenTokens: 3,
+  });
+});
+
+test('decisions carry probabilities and evidence', () => {
+  const evidence = { source: '/input', start: 0, end: 4 };
+  const response = {
+    answers: [
+      { type: 'choice', name: '10', choice: 'no', probabilities: [{ value: 'no', probability: 1 }] },
+      {
+        type: 'extract',
+        name: 'facts',
+        complete: false,
+        fields: [{ path: '/item', value: "It's", probability: 0.5, evidence }],
+      },
+    ],
+    usage: { input_tokens: 7, output_tokens: 3 },
+  };
+  expect(readDecisions([decide, extract], response as unknown as DecisionsResponse)).toEqual({
+    answers: [
+      { name: '10', rows: [{ label: 'answer', value: 'no' }], options: [{ label: 'no', probability: 1 }] },
+      { name: 'facts', rows: [{ label: 'item', value: "It's", probability: 0.5, evidence }], options: [] },
+    ],
+    cut: true,
+    promptTokens: 7,
+    chosenTokens: 3,
+  });
 });
 
 describe('moved', () => {

@@ -38,6 +38,26 @@ export function tasksBody({ context, tasks, maxOutputTokens }: Draft, model: str
   };
 }
 
+/** Whether `POST /v1/decisions` can ask all tasks: it scores options, so it has none for a free answer. */
+export const hasProbabilities = ({ tasks }: Draft): boolean =>
+  tasks.every(({ type, list }) => type === 'extract' || items(list).length > 0);
+
+/** Returns the body of `POST /v1/decisions`. */
+export function decisionsBody({ context, tasks, maxOutputTokens }: Draft, model: string) {
+  return {
+    model,
+    input: context,
+    questions: tasks.map(({ type, name, text, list }) => {
+      const listed = items(list);
+      if (type === 'decide') {
+        return { type: 'choice', name, instructions: text, choices: listed.map((value) => ({ value })) };
+      }
+      return { type, name, instructions: text, ...(listed.length > 0 ? { keys: listed } : {}) };
+    }),
+    max_output_tokens: maxOutputTokens,
+  };
+}
+
 let next = 1;
 
 export function newTask(fields: Omit<TaskDraft, 'id'>): TaskDraft {

@@ -1,14 +1,12 @@
 import { useState } from 'preact/hooks';
 import { call } from '../api.ts';
 import { Problem } from '../problem.tsx';
-import { answersOf, type TasksResponse } from './answer.ts';
+import { readDecisions, readTasks } from './answer.ts';
 import { EXAMPLES } from './examples.ts';
 import { RequestView } from './request-view.tsx';
 import { type Outcome, Results } from './results.tsx';
-import { type Draft, moved, newTask, type TaskDraft, tasksBody } from './task.ts';
+import { type Draft, decisionsBody, hasProbabilities, moved, newTask, type TaskDraft, tasksBody } from './task.ts';
 import { TaskEditor } from './task-editor.tsx';
-
-const PATH = '/v1/tasks';
 
 /** A context, a list of tasks about it, and their answers. `model` is the loaded one. */
 export function TasksTab({ model }: { model: string }) {
@@ -16,7 +14,10 @@ export function TasksTab({ model }: { model: string }) {
   const [outcome, setOutcome] = useState<Outcome | null>(null);
   const [error, setError] = useState<unknown>(null);
   const [busy, setBusy] = useState(false);
-  const body = tasksBody(draft, model || 'assay/starter');
+  const [probabilities, setProbabilities] = useState(true);
+  const scored = probabilities && hasProbabilities(draft);
+  const path = scored ? '/v1/decisions' : '/v1/tasks';
+  const body = (scored ? decisionsBody : tasksBody)(draft, model || 'assay/starter');
   const setTasks = (tasks: TaskDraft[]) => setDraft({ ...draft, tasks });
 
   const ask = async () => {
@@ -24,13 +25,9 @@ export function TasksTab({ model }: { model: string }) {
     setError(null);
     const began = performance.now();
     try {
-      const response: TasksResponse = await (await call(PATH, { body })).json();
-      setOutcome({
-        answers: answersOf(draft.tasks, response),
-        cut: response.choices[0]?.finish_reason === 'length',
-        milliseconds: Math.round(performance.now() - began),
-        usage: response.usage,
-      });
+      const response = await (await call(path, { body })).json();
+      const answers = (scored ? readDecisions : readTasks)(draft.tasks, response);
+      setOutcome({ ...answers, context: draft.context, milliseconds: Math.round(performance.now() - began) });
     } catch (cause) {
       setError(cause);
       setOutcome(null);
@@ -115,6 +112,15 @@ export function TasksTab({ model }: { model: string }) {
             {busy ? 'Asking…' : 'Ask'}
           </button>
           <span class="hint">Ctrl + Enter</span>
+          <label class="check" title="Asked as POST /v1/decisions; without it, as POST /v1/tasks">
+            <input
+              type="checkbox"
+              checked={scored}
+              disabled={!hasProbabilities(draft)}
+              onChange={(event) => setProbabilities(event.currentTarget.checked)}
+            />
+            Probabilities and evidence
+          </label>
         </div>
       </div>
       <div class="output">
@@ -125,7 +131,7 @@ export function TasksTab({ model }: { model: string }) {
         ) : (
           !error && <p class="empty">Press “Ask”: the context is read once, for all tasks.</p>
         )}
-        <RequestView path={PATH} body={body} />
+        <RequestView path={path} body={body} />
       </div>
     </form>
   );
