@@ -1,11 +1,13 @@
 import type { Json, JsonSchema } from '../answer-shape.ts';
+import { inlineDefinitions } from './inline-definitions.ts';
 
 /**
  * Returns a schema in the form of the prompt: as shorthand if that says the same (the inverse of
- * `lib/grammar/schema/shorthand.ts`), else the schema itself. The shorthand takes about a quarter of the tokens.
+ * `lib/grammar/schema/shorthand.ts`), else with its definitions inlined. The shorthand takes about a quarter of the tokens.
  */
 export function compactSchema(schema: JsonSchema): Json {
-  return shorthandOf(schema, false) ?? schema;
+  const short = inlineDefinitions(schema);
+  return shorthandOf(short, false) ?? short;
 }
 
 const NAMES: readonly unknown[] = ['string', 'number', 'integer', 'boolean'];

@@ -1,0 +1,107 @@
+import type { Json, JsonSchema } from '../answer-shape.ts';
+import { LIMITS } from '../grammar/limits.ts';
+import { KEYWORDS } from '../grammar/schema/keywords.ts';
+
+/** Keywords that say nothing to the model, as they say nothing to the grammar. */
+const UNUSED: readonly string[] = ['$schema', '$id', '$comment'];
+/** Keywords that may stand beside a `$ref` that is replaced by its definition; those beside it count. */
+const ANNOTATIONS: readonly string[] = ['title', 'description', 'default', 'examples'];
+
+/**
+ * Returns a schema with the same meaning and less to read: definitions that nothing refers to are left out, those that are used once stand where
+ * they are used, and one that only refers to another is skipped. It never grows. A schema with references to other places than definitions
+ * stays as it is.
+ */
+export function inlineDefinitions(schema: JsonSchema): JsonSchema {
+  const { $defs, ...root } = schema;
+  const definitions = isObject($defs) ? $defs : {};
+  const counted = countUses(root, definitions);
+  if (counted === null) return schema;
+  const uses = counted;
+  /** Definitions that stay, in the order in which they are first needed. */
+  const kept = new Map<string, Json>();
+  const waiting: string[] = [];
+
+  function render(value: Json, depth: number): Json {
+    if (!isObject(value)) return value;
+    const { $ref, ...beside } = value;
+    if ($ref === undefined || $ref === '#') return children(value, depth);
+    const name = nameIn($ref, definitions)!;
+    const definition = definitions[name]!;
+    const fits = isObject(definition) && Object.keys(beside).every((keyword) => ANNOTATIONS.includes(keyword));
+    if (fits && uses.get(name) === 1 && depth < LIMITS.schemaDepth) return render({ ...definition, ...beside }, depth);
+    if (!kept.has(name)) waiting.push(name);
+    kept.set(name, kept.get(name) ?? true);
+    return { ...children(beside, depth), $ref: refTo(name) };
+  }
+
+  function children(value: JsonSchema, depth: number): JsonSchema {
+    const said = Object.entries(value).filter(([keyword]) => !UNUSED.includes(keyword));
+    const nested = (one: Json) => render(one, depth + 1);
+    return Object.fromEntries(said.map(([keyword, member]) => [keyword, mapSchemas(keyword, member, nested)]));
+  }
+
+  const rendered = render(root, 1) as JsonSchema;
+  for (let name = waiting.shift(); name !== undefined; name = waiting.shift()) {
+    kept.set(name, render(definitions[name]!, 1));
+  }
+  return kept.size === 0 ? rendered : { ...rendered, $defs: Object.fromEntries(kept) };
+}
+
+/** Counts the references to each definition that the root reaches; null where one leads to another place than a definition or the root. */
+function countUses(root: JsonSchema, definitions: JsonSchema): Map<string, number> | null {
+  const uses = new Map<string, number>();
+  const open: Json[] = [root];
+  for (let value = open.pop(); value !== undefined; value = open.pop()) {
+    if (!isObject(value)) continue;
+    if (value.$ref !== undefined && value.$ref !== '#') {
+      const name = nameIn(value.$ref, definitions);
+      if (name === undefined) return null;
+      if (!uses.has(name)) open.push(definitions[name]!);
+      uses.set(name, (uses.get(name) ?? 0) + 1);
+    }
+    for (const [keyword, member] of Object.entries(value)) {
+      mapSchemas(keyword, member, (one) => {
+        open.push(one);
+        return one;
+      });
+    }
+  }
+  return uses;
+}
+
+/** Returns the definition that a reference means, past those that only refer to another; undefined for any other place in the document. */
+function nameIn(ref: Json, definitions: JsonSchema): string | undefined {
+  let found: string | undefined;
+  const seen = new Set<string>();
+  for (let next: Json | undefined = ref; typeof next === 'string'; ) {
+    // JSON Pointer as a URI fragment (RFC 6901, section 6).
+    const token: string | undefined = /^#\/\$defs\/([^/]*)$/.exec(decodeURIComponent(next))?.[1];
+    const name: string | undefined = token?.replaceAll('~1', '/').replaceAll('~0', '~');
+    if (name === undefined || !Object.hasOwn(definitions, name) || seen.has(name)) return found;
+    seen.add(name);
+    found = name;
+    const definition: Json | undefined = definitions[name];
+    next = isObject(definition) && Object.keys(definition).length === 1 ? definition.$ref : undefined;
+  }
+  return found;
+}
+
+function refTo(name: string): string {
+  return `#/$defs/${encodeURIComponent(name.replaceAll('~', '~0').replaceAll('/', '~1'))}`;
+}
+
+/** Gives every schema directly under a keyword to `map`. */
+function mapSchemas(keyword: string, member: Json, map: (schema: Json) => Json): Json {
+  const holds = KEYWORDS.get(keyword)?.holds;
+  if (holds === 'schema') return map(member);
+  if (holds === 'schemas' && Array.isArray(member)) return member.map(map);
+  if (holds === 'schema map' && isObject(member)) {
+    return Object.fromEntries(Object.entries(member).map(([name, one]) => [name, map(one)]));
+  }
+  return member;
+}
+
+function isObject(value: Json | undefined): value is JsonSchema {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
