@@ -3,7 +3,7 @@ import { configDefaults, defineConfig } from 'vitest/config';
 
 const source = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
-const FOLDERS = '{lib,handlers,runtime,adapters,tests,examples,benchmarks}';
+const FOLDERS = '{lib,handlers,runtime,adapters,tests,examples,benchmarks,release}';
 /**
  * Suites of many seconds: faults, restarts, many processes, property tests. `npm test` omits them, `npm run test:all`
  * runs all.

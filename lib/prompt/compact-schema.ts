@@ -3,7 +3,8 @@ import { inlineDefinitions } from './inline-definitions.ts';
 
 /**
  * Returns a schema in the form of the prompt: as shorthand if that says the same (the inverse of
- * `lib/grammar/schema/shorthand.ts`), else with its definitions inlined. The shorthand takes about a quarter of the tokens.
+ * `lib/grammar/schema/shorthand.ts`), else with its definitions inlined. The shorthand takes about a quarter of the
+ * tokens.
  */
 export function compactSchema(schema: JsonSchema): Json {
   const short = inlineDefinitions(schema);

@@ -8,9 +8,9 @@ const UNUSED: readonly string[] = ['$schema', '$id', '$comment'];
 const ANNOTATIONS: readonly string[] = ['title', 'description', 'default', 'examples'];
 
 /**
- * Returns a schema with the same meaning and less to read: definitions that nothing refers to are left out, those that are used once stand where
- * they are used, and one that only refers to another is skipped. It never grows. A schema with references to other places than definitions
- * stays as it is.
+ * Returns a schema with the same meaning and less to read: definitions that nothing refers to are left out, those that
+ * are used once stand where they are used, and one that only refers to another is skipped. It never grows. A schema
+ * with references to other places than definitions stays as it is.
  */
 export function inlineDefinitions(schema: JsonSchema): JsonSchema {
   const { $defs, ...root } = schema;
@@ -48,7 +48,10 @@ export function inlineDefinitions(schema: JsonSchema): JsonSchema {
   return kept.size === 0 ? rendered : { ...rendered, $defs: Object.fromEntries(kept) };
 }
 
-/** Counts the references to each definition that the root reaches; null where one leads to another place than a definition or the root. */
+/**
+ * Counts the references to each definition that the root reaches; null where one leads to another place than a
+ * definition or the root.
+ */
 function countUses(root: JsonSchema, definitions: JsonSchema): Map<string, number> | null {
   const uses = new Map<string, number>();
   const open: Json[] = [root];
@@ -70,7 +73,10 @@ function countUses(root: JsonSchema, definitions: JsonSchema): Map<string, numbe
   return uses;
 }
 
-/** Returns the definition that a reference means, past those that only refer to another; undefined for any other place in the document. */
+/**
+ * Returns the definition that a reference means, past those that only refer to another; undefined for any other place
+ * in the document.
+ */
 function nameIn(ref: Json, definitions: JsonSchema): string | undefined {
   let found: string | undefined;
   const seen = new Set<string>();
