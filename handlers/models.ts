@@ -8,7 +8,7 @@ export function listModels({ backend, quota }: AppDeps): AppHandler {
     const models = await backend.listModels(callOf(c, quota));
     return c.json<ModelList>({
       object: 'list',
-      data: models.map(({ id, status }) => ({ id, object: 'model', status })),
+      data: models.map(({ id, ...facts }) => ({ id, object: 'model', ...facts })),
     });
   };
 }

@@ -4,7 +4,7 @@ import type { CutTasks } from './decision/cut-tasks.ts';
 import type { ModelId } from './model-id.ts';
 import type { Language } from './schema/language.ts';
 import type { Metrics } from './schema/metrics.ts';
-import type { ModelStatus } from './schema/model-list.ts';
+import type { ModelCalibration, ModelStatus } from './schema/model-list.ts';
 
 export type { Device, Metrics } from './schema/metrics.ts';
 export type { ModelStatus } from './schema/model-list.ts';
@@ -43,6 +43,11 @@ export interface Call {
 export interface ListedModel {
   id: ModelId;
   status: ModelStatus;
+  /**
+   * Of the active model, where the backend knows it: sha256 over its files, and the calibration of its probabilities.
+   */
+  fingerprint?: string;
+  calibration?: ModelCalibration;
 }
 
 export interface TaskBatch {

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import type { InferenceBackend } from '../../lib/backend.ts';
+import type { Calibration } from '../../lib/calibration/calibration.ts';
 import type { ModelHost } from '../../lib/host.ts';
 import { createModelHost } from '../../runtime/slot/create-model-host.ts';
 import { createEngineBackend } from '../../runtime/supervisor/engine-backend.ts';
@@ -29,8 +30,11 @@ export async function compose(
   const isolation = await openIsolation(config.isolation);
   logIsolation(isolation, config.isolation, log);
   const engine = createEngineProcess({ log, isolation, onRestart: () => metrics.restarted() });
-  const metrics = createEngineMetrics(() => engine.status());
+  const metrics = createEngineMetrics(() => engine.status(), calibration);
   const host = await createModelHost({ ...config, engine, log });
+  async function calibration(): Promise<Calibration | null> {
+    return (await host.calibration())?.calibration ?? null;
+  }
   const timeoutMs = REQUEST_TIMEOUT_MS;
   // Prompts are private: they are logged only for who asks for it by this name.
   const logPrompts = process.env.ASSAY_LOG_PROMPTS === '1';
@@ -43,6 +47,7 @@ export async function compose(
     timeoutMs,
     chatMaxTokens,
     orders,
+    calibration,
     logPrompts,
   });
   return {

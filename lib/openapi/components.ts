@@ -1,4 +1,5 @@
 import type * as v from 'valibot';
+import * as calibration from '../calibration/calibration.ts';
 import * as completion from '../schema/chat-completion.ts';
 import * as chat from '../schema/chat-request.ts';
 import * as decisions from '../schema/decisions-request.ts';
@@ -107,6 +108,10 @@ export const COMPONENTS = {
   ModelId: list.ModelIdText,
   ModelList: list.ModelList,
   Model: list.Model,
+  ModelCalibration: list.ModelCalibration,
+  CalibratedKinds: calibration.CalibratedKinds,
+  TemperatureFit: calibration.TemperatureFit,
+  CalibrationErrors: calibration.CalibrationErrors,
   ModelStatus: list.ModelStatus,
   LoadRequest: operation.LoadRequest,
   LoadResponse: operation.LoadResponse,

@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import { CalibratedKinds } from '../calibration/calibration.ts';
 import { MODEL_ID_PATTERN } from '../model-id.ts';
 
 /** A model id on the wire; `parseModelId` checks it. */
@@ -19,7 +20,24 @@ export const MODEL_STATUSES = [
 export const ModelStatus = v.picklist(MODEL_STATUSES);
 export type ModelStatus = v.InferOutput<typeof ModelStatus>;
 
+/** Names the calibration that the probabilities of a model have, and what it is worth. */
+export const ModelCalibration = v.object({
+  from: v.pipe(
+    v.picklist(['own', 'bundled']),
+    v.description('own: fitted with assay calibrate. bundled: shipped with the model.'),
+  ),
+  fitted: v.pipe(v.string(), v.description('When it was fitted: a date.')),
+  kinds: CalibratedKinds,
+});
+export type ModelCalibration = v.InferOutput<typeof ModelCalibration>;
+
 /** One entry of `GET /v1/models` and `GET /models` (docs/interface.md, M-5). */
-export const Model = v.object({ id: ModelIdText, object: v.literal('model'), status: ModelStatus });
+export const Model = v.object({
+  id: ModelIdText,
+  object: v.literal('model'),
+  status: ModelStatus,
+  fingerprint: v.exactOptional(v.pipe(v.string(), v.description('Of the active model: sha256 over its files.'))),
+  calibration: v.exactOptional(ModelCalibration),
+});
 export const ModelList = v.object({ object: v.literal('list'), data: v.array(Model) });
 export type ModelList = v.InferOutput<typeof ModelList>;

@@ -10,6 +10,7 @@ import type { DeviceChoice } from '../device/device-table.ts';
 import { resolveDevices } from '../device/resolve-devices.ts';
 import { openHub } from '../hub/open-hub.ts';
 import { TRANSFER_SETTINGS } from '../hub/pull-context.ts';
+import { Calibrations } from '../store/calibrations.ts';
 import { type HubEnvironment, hubEnvironment } from '../store/environment.ts';
 import type { Dtype } from '../store/model-files.ts';
 import { StorePaths } from '../store/paths.ts';
@@ -37,6 +38,7 @@ export async function createModelHost(settings: HostSettings): Promise<LocalMode
   const paths = new StorePaths({ hubCache: hub.hubCache, assayHome: home, bundled: bundledModels() });
   return new LocalModelHost({
     engine,
+    calibrations: new Calibrations(paths),
     pull: {
       hub: await openHub(hub),
       paths,

@@ -13,6 +13,7 @@ import type { ModelId } from '../../lib/model-id.ts';
 import { nearestName } from '../../lib/nearest-name.ts';
 import type { PullContext } from '../hub/pull-context.ts';
 import { pullModel } from '../hub/pull-model.ts';
+import type { ActiveCalibration, Calibrations } from '../store/calibrations.ts';
 import { listCompiled } from '../store/compiled-store.ts';
 import { findLocalModel, type LocalModel, localModelIds } from '../store/hub-cache.ts';
 import type { Dtype } from '../store/model-files.ts';
@@ -30,6 +31,7 @@ import { ModelSlot, type SlotEngine } from './model-slot.ts';
 import { Operation } from './operation.ts';
 
 export interface HostOptions {
+  calibrations: Pick<Calibrations, 'find'>;
   engine: SlotEngine & Pick<EngineProcess, 'compile'>;
   pull: PullContext;
   compile: CompileContext;
@@ -68,6 +70,23 @@ export class LocalModelHost implements ModelHost {
     this.#slot = new ModelSlot({ engine, log: compile.log, devices, now: () => performance.now() });
   }
 
+  /** The calibration of the loaded model. */
+  async calibration(): Promise<ActiveCalibration | null> {
+    const { model } = this.slot();
+    const fingerprint = this.#slot.compiled?.record.fingerprint.source;
+    return model && fingerprint ? this.#options.calibrations.find(model, fingerprint) : null;
+  }
+
+  /** What the list of models says of the loaded one. */
+  async #calibrationOf(id: ModelId): Promise<Pick<ListedModel, 'fingerprint' | 'calibration'>> {
+    const fingerprint = this.#slot.compiled?.record.fingerprint.source;
+    if (this.slot().state !== 'loaded' || !fingerprint) return {};
+    const active = await this.#options.calibrations.find(id, fingerprint);
+    if (!active) return { fingerprint };
+    const { fitted, kinds } = active.calibration;
+    return { fingerprint, calibration: { from: active.from, fitted, kinds } };
+  }
+
   slot(): Slot {
     return this.#slot.view();
   }
@@ -76,7 +95,11 @@ export class LocalModelHost implements ModelHost {
     const { paths } = this.#options.compile;
     const { model } = this.slot();
     const ids = new Set([...(await localModelIds(paths)), ...this.#downloads.keys(), ...(model ? [model] : [])]);
-    const listed = [...ids].sort().map(async (id) => ({ id, status: await this.#statusOf(id) }));
+    const listed = [...ids].sort().map(async (id) => ({
+      id,
+      status: await this.#statusOf(id),
+      ...(id === model ? await this.#calibrationOf(id) : {}),
+    }));
     return (await Promise.all(listed)).filter((entry): entry is ListedModel => entry.status !== null);
   }
 

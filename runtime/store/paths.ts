@@ -4,7 +4,8 @@ import { AssayError } from '../../lib/errors.ts';
 import { asModelId, type ModelId } from '../../lib/model-id.ts';
 
 /*
- * The one module of the store that joins paths. Whatever comes from outside (ids, revisions, file names in a repository,
+ * The one module of the store that joins paths. Whatever comes from outside (ids, revisions, file names in a
+ * repository,
  * links on the disk) is checked here, so that nothing is ever read, written or removed outside the roots.
  */
 
@@ -82,7 +83,9 @@ export function idOfRepositoryFolder(folder: string): ModelId | null {
   return kind === 'models' && namespace && name && more === undefined ? asModelId(`${namespace}/${name}`) : null;
 }
 
-/** Every place in the roots. The names inside the hub cache are those of `huggingface_hub` (its "manage cache" guide). */
+/**
+ * Every place in the roots. The names inside the hub cache are those of `huggingface_hub` (its "manage cache" guide).
+ */
 export class StorePaths {
   readonly roots: Roots;
 
@@ -124,7 +127,10 @@ export class StorePaths {
     return path.join(this.blobs(id), checked(hash, HASH, 'file hash'));
   }
 
-  /** Bytes of a blob that is not complete yet. Our own name: other tools write `.incomplete` files and would not know our holes. */
+  /**
+   * Bytes of a blob that is not complete yet. Our own name: other tools write `.incomplete` files and would not know
+   * our holes.
+   */
   partialBlob(id: ModelId, hash: string): string {
     return `${this.blob(id, hash)}.assay-partial`;
   }
@@ -179,8 +185,20 @@ export class StorePaths {
     return path.join(this.roots.bundled, name);
   }
 
+  /** The calibration that was fitted here for a model with these files. */
+  calibration(fingerprint: string): string {
+    return path.join(this.roots.assayHome, 'calibrations', `${checked(fingerprint, HASH, 'fingerprint')}.json`);
+  }
+
+  /** The calibration that ships with a model; null for models that do not ship. */
+  bundledCalibration(id: ModelId): string | null {
+    const directory = this.bundledModel(id);
+    return directory === null ? null : path.join(directory, 'calibration.json');
+  }
+
   /**
-   * Follows links and gives the real path, if it is inside the root that `target` belongs to; null when it leads elsewhere or
+   * Follows links and gives the real path, if it is inside the root that `target` belongs to; null when it leads
+   * elsewhere or
    * to nothing.
    */
   async real(target: string): Promise<string | null> {
@@ -210,7 +228,8 @@ export class StorePaths {
   /**
    * Removes a file or a directory with all in it; links are removed, never followed. Gives the bytes that were freed.
    *
-   * @param counted inodes whose bytes count no more, to which those of this removal are added: a file may have several names
+   * @param counted inodes whose bytes count no more, to which those of this removal are added: a file may have several
+   *   names
    */
   async remove(target: string, counted = new Set<number>()): Promise<number> {
     const parent = await this.real(path.dirname(target));

@@ -9,6 +9,8 @@ import type {
   TaskAnswer,
   TaskBatch,
 } from '../../lib/backend.ts';
+import { calibrated } from '../../lib/calibration/calibrated.ts';
+import type { Calibration } from '../../lib/calibration/calibration.ts';
 import { AssayError, type ErrorCode } from '../../lib/errors.ts';
 import type { ModelHost } from '../../lib/host.ts';
 import { asModelId, type ModelId } from '../../lib/model-id.ts';
@@ -29,6 +31,8 @@ export interface EngineBackendOptions {
   timeoutMs: number;
   /** Tokens of a chat's answer where the request sets no limit: a small model may go on for ever. */
   chatMaxTokens: number;
+  /** The calibration of the loaded model; absent: none for any. */
+  calibration?(): Promise<Calibration | null>;
   /** Orders in which questions show their options, where a batch with probabilities does not say. */
   orders?: number;
   /** Whether the log also tells what was asked and answered. Off unless somebody wants it: prompts are private. */
@@ -99,6 +103,13 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
     }
   }
 
+  /** The answers with the active calibration, unless the batch wants them as the model gives them. */
+  async function calibratedAnswers(batch: TaskBatch, answers: readonly TaskAnswer[]): Promise<readonly TaskAnswer[]> {
+    if (!batch.probabilities?.calibrated) return answers;
+    const calibration = (await options.calibration?.()) ?? null;
+    return calibration ? answers.map((one, i) => calibrated(one, batch.tasks[i]!, calibration)) : answers;
+  }
+
   function finished(log: Logger, work: Work, model: ModelId, { usage, metrics, reason }: Finished): void {
     options.metrics.answered(work.kind, usage, metrics);
     const tasks = work.kind === 'tasks' ? { tasks: work.batch.tasks.length } : {};
@@ -115,7 +126,8 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
         if (reply.type === 'answers') answered = reply;
         // Checked when it was accepted: the name is the id of the active model.
         if (reply.type === 'finished') {
-          const { answers, cut } = answered;
+          const { cut } = answered;
+          const answers = await calibratedAnswers(batch, answered.answers);
           return {
             model: batch.model as ModelId,
             answers,

@@ -1,5 +1,6 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { Metrics, Usage } from '../../lib/backend.ts';
+import type { Calibration } from '../../lib/calibration/calibration.ts';
 import type { ErrorCode } from '../../lib/errors.ts';
 import type { EngineStatus } from './engine-process.ts';
 
@@ -19,8 +20,11 @@ export interface EngineMetrics {
 const SECONDS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 60, 120, 300];
 const TOKENS_PER_SECOND = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000];
 
-/** `status` is read when the figures are asked for. */
-export function createEngineMetrics(status: () => EngineStatus): EngineMetrics {
+/** `status` and `calibration`, that of the loaded model, are read when the figures are asked for. */
+export function createEngineMetrics(
+  status: () => EngineStatus,
+  calibration: () => Promise<Calibration | null> = async () => null,
+): EngineMetrics {
   const registry = new Registry();
   const registers = [registry];
   const counter = (name: string, help: string, labelNames: string[] = []) =>
@@ -57,6 +61,21 @@ export function createEngineMetrics(status: () => EngineStatus): EngineMetrics {
   gauge('assay_requests_running', 'Requests that the engine is answering.', ({ running }) => running);
   gauge('assay_requests_waiting', 'Requests in the queue.', ({ waiting }) => waiting);
   gauge('assay_engine_resident_bytes', 'Memory of the engine process.', ({ rssBytes }) => rssBytes ?? 0);
+
+  new Gauge({
+    name: 'assay_calibration_error',
+    help: 'Error of the probabilities of the loaded model, before and after calibration, as measured when it was fitted.',
+    labelNames: ['kind', 'measure', 'stage'],
+    registers,
+    async collect() {
+      this.reset();
+      for (const [kind, fit] of Object.entries((await calibration())?.kinds ?? {})) {
+        for (const stage of ['before', 'after'] as const) {
+          for (const [measure, value] of Object.entries(fit[stage])) this.set({ kind, measure, stage }, value);
+        }
+      }
+    },
+  });
 
   const seconds = (into: Histogram, kind: RequestKind, ms: number | null) =>
     ms !== null && into.observe({ kind }, ms / 1000);

@@ -30,7 +30,9 @@ export const NO_METRICS: Metrics = {
   device: null,
 };
 
-/** An `InferenceBackend` that does what a test says, and writes down what it was asked. Not a model: for tests alone. */
+/**
+ * An `InferenceBackend` that does what a test says, and writes down what it was asked. Not a model: for tests alone.
+ */
 export function scriptedBackend(script: Script, recorded: Recorded[] = []): InferenceBackend {
   const begin = (call: Recorded['call'], details: object, { signal }: Call) => {
     recorded.push({ call, ...details });
@@ -71,7 +73,7 @@ export function scriptedBackend(script: Script, recorded: Recorded[] = []): Infe
 export function listed(script: Script) {
   const models = script.models ?? [{ id: DEFAULT_MODEL, status: 'active' as const }];
   if ('code' in models || 'crash' in models) return throwFault(models) as never;
-  return models.map(({ id, status }) => ({ id: parseModelId(id), status }));
+  return models.map(({ id, ...facts }) => ({ id: parseModelId(id), ...facts }));
 }
 
 const PLAIN_CHAT: NonNullable<Script['chat']> = [

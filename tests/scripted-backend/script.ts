@@ -5,7 +5,7 @@ import type { DownloadEvent, DownloadReport, LoadReport, RemoveReport, Slot } fr
 /** What a scripted backend and host will do. Plain JSON, so that it can be sent to a host in another process. */
 export interface Script {
   /** Default: `assay/starter`, active. */
-  models?: readonly { id: string; status: ListedModel['status'] }[] | Fault;
+  models?: readonly (Omit<ListedModel, 'id'> & { id: string })[] | Fault;
   /** Default: `assay/starter`, loaded, on the CPU. */
   slot?: Omit<Slot, 'model'> & { model: string | null };
   /** How `runTasks` answers; what is absent is made up from the batch (`madeUpAnswer`). */

@@ -15,6 +15,7 @@ import { TRANSFER_SETTINGS } from '../../runtime/hub/pull-context.ts';
 import type { CompileContext } from '../../runtime/slot/ensure-compiled.ts';
 import { LocalModelHost } from '../../runtime/slot/model-host.ts';
 import type { SlotEngine } from '../../runtime/slot/model-slot.ts';
+import { Calibrations } from '../../runtime/store/calibrations.ts';
 import { StorePaths } from '../../runtime/store/paths.ts';
 import type { EngineProcess, EngineStatus } from '../../runtime/supervisor/engine-process.ts';
 import { LifeCycle, type LifeListener, reasonOf } from '../../runtime/supervisor/life-cycle.ts';
@@ -185,6 +186,7 @@ export function hostOver(
     ...changes,
   };
   const host = new LocalModelHost({
+    calibrations: new Calibrations(paths),
     engine,
     pull: { ...((pull ?? { settings: TRANSFER_SETTINGS }) as PullContext), paths },
     compile,

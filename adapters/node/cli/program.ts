@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import { VERSION } from '../../../lib/version.ts';
 import type { compose } from '../compose.ts';
+import { addCalibrate } from './calibrate.ts';
 import { addChat } from './chat.ts';
 import { addDecide } from './decide.ts';
 import { addDoctor } from './doctor.ts';
@@ -28,6 +29,7 @@ export function createProgram(parts: { compose: typeof compose }): Command {
   addExtract(program);
   addRun(program);
   addChat(program);
+  addCalibrate(program);
   program.commandsGroup('Server:');
   addServe(program, parts.compose);
   addStatus(program);

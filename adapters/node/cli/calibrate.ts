@@ -1,0 +1,178 @@
+import { writeFile } from 'node:fs/promises';
+import type { Command } from 'commander';
+import * as v from 'valibot';
+import { CALIBRATED_KINDS, type CalibratedKind, type Calibration } from '../../../lib/calibration/calibration.ts';
+import { FEWEST_LABELS, fitTemperature, type Labelled, reliabilityBins, scaled } from '../../../lib/calibration/fit.ts';
+import { type Label, readLabel, samplesOf } from '../../../lib/calibration/labels.ts';
+import { ModelList } from '../../../lib/schema/model-list.ts';
+import { assayHome } from '../config.ts';
+import { UsageError } from '../usage-error.ts';
+import { type ModelFlags, withModel } from './ask.ts';
+import { connectionFlags } from './connection.ts';
+import { readText } from './read-input.ts';
+import { reliabilityPlot } from './reliability-plot.ts';
+import type { Connection } from './request.ts';
+import { isWatched, screen, table } from './screen.ts';
+
+interface CalibrateFlags extends ModelFlags {
+  plot?: string;
+  out?: string;
+  reset?: boolean;
+}
+
+/** Questions about one text that are asked in one request. */
+const AT_ONCE = 64;
+
+/** `assay calibrate` */
+export function addCalibrate(program: Command): void {
+  const command = program
+    .command('calibrate')
+    .description('Fit the probabilities of the loaded model to your own labels.')
+    .argument('[labels.jsonl]', 'a labelled question on each line')
+    .option('--plot <file.svg>', 'draw how often answers are right by how sure they are, before and after')
+    .option('--out <file.json>', 'write the calibration there, and do not use it here')
+    .option('--reset', 'remove the calibration that was fitted here')
+    .option('--model <id>', 'model to calibrate (default: the one that the server has loaded)');
+  connectionFlags(command)
+    .addHelpText('after', CALIBRATE_HELP)
+    .action(async (file: string | undefined, flags: CalibrateFlags) => {
+      if (Boolean(flags.reset) === (file !== undefined)) throw new UsageError('Give a file of labels, or --reset.');
+      const labels = file === undefined ? [] : await readLabels(file);
+      await withModel(flags, async (connection, model) => {
+        const fingerprint = await fingerprintOf(connection, model);
+        if (flags.reset) await reset(flags, fingerprint);
+        else await calibrate(connection, { model, fingerprint, labels, flags });
+      });
+    });
+}
+
+async function readLabels(file: string): Promise<Label[]> {
+  const lines = (await readText(file)).split('\n');
+  const labels = lines.flatMap((line, i) => {
+    if (line.trim() === '') return [];
+    try {
+      return [readLabel(line)];
+    } catch (error) {
+      throw new UsageError(
+        `${file}, line ${i + 1}: ${(error as Error).message}. assay calibrate --help shows the form.`,
+      );
+    }
+  });
+  if (labels.length < FEWEST_LABELS) {
+    throw new UsageError(
+      `${file} has ${labels.length} labels; a temperature needs ${FEWEST_LABELS}, and some hundreds are better.`,
+    );
+  }
+  return labels;
+}
+
+async function fingerprintOf(connection: Connection, model: string): Promise<string> {
+  const { data } = v.parse(ModelList, await (await connection.request('/v1/models')).json());
+  const fingerprint = data.find(({ id }) => id === model)?.fingerprint;
+  if (fingerprint) return fingerprint;
+  throw new UsageError(`${model} is not loaded there, or it is an edge: calibrate each of its boxes.`);
+}
+
+interface Calibrating {
+  model: string;
+  fingerprint: string;
+  labels: readonly Label[];
+  flags: CalibrateFlags;
+}
+
+async function calibrate(connection: Connection, { model, fingerprint, labels, flags }: Calibrating): Promise<void> {
+  const samples = await ask(connection, model, labels);
+  const kinds: Calibration['kinds'] = {};
+  for (const kind of CALIBRATED_KINDS) {
+    const own = samples.get(kind) ?? [];
+    if (own.length >= FEWEST_LABELS) kinds[kind] = fitTemperature(own);
+    else if (own.length > 0) screen.note(`${kind}: ${own.length} labels are too few, ${FEWEST_LABELS} are needed.`);
+  }
+  const fitted = new Date().toISOString().slice(0, 10);
+  const calibration: Calibration = { version: 1, fingerprint, model, fitted, kinds };
+  if (flags.plot !== undefined) await writeFile(flags.plot, plot(samples, kinds));
+  if (flags.json) screen.json(calibration);
+  else screen.line(figures(kinds));
+  await store(calibration, flags, connection);
+}
+
+/** Asks all questions without calibration, those about one text together. */
+async function ask(
+  connection: Connection,
+  model: string,
+  labels: readonly Label[],
+): Promise<Map<CalibratedKind, Labelled[]>> {
+  const samples = new Map<CalibratedKind, Labelled[]>();
+  let asked = 0;
+  for (const [input, about] of Map.groupBy(labels, (label) => label.input)) {
+    for (let from = 0; from < about.length; from += AT_ONCE) {
+      const some = about.slice(from, from + AT_ONCE);
+      const questions = some.map(({ question }) => question);
+      const body = { model, input, questions, calibrated: false, abstain_below: 0, max_output_tokens: 4096 };
+      const text = await (await connection.request('/v1/decisions', { body })).text();
+      for (const [kind, sample] of samplesOf(some, text)) samples.set(kind, [...(samples.get(kind) ?? []), sample]);
+      asked += some.length;
+      if (isWatched()) process.stderr.write(`\r${asked} of ${labels.length} questions`);
+    }
+  }
+  if (isWatched()) process.stderr.write('\n');
+  return samples;
+}
+
+function figures(kinds: Calibration['kinds']): string {
+  const rows = Object.entries(kinds).map(([kind, { temperature, labels, before, after }]) =>
+    [kind, labels, temperature, before.ece, after.ece, before.brier, after.brier].map(String),
+  );
+  return table([['KIND', 'LABELS', 'TEMPERATURE', 'ECE BEFORE', 'AFTER', 'BRIER BEFORE', 'AFTER'], ...rows]);
+}
+
+function plot(samples: ReadonlyMap<CalibratedKind, readonly Labelled[]>, kinds: Calibration['kinds']): string {
+  const diagrams = Object.entries(kinds).flatMap(([kind, { temperature }]) => {
+    const own = samples.get(kind as CalibratedKind) ?? [];
+    return [
+      { title: `${kind}, before`, bins: reliabilityBins(own) },
+      { title: `${kind}, after`, bins: reliabilityBins(own.map((sample) => scaled(sample, temperature))) },
+    ];
+  });
+  return reliabilityPlot(diagrams);
+}
+
+async function store(calibration: Calibration, flags: CalibrateFlags, connection: Connection): Promise<void> {
+  if (flags.out !== undefined) {
+    await writeFile(flags.out, `${JSON.stringify(calibration, null, 2)}\n`);
+    screen.note(`Written to ${flags.out}. To use it, put it at <home>/calibrations/${calibration.fingerprint}.json.`);
+    return;
+  }
+  const file = await (await calibrations(flags)).write(calibration);
+  const who = connection.url === null ? 'Every server' : `${connection.url}`;
+  screen.note(`Stored at ${file}. ${who} with this home uses it from the next request on.`);
+}
+
+async function reset(flags: CalibrateFlags, fingerprint: string): Promise<void> {
+  const removed = await (await calibrations(flags)).remove(fingerprint);
+  screen.note(removed ? 'Removed. A calibration that ships with the model counts again.' : 'There was none.');
+}
+
+/** Those of this machine's home. Loaded only when it is needed. */
+async function calibrations(flags: CalibrateFlags) {
+  const [{ Calibrations }, { StorePaths }] = await Promise.all([
+    import('../../../runtime/store/calibrations.ts'),
+    import('../../../runtime/store/paths.ts'),
+  ]);
+  const home = assayHome(flags, process.env);
+  return new Calibrations(new StorePaths({ hubCache: home, assayHome: home, bundled: null }));
+}
+
+const CALIBRATE_HELP = `
+A line of the file is a question of POST /v1/decisions about a text, with the right answer:
+  {"input": "Help!", "type": "predicate", "instructions": "Is this urgent?", "label": true}
+  {"input": "…", "type": "choice", "instructions": "Which team?", "choices": [{"value": "it"}, {"value": "hr"}], "label": "it"}
+  {"input": "…", "type": "score", "instructions": "How angry?", "levels": [{"label": "calm"}, {"label": "angry"}], "label": "calm"}
+  {"input": "…", "type": "extract", "instructions": "The order", "keys": ["id"], "label": {"id": "A-1"}}
+
+For each kind of question it fits a temperature: above 1 the model was too sure of itself. It prints the expected calibration error
+(ECE) and the Brier score before and after, the latter on labels that were left out of the fit.
+
+Examples:
+  $ assay calibrate labels.jsonl --plot reliability.svg
+  $ assay calibrate --reset`;

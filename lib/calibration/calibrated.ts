@@ -1,0 +1,23 @@
+import type { Task, TaskAnswer } from '../backend.ts';
+import { atTemperature, type Calibration, temperatureOf, valueAtTemperature } from './calibration.ts';
+
+/**
+ * Returns an answer with calibrated probabilities. The answer itself stays: a temperature moves no option before
+ * another.
+ */
+export function calibrated(answer: TaskAnswer, task: Task, calibration: Calibration): TaskAnswer {
+  const { optionLogprobs, fields } = answer;
+  if (optionLogprobs) {
+    const kind = (task.type === 'decide' && task.kind) || 'choice';
+    return { ...answer, optionLogprobs: atTemperature(optionLogprobs, temperatureOf(calibration, kind)) };
+  }
+  if (!fields) return answer;
+  const temperature = temperatureOf(calibration, 'field');
+  return {
+    ...answer,
+    fields: fields.map(({ path, probability }) => ({
+      path,
+      probability: valueAtTemperature(probability, temperature),
+    })),
+  };
+}

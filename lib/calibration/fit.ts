@@ -1,0 +1,103 @@
+import { indexOfHighest } from '../decision/logprobs.ts';
+import { atTemperature, type CalibrationErrors, type TemperatureFit } from './calibration.ts';
+
+/** A question that was answered, and what is right. */
+export interface Labelled {
+  /** Of the options, uncalibrated. */
+  logprobs: readonly number[];
+  /** Index of the right option. */
+  label: number;
+}
+
+/** Fewest labels of a kind that a temperature is fitted on. */
+export const FEWEST_LABELS = 20;
+
+const FOLDS = 5;
+
+/**
+ * Fits the temperature of one kind of questions. What it gains is measured on labels that each fold leaves out; one
+ * that gains nothing there is
+ * not used: it stays 1.
+ */
+export function fitTemperature(samples: readonly Labelled[]): TemperatureFit {
+  const folds = Array.from({ length: FOLDS }, (_, fold) => {
+    const isOut = (_: Labelled, i: number) => i % FOLDS === fold;
+    const temperature = bestTemperature(samples.filter((sample, i) => !isOut(sample, i)));
+    return samples.filter(isOut).map((sample) => scaled(sample, temperature));
+  });
+  const [before, after] = [errorsOf(samples), errorsOf(folds.flat())];
+  if (after.ece >= before.ece) return { temperature: 1, labels: samples.length, before, after: before };
+  return { temperature: round(bestTemperature(samples)), labels: samples.length, before, after };
+}
+
+export function scaled({ logprobs, label }: Labelled, temperature: number): Labelled {
+  return { logprobs: atTemperature(logprobs, temperature), label };
+}
+
+/**
+ * The temperature with the least negative log-likelihood, by golden-section search over its logarithm, where that is
+ * convex enough.
+ */
+function bestTemperature(samples: readonly Labelled[]): number {
+  const loss = (log: number) => {
+    const temperature = Math.exp(log);
+    return samples.reduce((sum, { logprobs, label }) => sum - atTemperature(logprobs, temperature)[label]!, 0);
+  };
+  const ratio = (Math.sqrt(5) - 1) / 2;
+  let [low, high] = [Math.log(0.1), Math.log(10)];
+  while (high - low > 1e-4) {
+    const [left, right] = [high - ratio * (high - low), low + ratio * (high - low)];
+    if (loss(left) < loss(right)) high = right;
+    else low = left;
+  }
+  return Math.exp((low + high) / 2);
+}
+
+/** Bins of the reliability diagram, and of the expected calibration error. */
+export const BINS = 10;
+
+export interface Bin {
+  count: number;
+  /** Mean probability of the likeliest option. */
+  confidence: number;
+  /** Share of answers whose likeliest option was right. */
+  accuracy: number;
+}
+
+/** Sorts answers into bins of equal width by the probability of their likeliest option. */
+export function reliabilityBins(samples: readonly Labelled[]): Bin[] {
+  const answers = samples.map(({ logprobs, label }) => {
+    const best = indexOfHighest(logprobs);
+    return { confidence: Math.exp(logprobs[best]!), right: best === label };
+  });
+  return Array.from({ length: BINS }, (_, bin) => {
+    const inside = answers.filter(({ confidence }) => Math.min(BINS - 1, Math.floor(confidence * BINS)) === bin);
+    const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / (values.length || 1);
+    return {
+      count: inside.length,
+      confidence: mean(inside.map(({ confidence }) => confidence)),
+      accuracy: mean(inside.map(({ right }) => Number(right))),
+    };
+  });
+}
+
+/**
+ * Expected calibration error (Naeini et al. 2015): the gap between confidence and accuracy of each bin, weighted by
+ * its share. Brier
+ * score (1950): the squared error of the probabilities, summed over the options, averaged over the questions.
+ */
+export function errorsOf(samples: readonly Labelled[]): CalibrationErrors {
+  const gaps = reliabilityBins(samples).map(
+    ({ count, confidence, accuracy }) => count * Math.abs(confidence - accuracy),
+  );
+  const squares = samples.map(({ logprobs, label }) =>
+    logprobs.reduce((sum, logprob, i) => sum + (Math.exp(logprob) - Number(i === label)) ** 2, 0),
+  );
+  const total = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / samples.length;
+  return { ece: round(total(gaps)), brier: round(total(squares)) };
+}
+
+/** Four decimals: more than so few labels can tell. */
+function round(value: number): number {
+  return Math.round(value * 10_000) / 10_000;
+}

@@ -1,0 +1,82 @@
+import * as v from 'valibot';
+import { logprobsOf } from '../decision/logprobs.ts';
+import { DecisionQuestion, type DecisionQuestion as Question } from '../schema/decisions-request.ts';
+import { DecisionsResponse, type ExtractAnswer } from '../schema/decisions-response.ts';
+import { type CalibratedKind, rightOrWrong } from './calibration.ts';
+import type { Labelled } from './fit.ts';
+
+/** One line of a labels file: a question of /v1/decisions about a text, and the right answer. */
+export interface Label {
+  input: string;
+  question: Question;
+  label: unknown;
+}
+
+const Line = v.looseObject({ input: v.string(), label: v.unknown() });
+
+/**
+ * Reads a line of a labels file: the members of a Decisions question, with `input`, and `label`: true or false for a
+ * predicate, a value for a
+ * choice, the label of a level for a score, an object for an extraction.
+ *
+ * @throws Error that says what is wrong with the line
+ */
+export function readLabel(line: string): Label {
+  const { input, label, ...question } = v.parse(v.pipe(v.string(), v.parseJson(), Line), line);
+  const checked = v.safeParse(DecisionQuestion, question);
+  if (!checked.success) throw new Error(`it is no question of /v1/decisions (${v.getDotPath(checked.issues[0])})`);
+  const read: Label = { input, question: checked.output, label };
+  if (checked.output.type === 'extract') {
+    if (typeof label !== 'object' || label === null) throw new Error('the label of an extraction is an object');
+  } else if (indexOfLabel(checked.output, label) === -1) throw new Error('the label is none of the answers');
+  return read;
+}
+
+/** The index of the right option, -1 where the label is none of them. */
+function indexOfLabel(question: Exclude<Question, { type: 'extract' }>, label: unknown): number {
+  switch (question.type) {
+    case 'predicate':
+      return [true, false].indexOf(label as boolean);
+    case 'choice':
+      return question.choices.findIndex(({ value }) => value === label);
+    case 'score':
+      return question.levels.findIndex(({ label: name }) => name === label);
+  }
+}
+
+/**
+ * Returns what the answers to labelled questions say, by kind. The values of an extraction count one by one: right
+ * where the label has the same
+ * value at the same place.
+ *
+ * @param text the body of a DecisionsResponse to the questions of these labels, in order, without calibration and
+ *   abstention
+ */
+export function samplesOf(labels: readonly Label[], text: string): [CalibratedKind, Labelled][] {
+  const { answers } = v.parse(v.pipe(v.string(), v.parseJson(), DecisionsResponse), text);
+  return labels.flatMap(({ question, label }, i): [CalibratedKind, Labelled][] => {
+    const answer = answers[i]!;
+    if (question.type === 'extract') {
+      return (answer as v.InferOutput<typeof ExtractAnswer>).fields.map(({ path, value, probability }) => [
+        'field',
+        { logprobs: rightOrWrong(probability), label: valueAt(label, path) === value ? 0 : 1 },
+      ]);
+    }
+    const probabilities =
+      answer.type === 'predicate'
+        ? [answer.probability, 1 - answer.probability]
+        : 'probabilities' in answer
+          ? answer.probabilities.map(({ probability }) => probability)
+          : [];
+    return [[question.type, { logprobs: logprobsOf(probabilities), label: indexOfLabel(question, label) }]];
+  });
+}
+
+/** The value at a JSON Pointer; undefined where there is none. */
+function valueAt(value: unknown, path: string): unknown {
+  const steps = path.split('/').slice(1);
+  return steps.reduce<unknown>((at, step) => {
+    const name = step.replaceAll('~1', '/').replaceAll('~0', '~');
+    return typeof at === 'object' && at !== null ? (at as Record<string, unknown>)[name] : undefined;
+  }, value);
+}

@@ -1,0 +1,57 @@
+import { mkdirSync, mkdtempSync, utimesSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import type { Calibration } from '../../lib/calibration/calibration.ts';
+import { parseModelId } from '../../lib/model-id.ts';
+import { Calibrations } from './calibrations.ts';
+import { StorePaths } from './paths.ts';
+
+const fingerprint = 'ab'.repeat(32);
+const starter = parseModelId('assay/starter');
+const fit = { temperature: 2, labels: 40, before: { ece: 0.2, brier: 0.3 }, after: { ece: 0.1, brier: 0.3 } };
+const calibration: Calibration = {
+  version: 1,
+  fingerprint,
+  model: starter,
+  fitted: '2026-11-24',
+  kinds: { choice: fit },
+};
+
+/** A home, and a folder of models that ship, with the starter's calibration in it. */
+function folders(bundled: object) {
+  const base = mkdtempSync(join(tmpdir(), 'assay-calibrations-'));
+  mkdirSync(join(base, 'models', 'starter'), { recursive: true });
+  writeFileSync(join(base, 'models', 'starter', 'calibration.json'), JSON.stringify(bundled));
+  const roots = { hubCache: join(base, 'hub'), assayHome: join(base, 'home'), bundled: join(base, 'models') };
+  return new Calibrations(new StorePaths(roots));
+}
+
+test('what was fitted here counts before what ships, until it is removed', async () => {
+  const store = folders({ ...calibration, fitted: '2020-01-01' });
+  expect(await store.find(starter, fingerprint)).toMatchObject({
+    from: 'bundled',
+    calibration: { fitted: '2020-01-01' },
+  });
+  const file = await store.write(calibration);
+  expect(await store.find(starter, fingerprint)).toEqual({ from: 'own', calibration });
+  // A new one counts at once.
+  writeFileSync(file, JSON.stringify({ ...calibration, fitted: '2026-12-01' }));
+  utimesSync(file, 1, 1);
+  expect(await store.find(starter, fingerprint)).toMatchObject({ calibration: { fitted: '2026-12-01' } });
+  expect(await store.remove(fingerprint)).toBe(true);
+  expect(await store.remove(fingerprint)).toBe(false);
+  expect(await store.find(starter, fingerprint)).toMatchObject({ from: 'bundled' });
+});
+
+test.each<[string, object]>([
+  ['of other weights', { ...calibration, fingerprint: 'cd'.repeat(32) }],
+  ['that is damaged', { version: 1 }],
+  ['with an impossible temperature', { ...calibration, kinds: { choice: { ...fit, temperature: 0 } } }],
+])('a calibration %s is none', async (_, bundled) => {
+  expect(await folders(bundled).find(starter, fingerprint)).toBeNull();
+});
+
+test('no path leads out of the home', async () => {
+  await expect(folders({}).find(starter, '../../etc/passwd')).rejects.toMatchObject({ code: 'invalid_value' });
+});

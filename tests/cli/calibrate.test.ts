@@ -1,0 +1,86 @@
+import { existsSync } from 'node:fs';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { serverConfig } from '../../adapters/node/config.ts';
+import { serve } from '../../adapters/node/serve.ts';
+import { composeScripted } from '../scripted-backend/compose.ts';
+import { assay, newFolder } from './assay.ts';
+
+const FINGERPRINT = 'ab'.repeat(32);
+
+/** A server whose model says yes with 0.9 to every question, and the command line beside it. */
+async function beside() {
+  const home = await newFolder();
+  const script = {
+    models: [{ id: 'assay/starter', status: 'active' as const, fingerprint: FINGERPRINT }],
+    tasks: { probabilities: Array(64).fill([0.9, 0.1]) },
+  };
+  const effects = { log: pino({ level: 'silent' }), say: () => undefined, terminal: true };
+  const config = serverConfig({ port: '0', home, load: false }, {});
+  const serving = await serve(config, { ...effects, compose: composeScripted(script) });
+  onTestFinished(() => void serving.stop());
+  const run = (...args: string[]) =>
+    assay(['calibrate', ...args], { env: { ASSAY_URL: serving.url, ASSAY_HOME: home } });
+  const file = join(home, 'labels.jsonl');
+  return { run, home, file, stored: join(home, 'calibrations', `${FINGERPRINT}.json`) };
+}
+
+/** 40 questions, of which the model is right in 24. */
+const LABELS = Array.from({ length: 40 }, (_, i) =>
+  JSON.stringify({ input: `Text ${i % 3}`, type: 'predicate', instructions: 'Paid?', label: i < 24 }),
+);
+
+describe('calibrate', () => {
+  it('fits a temperature, tells what it gains, stores it and draws it', async () => {
+    const { run, file, home, stored } = await beside();
+    await writeFile(file, LABELS.join('\n'));
+    const plot = join(home, 'plot.svg');
+    const { code, out, err } = await run(file, '--plot', plot);
+    expect({ code, err }).toMatchObject({ code: 0, err: expect.stringContaining(stored) });
+    expect(out).toMatch(/^KIND +LABELS +TEMPERATURE +ECE BEFORE +AFTER +BRIER BEFORE +AFTER\npredicate +40 /);
+    const { fingerprint, kinds } = JSON.parse(await readFile(stored, 'utf8'));
+    expect(fingerprint).toBe(FINGERPRINT);
+    // It was 90% sure and 60% right: the temperature at which it is 60% sure is ln 9 / ln 1.5.
+    expect(kinds.predicate.temperature).toBeCloseTo(Math.log(9) / Math.log(1.5), 1);
+    expect(kinds.predicate.before.ece).toBeCloseTo(0.3, 6);
+    expect(kinds.predicate.after.ece).toBeLessThan(0.1);
+    expect(await readFile(plot, 'utf8')).toMatch(/^<svg .*predicate, before.*predicate, after.*<\/svg>\n$/s);
+    expect(await run('--reset')).toMatchObject({ code: 0, err: expect.stringContaining('Removed.') });
+    expect(existsSync(stored)).toBe(false);
+  });
+
+  it('--out writes the calibration elsewhere, --json prints it', async () => {
+    const { run, file, home, stored } = await beside();
+    await writeFile(file, LABELS.join('\n'));
+    const out = join(home, 'calibration.json');
+    const ran = await run(file, '--out', out, '--json');
+    expect(JSON.parse(ran.out)).toEqual(JSON.parse(await readFile(out, 'utf8')));
+    expect(existsSync(stored)).toBe(false);
+  });
+
+  it.each([
+    ['no file and no --reset', [], '', 'Give a file of labels, or --reset.'],
+    ['too few labels', ['FILE'], LABELS.slice(0, 5).join('\n'), 'has 5 labels; a temperature needs 20'],
+    ['a line that is not JSON', ['FILE'], '{', 'line 1:'],
+    [
+      'a question of no known type',
+      ['FILE'],
+      '{"input":"x","type":"guess","label":true}',
+      'it is no question of /v1/decisions',
+    ],
+    [
+      'a label that is none of the answers',
+      ['FILE'],
+      '{"input":"x","type":"predicate","instructions":"?","label":"yes"}',
+      'the label is none of the answers',
+    ],
+  ])('%s is told', async (_, args, content, message) => {
+    const { run, file } = await beside();
+    await writeFile(file, content);
+    const { code, err } = await run(...args.map((arg) => (arg === 'FILE' ? file : arg)));
+    expect(code).toBe(2);
+    expect(err).toContain(message);
+  });
+});
