@@ -5,18 +5,19 @@ import { CLI_KEY, givenKey, type KeysStore } from './keys-file.ts';
 import { isLoopback } from './loopback.ts';
 import { UsageError } from './usage-error.ts';
 
-/** Who may reach the server, and with which keys. */
+/** The keys that the server accepts, and its protection from other web pages. */
 export interface Access {
   keys: KeyStore;
   keyForModels: boolean;
   guard: GuardSettings;
-  /** There is no key yet: a first one is made once the server is up, where it can be shown. */
+  /** True if there is no key yet: a first one is made once the server is up, where it can be shown. */
   firstKey: boolean;
 }
 
 /**
- * The keys are the given one and those of the home. Where there is none but what the command line made for itself, a first one is made; but
- * an address that other machines reach wants one that was made on purpose (open-points.md, part B, "Local by default"). Throws a `UsageError` then.
+ * Returns the access rules. Accepted keys are the given one and those of the home. If there is none except the command
+ * line's own, a first one is made; but an address that other machines can reach requires a key that was made on purpose
+ * (docs/interface.md, M-19). Throws a `UsageError` then.
  */
 export async function accessOf(config: ServerConfig, filed: KeysStore): Promise<Access> {
   const given = config.apiKey === undefined ? [] : [await givenKey(config.apiKey)];
@@ -37,12 +38,12 @@ export async function accessOf(config: ServerConfig, filed: KeysStore): Promise<
   };
 }
 
-/** Gives the secret, to be shown once. */
+/** Makes the first key and returns its secret, to be shown once. */
 export function makeFirstKey(filed: KeysStore): Promise<string> {
   return filed.create({ name: 'default', models: ['*'], scopes: ['admin'] });
 }
 
-/** Sees a key made or revoked by another process at once. */
+/** Sees at once that another process made or revoked a key. */
 function keyStore(given: readonly StoredKey[], filed: KeysStore): KeyStore {
   return { find: async (sha256) => listedKeys([...given, ...(await filed.list())]).find(sha256) };
 }

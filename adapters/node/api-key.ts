@@ -1,13 +1,13 @@
 import { readFileSync, statSync } from 'node:fs';
 import { UsageError } from './usage-error.ts';
 
-/** How a key is given: by itself or in a file, as a flag or in the environment. */
+/** The ways to give a key: directly or in a file, as a flag or in the environment. */
 export interface KeyFlags {
   apiKey?: string;
   apiKeyFile?: string;
 }
 
-/** Help texts, for every command that takes a key. */
+/** Help texts, shared by every command that takes a key. */
 export const KEY_HELP = {
   seen: 'other users of this machine see a key in the process list, so rather use the file or the variable',
   file: 'file with that key alone in it (env: ASSAY_API_KEY_FILE)',
@@ -17,8 +17,8 @@ export const KEY_HELP = {
 const MAX_FILE_BYTES = 4096;
 
 /**
- * Returns the key of the flags, else of `ASSAY_API_KEY` or `ASSAY_API_KEY_FILE`; undefined where none is given. Throws a `UsageError` for
- * two at once, and for a file that holds none.
+ * Returns the key of the flags, else of `ASSAY_API_KEY` or `ASSAY_API_KEY_FILE`; undefined if none is given. Throws a
+ * `UsageError` for two at once, and for a file without one.
  */
 export function apiKeyOf(flags: KeyFlags, env: Record<string, string | undefined>): string | undefined {
   const given = { apiKey: env.ASSAY_API_KEY || undefined, apiKeyFile: env.ASSAY_API_KEY_FILE || undefined };

@@ -7,10 +7,13 @@ import { AssayError } from '../../lib/errors.ts';
 type Refused = Error & { code?: string };
 type Exchange = { request: IncomingMessage; response: ServerResponse };
 
-/** Milliseconds that a refused caller has to read the answer and to close its side. */
+/** Milliseconds that a refused client has to read the answer and to close its side. */
 const LINGER_MS = 1000;
 
-/** Gives what Node refuses by itself the error body and the request id that every response has (open-points.md, part A). */
+/**
+ * Answers what Node itself refuses, with the error body and request id of every response (docs/interface.md, D-16 and
+ * D-21).
+ */
 export function answerBadHttp(server: Server): void {
   const open = new WeakMap<Duplex, Set<Exchange>>();
   const refused = new WeakSet<Duplex>();
@@ -23,14 +26,14 @@ export function answerBadHttp(server: Server): void {
   });
 
   async function refuse(socket: Duplex, response: Response): Promise<void> {
-    // What a refused caller goes on to send is refused again by Node.
+    // Node refuses further bytes of a refused client again.
     if (refused.has(socket)) return;
     refused.add(socket);
-    // An answer that has begun, or is still to be made, comes first: what is written now would be taken for it.
+    // A response that has begun, or is still pending, comes first: bytes written now would be taken for it.
     const owed = [...(open.get(socket) ?? [])].filter(({ request, response: r }) => request.complete || r.headersSent);
     if (owed.length === 0) return endSoon(socket, await inText(response));
     await Promise.all(owed.map(({ response: r }) => new Promise((resolve) => r.once('close', resolve))));
-    // The caller has its answer; the rest of what it sent belongs to no request.
+    // The client has its answer; the rest of what it sent belongs to no request.
     endSoon(socket, '');
   }
 
@@ -44,11 +47,11 @@ export function answerBadHttp(server: Server): void {
     response.headers.set('allow', 'GET, HEAD, POST, DELETE, OPTIONS');
     void refuse(socket, response);
   });
-  // An expectation that is not known may be ignored (RFC 9110, 10.1.1).
+  // An unknown expectation may be ignored (RFC 9110, 10.1.1).
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
 }
 
-/** A request that no handler saw. Which interface was meant is not known: 400 is a status of both. */
+/** Describes a request that no handler saw. It is unknown which interface was meant; 400 is a status of both. */
 export function badHttp(error: AssayError): Response {
   const response = errorResponse(error, 'decisions');
   response.headers.set('x-request-id', randomUUID());
@@ -66,7 +69,10 @@ function reason({ code, message }: Refused): AssayError {
   }
 }
 
-/** Closed at once, what the caller still sends could keep the answer from it (RFC 9112, 9.6); left half open, its connection would count without end. */
+/**
+ * Closing at once could lose the answer while the client still sends (RFC 9112, 9.6); a half-open connection would
+ * count for ever.
+ */
 function endSoon(socket: Duplex, text: string): void {
   const over = setTimeout(() => socket.destroy(), LINGER_MS);
   socket.once('close', () => clearTimeout(over));

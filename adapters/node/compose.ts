@@ -9,20 +9,20 @@ import { createEngineMetrics } from '../../runtime/supervisor/metrics.ts';
 import { createEngineProcess } from '../../runtime/supervisor/supervisor.ts';
 import type { ServerConfig } from './config.ts';
 
-/** What the server runs on. */
+/** The parts that the server is made of. */
 export interface Parts {
   backend: InferenceBackend;
   host: ModelHost;
   /** Answers `GET /metrics`. */
   metrics: () => Promise<Response>;
-  /** Ends the engine process and lets go of all files; what runs is aborted. */
+  /** Ends the engine process and closes all files; running work is aborted. */
   close(): Promise<void>;
 }
 
-/** A request may take so many milliseconds, its wait in the queue included. */
+/** Milliseconds that a request may take, its wait in the queue included. */
 const REQUEST_TIMEOUT_MS = 300_000;
 
-/** Puts the engine, the store and the slot together. */
+/** Creates the engine, the store and the slot. */
 export async function compose(
   config: Pick<ServerConfig, 'home' | 'device' | 'dtype' | 'precision' | 'chatMaxTokens' | 'orders' | 'isolation'>,
   log: Logger,
@@ -36,7 +36,7 @@ export async function compose(
     return (await host.calibration())?.calibration ?? null;
   }
   const timeoutMs = REQUEST_TIMEOUT_MS;
-  // Prompts are private: they are logged only for who asks for it by this name.
+  // Prompts are private: they are logged only on request, under this name.
   const logPrompts = process.env.ASSAY_LOG_PROMPTS === '1';
   const { chatMaxTokens, orders } = config;
   const backend = createEngineBackend({

@@ -14,11 +14,11 @@ const Origin = v.pipe(
   v.check((text) => URL.canParse(text) && new URL(text).origin === text, 'is an origin, such as http://localhost:3000'),
 );
 
-/** The most that a chat request may ask for itself. */
+/** The most that a chat request itself may ask for. */
 const MOST_TOKENS = 1_048_576;
 const WHOLE_TOKENS = `is a whole number, 1 to ${MOST_TOKENS}`;
 
-/** How the server runs. Flags come before the environment, and the environment before the defaults. */
+/** The server's configuration. Flags override the environment, the environment overrides the defaults. */
 export const ServerConfig = v.object({
   /** Address to listen on. */
   host: v.pipe(v.string(), v.nonEmpty('is an address or a host name')),
@@ -29,13 +29,13 @@ export const ServerConfig = v.object({
     v.transform(Number),
     v.maxValue(65535, 'is 0 to 65535'),
   ),
-  /** Where models, keys and compiled files are kept; absolute. */
+  /** The folder of models, keys and compiled files; absolute. */
   home: v.pipe(
     v.string(),
     v.nonEmpty('is a folder'),
     v.transform((path) => resolve(path)),
   ),
-  /** A key that is accepted beside those of the keys file. */
+  /** A key that is accepted besides those of the keys file. */
   apiKey: v.optional(v.pipe(v.string(), v.regex(/^[\x21-\x7e]{1,256}$/, 'is 1 to 256 visible ASCII characters'))),
   /** The model to load at start. */
   model: v.pipe(
@@ -47,32 +47,32 @@ export const ServerConfig = v.object({
       return NEVER;
     }),
   ),
-  /** Device to run on; `auto`: the best that Assay chooses by itself. */
+  /** Device to run on; `auto`: Assay chooses the best. */
   device: v.picklist(DEVICE_CHOICES, `is one of ${DEVICE_CHOICES.join(', ')}`),
   /** Number format of downloaded weights; absent: the best for the device. */
   dtype: v.optional(v.picklist(DTYPES, `is one of ${DTYPES.join(', ')}`)),
-  /** Form that the weights are compiled to; `auto`: what suits the device. */
+  /** Number format of compiled weights; `auto`: the best for the device. */
   precision: v.picklist(PRECISIONS, `is one of ${PRECISIONS.join(', ')}`),
-  /** Tokens of a chat's answer where the request sets no limit. */
+  /** The most tokens of a chat's answer if the request sets no limit. */
   chatMaxTokens: v.pipe(
     v.string(),
     v.regex(/^[1-9]\d{0,6}$/, WHOLE_TOKENS),
     v.transform(Number),
     v.maxValue(MOST_TOKENS, WHOLE_TOKENS),
   ),
-  /** Orders in which questions with probabilities show their options, where a request does not say. */
+  /** Default number of orders in which questions with probabilities show their options. */
   orders: v.pipe(v.string(), v.regex(/^[1-8]$/, `is a whole number, 1 to ${MOST_ORDERS}`), v.transform(Number)),
-  /** Choices that are less sure are abstained from, where a request does not say; 0: none. */
+  /** Default probability below which a choice is abstained from; 0: never. */
   abstainBelow: v.pipe(
     v.string(),
     v.regex(/^(0|1|0?\.\d{1,9}|1\.0*)$/, 'is a number from 0 to 1'),
     v.transform(Number),
   ),
-  /** What the confidence of an answer is worked out by, where a request does not say. */
+  /** Default formula for the confidence of an answer. */
   confidence: v.picklist(CONFIDENCES, `is one of ${CONFIDENCES.join(', ')}`),
   /** How the processes that run models are kept from the rest of the machine. */
   isolation: v.picklist(ISOLATION_MODES, `is one of ${ISOLATION_MODES.join(', ')}`),
-  /** Whether to load it. */
+  /** Whether to load the model at start. */
   load: v.boolean(),
   allowOrigin: v.array(Origin),
 });
@@ -80,7 +80,7 @@ export type ServerConfig = v.InferOutput<typeof ServerConfig>;
 
 type QuestionFlag = 'orders' | 'abstainBelow' | 'confidence';
 
-/** Flags of `assay serve`, as commander gives them. */
+/** Flags of `assay serve`, as commander returns them. */
 export type ServerFlags = Partial<
   Record<
     | 'host'
@@ -119,7 +119,10 @@ const FLAG: Record<keyof ServerConfig, string> = {
   allowOrigin: '--allow-origin',
 };
 
-/** An empty variable counts as not set. Throws an `Error` that names the flag and says what it takes. */
+/**
+ * Reads the configuration. An empty variable counts as not set. Throws an `Error` that names the flag and its allowed
+ * values.
+ */
 export function serverConfig(flags: ServerFlags, env: Record<string, string | undefined>): ServerConfig {
   const said = v.safeParse(ServerConfig, {
     host: flags.host ?? '127.0.0.1',
@@ -143,7 +146,7 @@ export function serverConfig(flags: ServerFlags, env: Record<string, string | un
   throw new Error(`${FLAG[issue.path?.[0]?.key as keyof ServerConfig]} ${issue.message}.`);
 }
 
-/** The folder of models, keys and compiled files: `--home`, `ASSAY_HOME`, or `.assay` in the user's home. */
+/** Returns the folder of models, keys and compiled files: `--home`, `ASSAY_HOME`, or `.assay` in the user's home. */
 export function assayHome(flags: { home?: string }, env: Record<string, string | undefined>): string {
   return flags.home ?? (env.ASSAY_HOME || join(homedir(), '.assay'));
 }

@@ -3,19 +3,19 @@ import { hashSecret } from '../../lib/keys.ts';
 import { type FiledKey, newSecret, StoredKeySchema } from './keys-file.ts';
 import { UsageError } from './usage-error.ts';
 
-/** Runs wrangler with these arguments and gives what it printed. Rejects with its complaint. */
+/** Runs wrangler with these arguments and returns its output. Rejects with wrangler's message. */
 export type Wrangler = (args: readonly string[]) => Promise<string>;
 
-/** What KV holds of a key, under its hash; also its metadata, so that one call lists all. */
+/** The value of a key in KV, under its hash; also its metadata, so that one call lists all keys. */
 const EdgeKey = v.object({ ...v.omit(StoredKeySchema, ['sha256']).entries, revoked: v.exactOptional(v.boolean()) });
 type EdgeKey = v.InferOutput<typeof EdgeKey>;
 
 const Listed = v.array(v.object({ name: v.string(), metadata: v.optional(v.unknown()) }));
 
-/** The keys of an edge: the namespace KEYS of the wrangler.toml in the current folder. */
+/** Manages the keys of an edge: the namespace KEYS of the wrangler.toml in the current folder. */
 export class EdgeKeys {
   readonly #wrangler: Wrangler;
-  /** Which namespace: `--binding KEYS`, the environment, and whether it is Cloudflare's. */
+  /** Arguments that select the namespace: `--binding KEYS`, the environment, and whether it is Cloudflare's. */
   readonly #place: readonly string[];
 
   constructor(
@@ -26,7 +26,7 @@ export class EdgeKeys {
     this.#place = ['--binding', 'KEYS', '--env', environment, ...where];
   }
 
-  /** All keys that are not revoked. */
+  /** Returns all keys that are not revoked. */
   async list(): Promise<readonly FiledKey[]> {
     const listed = v.parse(Listed, JSON.parse(await this.#wrangler(['kv', 'key', 'list', ...this.#place])));
     return listed.flatMap(({ name: sha256, metadata }) => {
@@ -37,7 +37,7 @@ export class EdgeKeys {
     });
   }
 
-  /** Makes a key and gives its secret, which is kept nowhere. Throws an `Error` where the name is taken. */
+  /** Makes a key and returns its secret, which is stored nowhere. Throws an `Error` if the name is in use. */
   async create(key: Omit<FiledKey, 'sha256' | 'created'>): Promise<string> {
     if ((await this.list()).some(({ name }) => name === key.name)) {
       throw new UsageError(`There is a key named ${key.name} already. Choose another name, or revoke that one first.`);
@@ -47,7 +47,9 @@ export class EdgeKeys {
     return secret;
   }
 
-  /** Takes a key back. Edges that know it go on for up to 90 seconds (`adapters/workers/keys/kv-keys.ts`). */
+  /**
+   * Revokes a key. Edges that have cached it accept it for up to 90 seconds more (`adapters/workers/keys/kv-keys.ts`).
+   */
   async revoke(name: string): Promise<void> {
     const key = (await this.list()).find((one) => one.name === name);
     if (!key) throw new UsageError(`There is no key named ${name}.`);

@@ -1,12 +1,15 @@
 import { VERSION } from '../../lib/version.ts';
 import type { ServerConfig } from './config.ts';
 
-/** What is said once the server listens. */
+/** Returns the messages for a server that has started to listen. */
 export function listening(url: string, { home }: Pick<ServerConfig, 'home'>): string {
   return `Assay ${VERSION} listens on ${url}\nPlayground: ${url}/playground, API reference: ${url}/docs\nModels and keys are kept in ${home}. Stop with Ctrl-C.`;
 }
 
-/** Returns the message with the first key, which is shown this once. For terminals alone: other output may be kept as a log. */
+/**
+ * Returns the message with the first key, which is shown this once. Only for terminals: other output may be kept as a
+ * log.
+ */
 export function firstKeyMade(secret: string): string {
   return [
     '',
@@ -16,7 +19,7 @@ export function firstKeyMade(secret: string): string {
   ].join('\n');
 }
 
-/** Returns the message for a start without a key whose output is no terminal: no key is made there. */
+/** Returns the message for a start without a key whose output is not a terminal: no key is made there. */
 export function noKeyYet(home: string): string {
   const command = `keys add my-key --admin --home ${shellWord(home)}`;
   return [
@@ -31,7 +34,7 @@ function shellWord(text: string): string {
   return /^[\w./~-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
-/** Returns a request that can be pasted into a shell where `ASSAY_API_KEY` is set. */
+/** Returns a request to paste into a shell where `ASSAY_API_KEY` is set. */
 export function firstRequest(url: string, model: string): string {
   const body = {
     model,

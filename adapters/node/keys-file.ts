@@ -8,14 +8,14 @@ import { hashSecret, type StoredKey } from '../../lib/keys.ts';
 import { lock } from '../../runtime/store/lock.ts';
 import { UsageError } from './usage-error.ts';
 
-/** A key as it is kept: in keys.json, and by an edge (`edge-keys.ts`). */
+/** A stored key: in keys.json, and at an edge (`edge-keys.ts`). */
 export const StoredKeySchema = v.strictObject({
   name: v.pipe(v.string(), v.regex(/^[\w.-]{1,64}$/)),
   sha256: v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/)),
   models: v.pipe(v.array(v.string()), v.minLength(1)),
   requestsPerMinute: v.exactOptional(v.pipe(v.number(), v.integer(), v.minValue(1))),
   scopes: v.array(v.literal('admin')),
-  /** When it was made (ISO 8601). */
+  /** Time of creation (ISO 8601). */
   created: v.pipe(v.string(), v.isoTimestamp()),
 });
 /** Name of the key that the command line makes for itself; nobody else has it. */
@@ -25,7 +25,7 @@ const KeysFile = v.strictObject({ version: v.literal(1), keys: v.array(StoredKey
 
 export type FiledKey = v.InferOutput<typeof StoredKeySchema>;
 
-/** The keys of a home, in `keys.json`: hashes alone, readable by its owner alone. */
+/** Manages the keys of a home, in `keys.json`: only hashes, readable by the owner only. */
 export class KeysStore {
   readonly file: string;
   readonly #clock: Clock;
@@ -36,14 +36,16 @@ export class KeysStore {
     this.#clock = clock;
   }
 
-  /** All keys; read again only when the file changed. Throws an `Error` that names the file where it is damaged. */
+  /**
+   * Returns all keys; reads the file again only after a change. Throws an `Error` that names the file if it is damaged.
+   */
   async list(): Promise<readonly FiledKey[]> {
     const stamp = this.#stamp();
     if (stamp !== this.#read.stamp) this.#read = { stamp, keys: await this.#parse() };
     return this.#read.keys;
   }
 
-  /** Makes a key and gives its secret, which is kept nowhere. Throws a `UsageError` where the name is taken. */
+  /** Makes a key and returns its secret, which is stored nowhere. Throws a `UsageError` if the name is in use. */
   async create(key: Omit<FiledKey, 'sha256' | 'created'>): Promise<string> {
     const secret = newSecret();
     const created = new Date(this.#clock.now()).toISOString();
@@ -59,7 +61,7 @@ export class KeysStore {
     return secret;
   }
 
-  /** Takes a key back at once, also from a server that is running. Throws a `UsageError` where there is none of that name. */
+  /** Revokes a key at once, also in a running server. Throws a `UsageError` if there is none of that name. */
   async revoke(name: string): Promise<void> {
     await this.#change((keys) => {
       const left = keys.filter((key) => key.name !== name);
@@ -95,7 +97,7 @@ export class KeysStore {
     }
   }
 
-  /** One change at a time, also between processes; the file is whole at every moment. */
+  /** Makes one change at a time, also between processes. The file is complete at every moment. */
   async #change(change: (keys: readonly FiledKey[]) => FiledKey[]): Promise<void> {
     await mkdir(dirname(this.file), { recursive: true, mode: 0o700 }).catch(this.#unusable);
     const held = await lock(`${this.file}.lock`, this.#clock, AbortSignal.timeout(10_000));
@@ -116,8 +118,8 @@ export class KeysStore {
 }
 
 /**
- * What changes whenever the file does: every write makes a new one. Asked on every request, and not by way of a thread: that takes microseconds,
- * while a thread waits for its turn behind those of the model.
+ * Returns a value that changes with the file: every write creates a new one. Called on every request, and
+ * synchronously: that takes microseconds, while a thread of the pool would wait behind those of the model.
  */
 function stampOf(file: string): string {
   const seen = statSync(file, { bigint: true, throwIfNoEntry: false });
@@ -134,7 +136,7 @@ export function newSecret(): string {
   return `sk-assay-${randomBytes(24).toString('base64url')}`;
 }
 
-/** A key given on the command line: it may use everything. */
+/** Creates a store for a key given on the command line: it may do everything. */
 export async function givenKey(secret: string): Promise<StoredKey> {
   return { name: 'api-key', sha256: await hashSecret(secret), models: ['*'], scopes: ['admin'] };
 }

@@ -8,15 +8,15 @@ import { standardError } from './standard-error.ts';
 let stderr: DestinationStream | undefined;
 
 /**
- * Structured logs on standard error, one JSON object a line; standard output is for people. A log never throws, and never waits for a
- * reader of its pipe.
+ * Creates structured logs on standard error, one JSON object a line; standard output is for people. Logging never
+ * throws, and never waits for a reader of its pipe.
  */
 export function createLog(level: LogLevel): Logger {
   stderr ??= standardError();
   return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, stderr);
 }
 
-/** One line for each request. The cause of an error is logged where the server is at fault; a caller's input never is. */
+/** Logs one line for each request. An error's cause is logged if the server is at fault; a caller's input never is. */
 export function requestLog(log: Logger): RequestLog {
   return ({ event, error, ...record }) => {
     const code = error instanceof AssayError ? error.code : undefined;
@@ -27,7 +27,7 @@ export function requestLog(log: Logger): RequestLog {
   };
 }
 
-/** What went wrong underneath, where there is such a thing. */
+/** Returns the underlying error, if there is one. */
 function causeOf(error: unknown): unknown {
   return error instanceof AssayError && error.cause !== undefined ? error.cause : error;
 }

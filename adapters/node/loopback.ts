@@ -4,7 +4,7 @@ const LOOPBACK = new BlockList();
 LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4');
 LOOPBACK.addAddress('::1', 'ipv6');
 
-/** Whether an address to listen on can be reached from this machine alone. */
+/** Tells whether an address to listen on can be reached from this machine only. */
 export function isLoopback(host: string): boolean {
   const version = isIP(host);
   if (version === 0) return host.toLowerCase() === 'localhost';

@@ -3,7 +3,7 @@ import { extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Page, Pages } from '../../handlers/pages.ts';
 
-/** Where `npm run build:pages` writes, in a checkout and in the package. */
+/** The output folder of `npm run build:pages`, in a checkout and in the package. */
 const FOLDERS = ['../../dist/pages', '../../pages'].map((path) => fileURLToPath(new URL(path, import.meta.url)));
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -16,7 +16,7 @@ const TYPES: Readonly<Record<string, string>> = {
   '.txt': 'text/plain; charset=utf-8',
 };
 
-/** Reads the pages that were built; none where they were not. `index.html` of a folder is served at the folder's own path. */
+/** Reads the built pages; none if they were not built. `index.html` of a folder is served at the folder's own path. */
 export async function readPages(): Promise<Pages> {
   for (const folder of FOLDERS) {
     const pages = await pagesOf(folder);

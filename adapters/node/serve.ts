@@ -12,27 +12,34 @@ import { requestLog } from './log.ts';
 import { readPages } from './pages.ts';
 import { startServer } from './server.ts';
 
-/** How long requests in flight may go on after the server was told to stop. */
+/** Milliseconds that running requests may continue after the server was told to stop. */
 const GRACE_MS = 10_000;
 
 export interface ServeEffects {
   log: Logger;
-  /** Lines for the person who started it. */
+  /** Prints lines for the person who started the server. */
   say(text: string): void;
-  /** Whether `say` reaches a terminal. Only there is a first key made and shown; other output may be kept as a log. */
+  /**
+   * True if `say` writes to a terminal. Only there is a first key made and shown; other output may be kept as a log.
+   */
   terminal: boolean;
   compose: typeof composeParts;
 }
 
 export interface Serving {
   url: string;
-  /** Ends when the model of the start is loaded, or is not. */
+  /** Resolves when loading the first model has ended, successfully or not. */
   loaded: Promise<unknown>;
-  /** Stops in order: no new requests, those in flight, the engine. False where some had to be cut off. */
+  /**
+   * Stops in order: no new requests, then running ones, then the engine. Resolves to false if some had to be cut off.
+   */
   stop(): Promise<boolean>;
 }
 
-/** The whole server: keys, engine, HTTP, and the model of the start. Throws an `Error` in plain words where it cannot start. */
+/**
+ * Starts the whole server: keys, engine, HTTP, and the first model. Throws an `Error` with a plain message if it cannot
+ * start.
+ */
 export async function serve(config: ServerConfig, { log, say, terminal, compose }: ServeEffects): Promise<Serving> {
   const filed = new KeysStore(config.home);
   const { firstKey, ...access } = await accessOf(config, filed);
@@ -51,7 +58,7 @@ export async function serve(config: ServerConfig, { log, say, terminal, compose 
     const loaded = config.load ? loadFirst(config.model, host, say) : Promise.resolve(false);
     return {
       url: server.url,
-      // Shown when it can be answered.
+      // Shown once it can be answered.
       loaded: loaded.then((ready) => ready && firstKey && say(firstRequest(server.url, config.model))),
       async stop() {
         const inTime = await server.close(GRACE_MS);
@@ -65,7 +72,10 @@ export async function serve(config: ServerConfig, { log, say, terminal, compose 
   }
 }
 
-/** The server answers already while its model loads; where that fails, it goes on without one. Tells whether the model is there. */
+/**
+ * Loads the first model while the server already answers; if that fails, the server continues without one. Tells
+ * whether the model is loaded.
+ */
 async function loadFirst(model: ServerConfig['model'], host: ModelHost, say: (text: string) => void): Promise<boolean> {
   say(`Loading ${model} …`);
   try {

@@ -5,14 +5,14 @@ import { AssayError } from '../../lib/errors.ts';
 import { answerBadHttp, badHttp } from './bad-http.ts';
 import { UsageError } from './usage-error.ts';
 
-/** Bounds of every connection. Bodies are bounded where they are read, as bytes that came (lib/json/body.ts). */
+/** Bounds of every connection. Bodies are bounded where they are read, by bytes received (lib/json/body.ts). */
 const LIMITS = {
-  /** Milliseconds for the headers, and for the whole request: against senders that trickle. */
+  /** Milliseconds for the headers, and for the whole request: against clients that send slowly. */
   headersTimeout: 15_000,
   requestTimeout: 120_000,
   keepAliveTimeout: 15_000,
   connectionsCheckingInterval: 5_000,
-  /** Milliseconds in which the caller takes nothing of an answer that waits to be read. */
+  /** Milliseconds in which the client reads nothing of a waiting answer. */
   unreadTimeout: 30_000,
   /** Bytes of all headers together. */
   maxHeaderSize: 16 * 1024,
@@ -22,16 +22,16 @@ const LIMITS = {
 const MAX_CONNECTIONS = 1024;
 
 export interface RunningServer {
-  /** Where it listens, such as `http://127.0.0.1:8080`. */
+  /** The address that it listens on, such as `http://127.0.0.1:8080`. */
   url: string;
   /**
-   * Takes no new connections, gives requests in flight `graceMs` milliseconds to finish, then cuts them off, which aborts their
-   * work. Tells whether all of them finished.
+   * Accepts no new connections, gives running requests `graceMs` milliseconds to finish, then cuts them off, which
+   * aborts their work. Tells whether all of them finished.
    */
   close(graceMs: number): Promise<boolean>;
 }
 
-/** Serves `fetch` over HTTP. Throws a `UsageError` where the address cannot be had. */
+/** Serves `fetch` over HTTP. Throws a `UsageError` if the address is not available. */
 export async function startServer(
   fetch: (request: Request) => Response | Promise<Response>,
   { host, port, limits }: { host: string; port: number; limits?: Partial<typeof LIMITS> },
@@ -45,13 +45,13 @@ export async function startServer(
   return { url: `http://${urlHost(host)}:${taken}`, close: (graceMs) => close(server, graceMs) };
 }
 
-/** A request of which no `Request` can be made, as its Host is no host name. */
+/** A request that cannot become a `Request`, because its Host is no host name. */
 const unreadable = () => badHttp(new AssayError('forbidden_origin', 'The Host header is not a host name.'));
 
-/** Against callers who ask and never read: they would hold their connections without end. */
+/** Protects from clients that ask and never read: they would keep their connections for ever. */
 function endWhenUnread(response: ServerResponse, timeoutMs: number): void {
   response.setTimeout(timeoutMs, () => {
-    // Silence alone is no fault: an answer may take long to make.
+    // Silence alone is no fault: an answer may take long.
     if (response.writableLength > 0) response.destroy();
   });
 }
@@ -78,7 +78,7 @@ function inWords(error: NodeJS.ErrnoException, host: string, port: number): stri
   }
 }
 
-/** An address as it stands in a URL; one that means "every interface" is reached as localhost. */
+/** Formats an address for a URL; one that means "every interface" becomes localhost. */
 function urlHost(host: string): string {
   if (host === '0.0.0.0' || host === '::') return 'localhost';
   return host.includes(':') ? `[${host}]` : host;
@@ -86,7 +86,7 @@ function urlHost(host: string): string {
 
 async function close(server: Server, graceMs: number): Promise<boolean> {
   const closed = new Promise<true>((resolve) => server.close(() => resolve(true)));
-  // A connection that was busy becomes idle when its response ends, and would be kept alive.
+  // A busy connection becomes idle when its response ends, and would be kept alive.
   const sweep = setInterval(() => server.closeIdleConnections(), 50);
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<false>((resolve) => {

@@ -1,15 +1,18 @@
 import { writeSync } from 'node:fs';
 import { type DestinationStream, pino } from 'pino';
 
-/** Bytes of lines that wait for a reader; of what comes on top only the number is kept. A line alone may have more: it may hold a prompt. */
+/**
+ * Bytes of lines that wait for a reader; further lines are only counted. A single line may be longer: it may contain a
+ * prompt.
+ */
 const MAX_WAITING = 1024 * 1024;
 const RETRY_MS = 10;
-/** How long lines that wait hold up the end of the process. */
+/** Milliseconds that waiting lines may delay the end of the process. */
 const LAST_MS = 500;
 
 /**
- * Not pino's own: where the disk is full or nobody reads, that one throws, waits in the middle of a request, or (`sync: false`) never
- * lets the process end. A line is written at once where there is room for it, so that a crash loses none.
+ * Not pino's own destination: if the disk is full or nobody reads, that one throws, blocks a request, or (`sync:
+ * false`) never lets the process end. A line is written at once if possible, so that a crash loses none.
  */
 export function standardError(): DestinationStream {
   let waiting: Buffer[] = [];
@@ -27,7 +30,7 @@ export function standardError(): DestinationStream {
     retry = undefined;
     try {
       for (let line = waiting[0]; line; line = waiting[0]) {
-        // Node makes a pipe or a socket non-blocking when it is first asked for `process.stderr`.
+        // Node makes a pipe or socket non-blocking when `process.stderr` is first used.
         const written = writeSync(process.stderr.fd, line);
         bytes -= written;
         if (written < line.length) waiting[0] = line.subarray(written);
@@ -67,7 +70,7 @@ function dropNotice(dropped: number): Buffer {
   return Buffer.from(`${JSON.stringify(line)}\n`);
 }
 
-/** Blocks: for the end of the process, where nothing else runs. */
+/** Blocks: only for the end of the process, where nothing else runs. */
 function pause(ms: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 }

@@ -1,4 +1,4 @@
-/** Where the key is kept: for this browser tab only, and gone when it closes. */
+/** The session storage item of the key: for this browser tab only, and gone when it closes. */
 const KEY = 'assay-api-key';
 
 export const storedKey = {
@@ -6,7 +6,7 @@ export const storedKey = {
   set: (key: string): void => (key === '' ? sessionStorage.removeItem(KEY) : sessionStorage.setItem(KEY, key)),
 };
 
-/** Reports what the server refused, in its own words, with the field at fault and the request id. */
+/** Reports a refusal of the server in its own words, with the field at fault and the request id. */
 export class ApiError extends Error {
   readonly status: number;
   readonly code: string;

@@ -1,7 +1,9 @@
 import { createParser } from 'eventsource-parser';
 import { ApiError } from './api.ts';
 
-/** Calls `onData` with the data of each server-sent event. Throws `ApiError` for an error event (rules M-10 and M-17). */
+/**
+ * Calls `onData` with the data of each server-sent event. Throws `ApiError` for an error event (rules M-10 and M-17).
+ */
 export async function readEvents(response: Response, onData: (data: string) => void): Promise<void> {
   const parser = createParser({
     onEvent({ data }) {

@@ -5,7 +5,7 @@ export interface Status {
   reachable: boolean;
   state: string;
   device: string;
-  /** The loaded model; empty while there is none. */
+  /** The loaded model; empty if there is none. */
   model: string;
   running: number | null;
   waiting: number | null;

@@ -1,4 +1,7 @@
-/** What the runtime offers beyond web standards, as far as this folder uses it (developers.cloudflare.com/workers/runtime-apis). */
+/**
+ * The runtime's interfaces beyond web standards, as far as this folder uses them
+ * (developers.cloudflare.com/workers/runtime-apis).
+ */
 declare module 'cloudflare:workers' {
   /** Base class of Durable Objects; public methods can be called through a stub. */
   export abstract class DurableObject<Env = unknown> {
@@ -25,7 +28,7 @@ declare module 'cloudflare:workers' {
     getByName(name: string): Stub<T>;
   }
 
-  /** Methods of an object elsewhere: each answers with a promise. */
+  /** Methods of a remote object: each returns a promise. */
   export type Stub<T> = {
     [K in keyof T]: T[K] extends (...args: infer A) => infer R ? (...args: A) => Promise<Awaited<R>> : never;
   };

@@ -14,13 +14,16 @@ import { upstreamRoutes } from './upstream-routes.ts';
 import { Fleet } from './upstreams/fleet.ts';
 import { parseUpstreams, type Upstream } from './upstreams/upstream.ts';
 
-/** The one fleet object's name. */
+/** The name of the one fleet object. */
 const FLEET = 'fleet';
 
-/** An isolate has 128 MB (Workers' limits). A body of 20 MiB is there as bytes, as values and as what is forwarded: 86 MiB, measured in Node. */
+/**
+ * An isolate has 128 MB (Workers' limits). A body of 20 MiB takes 86 MiB, measured in Node: as bytes, as values and as
+ * the forwarded text.
+ */
 const BODY_BYTES = 20 * 1024 * 1024;
 
-/** The whole edge for one isolate: the same app as everywhere, on upstreams instead of an engine. */
+/** Creates the whole edge for one isolate: the same app as everywhere, with upstreams instead of an engine. */
 export function createEdge(env: Env): Hono<AppEnv> {
   const clock = systemClock;
   const upstreams = parseUpstreams(env).filter((upstream) => hasKey(upstream, env));
@@ -56,7 +59,7 @@ function deadlinesOf({ DEADLINE_SECONDS }: Env): Deadlines {
   return { ...DEADLINES, answerMs: seconds * 1000 };
 }
 
-/** How the decision formats answer where a request does not say. It is the edge's to say, whatever an upstream's own setting is. */
+/** Defaults of the decision formats. The edge decides them, whatever an upstream's own settings are. */
 function questionsOf({ ABSTAIN_BELOW, CONFIDENCE }: Env): Partial<QuestionSettings> {
   const abstainBelow = Number(ABSTAIN_BELOW ?? 0);
   if (!(abstainBelow >= 0 && abstainBelow <= 1)) throw new Error('ABSTAIN_BELOW is a number from 0 to 1.');
@@ -65,7 +68,7 @@ function questionsOf({ ABSTAIN_BELOW, CONFIDENCE }: Env): Partial<QuestionSettin
   return { abstainBelow, confidence };
 }
 
-/** One upstream without its key must not stop the others. */
+/** Keeps an upstream if its key is set; one without must not stop the others. */
 function hasKey(upstream: Upstream, env: Env): boolean {
   const found = typeof env[upstream.key_secret] === 'string' && env[upstream.key_secret] !== '';
   if (!found) {

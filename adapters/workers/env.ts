@@ -4,11 +4,14 @@ import type { FleetCalls } from './upstreams/report.ts';
 
 /** The bindings of `wrangler.toml`. Secrets are named by the upstreams' `key_secret`. */
 export interface Env {
-  /** The upstreams; more of them may stand in BOXES_2, BOXES_3, … (`parseUpstreams`). */
+  /** The upstreams; more of them may be in BOXES_2, BOXES_3, … (`parseUpstreams`). */
   BOXES: unknown;
-  /** Seconds that an upstream may take to begin its answer; default 90. Longer only where the caller's proxy waits longer, too. */
+  /**
+   * Seconds until an upstream must begin its answer; default 90. Set it higher only if the caller's proxy waits longer
+   * too.
+   */
   DEADLINE_SECONDS?: number | string;
-  /** Choices that are less sure are abstained from, where a request does not say; default 0. */
+  /** Default probability below which a choice is abstained from; default 0. */
   ABSTAIN_BELOW?: number | string;
   /** `entropy` or `margin`; default `entropy`. */
   CONFIDENCE?: string;

@@ -3,11 +3,13 @@ import type { RequestRecord } from '../../handlers/context.ts';
 import { systemClock } from '../../lib/clock.ts';
 import type { AttemptRecord } from './forward/attempt-log.ts';
 
-/** Attempts whose request has not ended, by its id. Some requests never end, as their caller left. */
+/** Attempts of requests that have not ended, by request id. Some never end, because their caller left. */
 const attempts = new Map<string, AttemptRecord[]>();
 const MOST_OPEN = 1_000;
 
-/** Attempts to upstreams go into the line of their request; those of a chat have lines of their own, as a stream ends after its request. */
+/**
+ * Logs an attempt in the line of its request; for a chat in a line of its own, as the stream ends after its request.
+ */
 export function logAttempt(attempt: AttemptRecord): void {
   const { requestId, kind } = attempt;
   if (kind === 'chat') {
@@ -19,14 +21,14 @@ export function logAttempt(attempt: AttemptRecord): void {
   attempts.set(requestId, [...(attempts.get(requestId) ?? []), attempt]);
 }
 
-/** One JSON line for each request, for `wrangler tail` and Workers Logs. No prompts, answers or keys. */
+/** Writes one JSON line for each request, for `wrangler tail` and Workers Logs. No prompts, answers or keys. */
 export function logRequest(record: RequestRecord): void {
   const ended = attempts.get(record.requestId);
   attempts.delete(record.requestId);
   write({ ...withError(record), ...(ended ? { attempts: ended.map(fieldsOf) } : {}) });
 }
 
-/** What an operator has to mend. */
+/** Reports something that an operator must fix. */
 export function logError(message: string): void {
   // biome-ignore lint/suspicious/noConsole: the console is where a Worker's log goes.
   console.error(message);
@@ -37,7 +39,7 @@ function fieldsOf({ requestId: _, kind: __, upstream, ...attempt }: AttemptRecor
   return withError({ box: upstream, ...attempt });
 }
 
-/** When the response has been handed over, so that no caller waits for the log. */
+/** Writes a line after the response has been returned, so that no caller waits for the log. */
 function write(line: object): void {
   // biome-ignore lint/suspicious/noConsole: as above.
   waitUntil(systemClock.sleep(0).then(() => console.log(JSON.stringify(line))));
@@ -47,7 +49,7 @@ function withError<T extends { error?: unknown }>({ error, ...rest }: T): object
   return error === undefined ? rest : { ...rest, error: errorFields(error) };
 }
 
-/** Errors of JSON.parse and Valibot: their messages quote what they read. */
+/** Errors of JSON.parse and Valibot: their messages quote the input. */
 const QUOTING = new Set(['SyntaxError', 'ValiError']);
 
 function errorFields(error: unknown): object {

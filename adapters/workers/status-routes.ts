@@ -6,7 +6,10 @@ import type { KeyStore } from '../../lib/keys.ts';
 import type { EdgeHealth } from '../../lib/schema/status.ts';
 import type { Fleet } from './upstreams/fleet.ts';
 
-/** `GET /` and `GET /health`: the edge itself, without a key; `GET /currentmodel`, the same as health, wants one as on an upstream. */
+/**
+ * `GET /` and `GET /health`: the edge itself, without a key; `GET /currentmodel`, the same as health, needs one as on a
+ * box (docs/interface.md, E-2).
+ */
 export function statusRoutes(app: Hono<AppEnv>, fleet: Fleet, keys: KeyStore): void {
   const open = routesOf(app, 'models');
   const health: AppHandler = (c) =>
@@ -19,14 +22,14 @@ export function statusRoutes(app: Hono<AppEnv>, fleet: Fleet, keys: KeyStore): v
   routesOf(app, 'models', requireKey(keys))('GET', ['/currentmodel'], health);
 }
 
-/** `ok`: every upstream may be asked; `degraded`: some may not; `error`: none. */
+/** Returns `ok` if every upstream may be asked, `degraded` if some may not, `error` if none may. */
 function fleetHealth(fleet: Fleet): EdgeHealth['status'] {
   const states = fleet.status().map(({ state }) => state);
   if (states.every((state) => state === 'open')) return 'error';
   return states.every((state) => state === 'closed') ? 'ok' : 'degraded';
 }
 
-/** The model that most upstreams have loaded, as far as their health is known. */
+/** Returns the model that most upstreams have loaded, as far as their health is known. */
 function activeModel(fleet: Fleet): string {
   const counts = new Map<string, number>();
   for (const { active } of fleet.status()) {

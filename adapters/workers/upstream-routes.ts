@@ -16,7 +16,7 @@ export interface UpstreamRoutesDeps {
   client: UpstreamClientDeps;
 }
 
-/** What an operator may call of an upstream: everything of the model server but chat (model-server.md, "Endpoints"). */
+/** The operations of a box that an operator may call: all of the model server but chat (docs/interface.md, E-3). */
 const GET = new Set(['/', '/health', '/currentmodel', '/v1/models', '/models']);
 const POST = new Set([
   '/load',
@@ -31,12 +31,12 @@ const MODEL = '/v1/models/';
 
 /** `{"model":"…"}` and a few numbers. */
 const MOST_BYTES = 64 * 1024;
-/** Until an answer begins: a Worker's caller is cut off after 100 s of silence. What the upstream was told to do goes on. */
+/** Until an answer begins: a Worker's caller is cut off after 100 s of silence. The upstream continues its work. */
 const DEADLINE_MS = 90_000;
 
 /**
- * `/boxes/<name>` is the base address of one upstream's model server, for keys with the admin scope; `GET /boxes` lists the upstreams.
- * The upstream checks what it is sent and its answer comes back as it is, event streams as they come.
+ * `/boxes/<name>` is the base address of one box's model server, for keys with the admin scope; `GET /boxes` lists the
+ * boxes. The upstream validates the request, and its answer is returned unchanged, event streams as they arrive.
  */
 export function upstreamRoutes(app: Hono<AppEnv>, deps: UpstreamRoutesDeps): void {
   const known = requireKey(deps.keys);
@@ -84,7 +84,7 @@ async function forward(c: AppContext, { fleet, client }: UpstreamRoutesDeps): Pr
   return new Response(response.body, { status: response.status, headers });
 }
 
-/** The upstream's own path, made anew from what is allowed. Throws `route_not_found`. */
+/** Returns the upstream's own path, rebuilt from the allowed ones. Throws `route_not_found`. */
 function upstreamPath(method: string, path: string): string {
   if (method === 'GET' && GET.has(path)) return path;
   if (method === 'POST' && POST.has(path)) return path;

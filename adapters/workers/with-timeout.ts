@@ -1,4 +1,7 @@
-/** What `work` gives, or what `late` throws when it takes longer. The work itself goes on; whoever started it must end it. */
+/**
+ * Returns the result of `work`, or throws the error of `late` after the timeout. The work itself continues; its caller
+ * must abort it.
+ */
 export async function withTimeout<T>(work: Promise<T>, ms: number, late: () => Error): Promise<T> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const tooLate = new Promise<never>((_, reject) => {

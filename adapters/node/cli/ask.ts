@@ -9,21 +9,21 @@ import { temperature, wholeNumber } from './parse-flags.ts';
 import type { Connection } from './request.ts';
 import { isWatched, screen, shown } from './screen.ts';
 
-/** Flags that all commands share which ask the model something. */
+/** Flags of all commands that ask the model. */
 export interface ModelFlags extends ConnectionFlags {
   model?: string;
   temperature?: number;
   maxOutputTokens?: number;
 }
 
-/** Those of the commands that ask the decision service. */
+/** Flags of the commands that ask the decision service. */
 export interface AskFlags extends ModelFlags {
   language?: string;
 }
 
 const GROUP = 'Model:';
 
-/** Adds the flags of `ModelFlags`, after the command's own; `unsaid` tells of the temperature where none is given. */
+/** Adds the flags of `ModelFlags`, after the command's own. `unsaid` describes the default temperature. */
 export function modelFlags(command: Command, unsaid: string): Command {
   const add = (flags: string, description: string, parse?: (text: string) => unknown) => {
     const option = new Option(flags, description).helpGroup(GROUP);
@@ -41,7 +41,7 @@ export function askFlags(command: Command): Command {
   return modelFlags(command.addOption(language), '0');
 }
 
-/** The fields of a request that the flags give. */
+/** Returns the fields of a request that the flags set. */
 export function sharedFields(flags: AskFlags, defaultTokens: number): Record<string, unknown> {
   return {
     max_output_tokens: flags.maxOutputTokens ?? defaultTokens,
@@ -51,8 +51,8 @@ export function sharedFields(flags: AskFlags, defaultTokens: number): Record<str
 }
 
 /**
- * Runs `work` with a connection that has a model to ask: the server's active one, or the one named. Where no server runs, the
- * model is loaded in this process for this one call.
+ * Runs `work` with a connection that has a model: the server's active one, or the named one. If no server runs, loads
+ * the model in this process for this one call.
  */
 export async function withModel<T>(
   flags: ModelFlags,
@@ -87,7 +87,7 @@ async function modelOf(connection: Connection, flags: ModelFlags): Promise<strin
   );
 }
 
-/** Says so where an answer was cut; of a request with several tasks, which ones. */
+/** Reports that an answer was cut; for a request with several tasks, which ones. */
 export function warnIfCut(
   response: { choices: readonly { finish_reason: string | null }[] },
   cut?: string | null,

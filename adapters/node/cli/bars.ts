@@ -3,7 +3,7 @@ const CELLS = 24;
 /** A block character for each eighth of a cell. */
 const EIGHTHS = ['', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
 
-/** Lines with a bar and a percentage for each label, the labels aligned: `yes  ██████  25.0%`. */
+/** Returns lines with a bar and a percentage for each label, the labels aligned: `yes  ██████  25.0%`. */
 export function bars(probabilities: readonly (readonly [label: string, probability: number])[]): string[] {
   const width = Math.max(...probabilities.map(([label]) => label.length));
   return probabilities.map(([label, probability]) => {

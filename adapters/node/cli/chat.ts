@@ -71,7 +71,7 @@ async function converse(connection: Connection, model: string, talk: Message[], 
   terminal.close();
 }
 
-/** Asks, writes the answer as it comes, and gives all of it. */
+/** Asks, writes the answer as it arrives, and returns it. */
 async function answer(
   connection: Connection,
   model: string,
@@ -98,7 +98,7 @@ async function answer(
   return written(response);
 }
 
-/** Writes an answer as it comes. Throws an `AssayError` for one that ends before its last event. */
+/** Writes an answer as it arrives. Throws an `AssayError` if it ends before its last event. */
 async function written(response: Response): Promise<string> {
   let content = '';
   let last: ChatCompletionChunk | undefined;

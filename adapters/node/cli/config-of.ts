@@ -1,7 +1,7 @@
 import { type ServerConfig, type ServerFlags, serverConfig } from '../config.ts';
 import { UsageError } from '../usage-error.ts';
 
-/** The configuration that flags and environment give. What is wrong with them is the caller's mistake: `UsageError`. */
+/** Returns the configuration of flags and environment. Throws `UsageError` for invalid ones. */
 export function configOf(flags: ServerFlags): ServerConfig {
   try {
     return serverConfig(flags, process.env);

@@ -4,10 +4,13 @@ import { UsageError } from '../usage-error.ts';
 import { configOf } from './config-of.ts';
 import { type Connection, requestOf, successOf } from './request.ts';
 
-/** Whoever started this process may do everything in it. */
+/** The owner of this process may do everything in it. */
 const OWNER: ApiKey = { name: 'owner', models: ['*'], scopes: ['admin'] };
 
-/** The same app as the server's, inside this process and without a port. Loaded only when it is needed: it is most of the program. Throws `UsageError` where `home` is no folder. */
+/**
+ * Connects to the server's app inside this process, without a port. Loaded only when needed, as it is most of the
+ * program. Throws `UsageError` if `home` is not a folder.
+ */
 export async function connectInProcess(home: string): Promise<Connection> {
   const [{ createApp }, { compose }, { createLog }] = await Promise.all([
     import('../../../handlers/app.ts'),

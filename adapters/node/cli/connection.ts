@@ -10,7 +10,7 @@ import { NoServerError } from './exit-code.ts';
 import { localKey } from './local-key.ts';
 import { type Connection, type RequestOptions, requestOf, successOf } from './request.ts';
 
-/** Flags of every command that talks to a server or works alone. */
+/** Flags of every command that talks to a server or works without one. */
 export interface ConnectionFlags extends KeyFlags {
   url?: string;
   home?: string;
@@ -29,15 +29,18 @@ export function connectionFlags(command: Command): Command {
   return command;
 }
 
-/** Nothing that listens takes longer, however busy its machine is; where nothing listens, the answer comes at once. */
+/**
+ * A running server answers within this time, however busy its machine is; without one, the connection is refused at
+ * once.
+ */
 const PROBE_MS = 10_000;
 
 /**
- * The running server, or with `alone` this process where none runs (with `always` also where one does). A server that was named,
- * by flag or ASSAY_URL, has to be there.
+ * Connects to the running server; with `alone` to the app in this process if none runs, with `always` in any case. A
+ * server that a flag or ASSAY_URL names must be running.
  *
  * @throws NoServerError
- * @throws UsageError for an address that is none
+ * @throws UsageError for an invalid address
  */
 export async function connect(
   flags: ConnectionFlags,
@@ -49,7 +52,7 @@ export async function connect(
   const url = (named ?? `http://127.0.0.1:${env.PORT || 8080}`).replace(/\/+$/, '');
   const home = assayHome(flags, env);
   const key = apiKeyOf(flags, env);
-  // `localhost:8080` would pass for an address whose scheme is `localhost`.
+  // `localhost:8080` would parse as an address with the scheme `localhost`.
   if (!/^https?:/i.test(url) || !URL.canParse(url))
     throw new UsageError(`${url} is no address. Give one such as http://127.0.0.1:8080.`);
   if (await isAssay(url)) return serverConnection(url, key, home);
@@ -62,7 +65,7 @@ export async function connect(
 async function isAssay(url: string): Promise<boolean> {
   try {
     const response = await fetch(`${url}/health`, { signal: AbortSignal.timeout(PROBE_MS) });
-    // An edge says what it is in other words; any of ours has a request id.
+    // An edge answers in another shape; every Assay server sends a request id.
     return response.headers.has('x-request-id') || v.is(Health, await response.json());
   } catch {
     return false;
@@ -81,7 +84,7 @@ function serverConnection(url: string, given: string | undefined, home: string):
         throw new NoServerError(`The connection to ${url} broke. Is the server still running?`, { cause });
       };
       let response = await send(path, options).catch(lost);
-      // On one's own machine nobody should have to paste a key: one is made, and kept beside the others.
+      // On the user's own machine nobody should have to paste a key: one is made, and stored beside the others.
       if (response.status === 401 && given === undefined && isLoopback(url)) {
         key = await localKey(home);
         response = await send(path, options).catch(lost);

@@ -13,7 +13,7 @@ type DecideFlags = AskFlags &
   InputFlags &
   ProbabilityFlags & { option?: string[]; instruction?: string; expect?: string };
 
-/** Room for an answer: an option is settled in few tokens, words of the model's own need more. */
+/** Default token budgets: options are settled in few tokens, the model's own words need more. */
 const TOKENS = { options: 32, free: 128 };
 
 /** `assay decide` */

@@ -107,7 +107,7 @@ function linesOf({ model, refusal, chosen }: ModelExamination): string[] {
   return lines;
 }
 
-/** Returns in which form each compiled model runs here, and why; of several prompt lengths one. */
+/** Returns the number format in which each compiled model runs here, and why; for one of its prompt lengths. */
 async function compiledForms(): Promise<{ model: string; precision: WeightForm; asked: string; why: string }[]> {
   const paths = new StorePaths({
     hubCache: hubEnvironment().hubCache,
@@ -127,7 +127,7 @@ async function compiledForms(): Promise<{ model: string; precision: WeightForm; 
   return [...forms.values()];
 }
 
-/** Whether no device is asked for. */
+/** Tells whether no device is requested. */
 const automatic = ({ ASSAY_DEVICE }: NodeJS.ProcessEnv): boolean => (ASSAY_DEVICE || 'auto') === 'auto';
 
 const DOCTOR_HELP = `

@@ -2,9 +2,9 @@ import { createParser } from 'eventsource-parser';
 import { NoServerError } from './exit-code.ts';
 
 /**
- * The data of each server-sent event of a response.
+ * Yields the data of each server-sent event of a response.
  *
- * @throws NoServerError where the connection breaks before the response ends
+ * @throws NoServerError if the connection breaks before the response ends
  */
 export async function* eventsOf(response: Response): AsyncGenerator<string> {
   const ready: string[] = [];

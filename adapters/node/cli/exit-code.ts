@@ -2,7 +2,7 @@ import { CommanderError } from 'commander';
 import { AssayError, type ErrorCode } from '../../../lib/errors.ts';
 import { UsageError } from '../usage-error.ts';
 
-/** What the shell is told (docs/cli.md). 1 is left for `--expect` and `doctor`: "answered, and the answer is no". */
+/** Exit codes (docs/cli.md). 1 is reserved for `--expect` and `doctor`: "answered, and the answer is no". */
 export const EXIT = {
   ok: 0,
   no: 1,
@@ -18,7 +18,7 @@ export const EXIT = {
   other: 70,
 } as const;
 
-/** A server was needed, and none runs. */
+/** Reports that a server is needed, and none runs. */
 export class NoServerError extends Error {}
 
 const BY_CODE: Partial<Record<ErrorCode, number>> = {
@@ -45,7 +45,7 @@ export function exitCodeOf(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
   if (error instanceof NoServerError) return EXIT.noServer;
   if (error instanceof UsageError) return EXIT.usage;
-  // The codes that are left tell of the request itself.
+  // All other codes are about the request itself.
   if (error instanceof AssayError) return BY_CODE[error.code] ?? EXIT.usage;
   return EXIT.other;
 }

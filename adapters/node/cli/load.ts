@@ -50,12 +50,12 @@ Examples:
   $ assay load assay/starter
   $ assay load onnx-community/Qwen3-0.6B-ONNX --max-prompt-len 8192`;
 
-/** Compiles where that is needed, with its progress, then loads. */
+/** Compiles if necessary, with progress, then loads. */
 export async function loadModel(connection: Connection, model: string, flags: LoadFlags): Promise<LoadResponse> {
   const length = flags.maxPromptLen === undefined ? {} : { max_prompt_len: flags.maxPromptLen };
   const quiet = flags.json ?? false;
   await prepareModel(connection, { model, allow_download: false, ...length }, { quiet }).catch((error) => {
-    // What is not here, or busy, is for the load to say.
+    // A model that is missing or busy is reported by the load.
     const expected = ['not_downloaded', 'operation_in_progress'].includes((error as AssayError).code);
     if (!(error instanceof AssayError && expected)) throw error;
   });

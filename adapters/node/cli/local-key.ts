@@ -4,8 +4,8 @@ import { hashSecret } from '../../../lib/keys.ts';
 import { CLI_KEY, KeysStore } from '../keys-file.ts';
 
 /**
- * The key that this command line uses for the server on the same machine: made when first needed, kept in the home in a file
- * that only its owner can read, and listed and revoked like any other. A revoked one is made anew.
+ * Returns the key that this command line uses for the server on the same machine. It is made when first needed, stored
+ * in the home in a file that only its owner can read, and listed and revoked like any other. A revoked one is replaced.
  */
 export async function localKey(home: string): Promise<string> {
   const file = join(home, 'cli-key');

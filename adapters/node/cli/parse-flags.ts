@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from 'commander';
 
-/** A parser for whole numbers of a range, for commander. */
+/** Returns a parser for whole numbers of a range, for commander. */
 export function wholeNumber(least: number, most: number): (text: string) => number {
   return (text) => {
     const value = Number(text);
@@ -18,12 +18,12 @@ export function temperature(text: string): number {
   throw new InvalidArgumentError('Use a number from 0 to 2.');
 }
 
-/** Collects an option that may be given more than once. */
+/** Collects an option that may be repeated. */
 export function repeated(one: string, all: string[] | undefined): string[] {
   return [...(all ?? []), one];
 }
 
-/** A number from 0 to 1, as the value of a flag. */
+/** Parses a number from 0 to 1. */
 export function share(text: string): number {
   const value = Number(text);
   if (text.trim() === '' || !(value >= 0 && value <= 1)) throw new InvalidArgumentError('Use a number from 0 to 1.');

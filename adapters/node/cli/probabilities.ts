@@ -21,7 +21,7 @@ interface AskedChoice {
 
 const Answered = v.object({ answers: v.object({ decision: LabelChoiceAnswer }) });
 
-/** Throws `UsageError` for flags that say nothing where probabilities are asked for, or nothing where they are not. */
+/** Throws `UsageError` for flags that have no effect with, or without, probabilities. */
 export function checkProbabilityFlags(
   flags: ProbabilityFlags & { temperature?: number; maxOutputTokens?: number; language?: string },
   options: readonly string[],
@@ -57,7 +57,7 @@ export async function askProbabilities(
   return (await connection.request('/v1/systemone', { body })).json();
 }
 
-/** Shows the answer, and a bar for each option. Gives the option; null where the model abstained. */
+/** Shows the answer, and a bar for each option. Returns the option; null if the model abstained. */
 export function showProbabilities(
   answer: unknown,
   options: readonly string[],

@@ -16,7 +16,7 @@ import { addRun } from './run-tasks.ts';
 import { addServe } from './serve.ts';
 import { addStatus } from './status.ts';
 
-/** The whole `assay` command. Throws what goes wrong; `exitCodeOf` says what the shell is told. */
+/** Builds the whole `assay` command. Throws errors; `exitCodeOf` turns them into exit codes. */
 export function createProgram(parts: { compose: typeof compose }): Command {
   const program = new Command('assay')
     .description('Many small judgement tasks about one shared context, in one request, with a local language model.')

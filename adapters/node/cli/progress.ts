@@ -3,7 +3,7 @@ import type { DownloadProgress } from '../../../lib/schema/model-operations.ts';
 import { formatBytes } from '../../../runtime/store/disk-error.ts';
 import { isWatched, screen } from './screen.ts';
 
-/** Shows how far a download is: a bar on a terminal, else a line now and then. */
+/** Shows the progress of a download: a bar on a terminal, otherwise a line now and then. */
 export interface ProgressView {
   show(progress: DownloadProgress): void;
   end(): void;
@@ -20,7 +20,7 @@ export function progressView(quiet: boolean, now: () => number = () => performan
   return isWatched() ? barView(now) : lineView(now, screen.note);
 }
 
-/** Bytes a second over the last few seconds. */
+/** Bytes per second over the last few seconds. */
 class Speed {
   #seen: { at: number; bytes: number }[] = [];
 
@@ -34,7 +34,7 @@ class Speed {
 
 const WINDOW_MS = 5_000;
 
-/** Bytes, speed and time left, in words. */
+/** Formats bytes, speed and remaining time. */
 export function describeProgress(progress: DownloadProgress, bytesPerSecond: number | null): string {
   const { status, bytes, total, step } = progress;
   const parts: string[] = [];
@@ -79,7 +79,7 @@ function barView(now: () => number): ProgressView {
         bar.start(1000, 0, { words: '' });
       }
       const words = describeProgress(progress, speed.add(now(), progress.bytes));
-      // A step that counts nothing leaves the bar where it is.
+      // A step without a count leaves the bar where it is.
       if (progress.total) permille = Math.round((1000 * progress.bytes) / progress.total);
       bar?.update(permille, { words });
     },
@@ -87,10 +87,10 @@ function barView(now: () => number): ProgressView {
   };
 }
 
-/** At most one line in so many milliseconds for each stage. */
+/** Milliseconds between two lines of one stage. */
 const LINE_MS = 5_000;
 
-/** Plain lines, for logs and pipes. */
+/** Prints plain lines, for logs and pipes. */
 export function lineView(now: () => number, say: (line: string) => void): ProgressView {
   let stage: string | null = null;
   let last = Number.NEGATIVE_INFINITY;

@@ -9,9 +9,9 @@ export interface InputFlags {
 }
 
 /**
- * The text that tasks read: `--context`, a file, or standard input.
+ * Returns the text that tasks read: `--context`, a file, or standard input.
  *
- * @throws UsageError where there is none of them, or more than one
+ * @throws UsageError if there is none of them, or more than one
  */
 export async function readContext(flags: InputFlags, command: string): Promise<string> {
   if (flags.context !== undefined && flags.file !== undefined)
@@ -26,7 +26,7 @@ export async function readContext(flags: InputFlags, command: string): Promise<s
   return text(process.stdin);
 }
 
-/** A file as text. Throws `UsageError` in plain words. */
+/** Reads a file as text. Throws `UsageError` with a plain message. */
 export async function readText(file: string): Promise<string> {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(await readFile(file));
@@ -40,12 +40,12 @@ export async function readText(file: string): Promise<string> {
           : code?.startsWith('E')
             ? `cannot be read (${code})`
             : 'is not UTF-8 text';
-    // The whole path: `npm run` starts in the checkout, wherever it was typed.
+    // The absolute path: `npm run` starts in the checkout, wherever it was typed.
     throw new UsageError(`${resolve(file)} ${why}.`, { cause });
   }
 }
 
-/** A file of JSON, or JSON written in place: `{"a":"string"}`. */
+/** Reads a JSON file, or JSON given directly: `{"a":"string"}`. */
 export async function readJson(fileOrText: string): Promise<unknown> {
   const inPlace = /^\s*[[{]/.test(fileOrText);
   const source = inPlace ? fileOrText : await readText(fileOrText);

@@ -20,7 +20,7 @@ export interface Connection {
   close(): Promise<void>;
 }
 
-/** A request's headers and body. */
+/** Returns a request's headers and body. */
 export function requestOf({ body, method, accept, signal }: RequestOptions, key: string | undefined): RequestInit {
   return {
     method: method ?? (body === undefined ? 'GET' : 'POST'),
@@ -34,7 +34,7 @@ export function requestOf({ body, method, accept, signal }: RequestOptions, key:
   };
 }
 
-/** The response, or the error that its body tells of. */
+/** Returns the response, or throws the error in its body. */
 export async function successOf(response: Response): Promise<Response> {
   if (response.ok) return response;
   const text = await response.text();
@@ -44,7 +44,7 @@ export async function successOf(response: Response): Promise<Response> {
   );
 }
 
-/** An error body as the error that it was, or null for other text. */
+/** Parses an error body to an `AssayError`; null for other text. */
 export function errorOf(text: string): AssayError | null {
   const parsed = v.safeParse(v.pipe(v.string(), v.parseJson(), ErrorBody), text);
   if (!parsed.success) return null;

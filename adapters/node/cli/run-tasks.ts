@@ -35,7 +35,7 @@ export function addRun(program: Command): void {
       const { answer, cut } = await withModel(
         { ...flags, ...(asked === undefined ? {} : { model: asked }) },
         async (connection, model) => {
-          // What the file says counts, unless a flag says otherwise.
+          // Flags override the file.
           const defaults =
             'max_output_tokens' in request && flags.maxOutputTokens === undefined
               ? request.max_output_tokens
@@ -52,7 +52,7 @@ export function addRun(program: Command): void {
         },
       );
       const response = v.parse(v.pipe(v.string(), v.parseJson(), RunTasksResponse), answer);
-      // The results as they were sent: parsing would move members such as "10".
+      // The results as text, as received: parsing would move members such as "10".
       screen.line(flags.json ? answer : (response.choices[0]?.message.content ?? ''));
       warnIfCut(response, cut);
     });

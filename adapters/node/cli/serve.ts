@@ -5,7 +5,7 @@ import type { ServerFlags } from '../config.ts';
 import { LOG_LEVELS } from '../log-level.ts';
 import { configOf } from './config-of.ts';
 
-/** `assay serve`, on what `compose` puts together. */
+/** `assay serve`, with the parts that `compose` creates. */
 export function addServe(program: Command, compose: typeof composeParts): void {
   program
     .command('serve')
@@ -70,10 +70,13 @@ Examples:
   $ assay serve --port 18080 --home /tmp/demo --api-key-file key.txt
   $ assay serve --host 0.0.0.0 --model onnx-community/Qwen3-0.6B-ONNX`;
 
-/** How long after the first signal another one is the same: npm passes on the Ctrl-C that the terminal sent to us too. */
+/**
+ * Within this time after the first signal, another one is the same: npm forwards the Ctrl-C that the terminal also sent
+ * here.
+ */
 const ECHO_MS = 500;
 
-/** The first Ctrl-C or SIGTERM; a later one ends the process at once. */
+/** Handles the first Ctrl-C or SIGTERM; a later one ends the process at once. */
 function stopSignal(): Promise<void> {
   return new Promise((resolve) => {
     let first = Number.POSITIVE_INFINITY;

@@ -7,13 +7,13 @@ interface Message {
   role: 'user' | 'assistant';
   content: string;
   reasoning: string;
-  /** What is said under a finished answer: how fast it came, whether it was cut. */
+  /** The line under a finished answer: its speed, and whether it was cut. */
   note: string;
 }
 
 const said = (role: Message['role'], content: string): Message => ({ role, content, reasoning: '', note: '' });
 
-/** A conversation with the loaded model; answers arrive as a stream, reasoning is folded. */
+/** Shows a conversation with the loaded model; answers arrive as a stream, reasoning is folded. */
 export function ChatTab() {
   const [messages, setMessages] = useState<Message[]>([]);
   const [text, setText] = useState('');

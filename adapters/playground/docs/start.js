@@ -1,4 +1,4 @@
-// "Try it out" asks the server that served this page, with the key that the playground keeps for this tab.
+// "Try it out" asks the server that served this page, with the key that the playground stores for this tab.
 const contract = await (await fetch('/openapi.json')).json();
 const reference = SwaggerUIBundle({
   spec: { ...contract, servers: [{ url: location.origin }] },

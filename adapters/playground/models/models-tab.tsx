@@ -9,7 +9,7 @@ interface Listed {
   status: string;
 }
 
-/** The models of this machine: pull, load, unload, delete. */
+/** Shows the models of this machine: pull, load, unload, delete. */
 export function ModelsTab({ shown, onChange }: { shown: boolean; onChange(): void }) {
   const [models, setModels] = useState<Listed[]>([]);
   const [wanted, setWanted] = useState('');

@@ -2,7 +2,10 @@ import type { DownloadProgress, DownloadResponse } from '../../../lib/schema/mod
 import { ApiError, call } from '../api.ts';
 import { readEvents } from '../read-events.ts';
 
-/** Downloads and compiles a model, and reports its progress. Throws `ApiError`. The server continues when the page is closed. */
+/**
+ * Downloads and compiles a model, and reports its progress. Throws `ApiError`. The server continues when the page is
+ * closed.
+ */
 export async function pull(model: string, onProgress: (progress: DownloadProgress) => void): Promise<void> {
   const body = { model, allow_download: true };
   const response = await call('/v1/models/download', { body, accept: 'text/event-stream' });

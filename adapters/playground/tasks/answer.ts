@@ -12,7 +12,7 @@ export interface AnswerRow {
   evidence?: { start: number; end: number };
 }
 
-/** One answer, ready to be shown. */
+/** One answer in the form that is shown. */
 export interface Answer {
   name: string;
   /** The answer of a decide task, or the fields of an extract task. */

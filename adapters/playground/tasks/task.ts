@@ -1,6 +1,6 @@
-/** One task as it is edited; lists are text, a line for each item. */
+/** One task in the editor; lists are text, a line for each item. */
 export interface TaskDraft {
-  /** Stays the same while the task is moved and renamed. */
+  /** Stays the same when the task is moved or renamed. */
   id: number;
   type: 'decide' | 'extract';
   name: string;

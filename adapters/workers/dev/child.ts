@@ -2,17 +2,17 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 
 export interface Child {
-  /** The first line, also one of before, that matches; rejects when the process ends without it. */
+  /** Resolves to the first line that matches, earlier lines included; rejects if the process ends without one. */
   said(line: RegExp): Promise<RegExpMatchArray>;
   ended: Promise<number>;
-  /** SIGTERM, then SIGKILL when it has not gone in five seconds. */
+  /** Sends SIGTERM, then SIGKILL after five seconds. */
   stop(): Promise<void>;
 }
 
-/** Lines of its beginning that `said` looks through. */
+/** The first lines, which `said` searches. */
 const MOST_LINES = 200;
 
-/** A process whose lines are shown under a name. */
+/** Starts a process and prints its lines under a name. */
 export function startChild(name: string, args: readonly string[], env: NodeJS.ProcessEnv): Child {
   const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'pipe'] });
   const ended = new Promise<number>((resolve) => child.once('exit', (code) => resolve(code ?? 1)));
@@ -21,7 +21,7 @@ export function startChild(name: string, args: readonly string[], env: NodeJS.Pr
   const heard = new EventTarget();
   for (const stream of [child.stdout, child.stderr]) {
     createInterface(stream).on('line', (line) => {
-      // What wrangler's helpers complain of when they are ended says nothing.
+      // Messages of wrangler's helpers when they are ended mean nothing.
       const shown = line.trim() !== '' && !(stopping && stream === child.stderr);
       if (shown) console.log(`[${name}] ${line}`);
       if (lines.length < MOST_LINES) lines.push(line);

@@ -7,9 +7,9 @@ import { promisify } from 'node:util';
 import { hashSecret } from '../../../lib/keys.ts';
 import { type Child, startChild } from './child.ts';
 
-// `npm run dev:edge`: two upstreams and an edge before them, all on this machine.
-// EDGE_PORT: where the edge listens (8787). ASSAY_API_KEY: the key it takes (default: one made now). Other variables and
-// ~/.assay are the upstreams', as with `assay serve`.
+// `npm run dev:edge`: two boxes and an edge before them, all on this machine. EDGE_PORT: the edge's port (8787).
+// ASSAY_API_KEY: the key that it accepts (default: a new one). Other variables and ~/.assay are the boxes', as with
+// `assay serve`.
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const WRANGLER = join(ROOT, 'node_modules/wrangler/bin/wrangler.js');
@@ -52,7 +52,7 @@ async function startUpstream(name: string): Promise<string> {
   return url;
 }
 
-/** Puts the key where the edge looks for it. */
+/** Writes the key to the edge's KV. */
 async function putKey(): Promise<void> {
   const value = JSON.stringify({ name: 'dev', scopes: ['admin'] });
   const args = ['kv', 'key', 'put', '--local', '--persist-to', STATE, '--env', '', '--binding', 'KEYS'];

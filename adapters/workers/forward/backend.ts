@@ -22,7 +22,7 @@ import { mergeModels } from './model-list.ts';
 import { chatPrefix, taskPrefix } from './prefix.ts';
 import { questionsAnswer } from './questions-answer.ts';
 import { askedHere, questionsBody } from './questions-wire.ts';
-import { readPieces } from './read-chunks.ts';
+import { readChunks } from './read-chunks.ts';
 import { taskAnswer } from './task-answer.ts';
 import { tasksBody } from './task-wire.ts';
 import { type Attempt, tryUpstreams, verdict } from './try-upstreams.ts';
@@ -30,7 +30,7 @@ import { askUpstream, readUpstream, type UpstreamClientDeps, type UpstreamReques
 import { UpstreamFault, unreachable } from './upstream-fault.ts';
 
 export interface Deadlines {
-  /** Until an upstream's answer begins; for tasks that is the whole answer. */
+  /** Until an upstream's answer begins; for tasks, until it is complete. */
   answerMs: number;
   /** Without a byte in a stream. */
   silenceMs: number;
@@ -40,17 +40,19 @@ export interface Deadlines {
 
 export interface ForwardingDeps extends UpstreamClientDeps {
   clock: Clock;
-  /** Told of each request at each upstream. */
+  /** Called for each attempt at an upstream. */
   log: AttemptLog;
 }
 
-/** A proxy before a Worker gives up on a silent connection after 100 s, so this edge does before it. */
+/** A proxy before a Worker gives up on a silent connection after 100 s, so the edge gives up earlier. */
 export const DEADLINES: Deadlines = { answerMs: 90_000, silenceMs: 15_000, listMs: 5_000 };
 
-/** Upstreams asked for a model list; of a larger fleet the others are known by their health alone. */
+/** The number of upstreams asked for a model list; the others of a larger fleet are known by their health only. */
 const MOST_LISTED = 6;
 
-/** Answers by asking upstreams. The caller's request has been validated; what the upstream refuses all the same is passed on. */
+/**
+ * Answers by forwarding to upstreams. The caller's request is already validated; an upstream's refusal is passed on.
+ */
 export class ForwardingBackend implements InferenceBackend {
   readonly #fleet: Fleet;
   readonly #deps: ForwardingDeps;
@@ -92,7 +94,7 @@ export class ForwardingBackend implements InferenceBackend {
     });
     let started = false;
     for await (const event of events) {
-      // A second upstream starts again when the first one failed before its first word.
+      // A second upstream starts again if the first one failed before its first output.
       if (event.type !== 'start' || !started) yield event;
       started ||= event.type === 'start';
     }
@@ -107,11 +109,11 @@ export class ForwardingBackend implements InferenceBackend {
     return mergeModels(known, lists.filter((list) => Array.isArray(list)).flat());
   }
 
-  /** Upstreams for a model, best first. Throws `model_not_found` where none is configured for it. */
+  /** Returns the upstreams for a model, best first. Throws `model_not_found` if none is configured for it. */
   async #upstreams(model: string | undefined, prefix: string): Promise<Upstream[]> {
     if (model !== undefined && !this.#fleet.serves(model)) {
       const upstreams = this.#fleet.status();
-      // An upstream that has not reported yet counts as having loaded what it is configured for.
+      // An upstream that has not reported yet counts as having its configured models loaded.
       const served = upstreams.flatMap(({ upstream, active }) =>
         active === undefined ? upstream.models : (active ?? []),
       );
@@ -121,7 +123,7 @@ export class ForwardingBackend implements InferenceBackend {
     return this.#fleet.candidates(model, await hash64(prefix));
   }
 
-  /** A request goes to an upstream: counted there, and logged when it ends. */
+  /** Begins an attempt at an upstream: counts it, and logs it when it ends. */
   #attempt<T extends BatchAnswer | ChatEvent>(
     upstream: Upstream,
     kind: AttemptRecord['kind'],
@@ -132,9 +134,9 @@ export class ForwardingBackend implements InferenceBackend {
     const begin = clock.now();
     let seen: Pick<AttemptRecord, 'usage' | 'metrics'> = {};
     return {
-      saw(piece) {
-        if (!('usage' in piece)) return;
-        seen = { usage: piece.usage, ...('metrics' in piece ? { metrics: piece.metrics } : {}) };
+      saw(chunk) {
+        if (!('usage' in chunk)) return;
+        seen = { usage: chunk.usage, ...('metrics' in chunk ? { metrics: chunk.metrics } : {}) };
       },
       end(outcome, error) {
         end(outcome);
@@ -163,14 +165,14 @@ export class ForwardingBackend implements InferenceBackend {
     if (!response.body) throw unreachable(new Error('an answer without a body'));
     const { clock } = this.#deps;
     const { silenceMs } = this.#deadlines;
-    yield* chatEvents(readPieces(response.body, { clock, silenceMs, signal: call.signal }));
+    yield* chatEvents(readChunks(response.body, { clock, silenceMs, signal: call.signal }));
   }
 
   #request({ requestId, signal }: Call, request: Pick<UpstreamRequest, 'method' | 'path' | 'body'>): UpstreamRequest {
     return { ...request, requestId, signal, deadlineMs: this.#deadlines.answerMs };
   }
 
-  /** An upstream's models, or why it does not say. */
+  /** Returns an upstream's models, or the fault. */
   async #list(upstream: Upstream, { requestId, signal }: Call): Promise<ListedModel[] | UpstreamFault> {
     try {
       const deadlineMs = this.#deadlines.listMs;
@@ -184,16 +186,16 @@ export class ForwardingBackend implements InferenceBackend {
   }
 }
 
-/** What an upstream is asked, and how its answer is read. */
+/** Builds the request to an upstream, and the reader of its answer. */
 interface Exchange {
   path: string;
   body: string;
   read(answer: { text: string; headers: Headers }): BatchAnswer;
-  /** An error of the upstream in the caller's own words. */
+  /** Translates an upstream's error to the caller's field names. */
   told(error: unknown): unknown;
 }
 
-/** Probabilities are what an upstream's own `/v1/decisions` answers with; everything else goes the way it always went. */
+/** Batches with probabilities go to the upstream's `/v1/decisions`, all others to `/v1/tasks`. */
 function exchangeOf(batch: TaskBatch): Exchange {
   return batch.probabilities
     ? {

@@ -6,25 +6,25 @@ import { parseModelId } from '../../../lib/model-id.ts';
 import { ChatCompletionChunk } from '../../../lib/schema/chat-completion.ts';
 import { readErrorBody, UpstreamFault, unreachable } from './upstream-fault.ts';
 
-/** Characters of one event: a piece of text with its log-probabilities. */
+/** The most characters of one event: a piece of text with its log-probabilities. */
 const MOST_CHARACTERS = 1024 * 1024;
 
 /**
- * An upstream's chat stream as events, each as soon as its bytes are here. Throws an `UpstreamFault` for an error event, for one that is
- * no chunk, and for an end before `finish`.
+ * Yields an upstream's chat stream as events, each as soon as its bytes arrive. Throws an `UpstreamFault` for an error
+ * event, for an invalid chunk, and for an end before `finish`.
  */
 export async function* chatEvents(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<ChatEvent> {
   for await (const data of eventData(pieces)) {
     for (const event of readChunk(data)) {
       yield event;
-      // What follows is `[DONE]`.
+      // Only `[DONE]` follows.
       if (event.type === 'finish') return;
     }
   }
   throw unreachable(new Error('the stream ended before its answer was whole'));
 }
 
-/** The data of each server-sent event. */
+/** Yields the data of each server-sent event. */
 async function* eventData(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   const data: string[] = [];
   const parser = createParser({

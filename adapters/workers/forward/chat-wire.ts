@@ -1,7 +1,10 @@
 import type { ChatRequest } from '../../../lib/backend.ts';
 import { message } from './message-wire.ts';
 
-/** The body for an upstream's `POST /v1/chat/completions`, always as a stream: so its pieces and metrics are seen as they come. */
+/**
+ * Builds the body for an upstream's `POST /v1/chat/completions`, always as a stream, so that chunks and metrics are
+ * seen as they arrive.
+ */
 export function chatBody(request: ChatRequest): string {
   const { model, messages, maxTokens, temperature, topP, seed, stop, topLogprobs } = request;
   return JSON.stringify({

@@ -1,6 +1,9 @@
 import type { ChatMessage, MediaPart, Part } from '../../../lib/conversation.ts';
 
-/** A turn as a message of either interface; parts keep their places, so an upstream names them as the caller did. */
+/**
+ * Converts a message to the form of either interface. Parts keep their order, so an upstream names them as the caller
+ * did.
+ */
 export function message({ role, parts, name }: ChatMessage): object {
   const [first] = parts;
   const content =
@@ -16,7 +19,7 @@ function part(part: Part): object {
   return { type: 'image_url', image_url: { url, detail: part.detail } };
 }
 
-/** An ImageInput or AudioInput (decision-service.md). */
+/** Builds an ImageInput or AudioInput (docs/interface.md, D-9). */
 export function media({ source }: MediaPart): object {
   return source.type === 'url'
     ? { type: 'url', url: source.url }

@@ -9,8 +9,8 @@ interface KnownUpstream {
 }
 
 /**
- * The models that the upstreams are configured for, each with the best status that any upstream gives it (`MODEL_STATUSES` begins with
- * the best); `active` also where an upstream's health says so.
+ * Merges model lists: the configured models, each with the best status that any upstream reports (`MODEL_STATUSES`
+ * begins with the best); `active` also if an upstream's health says so.
  */
 export function mergeModels(upstreams: readonly KnownUpstream[], heard: readonly ListedModel[]): ListedModel[] {
   const best = new Map<ModelId, ModelStatus>();

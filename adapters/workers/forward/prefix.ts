@@ -1,20 +1,23 @@
 import type { ChatRequest, TaskBatch } from '../../../lib/backend.ts';
 import type { ChatMessage, Part } from '../../../lib/conversation.ts';
 
-/** Between the parts; two requests that only differ around one may share an upstream, which does no harm. */
+/** Separates the parts. Requests that differ only in it may share an upstream, which does no harm. */
 const SEPARATOR = '\0';
 
-/** Characters of a long text that are looked at, in pieces from its beginning to its end. */
+/** Characters of a long text that are hashed, in pieces from its beginning to its end. */
 const PIECE = 128;
 const PIECES = 32;
 
-/** What requests must share to be sent to the same upstream: its prefix cache then holds the beginning of the prompt. */
+/**
+ * Returns the text that requests for the same upstream share: its prefix cache then contains the beginning of the
+ * prompt.
+ */
 export function taskPrefix({ model, input, media }: TaskBatch): string {
   const shared = 'context' in input ? [input.context] : opening(input.messages);
   return prefixText([model, ...shared, ...media.map(partText)]);
 }
 
-/** As `taskPrefix`, for a chat. Without a model the upstream's active one answers. */
+/** Returns the prefix of a chat, as `taskPrefix`. Without a model the upstream's active one answers. */
 export function chatPrefix({ model, messages }: ChatRequest): string {
   return prefixText([model ?? '', ...opening(messages)]);
 }
@@ -24,8 +27,8 @@ function prefixText(texts: readonly string[]): string {
 }
 
 /**
- * Enough of a text to tell it from others, for a hash that costs the same however long it is. Texts that differ only between the
- * pieces share an upstream.
+ * Samples a text, so that the hash costs the same however long it is. Texts that differ only between the pieces share
+ * an upstream.
  */
 function sampled(text: string): string {
   if (text.length <= PIECE * PIECES) return text;
@@ -36,7 +39,10 @@ function sampled(text: string): string {
   return `${text.length} ${pieces.join('')}`;
 }
 
-/** Instructions and the first user turn: they stay when a conversation grows, so it stays on its upstream. */
+/**
+ * Returns the instructions and the first user message: they stay when a conversation grows, so it stays on its
+ * upstream.
+ */
 function opening(messages: readonly ChatMessage[]): string[] {
   const first = messages.findIndex(({ role }) => role === 'user');
   const own = messages.filter(({ role }, i) => role === 'system' || i === first);

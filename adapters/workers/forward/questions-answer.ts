@@ -12,7 +12,10 @@ import {
 } from '../../../lib/schema/decisions-response.ts';
 import { unreachable } from './upstream-fault.ts';
 
-/** An upstream's answer to `questionsBody(batch)`. Throws an `UpstreamFault` for anything that is not one whole answer to each task. */
+/**
+ * Converts an upstream's answer to `questionsBody(batch)`. Throws an `UpstreamFault` unless it is one complete answer
+ * to each task.
+ */
 export function questionsAnswer(text: string, batch: TaskBatch): BatchAnswer {
   try {
     const members = splitMembers(text);
@@ -32,7 +35,7 @@ export function questionsAnswer(text: string, batch: TaskBatch): BatchAnswer {
   }
 }
 
-/** @param text the answer as it came: the data of an extraction keeps the order of its members */
+/** @param text the answer as received: the data of an extraction keeps the order of its members */
 function taskAnswer(text: string, task: Task): TaskAnswer {
   const { name } = task;
   const answer: unknown = JSON.parse(text);

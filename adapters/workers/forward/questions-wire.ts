@@ -3,7 +3,10 @@ import type { ChatMessage, MediaPart, Part } from '../../../lib/conversation.ts'
 import { AssayError } from '../../../lib/errors.ts';
 import { shape } from './task-wire.ts';
 
-/** The body for an upstream's `POST /v1/decisions` whose tasks are those of a batch that asks for probabilities, under the same names. */
+/**
+ * Builds the body for an upstream's `POST /v1/decisions`, with the tasks of a batch that asks for probabilities, under
+ * the same names.
+ */
 export function questionsBody({ model, input, media, tasks, maxOutputTokens, probabilities }: TaskBatch): string {
   const conversation: readonly ChatMessage[] =
     'messages' in input ? input.messages : [{ role: 'user', parts: [{ type: 'text', text: input.context }] }];
@@ -15,12 +18,12 @@ export function questionsBody({ model, input, media, tasks, maxOutputTokens, pro
     max_output_tokens: maxOutputTokens,
     orders: probabilities?.orders,
     calibrated: probabilities?.calibrated,
-    // What is abstained from is for the edge to say, which speaks to the caller.
+    // The edge decides about abstention, as it answers the caller.
     abstain_below: 0,
   });
 }
 
-/** Media of the whole request go in behind the last message. */
+/** Media of the whole request are inserted after the last message. */
 function messages(conversation: readonly ChatMessage[], media: readonly MediaPart[]): object[] {
   const told = conversation.map(({ role, parts }) => ({ role, content: parts.map((one) => part(role, one)) }));
   return media.length === 0 ? told : [...told, { role: 'user', content: media.map((one) => part('user', one)) }];
@@ -51,7 +54,10 @@ function options({ kind = 'choice', options = [], descriptions = [] }: DecideTas
   }
 }
 
-/** An error of an upstream with the `param` of the caller's request: the upstream refuses the first of the media, which stands elsewhere in its own. */
+/**
+ * Returns an upstream's error with the `param` of the caller's request: the upstream refuses the first of the media,
+ * which has another path in its own request.
+ */
 export function askedHere(error: unknown, { input, media }: TaskBatch): unknown {
   if (!(error instanceof AssayError) || error.code !== 'unsupported_modality') return error;
   const told = 'messages' in input ? input.messages.flatMap(({ parts }) => parts) : [];

@@ -4,29 +4,31 @@ import { UpstreamFault, unreachable } from './upstream-fault.ts';
 
 export interface PiecesDeps {
   clock: Clock;
-  /** Milliseconds without a byte after which an upstream counts as hung; upstreams send a comment every second or two. */
+  /**
+   * Milliseconds without a byte after which an upstream counts as hung; upstreams send a comment every second or two.
+   */
   silenceMs: number;
-  /** The caller's: once aborted, an error of the stream is only its echo. */
+  /** The caller's signal: once it aborts, an error of the stream is only a consequence. */
   signal: AbortSignal;
 }
 
 /**
- * The bytes of a stream as they come. Throws an `UpstreamFault` where it breaks or falls silent. Cancels it when the reader stops,
- * so that the upstream stops too.
+ * Yields the chunks of a stream as they arrive. Throws an `UpstreamFault` if it breaks or falls silent. Cancels it when
+ * the reader stops, so that the upstream stops too.
  */
-export async function* readPieces(body: ReadableStream<Uint8Array>, deps: PiecesDeps): AsyncGenerator<Uint8Array> {
+export async function* readChunks(body: ReadableStream<Uint8Array>, deps: PiecesDeps): AsyncGenerator<Uint8Array> {
   const { clock, silenceMs, signal } = deps;
   const reader = body.getReader();
   const ended = new AbortController();
   let heardAt = clock.now();
   let hung = false;
-  // One timer for the stream, not one for each piece: silence is noticed after one to two spans.
+  // One timer for the stream, not one for each chunk: silence is noticed after one to two intervals.
   const watch = async () => {
     while (!ended.signal.aborted) {
       await clock.sleep(silenceMs, ended.signal);
       if (ended.signal.aborted || clock.now() - heardAt < silenceMs) continue;
       hung = true;
-      // Not awaited, here and below: an upstream that hangs must not hold the caller back.
+      // Not awaited, here and below: an upstream that hangs must not delay the caller.
       return void reader.cancel().catch(() => {});
     }
   };

@@ -7,17 +7,20 @@ import { unreachable } from './upstream-fault.ts';
 
 const Count = v.pipe(v.number(), v.integer(), v.minValue(0));
 
-/** What is read of a RunTasksResponse beside its results. */
+/** The members of a RunTasksResponse that are read besides its results. */
 const Envelope = v.object({
   model: v.string(),
   choices: v.pipe(v.array(v.object({ finish_reason: v.picklist(['stop', 'length', 'content_filter']) })), v.length(1)),
   usage: v.object({ prompt_tokens: Count, completion_tokens: Count }),
 });
 
-/** An upstream's answer to `tasksBody(batch)`. Throws an `UpstreamFault` for anything that is not one whole answer to each task. */
+/**
+ * Converts an upstream's answer to `tasksBody(batch)`. Throws an `UpstreamFault` unless it is one complete answer to
+ * each task.
+ */
 export function taskAnswer({ text, headers }: { text: string; headers: Headers }, batch: TaskBatch): BatchAnswer {
   try {
-    // By members, not as one value: objects move and lose names such as 10 and __proto__.
+    // By members, not as one value: objects move names such as 10 and lose __proto__.
     const members = splitMembers(text);
     const value = (name: string) => JSON.parse(members.get(name) ?? 'null');
     const results = splitMembers(members.get('results') ?? '');

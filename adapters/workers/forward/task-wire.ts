@@ -2,10 +2,12 @@ import type { AnswerShape } from '../../../lib/answer-shape.ts';
 import type { Task, TaskBatch } from '../../../lib/backend.ts';
 import { media, message } from './message-wire.ts';
 
-/** Left out where they say nothing: a request of the greatest length to `/v1/tasks` is then no longer for the upstream than it was. */
+/**
+ * Fields with their default value are omitted, so that a request of the greatest length is not longer for the upstream.
+ */
 const DEFAULTS = { temperature: 0, maxOutputTokens: 16 };
 
-/** The body for an upstream's `POST /v1/tasks` that its validation turns into this same batch. */
+/** Builds the body for an upstream's `POST /v1/tasks` that its validation turns into this same batch. */
 export function tasksBody(batch: TaskBatch): string {
   const { model, input, temperature, maxOutputTokens, language } = batch;
   const images = batch.media.filter(({ type }) => type === 'image');
@@ -29,7 +31,7 @@ function task(task: Task): object {
   return { ...common, ...shape(task.shape) };
 }
 
-/** The members of an extraction that say what its answer looks like. */
+/** Returns the members of an extraction that define its answer's shape. */
 export function shape(shape: AnswerShape): object {
   switch (shape.kind) {
     case 'keys':

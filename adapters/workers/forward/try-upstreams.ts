@@ -3,28 +3,28 @@ import type { Outcome } from '../upstreams/fleet.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 import { UpstreamFault, unreachable } from './upstream-fault.ts';
 
-/** A first upstream and at most two more. */
+/** The most upstreams that one request is sent to. */
 const MOST_UPSTREAMS = 3;
 
-/** One request at one upstream, from its beginning to its one end. */
+/** One attempt at one upstream, from its beginning to its one end. */
 export interface Attempt<T> {
-  saw(piece: T): void;
+  saw(chunk: T): void;
   end(outcome: Outcome, error?: unknown): void;
 }
 
 export interface Tries<T> {
   attempt(upstream: Upstream): Attempt<T>;
-  /** What the upstream says, in pieces. */
+  /** Yields the upstream's answer in chunks. */
   ask(upstream: Upstream): AsyncIterable<T>;
-  /** Pieces after which no other upstream may be asked: the caller has a part of the answer. */
-  isOutput(piece: T): boolean;
-  /** The piece with which the answer is whole: a caller who stops there has not left. */
-  isLast(piece: T): boolean;
+  /** Tells whether, after this chunk, no other upstream may be asked: the caller has a part of the answer. */
+  isOutput(chunk: T): boolean;
+  /** Tells whether this chunk completes the answer: a caller who stops there has not left early. */
+  isLast(chunk: T): boolean;
 }
 
 /**
- * What the first upstream that can answer says. The next one is tried after an `UpstreamFault`, at most twice, and never after output.
- * Throws `AssayError` alone, or the reason for which the caller's signal was aborted.
+ * Yields the answer of the first upstream that can answer. After an `UpstreamFault` the next one is tried, at most
+ * twice, and never after output. Throws only `AssayError`, or the reason of the caller's abort.
  */
 export async function* tryUpstreams<T>(candidates: readonly Upstream[], tries: Tries<T>): AsyncGenerator<T> {
   const faults: UpstreamFault[] = [];
@@ -33,11 +33,11 @@ export async function* tryUpstreams<T>(candidates: readonly Upstream[], tries: T
     let output = false;
     let ending: [Outcome, unknown?] = ['left'];
     try {
-      for await (const piece of tries.ask(upstream)) {
-        attempt.saw(piece);
-        output ||= tries.isOutput(piece);
-        if (tries.isLast(piece)) ending = ['answered'];
-        yield piece;
+      for await (const chunk of tries.ask(upstream)) {
+        attempt.saw(chunk);
+        output ||= tries.isOutput(chunk);
+        if (tries.isLast(chunk)) ending = ['answered'];
+        yield chunk;
       }
       return;
     } catch (error) {
@@ -52,7 +52,10 @@ export async function* tryUpstreams<T>(candidates: readonly Upstream[], tries: T
   throw verdict(faults);
 }
 
-/** A request's own fault is an answer; a deadline speaks against the upstream; anything else is a caller who left. */
+/**
+ * Classifies an error: a fault of the request counts as an answer, a missed deadline as a failure of the upstream,
+ * anything else as a caller who left.
+ */
 function outcome(error: unknown): Outcome {
   if (error instanceof UpstreamFault) return error.broken ? 'failed' : 'answered';
   if (!(error instanceof AssayError)) return 'left';
@@ -60,8 +63,8 @@ function outcome(error: unknown): Outcome {
 }
 
 /**
- * What the caller is told when no upstream answered. A busy upstream will have time again, so `overloaded` with the shortest wait goes
- * before what is wrong with the others.
+ * Returns the caller's error when no upstream answered. A busy upstream will be free again, so `overloaded` with the
+ * shortest wait has priority over the others' faults.
  */
 export function verdict(faults: readonly UpstreamFault[]): AssayError {
   const errors = faults.map(({ error }) => error);

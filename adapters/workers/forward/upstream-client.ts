@@ -6,7 +6,7 @@ import { UpstreamFault, unreachable, upstreamError } from './upstream-fault.ts';
 
 export interface UpstreamClientDeps {
   fetch: typeof fetch;
-  /** The API key that the upstream knows this edge by. */
+  /** Returns the API key that identifies this edge to the upstream. */
   keyOf(upstream: Upstream): string;
 }
 
@@ -14,19 +14,22 @@ export interface UpstreamRequest {
   method: string;
   path: string;
   body?: string;
-  /** Beside the key, the request id, and a JSON content type where there is a body. */
+  /** Besides the key, the request id, and a JSON content type if there is a body. */
   headers?: Record<string, string>;
   requestId: string;
-  /** Ends the whole exchange, also the reading of the answer's body. */
+  /** Aborts the whole exchange, reading the answer's body included. */
   signal: AbortSignal;
-  /** Milliseconds until the answer must begin; for `readUpstream`, until it must be whole. */
+  /** Milliseconds until the answer must begin; for `readUpstream`, until it must be complete. */
   deadlineMs: number;
 }
 
-/** Bytes of an answer that is read whole: 4096 tokens with their twin as text are far below it. */
+/** The most bytes of an answer that is read whole: far above 4096 tokens and their copy as text. */
 const MOST_BYTES = 32 * 1024 * 1024;
 
-/** Whatever the upstream answers, as it begins. Throws an `UpstreamFault` where it cannot be reached, `timeout` where it is too late. */
+/**
+ * Returns any answer of the upstream, as it begins. Throws an `UpstreamFault` if it cannot be reached, `timeout` if it
+ * is too late.
+ */
 export async function fetchUpstream(
   upstream: Upstream,
   request: UpstreamRequest,
@@ -61,14 +64,14 @@ function send(
     },
     ...(body === undefined ? {} : { body }),
     signal,
-    // Never followed: the key is for this upstream alone.
+    // Never followed: the key is for this upstream only.
     redirect: 'manual',
   });
 }
 
 /**
- * An upstream's good answer, as it begins. Throws as `fetchUpstream`, and for a bad answer: `UpstreamFault` where another upstream may do better, else
- * the request's own error.
+ * Returns a successful answer, as it begins. Throws as `fetchUpstream`, and for other answers: an `UpstreamFault` if
+ * another upstream may succeed, else the request's own error.
  */
 export async function askUpstream(
   upstream: Upstream,
@@ -84,7 +87,10 @@ export async function askUpstream(
   );
 }
 
-/** An upstream's good answer with its headers, whole by the deadline. Throws as `askUpstream`. With one timer: in a Worker they are dear. */
+/**
+ * Returns a successful answer with its headers, complete by the deadline. Throws as `askUpstream`. Uses one timer: in a
+ * Worker they are expensive.
+ */
 export async function readUpstream(
   upstream: Upstream,
   request: UpstreamRequest,
@@ -108,7 +114,7 @@ export async function readUpstream(
   }
 }
 
-/** The whole answer. One that breaks off is an upstream that cannot be reached; one that takes longer than the deadline, `timeout`. */
+/** Reads a whole answer. One that breaks off is an unreachable upstream; one that exceeds the deadline, `timeout`. */
 export async function readText(response: Response, deadlineMs: number): Promise<string> {
   try {
     return await withTimeout(wholeText(response), deadlineMs, () => timedOut(deadlineMs));
@@ -118,13 +124,13 @@ export async function readText(response: Response, deadlineMs: number): Promise<
 }
 
 async function wholeText(response: Response): Promise<string> {
-  // HTTP itself sees to it that a body is no longer than its Content-Length.
+  // HTTP itself ensures that a body is no longer than its Content-Length.
   const length = Number(response.headers.get('content-length') ?? Number.NaN);
   if (length <= MOST_BYTES) return response.text();
   return new TextDecoder().decode(await readBytes(response.body, MOST_BYTES));
 }
 
-/** An upstream took longer than this edge waits. */
+/** Returns the error of an upstream that exceeded the deadline. */
 export function timedOut(ms: number): AssayError {
   return new AssayError(
     'timeout',

@@ -1,12 +1,12 @@
 import * as v from 'valibot';
 import { AssayError, ERROR_CODES, type ErrorCode } from '../../../lib/errors.ts';
 
-/** An upstream could not answer, though the request may be fine: another upstream may be tried. */
+/** Reports that an upstream could not answer, though the request may be valid: another upstream may be tried. */
 export class UpstreamFault extends Error {
   override readonly name = 'UpstreamFault';
-  /** What the caller is told when no other upstream answers either. */
+  /** The caller's error if no other upstream answers either. */
   readonly error: AssayError;
-  /** Whether it speaks against the upstream: a busy upstream, or one with another model loaded, is well. */
+  /** True if it counts against the upstream: one that is busy, or has another model loaded, is healthy. */
   readonly broken: boolean;
 
   constructor(error: AssayError, broken: boolean) {
@@ -20,12 +20,12 @@ const ErrorBody = v.object({
   error: v.object({
     code: v.picklist(ERROR_CODES),
     message: v.string(),
-    // OpenAI's error body has a null where there is none.
+    // OpenAI's error body has a null if there is none.
     param: v.nullish(v.string()),
   }),
 });
 
-/** Faults that lie with the upstream's configuration or state, not with the request, and that are no 5xx. */
+/** Codes below 500 that are faults of the upstream's configuration or state, not of the request. */
 const NOT_OF_THE_REQUEST: ReadonlySet<ErrorCode> = new Set([
   'missing_api_key',
   'invalid_api_key',
@@ -40,7 +40,7 @@ export function unreachable(cause: unknown): UpstreamFault {
   return new UpstreamFault(new AssayError('backend_unreachable', message, { cause }), true);
 }
 
-/** Whether an error body is that of an upstream at all, and what it says. */
+/** Parses an upstream's error body; null if the text is none. */
 export function readErrorBody(text: string): { code: ErrorCode; message: string; param: string | undefined } | null {
   try {
     const { code, message, param } = v.parse(ErrorBody, JSON.parse(text)).error;
@@ -51,8 +51,8 @@ export function readErrorBody(text: string): { code: ErrorCode; message: string;
 }
 
 /**
- * What an upstream's error means here: an `UpstreamFault` where another upstream may answer (429, 5xx, a model not loaded, an upstream that does not
- * know the edge's key), else the caller's own error, passed on as it is.
+ * Interprets an upstream's error: returns an `UpstreamFault` if another upstream may answer (429, 5xx, a model not
+ * loaded, an upstream that does not know the edge's key), else the caller's own error, unchanged.
  */
 export function upstreamError(status: number, text: string, retryAfter: string | null): UpstreamFault | AssayError {
   const said = readErrorBody(text);

@@ -7,7 +7,7 @@ import { rateLimited } from '../../../lib/quota.ts';
 import type { Env } from '../env.ts';
 import { withTimeout } from '../with-timeout.ts';
 
-/** A key as KV holds it, under the SHA-256 of the secret in lower-case hex. `assay keys --edge` writes it. */
+/** A key in KV, under the SHA-256 of the secret in lower-case hex. `assay keys --edge` writes it. */
 const KvKey = v.object({
   name: v.pipe(v.string(), v.minLength(1), v.maxLength(128)),
   models: v.optional(v.array(v.string()), ['*']),
@@ -16,7 +16,10 @@ const KvKey = v.object({
   revoked: v.optional(v.boolean(), false),
 });
 
-/** KV's own cache, in seconds (60 is its least), then this isolate's. A revoked key is refused after both have run out. */
+/**
+ * Seconds of KV's own cache (60 is its least), then milliseconds of this isolate's. A revoked key is refused after both
+ * have expired.
+ */
 const KV_CACHE_S = 60;
 const KEPT_MS = 30_000;
 const MOST_KEPT = 1_000;
@@ -37,14 +40,14 @@ export interface KvKeysDeps {
 export class KvKeys implements KeyStore, Quota {
   readonly #deps: KvKeysDeps;
   readonly #kept = new Map<string, Kept>();
-  /** The hash of each key found; the name of its Durable Object. */
+  /** The hash of each found key; the name of its Durable Object. */
   readonly #hashes = new WeakMap<ApiKey, string>();
 
   constructor(deps: KvKeysDeps) {
     this.#deps = deps;
   }
 
-  /** A lookup by hash: its time tells nothing about the secret. */
+  /** Finds a key by its hash, so the time reveals nothing about the secret. */
   async find(sha256: string): Promise<ApiKey | null> {
     const now = this.#deps.clock.now();
     const kept = this.#kept.get(sha256);

@@ -10,7 +10,10 @@ interface Kept {
   requestsPerMinute: number;
 }
 
-/** Holds the token bucket of one key. Named by the key's hash: there is one object of a name in the world, so all edges share it. */
+/**
+ * Holds the token bucket of one key. Objects are named by the key's hash and exist once worldwide, so all edges share
+ * them.
+ */
 export class QuotaObject extends DurableObject<Env> implements QuotaCalls {
   #bucket: TokenBucket | undefined;
   #requestsPerMinute = 1;
@@ -45,7 +48,7 @@ export class QuotaObject extends DurableObject<Env> implements QuotaCalls {
     return this.#bucket && { bucket: this.#bucket, requestsPerMinute: this.#requestsPerMinute };
   }
 
-  /** Forgets a full bucket, so that keys out of use cost no storage. */
+  /** Deletes a full bucket, so that unused keys cost no storage. */
   async alarm(): Promise<void> {
     const kept = this.#kept() ?? (await this.ctx.storage.get<Kept>('bucket'));
     const waitMs = kept ? kept.bucket.at + fullAfterMs(kept.bucket, kept.requestsPerMinute) - Date.now() : 0;

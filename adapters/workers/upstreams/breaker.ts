@@ -1,10 +1,10 @@
-/** What is remembered of one upstream's failures. Circuit breaker after Nygard, "Release It!", chapter 5. */
+/** The record of one upstream's failures. Circuit breaker after Nygard, "Release It!", chapter 5. */
 export interface Breaker {
   /** Failures since the last answer. */
   readonly failures: number;
   /** Openings since the last answer; each doubles the pause. */
   readonly openings: number;
-  /** When trials begin, in milliseconds since 1970; null: closed. */
+  /** The time of the first trial, in milliseconds since 1970; null: closed. */
   readonly opensUntil: number | null;
 }
 
@@ -12,7 +12,7 @@ export interface Breaker {
 export type BreakerState = 'closed' | 'open' | 'half-open';
 
 export interface BreakerSettings {
-  /** Failures in a row that open it. */
+  /** Consecutive failures that open it. */
   failuresToOpen: number;
   /** The first pause, and the longest. */
   pauseMs: number;
@@ -28,16 +28,16 @@ export function breakerState(breaker: Breaker, now: number): BreakerState {
   return now < breaker.opensUntil ? 'open' : 'half-open';
 }
 
-/** An upstream answered a request. */
+/** Returns the state after the upstream answered a request. */
 export function afterSuccess(): Breaker {
   return NEW_BREAKER;
 }
 
-/** An upstream failed a request or a probe. */
+/** Returns the state after the upstream failed a request or a probe. */
 export function afterFailure(breaker: Breaker, now: number, settings = BREAKER): Breaker {
   const failures = breaker.failures + 1;
   const state = breakerState(breaker, now);
-  // Requests that were under way when it opened say nothing new.
+  // Requests that were running when it opened bring no news.
   if (state === 'open') return breaker;
   if (state === 'closed' && failures < settings.failuresToOpen) return { ...breaker, failures };
   const pause = Math.min(settings.pauseMs * 2 ** breaker.openings, settings.maxPauseMs);
@@ -45,8 +45,8 @@ export function afterFailure(breaker: Breaker, now: number, settings = BREAKER):
 }
 
 /**
- * An upstream answered a probe. That closes a half-open breaker, but the upstream is not forgiven: `/health` may be well where
- * inference is not, so failures and openings count on until a request is answered.
+ * Returns the state after the upstream answered a probe. That closes a half-open breaker, but does not reset it:
+ * `/health` may work where inference does not, so failures and openings keep counting until a request is answered.
  */
 export function afterProbe(breaker: Breaker, now: number, settings = BREAKER): Breaker {
   if (breakerState(breaker, now) !== 'half-open') return breaker;

@@ -7,19 +7,19 @@ import type { Upstream } from './upstream.ts';
 
 export interface FleetDeps {
   upstreams: readonly Upstream[];
-  /** Tells the fleet's Durable Object, and hears from it. */
+  /** Reports to the fleet's Durable Object, and returns its state. */
   report(report: EdgeReport): Promise<FleetStatus>;
-  /** Keeps the Worker alive until the report is through. */
+  /** Keeps the Worker alive until the report has been sent. */
   waitUntil(work: Promise<unknown>): void;
   clock: Clock;
-  /** A random name for this isolate. */
+  /** A random name of this isolate. */
   edge: string;
 }
 
-/** How an attempt to an upstream ended: `left` says nothing about the upstream. */
+/** The end of an attempt at an upstream. `left`: the caller left, which says nothing about the upstream. */
 export type Outcome = 'answered' | 'failed' | 'left';
 
-/** Milliseconds between two reports of one edge; a failure is told sooner. */
+/** Milliseconds between two reports of one edge; a failure is reported earlier. */
 const REPORT_EVERY_MS = 1_000;
 const REPORT_FAILURE_AFTER_MS = 50;
 /** A report that takes longer was lost with the request that sent it. */
@@ -28,7 +28,7 @@ const REPORT_LOST_MS = 5_000;
 interface Seen {
   readonly upstream: Upstream;
   readonly load: Load;
-  /** Load that other edges put on the upstream, when last heard. */
+  /** Load that other edges put on the upstream, as last reported. */
   others: number;
   breaker: Breaker;
   active: string | null | undefined;
@@ -38,7 +38,7 @@ interface Seen {
   told: number;
 }
 
-/** The upstreams as this edge sees them: its own attempts at once, everybody else's a second late. Nothing here is waited for. */
+/** The upstreams as this edge sees them: its own attempts at once, those of others a second later. Never waits. */
 export class Fleet {
   readonly #deps: FleetDeps;
   readonly #seen: Map<string, Seen>;
@@ -51,14 +51,15 @@ export class Fleet {
     this.#seen = new Map(deps.upstreams.map((upstream) => [upstream.name, unseen(upstream, now)]));
   }
 
-  /** Whether any upstream is configured for this model. */
+  /** Tells whether any upstream is configured for this model. */
   serves(model: string): boolean {
     return this.#deps.upstreams.some((upstream) => fits(upstream, model));
   }
 
   /**
-   * Upstreams to try for a key, best first: of those whose breaker lets a request through, the ones that have the model loaded in
-   * the order of rendezvous hashing with bounded load, then the others. Without a model: any upstream, before those with none.
+   * Returns the upstreams to try for a key, best first: of those whose breaker admits a request, the ones that have the
+   * model loaded in the order of rendezvous hashing with bounded load, then the others. Without a model: upstreams with
+   * any model loaded, then those with none.
    */
   candidates(model: string | undefined, key: Hash64): Upstream[] {
     const now = this.#deps.clock.now();
@@ -73,7 +74,7 @@ export class Fleet {
     return [...passOver(rendezvous(key, ready), load, meanLoad(ready, load)), ...rendezvous(key, rest)];
   }
 
-  /** A request goes to the upstream. Call the result when it has ended; a second call does nothing. */
+  /** Begins an attempt at the upstream. Call the result when it has ended; a second call has no effect. */
   begin(upstream: Upstream): (outcome: Outcome) => void {
     const seen = this.#seen.get(upstream.name)!;
     seen.load.running++;
@@ -97,7 +98,7 @@ export class Fleet {
     };
   }
 
-  /** What is known of each upstream now. */
+  /** Returns the current state of each upstream. */
   status(): { upstream: Upstream; state: BreakerState; active: string | null | undefined }[] {
     const now = this.#deps.clock.now();
     return [...this.#seen.values()].map(({ upstream, breaker, active }) => ({
@@ -120,7 +121,7 @@ export class Fleet {
     this.#reportedAt = clock.now();
     waitUntil(
       this.#report()
-        .catch(() => {}) // Without news every upstream keeps its last state, and retries cover for it.
+        .catch(() => {}) // Without news every upstream keeps its last state, and retries compensate.
         .finally(() => {
           this.#reporting = false;
         }),
@@ -163,7 +164,7 @@ function lets(seen: Seen, now: number): boolean {
   return state === 'closed' || (state === 'half-open' && seen.load.running === 0);
 }
 
-/** Takes over what all edges know, then what this edge has seen since it asked. */
+/** Adopts the state that all edges share, then what this edge has seen since it asked. */
 function applyStatus(seen: Seen, status: UpstreamStatus | undefined, own: number, now: number): void {
   seen.others = Math.max(0, (status?.load ?? 0) - own);
   seen.active = status?.active;

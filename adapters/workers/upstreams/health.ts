@@ -11,13 +11,13 @@ export interface HealthDeps {
   clock: Clock;
 }
 
-/** An edge that says nothing for so long is gone, and its running requests with it. */
+/** An edge that does not report for this long is gone, and its running requests with it. */
 const EDGE_GONE_MS = 30_000;
 const PROBE_DEADLINE_MS = 2_000;
-/** Upstreams probed in one round, those probed longest ago first, so that a large fleet does not flood itself. */
+/** Upstreams probed in one round, those probed longest ago first, so that a large fleet causes no burst. */
 const PROBES_A_ROUND = 100;
 
-/** What `GET /health` of an upstream says, as far as it matters here (model-server.md, "Health"). */
+/** The members of an upstream's `GET /health` that are used (docs/interface.md, M-4). */
 const UpstreamHealth = v.object({ active_model: v.string() });
 
 interface Known {
@@ -33,7 +33,10 @@ interface Edge {
   running: Map<Known, number>;
 }
 
-/** The fleet as all edges together see it: the owner of every breaker. Lives in memory: what is lost is soon seen again. */
+/**
+ * The fleet as all edges together see it: the owner of every breaker. Kept in memory: lost state is soon observed
+ * again.
+ */
 export class Health {
   readonly #deps: HealthDeps;
   readonly #upstreams: Map<string, Known>;
@@ -50,7 +53,7 @@ export class Health {
     );
   }
 
-  /** Takes in what an edge saw and tells what all of them saw. */
+  /** Merges the report of an edge and returns the state that all edges share. */
   report({ edge: id, upstreams }: EdgeReport): FleetStatus {
     const now = this.#deps.clock.now();
     this.#forgetGoneEdges(now);
@@ -70,7 +73,7 @@ export class Health {
     await Promise.all(byAge.slice(0, PROBES_A_ROUND).map((known) => this.#probe(known)));
   }
 
-  /** Whether any edge has spoken lately. */
+  /** Tells whether any edge has reported lately. */
   watched(): boolean {
     this.#forgetGoneEdges(this.#deps.clock.now());
     return this.#edges.size > 0;

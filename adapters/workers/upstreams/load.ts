@@ -1,18 +1,19 @@
-/** How busy upstreams are, as one number each. */
+/** Measures how busy upstreams are, as one number each. */
 export interface LoadSettings {
-  /** An upstream over this many times the mean is passed over (Mirrokni, Thorup & Zadimoghaddam 2018: "bounded loads"). */
+  /** An upstream over this many times the mean is skipped (Mirrokni, Thorup & Zadimoghaddam 2018: "bounded loads"). */
   bound: number;
-  /** An upstream with less than this is never passed over: nobody waits there, and its cache is worth more than an even count. */
+  /** An upstream below this is never skipped: nobody waits there, and its cache is worth more than an even count. */
   idle: number;
-  /** Milliseconds in which a finished request counts for 1/e of one that runs. */
+  /** Milliseconds in which the weight of a finished request falls to 1/e. */
   memoryMs: number;
 }
 
 export const LOAD: LoadSettings = { bound: 1.25, idle: 16, memoryMs: 3_000 };
 
 /**
- * Requests that run, and those that ended lately with a weight that fades. Running ones alone are so few on an upstream that chance
- * would move contexts away from their cache; a long memory would not see a queue that builds up. benchmarks/fleet compares.
+ * Counts running requests, and recently finished ones with a decaying weight. Running ones alone are so few on an
+ * upstream that chance would move contexts away from their cache; a long memory would not notice a growing queue.
+ * benchmarks/fleet compares both.
  */
 export class Load {
   running = 0;
@@ -39,7 +40,10 @@ export class Load {
   }
 }
 
-/** Upstreams over the bound go behind the others; inside both groups the order stays. `mean`: load for each unit of weight. */
+/**
+ * Moves upstreams over the bound behind the others; inside both groups the order stays. `mean`: load per unit of
+ * weight.
+ */
 export function passOver<B extends { weight: number }>(
   ranked: readonly B[],
   loadOf: (upstream: B) => number,
@@ -55,7 +59,7 @@ export function passOver<B extends { weight: number }>(
   return over.size === 0 ? [...ranked] : [...ranked.filter((upstream) => !over.has(upstream)), ...over];
 }
 
-/** Load for each unit of weight, over all of the upstreams. */
+/** Returns the load per unit of weight, over all of the upstreams. */
 export function meanLoad<B extends { weight: number }>(
   upstreams: readonly B[],
   loadOf: (upstream: B) => number,

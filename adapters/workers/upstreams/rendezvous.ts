@@ -1,7 +1,7 @@
 /** 64 bits of a hash, as two unsigned 32-bit halves. */
 export type Hash64 = readonly [number, number];
 
-/** An upstream as hashing sees it. */
+/** The members of an upstream that hashing uses. */
 export interface Weighted {
   readonly name: string;
   /** Relative share of the keys; above 0. */
@@ -9,10 +9,10 @@ export interface Weighted {
 }
 
 /**
- * The upstreams in the order in which `key` prefers them. Every edge finds the same order without talking to another, and when an
- * upstream comes or goes only its own keys move.
- * Thaler & Ravishankar 1998 ("highest random weight"); the weighted score -w / ln(u) is from Schindelhauer & Schomaker,
- * "Weighted Distributed Hash Tables", 2005.
+ * Returns the upstreams in the order in which `key` prefers them. Every edge computes the same order without
+ * communication, and when an upstream is added or removed only its own keys move. Thaler & Ravishankar 1998 ("highest
+ * random weight"); the weighted score -w / ln(u) is from Schindelhauer & Schomaker, "Weighted Distributed Hash Tables",
+ * 2005.
  */
 export function rendezvous<B extends Weighted>(key: Hash64, upstreams: readonly B[]): B[] {
   return upstreams
@@ -21,20 +21,22 @@ export function rendezvous<B extends Weighted>(key: Hash64, upstreams: readonly 
     .map(({ upstream }) => upstream);
 }
 
-/** The first 64 bits of the SHA-256 of a text. */
+/** Returns the first 64 bits of the SHA-256 of a text. */
 export async function hash64(text: string): Promise<Hash64> {
   const digest = new DataView(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text)));
   return [digest.getUint32(0), digest.getUint32(4)];
 }
 
-/** A number in (0, 1) made of the key and an upstream's seed; 52 bits. */
+/** Returns a number in (0, 1) from the key and an upstream's seed; 52 bits. */
 function uniform(key: Hash64, seed: number): number {
   const high = mix(key[0] ^ seed);
   const low = mix(key[1] ^ Math.imul(high, 0x9e3779b1) ^ seed);
   return ((high >>> 6) * 2 ** 26 + (low >>> 6) + 0.5) / 2 ** 52;
 }
 
-/** The 32-bit finaliser of MurmurHash3 (Appleby): every input bit changes every output bit with probability one half. */
+/**
+ * The 32-bit finaliser of MurmurHash3 (Appleby): every input bit changes every output bit with probability one half.
+ */
 function mix(bits: number): number {
   let h = bits;
   h = Math.imul(h ^ (h >>> 16), 0x85ebca6b);
@@ -42,7 +44,7 @@ function mix(bits: number): number {
   return (h ^ (h >>> 16)) >>> 0;
 }
 
-/** FNV-1a of a name, finished by `mix` because names differ in their last character alone. */
+/** FNV-1a of a name, finished by `mix` because names differ in their last character only. */
 function seedOf(name: string): number {
   let hash = 0x811c9dc5;
   for (let i = 0; i < name.length; i++) hash = Math.imul(hash ^ name.charCodeAt(i), 0x01000193);

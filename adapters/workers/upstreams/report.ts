@@ -2,35 +2,35 @@ import * as v from 'valibot';
 
 const Count = v.pipe(v.number(), v.integer(), v.minValue(0));
 
-/** What one edge saw of one upstream since its last report. */
+/** One edge's observations of one upstream since its last report. */
 export const UpstreamReport = v.strictObject({
-  /** Requests that run there now, sent by this edge. */
+  /** Requests of this edge that are running there now. */
   running: Count,
   /** Requests that ended. */
   ended: Count,
-  /** Whether one of them was answered, */
+  /** True if one of them was answered. */
   answered: v.boolean(),
-  /** and how many failed since. */
+  /** The number that have failed since. */
   failed: Count,
 });
 export type UpstreamReport = v.InferOutput<typeof UpstreamReport>;
 
-/** An edge is one isolate of the Worker, named by a random id. */
+/** A report of one edge. An edge is one isolate of the Worker, named by a random id. */
 export const EdgeReport = v.strictObject({
   edge: v.pipe(v.string(), v.maxLength(64)),
   upstreams: v.record(v.string(), UpstreamReport),
 });
 export type EdgeReport = v.InferOutput<typeof EdgeReport>;
 
-/** What the fleet's Durable Object knows of one upstream. Upstreams about which there is nothing to say are left out. */
+/** The shared state of one upstream. Upstreams in their initial state are omitted. */
 export interface UpstreamStatus {
   /** Its breaker, with milliseconds from now instead of a time, as clocks differ. */
   failures: number;
   openings: number;
   opensForMs: number | null;
-  /** All edges' load (`Load.value`). */
+  /** The load of all edges (`Load.value`). */
   load: number;
-  /** The model in the upstream's slot; null: none; absent: not known. */
+  /** The model in the upstream's slot; null: none; absent: unknown. */
   active?: string | null;
 }
 

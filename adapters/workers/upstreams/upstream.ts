@@ -12,14 +12,16 @@ const UpstreamUrl = v.pipe(
   v.transform((text) => text.replace(/\/+$/, '')),
 );
 
-/** One machine that runs Assay, as the configuration names it. */
+/** One machine that runs Assay, as the configuration describes it. */
 const Upstream = v.strictObject({
-  /** Stands in logs and in `/boxes/<name>`; also what rendezvous hashing sees, so renaming an upstream moves its contexts. */
+  /**
+   * The name in logs and in `/boxes/<name>`. Rendezvous hashing uses it, so renaming an upstream moves its contexts.
+   */
   name: v.pipe(v.string(), v.regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'A box name is 1 to 63 of a-z 0-9 -.')),
   url: UpstreamUrl,
-  /** Name of the secret that holds the upstream's API key, such as BOX_KEY_1; never the key itself. */
+  /** Name of the secret that contains the upstream's API key, such as BOX_KEY_1; never the key itself. */
   key_secret: v.pipe(v.string(), v.regex(/^[A-Z][A-Z0-9_]{0,63}$/, 'key_secret is the name of a secret: A-Z 0-9 _.')),
-  /** What this upstream may be asked for. */
+  /** The models that may be requested from this upstream. */
   models: v.pipe(
     v.array(
       v.pipe(
@@ -31,7 +33,7 @@ const Upstream = v.strictObject({
     v.minLength(1, 'A box needs at least one model.'),
     v.maxLength(64),
   ),
-  /** Share of the contexts, beside the other upstreams' weights. */
+  /** Share of the contexts, relative to the other upstreams' weights. */
   weight: v.optional(v.pipe(v.number(), v.finite(), v.minValue(0.01), v.maxValue(100)), 1),
 });
 export type Upstream = v.InferOutput<typeof Upstream>;
@@ -42,8 +44,9 @@ const MOST_UPSTREAMS = 1_000;
 const VARIABLE = /^BOXES(_\d{1,3})?$/;
 
 /**
- * The upstreams in the variable BOXES, and in BOXES_2, BOXES_3, … as one variable holds 5 KB, about 35 upstreams. Each is a list, or its JSON
- * text (`--var` and the dashboard give text). Throws an Error that says what to mend.
+ * Parses the upstreams in the variable BOXES, and in BOXES_2, BOXES_3, … as one variable holds 5 KB, about 35
+ * upstreams. Each is a list, or its JSON text (`--var` and the dashboard give text). Throws an Error that says what to
+ * fix.
  */
 export function parseUpstreams(variables: Readonly<Record<string, unknown>>): readonly Upstream[] {
   const names = Object.keys(variables).filter((name) => VARIABLE.test(name));
@@ -79,7 +82,7 @@ function fromJsonText(name: string, value: unknown): unknown {
   }
 }
 
-/** Keys travel in the Authorization header, so plain http is for the same machine alone. */
+/** Keys are sent in the Authorization header, so plain http is allowed only for the same machine. */
 function isUpstreamUrl(text: string): boolean {
   const url = URL.parse(text);
   if (!url || url.search || url.hash || url.username || url.password) return false;
