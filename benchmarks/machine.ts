@@ -8,7 +8,7 @@ import { THREADS } from './systems/start.ts';
 
 const PACKAGES = ['onnxruntime-node', 'node-llama-cpp', '@huggingface/transformers'];
 
-/** What a figure was measured on and with, as figures of the system `machine`, so that no figure is without them. */
+/** Reports the machine and the software of a measurement, as figures of the system `machine`. */
 export async function reportMachine(report: Report): Promise<void> {
   const say = (what: string, metric: string, value: number, unit: string) =>
     report({ system: 'machine', case: what, metric, value, unit });
@@ -28,7 +28,7 @@ export async function reportMachine(report: Report): Promise<void> {
   }
 }
 
-/** How many processors others use, over a second in which this process does nothing. */
+/** Returns the number of processors that others use, over a second in which this process does nothing. */
 async function busyProcessors(): Promise<number> {
   const spent = () => {
     const times = cpus().map((cpu) => cpu.times);

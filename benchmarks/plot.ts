@@ -6,9 +6,9 @@ export interface Series {
 export interface Panel {
   title: string;
   series: readonly Series[];
-  /** What stands below the x axis, and where its ticks are; on a logarithmic axis they must be above 0. */
+  /** The label below the x axis, and its ticks; on a logarithmic axis they must be above 0. */
   x: { label: string; scale: 'linear' | 'log'; ticks: readonly number[] };
-  /** Of the y axis. */
+  /** The label of the y axis. */
   scale: 'linear' | 'log';
   min?: number;
   max: number;
@@ -17,7 +17,7 @@ export interface Panel {
 const WIDTH = 420;
 const HEIGHT = 280;
 const MARGIN = { left: 52, right: 26, top: 44, bottom: 44 };
-/** Told apart also without colour vision (Okabe & Ito 2008), and by their dashes. */
+/** Colours that differ also without colour vision (Okabe & Ito 2008), and dashes. */
 const STYLES = [
   { color: '#999999', dash: '2 3' },
   { color: '#e69f00', dash: '6 3' },
@@ -30,7 +30,7 @@ const STYLES = [
 ];
 const LEGEND = { width: 280, line: 20 };
 
-/** Panels side by side, with one legend: the series of the first panel. */
+/** Draws panels side by side, with one legend: the series of the first panel. */
 export function plot(title: string, panels: readonly Panel[]): string {
   const width = panels.length * WIDTH;
   const names = panels[0]!.series.map(({ name }) => name);
@@ -82,7 +82,7 @@ function drawPanel(panel: Panel): string {
   ].join('\n');
 }
 
-/** Where a value stands between the panel's ends, 0 to 1. */
+/** Returns the position of a value between the panel's ends, 0 to 1. */
 function share(value: number, { scale, min = 0, max }: Pick<Panel, 'scale' | 'min' | 'max'>): number {
   const kept = Math.min(max, Math.max(min, value));
   return scale === 'linear' ? (kept - min) / (max - min) : Math.log(kept / min) / Math.log(max / min);

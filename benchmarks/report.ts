@@ -1,7 +1,7 @@
-/** One figure of a benchmark. `npm run bench -- <name> --json` prints one of these a line. */
+/** One figure of a benchmark. `npm run bench -- <name> --json` prints one a line. */
 export interface Figure {
   bench: string;
-  /** What was measured: ours, or what it is compared with. */
+  /** The measured system: Assay, or a peer. */
   system: string;
   case: string;
   metric: string;
@@ -11,12 +11,12 @@ export interface Figure {
 
 export type Report = (figure: Omit<Figure, 'bench'>) => void;
 
-/** The value below which this part of the sorted values lies (nearest rank). */
+/** Returns the value at this quantile of sorted values (nearest rank). */
 export function quantile(sorted: readonly number[], part: number): number {
   return sorted[Math.min(sorted.length - 1, Math.max(0, Math.ceil(part * sorted.length) - 1))] ?? Number.NaN;
 }
 
-/** The middle value; of an even number of values the mean of the two in the middle. */
+/** Returns the median; of an even number of values, the mean of the two in the middle. */
 export function median(values: readonly number[]): number {
   const sorted = [...values].sort((one, other) => one - other);
   const upper = sorted.length >> 1;

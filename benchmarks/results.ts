@@ -3,7 +3,7 @@ import type { Figure } from './report.ts';
 
 const FOLDER = new URL('results/', import.meta.url);
 
-/** The kept figures of a benchmark, as `--save` left them; none where it was never run. */
+/** Returns the kept figures of a benchmark, as `--save` wrote them; none if it never ran. */
 export function keptFigures(bench: string): Figure[] {
   const file = new URL(`${bench}.jsonl`, FOLDER);
   if (!existsSync(file)) return [];
@@ -14,8 +14,8 @@ export function keptFigures(bench: string): Figure[] {
 }
 
 /**
- * Keeps figures beside those of cases that were run before. A case that is measured again loses all its old figures, also those of systems
- * that were left out this time: what stands side by side comes from one run. So does what the machine was.
+ * Keeps figures beside those of cases that ran before. A case that is measured again loses all its old figures, those
+ * of omitted systems too: figures side by side come from one run. The same holds for the machine.
  */
 export function keepFigures(bench: string, figures: readonly Figure[]): void {
   mkdirSync(FOLDER, { recursive: true });

@@ -5,15 +5,15 @@ import { createApp } from '../handlers/app.ts';
 import { depsOf } from '../tests/conformance/stage.ts';
 import type { Script } from '../tests/scripted-backend/script.ts';
 
-/** What the server does on one try: what its backend does, or an answer that is not Assay's at all. */
+/** The server's behaviour in one attempt: its backend's script, or a response that is not Assay's at all. */
 type Try = Script & {
-  /** Members that the response gets beside its own, as from a newer server. */
+  /** Members added to the response, as from a newer server. */
   adds?: object;
-  /** The path under which it is asked, as where the base URL is wrong. */
+  /** The path of the request, as with a wrong base URL. */
   path?: string;
-  /** Sends the head of an answer and never its body. */
+  /** Sends the head of a response and never its body. */
   stalls?: true;
-  /** Sends the head of an answer, and then a blank now and then without an end. */
+  /** Sends the head of a response, and then a space now and then, without an end. */
   drips?: true;
   raw?: { status: number; headers: Record<string, string>; body: string };
 };
@@ -23,7 +23,7 @@ interface Case {
   script?: Try[];
 }
 
-/** What came in for a case: `GET /seen/<id>` tells it. */
+/** The requests received for a case, as `GET /seen/<id>` reports them. */
 interface Seen {
   attempts: number;
   sent: unknown;
@@ -32,8 +32,8 @@ interface Seen {
 const KEYS = { demo: {}, narrow: { models: ['other/*'] } };
 
 /**
- * The real handlers on scripted backends, one for each case of `cases.json`: a client's base URL is `<url>/cases/<id>`. Each
- * `GET /seen/<id>` begins the case anew.
+ * Serves the real handlers on scripted backends, one for each case of `cases.json`: a client's base URL is
+ * `<url>/cases/<id>`. Each `GET /seen/<id>` restarts the case.
  */
 export async function startCasesServer(): Promise<RunningServer> {
   const { cases } = JSON.parse(await readFile(new URL('cases.json', import.meta.url), 'utf8')) as { cases: Case[] };
@@ -59,7 +59,7 @@ export async function startCasesServer(): Promise<RunningServer> {
   );
 }
 
-/** The request as the app takes it: without the case in its path. */
+/** Returns the request as the app gets it: without the case in its path. */
 function forwarded(request: Request, id: string, body: string): Request {
   const url = request.url.replace(`/cases/${id}`, '');
   return new Request(url, { method: request.method, headers: request.headers, body, signal: request.signal });

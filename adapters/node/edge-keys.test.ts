@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { hashSecret } from '../../lib/keys.ts';
 import { EdgeKeys, type Wrangler } from './edge-keys.ts';
 
-/** `wrangler kv key put` and `list` on a map. */
+/** Simulates `wrangler kv key put` and `list` with a map. */
 function setUp() {
   const namespace = new Map<string, { value: string; metadata: unknown }>();
   const calls: string[] = [];

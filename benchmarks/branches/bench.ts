@@ -84,7 +84,7 @@ async function measureTasks(systems: Map<Contender, RunningSystem>, count: numbe
   reportCosts(`${tasks}, context cached`, cached, report);
 }
 
-/** The engine gets as many tokens as the peer counted, in the same split, so that only the work on them differs. */
+/** The engine gets as many tokens as the peer counted, in the same split, so that only the computation differs. */
 async function measureDecide(systems: Map<Contender, RunningSystem>, count: number, rounds: number, report: Report) {
   const costs: Costs = new Map();
   let question: number = W.task;
@@ -119,7 +119,7 @@ function reportCosts(what: string, costs: Costs, report: Report): void {
     if (contender.program === 'assay') compare(contender, times);
   }
 
-  /** With every peer of equal bits, round by round. */
+  /** Compares with every peer of equal bits, round by round. */
   function compare(ours: Contender, times: readonly number[]): void {
     for (const [peer, all] of costs) {
       if (peer.program === 'assay' || peer.weights !== ours.weights) continue;

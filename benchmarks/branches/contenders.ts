@@ -2,14 +2,14 @@ import type { Program } from '../systems/start.ts';
 import type { Settings } from '../systems/system.ts';
 
 export interface Contender {
-  /** For `--systems`. */
+  /** The name for `--systems`. */
   id: string;
-  /** In tables. */
+  /** The name in tables. */
   label: string;
   program: Program;
   weights: Settings['weights'];
   mode?: string;
-  /** Above so many tasks it is left out: it would take minutes, in proportion to the tasks. */
+  /** Omitted above this number of tasks: it would take minutes, in proportion to the tasks. */
   most?: number;
 }
 
@@ -18,7 +18,7 @@ const WEIGHTS = [
   { weights: 'int4', bits: 4, gguf: 'Q4_0' },
 ] as const;
 
-/** Workload W. Peers of equal bits are compared. */
+/** The contenders of workload W. Peers of equal bits are compared. */
 export const CONTENDERS: readonly Contender[] = WEIGHTS.flatMap(({ weights, bits, gguf }): Contender[] => [
   { id: `assay-${weights}`, label: `Assay, ${bits} bits`, program: 'assay', weights },
   {
@@ -44,7 +44,7 @@ export const CONTENDERS: readonly Contender[] = WEIGHTS.flatMap(({ weights, bits
   },
 ]);
 
-/** Questions with options, against `decide` of node-llama-cpp. */
+/** The contenders for questions with options, among them `decide` of node-llama-cpp. */
 export const DECIDERS: readonly Contender[] = WEIGHTS.flatMap(({ weights, bits, gguf }): Contender[] => [
   { id: `llama-decide-${weights}`, label: `node-llama-cpp, ${gguf}, decide()`, program: 'node-llama-cpp', weights },
   { id: `assay-${weights}`, label: `Assay, ${bits} bits, options`, program: 'assay', weights },

@@ -1,6 +1,6 @@
 import { Random } from '../../runtime/engine/random.ts';
 
-/** Workload W: a context of 1,024 tokens, tasks of 24 tokens, 6 answered tokens each. */
+/** Workload W: a context of 1,024 tokens, tasks of 24 tokens, 6 answer tokens each. */
 export const W = { context: 1024, task: 24, answer: 6 } as const;
 
 /** Ordinary tokens: none of the 256 bytes, no special ones. */

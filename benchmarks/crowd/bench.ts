@@ -12,8 +12,8 @@ const CHAT = { prompt: 128, answer: 64 };
 const LONG_PROMPT = 4096;
 
 /**
- * Unrelated requests at once, by the same model compiled with one slot (a request a run) and with several (continuous batching), in turn. Also what
- * the slots cost a request that is alone, and how far a long prompt holds up chats that are being answered.
+ * Measures unrelated requests at once, by the same model compiled with one slot (a request a run) and with several
+ * (continuous batching), in turn. Also what the slots cost a single request, and how much a long prompt delays chats.
  * Arguments: `--form=int8|int4 --shape=qwen2.5-0.5b --slots=8 --chats=1,2,4,8,16 --rounds=3`.
  */
 export async function run(report: Report, args: readonly string[]): Promise<void> {
@@ -88,7 +88,7 @@ async function together(engine: Engine, jobs: readonly Job[]): Promise<Cost> {
   });
 }
 
-/** Times between two tokens of a chat, with seven chats alone and while a prompt of 4,096 tokens is read beside them. */
+/** Reports the time between two tokens of a chat, with seven chats alone and while a prompt of 4,096 tokens is read. */
 async function reportGaps(report: Report, system: string, model: Model): Promise<void> {
   for (const beside of [false, true]) {
     const engine = engineOf(model);

@@ -13,9 +13,9 @@ import { type Cost, measure } from '../systems/measure.ts';
 import { THREADS } from '../systems/start.ts';
 
 /**
- * What the engine adds to a decode step: the same graph at the same length, by the engine and by onnxruntime alone, in turn; the
- * latter with and without the copy of all results that onnxruntime-node makes.
- * Arguments: `--form=int8|int4 --prompt=512 --tokens=64 --rounds=5`.
+ * Measures what the engine adds to a decode step: the same graph at the same length, by the engine and by onnxruntime
+ * alone, in turn; the latter with and without onnxruntime-node's copy of all results. Arguments: `--form=int8|int4
+ * --prompt=512 --tokens=64 --rounds=5`.
  */
 export async function run(report: Report, args: readonly string[]): Promise<void> {
   const { values } = parseArgs({
@@ -41,7 +41,7 @@ export async function run(report: Report, args: readonly string[]): Promise<void
   for (let round = 0; round <= rounds; round++) {
     const engine = engineOf(model);
     const work = chat(prompt, tokens, round);
-    // The prompt is run first, and then found in the cache, so that only steps are measured.
+    // The prompt runs first and is then found in the cache, so that only steps are measured.
     await answer(engine, { ...work, branches: [{ ...work.branches[0]!, maxTokens: 1 }] });
     const byEngine = await answer(engine, work);
     const alone = await measure(() => bare(prompt, tokens));
@@ -72,7 +72,7 @@ export async function run(report: Report, args: readonly string[]): Promise<void
   await model.close();
 }
 
-/** The least that a decode loop can be: one KV buffer in place, its tensors made once, the best token taken. */
+/** Runs the least that a decode loop can be: one KV buffer in place, its tensors created once, greedy choice. */
 async function bareDecoder(
   modelFolder: string,
   capacity: number,

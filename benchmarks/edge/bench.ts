@@ -15,15 +15,15 @@ const CASES = [
   { name: '64 KiB, 16 tasks', characters: 65_536, tasks: 16 },
 ];
 
-interface Way {
+interface Route {
   url: string;
   key: string;
 }
 
 /**
- * What an edge in workerd adds to a call, beside a Worker that only passes it on. The ways take turns, one request at a time,
- * so that each sees the same machine; in each round another one is first, and every other round goes backwards, so that each
- * follows each, and none has to bear what another leaves to be done. The first argument is the number of rounds (1,000).
+ * Measures what an edge in workerd adds to a call, beside a Worker that only passes it on. The routes take turns, one
+ * request at a time, so that each sees the same machine. Each round starts with another route, and every other round
+ * runs backwards, so that each route follows each other one. The first argument is the number of rounds (1,000).
  */
 export async function run(report: Report, [rounds = '1000']: readonly string[]): Promise<void> {
   const upstream = spawn(process.execPath, [fileURLToPath(new URL('upstream-process.ts', import.meta.url))], {
@@ -33,7 +33,7 @@ export async function run(report: Report, [rounds = '1000']: readonly string[]):
   const keys = { [BOX_KEY]: {}, limited: { requestsPerMinute: 1e9 } };
   const edge = await startEdge(await bundle(), [{ name: 'npu-1', url }], { keys });
   const worker = await runWorkers([{ name: 'pass-through', script: PASS_THROUGH, bindings: { BOX: url } }]);
-  const ways: Record<string, Way> = {
+  const routes: Record<string, Route> = {
     direct: { url, key: BOX_KEY },
     'pass-through': { url: worker.urls[0]!, key: BOX_KEY },
     edge: { url: edge.urls[0]!, key: BOX_KEY },
@@ -41,7 +41,7 @@ export async function run(report: Report, [rounds = '1000']: readonly string[]):
   };
   try {
     for (const { name, characters, tasks } of CASES) {
-      reportTimes(report, name, await measure(ways, body(characters, tasks), Number(rounds)));
+      reportTimes(report, name, await measure(routes, body(characters, tasks), Number(rounds)));
     }
   } finally {
     await Promise.all([edge.close(), worker.close()]);
@@ -67,13 +67,13 @@ function body(characters: number, tasks: number): string {
   });
 }
 
-/** Milliseconds of each call, sorted, by way. */
-async function measure(ways: Record<string, Way>, text: string, rounds: number): Promise<Map<string, number[]>> {
-  const times = new Map(Object.keys(ways).map((way) => [way, [] as number[]]));
+/** Returns the milliseconds of each call, sorted, by route. */
+async function measure(routes: Record<string, Route>, text: string, rounds: number): Promise<Map<string, number[]>> {
+  const times = new Map(Object.keys(routes).map((route) => [route, [] as number[]]));
   for (let i = 0; i < WARM_UP + rounds; i++) {
-    for (const [way, { url, key }] of turn(Object.entries(ways), i)) {
+    for (const [route, { url, key }] of turn(Object.entries(routes), i)) {
       const ms = await ask(url, key, text);
-      if (i >= WARM_UP) times.get(way)!.push(ms);
+      if (i >= WARM_UP) times.get(route)!.push(ms);
     }
   }
   for (const all of times.values()) all.sort((one, other) => one - other);
@@ -87,7 +87,7 @@ function turn<T>(all: readonly T[], round: number): T[] {
 }
 
 function reportTimes(report: Report, name: string, times: ReadonlyMap<string, readonly number[]>): void {
-  const middle = (way: string) => quantile(times.get(way)!, 0.5);
+  const middle = (route: string) => quantile(times.get(route)!, 0.5);
   const direct = middle('direct');
   const passed = middle('pass-through');
   for (const [system, all] of times) {

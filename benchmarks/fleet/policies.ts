@@ -1,11 +1,11 @@
 import { LOAD, type Load, passOver } from '../../adapters/workers/upstreams/load.ts';
 import type { SimulatedUpstream } from './simulated-upstream.ts';
 
-/** What a policy may look at. `ranked`: the upstreams a context prefers, best first. */
+/** The state that a policy may use. `ranked`: the upstreams that a context prefers, best first. */
 export interface View {
   upstreams: readonly SimulatedUpstream[];
   ranked(context: number): readonly SimulatedUpstream[];
-  /** Load of the whole fleet. */
+  /** The load of the whole fleet. */
   total: Load;
   now: number;
   random(): number;
@@ -16,7 +16,7 @@ export type Policy = (context: number, view: View) => SimulatedUpstream;
 export const POLICIES: Record<string, Policy> = {
   random: (_, { upstreams, random }) => upstreams[Math.floor(random() * upstreams.length)]!,
 
-  /** Of all upstreams the one with the shortest queue, chance deciding between equals: what a perfect balancer would do. */
+  /** Returns the upstream with the shortest queue, a random one of equals: a perfect balancer. */
   'least loaded': (_, { upstreams, random }) => {
     const from = Math.floor(random() * upstreams.length);
     let best = upstreams[from]!;
@@ -29,7 +29,7 @@ export const POLICIES: Record<string, Policy> = {
 
   rendezvous: (context, { ranked }) => ranked(context)[0]!,
 
-  /** What the edge does. */
+  /** The policy of the edge. */
   'bounded rendezvous': (context, { ranked, total, upstreams, now }) =>
     passOver(ranked(context), (upstream) => upstream.load.value(now), total.value(now) / upstreams.length, LOAD)[0]!,
 };

@@ -7,17 +7,17 @@ import { random, type World, zipf } from './world.ts';
 export interface Outcome {
   /** Share of requests whose context was in the upstream's cache. */
   hitShare: number;
-  /** Milliseconds that requests stood in a queue. */
+  /** Milliseconds that requests waited in a queue. */
   waitP50: number;
   waitP99: number;
-  /** Requests of the busiest upstream, by the mean. */
+  /** Requests of the busiest upstream, divided by the mean. */
   busiest: number;
 }
 
-/** So many of a context's preferred upstreams are looked at: enough that one of them is below the bound. */
+/** The number of a context's preferred upstreams that are considered: enough that one of them is below the bound. */
 const RANKED = 32;
 
-/** The preferred upstreams of every context, as the edge ranks them. */
+/** Returns the preferred upstreams of every context, as the edge ranks them. */
 export async function rank(world: World): Promise<readonly (readonly number[])[]> {
   const upstreams = Array.from({ length: world.upstreams }, (_, i) => ({ name: `npu-${i}`, weight: 1, i }));
   const ranks: number[][] = [];
@@ -28,7 +28,7 @@ export async function rank(world: World): Promise<readonly (readonly number[])[]
   return ranks;
 }
 
-/** Requests at `perSecond`, Poisson; the second half is measured, when caches are warm. */
+/** Simulates requests at `perSecond`, Poisson; the second half is measured, when caches are warm. */
 export function simulate(
   world: World,
   perSecond: number,

@@ -1,13 +1,13 @@
 import { Load } from '../../adapters/workers/upstreams/load.ts';
 import type { World } from './world.ts';
 
-/** An upstream: a queue before one worker, and a cache of contexts. */
+/** Simulates an upstream: a queue before one worker, and a cache of contexts. */
 export class SimulatedUpstream {
   readonly name: string;
   readonly weight = 1;
   readonly load: Load;
   readonly #world: World;
-  /** Ends of the requests that wait or run, soonest first. */
+  /** The end times of requests that wait or run, soonest first. */
   readonly #ends: number[] = [];
   #ended = 0;
   #freeAt = 0;
@@ -24,7 +24,7 @@ export class SimulatedUpstream {
     return this.#ends.length - this.#ended;
   }
 
-  /** Forgets requests that have ended by now; calls `onEnd` for each with its time. */
+  /** Removes requests that have ended by now; calls `onEnd` for each with its time. */
   advance(now: number, onEnd: (at: number) => void): void {
     while (this.#ended < this.#ends.length && this.#ends[this.#ended]! <= now) {
       const at = this.#ends[this.#ended++]!;

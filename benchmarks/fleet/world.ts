@@ -1,20 +1,20 @@
-/** What is simulated: who asks, about what, and how long an upstream takes. Times in milliseconds. */
+/** The parameters of a simulation: who asks, about what, and how long an upstream takes. Times are in milliseconds. */
 export interface World {
   upstreams: number;
   contexts: number;
-  /** Exponent of Zipf's law: how often the k-th most popular context is asked about is proportional to k^-skew. */
+  /** Exponent of Zipf's law: the k-th most popular context is requested in proportion to k^-skew. */
   skew: number;
-  /** Contexts whose KV an upstream's prefix cache holds; the one used longest ago goes first. */
+  /** Contexts in an upstream's prefix cache; the least recently used one is dropped. */
   cached: number;
-  /** A request whose context is in the cache, and one whose context must be read first. */
+  /** The time of a request whose context is cached, and of one whose context must be read first. */
   hitMs: number;
   missMs: number;
   requests: number;
 }
 
 /**
- * Times are workload W with one task on a context of 1,024 tokens: 1.9 s, or 0.2 s where the prefix is cached. An upstream answers
- * one request at a time.
+ * Workload W with one task on a context of 1,024 tokens takes 1.9 s, or 0.2 s if the prefix is cached. An upstream
+ * answers one request at a time.
  */
 export const WORLD: World = {
   upstreams: 1_000,
@@ -26,7 +26,7 @@ export const WORLD: World = {
   requests: 300_000,
 };
 
-/** Mulberry32 (Tommy Ettinger): a small generator with a seed, so that every policy sees the same requests. */
+/** Creates a random generator with a seed, Mulberry32 (Tommy Ettinger), so that every policy sees the same requests. */
 export function random(seed: number): () => number {
   let state = seed;
   return () => {

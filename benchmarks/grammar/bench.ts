@@ -15,9 +15,10 @@ import { PEER_SHAPES, SHAPES } from './schemas.ts';
 const ANSWERS = 20;
 
 /**
- * Compile time, and time of a mask over 150,000 tokens at every choice of random answers (`first`: of a grammar's first answer, when no mask
- * was seen before). Then schemas made to be expensive, accepted or refused, also as the first of a process and with the memory that they take, and
- * answers beside `@huggingface/transformers-structured-output`, in turn.
+ * Measures compile time, and the time of a mask over 150,000 tokens at every choice of random answers (`first`: of a
+ * grammar's first answer, when no mask was seen before). Then schemas made to be expensive, accepted or refused, also
+ * as the first of a process and with the memory that they take, and answers beside
+ * `@huggingface/transformers-structured-output`, in turn.
  */
 export async function run(report: Report): Promise<void> {
   const vocabulary = largeVocabulary();
@@ -92,7 +93,7 @@ export async function run(report: Report): Promise<void> {
   }
 }
 
-/** What compiling takes where nothing was compiled before (`cold.ts`). */
+/** Measures compiling in a process that has compiled nothing before (`cold.ts`). */
 function inNewProcess(schema: JsonSchema): { ms: number; cpuMs: number; peakMb: number; keptMb: number } {
   const cold = fileURLToPath(new URL('cold.ts', import.meta.url));
   const flags = ['--expose-gc', '--max-semi-space-size=1'];

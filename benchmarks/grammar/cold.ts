@@ -4,7 +4,7 @@ import { AssayError } from '../../lib/errors.ts';
 import { compileSchema } from '../../lib/grammar/resolve/compile.ts';
 
 /*
- * Compiles the schema that comes in as JSON, as the first one of this process, and prints what it took. To be started with `--expose-gc
+ * Compiles the schema given as JSON, as the first one of this process, and prints the cost. Start it with `--expose-gc
  * --max-semi-space-size=1`, so that garbage hardly counts as memory.
  */
 
@@ -39,7 +39,7 @@ function collect(): void {
   for (let i = 0; i < 2; i++) globalThis.gc?.();
 }
 
-/** Bytes of the heap and of array buffers. */
+/** Returns the bytes of the heap and of array buffers. */
 function inUse(): number {
   const { heapUsed, arrayBuffers } = process.memoryUsage();
   return heapUsed + arrayBuffers;

@@ -2,7 +2,7 @@ import { StructuredOutputProcessor } from '@huggingface/transformers-structured-
 import type { JsonSchema } from '../../lib/answer-shape.ts';
 import type { Constraint, Vocabulary } from '../../lib/grammar/constraint.ts';
 
-/** Tokens of an answer as they were said: forced and chosen. */
+/** The tokens of an answer in the order of generation: forced and chosen. */
 export function record(constraint: Constraint, choose: (constraint: Constraint) => number, limit: number): number[] {
   const tokens: number[] = [];
   while (tokens.length < limit) {
@@ -15,7 +15,7 @@ export function record(constraint: Constraint, choose: (constraint: Constraint) 
   return tokens;
 }
 
-/** Says a recorded answer again with masks, as an engine would; returns milliseconds. */
+/** Replays a recorded answer with masks, as an engine would; returns milliseconds. */
 export function replay(constraint: Constraint, tokens: readonly number[], mask: Uint32Array): number {
   const began = performance.now();
   for (let at = constraint.takeForced().length; at < tokens.length; at += 1 + constraint.takeForced().length) {
@@ -26,7 +26,7 @@ export function replay(constraint: Constraint, tokens: readonly number[], mask: 
   return performance.now() - began;
 }
 
-/** A source that the peer takes a vocabulary from; the same object for all schemas, so that its tables are made once. */
+/** The source of the peer's vocabulary; one object for all schemas, so that its tables are built once. */
 export function peerTokenizer(vocabulary: Vocabulary): object {
   const [end] = vocabulary.end;
   return {
@@ -35,7 +35,10 @@ export function peerTokenizer(vocabulary: Vocabulary): object {
   };
 }
 
-/** The same answer with the peer, which masks every token; returns milliseconds. Its time holds setting 150,000 logits, too. */
+/**
+ * Replays the same answer with the peer, which masks every token; returns milliseconds, with the time to set 150,000
+ * logits.
+ */
 export function replayWithPeer(tokenizer: object, schema: JsonSchema, tokens: readonly number[], size: number): number {
   const processor = new StructuredOutputProcessor(tokenizer, { type: 'json_schema', json_schema: schema as never });
   const data = new Float32Array(size);

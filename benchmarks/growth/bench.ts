@@ -15,7 +15,7 @@ const HELP = `npm run bench -- growth [--rounds=3] [--quick]
 How the engine's time grows with tasks, context and options, and a grammar's with its schema.`;
 
 const TASKS = [1, 2, 4, 8, 16, 32, 64, 128, 256];
-/** One less than 8,192 and the answer, which stand within the model's context. */
+/** One less than 8,192 and the answer, so that both are within the model's context. */
 const CONTEXTS = [128, 256, 512, 1024, 2048, 4096, 8160];
 const OPTIONS = [2, 4, 8, 16, 32, 64, 128, 256];
 const MEMBERS = [1, 4, 16, 64, 256];
@@ -35,7 +35,7 @@ export async function run(report: Report, args: readonly string[]): Promise<void
   const shape = values.quick ? 'tiny' : 'qwen2.5-0.5b';
   const model = await openModel(await compiledRandomModel(shape, 'int8'), { threads: THREADS });
   let seed = 1;
-  /** Milliseconds for a token, of the best run without tasks; what the perfect engine is measured by. */
+  /** Milliseconds for a token, of the best run without tasks: the measure of a perfect engine. */
   let perToken = Number.POSITIVE_INFINITY;
   const time = async (jobOf: (seed: number) => Job): Promise<number[]> => {
     const times: number[] = [];
@@ -67,7 +67,7 @@ export async function run(report: Report, args: readonly string[]): Promise<void
   reportSchemas(some(MEMBERS), Math.max(3, rounds), report);
 }
 
-/** The spread only where there was more than one round. */
+/** The spread is reported only for more than one round. */
 function reportTimes(system: string, what: string, times: readonly number[], report: Report): void {
   const say = (metric: string, value: number) => report({ system, case: what, metric, value, unit: 'ms' });
   say('median', median(times));
@@ -76,14 +76,17 @@ function reportTimes(system: string, what: string, times: readonly number[], rep
   say('most', Math.max(...times));
 }
 
-/** One question whose options have two tokens each, so that every option has a position of its own. */
+/** Returns one question whose options have two tokens each, so that every option has a position of its own. */
 function optionsOf(count: number, seed: number): Job {
   const job = choices({ questions: 1, seed, context: W.context, question: W.task });
   const paths = Array.from({ length: count }, (_, i) => randomTokens(2, seed * 1000 + i));
   return { ...job, branches: job.branches.map((branch) => ({ ...branch, choice: { paths } })) };
 }
 
-/** Checking a schema and making its first mask over 150,000 tokens. A perfect engine would need nothing for either. */
+/**
+ * Measures checking a schema and computing its first mask over 150,000 tokens. A perfect engine would need no time for
+ * either.
+ */
 function reportSchemas(sizes: readonly number[], rounds: number, report: Report): void {
   const vocabulary = largeVocabulary();
   prepareVocabulary(vocabulary);

@@ -7,8 +7,9 @@ import { memoryQuota } from '../../lib/quota.ts';
 import { median, quantile, type Report } from '../report.ts';
 
 /*
- * The handlers alone: what the guard, the key, reading, validation, shaping and the quota cost, beside a bare hono route that parses
- * the same JSON and sends the same body. Both in one process, in turn, so that both see the same machine.
+ * Measures the handlers alone: the cost of the guard, the key, reading, validation, shaping and the quota, beside a
+ * bare hono route that parses the same JSON and sends the same body. Both run in one process, in turn, so that both see
+ * the same machine.
  */
 
 const ROUNDS = 40;
@@ -42,9 +43,9 @@ export async function run(report: Report): Promise<void> {
 }
 
 interface Measured {
-  /** Of each round, in microseconds. */
+  /** Microseconds of each round. */
   totals: number[];
-  /** Of each request, in microseconds. */
+  /** Microseconds of each request. */
   latencies: number[];
 }
 
@@ -66,7 +67,7 @@ async function inTurns(systems: Record<string, Fetch>, body: string, answer: str
   return measured;
 }
 
-/** Microseconds from the request to the last byte of the answer, one request after another. */
+/** Returns the microseconds from the request to the last byte of the answer, for one request after another. */
 async function timed(fetch: Fetch, body: string, requests: number): Promise<number[]> {
   const latencies = new Array<number>(requests);
   for (let i = 0; i < requests; i++) {
@@ -94,7 +95,7 @@ function bareApp(answer: object): Fetch {
   return app.fetch;
 }
 
-/** All that a server has: guard, key, quota, both interfaces. */
+/** Creates everything that a server has: guard, key, quota, both interfaces. */
 async function assayApp(tasks: number): Promise<Fetch> {
   const key = {
     name: 'bench',
@@ -111,7 +112,7 @@ async function assayApp(tasks: number): Promise<Fetch> {
   }).fetch;
 }
 
-/** Takes the quota and answers at once, always the same: what is measured is what stands around a backend. */
+/** Takes the quota and returns the same answer at once, so that only the code around a backend is measured. */
 function backendFor(tasks: number): InferenceBackend {
   const answer: BatchAnswer = {
     model: parseModelId('assay/starter'),

@@ -13,11 +13,11 @@ const HELP = `npm run bench -- http [--clients=1,16,256,1000] [--seconds=30] [--
 The whole server (assay serve, the starter model) under clients that send decide, extract and chat requests, each one after another.
 The clients run on the same machine, in a process of their own; a third process measures refusals and /health, and does nothing else.`;
 
-/** Requests before anything is measured. */
+/** Requests before the measurement. */
 const WARM_UP_MS = 2_000;
-/** Over which clients arrive: this many in a second, so that nobody is measured in the crush at the door. */
+/** The rate at which clients arrive, per second, so that nobody is measured during the initial rush. */
 const ARRIVALS_PER_SECOND = 200;
-/** Of the rush: all come in the same moment, each with one request. */
+/** Clients of the rush: all arrive at the same moment, each with one request. */
 const RUSH_MS = 100;
 
 export async function run(report: Report, args: readonly string[]): Promise<void> {
@@ -61,9 +61,9 @@ interface Measured {
   crowd: CrowdReport;
   probes: Probe[];
   logged: LoggedRequest[];
-  /** Bytes, server and engine process together, at their most. */
+  /** The peak in bytes, server and engine process together. */
   memory: number;
-  /** Cores that each kept busy. */
+  /** Processor cores used by each process. */
   cores: { server: number; engine: number; clients: number };
 }
 
@@ -73,7 +73,7 @@ function runCrowd(work: CrowdWork): { pid: number; report: Promise<CrowdReport> 
   return { pid: child.pid!, report: once(child, 'message').then(([report]) => report as CrowdReport) };
 }
 
-/** Starts a crowd and watches the server while it is there. */
+/** Starts a crowd and watches the server meanwhile. */
 async function observed(server: ServerProcess, work: CrowdWork): Promise<Measured> {
   const clients = runCrowd(work);
   await new Promise((resolve) => setTimeout(resolve, work.arriveMs));
@@ -112,7 +112,7 @@ function reportLevel(name: string, measured: Measured, seconds: number, report: 
   machine('the clients', cores.clients, 'cores');
 }
 
-/** What the clients saw themselves; the rates only where it went on for some `seconds`. */
+/** Returns what the clients measured; rates only if the crowd ran for some `seconds`. */
 function reportClients(name: string, { outcomes, late }: CrowdReport, report: Report, seconds?: number): void {
   const [say, times] = [reporter(name, report).say('the clients'), reporter(name, report).times('the clients')];
   const answered = outcomes.filter(({ status }) => status === 200);

@@ -3,14 +3,17 @@ import { Agent, request } from 'node:http';
 export interface Answer {
   /** 0: the connection failed. */
   status: number;
-  /** Until the last byte of the answer. */
+  /** Milliseconds until the last byte of the answer. */
   ms: number;
   retryAfterMs: number;
 }
 
 const agent = new Agent({ keepAlive: true });
 
-/** One request over node:http, which takes a third of the processor time of `fetch`: the callers share the machine with the server. */
+/**
+ * Sends one request over node:http, which takes a third of the processor time of `fetch`: the clients share the machine
+ * with the server.
+ */
 export function call(url: string, key?: string, body?: string): Promise<Answer> {
   const began = performance.now();
   const headers = {

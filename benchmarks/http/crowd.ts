@@ -14,18 +14,18 @@ export interface Outcome {
 export interface CrowdWork {
   url: string;
   clients: number;
-  /** Over which the clients arrive. What is asked then is not counted. */
+  /** Milliseconds over which the clients arrive. Requests during that time are not counted. */
   arriveMs: number;
-  /** That are counted. */
+  /** The requests that are counted. */
   ms: number;
-  /** Of the first request; on from there no text comes twice. */
+  /** The number of the first request; no text is sent twice. */
   from: number;
 }
 
 export interface CrowdReport {
   outcomes: Outcome[];
   asked: number;
-  /** How late this process was for its own timers, milliseconds: what it adds to the times that it measures. */
+  /** Milliseconds by which this process is late for its own timers: the error it adds to its measurements. */
   late: { p50: number; p99: number };
 }
 
@@ -33,8 +33,8 @@ export interface CrowdReport {
 const RESOLUTION_MS = 1;
 
 /**
- * So many clients for so long: each asks once at least, and sends its next request when it has its answer, or, refused with 429 or 503, after the time that the
- * server names.
+ * Runs so many clients for so long. Each sends at least one request, and its next one when it has the answer, or,
+ * refused with 429 or 503, after the time that the server names.
  */
 async function crowd({ url, clients, arriveMs, ms, from }: CrowdWork): Promise<CrowdReport> {
   const request = await requestMix();

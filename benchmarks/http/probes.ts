@@ -11,12 +11,13 @@ export interface Probe {
   ms: number;
 }
 
-/** Between two probes of a kind. */
+/** Milliseconds between two probes of a kind. */
 const EVERY_MS = 25;
 
 /**
- * One caller at a time asks for `/health`, with a wrong key, with a body that is no request, and for an answer like the others. This process
- * does nothing else, so the times are the server's and the machine's, not those of a process that is busy with a thousand clients.
+ * Sends one request at a time: for `/health`, with a wrong key, with an invalid body, and for an ordinary answer. This
+ * process does nothing else, so the times are the server's and the machine's, not those of a process that is busy with
+ * a thousand clients.
  */
 export async function probe(url: string, ms: number, signal: AbortSignal): Promise<Probe[]> {
   const request = await requestMix();

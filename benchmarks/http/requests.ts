@@ -8,9 +8,9 @@ export interface Asked {
   body: string;
 }
 
-/** Tokens of a chat's answer, at most. */
+/** The most tokens of a chat's answer. */
 const CHAT_TOKENS = 32;
-/** Of ten requests. */
+/** The mix in ten requests. */
 const MIX: readonly Kind[] = [
   'decide',
   'extract',
@@ -25,8 +25,8 @@ const MIX: readonly Kind[] = [
 ];
 
 /**
- * The requests of a run: five decides, three extracts and two chats of ten, on the texts of the natural test set in turn. Every text is
- * numbered on, so that a prefix is cached only where its own run has put it there.
+ * Returns the requests of a run: five decides, three extracts and two chats of ten, on the texts of the natural test
+ * set in turn. Every text has a number, so that a prefix is cached only if its own run has put it there.
  */
 export async function requestMix(): Promise<(i: number) => Asked> {
   const texts = await readTestSet('natural');

@@ -13,23 +13,29 @@ export const KEY = 'sk-assay-benchmark';
 
 export interface ServerProcess {
   url: string;
-  /** Of the server, then of its engine process. */
+  /** Process ids of the server and of its engine process. */
   pids(): number[];
-  /** Where its log ends now. */
+  /** The current end of its log. */
   logEnd(): number;
-  /** Requests that it has logged since then. */
+  /** The requests that it has logged since then. */
   logged(since: number): LoggedRequest[];
   stop(): Promise<void>;
 }
 
-/** A request as the server saw it, from its headers to the head of the response. Whole milliseconds. */
+/**
+ * The duration of a request as the server measured it, from its headers to the head of the response, in whole
+ * milliseconds.
+ */
 export interface LoggedRequest {
   path: string;
   status: number;
   ms: number;
 }
 
-/** `assay serve` as a user starts it, with the starter model loaded and a home of its own; `more`: further flags. Throws where the model does not load. */
+/**
+ * Starts `assay serve` as a user does, with the starter model loaded and a home of its own; `more`: further flags.
+ * Throws if the model does not load.
+ */
 export async function startServer(more: readonly string[] = []): Promise<ServerProcess> {
   const home = await mkdtemp(join(tmpdir(), 'assay-benchmark-home-'));
   const logFile = join(home, 'log.jsonl');

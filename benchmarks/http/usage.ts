@@ -1,17 +1,17 @@
 import { readFileSync } from 'node:fs';
 
-/** Ticks of the clock in which Linux counts processor time (USER_HZ), a second. */
+/** Ticks per second of the clock in which Linux counts processor time (USER_HZ). */
 const TICKS = 100;
 
-/** Processor seconds that a process has used so far; Linux only, elsewhere NaN. */
+/** Returns the processor seconds that a process has used; NaN on systems other than Linux. */
 export function processorSeconds(pid: number): number {
   const text = read(pid, 'stat');
-  // After the name, which may hold spaces: fields 14 and 15 are its time in user and in kernel mode (proc_pid_stat(5)).
+  // Fields 14 and 15, counted after the name, which may contain spaces, are user and kernel time (proc_pid_stat(5)).
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
   return text === '' ? Number.NaN : (Number(fields[11]) + Number(fields[12])) / TICKS;
 }
 
-/** Bytes that a process holds in memory; Linux only, elsewhere NaN. */
+/** Returns the resident bytes of a process; NaN on systems other than Linux. */
 export function residentBytes(pid: number): number {
   return 1024 * Number(/^VmRSS:\s*(\d+) kB$/m.exec(read(pid, 'status'))?.[1] ?? Number.NaN);
 }

@@ -5,7 +5,10 @@ import { answer, engineOf, openForBenchmark, workload } from '../branches/worklo
 import { compiledRandomModel } from '../models/cache.ts';
 import type { Report } from '../report.ts';
 
-/** Peak memory of W with 16 tasks, beside the bytes of weights and KV. Linux only. Arguments: `--form=int8|int4`. */
+/**
+ * Measures the peak memory of W with 16 tasks, beside the bytes of weights and KV. Linux only. Arguments:
+ * `--form=int8|int4`.
+ */
 export async function run(report: Report, args: readonly string[]): Promise<void> {
   const { values } = parseArgs({ args: [...args], options: { form: { type: 'string', default: 'int8' } } });
   const form = values.form === 'int4' ? 'int4' : 'int8';

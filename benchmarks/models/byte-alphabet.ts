@@ -1,4 +1,6 @@
-/** The 256 characters that stand for bytes in byte-level BPE (`runtime/text/byte-level.ts`), in the order of the bytes. */
+/**
+ * The 256 characters that represent bytes in byte-level BPE (`runtime/text/byte-level.ts`), in the order of the bytes.
+ */
 export function byteAlphabet(): string[] {
   const printable = (byte: number) =>
     (byte >= 33 && byte <= 126) || (byte >= 161 && byte <= 172) || (byte >= 174 && byte <= 255);

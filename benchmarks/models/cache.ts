@@ -15,10 +15,13 @@ import { Noise } from './noise.ts';
 import { writeRandomModel } from './random-model.ts';
 import { SHAPES, type ShapeName } from './shapes.ts';
 
-/** Where models are kept between runs; about 5 GB in all. */
+/** The folder of models that are kept between runs; about 5 GB in all. */
 const CACHE = process.env.ASSAY_BENCHMARK_MODELS ?? join(tmpdir(), 'assay-benchmark-models');
 
-/** Returns the folder of a random model, compiled, with `slots` sequences in a run (absent: the default). Makes it where it is not there yet. */
+/**
+ * Returns the folder of a random model, compiled, with `slots` sequences in a run (absent: the default). Makes it where
+ * it is not there yet.
+ */
 export function compiledRandomModel(shape: ShapeName, precision: Precision, slots?: number): Promise<string> {
   const name = slots === undefined ? precision : `${precision}-slots${slots}`;
   return cached(`${shape}-${name}-v${COMPILER_VERSION}`, async (target) => {
@@ -29,7 +32,7 @@ export function compiledRandomModel(shape: ShapeName, precision: Precision, slot
   });
 }
 
-/** The file of a random model for llama.cpp. */
+/** Returns the file of a random model for llama.cpp. */
 export async function ggufRandomModel(shape: ShapeName, weights: 'q8_0' | 'q4_0'): Promise<string> {
   const folder = await cached(`${shape}-gguf-${weights}`, async (target) => {
     writeGgufModel(join(target, 'model.gguf'), SHAPES[shape], weights, new Noise(12345));
@@ -38,8 +41,9 @@ export async function ggufRandomModel(shape: ShapeName, weights: 'q8_0' | 'q4_0'
 }
 
 /**
- * The folder of a random model for transformers.js: the published graph, its weights in the very form that our compiled model has
- * (int8: a scale for each token and output column; int4: blocks of 128), so that only what is done with it differs.
+ * Returns the folder of a random model for transformers.js: the published graph, with weights in the same format as the
+ * compiled model (int8: a scale for each token and output column; int4: blocks of 128), so that only the runtime
+ * differs.
  */
 export function transformersRandomModel(shape: ShapeName, precision: 'int8' | 'int4'): Promise<string> {
   return cached(`${shape}-transformers-${precision}-v${COMPILER_VERSION}`, async (target) => {
@@ -77,7 +81,7 @@ function published(shape: ShapeName): Promise<string> {
   return cached(shape, async (target) => writeRandomModel(target, SHAPES[shape]));
 }
 
-/** A folder of the cache. What `write` makes comes under its name when it is whole. */
+/** Returns a folder of the cache. The output of `write` gets its final name when it is complete. */
 async function cached(name: string, write: (target: string) => Promise<unknown>): Promise<string> {
   const target = join(CACHE, name);
   if (existsSync(target)) return target;

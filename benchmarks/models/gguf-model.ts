@@ -3,13 +3,16 @@ import { type GgufTensor, type Metadata, TENSOR_TYPES, type TensorType, tensorBy
 import type { Noise } from './noise.ts';
 import type { Shape } from './shapes.ts';
 
-/** Named as Qwen2's, so that a program that reads the names takes them for what they are. */
+/** Named like Qwen2's, so that programs that read the names recognise the tensors. */
 const SPECIAL = ['<|endoftext|>', '<|im_start|>', '<|im_end|>'];
 /** `token_type` of llama.cpp's vocabulary. */
 const NORMAL = 1;
 const CONTROL = 3;
 
-/** Writes a model of Qwen2's architecture and random weights for llama.cpp: the shape of `writeRandomModel`, embeddings tied to the head. */
+/**
+ * Writes a model of Qwen2's architecture with random weights for llama.cpp: the shape of `writeRandomModel`, embeddings
+ * tied to the head.
+ */
 export function writeGgufModel(file: string, shape: Shape, weights: 'q8_0' | 'q4_0', noise: Noise): void {
   writeGguf(file, metadata(shape), tensors(shape, weights, noise));
 }
@@ -37,7 +40,7 @@ function metadata({ layers, hidden, heads, kvHeads, intermediate, vocabulary, co
       type: 'int32s',
       value: Array.from({ length: vocabulary }, (_, id) => (id >= bytes.length && id < end ? CONTROL : NORMAL)),
     },
-    // llama.cpp wants at least one; of letters that no text here holds side by side.
+    // llama.cpp needs at least one merge; these letters are never adjacent in the texts here.
     'tokenizer.ggml.merges': { type: 'strings', value: ['Q Q'] },
     'tokenizer.ggml.bos_token_id': uint32(bytes.length),
     'tokenizer.ggml.eos_token_id': uint32(end - 1),
@@ -80,7 +83,7 @@ function tensors(shape: Shape, weights: TensorType, noise: Noise): GgufTensor[] 
   ];
 }
 
-/** Random blocks whose values lie between -amplitude and amplitude. */
+/** Returns random blocks whose values are between -amplitude and amplitude. */
 function* quantized(tensor: Pick<GgufTensor, 'type' | 'dims'>, amplitude: number, noise: Noise): Generator<Uint8Array> {
   const { bytes } = TENSOR_TYPES[tensor.type];
   const scale = float16(amplitude / (tensor.type === 'q4_0' ? 8 : 128));
@@ -91,7 +94,7 @@ function* quantized(tensor: Pick<GgufTensor, 'type' | 'dims'>, amplitude: number
   }
 }
 
-/** A positive number as the nearest smaller float16; exact enough for a scale. */
+/** Rounds a positive number down to a float16; exact enough for a scale. */
 function float16(value: number): number {
   const bits = new Uint32Array(Float32Array.of(value).buffer)[0]!;
   const exponent = (bits >>> 23) - 127 + 15;

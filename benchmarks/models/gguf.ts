@@ -1,6 +1,9 @@
 import { closeSync, ftruncateSync, openSync, writeSync } from 'node:fs';
 
-/** Version 3 of the GGUF container (ggml, docs/gguf.md): metadata, a table of tensors, then their data, each on a multiple of 32. */
+/**
+ * Version 3 of the GGUF container (ggml, docs/gguf.md): metadata, a table of tensors, then their data, each at a
+ * multiple of 32.
+ */
 const VERSION = 3;
 const ALIGNMENT = 32;
 
@@ -20,7 +23,7 @@ export interface GgufTensor {
   type: TensorType;
   /** Innermost first, as ggml counts. */
   dims: readonly number[];
-  /** The data in order, as many bytes as the type and dims say. */
+  /** The data in order; its length follows from type and dims. */
   pieces(): Iterable<Uint8Array>;
 }
 
@@ -73,7 +76,7 @@ export function writeGguf(file: string, metadata: Metadata, tensors: readonly Gg
   }
 }
 
-/** A value behind the number of its type (`gguf_metadata_value_type`). */
+/** Encodes a value after the number of its type (`gguf_metadata_value_type`). */
 function metadataValue(metadata: MetadataValue): Buffer {
   switch (metadata.type) {
     case 'uint32':

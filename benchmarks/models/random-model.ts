@@ -5,7 +5,10 @@ import { WeightsWriter, writeModel } from '../../runtime/onnx/write-model.ts';
 import { Noise } from './noise.ts';
 import type { Shape } from './shapes.ts';
 
-/** Writes the graph that the onnxruntime-genai model builder gives for this shape, in bfloat16, embeddings tied to the head. */
+/**
+ * Writes the graph that the onnxruntime-genai model builder creates for this shape, in bfloat16, embeddings tied to the
+ * head.
+ */
 export function writeRandomModel(folder: string, shape: Shape): void {
   const { hidden, heads, kvHeads, headSize, intermediate, vocabulary, layers, context } = shape;
   const noise = new Noise(12345);

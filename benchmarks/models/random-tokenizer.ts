@@ -3,8 +3,8 @@ import { dirname, join } from 'node:path';
 import { byteAlphabet } from './byte-alphabet.ts';
 
 /**
- * Gives a compiled random model a text side: a byte-level tokenizer of as many tokens, without merges, so that a prompt has one
- * token for each byte. Returns a new folder beside the model's, with links to its files.
+ * Adds text files to a compiled random model: a byte-level tokenizer with as many tokens, without merges, so that a
+ * prompt has one token for each byte. Returns a new folder beside the model's, with links to its files.
  */
 export function withTokenizer(compiled: string, vocabSize: number): string {
   const folder = mkdtempSync(join(dirname(compiled), 'with-tokenizer-'));

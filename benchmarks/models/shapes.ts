@@ -11,7 +11,7 @@ export interface Shape {
   ropeTheta: number;
 }
 
-/** Speed does not depend on the weights' values, so a model of a real shape and random weights measures as well. */
+/** Speed does not depend on the weights' values, so a model of a real shape with random weights measures as well. */
 export const SHAPES = {
   'qwen2.5-0.5b': {
     layers: 24,
@@ -24,7 +24,7 @@ export const SHAPES = {
     context: 8192,
     ropeTheta: 1e6,
   },
-  /** Says nothing about speed: to see in seconds that a benchmark runs. */
+  /** Measures nothing: shows in seconds that a benchmark runs. */
   tiny: {
     layers: 2,
     hidden: 128,

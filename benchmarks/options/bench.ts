@@ -10,7 +10,7 @@ import { answer, engineOf, openForBenchmark } from '../branches/workload.ts';
 import { readTestSet, TEST_SETS, type Text } from '../quality/test-set.ts';
 import type { Report } from '../report.ts';
 
-/** One question as it was scored: for each option the tokens of its path and its total log-probability. */
+/** One scored question: for each option, the tokens of its path and its total log-probability. */
 interface Scored {
   lengths: number[];
   logprobs: number[];
@@ -18,9 +18,9 @@ interface Scored {
 }
 
 /**
- * The length bias of options: how often the best by total log-probability, and the best by its mean for a token, is right, and
- * how often it is a shortest one, where the options of a question differ in length.
- * Arguments: `--model=models/starter --precision=auto`.
+ * Measures the length bias of options: how often the best by total log-probability, and the best by its mean per token,
+ * is right, and how often it is a shortest one, where the options of a question differ in length. Arguments:
+ * `--model=models/starter --precision=auto`.
  */
 export async function run(report: Report, args: readonly string[]): Promise<void> {
   const { values } = parseArgs({
@@ -71,7 +71,9 @@ export async function run(report: Report, args: readonly string[]): Promise<void
   }
 }
 
-/** The likeliest path of each option: with an instruction there are several, for a reason may follow or not. */
+/**
+ * Returns the most probable path of each option: with an instruction there are several, as a reason may follow or not.
+ */
 function bestPaths({ paths, options }: OptionChoice, logprobs: ArrayLike<number>, count: number) {
   const best = Array.from({ length: count }, () => ({ length: 0, logprob: Number.NEGATIVE_INFINITY }));
   for (const [path, option] of options.entries()) {

@@ -7,7 +7,9 @@ import { SECTIONS } from './sections/index.ts';
 
 const DOCS = new URL('../../docs/', import.meta.url);
 
-/** Writes docs/performance.md and its plots from the kept figures; whatever is said of figures comes from them. */
+/**
+ * Writes docs/performance.md and its plots from the kept figures; every statement about figures is derived from them.
+ */
 export async function run(): Promise<void> {
   const measured = SECTIONS.map((section) => ({ section, figures: keptFigures(section.bench) })).filter(
     ({ figures }) => figures.length > 0,
@@ -28,7 +30,7 @@ export async function run(): Promise<void> {
   console.error(`docs/performance.md: ${measured.map(({ section }) => section.bench).join(', ')}`);
 }
 
-/** First of all what does not speak for us. */
+/** Missed goals come first. */
 function missedText(measured: readonly { section: Section; figures: readonly Figure[] }[]): string {
   const missed = measured.flatMap(({ section, figures }) =>
     (section.goals?.(figures) ?? [])

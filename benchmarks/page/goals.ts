@@ -1,14 +1,14 @@
 import type { Figure } from '../report.ts';
 import { shown } from './table.ts';
 
-/** What a benchmark was to show, and the figure that says whether it does. */
+/** A goal of a benchmark, and the figure that decides it. */
 export interface Goal {
-  /** With the place where it was measured: `health, p99, at 1,000 clients`. */
+  /** The figure with its case: `health, p99, at 1,000 clients`. */
   what: string;
   wanted: { most: number } | { least: number };
   measured: number;
   unit: string;
-  /** Said where it is missed. */
+  /** The text for a missed goal. */
   why?: string;
 }
 
@@ -16,7 +16,7 @@ export function isMet({ wanted, measured }: Goal): boolean {
   return 'most' in wanted ? measured <= wanted.most : measured >= wanted.least;
 }
 
-/** Of several figures the one that is furthest from what is wanted; none where there are no figures. */
+/** Returns the figure that is furthest from the goal; none if there are no figures. */
 export function worstOf(what: string, wanted: Goal['wanted'], figures: readonly Figure[], why?: string): Goal[] {
   const sorted = figures.toSorted((one, other) => one.value - other.value);
   const worst = 'most' in wanted ? sorted.at(-1) : sorted[0];
@@ -26,7 +26,7 @@ export function worstOf(what: string, wanted: Goal['wanted'], figures: readonly 
   return [{ what: where, wanted, measured, unit, ...(why ? { why } : {}) }];
 }
 
-/** A list, a line for each goal. */
+/** Returns a list, a line for each goal. */
 export function goalsText(goals: readonly Goal[]): string {
   if (goals.length === 0) return '';
   return ['What was aimed for:', '', ...goals.map((goal) => `- ${goalText(goal)}`)].join('\n');

@@ -3,11 +3,14 @@ import type { Figure } from '../report.ts';
 
 export interface Growth {
   title: string;
-  /** Of the cases that belong here; what it captures is where they stand on the x axis. */
+  /** The cases of the plot; the captured number is the position on the x axis. */
   pattern: RegExp;
 }
 
-/** Medians against a number in the names of their cases, both axes logarithmic; none where no panel has two places. */
+/**
+ * Plots medians against a number in the names of their cases, both axes logarithmic; none if no panel has two
+ * positions.
+ */
 export function growthPlot(
   title: string,
   figures: readonly Figure[],
@@ -15,7 +18,7 @@ export function growthPlot(
   wanted: readonly Growth[],
 ): string | undefined {
   const medians = figures.filter(({ metric }) => metric === 'median');
-  // All panels have all series, in one order, as they share a legend.
+  // All panels have the same series in the same order, as they share a legend.
   const names = [...new Set(medians.map(({ system }) => system))];
   const panels = wanted.flatMap(({ title, pattern }): Panel[] => {
     const points = medians.flatMap(({ system, case: what, value }) => {

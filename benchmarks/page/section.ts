@@ -2,18 +2,18 @@ import type { Figure } from '../report.ts';
 import type { Goal } from './goals.ts';
 import { type Label, table } from './table.ts';
 
-/** What the page says of a benchmark. */
+/** The part of the page about one benchmark. */
 export interface Section {
   bench: string;
   title: string;
-  /** What was measured, and how. */
+  /** The method of measurement. */
   about: string;
   tables(figures: readonly Figure[]): string[];
-  /** A plot that stands before the tables, where there are figures for it. */
+  /** A plot above the tables, if there are figures for it. */
   plot?(figures: readonly Figure[]): string | undefined;
-  /** A plot in docs/ that the benchmark draws itself. */
+  /** A plot in docs/ that the benchmark itself draws. */
   image?: string;
-  /** What was aimed for, and what came of it. */
+  /** The goals, and what was measured. */
   goals?(figures: readonly Figure[]): Goal[];
 }
 
@@ -21,7 +21,7 @@ export const systemOf: Label = ({ system }) => system;
 export const caseOf: Label = ({ case: what }) => what;
 export const metricOf: Label = ({ metric }) => metric;
 
-/** Metrics that are shown together in one cell (`medianAndSpread`). */
+/** Metrics that share one cell (`medianAndSpread`). */
 export const SPREAD: ReadonlySet<string> = new Set(['median', 'least', 'most']);
 
 /** A row for each metric of a case, a column for each system. */

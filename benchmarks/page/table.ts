@@ -2,7 +2,10 @@ import type { Figure } from '../report.ts';
 
 export type Label = (figure: Figure) => string;
 
-/** A Markdown table: a row and a column for each label, in the order in which they come up; `cell` gets the figures that meet there. */
+/**
+ * Returns a Markdown table: a row and a column for each label, in the order of appearance; `cell` receives the figures
+ * that meet there.
+ */
 export function table(figures: readonly Figure[], row: Label, column: Label, cell = shownTogether): string {
   if (figures.length === 0) return '';
   const rows = [...new Set(figures.map(row))];
@@ -15,14 +18,14 @@ export function table(figures: readonly Figure[], row: Label, column: Label, cel
   return [`| | ${columns.join(' | ')} |`, `|---|${columns.map(() => '---:|').join('')}`, ...lines, ''].join('\n');
 }
 
-/** By number where all begin with one: parts of a benchmark may have been run in any order. */
+/** By number if all begin with one: parts of a benchmark may have run in any order. */
 function inOrder(names: string[]): string[] {
   return names.every((name) => /^\d/.test(name))
     ? names.sort((a, b) => Number.parseFloat(a) - Number.parseFloat(b))
     : names;
 }
 
-/** The value of the metric `median`, with `least` and `most` behind it where they differ. */
+/** Returns the value of the metric `median`, followed by `least` and `most` if they differ. */
 export function medianAndSpread(figures: readonly Figure[]): string {
   const value = (name: string) => figures.find(({ metric }) => metric === name)?.value;
   const [median, least, most] = [value('median'), value('least'), value('most')];
@@ -36,7 +39,7 @@ function shownTogether(figures: readonly Figure[]): string {
   return figures.map(({ value, unit }) => `${shown(value)} ${unit === '1/s' ? 'per s' : unit}`.trim()).join(', ');
 }
 
-/** Three digits that count; whole numbers whole. */
+/** Formats three significant digits; whole numbers stay whole. */
 export function shown(value: number): string {
   if (Math.abs(value) >= 1000 || Number.isInteger(value)) return Math.round(value).toLocaleString('en');
   return String(Number(value.toPrecision(3)));

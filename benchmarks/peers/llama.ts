@@ -10,10 +10,9 @@ const PARALLEL_QUESTIONS = 16;
 const BATCH = 1536;
 
 /**
- * node-llama-cpp. Its modes for tasks on one context:
- * `sequence`: the context is read once into one sequence, which is cut back to it for every task: its public API's best way;
- * `copies`: the context is copied to a sequence for each task, and the tasks run side by side. The copy is a method of its
- * sequences that is not in its public API.
+ * node-llama-cpp. Its modes for tasks on one context: `sequence`: the context is read once into one sequence, which is
+ * cut back to it for every task: its public API's best way; `copies`: the context is copied to a sequence for each
+ * task, and the tasks run side by side. The copy is a method of its sequences that is not in its public API.
  */
 export const open: OpenSystem = async (settings) => {
   const llama = await getLlama({ gpu: false, build: 'never', progressLogs: false, logLevel: 'error' as never });
@@ -78,7 +77,7 @@ async function copyState(to: LlamaContextSequence, from: LlamaContextSequence, l
   if (!(await inner._copyStateFromOtherSequence(from, length))) throw new Error('the state was not copied');
 }
 
-/** The last context that was asked for; making one takes no part in what is measured. */
+/** The last requested context; creating one is not measured. */
 class Contexts {
   readonly #model: LlamaModel;
   readonly #settings: Settings;

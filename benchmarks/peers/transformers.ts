@@ -6,8 +6,8 @@ import { type Cost, measure } from '../systems/measure.ts';
 import type { OpenSystem } from '../systems/system.ts';
 
 /**
- * transformers.js on onnxruntime-node: a request for each task, as its users write it. On a context that is there already, its
- * `past_key_values` is given to every request.
+ * Measures transformers.js on onnxruntime-node: a request for each task, as its users write it. With a cached context,
+ * its `past_key_values` is given to every request.
  */
 export const open: OpenSystem = async ({ shape, weights, threads }) => {
   const folder = await transformersRandomModel(shape, weights);
@@ -55,7 +55,7 @@ export const open: OpenSystem = async ({ shape, weights, threads }) => {
         },
         end() {},
       };
-      // The first two calls bring the prompt and the token that ends its reading.
+      // The first two calls deliver the prompt and the token that ends its reading.
       await generate(randomTokens(context, seed), tokens + 1, { streamer });
       return { ms: times.at(-1)! - times[1]!, cpuMs: cpu.at(-1)! - cpu[1]! };
     },

@@ -16,8 +16,8 @@ const ROUNDS = 5;
 const MODEL = 'benchmark/random' as ModelId;
 
 /**
- * What the engine process costs a chat: the same model decodes in turn in this process, by the engine alone, and in the
- * engine process, through messages, detokeniser and backend. Model: the Qwen2.5-0.5B shape, 8 bits.
+ * Measures what the engine process costs a chat: the same model decodes in turn in this process, by the engine alone,
+ * and in the engine process, through messages, detokenizer and backend. Model: the Qwen2.5-0.5B shape, 8 bits.
  */
 export async function run(report: Report): Promise<void> {
   const folder = await compiledRandomModel('qwen2.5-0.5b', 'int8');
@@ -61,7 +61,7 @@ export async function run(report: Report): Promise<void> {
     rmSync(dir, { recursive: true });
   }
 
-  /** Milliseconds between tokens, as the caller of the backend sees them. */
+  /** Milliseconds between tokens, as the backend's caller sees them. */
   async function decodeMs(round: number): Promise<number> {
     const request: ChatRequest = {
       messages: [{ role: 'user', parts: [{ type: 'text', text: `${round}${'x'.repeat(PROMPT - 24)}` }] }],

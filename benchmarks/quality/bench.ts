@@ -14,22 +14,24 @@ Puts both test sets to a server and tells how often it is right; then questions 
 
 const STARTER = 'assay/starter';
 
-/** Room for a task's answer. The longest expected one takes about 60 tokens; a model that does not find its end is cut here. */
+/**
+ * The most tokens of a task's answer. The longest expected one takes about 60; a model that does not end is cut here.
+ */
 const TOKENS_EACH = 96;
 
-/** `auto`, what a user gets, is one of the others. */
+/** `auto`, the user's default, is one of the others. */
 const FORMS = 'auto,int8,int4,float';
 
-/** Room for a sentence and a thought before it. */
+/** The most tokens of an answer: a sentence, and reasoning before it. */
 const TOKENS_OF_CHAT = 160;
 
-/** What makes the starter think before it answers; other models think where they always do. */
+/** Makes the starter reason before it answers; other models reason as they always do. */
 const WISH = 'Think first.';
 
-/** How many requests wait for the server at once. */
+/** Requests that wait for the server at once. */
 const CLIENTS = 4;
 
-/** Accuracy over HTTP: what a caller would get, the prompts, grammars and rounding of the server included. */
+/** Measures accuracy over HTTP: what a caller gets, including the server's prompts, grammars and rounding. */
 export async function run(report: Report, args: readonly string[]): Promise<void> {
   const { values } = parseArgs({
     args: [...args],
@@ -92,7 +94,7 @@ interface Server {
   model: string;
 }
 
-/** Puts each of the list to the server, some at once. */
+/** Sends each of the list to the server, several at once. */
 async function each<T>(list: readonly T[], put: (item: T) => Promise<void>): Promise<void> {
   const waiting = [...list];
   const client = async () => {
@@ -119,7 +121,7 @@ async function ask(server: Server, texts: readonly Text[]) {
   return { all, corrected, bySkill };
 }
 
-/** Questions that its chat answers rightly; where it was asked to think, those with a thought alone. */
+/** Returns the questions that the chat answers correctly; if it was asked to reason, those with reasoning only. */
 async function chat(server: Server, talks: readonly Talk[], wish: string): Promise<Score> {
   const score: Score = { right: 0, total: 0 };
   const asked = talks.flatMap(({ context, questions }) => questions.map((question) => ({ context, ...question })));
@@ -148,7 +150,7 @@ const Completion = v.object({
   ),
 });
 
-/** The answers to a text's tasks, in order. */
+/** Returns the answers to a text's tasks, in order. */
 async function runTasks(server: Server, { context, tasks }: Text): Promise<unknown[]> {
   const { results } = await post(server, '/v1/tasks', Results, {
     model: server.model,
@@ -159,7 +161,7 @@ async function runTasks(server: Server, { context, tasks }: Text): Promise<unkno
   return tasks.map((task, i) => (task.type === 'decide' ? results[`t${i}`]?.value : results[`t${i}`]));
 }
 
-/** What the server answers. Throws with its own words where it refuses. */
+/** Returns the server's answer. Throws with its message if it refuses. */
 async function post<S extends v.GenericSchema>({ url, key }: Server, path: string, schema: S, body: object) {
   const response = await fetch(`${url}${path}`, {
     method: 'POST',

@@ -4,10 +4,10 @@ import * as v from 'valibot';
 const Wanted = v.pipe(v.array(v.pipe(v.array(v.string()), v.minLength(1))), v.minLength(1));
 const Talk = v.object({ context: v.string(), questions: v.array(v.object({ ask: v.string(), words: Wanted })) });
 
-/** A text with questions that a person would ask about it. `words` are what a right answer says: one of each list. */
+/** A text with questions that a person would ask about it. `words` are those of a right answer: one of each list. */
 export type Talk = v.InferOutput<typeof Talk>;
 
-/** `sets/chat.jsonl`, written by hand; training never reads it. One text a line. */
+/** Reads `sets/chat.jsonl`, written by hand; training never reads it. One text a line. */
 export async function readChatSet(): Promise<Talk[]> {
   const file = await readFile(new URL('sets/chat.jsonl', import.meta.url), 'utf8');
   return file
@@ -16,7 +16,7 @@ export async function readChatSet(): Promise<Talk[]> {
     .map((line) => v.parse(Talk, JSON.parse(line)));
 }
 
-/** Whether an answer says all that is wanted, whole words in any case; `swim*` is also said by "swimming". */
+/** Tells whether an answer contains all wanted words, as whole words in any case; `swim*` also matches "swimming". */
 export function says(answer: string, wanted: Talk['questions'][number]['words']): boolean {
   return wanted.every((either) => either.some((word) => pattern(word).test(answer)));
 }

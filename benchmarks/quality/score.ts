@@ -1,6 +1,9 @@
 import type { Case, Text } from './test-set.ts';
 
-/** Right answers among all, the share as `right / total`. A decide task counts once, an extraction once for each field. */
+/**
+ * Counts right answers among all, the share as `right / total`. A decide task counts once, an extraction once for each
+ * field.
+ */
 export interface Score {
   right: number;
   total: number;
@@ -11,7 +14,7 @@ export interface Scores {
   fields: Score;
 }
 
-/** An answer as the service gave it: the option for a decide task, the object for an extraction. */
+/** An answer of the service: the option of a decide task, the object of an extraction. */
 export type Answer = unknown;
 
 export function noScores(): Scores {
@@ -19,8 +22,8 @@ export function noScores(): Scores {
 }
 
 /**
- * Adds one answer, held against the expected one or against another key. A field counts when its value is equal, byte for byte; a wrong list or
- * object misses all of its fields.
+ * Adds one answer, compared with the expected one or with another key. A field counts if its value is equal, byte for
+ * byte; a wrong list or object misses all of its fields.
  */
 export function addAnswer(scores: Scores, task: Case, answer: Answer, expected: Answer = task.expected): void {
   if (task.type === 'decide') add(scores.decide, answer === expected ? 1 : 0);
@@ -28,8 +31,8 @@ export function addAnswer(scores: Scores, task: Case, answer: Answer, expected: 
 }
 
 /**
- * What an answer without understanding scores, as an expectation. Decide: any option. Field: any word of the context or null, each
- * as likely as the other.
+ * Returns the expected score of guessing. Decide: any option. Field: any word of the context or null, with equal
+ * probability.
  */
 export function randomBaseline(texts: readonly Text[]): Scores {
   const scores = noScores();
@@ -49,8 +52,8 @@ export function randomBaseline(texts: readonly Text[]): Scores {
 }
 
 /**
- * The commonest answer: for a decide task the option that is right most often in the other tasks of the set (its own answer is
- * not counted; of equals any), for every field the one value that is right most often.
+ * Returns the score of the most common answer: for a decide task the option that is right most often in the other tasks
+ * of the set (its own answer is not counted; of equals any), for every field the one value that is right most often.
  */
 export function majorityBaseline(texts: readonly Text[]): Scores {
   const tasks = texts.flatMap((text) => text.tasks);
@@ -87,7 +90,7 @@ interface Leaf {
   value: unknown;
 }
 
-/** The fields of an expected answer: everything in it that is neither object nor list. */
+/** Returns the fields of an expected answer: everything in it that is neither object nor list. */
 function leaves(value: unknown, path: readonly (string | number)[] = []): Leaf[] {
   if (Array.isArray(value)) return value.flatMap((item, i) => leaves(item, [...path, i]));
   if (value !== null && typeof value === 'object') {

@@ -1,19 +1,24 @@
 import type { Shape } from '../models/shapes.ts';
 
-/** Weights of the layers' matrices; each is one multiply-add for a token. */
+/** Weights of the layers' matrices; each is one multiply-add per token. */
 export function layerWeights({ layers, hidden, heads, kvHeads, headSize, intermediate }: Shape): number {
   const attention = hidden * headSize * (2 * heads + 2 * kvHeads);
   return layers * (attention + 3 * hidden * intermediate);
 }
 
-/** Multiply-adds that reading a prompt takes at least: layers, attention over what stands before each token, the head once. */
+/**
+ * Returns the least multiply-adds of reading a prompt: layers, attention to the tokens before each token, the head
+ * once.
+ */
 export function prefillMultiplyAdds(shape: Shape, tokens: number): number {
   const { layers, hidden, heads, headSize, vocabulary } = shape;
   const attention = layers * heads * headSize * tokens * (tokens + 1);
   return layerWeights(shape) * tokens + attention + hidden * vocabulary;
 }
 
-/** Bytes that one more token takes at least: all weights, the head's among them, and keys and values in 32 bits. */
+/**
+ * Returns the least bytes of one more token: all weights, those of the head included, and keys and values in 32 bits.
+ */
 export function decodeBytes(shape: Shape, context: number, weights: 'int8' | 'int4'): number {
   const { layers, hidden, kvHeads, headSize, vocabulary } = shape;
   // 4-bit blocks of 128 have a scale of 32 bits.

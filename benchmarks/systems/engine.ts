@@ -4,7 +4,7 @@ import { answer, chat, choices, engineOf, workload } from '../branches/workload.
 import { compiledRandomModel } from '../models/cache.ts';
 import type { OpenSystem } from './system.ts';
 
-/** Our engine, without the server around it: tokens in, tokens out. */
+/** Runs Assay's engine without the server around it: tokens in, tokens out. */
 export const open: OpenSystem = async ({ shape, weights, threads }) => {
   const model = await openModel(await compiledRandomModel(shape, weights), { threads });
   return {
@@ -32,7 +32,7 @@ export const open: OpenSystem = async ({ shape, weights, threads }) => {
   };
 };
 
-/** Without the result, which is not for other processes. */
+/** Without the result, which other processes do not need. */
 function costOf({ ms, cpuMs }: { ms: number; cpuMs: number }) {
   return { ms, cpuMs };
 }

@@ -1,7 +1,7 @@
 export interface Cost {
-  /** Milliseconds on the clock. */
+  /** Milliseconds of wall time. */
   ms: number;
-  /** Milliseconds of processor time, all threads together: what stays comparable when others use the machine too. */
+  /** Milliseconds of processor time, all threads together: comparable even when others use the machine. */
   cpuMs: number;
 }
 

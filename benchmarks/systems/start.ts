@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { HUGE_PAGES } from '../../runtime/supervisor/child.ts';
 import type { Call, Reply, Settings, System } from './system.ts';
 
-/** Where a system's module is. Those of `peers/` need the packages of `benchmarks/package.json`. */
+/** The module of a system. Those of `peers/` need the packages of `benchmarks/package.json`. */
 export const PROGRAMS = {
   assay: new URL('engine.ts', import.meta.url).href,
   'node-llama-cpp': new URL('../peers/llama.ts', import.meta.url).href,
@@ -18,10 +18,10 @@ export interface RunningSystem extends Required<System> {
   close(): void;
 }
 
-/** Threads for every system; a machine of two cores gives two. */
+/** Threads of every system; a machine of two cores gives two. */
 export const THREADS = Number(process.env.ASSAY_BENCHMARK_THREADS ?? Math.min(8, Math.max(1, cpus().length)));
 
-/** Starts a system in its own process. Throws what it says where it does not start, and where a call fails. */
+/** Starts a system in its own process. Throws its message if it does not start, or if a call fails. */
 export async function startSystem(
   program: Program,
   settings: Settings,

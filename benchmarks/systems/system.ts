@@ -1,21 +1,23 @@
 import type { ShapeName } from '../models/shapes.ts';
 import type { Cost } from './measure.ts';
 
-/** A program that runs a random model, as this file's benchmarks see it: each in a process of its own (`child.ts`). */
+/** A program that runs a random model, each in a process of its own (`child.ts`). */
 export interface System {
-  /** A context, then tasks on it, each answered by itself. Then other tasks on the same context, which may be kept. */
+  /**
+   * A context, then tasks on it, each answered by itself. Then other tasks on the same context, which may be cached.
+   */
   branches(work: BranchesWork): Promise<{ cold: Cost; cached: Cost }>;
   /** Questions with three options each about one context. */
   choices?(work: ChoicesWork): Promise<Cost & { promptTokens: number }>;
-  /** A prompt read, up to its first token. */
+  /** A prompt, up to its first token. */
   prefill(work: PrefillWork): Promise<Cost>;
-  /** `tokens` tokens, one after another, behind a context that is there already. */
+  /** `tokens` tokens, one after another, after a cached context. */
   decode(work: DecodeWork): Promise<Cost>;
 }
 
 export interface BranchesWork {
   tasks: number;
-  /** Other seed, other tokens: nothing is kept by accident. */
+  /** Another seed means other tokens: nothing is cached by accident. */
   seed: number;
 }
 
@@ -42,11 +44,11 @@ export interface Settings {
   shape: ShapeName;
   weights: 'int8' | 'int4';
   threads: number;
-  /** A way of the program to do the work, where it has several. */
+  /** The mode in which the program does the work, if it has several. */
   mode?: string;
 }
 
-/** What a system's module exports as `open`. */
+/** The export `open` of a system's module. */
 export type OpenSystem = (settings: Settings) => Promise<System>;
 
 export type Call = {

@@ -1,12 +1,18 @@
-/** How a generator wants the parts of the contract that have no one form. */
+/** A generator's form for the parts of the contract that have several. */
 export interface Form {
-  /** Which operations' schemas the client needs. */
+  /** The operations whose schemas the client needs. */
   tags: readonly ('decision service' | 'model server')[];
-  /** Lists of known values: `union` writes "one of these, or any other text", `text` writes text and tells them in words. */
+  /**
+   * Lists of known values: `union` writes "one of these, or any other text", `text` writes text and lists them in the
+   * description.
+   */
   enums: 'union' | 'text';
-  /** The member that tells the variants of a union apart, inside each variant: as it is, filled in by itself, or left to the union. */
+  /**
+   * The member that distinguishes the variants of a union, inside each variant: kept, filled in automatically, or left
+   * to the union.
+   */
   tag: 'keep' | 'default' | 'drop';
-  /** Whether the generator must be told that objects may have more members; the others take that for granted. */
+  /** True if the generator must be told that objects may have more members; the others assume it. */
   saysOpen?: boolean;
 }
 
@@ -18,8 +24,9 @@ interface Contract {
 }
 
 /**
- * The contract as a client reads it: the server judges requests, and may be newer than the client. So limits and defaults
- * are left to the server, every list of values is open (decision-service.md, "Versioning"), and objects may have more members.
+ * Returns the contract in the form of a client: the server validates requests, and may be newer than the client. So
+ * limits and defaults are left to the server, every list of values is open (docs/interface.md, D-32), and objects may
+ * have more members.
  */
 export function clientContract(contract: Contract, form: Form): object {
   const operations = Object.entries(contract.paths).flatMap(([path, methods]) =>
@@ -34,7 +41,7 @@ export function clientContract(contract: Contract, form: Form): object {
   return { openapi: '3.1.0', info: contract.info, paths, components: { schemas: withTags(open, form) } };
 }
 
-/** Without error responses and headers: those the client's own code reads. */
+/** Omits error responses and headers, which the client's own code reads. */
 function plainOperation({ operationId, tags, summary, requestBody, responses }: Node & { tags: string[] }): Node {
   const success = (responses as Record<string, Node>)['200'];
   const error = { description: 'Failed.', content: { 'application/json': { schema: { $ref: ref('ErrorBody') } } } };
@@ -51,7 +58,7 @@ function ref(name: string): string {
   return `#/components/schemas/${name}`;
 }
 
-/** The schemas that `from` refers to, and those that these refer to, in the contract's order. */
+/** Returns the schemas that `from` refers to, directly or indirectly, in the contract's order. */
 function reachable(from: unknown, schemas: Record<string, Node>): Record<string, Node> {
   const found = new Set<string>();
   const visit = (node: unknown) => {
@@ -81,7 +88,7 @@ function openSchema(schema: Node, form: Form): Node {
   const kept = Object.entries(schema).filter(
     ([keyword, value]) => !LEFT_TO_THE_SERVER.has(keyword) && !(keyword === 'additionalProperties' && value === false),
   );
-  // Of these unions exactly one branch holds, and generators make more of `oneOf`.
+  // Exactly one branch of these unions holds, and generators handle `oneOf` better.
   const named = kept.map(([keyword, value]) => [keyword === 'anyOf' ? 'oneOf' : keyword, value] as const);
   const node = Object.fromEntries(named.map(([keyword, value]) => [keyword, openKeyword(keyword, value, form)]));
   if (form.saysOpen && node.properties) return { ...node, additionalProperties: {} };
@@ -95,7 +102,7 @@ function openKeyword(keyword: string, value: unknown, form: Form): unknown {
     );
   }
   if (Array.isArray(value)) return value.map((one) => (isNode(one) ? openSchema(one, form) : one));
-  // Any value at all: the form that generators take for a plain map.
+  // Any value: the form that generators turn into a plain map.
   if (keyword === 'additionalProperties' && value === true) return {};
   return isNode(value) && keyword !== 'discriminator' ? openSchema(value, form) : value;
 }
@@ -104,7 +111,7 @@ function isNode(value: unknown): value is Node {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** A list of texts that may grow; one of a single text is the tag of a variant. */
+/** A list of texts that may grow; one with a single text is the tag of a variant. */
 function isOpenList(node: Node): node is Node & { enum: string[] } {
   return node.type === 'string' && Array.isArray(node.enum) && node.enum.length > 1;
 }
@@ -116,7 +123,7 @@ function openList({ enum: known, description, ...rest }: Node & { enum: string[]
   return { ...rest, description: description ? `${description} ${words}` : words };
 }
 
-/** The members that tell variants apart, in the form that the generator wants. */
+/** Returns the members that distinguish variants, in the generator's form. */
 function withTags(schemas: Record<string, Node>, { tag, enums }: Form): Record<string, Node> {
   if (tag === 'keep') return schemas;
   const tags = new Map<string, string>();

@@ -52,7 +52,7 @@ async function makeEach(languages: readonly Language[], urls: ServerUrls | undef
   return outcomes;
 }
 
-/** One language, in words. A failure of one does not keep the others from being made. */
+/** Reports on one language. A failure of one does not prevent the others. */
 async function make(language: Language, urls: ServerUrls | undefined): Promise<string> {
   const missing = language.missing();
   console.log(`\n== ${language.name} ${missing ? `SKIPPED: ${missing}` : ''}`);
@@ -61,7 +61,7 @@ async function make(language: Language, urls: ServerUrls | undefined): Promise<s
   const seconds = () => `${((performance.now() - begin) / 1000).toFixed(0)} s`;
   try {
     await language.generate();
-    // Every package has its text in it, as the licence asks.
+    // Every package contains the text of the licence, as the licence requires.
     writeGenerated(`${language.home}/LICENSE`, readFileSync(`${ROOT}LICENSE`, 'utf8'));
     const packed = await unless(language.notPacked?.() ?? null, 'packed', () => language.pack());
     const notTested = urls ? (language.notTested?.() ?? null) : 'as asked';
@@ -73,7 +73,7 @@ async function make(language: Language, urls: ServerUrls | undefined): Promise<s
   }
 }
 
-/** Does it, and says so, unless there is a reason not to. */
+/** Runs a step and reports it, unless there is a reason not to. */
 async function unless(reason: string | null, done: string, work: () => Promise<void>): Promise<string> {
   if (reason !== null) return `NOT ${done} (${reason})`;
   await work();

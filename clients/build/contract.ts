@@ -7,19 +7,19 @@ import { ROOT, WORK } from './paths.ts';
 const text = readFileSync(`${ROOT}openapi.json`);
 const contract = JSON.parse(text.toString()) as Parameters<typeof clientContract>[0];
 
-/** The contract's version, which is that of every package. */
+/** The contract's version, which every package has. */
 export const VERSION = String(contract.info.version);
-/** SHA-256 of `openapi.json`: what each package says that it was made from. */
+/** SHA-256 of `openapi.json`: each package states which contract it was generated from. */
 export const FINGERPRINT = createHash('sha256').update(text).digest('hex');
 
-/** Writes the contract in the form that a generator wants; gives the file. */
+/** Writes the contract in the form of a generator; returns the file. */
 export function writeContract(language: string, form: Form): string {
   const file = `${WORK}/${language}.json`;
   writeGenerated(file, `${JSON.stringify(clientContract(contract, form), null, 2)}\n`);
   return file;
 }
 
-/** Writes a generated file; leaves it alone where it is the same, so that compilers see no change. */
+/** Writes a generated file; leaves it alone if it is unchanged, so that compilers see no change. */
 export function writeGenerated(file: string, wanted: string): void {
   mkdirSync(dirname(file), { recursive: true });
   if (readIfThere(file) !== wanted) writeFileSync(file, wanted);
@@ -33,7 +33,7 @@ function readIfThere(file: string): string | null {
   }
 }
 
-/** Throws where a package's own manifest has another version than the contract. */
+/** Throws if a package's own manifest has another version than the contract. */
 export function checkVersion(manifest: string, pattern: RegExp): void {
   const found = pattern.exec(readFileSync(manifest, 'utf8'))?.[1];
   if (found !== VERSION)

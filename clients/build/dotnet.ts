@@ -9,7 +9,10 @@ import { run, saysOf } from './run.ts';
 const HOME = `${CLIENTS}dotnet`;
 const GENERATED = `${HOME}/generated`;
 
-/** OpenAPI Generator with a template of our own: plain classes for System.Text.Json. Its own ones bring their own JSON library. */
+/**
+ * OpenAPI Generator with a template of our own: plain classes for System.Text.Json. The generator's own templates bring
+ * their own JSON library.
+ */
 export const dotnet: Language = {
   name: '.NET',
   home: HOME,
@@ -33,9 +36,9 @@ export const dotnet: Language = {
         nullableReferenceTypes: true,
       },
       typeMappings: { number: 'double' },
-      // System.Threading.Tasks has a Task already.
+      // System.Threading.Tasks already has a Task.
       modelNameMappings: { Task: 'AssayTask' },
-      // Content of a message is by hand; answers have the form that the request asked for.
+      // Message content is written by hand; answers have the form that the request asked for.
       schemaMappings: {
         MessageContent: 'MessageContent',
         TaskResult: 'JsonElement',

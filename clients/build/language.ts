@@ -1,28 +1,30 @@
-/** What `npm run clients` does for one language. */
+/** The steps of `npm run clients` for one language. */
 export interface Language {
   name: string;
   /** Its folder, which gets the licence. */
   home: string;
-  /** Why this machine cannot even generate the client, or null where it can. */
+  /** Returns why this machine cannot even generate the client, or null. */
   missing(): string | null;
   /** Writes the generated sources. */
   generate(): Promise<void>;
-  /** Why this machine cannot make the package, or null where it can. Absent: it can. */
+  /** Returns why this machine cannot build the package, or null. Absent: it can. */
   notPacked?(): string | null;
   /** Builds the package and puts it into `clients/dist/`. */
   pack(): Promise<void>;
-  /** Why this machine cannot play the tests, or null where it can. Absent: it can. */
+  /** Returns why this machine cannot run the tests, or null. Absent: it can. */
   notTested?(): string | null;
-  /** Plays the tests against running servers. */
+  /** Runs the tests against running servers. */
   test(urls: ServerUrls): Promise<void>;
 }
 
-/** As the tests of the packages get them from the environment. */
+/** Environment variables for the tests of the packages. */
 export interface ServerUrls extends Record<string, string> {
   ASSAY_CASES_URL: string;
   ASSAY_STARTER_URL: string;
-  /** A server without models that knows a hub: `acme/qwen3` (slow to download), `acme/llama` and, gated, `acme/gated`. */
+  /**
+   * A server without models that uses a hub: `acme/qwen3` (slow to download), `acme/llama` and, gated, `acme/gated`.
+   */
   ASSAY_HUB_URL: string;
-  /** The folder that it keeps downloads in. */
+  /** The folder of its downloads. */
   ASSAY_HUB_CACHE: string;
 }

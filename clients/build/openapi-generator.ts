@@ -20,20 +20,20 @@ export interface Settings {
   globalProperties: Record<string, string>;
 }
 
-/** Why OpenAPI Generator cannot run here, or null. */
+/** Returns why OpenAPI Generator cannot run here, or null. */
 export function generatorMissing(): string | null {
   if (saysOf('java', '-version') === null) return 'needs java of at least 11 for the generator';
   if (!existsSync(JAR) && saysOf('mvn', '--version') === null) return 'needs mvn to fetch the generator';
   return null;
 }
 
-/** Runs OpenAPI Generator. What it left in `output` the last time is removed first. */
+/** Runs OpenAPI Generator, after removing the previous contents of `output`. */
 export async function generateModels(language: string, settings: Settings, output: string): Promise<void> {
   await fetchJar();
   rmSync(output, { recursive: true, force: true });
   const config = `${WORK}/${language}.config.json`;
   writeGenerated(config, JSON.stringify(settings, null, 2));
-  // One short run: start fast. What it prints without an error is thanks.
+  // JVM flags that make a short run start fast. Output without an error is only thanks.
   const quick = ['-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC', '-Dlog.level=error'];
   await run(WORK, ['java', ...quick, '-jar', JAR, 'generate', '--config', config], {}, 'ignore');
 }
@@ -41,7 +41,7 @@ export async function generateModels(language: string, settings: Settings, outpu
 async function fetchJar(): Promise<void> {
   if (!existsSync(JAR)) {
     const artifact = `org.openapitools:openapi-generator-cli:${VERSION}`;
-    // Where Maven keeps its own copy is its business: Java does not take the home folder from HOME.
+    // Maven finds its own cache: Java does not take the home folder from HOME.
     await run(WORK, ['mvn', '-q', '-B', 'dependency:copy', `-Dartifact=${artifact}`, `-DoutputDirectory=${WORK}`]);
   }
   const found = createHash('sha256').update(readFileSync(JAR)).digest('hex');

@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url';
 
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 export const CLIENTS = fileURLToPath(new URL('..', import.meta.url));
-/** Where the packages end up. */
+/** The folder of the packages. */
 export const DIST = `${CLIENTS}dist`;
-/** What the generators read, and tools that are fetched. */
+/** The folder of the generators' input, and of downloaded tools. */
 export const WORK = `${CLIENTS}.work`;

@@ -8,7 +8,10 @@ const HOME = `${CLIENTS}python`;
 const BIN = `${HOME}/.venv/bin`;
 const WHEEL = `assay_client-${VERSION}-py3-none-any.whl`;
 
-/** datamodel-code-generator: its unions and literals read as hand-written; OpenAPI Generator wraps each union in a class of its own. */
+/**
+ * datamodel-code-generator: its unions and literals look hand-written; OpenAPI Generator wraps each union in a class of
+ * its own.
+ */
 export const python: Language = {
   name: 'Python',
   home: HOME,
@@ -57,7 +60,7 @@ export const python: Language = {
   },
 };
 
-/** Installs the list into a virtual environment; only where the list has changed. */
+/** Installs the list into a virtual environment, only if the list has changed. */
 async function install(list: string): Promise<void> {
   const wanted = readFileSync(`${HOME}/${list}`, 'utf8');
   const installed = `${HOME}/.venv/${list}`;

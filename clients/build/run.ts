@@ -1,7 +1,7 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 
-/** Runs a program with its output in ours (errors always are); throws where it fails. */
+/** Runs a program with its output in ours (errors always are); throws if it fails. */
 export async function run(
   cwd: string,
   command: readonly string[],
@@ -18,7 +18,7 @@ export async function run(
   if (code !== 0) throw new Error(`${command.join(' ')} ended with ${code}.`);
 }
 
-/** What a program says, or null where it is not on this machine. */
+/** Returns a program's output, or null if it is not on this machine. */
 export function saysOf(program: string, ...args: string[]): string | null {
   const { status, stdout } = spawnSync(program, args, { encoding: 'utf8' });
   return status === 0 ? stdout.trim() : null;

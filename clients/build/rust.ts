@@ -25,7 +25,7 @@ export const rust: Language = {
       globalProperties: { models: '', modelTests: 'false', modelDocs: 'false', supportingFiles: 'mod.rs' },
     };
     await generateModels('rust', settings, `${HOME}/src/models`);
-    // Comes with the models' mod.rs, which has the same file name.
+    // Belongs to the models' mod.rs, which has the same file name.
     rmSync(`${HOME}/src/apis`, { recursive: true, force: true });
     nameParts(`${HOME}/src/models/message_content.rs`);
     const constants =
@@ -35,13 +35,13 @@ export const rust: Language = {
   },
 
   async pack() {
-    // Building is left to the tests, which compile the same sources.
+    // The tests compile the same sources, so there is nothing to build.
     await run(HOME, ['cargo', 'package', '--quiet', '--allow-dirty', '--no-verify', '--locked']);
     copyFileSync(`${HOME}/target/package/${CRATE}`, `${DIST}/${CRATE}`);
   },
 
   async test(urls) {
-    // Without TLS, which takes most of the time to compile, and none of the tests need.
+    // Without TLS, which takes most of the compile time and which no test needs.
     const plain = ['--quiet', '--locked', '--no-default-features'];
     await run(HOME, ['cargo', 'test', ...plain], urls);
     const env = { ASSAY_URL: urls.ASSAY_STARTER_URL, ASSAY_API_KEY: 'demo' };
@@ -49,7 +49,7 @@ export const rust: Language = {
   },
 };
 
-/** The generator names the variant of a list after its type, which is no name. */
+/** The generator names the variant of a list after its type, which is not a valid name. */
 function nameParts(file: string): void {
   const text = readFileSync(file, 'utf8');
   const named = text.replace('ArrayVecmodels::ContentPart(', 'Parts(').replace('  String(String)', '  Text(String)');

@@ -9,12 +9,12 @@ import { startCasesServer } from '../cases-server.ts';
 import type { ServerUrls } from './language.ts';
 import { ROOT, WORK } from './paths.ts';
 
-/** So slow that a test can watch and leave the download of `acme/qwen3`, whose weights have 334 kB. */
+/** Slow enough that a test can watch and leave the download of `acme/qwen3`, whose weights have 334 kB. */
 const HUB_BYTES_PER_SECOND = 150_000;
 
 /**
- * Runs `work` beside the servers that the tests need: scripted cases, the real program with its starter model, and the real program
- * with no model, that downloads from a hub on this machine.
+ * Runs `work` beside the servers that the tests need: scripted cases, the real program with its starter model, and the
+ * real program without a model, which downloads from a hub on this machine.
  */
 export async function withServers<T>(work: (urls: ServerUrls) => Promise<T>): Promise<T> {
   const cases = await startCasesServer();
@@ -50,7 +50,7 @@ async function startHub(): Promise<HubServer> {
   return hub;
 }
 
-/** The real program, in a home and a cache of its own, when it has come to `state`. */
+/** Starts the real program with its own home and cache; resolves when it has reached `state`. */
 async function startServer(name: string, flags: string[], state: string, env: Record<string, string> = {}) {
   const home = mkdtempSync(`${tmpdir()}/assay-clients-`);
   const log = `${WORK}/${name}-server.log`;

@@ -2,11 +2,11 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { inflateRaw } from 'node:zlib';
 
-/** SHA-256 of ".net core bundle". Right before it, the program says where its list of files begins. */
+/** SHA-256 of ".net core bundle". The 8 bytes before it are the offset of the program's list of files. */
 const SIGNATURE = Buffer.from('8b1202b96a612038727b930214d7a03213f5b9e6efae3318ee3b2dce24b36aae', 'hex');
 
 /**
- * Writes those files of a .NET program in a single file that `wanted` chooses into `folder`. The form is that of version 6
+ * Writes those files of a single-file .NET program that `wanted` selects into `folder`. The format is version 6
  * (dotnet/designs, accepted/2020/single-file/bundler.md).
  */
 export async function unpackSingleFile(
@@ -20,7 +20,7 @@ export async function unpackSingleFile(
   }
 }
 
-/** Sizes of what stands before each list and entry, in bytes: see the document named above. */
+/** Sizes of the headers of each list and entry, in bytes: see the document named above. */
 const HEAD = 12;
 const PLACES_OF_CONFIGURATION_AND_FLAGS = 40;
 const NUMBERS_AND_KIND = 25;
@@ -47,7 +47,10 @@ function numberAt(program: Buffer, at: number): number {
   return Number(program.readBigInt64LE(at));
 }
 
-/** Text after its length in bytes, which has 7 bits in each byte, the lowest first; none here needs more than two. */
+/**
+ * Reads a text after its length in bytes, which has 7 bits in each byte, the lowest first; none here needs more than
+ * two.
+ */
 function textAt(program: Buffer, at: number): { text: string; end: number } {
   const low = program[at]!;
   const [length, from] = low < 128 ? [low, at + 1] : [(low & 127) + program[at + 1]! * 128, at + 2];

@@ -33,7 +33,7 @@ describe('the example', () => {
   backendContract(() => ({ backend: keywordBackend, model: 'example/keywords', chats: false }));
 });
 
-/** The edge's backend over the real handlers; the first `broken` requests that it forwards find nobody. */
+/** Creates the edge's backend over the real handlers; the first `broken` forwarded requests fail to connect. */
 function edge({ broken }: { broken: number }): ForwardingBackend {
   const app = hashSecret('secret').then((sha256) =>
     createApp({

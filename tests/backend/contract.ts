@@ -48,8 +48,8 @@ function countedCall({ refusal, signal }: { refusal?: AssayError; signal?: Abort
 const rateLimited = () => new AssayError('rate_limited', 'Wait.', { retryAfterSeconds: 3 });
 
 /**
- * Registers the tests of what `InferenceBackend` promises (lib/backend.ts). Handlers rely on these promises and don't check them
- * again: every backend runs this suite.
+ * Registers the tests of the promises of `InferenceBackend` (lib/backend.ts). Handlers rely on these promises and don't
+ * check them again: every backend runs this suite.
  */
 export function backendContract(subject: () => Subject): void {
   const batch = (more: Partial<TaskBatch> = {}): TaskBatch => ({

@@ -9,8 +9,8 @@ import { fixtureModel } from '../slot/machine.ts';
 import { hasChromium, launch } from './chromium.ts';
 
 /*
- * The pages in a real browser, against a real server with the starter model and a hub on this machine. Install Debian's `chromium`, or name another
- * browser with CHROMIUM_PATH.
+ * The pages in a real browser, against a real server with the starter model and a hub on this machine. Install Debian's
+ * `chromium`, or name another browser with CHROMIUM_PATH.
  */
 
 const KEY = 'browser-test';
@@ -152,7 +152,7 @@ describe.skipIf(!hasChromium)('in Chromium', () => {
     await ask();
     expect(await page.getByRole('alert').textContent()).toMatch(/invalid_api_key.*Paste your key/s);
     expect(await page.evaluate('[sessionStorage.length, localStorage.length]')).toEqual([1, 0]);
-    // The browser itself notes the refused request.
+    // The browser itself logs the refused request.
     complaints = complaints.filter((text) => !text.includes('401'));
   });
 

@@ -4,7 +4,10 @@ import { HubServer } from '../hub/hub-server.ts';
 import { fixtureModel } from '../slot/machine.ts';
 import { assay, newFolder } from './assay.ts';
 
-/* The command line without a server: the same app inside the command's own process, with a real engine and a real tiny model. */
+/*
+ * The command line without a server: the same app inside the command's own process, with a real engine and a real tiny
+ * model.
+ */
 
 const QWEN = 'acme/qwen3';
 let hub: HubServer;
@@ -13,7 +16,7 @@ let env: Record<string, string>;
 beforeAll(async () => {
   hub = await HubServer.start(await fixtureModel('optimum/qwen3', QWEN));
   const base = await newFolder();
-  // A port on which nothing can listen, so that a server of this machine is not taken for ours.
+  // A port on which nothing can listen, so that no server of this machine is found.
   env = {
     HF_ENDPOINT: hub.endpoint,
     HF_HOME: join(base, 'hf'),

@@ -13,7 +13,10 @@ export interface Ran {
   err: string;
 }
 
-/** Runs the command line as a user does: a process of its own, its input a pipe, nothing of this environment but PATH. */
+/**
+ * Runs the command line as a user does: in a process of its own, its input a pipe, with nothing of this environment but
+ * PATH.
+ */
 export function assay(
   args: readonly string[],
   options: { input?: string; env?: Record<string, string> } = {},

@@ -11,7 +11,7 @@ import { composeScripted } from '../scripted-backend/compose.ts';
 import type { Recorded, Script } from '../scripted-backend/script.ts';
 import { assay, newFolder, type Ran } from './assay.ts';
 
-/** A server with a scripted backend, and the command line beside it, sharing its home. */
+/** Starts a server with a scripted backend; the command line beside it shares its home. */
 async function beside(script: Script = {}) {
   const home = await newFolder();
   const recorded: Recorded[] = [];
@@ -27,7 +27,7 @@ async function beside(script: Script = {}) {
   return { run, recorded, home, url: serving.url };
 }
 
-/** A server that says it is one of ours, and answers as `answer` does. */
+/** Starts a server that claims to be Assay, and answers as `answer` does. */
 async function stub(answer: (request: IncomingMessage, response: ServerResponse) => unknown): Promise<string> {
   const server = createServer((request, response) => {
     response.setHeader('x-request-id', '1');

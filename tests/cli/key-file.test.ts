@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { BIN, newFolder } from './assay.ts';
 
-/** `assay serve` without a model; gives its process id and where it listens. */
+/** Starts `assay serve` without a model; returns its process id and address. */
 async function serve(...flags: string[]): Promise<{ pid: number; url: string }> {
   const args = [BIN, 'serve', '--no-load', '--port', '0', '--home', await newFolder(), ...flags];
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'ignore'] });

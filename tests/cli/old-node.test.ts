@@ -6,7 +6,7 @@ import manifest from '../../package.json' with { type: 'json' };
 
 const BIN = new URL('../../adapters/node/bin.ts', import.meta.url);
 
-/** Runs `assay --version` in a process whose Node says that it is `version`. */
+/** Runs `assay --version` in a process whose Node claims to be `version`. */
 function run(version: string): Promise<{ code: number; out: string; err: string }> {
   const pretend = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '${version}' } })`;
   const args = ['--import', `data:text/javascript,${encodeURIComponent(pretend)}`, fileURLToPath(BIN), '--version'];

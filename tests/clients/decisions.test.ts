@@ -5,7 +5,9 @@ import { createApp } from '../../handlers/app.ts';
 import { hashSecret, listedKeys } from '../../lib/keys.ts';
 import { type Machine, MODEL, startMachine } from '../engine-process/machine.ts';
 
-/* The official client against a server with a real engine, and a tiny model in it: what it answers is noise, its form is not. */
+/*
+ * The official client against a server with a real engine and a tiny model: its answers are noise, their form is not.
+ */
 
 let machine: Machine;
 let server: RunningServer;
@@ -107,7 +109,7 @@ describe('client.decisions.create', () => {
     const decision = await client().decisions.create({
       model: MODEL,
       input,
-      // Our own addition, so the client's types do not know it.
+      // An extension of ours, so the client's types do not know it.
       questions: [{ type: 'extract', instructions: 'The order.', keys: ['order', 'name'] } as never],
     });
     const [answer] = decision.answers as unknown as [

@@ -5,8 +5,8 @@ import { createApp } from '../../handlers/app.ts';
 import { type Machine, startMachine } from '../engine-process/machine.ts';
 
 /*
- * The official client on the real engine with a tiny model of random weights. Below zero, `frequency_penalty` makes each token likelier the
- * more often it was said, so the model loops on every CPU.
+ * The official client on the real engine with a tiny model of random weights. Below zero, `frequency_penalty` makes
+ * each token more probable the more often it occurred, so the model loops on every CPU.
  */
 
 const messages = [{ role: 'user' as const, content: 'Tell me about the parcel.' }];
@@ -26,7 +26,7 @@ afterAll(async () => {
   await machine?.close();
 });
 
-/** JSON Schema of an object with these strings. */
+/** Returns the JSON Schema of an object with these strings. */
 function strings(...names: string[]) {
   const properties = Object.fromEntries(names.map((name) => [name, { type: 'string' }]));
   const schema = { type: 'object', properties, required: names, additionalProperties: false };

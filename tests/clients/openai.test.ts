@@ -8,7 +8,7 @@ type Server = Awaited<ReturnType<typeof serveScript>>;
 let server: Server | undefined;
 afterEach(() => server?.close(0));
 
-/** The official client, changed in its base address alone. */
+/** The official client; only its base address is changed. */
 async function client(script: Script, options: { maxRetries?: number } = {}): Promise<OpenAI> {
   server = await serveScript(script);
   return new OpenAI({ baseURL: `${server.url}/v1`, apiKey: 'placeholder', maxRetries: 0, ...options });

@@ -4,7 +4,7 @@ import { scriptedBackend } from '../scripted-backend/backend.ts';
 import { scriptedHost } from '../scripted-backend/host.ts';
 import type { Recorded, Script } from '../scripted-backend/script.ts';
 
-/** The model server on a socket, on a scripted backend. */
+/** Starts the model server on a socket, with a scripted backend. */
 export async function serveScript(script: Script): Promise<RunningServer & { recorded: Recorded[] }> {
   const recorded: Recorded[] = [];
   const app = createApp({

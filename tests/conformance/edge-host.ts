@@ -5,7 +5,7 @@ import type { Row } from './row.ts';
 import { sendTo } from './send.ts';
 import { createStage } from './stage.ts';
 
-/** What an edge answers by asking an upstream; the other routes need a machine of its own. */
+/** The routes that an edge forwards; the others need a machine of their own. */
 const FORWARDED = new Set([
   '/v1/tasks',
   '/v1/decide-extract',
@@ -22,7 +22,7 @@ export function isForwarded(row: Row): boolean {
   return [row, ...(row.next ?? [])].every(({ request }) => FORWARDED.has(request.path));
 }
 
-/** An edge in workerd before a stage on a Node server. */
+/** Starts an edge in workerd before a stage on a Node server. */
 export async function openEdge(): Promise<Host> {
   const upstream = await startServer(createStage(), { host: '127.0.0.1', port: 0 });
   const script = await bundle('tests/conformance/edge-worker.ts');

@@ -7,17 +7,17 @@ import { parseModelId } from '../../lib/model-id.ts';
 import type { Script } from '../scripted-backend/script.ts';
 import { type AppScript, depsOf } from './stage.ts';
 
-// The bundler wants the objects that wrangler.toml names; nothing here uses them.
+// The bundler requires the objects that wrangler.toml names; nothing here uses them.
 export { FleetObject, QuotaObject } from '../../adapters/workers/index.ts';
 
 interface Env {
-  /** Where the stage listens that plays the upstream of every row. */
+  /** The address of the stage that acts as the upstream of every row. */
   BOX: string;
 }
 
 const apps = new Map<string, (request: Request) => Response | Promise<Response>>();
 
-/** The stage behind an edge: keys and quota of a row are the edge's, its script is played by an upstream over HTTP. */
+/** Runs the stage behind an edge: keys and quota of a row are the edge's, an upstream runs its script over HTTP. */
 export default {
   async fetch(request: Request, env: Env): Promise<Response> {
     const id = request.headers.get('x-row');

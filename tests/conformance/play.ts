@@ -8,7 +8,7 @@ import type { Expectation, HostName, Row, RowRequest } from './row.ts';
 import { eventsOf, type Received } from './send.ts';
 import { tables } from './tables.ts';
 
-/** Plays every row of every table in one host. */
+/** Runs every row of every table in one host. */
 export function playAllIn(name: HostName): void {
   let host: Host;
   beforeAll(async () => {
@@ -77,7 +77,7 @@ function check(received: Received, expected: Expectation): void {
   if (expected.comments) expect(text).toMatch(/^:/m);
 }
 
-/** Every answer obeys the contract, each event of a stream too. */
+/** Every response obeys the contract, each event of a stream too. */
 function checkContract(request: RowRequest, { status, headers, text }: Received): void {
   const path = request.path.split('?')[0] ?? '';
   const method = methodOf(request);
@@ -96,14 +96,14 @@ function checkError(body: { error?: object }, expected: NonNullable<Expectation[
   expect(body.error).toMatchObject({ message: expect.stringMatching(message), ...fields });
 }
 
-/** An abort may reach the backend a moment later, so this waits for it; a call too many is never forgiven. */
+/** An abort may reach the backend a moment later, so this waits for it; an additional call always fails the row. */
 async function checkCalls(host: Host, id: string, expected: NonNullable<Expectation['calls']>): Promise<void> {
   const wanted = expected.map((one) => (typeof one === 'string' ? { call: one } : one));
   await expectCount(host, id, wanted.length);
   expect(await callsOf(host, id)).toMatchObject(wanted);
 }
 
-/** All calls have come but the last, the abort. */
+/** All calls have arrived except the last, the abort. */
 function backendWaits(host: Host, id: string, step: Pick<Row, 'expect'>): Promise<void> {
   return expectCount(host, id, step.expect.calls!.length - 1);
 }

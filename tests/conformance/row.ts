@@ -3,9 +3,9 @@ import type { ErrorCode } from '../../lib/errors.ts';
 import type { Recorded, Script } from '../scripted-backend/script.ts';
 import type { AppScript } from './stage.ts';
 
-/** One line of a table: what is sent, what the backend will do, and what must come back. The same in every host. */
+/** One row of a table: the request, the backend's script, and the expected response. The same in every host. */
 export interface Row {
-  /** Names the line of the specification it stands for. */
+  /** Names the rule that it tests. */
   name: string;
   app?: AppScript;
   script?: Script;
@@ -20,38 +20,41 @@ export interface Row {
 export type HostName = 'fetch' | 'socket' | 'workerd' | 'edge';
 
 export interface RowRequest {
-  /** Default: POST where there is a body, else GET. */
+  /** Default: POST with a body, else GET. */
   method?: string;
   path: string;
-  /** Beside a JSON content type (where there is a body) and `Authorization: Bearer test-key`; null leaves one out. */
+  /** Added to a JSON content type (with a body) and `Authorization: Bearer test-key`; null removes one. */
   headers?: Record<string, string | null>;
-  /** The body as a value, */
+  /** The body as a value. */
   json?: unknown;
-  /** or as it is, */
+  /** The body as text or bytes. */
   body?: string | Uint8Array<ArrayBuffer>;
-  /** or as pieces, sent without a length. */
+  /** The body as chunks, sent without a length. */
   chunks?: readonly string[];
-  /** Leave when the backend has all the calls that are expected before the abort, or after the first event of the stream. */
+  /**
+   * Leaves when the backend has received all calls that are expected before the abort, or after the first event of the
+   * stream.
+   */
   leave?: 'while the backend waits' | 'after first event';
 }
 
 export interface Expectation {
-  /** Default 200. Nothing is expected of the response to a caller who left. */
+  /** Default 200. No response is expected by a caller who left. */
   status?: number;
-  /** These headers; null: absent. */
+  /** Expected headers; null: absent. */
   headers?: Record<string, string | RegExp | null>;
-  /** The whole body (`expect.any(…)` where a value is not known). */
+  /** The whole body (`expect.any(…)` for an unknown value). */
   json?: unknown;
-  /** The whole body, letter by letter. */
+  /** The whole body, character by character. */
   text?: string;
-  /** The body has at least this. */
+  /** Members that the body has at least. */
   like?: object;
-  /** An error body with this code; its message is always checked to be there. */
+  /** The code of the error body; its message must be present. */
   error?: ErrorCode | { code: ErrorCode; type?: ErrorType; param?: string; message?: RegExp };
-  /** The data of the events of a stream, parsed; `[DONE]` stays text. */
+  /** The data of the stream's events, parsed; `[DONE]` stays text. */
   events?: readonly unknown[];
   /** The stream has comments between its events. */
   comments?: true;
-  /** The backend was asked exactly this, in this order; details are compared as far as given. */
+  /** The exact calls to the backend, in this order; details are compared as far as given. */
   calls?: readonly (Recorded['call'] | Recorded)[];
 }

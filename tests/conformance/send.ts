@@ -9,7 +9,7 @@ export interface Received {
   text: string;
 }
 
-/** Sends one request; undefined for a caller who left as the row says, or as soon as `leaving` resolves. */
+/** Sends one request; returns undefined for a caller who left as the row says, or as soon as `leaving` resolves. */
 export type Send = (
   request: RowRequest & { method: string; headers: Record<string, string> },
   leaving?: Promise<void>,
@@ -17,7 +17,7 @@ export type Send = (
 
 type Sendable = Parameters<Send>[0];
 
-/** To a `fetch` function in this process. */
+/** Sends to a `fetch` function in this process. */
 export function fetchDirectly(fetch: (request: Request) => Promise<Response>): Send {
   return async (sent, leaving) => {
     const caller = new AbortController();
@@ -46,7 +46,7 @@ export function fetchDirectly(fetch: (request: Request) => Promise<Response>): S
   };
 }
 
-/** Over a socket, with full command of Host, length and chunks. */
+/** Sends over a socket, with full control of Host, length and chunks. */
 export function sendTo(origin: string): Send {
   return (sent, leaving) =>
     new Promise((resolve, reject) => {
@@ -105,7 +105,7 @@ function byteLength(pieces: Uint8Array[]): number {
   return pieces.reduce((sum, piece) => sum + piece.byteLength, 0);
 }
 
-/** The data of all events in a stream, parsed where they are JSON. */
+/** Returns the data of all events of a stream, parsed if they are JSON. */
 export function eventsOf(text: string): unknown[] {
   const events: unknown[] = [];
   const parser = createParser({

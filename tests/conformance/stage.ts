@@ -6,19 +6,19 @@ import { scriptedBackend } from '../scripted-backend/backend.ts';
 import { scriptedHost } from '../scripted-backend/host.ts';
 import type { Recorded, Script } from '../scripted-backend/script.ts';
 
-/** How the app of a row is made, as JSON. Default: both apis, the key `test-key`, no guard. */
+/** The options of a row's app, as JSON. Default: both interfaces, the key `test-key`, no guard. */
 export interface AppScript extends Pick<AppDeps, 'apis' | 'keyForModels' | 'guard' | 'heartbeatMs'> {
-  /** By secret. Default: `test-key`, which may use every model. */
+  /** Keys by secret. Default: `test-key`, which may use every model. */
   keys?: Record<string, Partial<ApiKey>>;
-  /** Requests that the quota lets through; default: all. */
+  /** Requests that the quota admits; default: all. */
   quota?: number;
   /** Without a `ModelHost`, as at the edge. */
   noHost?: boolean;
 }
 
 /**
- * What the hosts serve: for each row of a table its own app on a scripted backend. `PUT /-/rows/<id>` sets a row up,
- * requests with `x-row: <id>` go to its app, `GET /-/rows/<id>` tells what its backend was asked.
+ * The server of all hosts: each row of a table has its own app on a scripted backend. `PUT /-/rows/<id>` sets a row up,
+ * requests with `x-row: <id>` go to its app, `GET /-/rows/<id>` returns its backend's calls.
  */
 export function createStage(): (request: Request) => Promise<Response> {
   const rows = new Map<string, { fetch: (request: Request) => Response | Promise<Response>; recorded: Recorded[] }>();

@@ -16,13 +16,13 @@ type Operation = {
 
 const document = openApiDocument() as Document;
 const ajv = new Ajv2020({ strict: false, allErrors: true });
-// Answers are checked as if nothing could be added to them, so that a field the contract does not know is seen.
+// Responses are checked as if nothing could be added to them, so that a field the contract does not know is found.
 ajv.addSchema({ $id: 'answers', components: closed(document.components) });
 ajv.addSchema({ $id: 'requests', components: document.components });
 
 const ERROR: Content[string]['schema'] = { $ref: '#/components/schemas/ErrorBody' };
 
-/** What the contract has against a body of this operation; empty where it obeys. */
+/** Returns the contract's issues with a body of this operation; empty if there are none. */
 export function answerProblems(method: string, path: string, status: number, type: string, body: unknown): string[] {
   const operation = operationAt(method, formatOf(path, body));
   const response = operation?.responses[status];
@@ -36,7 +36,7 @@ export function answerProblems(method: string, path: string, status: number, typ
   return found.find((list) => list.length === 0) ?? found.flat();
 }
 
-/** The two decision formats are answered at each other's paths: the path of the format that a body is in. */
+/** Each of the two decision formats is also answered at the other's path: returns the path of the body's format. */
 function formatOf(path: string, body: unknown): string {
   if (path !== '/v1/decisions' && path !== '/v1/systemone') return path;
   const { answers, detail } = body as { answers?: unknown; detail?: unknown };
@@ -50,7 +50,7 @@ function errorSchema(path: string, body: unknown): Content[string]['schema'] {
   return document.components.responses[name ?? '']?.content?.['application/json']?.schema ?? ERROR;
 }
 
-/** What the contract has against a request of this operation. */
+/** Returns the contract's issues with a request of this operation. */
 export function requestProblems(method: string, path: string, body: unknown): string[] {
   const ref = operationAt(method, path)?.requestBody?.content['application/json']?.schema.$ref;
   return ref === undefined ? ['the operation takes no body'] : problems('requests', ref, body);

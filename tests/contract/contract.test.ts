@@ -68,7 +68,7 @@ interface QuestionAnswer {
   data?: object;
 }
 
-/** A script that answers an example as its response says. */
+/** Returns a script that answers an example with its response. */
 function scriptFor(request: object, response: DecisionBody | QuestionsBody): Script {
   return 'answers' in response ? questionsScript(response) : tasksScript(request, response);
 }

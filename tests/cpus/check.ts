@@ -11,7 +11,10 @@ import { referenceError } from '../../runtime/engine/self-check.ts';
 import { compileModel } from '../../runtime/worker/compile-model.ts';
 import { FORM_BOUNDS, formError } from './form-error.ts';
 
-/* The checks of one CPU, run under its emulation: `check.ts saturates|exact`. Prints a line for each; exit code 1 where one fails. */
+/*
+ * Runs the checks of one CPU under its emulation: `check.ts saturates|exact`. Prints a line for each; exit code 1 if
+ * one fails.
+ */
 
 function check(what: string, holds: boolean, figure?: number): void {
   const shown = figure === undefined ? '' : `: ${figure.toPrecision(3)}`;

@@ -3,11 +3,14 @@ export interface CpuModel {
   /** qemu's name (`qemu-x86_64 -cpu help`). */
   cpu: string;
   arch: 'x64' | 'arm64';
-  /** Kernels that onnxruntime takes on it (`core/mlas/lib/platform.cpp`). */
+  /** Kernels that onnxruntime uses on it (`core/mlas/lib/platform.cpp`). */
   kernels: string;
-  /** Whether those clamp sums of 8-bit products. */
+  /** True if those clamp sums of 8-bit products. */
   saturates: boolean;
-  /** The features that Linux would show in /proc/cpuinfo, where qemu shows the host's; on Arm, onnxruntime reads that file. */
+  /**
+   * The features that Linux would list in /proc/cpuinfo, where qemu shows the host's; on Arm, onnxruntime reads that
+   * file.
+   */
   features: string;
 }
 

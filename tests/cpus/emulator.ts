@@ -3,10 +3,10 @@ import { existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:
 import { join } from 'node:path';
 import type { CpuModel } from './cpu-models.ts';
 
-/** Debian's packages for what an emulated CPU needs beside Node. */
+/** Debian's packages that an emulated CPU needs besides Node. */
 const PACKAGES = 'qemu-user libstdc++6-arm64-cross libatomic1-arm64-cross';
 const ARM_LIBRARIES = '/usr/aarch64-linux-gnu/lib';
-/** Node for other CPUs, fetched once, and their root folders. */
+/** The folder of Node for other CPUs, fetched once, and of their root folders. */
 const CACHE = join(import.meta.dirname, '../../node_modules/.cache/assay-cpus');
 
 /** Returns the command that runs Node on a CPU, or why this machine cannot. */
@@ -21,7 +21,10 @@ export function emulatedNode(model: CpuModel): string[] | { missing: string } {
   return [...cpu, armNode()];
 }
 
-/** Makes a root folder whose files qemu opens in place of the machine's own: what Linux would say of the CPU, and Arm's libraries. */
+/**
+ * Creates a root folder whose files qemu opens instead of the machine's own: Linux's description of the CPU, and Arm's
+ * libraries.
+ */
 function emulatedRoot({ arch, cpu, features }: CpuModel): string {
   const root = join(CACHE, `root-${arch}-${cpu}`);
   rmSync(root, { recursive: true, force: true });

@@ -9,8 +9,8 @@ const FIXTURES = join(import.meta.dirname, '../fixtures/models');
 const TEXT = [5, 300, 17, 401, 33, 256, 9, 120, 77];
 
 /**
- * What each form may be off from the published model, on any CPU. The bounds are about twice what was measured; a wrong scale or a transposed matrix
- * is off by more than 1, clamped sums by 0.19 to 0.48.
+ * The allowed error of each form against the published model, on any CPU. The bounds are about twice the measured
+ * errors; a wrong scale or a transposed matrix causes more than 1, clamped sums 0.19 to 0.48.
  */
 export const FORM_BOUNDS: readonly (readonly [fixture: string, file: string, precision: Precision, bound: number])[] = [
   ['genai/qwen2', 'model.onnx', 'float', 1e-5],

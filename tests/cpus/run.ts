@@ -5,8 +5,8 @@ import { CPU_MODELS } from './cpu-models.ts';
 import { emulatedNode } from './emulator.ts';
 
 /*
- * `npm run test:cpus [-- Haswell cortex-a57 …]` checks 8-bit and 4-bit numbers on CPUs that the machine at hand is not, emulated by qemu. A CPU that
- * cannot be emulated here is skipped, and the reason is told.
+ * `npm run test:cpus [-- Haswell cortex-a57 …]` checks 8-bit and 4-bit numbers on emulated CPUs (qemu). A CPU that
+ * cannot be emulated here is skipped, with the reason.
  */
 
 /** One CPU takes 20 seconds of processor time. */

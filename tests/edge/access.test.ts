@@ -53,7 +53,7 @@ describe('who may ask', () => {
       const response = await ask(edge);
       expect(response.status).toBe(429);
       const seconds = Number(response.headers.get('retry-after'));
-      // A token comes every 20 seconds, and a little of the first 20 is over.
+      // A token is added every 20 seconds, and a little of the first 20 has passed.
       expect(seconds).toBeGreaterThanOrEqual(20 - Math.ceil((Date.now() - begin) / 1_000));
       expect(seconds).toBeLessThanOrEqual(20);
       expect(await errorCode(response)).toBe('rate_limited');

@@ -8,7 +8,7 @@ describe('the bundle', () => {
     script = await bundle();
   }, 60_000);
 
-  // Cloudflare takes 3 MiB; a bundle above this bound has probably pulled in something of the engine.
+  // Cloudflare accepts 3 MiB; a bundle above this bound has probably pulled in a part of the engine.
   it('is at most 256 KiB compressed', () => {
     expect(gzipSync(script).byteLength).toBeLessThanOrEqual(256 * 1024);
   });

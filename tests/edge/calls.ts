@@ -12,7 +12,7 @@ export const post = (edge: TestEdge, path: string, body: unknown, init: RequestI
     body: typeof body === 'string' ? body : JSON.stringify(body),
   });
 
-/** One question about a context. */
+/** Builds one question about a context. */
 export const question = (context: string) => ({
   model: 'assay/starter',
   context,

@@ -3,7 +3,7 @@ import { BOX_KEY, type TestUpstream } from './upstream.ts';
 import { runWorkers } from './workerd.ts';
 
 export interface TestEdge {
-  /** One address for each edge; they are Workers of their own, with the Durable Objects of the first. */
+  /** One address for each edge; they are separate Workers that share the Durable Objects of the first. */
   urls: string[];
   /** Lines of the Workers' logs. */
   log: string[];
@@ -11,7 +11,7 @@ export interface TestEdge {
 }
 
 export interface EdgeOptions {
-  /** What KV holds of each key; by secret. Default: `test-key`, which may use everything. */
+  /** The keys in KV, by secret. Default: `test-key`, which may use everything. */
   keys?: Record<string, object>;
   edges?: number;
   vars?: Record<string, string | number>;

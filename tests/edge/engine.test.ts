@@ -55,7 +55,7 @@ describe('a box with the engine and the starter model', () => {
         headers: { ...headers, authorization: `Bearer ${BOX_KEY}`, 'x-request-id': 'same' },
         body,
       });
-    // The first one fills the prefix cache. Numbers that differ in their last digits then decide no near-tie, whatever the CPU.
+    // The first one fills the prefix cache. Then differences in the last digits decide no near-tie, whatever the CPU.
     await (await ask()).arrayBuffer();
     const direct = await ask();
     const through = await post(edge, '/v1/tasks', body, { headers: { 'x-request-id': 'same' } });
@@ -88,7 +88,7 @@ describe('a box with the engine and the starter model', () => {
   }, 60_000);
 });
 
-/** What a process says in a line that matches. */
+/** Returns the match in a line that a process prints. */
 function said(child: ChildProcess, line: RegExp): Promise<string> {
   return new Promise((resolve, reject) => {
     createInterface(child.stdout!).on('line', (text) => {

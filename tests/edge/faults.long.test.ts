@@ -18,7 +18,7 @@ describe('a box that fails', () => {
   it('is replaced by the next one when it refuses the connection', async () => {
     const { upstreams, edge } = fixture;
     await Promise.all(upstreams.slice(1).map((upstream) => upstream.kill()));
-    // Whichever upstream comes first for a context: npu-1 is the third at the latest.
+    // Whichever upstream is first for a context, npu-1 is tried third at the latest.
     for (const context of ['a', 'b', 'c']) {
       const response = await post(edge, '/v1/tasks', question(context));
       expect(response.status).toBe(200);

@@ -6,7 +6,7 @@ import { bundle } from './workerd.ts';
 export interface Fixture {
   edge: TestEdge;
   upstreams: TestUpstream[];
-  /** The upstream that was asked since `play`, by what it recorded. */
+  /** Returns the upstream that was asked since `play`, judged by its recording. */
   asked(): TestUpstream[];
 }
 

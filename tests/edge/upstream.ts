@@ -7,17 +7,17 @@ import type { Recorded, Script } from '../scripted-backend/script.ts';
 
 export const BOX_KEY = 'key-of-the-box';
 
-/** A real upstream on loopback: the Node server and every handler, on a script instead of an engine. */
+/** A real upstream on loopback: the Node server and every handler, with a script instead of an engine. */
 export interface TestUpstream {
   name: string;
   url: string;
-  /** What it was asked, probes not counted. Emptied by `play`. */
+  /** The calls to its backend, without probes. Emptied by `play`. */
   recorded: Recorded[];
-  /** Changes what it does from now on. */
+  /** Replaces its script. */
   play(script: Script): void;
-  /** Cuts every connection and listens no more, as a process that was killed. */
+  /** Cuts every connection and stops listening, like a killed process. */
   kill(): Promise<void>;
-  /** Comes back on the same port. */
+  /** Listens again on the same port. */
   restart(): Promise<void>;
 }
 

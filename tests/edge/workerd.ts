@@ -10,7 +10,7 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 export const WRANGLER = join(ROOT, 'node_modules/wrangler/bin/wrangler.js');
 export const OFFLINE = { WRANGLER_SEND_METRICS: 'false', CLOUDFLARE_CF_FETCH_ENABLED: 'false' };
 
-/** The Worker of `wrangler.toml`, or another one, bundled as `wrangler deploy` does it. */
+/** Bundles the Worker of `wrangler.toml`, or another one, as `wrangler deploy` does. */
 export async function bundle(main?: string): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'assay-edge-'));
   try {
@@ -41,8 +41,8 @@ export interface RunningWorkers {
 }
 
 /**
- * Workers in one workerd, with the settings of `wrangler.toml`. Not wrangler's test harness: that sends what a Worker fetches
- * through Node, where an abort gets lost.
+ * Runs Workers in one workerd, with the settings of `wrangler.toml`. Not with wrangler's test harness: that routes the
+ * fetches of a Worker through Node, where an abort gets lost.
  */
 export async function runWorkers(workers: readonly WorkerInput[]): Promise<RunningWorkers> {
   Object.assign(process.env, OFFLINE);

@@ -138,13 +138,13 @@ describe('chat', () => {
   });
 });
 
-/** The hundred of the issue run against a scripted model in each test run; against a real one they take half a minute. */
+/** The hundred kills run against a scripted model in each test run; against a real one they take half a minute. */
 const KILLS = Number(process.env.ASSAY_KILLS ?? 5);
 
 it('a killed engine comes back with its model', { timeout: 60_000 + KILLS * 5_000 }, async () => {
   const { content } = await chat();
   for (let death = 0; death < KILLS; death++) {
-    // Several at once: whatever the kill meets, some are not answered yet.
+    // Several at once: whenever the kill happens, some are unanswered.
     const inFlight = Array.from({ length: 8 }, () => chat({ maxTokens: 400 }).catch((error: AssayError) => error.code));
     await new Promise((resolve) => setTimeout(resolve, death));
     process.kill(machine.engine.status().pid!, 'SIGKILL');

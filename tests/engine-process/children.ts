@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** Ids of the live child processes of a process, on Linux; elsewhere, one that passes for the engine. */
+/** Returns the ids of a process's live child processes, on Linux; elsewhere, one that represents the engine. */
 export function childrenOf(pid: number): number[] {
   if (process.platform !== 'linux') return [0];
   return readdirSync('/proc')

@@ -43,7 +43,7 @@ describe('a tokenizer that hangs on a text', () => {
     machine = await startMachine('optimum/qwen3', { edit: catastrophic });
     const stuck = decide(STUCK).catch((error: Error) => error);
     await expect.poll(() => machine?.engine.status().rssBytes).toBeGreaterThan(0);
-    // Without a limit for texts it took that of a step, two minutes: longer than this test may take.
+    // Without a limit for texts it had that of a step, two minutes: longer than this test may take.
     await machine.load();
     expect(await stuck).toMatchObject({ code: 'engine_failed' });
   });

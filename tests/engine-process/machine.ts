@@ -13,7 +13,7 @@ import { createEngineProcess, type EngineCalls, type SupervisorOptions } from '.
 
 export const MODEL = 'test/tiny' as ModelId;
 
-/** The real engine process with a tiny model in it, and the backend over it. */
+/** The real engine process with a tiny model, and the backend over it. */
 export interface Machine {
   engine: EngineProcess & EngineCalls;
   backend: InferenceBackend;

@@ -5,8 +5,8 @@ import type { Channel, PreparedWork, ServedModel } from '../../runtime/worker/se
 import { serve } from '../../runtime/worker/serve.ts';
 
 /*
- * An engine process whose model does what the task's question says: it crashes, hangs, grows, or says nonsense at the moment
- * that a test wants. All around it (messages, loop, heartbeat) is the real thing.
+ * An engine process whose model does what the task's question says: it crashes, hangs, allocates, or sends nonsense at
+ * the moment that a test chooses. Everything around it (messages, loop, heartbeat) is real.
  */
 
 const METRICS = {
@@ -38,7 +38,7 @@ function prepare(text: string): PreparedWork {
       if (text === 'exit') process.exit(3);
       if (text === 'hang') for (;;);
       if (text === 'nonsense') process.send?.({ type: 'finished', id: 5 });
-      // No further than a gigabyte: who watches may be slow.
+      // No more than a gigabyte: the supervisor may be slow.
       while (text === 'grow') {
         if (hoard.length < 32) hoard.push(new Uint8Array(32 * 1024 * 1024).fill(1));
         await delay(5);

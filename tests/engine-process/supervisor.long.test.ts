@@ -250,7 +250,7 @@ describe('a death', () => {
   ] as const)('%s: the process is killed', async (how, phase, reason) => {
     const engine = start({ patience: { [phase]: 3_000 } });
     await engine.load(SPEC);
-    // Others who keep asking must not make it look alive.
+    // Other callers' requests must not make it look alive.
     const others = setInterval(() => void ask(engine, 'x').catch(() => {}), 100);
     await expect(ask(engine, how)).rejects.toMatchObject({ code: 'engine_failed' });
     clearInterval(others);

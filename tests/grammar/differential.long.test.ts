@@ -7,14 +7,15 @@ import { compileSchema } from '../../lib/grammar/resolve/compile.ts';
 import { randomFrom } from './random-model.ts';
 
 /*
- * The same schemas and texts, given to our automaton and to `@huggingface/transformers-structured-output`. On the keywords that both
- * support they must agree, but for what we leave out on purpose: white space, needless escapes, exponents, other orders of members.
+ * The same schemas and texts, given to our automaton and to `@huggingface/transformers-structured-output`. They must
+ * agree on the keywords that both support, except for what we exclude on purpose: white space, needless escapes,
+ * exponents, other orders of members.
  */
 
 const END = 256;
 const tokens = [...Array.from({ length: 256 }, (_, byte) => [byte]), [1]];
 
-/** Whether the peer allows these bytes and then the end. */
+/** Tells whether the peer allows these bytes and then the end. */
 function peerAccepts(schema: JsonSchema, bytes: Uint8Array): boolean {
   const processor = new StructuredOutputProcessor(
     { tokens, eos_token_id: END },
@@ -40,7 +41,7 @@ function weAccept(automaton: Automaton, bytes: Uint8Array): boolean {
   return state?.complete ?? false;
 }
 
-/** A text of the automaton, byte by byte at random, and mostly to the end. */
+/** Returns a text of the automaton, byte by byte at random, mostly to the end. */
 function randomText(automaton: Automaton, random: () => number): Uint8Array {
   const bytes: number[] = [];
   for (let state = automaton.start; !state.complete && bytes.length < 400; ) {
@@ -54,7 +55,7 @@ function randomText(automaton: Automaton, random: () => number): Uint8Array {
   return Uint8Array.from(bytes);
 }
 
-/** A text with one character changed, left out or put in. */
+/** Returns a text with one character changed, removed or inserted. */
 function bent(text: string, random: () => number): string {
   const chars = [...text];
   const at = Math.floor(random() * chars.length);
@@ -72,7 +73,10 @@ function parses(text: string): boolean {
   }
 }
 
-/** A JSON text that we would write in the same way, were its value allowed: no space, no needless escape, digit or exponent. */
+/**
+ * Tells whether we would write a JSON text in the same way, if its value were allowed: no space, no needless escape,
+ * digit or exponent.
+ */
 function isOurForm(text: string): boolean {
   return !/-0[,\]}]/.test(text) && JSON.stringify(JSON.parse(text)) === text;
 }
@@ -153,7 +157,7 @@ test('agrees with transformers-structured-output on shared keywords', () => {
           const other = bent(text, random);
           const encoded = new TextEncoder().encode(other);
           const ours = weAccept(automaton, encoded);
-          // What is no JSON is nobody's answer; the peer allows a comma before the end of an object (4.3.0).
+          // Texts that are not JSON prove nothing; the peer allows a comma before the end of an object (4.3.0).
           const isJson = parses(other);
           if (!ours && isJson && !isOurForm(other)) continue;
           rejected += ours ? 0 : 1;

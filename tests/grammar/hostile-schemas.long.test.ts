@@ -9,7 +9,7 @@ import { smallVocabulary } from './vocabularies.ts';
 
 const vocabulary = smallVocabulary();
 
-/* How long each takes, and in how much memory, is measured by `benchmarks/grammar`. */
+/* `benchmarks/grammar` measures time and memory of each. */
 test.each(HOSTILE)('%s', (name, schema, outcome) => {
   if (outcome === 'refused') {
     const failure = expect(() => checkAnswerSchema({ schema, param: 'schema' }));
@@ -21,6 +21,6 @@ test.each(HOSTILE)('%s', (name, schema, outcome) => {
   const constraint = shapeConstraint(shape, vocabulary);
   const { whole } = generate(constraint, vocabulary, randomFrom(1), { limit: 400 });
   const answer: unknown = JSON.parse(constraint.closed());
-  // The oracle would go all of the 2^40 ways.
+  // The oracle would take all of the 2^40 ways.
   if (whole && !name.startsWith('2^40')) expect(validator((shape as { schema: object }).schema)(answer)).toBe(true);
 });

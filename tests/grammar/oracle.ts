@@ -6,7 +6,7 @@ let compiled = 0;
 
 /** ajv with all formats checked in full, and with `multipleOf` in exact decimals instead of floating-point division. */
 export function validator(schema: object): (value: unknown) => boolean {
-  // Making one takes long, and keeping one for ever keeps all schemas.
+  // Creating one takes long, and keeping one for ever keeps all schemas.
   if (!ajv || compiled++ % 500 === 0) ajv = newAjv();
   const validate = ajv.compile(schema);
   return (value) => validate(value) === true;
@@ -31,7 +31,7 @@ function isMultiple(value: number, step: number): boolean {
   return (v * 10n ** BigInt(sPlaces)) % (s * 10n ** BigInt(vPlaces)) === 0n;
 }
 
-/** A number as it is written, in whole units and the places behind the point. */
+/** Splits a number as written into whole units and decimal places. */
 function units(value: number): [bigint, number] {
   const [digits, exponent] = String(value).split('e') as [string, string?];
   const [whole, fraction = ''] = digits.split('.') as [string, string?];
@@ -40,7 +40,7 @@ function units(value: number): [bigint, number] {
   return places < 0 ? [all * 10n ** BigInt(-places), 0] : [all, places];
 }
 
-/** Whether no object in a JSON text names a member twice. */
+/** Tells whether no object in a JSON text has a repeated name. */
 export function keysAreUnique(json: string): boolean {
   const open: (Set<string> | null)[] = [];
   let last = '';

@@ -1,6 +1,6 @@
 import type { Constraint, Vocabulary } from '../../lib/grammar/constraint.ts';
 
-/** Numbers in [0, 1), the same for the same seed (mulberry32). */
+/** Returns a generator of numbers in [0, 1), the same for the same seed (mulberry32). */
 export function randomFrom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
@@ -21,7 +21,7 @@ export function allowedTokens(constraint: Constraint, { size }: Vocabulary): num
   return allowed;
 }
 
-/** Tokens by what they look like, as masks. */
+/** Masks of tokens by their characters. */
 const lookingLike = new WeakMap<Vocabulary, Map<RegExp, Uint32Array>>();
 
 function tokensLike(vocabulary: Vocabulary, pattern: RegExp): Uint32Array {
@@ -40,11 +40,14 @@ function tokensLike(vocabulary: Vocabulary, pattern: RegExp): Uint32Array {
 }
 
 const ANY_CLOSING = /^["}\],]/;
-/** What ends most, first: without going on to something new. */
+/** Tokens that end most come first: they begin nothing new. */
 const IN_STRING = [/^"[}\]]*$/, /^"/];
 const BETWEEN = [/^[}\]]+$/, /^[}\]]/, /^"$/, /^,/];
 
-/** Some token of a mask that is in `among` too; -1 where there is none. Scans from a random place, so it is quick and nearly fair. */
+/**
+ * Returns a token of a mask that is also in `among`; -1 if there is none. Scans from a random position, so it is quick
+ * and nearly fair.
+ */
 function some(mask: Uint32Array, among: Uint32Array | null, random: () => number): number {
   const start = Math.floor(random() * mask.length);
   for (let i = 0; i < mask.length; i++) {
@@ -58,8 +61,8 @@ function some(mask: Uint32Array, among: Uint32Array | null, random: () => number
 }
 
 /**
- * Picks any allowed token, and often one that begins with a quote, bracket or comma, as a model comes to an end; in a hurry always one that
- * closes something, where there is any.
+ * Picks any allowed token, and often one that begins with a quote, bracket or comma, as a model comes to an end; in a
+ * hurry always one that closes something, if there is any.
  */
 export function pick(constraint: Constraint, vocabulary: Vocabulary, random: () => number, hurried: boolean): number {
   const mask = new Uint32Array(Math.ceil(vocabulary.size / 32));
@@ -72,12 +75,12 @@ export function pick(constraint: Constraint, vocabulary: Vocabulary, random: () 
   return some(mask, null, random);
 }
 
-/** Whether the text so far ends inside a string. */
+/** Tells whether the text so far ends inside a string. */
 function inString(constraint: Constraint): boolean {
   return constraint.text().replace(/\\./gs, '').split('"').length % 2 === 0;
 }
 
-/** Generates an answer. `whole` is false where `limit` tokens were not enough. */
+/** Generates an answer. `whole` is false if `limit` tokens were not enough. */
 export function generate(
   constraint: Constraint,
   vocabulary: Vocabulary,

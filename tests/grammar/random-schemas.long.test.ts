@@ -10,12 +10,12 @@ import { allowedTokens, generate, randomFrom } from './random-model.ts';
 import { objectSchema } from './random-schemas.ts';
 import { largeVocabulary, smallVocabulary } from './vocabularies.ts';
 
-/** Schemas for each property; the thousands are run with ASSAY_PROPERTY_RUNS. */
+/** Schemas of each property; ASSAY_PROPERTY_RUNS sets thousands. */
 const numRuns = Number(process.env.ASSAY_PROPERTY_RUNS ?? 120);
 /** Answers for each schema: with thousands of schemas one is enough. */
 const answers = numRuns > 1_000 ? 1 : 3;
 
-/** The shape of an accepted schema; null for a refused one, which must be refused in the documented way. */
+/** Returns the shape of an accepted schema; null for a refused one, which must be refused in the documented way. */
 function accepted(schema: object) {
   try {
     return checkAnswerSchema({ schema, param: 'schema' });
@@ -54,7 +54,7 @@ describe('answers of a model that chooses at random', () => {
         }),
         { numRuns: runs, seed: process.env.ASSAY_PROPERTY_RUNS ? Date.now() : 1, interruptAfterTimeLimit: 3_600_000 },
       );
-      // The generator must mostly make schemas that are accepted, or nothing is tested.
+      // The generator must mostly produce accepted schemas, or nothing is tested.
       expect(taken).toBeGreaterThan(runs / 2);
       if (process.env.ASSAY_PROPERTY_RUNS) console.log(`${taken} of ${runs} schemas accepted, all answers valid`);
     },

@@ -143,13 +143,13 @@ const { schema } = fc.letrec<{ schema: Schema; object: Schema; array: Schema; co
   ),
 }));
 
-/** A branch that its `kind` tells from others. */
+/** A branch that its `kind` distinguishes from others. */
 function tagged(base: Schema, kind: unknown): Schema {
   const { properties = {}, ...rest } = base as { properties?: object };
   return { ...rest, type: 'object', properties: { kind: { const: kind }, ...properties }, required: ['kind'] };
 }
 
-/** Random schemas of objects over all keywords that are kept to, references and recursion included. */
+/** Generates random schemas of objects over all supported keywords, with references and recursion. */
 export const objectSchema: fc.Arbitrary<{ [keyword: string]: unknown }> = fc
   .record({
     properties: fc.dictionary(name, schema, { minKeys: 1, maxKeys: 5 }),

@@ -1,6 +1,6 @@
 import type { Vocabulary } from '../../lib/grammar/constraint.ts';
 
-/** A vocabulary of given tokens, the last one being the end. `encode` takes the longest token each time. */
+/** Creates a vocabulary of given tokens, the last one being the end. `encode` takes the longest token each time. */
 export function vocabularyOf(tokens: readonly Uint8Array[]): Vocabulary {
   const end = tokens.length;
   const byText = new Map(tokens.map((bytes, id) => [latin1(bytes), id]));
@@ -29,7 +29,7 @@ function latin1(bytes: Uint8Array): string {
 
 const everyByte = Array.from({ length: 256 }, (_, byte) => Uint8Array.of(byte));
 
-/** The 256 bytes and some tokens that cross the borders of JSON. */
+/** The 256 bytes and some tokens that cross JSON's boundaries. */
 export function smallVocabulary(): Vocabulary {
   const texts = [
     '{"',
@@ -101,8 +101,8 @@ export function smallVocabulary(): Vocabulary {
 }
 
 /**
- * 150,000 tokens shaped like those of a byte-level BPE: words with and without a space before them, punctuation that crosses the borders of JSON,
- * numbers, other scripts, and pieces of UTF-8. Made from a seed, so it is the same everywhere.
+ * Creates 150,000 tokens shaped like those of a byte-level BPE: words with and without a space before them, punctuation
+ * that crosses JSON's boundaries, numbers, other scripts, and parts of UTF-8. Seeded, so it is the same everywhere.
  */
 export function largeVocabulary(size = 150_000): Vocabulary {
   let seed = 42;

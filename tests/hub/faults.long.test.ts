@@ -23,7 +23,7 @@ async function expectWholeAndClean(box: Machine): Promise<void> {
   expect((await box.tree()).filter((name) => /assay-(partial|journal|new)/.test(name))).toEqual([]);
 }
 
-/** Nothing that looks like a model can be seen. */
+/** Checks that nothing that looks like a model is visible. */
 async function expectNothingVisible(box: Machine): Promise<void> {
   expect((await box.tree()).filter((name) => /snapshots|refs/.test(name))).toEqual([]);
   expect(await findLocalModel(box.paths, MODEL, { device: 'CPU' })).toBeNull();
@@ -38,7 +38,7 @@ describe('a connection that is cut', () => {
       const box = await machine(hub);
       await box.pull();
       await expectWholeAndClean(box);
-      // What the hub had sent into the broken connection may have been lost on the way: at most one range.
+      // Bytes that the hub had sent into the broken connection may be lost: at most one range.
       expect(hub.bytesSent(DATA) - from, `cut after ${afterBytes}`).toBeLessThanOrEqual(
         data.content.length + RANGE_BYTES,
       );
@@ -62,7 +62,7 @@ describe('a connection that is cut', () => {
   it('for good: the pull fails, keeps what it has, and the next one goes on from there', async () => {
     const restore = hub.fail({ on: 'content', path: DATA, fault: { kind: 'cut', afterBytes: 0 } });
     const box = await machine(hub, { settings: { connections: 1 } });
-    // The first four ranges get through.
+    // The first four ranges succeed.
     hub.fail({ on: 'content', path: DATA, times: 4, fault: { kind: 'throttle', bytesPerSecond: 1e9 } });
     restore();
     const always = hub.fail({ on: 'content', path: DATA, fault: { kind: 'cut', afterBytes: 0 } });

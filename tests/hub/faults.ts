@@ -1,36 +1,41 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** What goes wrong with an answer. Byte counts are those of the answer's body, unless stated. */
+/** A fault of a response. Byte counts are those of its body, unless stated. */
 export type Fault =
-  /** The connection is reset after so many bytes. */
+  /** Resets the connection after this many bytes. */
   | { kind: 'cut'; afterBytes: number }
-  /** Nothing more comes after so many bytes, and the connection stays open. */
+  /** Sends nothing more after this many bytes, and keeps the connection open. */
   | { kind: 'stall'; afterBytes: number }
-  /** The lowest bit of the byte at this offset of the FILE is flipped. */
+  /** Flips the lowest bit of the byte at this offset of the FILE. */
   | { kind: 'corrupt'; offset: number }
-  /** The body ends early, properly closed. */
+  /** Ends the body early, but closes it properly. */
   | { kind: 'short'; afterBytes: number }
   | { kind: 'throttle'; bytesPerSecond: number }
   | { kind: 'status'; status: number; headers?: Record<string, string>; body?: unknown }
-  /** The whole file comes although a range was asked for. */
+  /** Sends the whole file though a range was requested. */
   | { kind: 'no-ranges' }
-  /** The test writes the answer itself. */
+  /** The test writes the response itself. */
   | { kind: 'custom'; answer(request: IncomingMessage, response: ServerResponse): void };
 
 export interface FaultRule {
   fault: Fault;
-  /** Which requests: `api` is metadata, `resolve` the hub's file address, `content` the address that holds the bytes. */
+  /**
+   * The affected requests: `api` is metadata, `resolve` the hub's file address, `content` the address that serves the
+   * bytes.
+   */
   on: 'api' | 'resolve' | 'content';
   /** Only for this file; of `api`, `tree` is the list of files. */
   path?: string;
-  /** How often; without end when absent. */
+  /** The number of times; without end if absent. */
   times?: number;
 }
 
 const CHUNK = 16 * 1024;
 
-/** Sends `body`, which begins at `fileOffset` of the file, with the fault that applies; tells `count` of all bytes. */
+/**
+ * Sends `body`, which begins at `fileOffset` of the file, with the fault that applies; reports all bytes to `count`.
+ */
 export async function sendWithFault(
   response: ServerResponse,
   body: Buffer,

@@ -17,10 +17,10 @@ const TOKEN = 'hf_test';
 const PAGE = 3;
 
 /**
- * A small server that speaks the hub's protocol over loopback: model information, paged file tree, `resolve` (small files
- * directly, large ones by a redirect to a storage on another origin), ranges, ETags. Sources: the hub's OpenAPI page, and what
- * `@huggingface/hub` and Python's `huggingface_hub` read (`X-Repo-Commit`, `X-Linked-ETag`, `X-Linked-Size`,
- * `X-Error-Code`, `Link`). Goes wrong on command.
+ * A small server that speaks the hub's protocol over loopback: model information, paged file tree, `resolve` (small
+ * files directly, large ones by a redirect to a storage on another origin), ranges, ETags. Sources: the hub's OpenAPI
+ * page, and what `@huggingface/hub` and Python's `huggingface_hub` read (`X-Repo-Commit`, `X-Linked-ETag`,
+ * `X-Linked-Size`, `X-Error-Code`, `Link`). Goes wrong on command.
  */
 export class HubServer {
   /** `HF_ENDPOINT` for this hub. */
@@ -51,7 +51,7 @@ export class HubServer {
     this.#repositories.set(repository.id, repository);
   }
 
-  /** Adds a fault; rules are tried in the order added. Gives a function that takes it away again. */
+  /** Adds a fault; rules are tried in the order added. Returns a function that removes it. */
   fail(rule: FaultRule): () => void {
     this.#rules.push(rule);
     return () => {
@@ -182,7 +182,7 @@ async function sendRange(
     response.end();
     return;
   }
-  // Counted before it is written, so that who has it all finds the count complete.
+  // Counted before it is written, so that a client that has everything finds the count complete.
   const count = (bytes: number) => {
     seen.sent += bytes;
   };

@@ -19,12 +19,12 @@ afterEach(() => hub.stop());
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => void;
 
-/** The hub answers each request for the list of files with `answer`. */
+/** Starts a hub that answers each request for the list of files with `answer`. */
 function listing(answer: Answer): void {
   hub.fail({ on: 'api', path: 'tree', fault: { kind: 'custom', answer } });
 }
 
-/** Sends `chunk` until the client closes the connection, compressed where asked. */
+/** Sends `chunk` until the client closes the connection, compressed if requested. */
 function endless(chunk: string, { gzip = false, begin = '' } = {}): Answer {
   return (_request, response) => {
     response.setHeader('content-type', 'application/json');
@@ -41,7 +41,7 @@ function endless(chunk: string, { gzip = false, begin = '' } = {}): Answer {
 
 const DIRECTORY = { type: 'directory', oid: 'a'.repeat(40), size: 0, path: 'x' };
 
-/** The most resident memory that this process gains while `work` runs, in bytes. */
+/** Returns the peak growth of this process's resident memory while `work` runs, in bytes. */
 async function memoryGained(work: () => Promise<unknown>): Promise<number> {
   const before = process.memoryUsage.rss();
   let most = before;
@@ -110,7 +110,7 @@ describe('a listing', () => {
 });
 
 describe('the token', () => {
-  /** A server of another origin that keeps what it was sent. */
+  /** Starts a server of another origin that records what it receives. */
   async function stranger(): Promise<{ origin: string; seen: IncomingMessage[] }> {
     const seen: IncomingMessage[] = [];
     const server = createServer((request, response) => {
@@ -186,7 +186,10 @@ describe('a redirect', () => {
 describe('a server whose caller has left', () => {
   const MODEL_ID = parseModelId('acme/tiny');
 
-  /** A hub that answers each page with a further one until it is asked no more; gives how many pages it sent. */
+  /**
+   * Starts a hub that answers each page with a further one, until no more are requested; reports how many pages it
+   * sent.
+   */
   function endlessPages(): () => number {
     let pages = 0;
     listing((_request, response) => {
@@ -207,7 +210,7 @@ describe('a server whose caller has left', () => {
     leaving.abort(new Error('gone'));
     await expect(first).rejects.toThrow('gone');
     await expect.poll(() => box.host.listModels()).toEqual([expect.objectContaining({ id: 'assay/tiny' })]);
-    // One request may be on its way still.
+    // One request may still be on its way.
     await sleep(100);
     const asked = pages();
     await sleep(200);

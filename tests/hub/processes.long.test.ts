@@ -16,7 +16,7 @@ import { expectWhole, MODEL, machine, neededFiles, RANGE_BYTES, randomModel } fr
 const model = randomModel({ dataBytes: 24 * RANGE_BYTES + 77 });
 const needed = neededFiles(model);
 const neededBytes = needed.reduce((sum, file) => sum + file.content.length, 0);
-/** util-linux's `flock` takes the lock that Python takes. */
+/** util-linux's `flock` takes the same lock as Python. */
 const hasFlock = process.platform === 'linux' && spawnSync('flock', ['--version']).status === 0;
 let hub: HubServer;
 
@@ -67,7 +67,7 @@ describe('kill -9', () => {
       const at = randomInt(neededBytes);
       await killWhen(hubCache, (line) => (line.bytes ?? 0) >= at || line.done !== undefined);
       const box = await machine(hub, { hubCache });
-      // What can be seen is whole: a signal that comes late finds the pull at its end.
+      // Everything visible is complete: a late signal finds the pull at its end.
       if (await findLocalModel(box.paths, MODEL, { device: 'CPU' })) await expectWhole(box, model);
       await box.pull();
       await expectWhole(box, model);
@@ -89,7 +89,7 @@ describe('kill -9', () => {
 });
 
 describe('two processes', () => {
-  /** So slow that the second process has begun to wait long before the first is done, also on a busy machine. */
+  /** Slow enough that the second process begins to wait long before the first ends, also on a busy machine. */
   const slow: Fault = { kind: 'throttle', bytesPerSecond: 30_000 };
 
   it('that pull at once share one transfer', async () => {
@@ -150,7 +150,7 @@ describe('two processes', () => {
 });
 
 describe('a full disk', () => {
-  /** A file system of 1 MiB, or null where mounting is not allowed. */
+  /** Mounts a file system of 1 MiB; null if mounting is not allowed. */
   async function smallDisk(): Promise<string | null> {
     const directory = await fs.mkdtemp(join(tmpdir(), 'assay-disk-'));
     try {

@@ -3,8 +3,9 @@ import type { HubServer } from './hub-server.ts';
 import { machine } from './pull.ts';
 
 /*
- * A process that pulls the model of these tests and says how far it is: `node pull-process.ts <endpoint> <cache>`. Lines on
- * standard output: `{"stage", "bytes", "step"}` for each progress, at last `{"done": <bytes fetched>}`.
+ * Pulls the model of these tests in a process of its own and reports progress: `node pull-process.ts <endpoint>
+ * <cache>`. Lines on standard output: `{"stage", "bytes", "step"}` for each progress, at last `{"done": <bytes
+ * fetched>}`.
  */
 const [endpoint = '', hubCache = ''] = process.argv.slice(2);
 const say = (line: unknown): void => void process.stdout.write(`${JSON.stringify(line)}\n`);

@@ -13,12 +13,12 @@ import { StorePaths } from '../../runtime/store/paths.ts';
 import type { HubServer } from './hub-server.ts';
 import { type HubRepository, hubRepository } from './repository.ts';
 
-/** One request's bytes in these tests: small, so that a small model has many. */
+/** Bytes of one request in these tests: few, so that a small model has many requests. */
 export const RANGE_BYTES = 64 * 1024;
 
 export const MODEL: ModelId = parseModelId('acme/tiny');
 
-/** A repository whose bytes look like a model to the hub and the store (nothing loads it). */
+/** Creates a repository whose bytes look like a model to the hub and the store (nothing loads it). */
 export function randomModel(
   options: { id?: string; access?: HubRepository['access']; dataBytes?: number } = {},
 ): HubRepository {
@@ -54,7 +54,7 @@ export function underNeededPaths(model: HubRepository): HubRepository['files'] {
   return model.files.filter((file) => (NEEDED as readonly string[]).includes(file.path));
 }
 
-/** Every needed file is there, under each of its names, with the hub's bytes. */
+/** Checks that every needed file is present, under each of its names, with the hub's bytes. */
 export async function expectWhole(box: Machine, model: HubRepository): Promise<void> {
   for (const file of underNeededPaths(model)) {
     const bytes = await fs.readFile(box.paths.snapshotFile(MODEL, model.commit, file.path));
@@ -62,18 +62,18 @@ export async function expectWhole(box: Machine, model: HubRepository): Promise<v
   }
 }
 
-/** The files that a pull fetches: those with the same content once. */
+/** The files that a pull fetches: each content once. */
 export function neededFiles(model: HubRepository): HubRepository['files'] {
   return [...new Map(underNeededPaths(model).map((file) => [file.oid, file])).values()];
 }
 
 export interface Machine extends PullContext {
   pull(options?: Partial<PullOptions>, model?: ModelId): Promise<PullReport>;
-  /** Files of the cache by path below its root; links as `-> target`. */
+  /** Returns the files of the cache by path below its root; links as `-> target`. */
   tree(): Promise<string[]>;
 }
 
-/** A machine with an empty cache that pulls from `hub`; its clock does not wait long. */
+/** Creates a machine with an empty cache that pulls from `hub`; its clock hardly waits. */
 export async function machine(
   hub: HubServer,
   changes: {

@@ -6,11 +6,11 @@ export interface HubFile {
   content: Buffer;
   /** Git's sha1: of the content, or for an LFS file of its pointer. */
   oid: string;
-  /** sha256 of the content; null for a file that git itself holds. */
+  /** sha256 of the content; null for a file that git itself stores. */
   sha256: string | null;
 }
 
-/** A model repository made in a test: files of one commit on `main`. */
+/** A model repository created by a test: files of one commit on `main`. */
 export interface HubRepository {
   id: string;
   commit: string;
@@ -22,11 +22,11 @@ export interface HubRepository {
 const gitBlobSha1 = (content: Buffer): string =>
   createHash('sha1').update(`blob ${content.length}\0`).update(content).digest('hex');
 
-/** What git stores in place of a large file (git-lfs specification, "The Pointer"). */
+/** Returns the text that git stores instead of a large file (git-lfs specification, "The Pointer"). */
 const lfsPointer = (sha256: string, size: number): Buffer =>
   Buffer.from(`version https://git-lfs.github.com/spec/v1\noid sha256:${sha256}\nsize ${size}\n`);
 
-/** Files at or above this size, and `.onnx` files of any size, are kept in LFS, as hubs do. */
+/** Files at or above this size, and `.onnx` files of any size, are in LFS, as on hubs. */
 const LFS_BYTES = 10_000;
 
 function hubFile(path: string, content: Buffer): HubFile {
@@ -37,7 +37,7 @@ function hubFile(path: string, content: Buffer): HubFile {
   return { path, content, oid: gitBlobSha1(lfsPointer(sha256, content.length)), sha256 };
 }
 
-/** Makes a repository of files; the commit's hash follows from the id and the content. */
+/** Creates a repository of files; the commit's hash follows from the id and the content. */
 export function hubRepository(
   id: string,
   files: Readonly<Record<string, Buffer | string>>,

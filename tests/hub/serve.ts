@@ -3,7 +3,7 @@ import { HubServer } from './hub-server.ts';
 
 /*
  * A hub to try the command line against, without a network: `npm run dev:hub [-- bytes per second]`, then
- * `HF_ENDPOINT=<what it prints> assay pull acme/qwen3`. It has two tiny models with random weights.
+ * `HF_ENDPOINT=<the printed address> assay pull acme/qwen3`. It has two tiny models with random weights.
  */
 const hub = await HubServer.start(
   await fixtureModel('optimum/qwen3', 'acme/qwen3'),

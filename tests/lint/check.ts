@@ -5,12 +5,12 @@ import { sizeViolation } from './file-size.ts';
 import { layerViolations } from './layers.ts';
 
 /*
- * The part of `npm run lint` that Biome has no rule for: which folder may import which (layers.ts), comments (comments.ts) and the size
- * of files (file-size.ts). Prints each fault on a line; exits with 1 if there is one.
+ * The part of `npm run lint` that Biome has no rule for: which folder may import which (layers.ts), comments
+ * (comments.ts) and the size of files (file-size.ts). Prints each fault on a line; exits with 1 if there is one.
  */
 
 /** Folders whose comments have still to be rewritten. Shrinks to nothing; nothing is added. */
-const UNWRITTEN = ['benchmarks/', 'clients/', 'runtime/', 'tests/'];
+const UNWRITTEN = ['runtime/'];
 
 const listed = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], {
   encoding: 'utf8',

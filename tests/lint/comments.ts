@@ -1,11 +1,12 @@
 /** Columns of a line with a comment. The formatter keeps code within the same limit. */
 const COLUMNS = 120;
 
-/** Words that begin a doc comment which describes a thing instead of saying what it does. */
+/** Question words: a doc comment that begins with one describes a thing instead of saying what it does. */
 const QUESTION = /^(What|Whether|How|Who|Whose|Which|Where)\b/;
 
 /**
- * Returns the faults of a file's comments: a line over 120 columns, and a doc comment that begins with a question word instead of a verb.
+ * Returns the faults of a file's comments: a line over 120 columns, and a doc comment that begins with a question word
+ * instead of a verb.
  */
 export function commentViolations(file: string, source: string): string[] {
   const faults: string[] = [];
@@ -24,7 +25,10 @@ export function commentViolations(file: string, source: string): string[] {
   return faults;
 }
 
-/** Returns the comment's text on a line, null for a line without one. Follows block comments from line to line in `state`. */
+/**
+ * Returns the comment's text on a line, null for a line without one. Follows block comments from line to line in
+ * `state`.
+ */
 function commentOf(line: string, state: { inBlock: boolean; docBegins: boolean }): string | null {
   const trimmed = line.trim();
   const opens = /^\/\*(\*?)/.exec(trimmed);

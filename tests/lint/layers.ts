@@ -1,6 +1,9 @@
 import { dirname, join } from 'node:path/posix';
 
-/** What the files of one folder may import: folders or files of this repository, and packages (`node:*` for Node's modules). */
+/**
+ * The imports that the files of one folder may have: folders or files of this repository, and packages (`node:*` for
+ * Node's modules).
+ */
 interface Layer {
   folder: string;
   imports: readonly string[];
@@ -8,7 +11,9 @@ interface Layer {
   packages?: readonly string[];
 }
 
-/** The layers. The longest folder that contains a file decides; a folder may import itself. Tests may import anything. */
+/**
+ * The layers. The longest folder that contains a file decides; a folder may import itself. Tests may import anything.
+ */
 const LAYERS: readonly Layer[] = [
   { folder: 'lib', imports: [], packages: ['valibot', '@valibot/to-json-schema', 'leven'] },
   { folder: 'lib/openapi/write.ts', imports: ['lib'] },
@@ -56,7 +61,10 @@ const LAYERS: readonly Layer[] = [
 /** An import statement, a re-export, or an `import()`. */
 const IMPORT = /^(?:import|export)\s(?:[^;'"]*?\sfrom\s)?'([^'\n]+)'|\bimport\('([^'\n]+)'\)/gm;
 
-/** Returns the imports of a file that its layer does not allow, each with the reason. Test files and fixtures may import anything. */
+/**
+ * Returns the imports of a file that its layer does not allow, each with the reason. Test files and fixtures may import
+ * anything.
+ */
 export function layerViolations(file: string, source: string): string[] {
   const layer = layerOf(file);
   if (!layer || /\.(test|fixture)\.ts$/.test(file)) return [];

@@ -4,7 +4,7 @@ import { HubServer } from '../hub/hub-server.ts';
 import { fixtureModel } from '../slot/machine.ts';
 import { type Json, newBase, processTree, type ServerProcess, startServer } from './server.ts';
 
-/* What happens when requests cross, and when the server dies in the middle: against real server processes (docs/slot.md). */
+/* Crossing requests, and a server that dies in the middle, against real server processes (docs/slot.md). */
 
 const QWEN = 'acme/qwen3';
 const LLAMA = 'acme/llama';
@@ -28,7 +28,7 @@ const state = async (server: ServerProcess) => (await server.health()).state;
 const chat = (server: ServerProcess, body: Json = {}) =>
   post(server, '/v1/chat/completions', { messages: [{ role: 'user', content: 'Hi' }], max_tokens: 4, ...body });
 
-/** A list of so many numbers that a random model does not end it early: a stream that takes its time. */
+/** A list of so many numbers that a random model does not end it early: a slow stream. */
 const LONG = {
   type: 'json_schema',
   json_schema: {
@@ -42,7 +42,7 @@ const LONG = {
   },
 };
 
-/** A long stream: its first chunk has come when this resolves. */
+/** Starts a long stream; resolves when its first chunk has arrived. */
 async function longStream(server: ServerProcess) {
   const response = await fetch(`${server.url}/v1/chat/completions`, {
     method: 'POST',
@@ -74,7 +74,7 @@ describe('unload during a stream', { timeout: 60_000 }, () => {
       order.push('unloaded');
       return answer;
     });
-    // A short stream is over before a slow caller looks; the order shows who waited for whom.
+    // A short stream may end before a slow caller looks; the order shows who waited for whom.
     await expect.poll(() => state(server), { interval: 5 }).toMatch(/^unload(ing|ed)$/);
     expect(await chat(server)).toMatchObject({ status: 409, body: { error: { code: 'model_not_loaded' } } });
     const text = await rest.then((all) => {
@@ -99,7 +99,7 @@ describe('unload during a stream', { timeout: 60_000 }, () => {
   });
 });
 
-/** The id of the new engine process, stopped as it starts, so that a load takes as long as a test wants. */
+/** Returns the id of the new engine process, stopped as it starts, so that a load takes as long as a test wants. */
 async function heldEngine(server: ServerProcess, before: readonly number[]): Promise<number> {
   let engine: number | undefined;
   const find = async () => {
@@ -193,7 +193,7 @@ describe.runIf(process.platform === 'linux')('kill -9 of the server', { timeout:
       if (step === 'download' || step === 'compile') forget(post(server, '/download', { model: QWEN }));
       if (step === 'load') forget(post(server, '/load', { model: QWEN }));
       if (step === 'stream') forget((await longStream(server)).rest);
-      // Steps that are short may be over before a slow caller looks.
+      // Short steps may be over before a slow caller looks.
       const there: Record<string, () => Promise<boolean>> = {
         download: async () => hub.requests.some(({ on }) => on === 'content'),
         compile: async () =>
@@ -213,7 +213,7 @@ describe.runIf(process.platform === 'linux')('kill -9 of the server', { timeout:
     },
   );
 
-  /** A dead process that nobody has waited for is no process. */
+  /** A dead process that nobody has waited for does not count. */
   async function alive(pid: number): Promise<boolean> {
     const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
     return stat !== '' && !/^\d+ \(.*\) Z/.test(stat);

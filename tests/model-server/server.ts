@@ -13,7 +13,7 @@ export interface ServerProcess {
   url: string;
   pid: number;
   base: string;
-  /** Status and body of an answer. */
+  /** Status and body of a response. */
   call(
     method: string,
     path: string,
@@ -21,7 +21,7 @@ export interface ServerProcess {
     headers?: Record<string, string>,
   ): Promise<{ status: number; body: Json }>;
   health(): Promise<Json>;
-  /** SIGKILL, as a crash does it. */
+  /** Sends SIGKILL, as a crash. */
   kill(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -84,14 +84,14 @@ function listeningUrl(child: ChildProcess): Promise<string> {
   });
 }
 
-/** A process and all below it (Linux). */
+/** Returns a process and all its descendants (Linux). */
 export async function processTree(pid: number): Promise<number[]> {
   const text = await fs.readFile(`/proc/${pid}/task/${pid}/children`, 'utf8').catch(() => '');
   const children = text.split(' ').filter(Boolean).map(Number);
   return [pid, ...(await Promise.all(children.map(processTree))).flat()];
 }
 
-/** Resident bytes of a process and all below it (Linux). */
+/** Returns the resident bytes of a process and all its descendants (Linux). */
 export async function residentBytes(pid: number): Promise<number> {
   const sizes = (await processTree(pid)).map(async (one) => {
     const status = await fs.readFile(`/proc/${one}/status`, 'utf8').catch(() => '');

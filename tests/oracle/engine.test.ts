@@ -12,10 +12,13 @@ import { TOY_KV, ToyForward } from './toy-forward.ts';
 
 const RUNS = Number(process.env.ASSAY_PROPERTY_RUNS ?? 15);
 const VOCAB = 512;
-/** Small shapes, so that the few tokens of a scenario take several runs, of both sizes, with and without a copy of the cells. */
+/**
+ * Small shapes, so that the few tokens of a scenario take several runs, of both sizes, with and without a copy of the
+ * cells.
+ */
 const FIXED: StaticShape[] = [4, 16].flatMap((chunk) => [8, 40, 96].map((past) => ({ chunk, past })));
 
-/** The toy model needs no onnxruntime, so its scenarios are many: what they try is everything but the numbers. */
+/** The toy model needs no onnxruntime, so its scenarios are many: they test everything but the numbers. */
 async function openToy(): Promise<{ model: Pick<Model, 'manifest' | 'forward' | 'close'>; plain: PlainModel }> {
   const forward = new ToyForward(VOCAB);
   const manifest = { maxPromptLen: 512, contextLength: 90, kv: TOY_KV.layers, vocabSize: VOCAB } as unknown as Manifest;
@@ -24,9 +27,10 @@ async function openToy(): Promise<{ model: Pick<Model, 'manifest' | 'forward' | 
 }
 
 /**
- * `nearTie`: choices that are closer than this prove nothing. In floats, two computations of the same logits differ by about
- * 2e-6; where activations are rounded to 8 bits, as the published llama-int4 asks for itself (`accuracy_level` 4), such a
- * difference can move one by a whole level: logits of up to 18 were seen 0.3 apart, and 2e-5 without that rounding.
+ * `nearTie`: choices that are closer than this prove nothing. In floats, two computations of the same logits differ by
+ * about 2e-6; where activations are rounded to 8 bits, as the published llama-int4 asks for itself (`accuracy_level`
+ * 4), such a difference can move one by a whole level: logits of up to 18 were seen 0.3 apart, and 2e-5 without that
+ * rounding.
  */
 describe.each<
   [

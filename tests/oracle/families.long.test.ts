@@ -4,7 +4,10 @@ import { compileFixture } from './fixtures.ts';
 import { compiledModel } from './plain-models.ts';
 import { checkAgainstOracle } from './scenarios.ts';
 
-/** One family for each way of running branches; `ASSAY_PROPERTY_RUNS=300 npx vitest run tests/oracle/families.test.ts` runs all. */
+/**
+ * One family for each way of running branches; `ASSAY_PROPERTY_RUNS=300 npx vitest run tests/oracle/families.test.ts`
+ * runs all.
+ */
 const LONG_RUNS = ['families/genai/gemma2', 'families/optimum/llama3', 'families/genai/lfm2', 'families/genai/qwen3.5'];
 
 test.each(LONG_RUNS)('%s answers as the oracle in 300 random scenarios', { timeout: 600_000 }, async (fixture) => {

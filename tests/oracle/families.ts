@@ -1,6 +1,6 @@
 import type { Manifest } from '../../runtime/compile/manifest.ts';
 
-/** Who made a graph, and so how it is laid out; the columns of the support table. */
+/** The exporter of a graph, which decides its layout; the columns of the support table. */
 export const EXPORTERS = {
   'families/genai': 'onnxruntime-genai 0.18',
   'models/genai': 'onnxruntime-genai 0.11',
@@ -14,7 +14,7 @@ export interface FamilyCase {
   path: Manifest['path'];
 }
 
-/** Every family that is tested, in each layout that its exporters make. */
+/** Every tested family, in each layout that its exporters produce. */
 export const FAMILIES: readonly FamilyCase[] = [
   { family: 'Falcon 3', fixture: 'families/genai/falcon3', path: 'packed' },
   { family: 'Gemma 2', fixture: 'families/genai/gemma2', path: 'packed' },
@@ -51,7 +51,7 @@ export const FAMILIES: readonly FamilyCase[] = [
   { family: 'SmolLM3', fixture: 'models/optimum/smollm3', path: 'plain' },
 ];
 
-/** The support table of `docs/models.md`, in Markdown. */
+/** Returns the support table of `docs/models.md`, in Markdown. */
 export function supportTable(): string {
   const columns = Object.entries(EXPORTERS);
   const rows = [...new Set(FAMILIES.map(({ family }) => family))].map((family) => {

@@ -13,10 +13,12 @@ export interface GoldenCase {
   gap: number;
 }
 
-/** Differences between CPUs and their kernels stay below 1e-5 in floats; a choice this clear falls alike on all of them. */
+/**
+ * Differences between CPUs and their kernels stay below 1e-5 in floats; a choice this clear is the same on all of them.
+ */
 const CLEAR_GAP = 1e-4;
 
-/** Returns what PyTorch says after some prompts. Throws where one of its choices was so close that another CPU might choose otherwise. */
+/** Returns PyTorch's choices after some prompts. Throws if one was so close that another CPU might choose otherwise. */
 export function goldenCases(fixture: string): GoldenCase[] {
   const { cases }: { cases: GoldenCase[] } = JSON.parse(readFileSync(join(FIXTURES, fixture, 'golden.json'), 'utf8'));
   const close = cases.find(({ gap }) => !(gap > CLEAR_GAP));
@@ -25,7 +27,7 @@ export function goldenCases(fixture: string): GoldenCase[] {
   return cases;
 }
 
-/** A fixture compiled into a temporary folder and loaded; `close` removes it again. */
+/** Compiles a fixture into a temporary folder and loads it; `close` removes it. */
 export async function compileFixture(
   fixture: string,
   precision: Precision,
@@ -59,7 +61,7 @@ export function engineFor(
   return new Engine({ forward, kv: kvShape(manifest), maxPromptLen, contextLength, kvBytes: 32 << 20, ...options });
 }
 
-/** What a model says after a prompt, by itself and without bounds: the most probable token, `count` times. */
+/** Returns a model's greedy continuation of a prompt, without bounds: the most probable token, `count` times. */
 export async function continueGreedily(model: Model, prompt: readonly number[], count: number): Promise<number[]> {
   const engine = engineFor(model);
   const sampling = { temperature: 0, topP: 1, seed: 0, presencePenalty: 0, frequencyPenalty: 0, topLogprobs: null };
@@ -77,7 +79,7 @@ export async function continueGreedily(model: Model, prompt: readonly number[], 
   return [...(await answer).branches[0]!.tokens];
 }
 
-/** Steps until nothing is left to do. */
+/** Steps until no work is left. */
 export async function drive(engine: Engine): Promise<void> {
   while (await engine.step());
 }

@@ -1,7 +1,7 @@
 import type { Constraint } from '../../lib/grammar/constraint.ts';
 import type { BranchSpec, Job } from '../../runtime/engine/job.ts';
 
-/** What the oracle says about a branch; the parts of `BranchResult` that do not depend on how it was computed. */
+/** The oracle's result for a branch: the parts of `BranchResult` that do not depend on how it was computed. */
 export interface OracleBranch {
   option: number | null;
   logprobs: number[] | null;
@@ -12,15 +12,15 @@ export interface OracleBranch {
   reason: 'stop' | 'length';
 }
 
-/** The logits behind every token of a text, computed in one go from nothing. */
+/** Returns the logits after every token of a text, computed in one run without a cache. */
 export interface PlainModel {
   logits(tokens: readonly number[]): Promise<Float32Array[]>;
   close(): Promise<void>;
 }
 
 /**
- * A decoder as plain as it gets: the whole text through the model for every single token, one branch after the other; no
- * cache, no packing. Greedy only. Slow, and the measure of what the engine may answer.
+ * Decodes as simply as possible: the whole text through the model for every single token, one branch after the other;
+ * no cache, no packing. Greedy only. Slow, and the reference for the engine's answers.
  */
 export class Oracle {
   readonly #model: PlainModel;
@@ -122,7 +122,7 @@ export class Oracle {
   }
 }
 
-/** Whether the paths that begin like `path` up to `at` go on differently there. */
+/** Tells whether the paths that agree with `path` up to `at` continue differently there. */
 function differ(paths: readonly (readonly number[])[], path: readonly number[], at: number): boolean {
   const same = paths.filter((other) => path.slice(0, at).every((token, index) => other[index] === token));
   return new Set(same.map((other) => other[at])).size > 1;

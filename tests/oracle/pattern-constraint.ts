@@ -1,6 +1,6 @@
 import type { Constraint } from '../../lib/grammar/constraint.ts';
 
-/** A step of a pattern: tokens that must come, or a choice among some, made `times` times. */
+/** A step of a pattern: forced tokens, or a choice among some, `times` times. */
 export type PatternStep = { forced: readonly number[] } | { among: readonly number[]; times: number };
 
 /** A small constraint for engine tests, so that they do not depend on grammars. */

@@ -3,7 +3,7 @@ import { kvShape, type Model } from '../../runtime/engine/model.ts';
 import { Sequence } from '../../runtime/engine/sequence.ts';
 import type { PlainModel } from './oracle.ts';
 
-/** A published graph, untouched: nothing of ours but the names of its inputs. */
+/** Loads a published graph unchanged, except for the names of its inputs. */
 export async function publishedModel(file: string): Promise<PlainModel> {
   const session = await InferenceSession.create(file, { logSeverityLevel: 3, intraOpNumThreads: 1 });
   const { inputNames, inputMetadata } = session;
@@ -30,7 +30,9 @@ export async function publishedModel(file: string): Promise<PlainModel> {
   };
 }
 
-/** A compiled model, for forms whose numbers differ from the published ones: a fresh sequence, all tokens at once. */
+/**
+ * Loads a compiled model, for forms whose numbers differ from the published ones: a fresh sequence, all tokens at once.
+ */
 export function compiledModel({ manifest, forward, close }: Model): PlainModel {
   return {
     async logits(tokens) {

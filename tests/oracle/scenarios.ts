@@ -9,7 +9,7 @@ import { PatternConstraint, type PatternStep } from './pattern-constraint.ts';
 
 const GREEDY = { temperature: 0, topP: 1, seed: 0, presencePenalty: 0, frequencyPenalty: 0, topLogprobs: null };
 
-/** A branch as data, from which the same constraint can be made again and again. */
+/** A branch as data, from which the same constraint can be created repeatedly. */
 interface BranchPlan {
   suffix: number[];
   paths: number[][] | null;
@@ -26,7 +26,7 @@ interface JobPlan {
   leavesAfter: number | null;
 }
 
-/** Random jobs, limits and cache sizes over a vocabulary. */
+/** Generates random jobs, limits and cache sizes over a vocabulary. */
 function scenarios(vocabSize: number) {
   const token = fc.integer({ min: 0, max: vocabSize - 1 });
   const tokens = (minLength: number, maxLength: number) => fc.array(token, { minLength, maxLength });
@@ -36,7 +36,10 @@ function scenarios(vocabSize: number) {
     fc.record({ among: fc.uniqueArray(token, { minLength: 1, maxLength: 40 }), times: fc.integer({ min: 1, max: 3 }) }),
   );
 
-  /** Few different tokens, so that options share beginnings; a last token of their own, so that none begins another. */
+  /**
+   * Few different tokens, so that options share prefixes; a last token of their own, so that none is a prefix of
+   * another.
+   */
   const paths = fc
     .uniqueArray(fc.array(fc.integer({ min: 1, max: 3 }), { maxLength: 5 }), {
       minLength: 1,
@@ -53,7 +56,7 @@ function scenarios(vocabSize: number) {
     endTokens: fc.uniqueArray(token, { maxLength: 30 }),
   });
 
-  /** Contexts that begin alike, so that the prefix cache has something to find. */
+  /** Contexts with a common beginning, so that the prefix cache has something to find. */
   const contexts = fc.array(tokens(1, 50), { minLength: 1, maxLength: 2 });
 
   return contexts.chain((bases) =>
@@ -77,22 +80,22 @@ function scenarios(vocabSize: number) {
         group: fc.integer({ min: 1, max: 6 }),
         groupTokens: fc.integer({ min: 8, max: 200 }),
       }),
-      // from "no room to keep anything" to plenty
+      // from "no budget to keep anything" to plenty
       kvBytes: fc.constantFrom(1, 600_000, 8 << 20),
       maxRunning: fc.integer({ min: 1, max: 8 }),
     }),
   );
 }
 
-/** How a model's answers are compared with the oracle's. */
+/** The comparison of a model's answers with the oracle's. */
 export interface Tolerance {
   /** Choices that are closer than this prove nothing. */
   nearTie: number;
-  /** How far the log-probability of an option, the sum over its tokens, may be from the oracle's. */
+  /** The allowed distance of an option's log-probability, the sum over its tokens, from the oracle's. */
   apart: number;
 }
 
-/** Checks that the engine answers as a decoder without cache and packing does, in `runs` random scenarios. */
+/** Checks that the engine answers like a decoder without cache and packing, in `runs` random scenarios. */
 export async function checkAgainstOracle(
   model: Pick<Model, 'manifest' | 'forward'>,
   plain: PlainModel,
@@ -148,7 +151,7 @@ function branchOf({ suffix, paths: options, steps, maxTokens, endTokens }: Branc
   };
 }
 
-/** Runs the jobs, all at once or one after another; whoever leaves does so after some steps. */
+/** Runs the jobs, all at once or one after another; callers that leave do so after some steps. */
 async function run(engine: Engine, plans: readonly JobPlan[]): Promise<(JobResult | 'left')[]> {
   const answers = plans.map((plan, id) => {
     const leaving = new AbortController();

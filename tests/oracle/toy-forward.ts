@@ -4,8 +4,9 @@ import { Random } from '../../runtime/engine/random.ts';
 export const TOY_KV = { layers: [{ heads: 1, headSize: 2 }] };
 
 /**
- * A model in a few lines: the logits behind a token are random numbers seeded by all tokens it descends from. Its "KV" is the
- * running hash, written to the same buffers as a real one, so a wrong cell, a stale prefix or a leak changes the answer.
+ * A model in a few lines: the logits after a token are random numbers seeded by all tokens it descends from. Its "KV"
+ * is the running hash, written to the same buffers as a real one, so a wrong cell, a stale prefix or a leak changes the
+ * answer.
  */
 export class ToyForward implements Forward {
   readonly vocabSize: number;

@@ -31,7 +31,7 @@ async function compileOn(
   return compileForDevice(folder, target);
 }
 
-/** The largest difference of two models' logits behind each token of a text. */
+/** Returns the largest difference of two models' logits after each token of a text. */
 async function apart(left: Model, right: Model, tokens: readonly number[]): Promise<number> {
   const [wanted, got] = [await compiledModel(left).logits(tokens), await compiledModel(right).logits(tokens)];
   return Math.max(
@@ -91,7 +91,7 @@ describe.skipIf(!qnn)("the emulator of Qualcomm's NPU", () => {
   });
 });
 
-/** Three decisions among options of one and two tokens, behind one prefix, in one request. */
+/** Three decisions among options of one and two tokens, after one prefix, in one request. */
 async function decide(model: Model): Promise<{ probabilities: readonly number[] }[]> {
   const engine = engineFor(model);
   const suffixes = [[7, 8], [9], [10, 11, 12]];

@@ -9,8 +9,8 @@ import { PluginStore } from '../../runtime/plugins/plugin-store.ts';
 const HOME = join(tmpdir(), 'assay-test-plugins');
 
 /**
- * A plugin of the catalogue, fetched where it is not here yet; null, with the reason on standard error, where it cannot
- * be: another platform, or a registry that is not reachable or does not have it.
+ * Returns a plugin of the catalogue, fetched if it is missing; null, with the reason on standard error, if it cannot
+ * be: another platform, or a registry that is unreachable or does not have it.
  */
 export async function testPlugin(name: PluginName): Promise<{ library: string; directory: string } | null> {
   const plugin = pluginNamed(name);
@@ -56,8 +56,8 @@ export async function openvinoCpu(): Promise<PluginTarget | null> {
 }
 
 /**
- * The emulator of Qualcomm's NPU (HTP v73, as in Snapdragon X Elite), which computes in 16 bits. It finds no chip to
- * ask, so the chip is named. Source: onnxruntime, QNN Execution Provider, "soc_model" and "htp_arch".
+ * The emulator of Qualcomm's NPU (HTP v73, as in Snapdragon X Elite), which computes in 16 bits. It finds no chip, so
+ * the chip is named. Source: onnxruntime, QNN Execution Provider, "soc_model" and "htp_arch".
  */
 export async function qnnEmulator(): Promise<PluginTarget | null> {
   const found = await testPlugin('qnn');

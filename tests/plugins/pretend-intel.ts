@@ -3,8 +3,8 @@ import { OrtEnvironment } from '../../runtime/ort-plugin/environment.ts';
 const INTEL = 0x8086;
 
 /**
- * Overwrites the vendor of the CPU in onnxruntime's memory: Intel's plugin takes the CPU of no other vendor, and most
- * machines that run tests have another. Only for tests, and before the plugin is registered.
+ * Overwrites the vendor of the CPU in onnxruntime's memory: Intel's plugin accepts the CPU of no other vendor, and most
+ * test machines have another. Only for tests, and before the plugin is registered.
  */
 export async function pretendIntel(): Promise<void> {
   const { default: koffi } = await import('koffi');

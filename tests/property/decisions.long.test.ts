@@ -32,7 +32,7 @@ async function send(path: string, body: string | Uint8Array<ArrayBuffer>) {
   return { status: response.status, answer };
 }
 
-/** What must hold whatever was sent: no 5xx by content alone, and an answer that obeys the contract. */
+/** Rules for any request: no 5xx because of its content, and a response that obeys the contract. */
 async function check(path: string, body: string | Uint8Array<ArrayBuffer>) {
   const { status, answer } = await send(path, body);
   expect([200, 400, 422], JSON.stringify(answer)).toContain(status);
@@ -58,7 +58,7 @@ test('a valid request with edits is answered or refused, as the contract says', 
       const { status } = await check(path, text);
       if (status !== 200) return;
       const problems = requestProblems('POST', path, JSON.parse(text));
-      // The contract names `name`; its earlier name `id` is taken in its place.
+      // The contract names `name`; its earlier name `id` is accepted instead.
       expect(
         problems.filter(
           (problem) =>

@@ -24,7 +24,7 @@ const post = (path: string, body: BodyInit, accept = '*/*') =>
     body,
   });
 
-/** No 5xx by content alone; an error has its body; whatever comes, comes to an end. */
+/** No 5xx because of the content; an error has its body; every response ends. */
 async function answersInOrder(request: Request, script: Script = {}): Promise<void> {
   const response = await appOf(script).app.fetch(request);
   const text = await response.text();
@@ -80,7 +80,7 @@ describe('model ids', () => {
           expect(recorded).toMatchObject([{ call: 'remove', model: `${namespace}/${name}` }]);
           expect(asModelId(`${namespace}/${name}`)).not.toBeNull();
         } else {
-          // A browser's URL takes `.` and `..` away before anything is sent, so another route may be meant.
+          // A browser's URL removes `.` and `..` before anything is sent, so another route may be meant.
           expect([400, 404, 405]).toContain(response.status);
           expect(recorded).toEqual([]);
         }

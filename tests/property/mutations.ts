@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 
-/** Text of JSON with something wrong somewhere, from a valid value. */
+/** Generates JSON text with something wrong in it, from a valid value. */
 
 const NAMES = [
   'id',
@@ -22,7 +22,7 @@ const NAMES = [
   '\u2028',
 ];
 
-/** Values that belong nowhere, as JSON text: so that `1e999`, repeated keys and deep nests can be among them. */
+/** Values that belong nowhere, as JSON text, so that `1e999`, repeated keys and deep nests are among them. */
 const ODD = [
   'null',
   'true',
@@ -68,7 +68,7 @@ const edit: fc.Arbitrary<Edit> = fc.record({
   json: oddJson,
 });
 
-/** The value with some edits, as JSON text. */
+/** Returns the value with some edits, as JSON text. */
 export function edited(value: unknown): fc.Arbitrary<string> {
   return fc
     .array(edit, { minLength: 1, maxLength: 3 })
@@ -76,7 +76,7 @@ export function edited(value: unknown): fc.Arbitrary<string> {
     .map(textOf);
 }
 
-/** The text with some bytes changed, put in, taken out, or all of it cut. */
+/** Returns the text with some bytes changed, inserted or removed, or cut. */
 export function scrambled(text: string): fc.Arbitrary<Uint8Array<ArrayBuffer>> {
   const byte = fc.oneof(fc.constantFrom(...'{}[]",:\\-0e'.split('').map((char) => char.charCodeAt(0))), fc.nat(255));
   const change = fc.record({ at: fc.nat(100_000), byte, how: fc.constantFrom('set', 'put', 'take', 'cut') });
@@ -91,7 +91,7 @@ export function scrambled(text: string): fc.Arbitrary<Uint8Array<ArrayBuffer>> {
   });
 }
 
-/** JSON that remembers the order of its members and may repeat them. */
+/** JSON that keeps the order of its members and may repeat them. */
 type Tree = { json: string } | { items: Tree[] } | { members: [string, Tree][] };
 
 function treeOf(value: unknown): Tree {
@@ -106,7 +106,7 @@ function textOf(tree: Tree): string {
   return `{${tree.members.map(([name, inner]) => `${JSON.stringify(name)}:${textOf(inner)}`).join(',')}}`;
 }
 
-/** Every place in a tree where a value stands, with its parent. */
+/** Returns every value in a tree, with its parent. */
 function places(tree: Tree): { list: unknown[]; index: number }[] {
   if ('json' in tree) return [];
   const list: unknown[] = 'items' in tree ? tree.items : tree.members;

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { LANGUAGES } from '../../lib/schema/language.ts';
 import { TASK_NAME } from '../../lib/schema/task-fields.ts';
 
-/** Valid requests of the decision service, with every field somewhere. */
+/** Generates valid requests of the decision service; every field occurs. */
 
 const text = fc.string({ unit: 'grapheme', maxLength: 20 });
 const someText = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 20 });

@@ -30,9 +30,7 @@ export const NO_METRICS: Metrics = {
   device: null,
 };
 
-/**
- * An `InferenceBackend` that does what a test says, and writes down what it was asked. Not a model: for tests alone.
- */
+/** Creates an `InferenceBackend` that follows a test's script, and records its calls. Not a model: only for tests. */
 export function scriptedBackend(script: Script, recorded: Recorded[] = []): InferenceBackend {
   const begin = (call: Recorded['call'], details: object, { signal }: Call) => {
     recorded.push({ call, ...details });
@@ -69,7 +67,7 @@ export function scriptedBackend(script: Script, recorded: Recorded[] = []): Infe
   };
 }
 
-/** The models of a script; throws where it says that listing fails. */
+/** Returns the models of a script; throws if it says that listing fails. */
 export function listed(script: Script) {
   const models = script.models ?? [{ id: DEFAULT_MODEL, status: 'active' as const }];
   if ('code' in models || 'crash' in models) return throwFault(models) as never;
@@ -92,7 +90,7 @@ function answer(batch: TaskBatch, said: NonNullable<Script['tasks']>): BatchAnsw
   };
 }
 
-/** Every value of an extraction is as likely as 0.9, unless the script says otherwise. */
+/** Every value of an extraction has probability 0.9, unless the script says otherwise. */
 function scriptedAnswer(
   task: Task,
   index: number,
@@ -109,12 +107,12 @@ function scriptedAnswer(
   return { name: task.name, json, fields: reached.map(({ path }) => ({ path, probability: 0.9 })) };
 }
 
-/** Each option half as likely as the one before it. */
+/** Each option is half as probable as the one before it. */
 function madeUpLogprobs(options: number): number[] {
   return normalised(Array.from({ length: options }, (_, i) => -i * Math.LN2));
 }
 
-/** The first option, or `yes`; keys all null; an empty object for any other shape. */
+/** Returns the first option, or `yes`; keys all null; an empty object for any other shape. */
 function madeUpAnswer(task: Task): string {
   if (task.type === 'decide') return JSON.stringify({ value: task.options?.[0] ?? 'yes' });
   if (task.shape.kind !== 'keys') return '{}';

@@ -3,7 +3,7 @@ import { scriptedBackend } from './backend.ts';
 import { scriptedHost } from './host.ts';
 import type { Recorded, Script } from './script.ts';
 
-/** In the place of the engine and the store: for tests of the server around them. */
+/** Replaces the engine and the store, for tests of the server around them. */
 export function composeScripted(script: Script = {}, recorded: Recorded[] = []): () => Promise<Parts> {
   return async () => ({
     backend: scriptedBackend(script, recorded),

@@ -5,7 +5,7 @@ import { DEFAULT_MODEL, listed } from './backend.ts';
 import type { Recorded, Script } from './script.ts';
 import { pause, throwFault } from './steps.ts';
 
-/** A `ModelHost` that does what a test says; its slot follows the loads and unloads that succeed. */
+/** Creates a `ModelHost` that follows a test's script; its slot follows the loads and unloads that succeed. */
 export function scriptedHost(script: Script, recorded: Recorded[] = []): ModelHost {
   let slot: Slot = { state: 'loaded', model: DEFAULT_MODEL, device: 'CPU' };
   if (script.slot) slot = { ...script.slot, model: script.slot.model === null ? null : asModelId(script.slot.model) };

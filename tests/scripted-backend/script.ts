@@ -2,23 +2,23 @@ import type { BatchAnswer, ChatEvent, ListedModel } from '../../lib/backend.ts';
 import type { ErrorCode } from '../../lib/errors.ts';
 import type { DownloadEvent, DownloadReport, LoadReport, RemoveReport, Slot } from '../../lib/host.ts';
 
-/** What a scripted backend and host will do. Plain JSON, so that it can be sent to a host in another process. */
+/** The script of a backend and a host. Plain JSON, so that it can be sent to a host in another process. */
 export interface Script {
   /** Default: `assay/starter`, active. */
   models?: readonly (Omit<ListedModel, 'id'> & { id: string })[] | Fault;
   /** Default: `assay/starter`, loaded, on the CPU. */
   slot?: Omit<Slot, 'model'> & { model: string | null };
-  /** How `runTasks` answers; what is absent is made up from the batch (`madeUpAnswer`). */
+  /** The answer of `runTasks`; absent parts are made up from the batch (`madeUpAnswer`). */
   tasks?: Pause &
     Partial<Omit<BatchAnswer, 'model' | 'answers'>> & {
       answers?: readonly string[];
-      /** Of the options of each task; null: made up. */
+      /** Probabilities of the options of each task; null: made up. */
       probabilities?: readonly (readonly number[] | null)[];
-      /** How many values of an extraction were reached; default: all. */
+      /** The number of values of an extraction that were reached; default: all. */
       reached?: number;
       fail?: Fault;
     };
-  /** What `chat` does, step by step; default: one content piece, then a plain finish. */
+  /** The steps of `chat`; default: one content chunk, then a plain finish. */
   chat?: readonly ChatStep[];
   load?: Pause & { fail?: Fault; report?: Partial<LoadReport> };
   unload?: Pause & { fail?: Fault };
@@ -35,7 +35,7 @@ export type ChatStep = Pause | { fail: Fault } | { event: ScriptedChatEvent };
 type ScriptedChatEvent = Exclude<ChatEvent, { type: 'start' }> | { type: 'start'; model: string };
 type DownloadProgress = Extract<DownloadEvent, { type: 'progress' }>;
 
-/** Waits before going on; an abort ends the wait. `forever` ends by abort alone. */
+/** Waits before the next step; an abort ends the wait. `forever` ends only by abort. */
 export interface Pause {
   waitMs?: number | 'forever';
 }
@@ -45,7 +45,7 @@ export type Fault =
   | { code: ErrorCode; message?: string; param?: string; retryAfterSeconds?: number }
   | { crash: string };
 
-/** What was asked of the backend and the host, in order, as JSON. */
+/** The calls to the backend and the host, in order, as JSON. */
 export interface Recorded {
   call: 'listModels' | 'runTasks' | 'chat' | 'load' | 'unload' | 'download' | 'remove' | 'admit' | 'aborted';
   [detail: string]: unknown;

@@ -28,7 +28,7 @@ function run(args: string[], stdio: StdioOptions): ChildProcess {
   return child;
 }
 
-/** The server on a scripted backend, or the real one without a model, and where it answers. */
+/** Starts the server on a scripted backend, or the real one without a model; returns its address. */
 async function serve(program: string, stdio: StdioOptions): Promise<{ child: ChildProcess; url: string }> {
   const home = await mkdtemp(join(tmpdir(), 'assay-log-'));
   const port = await freePort();

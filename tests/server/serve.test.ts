@@ -221,7 +221,7 @@ describe('senders that never come to an end', () => {
     const app = createApp({ backend, host, apis: ['models'] });
     const server = await startServer(app.fetch, { host: '127.0.0.1', port: 0, limits });
     expect(await raw(server.url, text)).toMatch(/^HTTP\/1.1 4\d\d /);
-    // On a busy machine these limits may end an honest request, too; one gets through.
+    // On a busy machine these limits may end a valid request too; one succeeds.
     await expect.poll(() => fetch(server.url).then(({ status }) => status, String)).toBe(200);
     await server.close(0);
   });
@@ -234,7 +234,7 @@ test('a refused caller that keeps its side open loses the connection all the sam
   const socket = connect({ port: Number(new URL(server.url).port), host: '127.0.0.1', allowHalfOpen: true }).resume();
   socket.write('GET / HTTP/1.1\r\nX-Slow: ');
   await new Promise((resolve) => socket.once('end', resolve));
-  // It would be cut off at the end of the grace, and `false` told of it.
+  // It would be cut off at the end of the grace period, and `false` returned.
   expect(await server.close(30_000)).toBe(true);
   socket.destroy();
 });
@@ -263,7 +263,7 @@ test('nothing is written into an answer that has begun, or instead of one that i
     const answer = raw(server.url, get(first), async (socket) => {
       await asked.promise;
       await new Promise<void>((sent) => socket.write(rest, () => sent()));
-      // The server is in this process: it reads what the socket holds in the next turns of the event loop, on any machine.
+      // The server is in this process: it reads the socket in the next turns of the event loop, on any machine.
       for (let turn = 0; turn < 100; turn++) await setImmediate();
       refused.resolve();
     });
@@ -298,7 +298,7 @@ test('a caller who does not read loses the connection, and one who waits does no
   await server.close(0);
 });
 
-/** Sends text as it is, lets `then` go on with the connection, and gives what comes back until it ends. */
+/** Sends raw text, lets `then` continue with the connection, and returns what is received until it ends. */
 function raw(url: string, text: string, then?: (socket: Socket) => Promise<void>): Promise<string> {
   const { port } = new URL(url);
   return new Promise((resolve, reject) => {
@@ -309,7 +309,7 @@ function raw(url: string, text: string, then?: (socket: Socket) => Promise<void>
       received += data;
     });
     then?.(socket).catch(reject);
-    // A reset may follow what was received.
+    // A reset may follow the received bytes.
     socket.on('error', (error) => (received === '' ? reject(error) : undefined)).on('close', () => resolve(received));
   });
 }

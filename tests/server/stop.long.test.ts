@@ -10,7 +10,7 @@ import type { Script } from '../scripted-backend/script.ts';
 let child: ChildProcess | undefined;
 afterEach(() => void child?.kill('SIGKILL'));
 
-/** Starts the server as a user does, and waits until it says where it listens. */
+/** Starts the server as a user does, and waits until it prints its address. */
 async function start(script: Script): Promise<{ url: string; process: ChildProcess; said: () => string }> {
   const home = await mkdtemp(join(tmpdir(), 'assay-stop-'));
   const file = new URL('scripted-server.ts', import.meta.url).pathname;
@@ -24,7 +24,7 @@ async function start(script: Script): Promise<{ url: string; process: ChildProce
   return { url, process: started, said: () => text };
 }
 
-/** Asks for a stream, and gives the rest of it. It is in flight when this resolves: its beginning has come. */
+/** Requests a stream, and returns the rest of it. The stream has begun when this resolves. */
 async function ask(url: string): Promise<{ rest: Promise<string> }> {
   const response = await fetch(`${url}/v1/chat/completions`, {
     method: 'POST',

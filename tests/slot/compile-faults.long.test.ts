@@ -18,7 +18,10 @@ async function newBase(parent = tmpdir()): Promise<string> {
   return base;
 }
 
-/** Another process that compiles; its lines as they come. It stops itself at the line that begins with `stopAt`. */
+/**
+ * Starts another process that compiles; reports its lines as they arrive. It stops itself at the line that begins with
+ * `stopAt`.
+ */
 function compileElsewhere(base: string, stopAt?: string) {
   const args = [SCRIPT, base, ...(stopAt === undefined ? [] : [stopAt])];
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
@@ -106,7 +109,7 @@ it('a disk that is really full leaves no half, and the compile works after space
   };
   const refused = hostOver(base, new ScriptedEngine(), { changes: { freeBytes } });
   await expect(refused.download(TINY, { allowDownload: false })).rejects.toMatchObject({ code: 'disk_full' });
-  // The check before says no; here the disk fills up meanwhile.
+  // The check before refuses; here the disk fills up meanwhile.
   let asked = 0;
   const late = hostOver(base, new ScriptedEngine(), {
     changes: { freeBytes: async (directory) => (asked++ === 0 ? 1e12 : freeBytes(directory)) },

@@ -2,9 +2,9 @@ import { parseModelId } from '../../lib/model-id.ts';
 import { hostOver, ScriptedEngine } from './machine.ts';
 
 /*
- * A process that compiles `assay/tiny` and says what it does: `node compile-process.ts <base folder> [<line>]`. Lines on standard
- * output: one for each progress, at last `done <compiled>`. At the first line that begins with the given one it stops itself (SIGSTOP), so that a
- * test meets it there, however slow the machine is.
+ * Compiles `assay/tiny` in a process of its own and reports each step: `node compile-process.ts <base folder>
+ * [<line>]`. Lines on standard output: one for each progress, at last `done <compiled>`. At the first line that begins
+ * with the given one it stops itself (SIGSTOP), so that a test meets it there, however slow the machine is.
  */
 const [base = '', stopAt] = process.argv.slice(2);
 let stopped = false;

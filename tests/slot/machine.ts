@@ -43,21 +43,21 @@ export async function fixtureModel(
 }
 
 /**
- * An engine whose loading is a script, so that a test decides when and how it ends; compiling is real, in this process.
+ * An engine whose loading is scripted, so that a test decides when and how it ends; compiling is real, in this process.
  * The suites against a whole server use the real engine process.
  */
 export class ScriptedEngine implements SlotEngine, Pick<EngineProcess, 'compile'> {
-  /** What `load` waits for. */
+  /** The promise that `load` waits for. */
   loading: Promise<void> = Promise.resolve();
-  /** What `unload` waits for: requests in flight. */
+  /** The promise that `unload` waits for: running requests. */
   inFlight: Promise<void> = Promise.resolve();
-  /** What `compile` waits for before it begins. */
+  /** The promise that `compile` waits for before it begins. */
   compiling: Promise<void> = Promise.resolve();
-  /** Throws where a form is to give wrong numbers. */
+  /** Throws if a form should give wrong numbers. */
   numbersOf: (form: WeightForm) => void = () => undefined;
-  /** Whether a GPU takes the compile; loading on it fails in any case. */
+  /** True if a GPU compiles; loading on it fails in any case. */
   gpuCompiles = false;
-  /** What a device behind a plugin is measured to do, and whether it then loads. */
+  /** The measured figures of a device behind a plugin, and whether it then loads. */
   plugin: { figures: DeviceFigures; loads: boolean } | null = null;
   compiles = 0;
   readonly calls: string[] = [];
@@ -80,7 +80,7 @@ export class ScriptedEngine implements SlotEngine, Pick<EngineProcess, 'compile'
     this.#life.apply('failed', { reason: reasonOf(error) });
   }
 
-  /** The process dies; it stays `restarting` until `recover`. */
+  /** Ends the process; it stays `restarting` until `recover`. */
   die(reason: string): void {
     this.#life.apply('died', { reason });
   }
@@ -138,11 +138,11 @@ export interface TestHost {
   engine: ScriptedEngine;
   paths: StorePaths;
   download(model: ModelId, options?: { maxPromptLen?: number; allowDownload?: boolean }): Promise<DownloadReport>;
-  /** Another host over the same files, as after a restart. */
+  /** Creates another host over the same files, as after a restart. */
   restarted(changes?: Partial<CompileContext>): TestHost;
 }
 
-/** A host with an empty store, one bundled model (`assay/tiny`), and a scripted engine. */
+/** Creates a host with an empty store, one bundled model (`assay/tiny`), and a scripted engine. */
 export async function testHost(
   hub: HubServer,
   changes: Partial<CompileContext> = {},
@@ -154,12 +154,12 @@ export async function testHost(
   return hostOver(base, new ScriptedEngine(), { pull, changes });
 }
 
-/** Puts the bundled model of these tests under a base folder. */
+/** Copies the bundled model of these tests into a base folder. */
 export async function bundleTiny(base: string): Promise<void> {
   await fs.cp(join(FIXTURES, 'optimum/qwen2'), join(base, 'models/tiny'), { recursive: true });
 }
 
-/** A host over the files of a base folder: `hub/`, `assay/`, `models/`. Without `pull` it cannot download. */
+/** Creates a host over the files of a base folder: `hub/`, `assay/`, `models/`. Without `pull` it cannot download. */
 export function hostOver(
   base: string,
   engine: ScriptedEngine,

@@ -25,13 +25,13 @@ beforeAll(async () => {
 });
 afterAll(() => hub.stop());
 
-/** Inode and size of each file in a directory. */
+/** Returns inode and size of each file in a directory. */
 const listSizes = async (directory: string): Promise<[number, number][]> => {
   const stats = (await fs.readdir(directory)).map((name) => fs.stat(join(directory, name)));
   return (await Promise.all(stats)).map(({ ino, size }) => [ino, size]);
 };
 
-/** A promise that fails, and that nobody has to listen to. */
+/** Returns a promise that rejects, and that nobody has to await. */
 const failing = (error: Error): Promise<void> => {
   const promise = Promise.reject(error);
   promise.catch(() => undefined);
@@ -605,7 +605,7 @@ describe('a compiled form', () => {
     const names = form!.record.files.map(({ name }) => name);
     expect(names).toEqual(expect.arrayContaining(['compiled.json', 'model.onnx', 'tokenizer.json', 'weights.bin']));
     for (const name of names) expect(new Set(await inodes(name)).size, name).toBe(name === 'compiled.json' ? 3 : 1);
-    // A bit that flips in one flips in all, and one compile mends all.
+    // Hard links share their bytes: a flipped bit flips in all, and one compile repairs all.
     const weights = join(form!.directory, 'weights.bin');
     const bytes = await fs.readFile(weights);
     await fs.writeFile(weights, Buffer.concat([Buffer.from([bytes.readUInt8(0) ^ 1]), bytes.subarray(1)]));
@@ -637,7 +637,7 @@ describe('a compiled form', () => {
   });
 
   it('with one flipped bit in any file is made anew', async () => {
-    // What auto measures differs from time to time.
+    // The measurements of auto differ from run to run.
     const box = await testHost(hub, { precision: 'int8' });
     await box.download(STARTER);
     const [form = ''] = (await fs.readdir(box.paths.compiledModel(STARTER))).filter((name) => !name.startsWith('.'));

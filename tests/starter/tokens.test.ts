@@ -10,8 +10,8 @@ import { encodeTasks } from '../../runtime/text/prompt.ts';
 import { loadTextModel } from '../../runtime/text/text-model.ts';
 
 /*
- * The starter model reads in service the very tokens that it was trained on. `models/starter/training/make_golden.py` writes what training
- * reads; here the same is made by what serves.
+ * The starter model reads exactly the tokens in service that it was trained on.
+ * `models/starter/training/make_golden.py` writes what training reads; here the service produces the same.
  */
 
 interface Sample {
@@ -29,7 +29,7 @@ const samples: Sample[] = readFileSync(new URL('golden.jsonl', import.meta.url),
 
 const model = await loadTextModel(new URL('../../models/starter', import.meta.url).pathname);
 
-/** A task as the backends read it. */
+/** A task in the form of the backends. */
 function taskOf({ keys, schema, ...task }: Record<string, unknown>): Task {
   const shape = schema
     ? { kind: 'schema', schema: isShorthand(schema as Json) ? expandShorthand(schema as JsonSchema) : schema }
@@ -67,7 +67,7 @@ describe('answers', () => {
     const right = begun.flatMap((path, i) => (answer.slice(0, path.length).join() === path.join() ? [i] : []));
     expect(right).toHaveLength(1);
     expect(spell(begun[right[0]!]!, constraint(right[0]), answer).tokens).toEqual(answer);
-    // Where options part is what training asks for.
+    // Training asks for the tokens at which options differ.
     const parting = answer.flatMap((token, place) =>
       begun.some((path) => path[place] !== token && samePath(path, answer, place)) ? [place] : [],
     );
@@ -81,18 +81,18 @@ describe('answers', () => {
       const grammar = taskGrammar(task, model.vocabulary);
       const written = spell(grammar.head, grammar.constraint(), answer);
       expect(written.tokens).toEqual(answer);
-      // What the grammar leaves open is what training asks for.
+      // Training asks for the tokens that the grammar leaves open.
       expect(written.chosen.filter((place) => !chosen[place])).toEqual([]);
     },
   );
 });
 
-/** Whether both begin with the same `length` tokens, and the path goes on behind them. */
+/** Tells whether both agree on the first `length` tokens, and the path continues after them. */
 function samePath(path: readonly number[], answer: readonly number[], length: number): boolean {
   return path.length > length && path.slice(0, length).join() === answer.slice(0, length).join();
 }
 
-/** The tokens of an answer as the engine comes to them: forced ones from the grammar, chosen ones from `answer`. */
+/** The tokens of an answer in the engine's order: forced ones from the grammar, chosen ones from `answer`. */
 function spell(head: readonly number[], constraint: Constraint, answer: readonly number[]) {
   const tokens = [...head];
   const chosen: number[] = [];

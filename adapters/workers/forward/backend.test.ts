@@ -13,7 +13,9 @@ const model = parseModelId('assay/starter');
 
 type Answer = Response | 'refuses' | 'hangs' | (() => Response | Promise<Response>);
 
-/** An edge whose upstreams, in the order in which they are tried, answer as told; the last answer is repeated. */
+/**
+ * Creates an edge whose upstreams answer as given, in the order in which they are tried; the last answer is repeated.
+ */
 function edge(answers: readonly Answer[], upstreams = 4) {
   const asked: Request[] = [];
   const attempts: AttemptRecord[] = [];
@@ -224,7 +226,7 @@ const end =
     { usage: { prompt_tokens: 6, completion_tokens: 8, total_tokens: 14 }, metrics },
   ) + SSE_DONE;
 
-/** A stream of pieces; `null` waits for ever, an Error breaks it. */
+/** Builds a stream of chunks; `null` waits for ever, an Error breaks it. */
 function stream(...pieces: (string | Uint8Array | Error | null)[]): () => Response {
   return () => {
     const left = [...pieces];

@@ -4,7 +4,7 @@ import { growthPlot } from '../growth-plot.ts';
 import { caseOf, type Section, SPREAD, systemOf } from '../section.ts';
 import { medianAndSpread, table } from '../table.ts';
 
-/** Times faster than node-llama-cpp's best way, cold, by tasks (issue "The engine", "Speed"). */
+/** Times faster than node-llama-cpp's best mode, cold, by tasks. */
 const WANTED = [
   {
     why: 'With few tasks there is little to share, and what counts is how fast a prompt is read.',
@@ -83,7 +83,7 @@ function medianOf(figures: readonly Figure[], name: string, what: string): numbe
   return figures.find((one) => one.system === name && one.case === what && one.metric === 'median')?.value;
 }
 
-/** What N tasks cost, of what one costs, for every system that ran both. */
+/** Returns the cost of N tasks, relative to one, for every system that ran both. */
 function ofOne(figures: readonly Figure[]): Figure[] {
   return figures.flatMap((figure) => {
     const tasks = /^(\d+ tasks), cold$/.exec(figure.case)?.[1];

@@ -6,7 +6,7 @@ import { table } from '../table.ts';
 
 const CLIENTS = 'the clients';
 const APART = 'one caller apart';
-/** Lines of the plot. */
+/** The lines of the plot. */
 const DRAWN: readonly [system: string, metric: string, name: string][] = [
   [CLIENTS, 'answer, p50', 'answer, p50'],
   [CLIENTS, 'answer, p99', 'answer, p99'],

@@ -1,4 +1,5 @@
-// Two judgements about one mail, in one request. Run `assay serve` first, and set ASSAY_API_KEY to the key that it prints.
+// Two judgements about one mail, in one request. Run `assay serve` first, and set ASSAY_API_KEY to the key that it
+// prints.
 import { Assay, ensureComplete } from 'assay-client';
 
 const assay = new Assay();

@@ -17,20 +17,20 @@ export interface AssayOptions {
   baseUrl?: string;
   /** Default: ASSAY_API_KEY of the environment. */
   apiKey?: string;
-  /** Milliseconds for each try; default 120,000. */
+  /** Milliseconds for each attempt; default 120,000. */
   timeout?: number;
-  /** How often a request is sent again after 429 and 5xx; default 2. */
+  /** The number of retries after 429 and 5xx; default 2. */
   maxRetries?: number;
   /** Default: the global `fetch`. */
   fetch?: typeof fetch;
 }
 
 export interface CallOptions {
-  /** Ends the call; it rejects with the signal's reason. */
+  /** Aborts the call; it rejects with the signal's reason. */
   signal?: AbortSignal;
 }
 
-/** Client of the decision service. Calls reject with an `AssayError`. Runs where `fetch` does. */
+/** Calls the decision service. Calls reject with an `AssayError`. Runs wherever `fetch` does. */
 export class Assay {
   readonly baseUrl: string;
   readonly #apiKey: string;
@@ -118,7 +118,10 @@ export class Assay {
   }
 }
 
-/** The answer, by the members that every one of Assay's has; a `SyntaxError`, as of what is no JSON, where it is none. */
+/**
+ * Parses the answer and checks the members that every answer of Assay has; throws a `SyntaxError` for anything else, as
+ * for invalid JSON.
+ */
 function answerIn<R>(body: unknown): R {
   const { id, choices, results, result } = Object(body);
   if (typeof id !== 'string' || typeof choices?.[0]?.finish_reason !== 'string' || !(results ?? result)) {
@@ -127,7 +130,7 @@ function answerIn<R>(body: unknown): R {
   return body as R;
 }
 
-/** A variable of the environment, where there is one: not in a browser. Empty counts as not set. */
+/** Returns a variable of the environment, if there is one: not in a browser. Empty counts as not set. */
 function environment(name: string): string | undefined {
   const { process } = globalThis as { process?: { env?: Record<string, string | undefined> } };
   return process?.env?.[name] || undefined;

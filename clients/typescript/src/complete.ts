@@ -8,7 +8,7 @@ const WHY: Record<string, string> = {
   content_filter: 'The answer was filtered: sending the same input again does not help.',
 };
 
-/** The answer is not whole. `response` has what there is; `finishReason` is `length` or `content_filter`. */
+/** The answer is incomplete. `response` is the part that exists; `finishReason` is `length` or `content_filter`. */
 export class IncompleteError extends AssayError {
   override readonly name: string = 'IncompleteError';
   readonly finishReason: string;
@@ -21,7 +21,7 @@ export class IncompleteError extends AssayError {
   }
 }
 
-/** Gives the response back; throws `IncompleteError` where its `finish_reason` says that the answer was cut. */
+/** Returns the response; throws `IncompleteError` if its `finish_reason` says that the answer was cut. */
 export function ensureComplete<R extends AnyResponse>(response: R): R {
   const reason = response.choices[0]?.finish_reason ?? 'stop';
   if (Object.hasOwn(WHY, reason)) throw new IncompleteError(response, reason);

@@ -1,16 +1,16 @@
 import type { ErrorDetails } from './generated/types.gen.ts';
 
-/** Base of all errors of this package. */
+/** The base of all errors of this package. */
 export class AssayError extends Error {
   override readonly name: string = 'AssayError';
 }
 
-/** No answer came: the server cannot be reached, the connection broke, or what came is not Assay's. */
+/** No answer: the server cannot be reached, the connection broke, or the response is not Assay's. */
 export class AssayConnectionError extends AssayError {
   override readonly name: string = 'AssayConnectionError';
 }
 
-/** No answer came within the time-out. Not sent again: the work may have been done. */
+/** No answer within the time-out. Not sent again: the work may have been done. */
 export class AssayTimeoutError extends AssayConnectionError {
   override readonly name: string = 'AssayTimeoutError';
 }
@@ -20,15 +20,15 @@ export class AssayStatusError extends AssayError {
   override readonly name: string = 'AssayStatusError';
   /** HTTP status. */
   readonly status: number;
-  /** Family of the error, such as `invalid_request_error`; null where a proxy answered and not Assay. */
+  /** The type of the error, such as `invalid_request_error`; null if a proxy answered and not Assay. */
   readonly type: string | null;
-  /** What happened, such as `invalid_value`; null where a proxy answered and not Assay. */
+  /** The code, such as `invalid_value`; null if a proxy answered and not Assay. */
   readonly code: ErrorDetails['code'] | null;
-  /** Path of the field that is wrong, such as `tasks[2].options[0]`. */
+  /** The path of the invalid field, such as `tasks[2].options[0]`. */
   readonly param: string | null;
-  /** Finds the request in the server's log. */
+  /** Identifies the request in the server's log. */
   readonly requestId: string | null;
-  /** Seconds to wait, where the server named them. */
+  /** Seconds to wait, if the server named them. */
   readonly retryAfter: number | null;
 
   constructor(response: Response, text: string) {
@@ -49,7 +49,7 @@ export class AssayStatusError extends AssayError {
 export class BadRequestError extends AssayStatusError {
   override readonly name: string = 'BadRequestError';
 }
-/** 401: no key, or one that is not known. */
+/** 401: no key, or an unknown one. */
 export class AuthenticationError extends AssayStatusError {
   override readonly name: string = 'AuthenticationError';
 }
@@ -57,7 +57,7 @@ export class AuthenticationError extends AssayStatusError {
 export class PermissionDeniedError extends AssayStatusError {
   override readonly name: string = 'PermissionDeniedError';
 }
-/** 422: a value is not valid. */
+/** 422: a value is invalid. */
 export class UnprocessableEntityError extends AssayStatusError {
   override readonly name: string = 'UnprocessableEntityError';
 }
@@ -78,14 +78,14 @@ const BY_STATUS = new Map([
   [429, RateLimitError],
 ]);
 
-/** The error for a response that is not a success. */
+/** Returns the error for a response that is not a success. */
 export async function statusError(response: Response): Promise<AssayStatusError> {
   const text = await response.text().catch(() => '');
   const Kind = BY_STATUS.get(response.status) ?? (response.status >= 500 ? ServerError : AssayStatusError);
   return new Kind(response, text);
 }
 
-/** Seconds of the `Retry-After` header; null where there is none, or none that is a number. */
+/** Returns the seconds of the `Retry-After` header; null if there is none, or if it is not a number. */
 export function retryAfter(response: Response): number | null {
   const seconds = Number.parseFloat(response.headers.get('retry-after') ?? '');
   return Number.isFinite(seconds) ? Math.max(0, seconds) : null;

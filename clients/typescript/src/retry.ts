@@ -1,13 +1,13 @@
 import { retryAfter } from './errors.ts';
 
-/** Seconds. A server that asks for more gets no second try: the caller decides. */
+/** Seconds. If a server asks for more, there is no retry: the caller decides. */
 const LONGEST_WAIT = 60;
 const FIRST_BACKOFF = 0.5;
 const LONGEST_BACKOFF = 8;
 
 /**
- * Seconds to wait before sending again, or null for no second try: 429 after `Retry-After`, 5xx with a back-off that doubles,
- * other statuses never. `attempt` counts from 0.
+ * Returns the seconds to wait before a retry, or null for no retry: 429 after `Retry-After`, 5xx with exponential
+ * back-off, other statuses never. `attempt` counts from 0.
  */
 export function waitBeforeRetry(response: Response, attempt: number): number | null {
   if (response.status !== 429 && response.status < 500) return null;

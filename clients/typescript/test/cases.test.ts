@@ -1,4 +1,4 @@
-// Plays clients/cases.json. ASSAY_CASES_URL and ASSAY_STARTER_URL come from `npm run clients`.
+// Runs clients/cases.json. ASSAY_CASES_URL and ASSAY_STARTER_URL come from `npm run clients`.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';

@@ -67,7 +67,7 @@ test('the types are those that a user would write', () => {
   ];
   // @ts-expect-error A decide task has a question.
   tasks.push({ type: 'decide', name: 'c', instruction: '!' });
-  // Matching on the tag narrows; a finish reason that is not known yet is a text.
+  // Matching on the tag narrows the type; an unknown finish reason is a text.
   const texts = tasks.map((task) => (task.type === 'extract' ? task.instruction : task.question));
   const reason: FinishReason = 'paused_for_thought';
   assert.deepEqual([texts[0], texts[1], reason], ['?', '!', 'paused_for_thought']);

@@ -1,4 +1,4 @@
-/** How cases.json says what must come out. */
+/** Compares a value with the expectation of cases.json. */
 export function matches(value: unknown, expected: unknown): boolean {
   if (Array.isArray(expected)) {
     return (

@@ -5,7 +5,7 @@ const there = { path: '/nothing-here' };
 const notThere = { status: 404, error: { code: 'route_not_found', type: 'not_found_error' } } as const;
 const forbidden = { status: 403, error: { code: 'forbidden_origin', type: 'permission_error' }, calls: [] } as const;
 
-/** What holds on every route of both interfaces. */
+/** Rules of every route of both interfaces. */
 export const anyRequest: readonly Row[] = [
   {
     name: 'an unknown route is 404 and gets a request id',

@@ -32,7 +32,7 @@ const withField = (member: string) => `${text.slice(0, -1)},${member}}`;
 const MIB = 1024 * 1024;
 const padded = (length: number) => text.replace('"x"', `"${'x'.repeat(length - text.length + 1)}"`);
 
-/** open-points.md, part A, "JSON". */
+/** docs/interface.md, D-10. */
 export const badJson: readonly Row[] = [
   ...refused('an empty body', ''),
   ...refused('an invalid byte', bytes('{"model":"', [0xff], '"}')),

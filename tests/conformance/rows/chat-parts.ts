@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import type { ChatStep } from '../../scripted-backend/script.ts';
 
-// What the rows about chat share: a request, the steps of a backend's answer, and what is to be found of it.
+// The parts that the rows about chat share: a request, the steps of a backend's answer, and what is expected of it.
 
 export const path = '/v1/chat/completions';
 export const model = 'assay/starter';

@@ -2,7 +2,7 @@ import type { ErrorCode } from '../../../lib/errors.ts';
 import type { Row } from '../row.ts';
 import { finish, messages, path, says, start } from './chat-parts.ts';
 
-/** The member (or members) at fault, the code, and the path where it is not the member's name. */
+/** The member (or members) at fault, the code, and the path if it is not the member's name. */
 type Refused = readonly [members: object, code: ErrorCode, param?: string];
 
 const refused: readonly Refused[] = [
@@ -73,7 +73,7 @@ const refused: readonly Refused[] = [
   [{ audio: { voice: 'alloy' } }, 'unsupported_parameter', 'audio'],
 ];
 
-/** What the backend says before the stream begins: code, status, type (open-points.md, part B, "Errors"). */
+/** The backend's errors before the stream begins: code, status, type (docs/interface.md, M-1). */
 const thrown = [
   ['model_not_found', 404, 'not_found_error'],
   ['model_not_loaded', 409, 'conflict_error'],

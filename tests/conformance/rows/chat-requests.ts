@@ -1,7 +1,7 @@
 import type { Row } from '../row.ts';
 import { asked, messages, model, path } from './chat-parts.ts';
 
-/** model-server.md: "Chat completion request"; open-points.md, part B, "Chat". */
+/** docs/interface.md, M-13 and M-14. */
 export const chatRequests: readonly Row[] = [
   {
     name: 'model may be left out: the active one answers',

@@ -13,10 +13,10 @@ const role = chunk({ role: 'assistant' });
 const last = { ...chunk({}, { finish_reason: 'stop' }), usage, metrics };
 const token = { token: 'Hel', logprob: -0.5, bytes: [72, 101, 108] };
 
-/** workerd tells of a client's close at the next write alone. */
+/** workerd reports a client's close only at the next write. */
 const nothingWritten = { hosts: ['workerd', 'edge'], because: 'nothing is written while the caller waits' } as const;
 
-/** model-server.md, "Streaming order" and "Events"; open-points.md, part B, "Stream". */
+/** docs/interface.md, M-17. */
 export const chatStreamRows: readonly Row[] = [
   {
     name: 'the order: role, reasoning, content, one final chunk with usage and metrics, [DONE]',

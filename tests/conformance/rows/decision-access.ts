@@ -20,7 +20,7 @@ const mayUse = (name: string, models: string[], allowed: boolean): Row => ({
     : { status: 403, error: { code: 'model_not_allowed', type: 'permission_error', param: 'model' }, calls: [] },
 });
 
-/** decision-service.md, "Authentication"; open-points.md, part A, "Keys and quotas". */
+/** docs/interface.md, D-30 and D-31. */
 export const decisionAccess: readonly Row[] = [
   { name: '401: no header', request: authorized(null), expect: unauthorized('missing_api_key') },
   { name: '401: an empty header', request: authorized(''), expect: unauthorized('missing_api_key') },

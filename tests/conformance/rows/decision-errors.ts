@@ -23,7 +23,7 @@ const TYPES: Record<number, ErrorType> = {
   500: 'server_error',
 };
 
-/** A request that is refused before the backend hears of it. */
+/** A request that is refused before it reaches the backend. */
 function refused(
   name: string,
   status: number,
@@ -51,7 +51,7 @@ const failed = (status: number, code: ErrorCode, param?: string): readonly Row[]
     },
   }));
 
-/** open-points.md, part A, "Error body": each code at its status; and `param` as a path. */
+/** docs/interface.md, D-16 and D-17: each code at its status; and `param` as a path. */
 export const decisionErrors: readonly Row[] = [
   ...paths.flatMap((path) => [
     refused(`${path}, not JSON`, 400, 'malformed_json', null, { path, body: '{' }),

@@ -27,8 +27,8 @@ const row = (
 });
 
 /**
- * open-points.md, part A, "Order of checks": each row breaks the rules of one class and of all classes behind it, and is told of the
- * first.
+ * docs/interface.md, D-15: each row breaks the rules of one class and of all later classes, and the first one is
+ * reported.
  */
 export const decisionOrder: readonly Row[] = [
   row(

@@ -6,7 +6,7 @@ const decide = { type: 'decide', name: 'angry', question: 'Is the customer angry
 const extract = { type: 'extract', name: 'order', instruction: 'Extract the order.' };
 const admitted = (batch: object) => [{ call: 'runTasks' as const, batch }, 'admit' as const];
 
-/** A field of a task, and what the backend is told. */
+/** A field of a task, and what the backend receives. */
 const taskField = (name: string, base: object, fields: object, task: object): Row => ({
   name,
   request: { path: '/v1/tasks', json: { model, context, tasks: [{ ...base, ...fields }] } },
@@ -17,7 +17,7 @@ const ofDecide = (name: string, fields: object, task: object) =>
 const ofExtract = (name: string, fields: object, task: object) =>
   taskField(`ExtractTask.${name}`, extract, fields, { type: 'extract', ...task });
 
-/** A shared field, the same on every path that takes it. */
+/** A shared field, the same on every path that accepts it. */
 const shared = (name: string, fields: object, batch: object): readonly Row[] =>
   [
     { path: '/v1/tasks', json: { model, context, tasks: [decide] } },
@@ -26,7 +26,7 @@ const shared = (name: string, fields: object, batch: object): readonly Row[] =>
     { path: '/extract', json: { model, context, instruction: extract.instruction } },
   ].map(({ path, json }) => ({
     name: `${path}: ${name}`,
-    // A field set to undefined leaves the JSON.
+    // A field set to undefined is omitted from the JSON.
     request: { path, json: { ...json, ...fields } },
     expect: { calls: admitted({ model, ...batch }) },
   }));
@@ -41,7 +41,7 @@ const hears = (part: object) => ({ input: { messages: [{ role: 'user', parts: [p
 const at = 'messages[0].content[0]';
 const [url, data] = ['https://img.example/a.png', 'AAAA'];
 
-/** decision-service.md, "Resources and their fields": each row of its tables of requests, as the backend hears of it. */
+/** docs/interface.md, D-3 to D-14: every field, as the backend receives it. */
 export const decisionRequests: readonly Row[] = [
   ofDecide('name, question', {}, { name: 'angry', question: decide.question }),
   ofDecide('options', { options: ['yes', 'no'] }, { options: ['yes', 'no'] }),
@@ -72,7 +72,7 @@ export const decisionRequests: readonly Row[] = [
   ofExtract('target_language', { target_language: 'ja' }, { language: 'ja' }),
   ofExtract('id, alias of name', { name: undefined, id: 'bill' }, { name: 'bill' }),
 
-  // decision-service.md, "Limits", and open-points.md, part A, "Fields": what is just within
+  // docs/interface.md, D-6 and D-7: values that are just allowed
   ofDecide('name of 1 character', { name: '_' }, { name: '_' }),
   ofDecide('name of 64 characters', { name: longestName }, { name: longestName }),
   ofDecide('options, 256 of them', { options: numbered(256) }, { options: numbered(256) }),

@@ -26,7 +26,7 @@ const ordered = (name: string, names: string[], answers: string[], results: stri
 const decideRequest = { path: '/decide', json: { model, context, question: 'Angry?' } };
 const extractRequest = { path: '/extract', json: { model, context, instruction: 'The order.', keys: ['10', '1'] } };
 
-/** decision-service.md, the tables of responses; open-points.md, part A, "Answers". */
+/** docs/interface.md, D-23 to D-29. */
 export const decisionResponses: readonly Row[] = [
   ordered('RunTasksResponse: every field', ['a'], ['{"value":"yes"}'], '{"a":{"value":"yes"}}'),
   ordered(

@@ -8,7 +8,7 @@ const choice = { type: 'choice', instructions: 'Which?', choices: [{ value: 'a' 
 const score = { type: 'score', instructions: 'How?', levels: [{ label: 'a' }, { label: 'b' }] };
 const extract = { type: 'extract', instructions: 'The id.', keys: ['id'] };
 
-/** A body that is refused before the backend hears of it, in the error body of OpenAI's interfaces. */
+/** A body that is refused before it reaches the backend, with the error body of OpenAI's interfaces. */
 function refused(name: string, code: ErrorCode, param: string | null, json: unknown, status = 400): Row {
   const error = { type: 'invalid_request_error', code, param };
   return {

@@ -12,13 +12,13 @@ const sent = (name: string, body: object, batch: object, more: Partial<Row> = {}
   expect: { calls: admitted(batch) },
   ...more,
 });
-/** A question, and the task that the backend is told. */
+/** A question, and the task that the backend receives. */
 const question = (name: string, asked: object, task: object): Row =>
   sent(name, { questions: [asked] }, { tasks: [task] });
 
 const text = (words: string) => ({ type: 'text', text: words });
 const turn = (role: string, ...parts: object[]) => ({ role, parts });
-/** Items of an input, and the messages that the backend is told. */
+/** Items of an input, and the messages that the backend receives. */
 const heard = (name: string, items: object[], ...messages: object[]): Row =>
   sent(`input: ${name}`, { input: items }, { input: { messages } });
 
@@ -27,7 +27,10 @@ const choices = (...values: unknown[]) => values.map((value) => ({ value }));
 const call = { type: 'function_call', call_id: 'c1', name: 'lookup', arguments: '{"id":7}' };
 const custom = { type: 'custom_tool_call', call_id: 'c2', name: 'grep', input: 'refund' };
 
-/** What the npm package `openai` 7.55.0 sends to `decisions.create`, and what we add: each field, as the backend hears of it. */
+/**
+ * The fields that the npm package `openai` 7.55.0 sends to `decisions.create`, and our additions, as the backend
+ * receives them.
+ */
 export const decisionsRequests: readonly Row[] = [
   sent(
     'model, input, questions',

@@ -12,7 +12,7 @@ const systemOne = {
   json: { model, state: 'x', questions: { a: { type: 'noul', instructions: '?' } } },
 };
 
-/** What an error looks like in each format. */
+/** The error body of each format. */
 const said = (path: string, code: ErrorCode, type: string, param: string | null = null): object =>
   path === decisions.path
     ? { error: { message: expect.any(String), type, param, code } }
@@ -49,7 +49,7 @@ const failed = (code: ErrorCode, retryAfterSeconds?: number) => ({
   script: { tasks: { fail: { code, message: 'Do this.', ...(retryAfterSeconds ? { retryAfterSeconds } : {}) } } },
 });
 
-/** Who may ask, and what goes wrong beside the body: keys, quota, model, content type. */
+/** Access, and errors outside the body: keys, quota, model, content type. */
 export const questionsAccess: readonly Row[] = [
   ...both('no key', 'missing_api_key', {
     status: 401,

@@ -19,7 +19,7 @@ const modelServer = [
 
 const open = new Set(['/', '/health']);
 
-/** model-server.md, "Endpoints", every row: methods, and the key on a server for other machines. */
+/** docs/interface.md, M-1, M-5 and M-19, every route: methods, and the key on a server for other machines. */
 export const routeRows: readonly Row[] = [
   ...modelServer.flatMap(([method, path]): Row[] => [
     {

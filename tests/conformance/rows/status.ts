@@ -4,7 +4,7 @@ import type { Row } from '../row.ts';
 const onModels = { noKey: { authorization: null } };
 const description = expect.any(String);
 
-/** model-server.md: "Server status", "Health", "Model list", and the states of the slot. */
+/** docs/interface.md, M-3 to M-5, and the states of the slot. */
 export const statusRows: readonly Row[] = [
   {
     name: 'GET / with a loaded model',

@@ -10,7 +10,7 @@ const extract = { type: 'extract', instructions: 'The id.', keys: ['id'] };
 
 type Steps = readonly (string | number)[];
 
-/** A body that is refused before the backend hears of it, in the error body of System One servers. */
+/** A body that is refused before it reaches the backend, with the error body of System One servers. */
 function refused(name: string, code: ErrorCode, steps: Steps | null, json: unknown, status = 422): Row {
   const detail = steps === null ? {} : { detail: [{ loc: ['body', ...steps], type: code }] };
   return {

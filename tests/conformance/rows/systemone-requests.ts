@@ -12,7 +12,7 @@ const sent = (name: string, body: object, batch: object, more: Partial<Row> = {}
   expect: { calls: admitted(batch) },
   ...more,
 });
-/** A question, and the task that the backend is told. */
+/** A question, and the task that the backend receives. */
 const question = (name: string, asked: object, task: object): Row =>
   sent(name, { questions: { a: asked } }, { tasks: [task] });
 
@@ -20,7 +20,7 @@ const numbered = (count: number) => Array.from({ length: count }, (_, i) => `n${
 const seen = (name: string, body: object, media: object[]): Row =>
   sent(name, body, { media }, { skip: { hosts: ['edge'], because: 'an edge sends media behind the state' } });
 
-/** What TypeSafe's and other System One clients send, and what we add: each field, as the backend hears of it. */
+/** The fields that TypeSafe's and other System One clients send, and our additions, as the backend receives them. */
 export const systemOneRequests: readonly Row[] = [
   sent(
     'model, state, questions',
