@@ -70,9 +70,9 @@ export const ServerConfig = v.object({
   ),
   /** Default formula for the confidence of an answer. */
   confidence: v.picklist(CONFIDENCES, `is one of ${CONFIDENCES.join(', ')}`),
-  /** How the processes that run models are kept from the rest of the machine. */
+  /** The isolation of the processes that run models from the rest of the machine. */
   isolation: v.picklist(ISOLATION_MODES, `is one of ${ISOLATION_MODES.join(', ')}`),
-  /** Whether to load the model at start. */
+  /** False with `--no-load`: no model is loaded at start. */
   load: v.boolean(),
   allowOrigin: v.array(Origin),
 });

@@ -7,12 +7,15 @@ import { kernelFamily } from '../../runtime/compile/kernels.ts';
 /** A family of kernels that a child process can be made to run, and the environment that does it. */
 export interface Kernels {
   family: string;
-  /** What was hidden from onnxruntime so that it takes them; null where they are what this machine takes by itself. */
+  /** The CPU feature hidden from onnxruntime so that it uses them; null if this machine uses them by itself. */
   hidden: string | null;
   env: Record<string, string>;
 }
 
-/** onnxruntime's tests of the CPU's features: `test $0x10000,%r10d` (AVX-512), and soon after it `and $0x800,%r11d` (VNNI). */
+/**
+ * onnxruntime's tests of the CPU's features: `test $0x10000,%r10d` (AVX-512), and soon after it `and $0x800,%r11d`
+ * (VNNI).
+ */
 const AVX512_TEST = Buffer.from('41f7c200000100', 'hex');
 const VNNI_TEST = Buffer.from('4181e300080000', 'hex');
 const APART = 1024;
@@ -20,9 +23,10 @@ const APART = 1024;
 const OPERAND_BYTES = 4;
 
 /**
- * Returns the families of kernels that this machine can run, its own first. onnxruntime has no setting for it, so a copy of its library whose tests of
- * AVX-512 or VNNI always fail is put in front of its own (`LD_LIBRARY_PATH`): the kernels are those that a CPU without them gets, at the speed of this one.
- * Throws where the tests are not found, as in another version of onnxruntime.
+ * Returns the families of kernels that this machine can run, its own first. onnxruntime has no setting for it, so a
+ * copy of its library whose tests of AVX-512 or VNNI always fail is put in front of its own (`LD_LIBRARY_PATH`): the
+ * kernels are those that a CPU without them gets, at the speed of this one. Throws where the tests are not found, as in
+ * another version of onnxruntime.
  */
 export function availableKernels(): Kernels[] {
   const family = kernelFamily();

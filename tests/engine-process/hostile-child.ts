@@ -5,8 +5,8 @@ import { AssayError } from '../../lib/errors.ts';
 import { type Channel, type PreparedWork, serve } from '../../runtime/worker/serve.ts';
 
 /*
- * An engine process that a hostile model has taken over: a request names what it tries, and the error says how far it got. `native` is
- * machine code of the model, which asks the C library instead of Node.
+ * An engine process that a hostile model has taken over: a request names what it tries, and the error says how far it
+ * got. `native` is machine code of the model, which asks the C library instead of Node.
  */
 
 const C = koffi.load(null);

@@ -8,7 +8,7 @@ export interface AnswerRow {
   /** Null: not in the text. */
   value: string | null;
   probability?: number;
-  /** Where the context says it, in UTF-16 units. */
+  /** The position of the value in the context, in UTF-16 units. */
   evidence?: { start: number; end: number };
 }
 

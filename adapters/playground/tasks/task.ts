@@ -38,7 +38,7 @@ export function tasksBody({ context, tasks, maxOutputTokens }: Draft, model: str
   };
 }
 
-/** Whether `POST /v1/decisions` can ask all tasks: it scores options, so it has none for a free answer. */
+/** Tells whether `POST /v1/decisions` can ask all tasks: it scores options, so it has none for a free answer. */
 export const hasProbabilities = ({ tasks }: Draft): boolean =>
   tasks.every(({ type, list }) => type === 'extract' || items(list).length > 0);
 
