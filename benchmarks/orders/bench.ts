@@ -17,7 +17,7 @@ const ORDERS = [1, 2, 8];
 
 type Question = Extract<Case, { type: 'decide' }>;
 
-/** What became of the questions in so many orders. */
+/** Counts the results of the questions in one number of orders. */
 interface Tally {
   asked: number;
   right: number;
