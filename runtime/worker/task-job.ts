@@ -4,9 +4,9 @@ import { orderings, reordered } from '../../lib/decision/orders.ts';
 import { type TaskGrammar, taskGrammar } from '../../lib/decision/task-grammar.ts';
 import { AssayError } from '../../lib/errors.ts';
 import type { BranchResult, BranchSpec, Job, JobResult, Sampling } from '../engine/job.ts';
-import { fieldProbabilities } from '../text/field-probabilities.ts';
 import { checkLength, encodeTasks } from '../text/prompt.ts';
 import type { TextModel } from '../text/text-model.ts';
+import { fieldProbabilities } from './field-probabilities.ts';
 
 /** What the engine needs, but for what the job is called and when it is given up. */
 export type JobPlan = Omit<Job, 'id' | 'deadline'>;

@@ -24,27 +24,22 @@ const LAYERS: readonly Layer[] = [
     packages: [],
   },
   { folder: 'handlers', imports: ['lib'], packages: ['hono', 'valibot'] },
-  { folder: 'runtime', imports: ['lib'] },
-  { folder: 'runtime/onnx', imports: ['lib'] },
-  { folder: 'runtime/ort-plugin', imports: ['lib'] },
-  { folder: 'runtime/engine', imports: ['lib', 'runtime/compile', 'runtime/onnx', 'runtime/ort-plugin'] },
+  // Lower layers first; runtime/README.md prints this table.
+  runtime('onnx'),
+  runtime('ort-plugin'),
+  runtime('store'),
+  runtime('hub', 'store'),
+  runtime('plugins', 'hub', 'store'),
+  runtime('device', 'ort-plugin', 'plugins'),
+  runtime('text', 'store'),
+  runtime('compile', 'onnx', 'store'),
+  runtime('engine', 'compile', 'onnx', 'ort-plugin'),
   // The messages between the server and the engine process, and the two sides: neither can reach into the other.
-  { folder: 'runtime/protocol', imports: ['lib', 'runtime/compile', 'runtime/ort-plugin/plugin-target.ts'] },
-  {
-    folder: 'runtime/supervisor',
-    imports: [
-      ...['lib', 'runtime/protocol', 'runtime/device'],
-      // Sizes, from which the bounds of a process follow.
-      ...['runtime/compile/manifest.ts', 'runtime/engine/sequence.ts', 'runtime/store/bounded-file.ts'],
-    ],
-  },
-  {
-    folder: 'runtime/worker',
-    imports: [
-      'lib',
-      ...['protocol', 'engine', 'compile', 'text', 'device', 'onnx', 'ort-plugin'].map((part) => `runtime/${part}`),
-    ],
-  },
+  runtime('protocol', 'compile', 'ort-plugin/plugin-target.ts'),
+  // `engine/sequence.ts` tells the size of the KV cache, from which the limits of the process follow.
+  runtime('supervisor', 'protocol', 'compile', 'device', 'store', 'engine/sequence.ts'),
+  runtime('slot', 'supervisor', 'protocol', 'compile', 'device', 'hub', 'store', 'ort-plugin/plugin-target.ts'),
+  runtime('worker', 'protocol', 'engine', 'text', 'compile', 'device', 'onnx', 'ort-plugin', 'plugins', 'store'),
   { folder: 'adapters/node', imports: ['lib', 'handlers', 'runtime'] },
   {
     folder: 'adapters/workers',
@@ -57,6 +52,11 @@ const LAYERS: readonly Layer[] = [
   { folder: 'tests', imports: ['lib', 'handlers', 'runtime', 'adapters', 'examples', 'benchmarks', 'package.json'] },
   { folder: 'benchmarks', imports: ['lib', 'handlers', 'runtime', 'adapters', 'tests'] },
 ];
+
+/** Returns the layer of a folder of `runtime/`, which may import `lib/` and these other folders of `runtime/`. */
+function runtime(folder: string, ...others: string[]): Layer {
+  return { folder: `runtime/${folder}`, imports: ['lib', ...others.map((other) => `runtime/${other}`)] };
+}
 
 /** An import statement, a re-export, or an `import()`. */
 const IMPORT = /^(?:import|export)\s(?:[^;'"]*?\sfrom\s)?'([^'\n]+)'|\bimport\('([^'\n]+)'\)/gm;
