@@ -10,16 +10,19 @@ export interface MeasuredForm {
 }
 
 /**
- * The largest error that a form may have to be chosen without being asked for, as a share of the logits' spread. Measured: 8 bits
- * 0.04 to 0.12 (the starter 0.11), published 4-bit weights 0.04 to 0.09, our own 4 bits of small models 0.39 to 0.59; 8-bit
- * sums that are clamped (AVX2, models with random weights) 0.31 to 0.52.
+ * The largest error that a form may have to be chosen without being asked for, as a share of the logits' spread.
+ * Measured: 8 bits 0.04 to 0.12 (the starter 0.11), published 4-bit weights 0.04 to 0.09, our own 4 bits of small
+ * models 0.39 to 0.59; 8-bit sums that are clamped (AVX2, models with random weights) 0.31 to 0.52.
  */
 export const ACCEPTED_ERROR = 0.2;
 
 /** Forms that are this much slower than the fastest still count as as fast. */
 const SAME_SPEED = 1.1;
 
-/** Returns the fastest of the forms that are accurate enough, and the most accurate of several as fast; undefined where none is. */
+/**
+ * Returns the fastest of the forms that are accurate enough, and the most accurate of several as fast; undefined where
+ * none is.
+ */
 export function chooseForm<Form extends MeasuredForm>(measured: readonly Form[]): Form | undefined {
   const accurate = measured.filter(isAccurate);
   const fastest = Math.min(...accurate.map(({ ms }) => ms));

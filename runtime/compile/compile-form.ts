@@ -168,7 +168,9 @@ function rewrite(model: Model, layout: Layout, precision: FixedPrecision, slots:
     : { form, graphs: [batch], facts: { ...facts, ...batchFacts } };
 }
 
-/** Returns a graph whose nodes, inputs and outputs can be replaced without changing the other; single nodes are shared. */
+/**
+ * Returns a graph whose nodes, inputs and outputs can be replaced without changing the other; single nodes are shared.
+ */
 function copyOf({ nodes, initializers, inputs, outputs, rest }: Model['graph']): Model['graph'] {
   return { nodes: [...nodes], initializers: new Map(initializers), inputs: [...inputs], outputs: [...outputs], rest };
 }

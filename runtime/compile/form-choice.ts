@@ -18,8 +18,8 @@ interface Asked {
 }
 
 /**
- * Returns the forms to make of a model: the one asked for, or those that `auto` measures. Where there is no memory to measure in,
- * `auto` keeps weights published in 4 bits as they are, and makes 8 bits of any other.
+ * Returns the forms to make of a model: the one asked for, or those that `auto` measures. Where there is no memory to
+ * measure in, `auto` keeps weights published in 4 bits as they are, and makes 8 bits of any other.
  */
 export function formsToMake(
   { device, precision, fixedShapes, refused = [] }: Asked,
@@ -52,7 +52,10 @@ export interface Decision {
   lack: string | null;
 }
 
-/** Returns the record of a choice: the reason for people, the figures, and the error beyond which a load refuses the form. */
+/**
+ * Returns the record of a choice: the reason for people, the figures, and the error beyond which a load refuses the
+ * form.
+ */
 export function choiceOf({ options, chosen, measured, lack }: Decision): FormChoice {
   const kernels = kernelFamily();
   return {

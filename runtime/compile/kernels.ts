@@ -1,7 +1,9 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
-/** Families of instructions that onnxruntime has 8-bit kernels for, the fastest first, by the CPU flag that Linux shows. */
+/**
+ * Families of instructions that onnxruntime has 8-bit kernels for, the fastest first, by the CPU flag that Linux shows.
+ */
 const FAMILIES: readonly (readonly [flag: string, family: string])[] = [
   ['amx_int8', 'AMX'],
   ['avx512_vnni', 'AVX-512 VNNI'],
@@ -21,8 +23,9 @@ const MAC_FEATURES = [
 ] as const;
 
 /**
- * Returns the family of kernels that onnxruntime has for this CPU, such as `AVX2`; `x64` or `arm64` on systems that do not tell
- * the CPU's flags (Windows). For people, and to measure again where a compiled form comes to another kind of CPU.
+ * Returns the family of kernels that onnxruntime has for this CPU, such as `AVX2`; `x64` or `arm64` on systems that do
+ * not tell the CPU's flags (Windows). For people, and to measure again where a compiled form comes to another kind of
+ * CPU.
  */
 export function kernelFamily(): string {
   return familyOf(cpuFlags()) ?? process.arch;

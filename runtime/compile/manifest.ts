@@ -77,12 +77,14 @@ export const Manifest = v.strictObject({
   path: v.picklist(['packed', 'plain', 'static']),
   inputs: GraphInputs,
   /**
-   * Sequences that one run can take (`onnx/attention-slots.ts`): the KV, masks, lengths and positions are there once for each. Absent: one, under the names
+   * Sequences that one run can take (`onnx/attention-slots.ts`): the KV, masks, lengths and positions are there once
+   * for each. Absent: one, under the names
    * as they are here.
    */
   slots: v.optional(v.pipe(Positive, v.maxValue(64))),
   /**
-   * A graph of its own for runs of one sequence, of small models: there, binding the KV of empty slots would cost a third of a decode step.
+   * A graph of its own for runs of one sequence, of small models: there, binding the KV of empty slots would cost a
+   * third of a decode step.
    * Absent: such runs leave the other slots empty.
    */
   alone: v.optional(v.strictObject({ graph: Name, inputs: GraphInputs })),

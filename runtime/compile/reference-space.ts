@@ -6,8 +6,8 @@ import { formatBytes, SPARE_BYTES } from '../store/disk-error.ts';
 const COPIES = 2;
 
 /**
- * Returns why the weights in 32-bit floats, which the reference is computed from, are too large for this machine's memory or for
- * the disk beside the other forms; null where there is room.
+ * Returns why the weights in 32-bit floats, which the reference is computed from, are too large for this machine's
+ * memory or for the disk beside the other forms; null where there is room.
  */
 export function lackForReference(bytes: number, target: string): string | null {
   const memory = process.availableMemory();

@@ -6,8 +6,9 @@ import { CONFIG_BOUNDS, readBoundedJson } from '../store/bounded-file.ts';
 import type { Precision } from './precision.ts';
 
 /**
- * Which published file to start from. Names are onnx-community's; `model.onnx` in the folder itself is the genai layout. Files
- * whose activations share one scale (`_quantized`, `_int8`, `_uint8`, `_bnb4`) are the last resort: they couple branches.
+ * Which published file to start from. Names are onnx-community's; `model.onnx` in the folder itself is the genai
+ * layout. Files whose activations share one scale (`_quantized`, `_int8`, `_uint8`, `_bnb4`) are the last resort: they
+ * couple branches.
  */
 const PREFERENCE: Record<'float' | 'small', readonly string[]> = {
   float: ['', '_fp16', '_q4', '_q4f16', '_int8', '_quantized', '_uint8'],

@@ -54,7 +54,9 @@ export class BranchRun {
     else scoring.start();
   }
 
-  /** Appends up to `room` waiting tokens to the sequence; returns the new cells whose logits are needed, at most `rows`. */
+  /**
+   * Appends up to `room` waiting tokens to the sequence; returns the new cells whose logits are needed, at most `rows`.
+   */
   feed(sequence: Sequence, room: number, rows: number): { cell: number; node: number }[] {
     return this.#queue.feed(sequence, room, rows);
   }
@@ -86,7 +88,10 @@ export class BranchRun {
     if (this.#scoring && scored) this.#settle(this.#scoring, scored);
   }
 
-  /** Returns the result, cut to the budget. Earlier branches give their results first: what they do not use is left to this one. */
+  /**
+   * Returns the result, cut to the budget. Earlier branches give their results first: what they do not use is left to
+   * this one.
+   */
   result(): BranchResult {
     const { share } = this.#context;
     const { limit } = share;

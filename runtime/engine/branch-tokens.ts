@@ -1,18 +1,21 @@
+import { at } from '../../lib/at.ts';
 import type { Sequence } from './sequence.ts';
 
 interface Item {
   token: number;
   /** Index of the item it follows; -1: the prefix. */
   after: number;
-  /** Whether the logits behind it are wanted, and for which node of the options (0 where there are none). */
-  read: number | null;
+  /** Node of the options' tree whose logits are needed behind this token (0 without options); null: none. */
+  node: number | null;
 }
 
-/** The tokens of one branch on their way into the model: a tree behind the prefix, fed in the order in which they came. */
+/**
+ * Queues the tokens of one branch for the model: a tree behind the prefix, fed in the order in which they were added.
+ */
 export class BranchTokens {
   readonly #prefixLength: number;
   readonly #items: Item[] = [];
-  /** Cells of the items that were fed. */
+  /** Cell of each item that was fed. */
   readonly #cells: number[] = [];
   /** The item that the next token in line follows. */
   #end = -1;
@@ -28,7 +31,7 @@ export class BranchTokens {
     return this.#items.length - this.#cells.length;
   }
 
-  /** Wanted logits that have not been delivered. */
+  /** Needed logits that have not been delivered. */
   get unread(): number {
     return this.#unread;
   }
@@ -37,46 +40,49 @@ export class BranchTokens {
     return this.#items.length === 0;
   }
 
-  /** Tokens from the beginning of the prefix to where the line ends. */
+  /** Tokens from the beginning of the prefix to the end of the line. */
   get length(): number {
     let depth = this.#prefixLength;
-    for (let at = this.#end; at >= 0; at = this.#items[at]!.after) depth++;
+    for (let index = this.#end; index >= 0; index = at(this.#items, index).after) depth++;
     return depth;
   }
 
   /** Adds tokens at the end of the line. */
   push(tokens: readonly number[]): void {
     for (const token of tokens) {
-      this.#items.push({ token, after: this.#end, read: null });
+      this.#items.push({ token, after: this.#end, node: null });
       this.#end = this.#items.length - 1;
     }
   }
 
-  /** Adds a token beside the line, behind `after`, whose logits are wanted for `node`. Returns its index. */
+  /** Adds a token beside the line, behind `after`, whose logits are needed for `node`. Returns its index. */
   pushNode(token: number, after: number, node: number): number {
     this.#unread++;
-    return this.#items.push({ token, after, read: node }) - 1;
+    return this.#items.push({ token, after, node }) - 1;
   }
 
   /** Asks for the logits behind the last token. */
   ask(): void {
     this.#unread++;
-    this.#items.at(-1)!.read = 0;
+    at(this.#items, this.#items.length - 1).node = 0;
   }
 
-  /** Lets the line go on behind the token that was added for `node`; false where there is none. */
+  /** Continues the line behind the token that was added for `node`; returns false when there is none. */
   continueBehind(node: number): boolean {
-    const at = this.#items.findIndex(({ read }) => read === node);
-    if (at >= 0) this.#end = at;
-    return at >= 0;
+    const index = this.#items.findIndex((item) => item.node === node);
+    if (index >= 0) this.#end = index;
+    return index >= 0;
   }
 
-  /** Forgets all but the first `count` tokens, which were fed; `takeRollback` then tells which cells are no longer needed. */
+  /**
+   * Forgets all but the first `count` tokens, which were fed; `takeRollback` then tells which cells are no longer
+   * needed.
+   */
   keep(count: number): void {
     this.#items.length = count;
     this.#cells.length = count;
     this.#end = count - 1;
-    this.#rollback = this.#cells[count - 1]! + 1;
+    this.#rollback = at(this.#cells, count - 1) + 1;
   }
 
   /** Returns, once, the first cell that `keep` has freed; null: none. */
@@ -86,18 +92,20 @@ export class BranchTokens {
     return cell;
   }
 
-  /** Appends up to `room` waiting tokens to the sequence; returns the new cells whose logits are wanted, at most `rows`. */
+  /**
+   * Appends up to `room` waiting tokens to the sequence; returns the new cells whose logits are needed, at most `rows`.
+   */
   feed(sequence: Sequence, room: number, rows: number): { cell: number; node: number }[] {
-    const wanted: { cell: number; node: number }[] = [];
+    const needed: { cell: number; node: number }[] = [];
     for (let fed = 0; fed < room && this.waiting > 0; fed++) {
-      const item = this.#items[this.#cells.length]!;
-      if (item.read !== null && wanted.length === rows) break;
-      const parent = item.after < 0 ? this.#prefixLength - 1 : this.#cells[item.after]!;
-      const cell = sequence.append(item.token, parent);
+      const { token, after, node } = at(this.#items, this.#cells.length);
+      if (node !== null && needed.length === rows) break;
+      const parent = after < 0 ? this.#prefixLength - 1 : at(this.#cells, after);
+      const cell = sequence.append(token, parent);
       this.#cells.push(cell);
-      if (item.read !== null) wanted.push({ cell, node: item.read });
+      if (node !== null) needed.push({ cell, node });
     }
-    return wanted;
+    return needed;
   }
 
   /** Cells that waiting tokens follow, those of the prefix aside. */

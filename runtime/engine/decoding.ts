@@ -16,7 +16,7 @@ export interface DecodingContext {
 
 type DecodingSpec = Pick<BranchSpec, 'sampling' | 'endTokens' | 'scored'>;
 
-/** Second phase of a branch: chooses token after token, and adds the text that the constraint forces. */
+/** Runs the second phase of a branch: chooses token after token, and adds the text that the constraint forces. */
 export class Decoding {
   readonly #spec: DecodingSpec;
   readonly #context: DecodingContext;
@@ -113,7 +113,9 @@ export class Decoding {
     }
   }
 
-  /** Reports `length` where the end token came after the last token of the budget: without budget nobody asks for it. */
+  /**
+   * Reports `length` where the end token came after the last token of the budget: without budget nobody asks for it.
+   */
   forgetEndToken(): void {
     if (this.#endedByToken) this.#reason = 'length';
   }

@@ -93,7 +93,8 @@ describe('scheduling', () => {
     while (await engine.step());
     await Promise.all([chat, batch]);
     expect(order.slice(0, 8)).toEqual(['run', 'chat', 'run', 'chat', 'run', 'chat', 'run', 'chat']);
-    // The long prompt goes in parts of like length: of what the chat leaves of 256 tokens, then of 32 beside its decoding, then alone.
+    // The long prompt goes in parts of like length: of what the chat leaves of 256 tokens, then of 32 beside its
+    // decoding, then alone.
     expect(forward.runs.slice(0, 5)).toEqual([21 + 253, 1 + 33, 1 + 33, 1 + 33, 233]);
     engine.checkIntegrity();
   });
@@ -140,7 +141,8 @@ describe('scheduling', () => {
     };
     const branches = Array.from({ length: 10 }, (_, i) => branch({ suffix: tokens(5, i), choice: options }));
     const { branches: results } = await finish(engineOf(), job({ prefix: tokens(600), branches }));
-    // 690 tokens in three parts: the last 140 with suffixes of five and their four scored nodes each, 32 rows of logits at a time
+    // 690 tokens in three parts: the last 140 with suffixes of five and their four scored nodes each, 32 rows of logits
+    // at a time
     expect(forward.runs).toEqual([230, 230, 140 + 8 * 9, 2 * 9]);
     for (const { option, chosen } of results) expect(chosen).toBe(option!.index === 0 ? 1 : 2);
   });

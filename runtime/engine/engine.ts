@@ -11,9 +11,9 @@ export interface EngineOptions {
   kv: KvShape;
   maxPromptLen: number;
   contextLength: number;
-  /** Bytes of KV for running jobs and kept prefixes together. */
+  /** Bytes of KV for running jobs and cached prefixes together. */
   kvBytes: number;
-  /** Jobs that hold a sequence at the same time. */
+  /** Jobs that hold a sequence at the same time. Default: 4. */
   maxRunning?: number;
   limits?: Partial<Limits>;
   /** Milliseconds; the clock of `Job.deadline`. */
@@ -47,8 +47,8 @@ interface PlannedTurn {
 const SHORT = 64;
 
 /**
- * Runs jobs on one model. `step()` is the whole of it: schedule, forward, choose, deliver. One run of the model carries all jobs that the
- * scheduler plans together (continuous batching), so the weights are read once for them; jobs join and leave between steps.
+ * Runs jobs on one model. `step()` does all of it: schedule, forward, choose, deliver. Running jobs take turns step by
+ * step, so a long chat and a batch of tasks share the model fairly.
  */
 export class Engine {
   readonly #forward: Forward;
@@ -70,8 +70,9 @@ export class Engine {
   }
 
   /**
-   * Queues a job; it is answered while someone calls `step()`. How many may wait is the caller's to bound (`process/places.ts`). Throws
-   * `input_too_long`, `timeout` (its deadline) or `engine_failed`; when `signal` is aborted, its reason, and the job's KV is free within one step.
+   * Queues a job; calls of `step()` answer it. The caller bounds how many may wait (`AdmissionQueue`). Throws
+   * `input_too_long`, `timeout` (its deadline) or `engine_failed`. After an abort of `signal`, throws its reason and
+   * frees the job's KV within one step.
    */
   submit(job: Job, signal?: AbortSignal): Promise<JobResult> {
     return new Promise<JobResult>((resolve, reject) => {
@@ -82,7 +83,10 @@ export class Engine {
     });
   }
 
-  /** Runs the model once; false when there is nothing to do. A call before the last one has ended joins it. */
+  /**
+   * Runs one turn of the next job; resolves to false when there is nothing to do. A call during a turn returns that
+   * turn.
+   */
   step(): Promise<boolean> {
     this.#stepping ??= this.#step().finally(() => {
       this.#stepping = null;
@@ -91,7 +95,7 @@ export class Engine {
   }
 
   async #step(): Promise<boolean> {
-    this.#dropLost();
+    this.#dropEnded();
     this.#admit();
     const finished = this.#finishDone();
     const batch = this.#planBatch();
@@ -111,7 +115,7 @@ export class Engine {
     return this.#kv.bytes;
   }
 
-  /** Throws when KV is leaked or owned twice. Call it between steps. */
+  /** Throws when KV is leaked or owned twice. May be called between steps. */
   checkIntegrity(): void {
     this.#kv.checkIntegrity(this.#running.map(({ run }) => run.sequence));
   }
@@ -127,26 +131,26 @@ export class Engine {
       );
     }
     if (job.branches.length === 0 || job.branches.some((branch) => branch.suffix.length === 0)) {
-      throw new AssayError('internal_error', 'A job needs branches, and each branch a token to begin with.');
+      throw new AssayError('internal_error', 'A job needs at least one branch, and each branch at least one token.');
     }
   }
 
-  /** Ends jobs whose caller has left or whose time is over. */
-  #dropLost(): void {
+  /** Ends jobs whose caller has left or whose deadline has passed. */
+  #dropEnded(): void {
     const now = this.#now();
-    const lost = ({ job, signal }: Entry): unknown => {
+    const reasonToEnd = ({ job, signal }: Entry): unknown => {
       if (signal?.aborted) return signal.reason;
       if (now < job.deadline) return undefined;
-      return new AssayError('timeout', 'The answer was not ready in time. Send less at once, or try again later.');
+      return new AssayError('timeout', 'The answer was not ready in time. Try again, or send fewer tasks at once.');
     };
     for (const entry of [...this.#queue]) {
-      const reason = lost(entry);
+      const reason = reasonToEnd(entry);
       if (reason === undefined) continue;
       this.#queue.splice(this.#queue.indexOf(entry), 1);
       entry.reject(reason);
     }
     for (const turn of [...this.#running]) {
-      const reason = lost(turn.entry);
+      const reason = reasonToEnd(turn.entry);
       if (reason === undefined) continue;
       this.#running.splice(this.#running.indexOf(turn), 1);
       this.#kv.release(turn.run.sequence, turn.run.reusablePrefixLength);
@@ -157,15 +161,15 @@ export class Engine {
   /** Gives sequences to waiting jobs, first come first served. */
   #admit(): void {
     const { maxRunning = Math.max(4, this.#forward.slots) } = this.#options;
-    while (this.#queue.length > 0 && this.#running.length < maxRunning) {
-      const entry = this.#queue[0]!;
+    for (const entry of [...this.#queue]) {
+      if (this.#running.length >= maxRunning) return;
       const acquired = this.#kv.acquire(entry.job.prefix, this.#cells(entry.job));
       if (!acquired) return;
       this.#queue.shift();
       entry.startedAt = this.#now();
-      const facts = { contextLength: this.#options.contextLength, vocabSize: this.#forward.vocabSize };
+      const sizes = { contextLength: this.#options.contextLength, vocabSize: this.#forward.vocabSize };
       try {
-        this.#running.push({ entry, run: new JobRun(entry.job, acquired, this.#kv, this.#limits, facts) });
+        this.#running.push({ entry, run: new JobRun(entry.job, acquired, this.#kv, this.#limits, sizes) });
       } catch (cause) {
         this.#kv.release(acquired.sequence, acquired.cached);
         entry.reject(new AssayError('internal_error', 'A task could not be prepared.', { cause }));
@@ -173,7 +177,7 @@ export class Engine {
     }
   }
 
-  /** Cells that a job will probably need; it may grow beyond. */
+  /** Estimates the cells that a job will need; it may grow beyond. */
   #cells({ prefix, branches, budget }: Job): number {
     const { group, groupTokens } = this.#limits;
     const suffixes = branches.slice(0, group).reduce((sum, { suffix }) => sum + suffix.length, 0);
@@ -196,7 +200,8 @@ export class Engine {
   }
 
   /**
-   * Plans one run of the model: the jobs that need few tokens, as those that decode do, then prompts within the tokens that are left. Jobs that were
+   * Plans one run of the model: the jobs that need few tokens, as those that decode do, then prompts within the tokens
+   * that are left. Jobs that were
    * served longest ago come first, and a long prompt always gets some tokens.
    */
   #planBatch(): PlannedTurn[] {

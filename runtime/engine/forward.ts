@@ -1,37 +1,51 @@
+import type { Tensor } from 'onnxruntime-node';
 import type { Sequence } from './sequence.ts';
 
-/** One sequence's part of a run: its cells from `start` on are new, and the logits of the cells `rows` (ascending) are wanted. */
+/**
+ * Describes one sequence's part of a run: its cells from `start` on are new, and the logits of the cells `rows`
+ * (ascending) are needed.
+ */
 export interface SequenceRun {
   sequence: Sequence;
   start: number;
   rows: readonly number[];
-  /** Cells at which a model that keeps states puts a snapshot. It needs one at each earlier cell that the new ones follow. */
+  /**
+   * Cells at which a model that keeps states stores a snapshot. It needs one at each earlier cell that the new ones
+   * follow.
+   */
   keep?: readonly number[];
 }
 
 /**
- * Runs the model. The implementations give the same answers: packed, plain for graphs without GroupQueryAttention, and static for devices
- * that take fixed shapes.
+ * Runs the model. The implementations give the same answers: `PackedForward`, `PlainForward` for graphs without
+ * GroupQueryAttention, and `StaticForward` for devices that need fixed shapes.
  */
 export interface Forward {
   readonly vocabSize: number;
-  /** How many sequences one run can take. */
+  /** Sequences that one run can take. */
   readonly slots: number;
   /**
-   * Runs the new cells of all sequences together and fills in their KV. Returns the logits of all wanted rows in the order of `batch`, one row of
-   * `vocabSize` after another; the array is reused by the next run. Takes at most `slots` sequences, each once.
+   * Runs the new cells of all sequences and writes their KV. Returns the logits of the needed cells, one row of
+   * `vocabSize` after another, sequence by sequence. The next run reuses the array.
    */
   run(batch: readonly SequenceRun[]): Promise<Float32Array>;
 }
 
-/** Takes the one sequence of a run, for implementations with a single slot. */
+/** Returns the only sequence of a run, for implementations with a single slot. */
 export function onlyRun(batch: readonly SequenceRun[]): SequenceRun {
   const [run] = batch;
   if (!run || batch.length > 1) throw new Error('this model runs one sequence at a time');
   return run;
 }
 
-/** Typed scratch memory that grows to the largest size asked for and is used again. */
+/** Returns a result of a run, which is float32 in every compiled graph. */
+export function floatsOf(results: Readonly<Record<string, Tensor>>, name: string): Float32Array {
+  const data = results[name]?.data;
+  if (!(data instanceof Float32Array)) throw new Error(`the model gave no float32 ${name}`);
+  return data;
+}
+
+/** Holds typed scratch memory that grows to the largest size asked for and is reused. */
 export class Scratch<T extends Float32Array | BigInt64Array> {
   readonly #make: (length: number) => T;
   #buffer: T;

@@ -2,6 +2,7 @@ import { InferenceSession, Tensor } from 'onnxruntime-node';
 import { DataType, type Model, makeNode, makeTensor } from '../onnx/model.ts';
 import { bytesField, varintField } from '../onnx/wire.ts';
 import { encodeSmallModel } from '../onnx/write-model.ts';
+import { floatsOf } from './forward.ts';
 
 /** ONNX 1.13; any onnxruntime of today reads it. */
 const IR_VERSION = 8;
@@ -12,17 +13,17 @@ const LARGEST = { activation: 255, weight: 127 };
 let saturates: Promise<boolean> | undefined;
 
 /**
- * Returns whether onnxruntime's products of unsigned 8-bit activations and signed 8-bit weights are wrong on this CPU. Its
- * kernels for AVX2 and for AVX-512 without VNNI add pairs of products in 16 bits and clamp the sum (onnxruntime, "Quantize ONNX
- * models", "When and why do I need to try U8U8?"). Measured once for each process, because no list of CPU flags says which
- * kernel runs.
+ * Tells whether onnxruntime's products of unsigned 8-bit activations and signed 8-bit weights are wrong on this CPU.
+ * Its kernels for AVX2 and for AVX-512 without VNNI add pairs of products in 16 bits and clamp the sum (onnxruntime,
+ * "Quantize ONNX models", "When and why do I need to try U8U8?"). Measured once for each process, because no list of
+ * CPU flags says which kernel runs.
  */
 export function int8ProductsSaturate(): Promise<boolean> {
   saturates ??= largestProductsAreExact({ logSeverityLevel: 3, intraOpNumThreads: 1 }).then((exact) => !exact);
   return saturates;
 }
 
-/** Multiplies the largest activations with the largest weights and returns whether every sum is right. */
+/** Multiplies the largest activations by the largest weights and tells whether every sum is right. */
 export async function largestProductsAreExact(options: InferenceSession.SessionOptions): Promise<boolean> {
   const model = encodeSmallModel(largestWeights());
   const session = await InferenceSession.create(model, { ...options, executionProviders: ['cpu'] });
@@ -31,8 +32,8 @@ export async function largestProductsAreExact(options: InferenceSession.SessionO
     // One row and several rows have kernels of their own.
     for (const rows of [1, 8]) {
       const x = new Tensor('uint8', new Uint8Array(rows * DEPTH).fill(LARGEST.activation), [rows, DEPTH]);
-      const { y } = await session.run({ x });
-      if ((y!.data as Float32Array).some((value) => value !== exact)) return false;
+      const y = floatsOf(await session.run({ x }), 'y');
+      if (y.some((value) => value !== exact)) return false;
     }
     return true;
   } finally {

@@ -1,3 +1,4 @@
+import { at } from '../../lib/at.ts';
 import { BranchRun } from './branch-run.ts';
 import type { Job, JobResult } from './job.ts';
 import type { KvCache } from './kv-cache.ts';
@@ -5,21 +6,27 @@ import type { Sequence } from './sequence.ts';
 import { TokenBudget } from './token-budget.ts';
 
 export interface Limits {
-  /** New tokens of one run, of all its jobs, about: as fast as more, with less memory, and new jobs come in between. */
+  /** New tokens of one run, approximately. More are no faster, need more memory, and hold up other jobs. */
   tokens: number;
-  /** Tokens of prompts in a run in which answers are decoded, so that these keep coming. Measured: docs/performance.md, "A crowd". */
+  /**
+   * Tokens of prompts in a run in which answers are decoded, so that these keep coming. Measured: docs/performance.md,
+   * "A crowd".
+   */
   tokensBesideDecode: number;
   /** Rows of logits of one job in a run. */
   rows: number;
-  /** Branches side by side. More share the weights better but read each other's hidden cells. */
+  /**
+   * Branches side by side. With more, each read of the weights serves more branches, but attention reads more hidden
+   * cells.
+   */
   group: number;
-  /** Tokens that a group brings with it; a branch with more is alone. */
+  /** Tokens of the suffixes in a group; a branch with more gets a group of its own. */
   groupTokens: number;
 }
 
 export const DEFAULT_LIMITS: Limits = { tokens: 256, tokensBesideDecode: 32, rows: 32, group: 16, groupTokens: 1024 };
 
-/** One run of the model, planned: the cells from `start` on are new, the logits of `rows` are wanted. */
+/** Plans one run of the model: the cells from `start` on are new, the logits of `rows` are needed. */
 export interface Plan {
   start: number;
   rows: readonly PlannedRow[];
@@ -35,7 +42,7 @@ interface PlannedRow {
   node: number;
 }
 
-/** A job while it holds a sequence: its prefix, then its branches group by group. */
+/** Runs a job that holds a sequence: its prefix, then its branches group by group. */
 export class JobRun {
   readonly job: Job;
   readonly sequence: Sequence;
@@ -93,36 +100,37 @@ export class JobRun {
     const end = start + this.#runLength(tokens);
     this.#kv.reserve(this.sequence, end);
     while (this.#prefilled < prefix.length && this.sequence.length < end) {
-      this.sequence.append(prefix[this.#prefilled++]!, this.sequence.length - 1);
+      this.sequence.append(at(prefix, this.#prefilled++), this.sequence.length - 1);
     }
     const rows: PlannedRow[] = [];
     const keep = this.#prefilled > start ? [this.#prefilled - 1] : [];
     if (this.#prefilled < prefix.length) return { start, rows, keep };
     for (const branch of this.#group) {
       const room = end - this.sequence.length;
-      const found = this.#branches[branch]!.feed(this.sequence, room, this.#limits.rows - rows.length);
+      const found = this.#branch(branch).feed(this.sequence, room, this.#limits.rows - rows.length);
       rows.push(...found.map(({ cell, node }) => ({ cell, node, branch })));
     }
-    const growing = this.#group.flatMap((branch) => this.#branches[branch]!.growing);
+    const growing = this.#group.flatMap((branch) => this.#branch(branch).growing);
     keep.push(...new Set(growing.filter((cell) => cell >= start)));
     return { start, rows, keep };
   }
 
   /**
-   * Plans a run that reads the ends of branches again whose states were not kept: options are scored without, and few are gone on behind.
+   * Plans a run that reads the ends of branches again whose states were not kept: options are scored without, and few
+   * are gone on behind.
    * Null where nothing is missing.
    */
   #readAgain(): Plan | null {
     const { sequence } = this;
     const { snapshots } = sequence;
     if (!snapshots.needed || this.#prefilled < this.job.prefix.length) return null;
-    const missing = new Set(this.#group.flatMap((branch) => this.#branches[branch]!.heads));
+    const missing = new Set(this.#group.flatMap((branch) => this.#branch(branch).heads));
     const again = [...missing].filter((cell) => !snapshots.at(cell));
     if (again.length === 0) return null;
     const paths = again.map((end) => {
       const path: number[] = [];
       let cell = end;
-      for (; cell >= 0 && !snapshots.at(cell); cell = sequence.parents[cell]!) path.push(cell);
+      for (; cell >= 0 && !snapshots.at(cell); cell = at(sequence.parents, cell)) path.push(cell);
       return { root: cell, path: path.reverse() };
     });
     const start = sequence.length;
@@ -131,38 +139,41 @@ export class JobRun {
       paths.reduce((sum, { path }) => sum + path.length, start),
     );
     const keep = paths.map(({ root, path }) =>
-      path.reduce((parent, cell) => sequence.append(sequence.tokens[cell]!, parent), root),
+      path.reduce((parent, cell) => sequence.append(at(sequence.tokens, cell), parent), root),
     );
     return { start, rows: [], keep, again };
   }
 
-  /** What is to be fed, in runs of like length: a short last one would read all weights for a few tokens. */
+  /**
+   * Returns the tokens of the next run. Runs get similar lengths: a short last one would read all weights for a few
+   * tokens.
+   */
   #runLength(tokens: number): number {
     const left = this.waitingTokens;
     return Math.ceil(left / Math.max(1, Math.ceil(left / tokens - 0.5)));
   }
 
-  /** Tokens of the group that wait to be fed. */
+  /** Counts the tokens of the group that wait to be fed. */
   get #waiting(): number {
-    return this.#group.reduce((sum, branch) => sum + this.#branches[branch]!.waiting, 0);
+    return this.#group.reduce((sum, branch) => sum + this.#branch(branch).waiting, 0);
   }
 
-  /** Hands each row of logits to its branch, which chooses. */
+  /** Gives each row of logits to its branch, which chooses. */
   deliver({ start, rows, keep, again }: Plan, logits: Float32Array, vocabSize: number): void {
     if (again) {
       for (const [index, cell] of again.entries()) {
-        this.sequence.snapshots.set(cell, this.sequence.snapshots.at(keep[index]!)!);
+        this.sequence.snapshots.set(cell, this.sequence.snapshots.at(at(keep, index))!);
       }
       this.sequence.truncate(start);
       return;
     }
     for (const [index, { branch, node }] of rows.entries()) {
-      const run = this.#branches[branch]!;
+      const run = this.#branch(branch);
       run.deliver(node, logits.subarray(index * vocabSize, (index + 1) * vocabSize));
       const rollback = run.takeRollback();
       if (rollback !== null && this.#group.length === 1) this.sequence.truncate(rollback);
     }
-    this.#group = this.#group.filter((branch) => !this.#branches[branch]!.done);
+    this.#group = this.#group.filter((branch) => !this.#branch(branch).done);
     this.#dropSnapshots();
   }
 
@@ -171,9 +182,13 @@ export class JobRun {
     const { snapshots } = this.sequence;
     if (!snapshots.needed) return;
     const wanted = snapshots.worthKeeping(this.#prefilled);
-    for (const branch of this.#group) for (const cell of this.#branches[branch]!.heads) wanted.add(cell);
+    for (const branch of this.#group) for (const cell of this.#branch(branch).heads) wanted.add(cell);
     if (this.job.branches.length === 1) wanted.add(Math.max(...snapshots.cells));
     snapshots.keepOnly((cell) => wanted.has(cell));
+  }
+
+  #branch(index: number): BranchRun {
+    return at(this.#branches, index);
   }
 
   result(): Omit<JobResult, 'queueMs' | 'promptMs' | 'generationMs'> {
@@ -181,21 +196,24 @@ export class JobRun {
     return { branches, promptTokens: promptTokens(this.job), cachedTokens: this.cachedTokens };
   }
 
-  /** Cells worth keeping: the prefix; of a single branch also what it said, which the next turn of a chat begins with. */
+  /**
+   * Cells that the next request may reuse: the prefix; after a single branch also its answer, which the next message of
+   * a chat repeats.
+   */
   get reusablePrefixLength(): number {
     return this.job.branches.length === 1
       ? this.sequence.trunkLength
       : Math.min(this.job.prefix.length, this.sequence.trunkLength);
   }
 
-  /** False when no branch is left. */
+  /** Starts the next branches unless some are running. Returns false when none is left. */
   #openGroup(): boolean {
     if (this.#group.length > 0) return true;
     if (this.#next === this.#branches.length) return false;
     if (this.#prefilled === this.job.prefix.length) this.sequence.truncate(this.job.prefix.length);
     let tokens = 0;
     while (this.#next < this.#branches.length && this.#group.length < this.#limits.group) {
-      const run = this.#branches[this.#next]!;
+      const run = this.#branch(this.#next);
       if (run.waiting === 0 && !run.done) run.start();
       if (this.#group.length > 0 && tokens + run.waiting > this.#limits.groupTokens) break;
       if (!run.done) this.#group.push(this.#next);
@@ -206,7 +224,7 @@ export class JobRun {
   }
 }
 
-/** The shared prefix once, and every branch's own part. */
+/** Counts the shared prefix once, and every branch's own part. */
 function promptTokens(job: Job): number {
   return job.branches.reduce((sum, branch) => sum + branch.suffix.length, job.prefix.length);
 }

@@ -1,34 +1,37 @@
 import type { Constraint } from '../../lib/grammar/constraint.ts';
 
-/** A unit of work for the scheduler: one shared prefix and the branches that grow from it. A chat is a job of one branch. */
+/**
+ * Describes a unit of work for the scheduler: one shared prefix and the branches that grow from it. A chat is a job of
+ * one branch.
+ */
 export interface Job {
   id: string;
-  /** Token ids that all branches share; kept in the prefix cache. */
+  /** Token ids that all branches share; they stay in the prefix cache. */
   prefix: readonly number[];
-  /** In the order in which the budget serves them (open-points.md, "Answers"). */
+  /** In the order in which the budget serves them. */
   branches: readonly BranchSpec[];
   /** Completion tokens of all branches together. */
   budget: number;
-  /** Milliseconds of `performance.now()` at which the job is given up with `timeout`. */
+  /** Time of `performance.now()` at which the job fails with `timeout`, in milliseconds. */
   deadline: number;
   /**
-   * Called for each chosen token, in order, within the step that chose it. Branches run side by side, so of a job with
-   * several, tokens may be reported that the budget then cuts; `JobResult` is what counts. `'stop'` ends the branch with this
-   * token: what it said is enough.
+   * Receives each chosen token, in order, within the step that chose it. Branches run side by side, so a job with
+   * several may report tokens that the budget cuts afterwards; `JobResult` is authoritative. Returning `'stop'` ends
+   * the branch with this token.
    */
   onToken?(branch: number, token: ChosenToken): 'stop' | undefined;
 }
 
 export interface BranchSpec {
-  /** Token ids after the prefix; at least one, so that there is a position to read. */
+  /** Token ids after the prefix; at least one, whose logits decide the first token. */
   suffix: readonly number[];
-  /** A choice between whole token paths, decided before anything else is said. */
+  /** A choice between whole token paths, made before anything else is decoded. */
   choice?: Choice;
-  /** What may be said; null: anything. With a `choice`, `choice.after` says what follows and this is not read. */
+  /** Limits the tokens; null: any. Ignored with a `choice`: then `choice.after` limits what follows. */
   constraint: Constraint | null;
   sampling: Sampling;
   maxTokens: number;
-  /** Tokens that end the branch; not part of its text. */
+  /** Tokens that end the branch; they are not part of its text. */
   endTokens: ReadonlySet<number>;
   /** The job's budget does not count this branch: `maxTokens` alone bounds it. */
   unmetered?: boolean;
@@ -38,29 +41,32 @@ export interface BranchSpec {
 
 export interface Choice {
   /**
-   * One token path for each option (or for each of its endings), none a prefix of another (end paths with what follows the option, such as the closing
-   * quote). At temperature 0 the option whose paths have the highest total probability wins, the first on a tie, and of
-   * its paths the likeliest; above 0 one is drawn from the exact probabilities. A token is counted as chosen where the paths that are still possible differ. Tokens of a
-   * path are not reported by `onToken`. A single path is settled without the model, with the log-probability 0.
+   * One token path for each option, or for each of its endings. No path is a prefix of another, so a path ends with
+   * what follows the option, such as the closing quote. At temperature 0 the option whose paths have the highest total
+   * probability wins, the first on a tie, and of its paths the likeliest; above 0 one is drawn from the exact
+   * probabilities. A token counts as chosen where the paths that are still possible differ. `onToken` does not report
+   * the tokens of a path. A single path is settled without the model, with the log-probability 0.
    */
   paths: readonly (readonly number[])[];
   /**
-   * The option that each path belongs to, where one may end in several ways; absent: each path is one of its own. An option is kept
-   * where the budget ends between its endings: its first path is then the answer, with the reason `length`.
+   * The option of each path, where an option may end in several ways; absent: each path is its own option. When the
+   * budget ends between the endings of an option, its first path is the answer, with the reason `length`.
    */
   options?: readonly number[];
-  /** What may be said after an option; absent or null: nothing, the branch ends with the choice. */
+  /**
+   * Returns the constraint of what follows a path; absent or null: nothing follows, the branch ends with the choice.
+   */
   after?(option: number): Constraint | null;
 }
 
 export interface Sampling {
-  /** 0: the most probable token, the lowest id on a tie. */
+  /** 0 chooses the most probable token, the lowest id on a tie. */
   temperature: number;
   topP: number;
   seed: number;
   presencePenalty: number;
   frequencyPenalty: number;
-  /** Number of alternatives to report; null: none. */
+  /** Number of alternatives to report with each token; null: no log-probabilities. */
   topLogprobs: number | null;
 }
 
@@ -81,17 +87,17 @@ export interface ScoredChoice {
 
 export interface BranchResult {
   /**
-   * The chosen option; the total log-probability of each path, and the probability of each among the options (they add up to
-   * 1). Only with `choice`; absent when the budget ended before it was settled.
+   * The chosen path, the total log-probability of each path, and their probabilities, which add up to 1. Only with
+   * `choice`; absent when the budget ended before the option was settled.
    */
   option?: { index: number; logprobs: readonly number[]; probabilities: readonly number[] };
-  /** Tokens after the suffix and the option's path: chosen and forced, without the end token. */
+  /** Chosen and forced tokens after the suffix and the option's path, without the end token. */
   tokens: readonly number[];
-  /** The branch's constraint behind `tokens`: `closed()` gives the whole answer, also of one that was cut. */
+  /** The branch's constraint after `tokens`; its `closed()` returns the whole answer, also of one that was cut. */
   constraint: Constraint | null;
   /** One entry for each chosen token of `tokens`, in order. Only with `BranchSpec.scored`. */
   choices?: readonly ScoredChoice[];
-  /** How many tokens the model chose. */
+  /** Tokens that the model chose. */
   chosen: number;
   /** `length`: cut by the budget, `maxTokens` or the model's context. */
   reason: 'stop' | 'length';
@@ -100,7 +106,7 @@ export interface BranchResult {
 export interface JobResult {
   branches: readonly BranchResult[];
   promptTokens: number;
-  /** Prompt tokens whose KV was in the prefix cache. */
+  /** Prompt tokens whose KV came from the prefix cache. */
   cachedTokens: number;
   queueMs: number;
   promptMs: number;

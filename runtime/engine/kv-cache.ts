@@ -1,22 +1,22 @@
 import { cellBytes, type KvShape, Sequence } from './sequence.ts';
 
-/** Capacities are multiples of this, so that buffers fit the next job more often. */
+/** Capacities are multiples of this many cells, so that buffers fit the next job more often. */
 const GRANULE = 256;
-/** A shorter common beginning is not worth a copy. */
+/** Shortest common prefix that is worth a copy, in cells. */
 const MIN_MATCH = 16;
-/** So few cells are lost without regret: running them again costs less than a copy of the rest. */
+/** Cells that may be lost to avoid a copy: running so few again costs less than copying the rest. */
 const MAX_LOSS = 64;
 
 export interface Acquired {
   sequence: Sequence;
-  /** Cells at the beginning that already hold the prefix. */
+  /** Cells at the beginning that already hold part of the prefix. */
   cached: number;
 }
 
 /**
- * Owns all sequences: those that jobs are using, and idle ones that keep recent prefixes for the next job, oldest first. All
- * together they stay within `maxBytes`, idle ones being given up first, but for what a single running job needs, and for what
- * jobs grow to beyond the cells they asked for.
+ * Owns all sequences: those in use by jobs, and idle ones that keep recent prefixes for the next job. Together they
+ * stay within `maxBytes`; the least recently used idle ones are evicted first. Two things may exceed it: what a single
+ * running job needs, and what jobs grow to beyond the cells they asked for.
  */
 export class KvCache {
   readonly #shape: KvShape;
@@ -32,22 +32,22 @@ export class KvCache {
     this.#maxBytes = maxBytes;
   }
 
-  /** Bytes of all buffers and snapshots. */
+  /** Bytes of the buffers of all sequences. */
   get bytes(): number {
     const all = [...this.#idle, ...this.#used];
     return all.reduce((sum, { capacity, snapshots }) => sum + capacity * this.#cellBytes + snapshots.bytes, 0);
   }
 
   /**
-   * A sequence that begins with as much of `prefix` as any sequence holds, with room for `cells` cells; undefined when
-   * running jobs leave no room for it. The match is by token ids alone: one cache belongs to one loaded model.
+   * Returns a sequence for `cells` cells that begins with the longest part of `prefix` that any sequence holds;
+   * undefined when running jobs leave no memory for it. Matches token ids only: one cache belongs to one loaded model.
    */
   acquire(prefix: readonly number[], cells: number): Acquired | undefined {
     const capacity = this.#roundUp(cells);
     const best = this.#longestMatch(prefix);
     if (best && this.#idle.includes(best.sequence)) {
       const lost = best.sequence.trunkLength - best.cached;
-      // Taking it over loses what it holds beyond the match; a copy keeps both, where there is room.
+      // Taking it over loses the cells beyond the match; a copy keeps both, if there is memory for it.
       const room = this.bytes + capacity * this.#cellBytes <= this.#maxBytes;
       if (lost <= MAX_LOSS || !room) return this.#takeOver(best, cells);
     }
@@ -57,7 +57,7 @@ export class KvCache {
     return { sequence, cached: best?.cached ?? 0 };
   }
 
-  /** Makes room for `cells` cells in a sequence in use. */
+  /** Grows a sequence in use to at least `cells` cells. */
   reserve(sequence: Sequence, cells: number): void {
     const capacity = this.#grown(sequence, cells);
     if (capacity === sequence.capacity) return;
@@ -65,7 +65,7 @@ export class KvCache {
     sequence.resize(capacity);
   }
 
-  /** Gives a sequence back. Its first `keep` cells in line stay for the next job. */
+  /** Releases a sequence. The first `keep` cells of its trunk stay for the next job. */
   release(sequence: Sequence, keep: number): void {
     if (!this.#used.delete(sequence)) throw new Error('released a sequence that was not in use');
     sequence.truncate(Math.min(keep, sequence.trunkLength));
@@ -73,7 +73,9 @@ export class KvCache {
     this.#evict(0);
   }
 
-  /** Throws when a sequence is owned twice, not at all, or when its table is wrong. `owned`: what running jobs hold. */
+  /**
+   * Throws when a sequence is owned twice or not at all, or its table is wrong. `owned`: the sequences of running jobs.
+   */
   checkIntegrity(owned: readonly Sequence[]): void {
     if (new Set(owned).size !== owned.length) throw new Error('two jobs hold one sequence');
     for (const sequence of owned) if (!this.#used.has(sequence)) throw new Error('a job holds a released sequence');
@@ -89,7 +91,7 @@ export class KvCache {
 
   #longestMatch(prefix: readonly number[]): Acquired | undefined {
     let best: Acquired | undefined;
-    // Newest idle ones first: of equal matches the most recent is taken, the oldest is left to be evicted.
+    // Newest idle ones first: among equal matches the most recent is used, and the oldest may be evicted.
     for (const sequence of [...this.#idle.toReversed(), ...this.#used]) {
       const cached = sequence.matchLength(prefix);
       if (cached > (best?.cached ?? MIN_MATCH - 1)) best = { sequence, cached };
@@ -108,7 +110,7 @@ export class KvCache {
     return { sequence, cached };
   }
 
-  /** An empty sequence: a new one, or the oldest idle one whose buffers fit. `source` is spared where possible. */
+  /** Returns an empty sequence: a new one, or the oldest idle one whose buffers fit. Spares `source` where possible. */
   #fresh(capacity: number, source: Sequence | undefined): Sequence | undefined {
     const bytes = capacity * this.#cellBytes;
     if (this.bytes + bytes > this.#maxBytes) {
@@ -129,7 +131,7 @@ export class KvCache {
     return sequence;
   }
 
-  /** Gives up idle sequences, oldest first, until `bytes` more fit. */
+  /** Evicts idle sequences, oldest first, until `bytes` more fit. */
   #evict(bytes: number, spared?: Sequence): void {
     for (const sequence of [...this.#idle]) {
       if (this.bytes + bytes <= this.#maxBytes) return;
@@ -137,7 +139,10 @@ export class KvCache {
     }
   }
 
-  /** Cells of a sequence that has room for so many: a quarter more than before where it must grow, so that this is rare. */
+  /**
+   * Returns the capacity for `cells` cells: at least a quarter more than before when it must grow, so that growing is
+   * rare.
+   */
   #grown({ capacity }: Sequence, cells: number): number {
     return cells <= capacity ? capacity : this.#roundUp(Math.max(cells, Math.ceil(capacity * 1.25)));
   }

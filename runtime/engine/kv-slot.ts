@@ -19,7 +19,8 @@ export interface Stretch {
 }
 
 /**
- * Binds one sequence to the inputs and outputs that a graph has for it: KV in place, lengths, positions and masks. A graph without slots has
+ * Binds one sequence to the inputs and outputs that a graph has for it: KV in place, lengths, positions and masks. A
+ * graph without slots has
  * them once, under their own names.
  */
 export class KvSlot {

@@ -13,7 +13,8 @@ export interface Lanes {
 }
 
 /**
- * Lays out the cells from `start` to `length` in lanes: one to each cell that no other new cell follows, and one to each cell of `keep`. A cell
+ * Lays out the cells from `start` to `length` in lanes: one to each cell that no other new cell follows, and one to
+ * each cell of `keep`. A cell
  * with several followers is in a lane for each of them; its states come out the same in all.
  */
 export function layOutLanes(sequence: Sequence, start: number, length: number, keep: readonly number[]): Lanes {

@@ -1,6 +1,7 @@
 /**
- * Returns how far logits are from the wanted ones: the sum of all differences as a share of the wanted logits' spread around
- * each row's mean. 0 where they are equal, about 1 where they have nothing in common, NaN where one is no number.
+ * Returns how far logits are from the wanted ones: the sum of all differences as a share of the wanted logits' spread
+ * around each row's mean. 0 where they are equal, about 1 where they have nothing in common, NaN where one is no
+ * number.
  */
 export function logitError(wanted: readonly Row[], got: readonly Row[]): number {
   let difference = 0;

@@ -18,7 +18,7 @@ import { wrongNumbers } from './wrong-numbers.ts';
 export interface OpenOptions {
   /** Threads for one run; absent: as many as there are physical cores. */
   threads?: number;
-  /** Execution providers, the wanted one alone; the caller falls back. Default: the CPU. */
+  /** Execution providers; name one, as the caller falls back to the next. Default: the CPU. */
   providers?: readonly InferenceSession.ExecutionProviderConfig[];
   /** The device that a model over fixed shapes runs on; absent: the CPU. */
   plugin?: PluginTarget;
@@ -32,8 +32,8 @@ export interface Model {
 }
 
 /**
- * Loads a compiled model. Throws `engine_failed` when it does not load, with onnxruntime's words as the cause, or when
- * the device computes something else than asked.
+ * Loads a compiled model. Throws `engine_failed` when it does not load, with onnxruntime's message as the cause, or
+ * when the device computes wrong results.
  */
 export async function openModel(
   folder: string,
@@ -45,7 +45,7 @@ export async function openModel(
     if (cause instanceof AssayError) throw cause;
     throw new AssayError(
       'engine_failed',
-      'The compiled model does not load; delete its compiled files and load it again.',
+      'The compiled model does not load. Delete its compiled files and load it again.',
       {
         cause,
       },
@@ -112,18 +112,17 @@ export function kvShape({ kv, states, static: graphs }: Manifest): KvShape {
   };
 }
 
-/** How onnxruntime runs a graph here, whatever the device. */
+/** Returns onnxruntime's options for a graph on this machine, for any device. */
 export async function sessionOptions(threads?: number): Promise<InferenceSession.SessionOptions> {
   // Products of unsigned weights are exact on every CPU; where signed ones are too, those are faster (0.6 of the time
   // with VNNI).
   const x64quantprecision = (await int8ProductsSaturate()) ? '1' : '0';
   return {
     logSeverityLevel: 3,
-    // Every run has another shape: remembered memory plans only pile up.
+    // Every run has another shape: cached memory plans would only pile up.
     enableMemPattern: false,
-    // Threads that wait asleep cost nothing when idle and save a quarter when others compute too. Between two operators
-    // of a run
-    // they are wanted again before they could be woken, so they first look for work for a moment.
+    // Sleeping threads cost nothing when idle, and save a quarter of the time when other processes compute too. Between
+    // two operators of a run they are needed before they could wake up, so they spin for a moment first.
     extra: { session: { x64quantprecision, intra_op: { allow_spinning: '1', spin_duration_us: '50' } } },
     ...(threads ? { intraOpNumThreads: threads } : {}),
   };

@@ -4,13 +4,13 @@ import type { BranchResult, Choice, Sampling } from './job.ts';
 import { normalise, OptionTrie } from './option-trie.ts';
 import type { Random } from './random.ts';
 
-/** A path with the log-probability of every path. */
+/** Names the best path, with the log-probability of every path. */
 export interface ScoredPath {
   path: number;
   logprobs: readonly number[];
 }
 
-/** What a branch has after its first phase. */
+/** Holds the result of the first phase. */
 export interface Settled extends ScoredPath {
   /** Absent when the budget ended before the option was known. */
   option?: BranchResult['option'];
@@ -20,7 +20,7 @@ export interface Settled extends ScoredPath {
   next: Constraint | null;
 }
 
-/** First phase of a branch with a choice: scores the token paths of all options as a tree and picks one. */
+/** Runs the first phase of a branch with a choice: scores the token paths of all options as a tree and picks one. */
 export class OptionScoring {
   readonly #choice: Choice;
   readonly #suffix: readonly number[];
@@ -73,7 +73,9 @@ export class OptionScoring {
     return { path, logprobs };
   }
 
-  /** Returns the first path without asking the model: all that is left without a budget, and right for a single path. */
+  /**
+   * Returns the first path without asking the model: all that is left without a budget, and right for a single path.
+   */
   unscored(): ScoredPath {
     return { path: 0, logprobs: this.#choice.paths.map(() => 0) };
   }
@@ -91,7 +93,7 @@ export class OptionScoring {
 
   /** Keeps of a path what `allowance` tokens, fewer than it needs, have settled: its option, or nothing. */
   cut({ path, logprobs }: ScoredPath, allowance: number): Settled {
-    const index = this.#trie.plainest(path);
+    const index = this.#trie.firstPathOf(path);
     // The attempt used up the allowance: branches after this one get nothing either.
     const rest = { path: index, logprobs, chosen: allowance };
     if (this.#trie.settling(path) > allowance) return { ...rest, next: null };

@@ -82,7 +82,7 @@ describe('choices', () => {
   ])('what settles options with %s', (_, paths, options, settling, plainest) => {
     const trie = new OptionTrie(paths, options);
     expect(paths.map((_path, i) => trie.settling(i))).toEqual(settling);
-    expect(paths.map((_path, i) => trie.plainest(i))).toEqual(plainest);
+    expect(paths.map((_path, i) => trie.firstPathOf(i))).toEqual(plainest);
   });
 
   test.each([

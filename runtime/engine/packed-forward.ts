@@ -6,8 +6,8 @@ import { PackedGraph } from './packed-graph.ts';
 import { LogitRows } from './tensors.ts';
 
 /**
- * Runs the tokens of all branches of a job as one sequence: positions restart behind the prefix and a mask hides the branches from each other. Several
- * sequences share a run where there is a graph with slots for them; where there is one for single sequences, those take it. Both work on the same KV.
+ * Runs the tokens of all branches as one sequence: positions restart behind the prefix and a mask hides the branches
+ * from each other. The KV buffers are both past and present, so nothing is copied.
  */
 export class PackedForward implements Forward {
   readonly vocabSize: number;
@@ -45,7 +45,10 @@ export class PackedForward implements Forward {
   }
 }
 
-/** Splits a run whose past is empty: the operator then ignores positions and counts by itself, which only the trunk can bear. */
+/**
+ * Splits a run whose past is empty: the operator then ignores positions and counts by itself, which is right for the
+ * trunk only.
+ */
 function inStretches({ sequence, start, rows, keep = [] }: SequenceRun): { first: Stretch; behind: Stretch | null } {
   const { length, trunkLength, parents } = sequence;
   if (start > 0 || trunkLength === length) return { first: { sequence, start, end: length, rows, keep }, behind: null };

@@ -8,7 +8,10 @@ import type { Sequence } from './sequence.ts';
 import { StateFeeds } from './state-feeds.ts';
 import { gather, int64 } from './tensors.ts';
 
-/** A graph that takes packed branches, of one sequence or of as many as it has slots. KV goes in as past and out as present, the same memory. */
+/**
+ * A graph that takes packed branches, of one sequence or of as many as it has slots. KV goes in as past and out as
+ * present, the same memory.
+ */
 export class PackedGraph {
   readonly #session: InferenceSession;
   readonly #manifest: Manifest;
@@ -24,7 +27,10 @@ export class PackedGraph {
     this.#slots = Array.from({ length: manifest.slots ?? 1 }, (_, slot) => new KvSlot(manifest, slot));
   }
 
-  /** Runs the stretches together. Returns the wanted rows of logits in their order; the array is reused by the next run. */
+  /**
+   * Runs the stretches together. Returns the wanted rows of logits in their order; the array is reused by the next
+   * run.
+   */
   async run(stretches: readonly Stretch[]): Promise<Float32Array> {
     const { inputs, logits, end, vocabSize, slots } = this.#manifest;
     const feeds: Feeds = { [inputs.tokens]: joined(stretches, ({ tokens }) => tokens) };

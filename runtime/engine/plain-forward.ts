@@ -1,13 +1,13 @@
 import { type InferenceSession, Tensor } from 'onnxruntime-node';
+import { at } from '../../lib/at.ts';
 import type { Manifest } from '../compile/manifest.ts';
-import { type Forward, onlyRun, type SequenceRun } from './forward.ts';
-
+import { type Forward, floatsOf, onlyRun, type SequenceRun } from './forward.ts';
 import type { Sequence } from './sequence.ts';
 import { gather, integers } from './tensors.ts';
 
 /**
- * For graphs that take the past as one line and give a new one back: every stretch of cells that follow each other is run by
- * itself, with the KV of what it descends from gathered in front and its own KV copied back.
+ * Runs graphs that read the past as one line and return a new one. Every stretch of cells that follow each other runs
+ * by itself: the KV of its ancestors is gathered in front, and its own KV is copied back.
  */
 export class PlainForward implements Forward {
   readonly vocabSize: number;
@@ -25,11 +25,11 @@ export class PlainForward implements Forward {
     const { sequence, start, rows } = onlyRun(batch);
     const logits = new Float32Array(rows.length * this.vocabSize);
     for (const [first, end] of stretches(sequence, start)) {
-      const wanted = rows.flatMap((row, index) => (row >= first && row < end ? [{ row, index }] : []));
-      const local = wanted.map(({ row }) => row - first);
+      const needed = rows.flatMap((row, index) => (row >= first && row < end ? [{ row, index }] : []));
+      const local = needed.map(({ row }) => row - first);
       const found = await this.#runStretch(sequence, first, end, local);
-      for (const [at, { index }] of wanted.entries()) {
-        logits.set(found.subarray(at * this.vocabSize, (at + 1) * this.vocabSize), index * this.vocabSize);
+      for (const [row, { index }] of needed.entries()) {
+        logits.set(found.subarray(row * this.vocabSize, (row + 1) * this.vocabSize), index * this.vocabSize);
       }
     }
     return logits;
@@ -37,7 +37,7 @@ export class PlainForward implements Forward {
 
   async #runStretch(sequence: Sequence, first: number, end: number, rows: number[]): Promise<Float32Array> {
     const { inputs, kv, logits } = this.#manifest;
-    const ancestors = ancestorsOf(sequence, sequence.parents[first]!);
+    const ancestors = ancestorsOf(sequence, at(sequence.parents, first));
     const past = ancestors.length;
     const count = end - first;
     const feeds: Record<string, Tensor> = { [inputs.tokens]: integers(sequence.tokens, first, end) };
@@ -51,17 +51,23 @@ export class PlainForward implements Forward {
       feeds[inputs.rows] = new Tensor('int64', BigInt64Array.from(read, BigInt), [read.length]);
     }
     for (const [index, layer] of kv.entries()) {
-      const { key, value } = sequence.layers[index]!;
-      for (const [part, data] of [key, value].entries()) {
-        const gathered = gatherColumns(data, sequence.capacity, layer, ancestors);
-        feeds[layer.past[part]!] = new Tensor('float32', gathered, [1, layer.heads, past, layer.headSize]);
+      const { key, value } = at(sequence.layers, index);
+      for (const [name, data] of [
+        [layer.past[0], key],
+        [layer.past[1], value],
+      ] as const) {
+        const gathered = gatherCells(data, sequence.capacity, layer, ancestors);
+        feeds[name] = new Tensor('float32', gathered, [1, layer.heads, past, layer.headSize]);
       }
     }
     const results = await this.#session.run(feeds);
     for (const [index, layer] of kv.entries()) {
-      const { key, value } = sequence.layers[index]!;
-      for (const [part, into] of [key, value].entries()) {
-        const present = results[layer.present[part]!]!.data as Float32Array;
+      const { key, value } = at(sequence.layers, index);
+      for (const [name, into] of [
+        [layer.present[0], key],
+        [layer.present[1], value],
+      ] as const) {
+        const present = floatsOf(results, name);
         for (let head = 0; head < layer.heads; head++) {
           const from = (head * (past + count) + past) * layer.headSize;
           const to = (head * sequence.capacity + first) * layer.headSize;
@@ -69,12 +75,12 @@ export class PlainForward implements Forward {
         }
       }
     }
-    const all = results[logits]!.data as Float32Array;
+    const all = floatsOf(results, logits);
     return inputs.rows ? all : gather(all, rows, this.vocabSize);
   }
 }
 
-/** The cells from `start` on, cut where one does not follow the one before it. */
+/** Splits the cells from `start` on into stretches in which each cell follows the one before it. */
 function stretches(sequence: Sequence, start: number): [first: number, end: number][] {
   const found: [number, number][] = [];
   for (let cell = start; cell < sequence.length; cell++) {
@@ -85,14 +91,15 @@ function stretches(sequence: Sequence, start: number): [first: number, end: numb
   return found;
 }
 
-/** The cells from the first token to `cell`. */
+/** Returns the cells from the first token to `cell`. */
 function ancestorsOf(sequence: Sequence, cell: number): number[] {
   const line: number[] = [];
-  for (let at = cell; at >= 0; at = sequence.parents[at]!) line.push(at);
+  for (let each = cell; each >= 0; each = at(sequence.parents, each)) line.push(each);
   return line.reverse();
 }
 
-function gatherColumns(
+/** Copies the KV of some cells into a buffer of its own: `[heads, cells, headSize]`. */
+function gatherCells(
   data: Float32Array,
   capacity: number,
   { heads, headSize }: { heads: number; headSize: number },
@@ -100,13 +107,13 @@ function gatherColumns(
 ): Float32Array {
   const gathered = new Float32Array(heads * cells.length * headSize);
   for (let head = 0; head < heads; head++) {
-    let at = 0;
-    while (at < cells.length) {
-      let end = at + 1;
-      while (end < cells.length && cells[end] === cells[end - 1]! + 1) end++;
-      const from = (head * capacity + cells[at]!) * headSize;
-      gathered.set(data.subarray(from, from + (end - at) * headSize), (head * cells.length + at) * headSize);
-      at = end;
+    let first = 0;
+    while (first < cells.length) {
+      let end = first + 1;
+      while (end < cells.length && cells[end] === at(cells, end - 1) + 1) end++;
+      const from = (head * capacity + at(cells, first)) * headSize;
+      gathered.set(data.subarray(from, from + (end - first) * headSize), (head * cells.length + first) * headSize);
+      first = end;
     }
   }
   return gathered;

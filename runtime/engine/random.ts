@@ -1,6 +1,6 @@
 /**
- * Reproducible random numbers: sfc32 (Chris Doty-Humphrey, PractRand), seeded through splitmix32. The same seed gives the same
- * numbers on every machine.
+ * Generates reproducible random numbers: sfc32 (Chris Doty-Humphrey, PractRand), seeded through splitmix32. The same
+ * seed gives the same numbers on every machine.
  */
 export class Random {
   #a: number;
@@ -24,7 +24,7 @@ export class Random {
     for (let i = 0; i < 12; i++) this.#next();
   }
 
-  /** Uniform in [0, 1), 53 bits. */
+  /** Returns a number that is uniform in [0, 1), with 53 bits. */
   uniform(): number {
     return ((this.#next() >>> 5) * 2 ** 26 + (this.#next() >>> 6)) / 2 ** 53;
   }

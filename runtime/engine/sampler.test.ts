@@ -18,7 +18,7 @@ function maskOf(...tokens: number[]): Uint32Array {
   return mask;
 }
 
-/** How often each token is drawn. */
+/** Counts how often each token is drawn. */
 function frequencies(logits: number[], sampling: Partial<Sampling>, mask: Uint32Array | null = null, draws = 20_000) {
   const random = new Random(5);
   const counts = logits.map(() => 0);

@@ -1,12 +1,14 @@
+import { at } from '../../lib/at.ts';
 import type { ChosenToken, Sampling } from './job.ts';
 import type { Random } from './random.ts';
 
-/** Tokens that may be chosen: bit `t & 31` of word `t >> 5`. */
+/** Marks the tokens that may be chosen: bit `t & 31` of word `t >> 5`. */
 export type TokenMask = Uint32Array;
 
 /**
- * Chooses one token from a row of logits. Penalties, temperature, then top-p, as OpenAI describes them; log-probabilities are
- * the model's own, before any of these and before the mask. Overwrites the row where there are penalties.
+ * Chooses one token from a row of logits. Applies penalties, temperature, then top-p, as OpenAI describes them.
+ * Log-probabilities are the model's own, before all of these and before the mask. Overwrites the row when there are
+ * penalties.
  */
 export function chooseToken(
   logits: Float32Array,
@@ -18,28 +20,28 @@ export function chooseToken(
   const alternatives = sampling.topLogprobs;
   const normaliser = alternatives === null ? 0 : logSumExp(logits);
   const top = alternatives === null ? [] : largest(logits, alternatives);
-  const topLogprobs = top.map((token) => ({ token, logprob: logits[token]! - normaliser }));
-  const before = penalised(logits, sampling, counts);
+  const topLogprobs = top.map((token) => ({ token, logprob: logitOf(logits, token) - normaliser }));
+  const before = applyPenalties(logits, sampling, counts);
   const token = sampling.temperature === 0 ? argmax(logits, mask) : draw(logits, sampling, mask, random);
   if (alternatives === null) return { token };
-  return { token, logprob: (before.get(token) ?? logits[token]!) - normaliser, top: topLogprobs };
+  return { token, logprob: (before.get(token) ?? logitOf(logits, token)) - normaliser, top: topLogprobs };
 }
 
-/** The most probable allowed token, the lowest id on a tie. */
+/** Returns the most probable allowed token, the lowest id on a tie. */
 export function argmax(logits: Float32Array, mask: TokenMask | null): number {
   let best = -1;
   let highest = Number.NEGATIVE_INFINITY;
   if (!mask) {
     for (let token = 0; token < logits.length; token++) {
-      if (logits[token]! > highest) {
-        highest = logits[token]!;
+      if (logitOf(logits, token) > highest) {
+        highest = logitOf(logits, token);
         best = token;
       }
     }
   } else {
     forEachAllowed(mask, logits.length, (token) => {
-      if (logits[token]! > highest || best < 0) {
-        highest = logits[token]!;
+      if (logitOf(logits, token) > highest || best < 0) {
+        highest = logitOf(logits, token);
         best = token;
       }
     });
@@ -48,15 +50,16 @@ export function argmax(logits: Float32Array, mask: TokenMask | null): number {
   return best;
 }
 
-/** log of the sum of exponentials: what turns logits into log-probabilities. */
+/** Returns the logarithm of the sum of exponentials; a logit minus it is the token's log-probability. */
 export function logSumExp(logits: Float32Array): number {
   let highest = Number.NEGATIVE_INFINITY;
-  for (let token = 0; token < logits.length; token++) if (logits[token]! > highest) highest = logits[token]!;
+  for (let token = 0; token < logits.length; token++)
+    if (logitOf(logits, token) > highest) highest = logitOf(logits, token);
   // e^-25 times a million tokens is below the precision of the logits themselves.
   const floor = highest - 25;
   let sum = 0;
   for (let token = 0; token < logits.length; token++) {
-    const logit = logits[token]!;
+    const logit = logitOf(logits, token);
     if (logit > floor) sum += Math.exp(logit - highest);
   }
   return highest + Math.log(sum);
@@ -64,16 +67,16 @@ export function logSumExp(logits: Float32Array): number {
 
 /** Returns the natural logarithm of a token's probability among the allowed ones. */
 export function logProbability(logits: Float32Array, token: number, mask: TokenMask): number {
-  const highest = logits[argmax(logits, mask)]!;
+  const highest = logitOf(logits, argmax(logits, mask));
   let sum = 0;
   forEachAllowed(mask, logits.length, (allowed) => {
-    sum += Math.exp(logits[allowed]! - highest);
+    sum += Math.exp(logitOf(logits, allowed) - highest);
   });
-  return logits[token]! - highest - Math.log(sum);
+  return logitOf(logits, token) - highest - Math.log(sum);
 }
 
-/** Applies the penalties in place; returns what stood there before. */
-function penalised(
+/** Applies the penalties in place. Returns the logits that it changed, as they were before. */
+function applyPenalties(
   logits: Float32Array,
   { presencePenalty, frequencyPenalty }: Sampling,
   counts: ReadonlyMap<number, number>,
@@ -81,20 +84,20 @@ function penalised(
   const before = new Map<number, number>();
   if (presencePenalty === 0 && frequencyPenalty === 0) return before;
   for (const [token, count] of counts) {
-    before.set(token, logits[token]!);
-    logits[token] = logits[token]! - presencePenalty - frequencyPenalty * count;
+    before.set(token, logitOf(logits, token));
+    logits[token] = logitOf(logits, token) - presencePenalty - frequencyPenalty * count;
   }
   return before;
 }
 
 function draw(logits: Float32Array, { temperature, topP }: Sampling, mask: TokenMask | null, random: Random): number {
-  const highest = logits[argmax(logits, mask)]!;
+  const highest = logitOf(logits, argmax(logits, mask));
   const floor = highest - 25 * temperature;
   const tokens: number[] = [];
   const weights: number[] = [];
   let sum = 0;
   const add = (token: number): void => {
-    const logit = logits[token]!;
+    const logit = logitOf(logits, token);
     if (logit < floor) return;
     const weight = Math.exp((logit - highest) / temperature);
     tokens.push(token);
@@ -107,53 +110,64 @@ function draw(logits: Float32Array, { temperature, topP }: Sampling, mask: Token
   return pick(tokens, weights, sum, random);
 }
 
-/** The smallest set of most probable tokens whose probabilities reach `topP` (Holtzman et al. 2020). */
+/** Draws from the smallest set of most probable tokens whose probabilities reach `topP` (Holtzman et al. 2020). */
 function drawFromNucleus(tokens: number[], weights: number[], sum: number, topP: number, random: Random): number {
-  // All tokens below this share less than 1 - topP together, so none of them can be in the nucleus.
+  // All tokens below this weight share less than 1 - topP, so none of them can be in the nucleus.
   const least = ((1 - topP) * sum) / tokens.length;
-  const order = tokens.map((_, index) => index).filter((index) => weights[index]! >= least);
-  order.sort((a, b) => weights[b]! - weights[a]! || tokens[a]! - tokens[b]!);
-  const nucleus: number[] = [];
+  const candidates: { token: number; weight: number }[] = [];
+  for (const [index, weight] of weights.entries()) {
+    if (weight >= least) candidates.push({ token: at(tokens, index), weight });
+  }
+  candidates.sort((a, b) => b.weight - a.weight || a.token - b.token);
   let mass = 0;
-  for (const index of order) {
-    nucleus.push(index);
-    mass += weights[index]!;
+  let size = 0;
+  for (const { weight } of candidates) {
+    mass += weight;
+    size++;
     if (mass >= topP * sum) break;
   }
-  const chosen = pick(
-    nucleus,
-    nucleus.map((index) => weights[index]!),
+  const nucleus = candidates.slice(0, size);
+  return pick(
+    nucleus.map(({ token }) => token),
+    nucleus.map(({ weight }) => weight),
     mass,
     random,
   );
-  return tokens[chosen]!;
 }
 
+/** Draws a value in proportion to its weight. `sum`: of all weights. */
 function pick(values: readonly number[], weights: readonly number[], sum: number, random: Random): number {
   let left = random.uniform() * sum;
-  for (let index = 0; index < values.length; index++) {
-    left -= weights[index]!;
-    if (left < 0) return values[index]!;
+  for (const [index, weight] of weights.entries()) {
+    left -= weight;
+    if (left < 0) return at(values, index);
   }
-  return values.at(-1)!;
+  // Rounding may leave a little of the sum.
+  return at(values, values.length - 1);
 }
 
-/** The `count` tokens with the highest logits, best first. */
+/** Returns the `count` tokens with the highest logits, best first. */
 function largest(logits: Float32Array, count: number): number[] {
   const best: number[] = [];
   for (let token = 0; token < logits.length && count > 0; token++) {
-    if (best.length === count && logits[token]! <= logits[best[count - 1]!]!) continue;
-    let at = best.length;
-    while (at > 0 && logits[best[at - 1]!]! < logits[token]!) at--;
-    best.splice(at, 0, token);
+    const logit = logitOf(logits, token);
+    if (best.length === count && logit <= logitOf(logits, at(best, count - 1))) continue;
+    let place = best.length;
+    while (place > 0 && logitOf(logits, at(best, place - 1)) < logit) place--;
+    best.splice(place, 0, token);
     if (best.length > count) best.pop();
   }
   return best;
 }
 
+/** Reads a logit. A token beyond the row is impossible. */
+function logitOf(logits: Float32Array, token: number): number {
+  return logits[token] ?? Number.NEGATIVE_INFINITY;
+}
+
 function forEachAllowed(mask: TokenMask, size: number, visit: (token: number) => void): void {
   for (let word = 0; word < mask.length; word++) {
-    let bits = mask[word]!;
+    let bits = at(mask, word);
     while (bits !== 0) {
       const token = word * 32 + (31 - Math.clz32(bits & -bits));
       if (token < size) visit(token);

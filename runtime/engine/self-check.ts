@@ -1,3 +1,4 @@
+import { at } from '../../lib/at.ts';
 import { AssayError } from '../../lib/errors.ts';
 import type { Reference } from '../compile/reference.ts';
 import type { Forward } from './forward.ts';
@@ -6,28 +7,29 @@ import { type KvShape, Sequence } from './sequence.ts';
 import { spreadTokens } from './spread-tokens.ts';
 
 /**
- * As a share of the logits' spread. Measured: a millionth with weights in 8 and 32 bits; 0.10 with SmolLM2-135M in 4 bits, by how many tokens
- * stand beside and not by which; a branch that sees the other one, or less of the prefix, 0.37 to 1.1.
+ * Largest allowed difference as a share of the logits' spread. Measured: 1e-6 with weights in 8 and 32 bits; 0.10 with
+ * SmolLM2-135M in 4 bits, depending on the number of tokens beside the branch and not on which; 0.37 to 1.1 when a
+ * branch sees the other one, or less of the prefix.
  */
 const TOLERANCE = 0.2;
 
 /**
- * Runs a branch beside another and by itself, and compares. Devices differ in which inputs of an operator they heed, and one that
- * ignores the mask would mix the answers of a request in silence. Throws `engine_failed`.
+ * Runs a branch beside another and by itself, and compares. Devices differ in which inputs of an operator they respect;
+ * one that ignores the mask would silently mix the answers of a request. Throws `engine_failed`.
  */
 export async function checkPacking(forward: Forward, shape: KvShape): Promise<void> {
-  const [prefix, other, branch] = [0, 8, 12].map((from, i) => spreadTokens(forward.vocabSize, [8, 4, 4][i]!, from)) as [
-    number[],
-    number[],
-    number[],
+  const [prefix, other, branch] = [
+    spreadTokens(forward.vocabSize, 8),
+    spreadTokens(forward.vocabSize, 4, 8),
+    spreadTokens(forward.vocabSize, 4, 12),
   ];
-  const inCompany = await logitsBehind(forward, shape, prefix, [other, branch]);
+  const beside = await logitsBehind(forward, shape, prefix, [other, branch]);
   const alone = await logitsBehind(forward, shape, prefix, [branch]);
   // written so that NaN fails too
-  if (logitError([alone], [inCompany]) <= TOLERANCE) return;
+  if (logitError([alone], [beside]) <= TOLERANCE) return;
   throw new AssayError(
     'engine_failed',
-    'This device mixes up branches that run side by side; use another with --device.',
+    'This device mixes up branches that run side by side. Choose another with --device.',
   );
 }
 
@@ -48,10 +50,11 @@ export async function logitsOf(
   return positions.map((_, row) => {
     const start = row * forward.vocabSize;
     const count = Math.ceil(forward.vocabSize / stride);
-    return Array.from({ length: count }, (_, at) => logits[start + at * stride]!);
+    return Array.from({ length: count }, (_, index) => at(logits, start + index * stride));
   });
 }
-/** The logits behind the last branch. */
+
+/** Returns the logits behind the last branch. */
 async function logitsBehind(
   forward: Forward,
   shape: KvShape,

@@ -1,9 +1,10 @@
+import { at } from '../../lib/at.ts';
 import { MOST_SNAPSHOTS, Snapshots, snapshotBytes } from './snapshots.ts';
 
-/** What one position of every layer weighs. */
+/** Describes the KV of a model: its layers and the buffer lengths it accepts. */
 export interface KvShape {
   layers: readonly { heads: number; headSize: number }[];
-  /** Lengths of buffers that the model takes without a copy, ascending; absent: any. */
+  /** Buffer lengths that the model accepts without a copy, ascending; absent: any. */
   capacities?: readonly number[];
   /** Floats of each state that layers without attention keep; absent: there are none. */
   states?: readonly number[];
@@ -16,8 +17,8 @@ export interface KvLayerBuffers {
 }
 
 /**
- * The KV of one prefix and of the branches that grow from it, and the table of its cells. A cell holds one token; its
- * parent is the cell that the token follows, so cells form a tree whose trunk is the prefix.
+ * Holds the KV of one prefix and of the branches that grow from it, and the table of its cells. A cell holds one token;
+ * its parent is the cell that the token follows, so cells form a tree whose trunk is the prefix.
  */
 export class Sequence {
   readonly #shape: KvShape;
@@ -26,10 +27,10 @@ export class Sequence {
   tokens: Int32Array;
   /** Cell that this one follows; -1 for the first token. */
   parents: Int32Array;
-  /** Distance from the beginning along the parents. */
+  /** Distance of each cell from the first token, along the parents. */
   positions: Int32Array;
   length = 0;
-  /** The cells below this one follow each other in a line. */
+  /** Cells of the trunk: those below this index follow each other in a line. */
   trunkLength = 0;
   readonly snapshots: Snapshots;
 
@@ -43,26 +44,26 @@ export class Sequence {
     this.positions = new Int32Array(capacity);
   }
 
-  /** Adds a cell and returns its index. The caller sees to the capacity. */
+  /** Adds a cell and returns its index. The caller has to reserve capacity before. */
   append(token: number, parent: number): number {
     const cell = this.length;
     if (cell >= this.capacity) throw new Error('no cell left');
     this.tokens[cell] = token;
     this.parents[cell] = parent;
-    this.positions[cell] = parent < 0 ? 0 : this.positions[parent]! + 1;
+    this.positions[cell] = parent < 0 ? 0 : at(this.positions, parent) + 1;
     if (this.trunkLength === cell && parent === cell - 1) this.trunkLength++;
     this.length++;
     return cell;
   }
 
-  /** Forgets the cells from `length` on. Their KV stays in the buffers and is overwritten. */
+  /** Forgets the cells from `length` on. Their KV stays in the buffers until new cells overwrite it. */
   truncate(length: number): void {
     this.length = Math.min(this.length, length);
     this.trunkLength = Math.min(this.trunkLength, length);
     this.snapshots.truncate(length);
   }
 
-  /** Length of the common beginning of the trunk and `tokens`, as far as the model can go on behind it. */
+  /** Returns the length of the longest common prefix of the trunk and `tokens`. */
   matchLength(tokens: readonly number[]): number {
     const end = Math.min(this.trunkLength, tokens.length);
     let count = 0;
@@ -70,9 +71,9 @@ export class Sequence {
     return this.snapshots.resumableLength(count);
   }
 
-  /** Takes over the first `count` cells of another sequence, KV and all. */
+  /** Copies the first `count` cells of another sequence, with their KV. */
   copyFrom(other: Sequence, count: number): void {
-    copyColumns(this.#shape, other.layers, other.capacity, this.layers, this.capacity, count);
+    copyCells(this.#shape, other.layers, other.capacity, this.layers, this.capacity, count);
     this.tokens.set(other.tokens.subarray(0, count));
     this.parents.set(other.parents.subarray(0, count));
     this.positions.set(other.positions.subarray(0, count));
@@ -83,7 +84,7 @@ export class Sequence {
 
   resize(capacity: number): void {
     const layers = allocate(this.#shape, capacity);
-    copyColumns(this.#shape, this.layers, this.capacity, layers, capacity, this.length);
+    copyCells(this.#shape, this.layers, this.capacity, layers, capacity, this.length);
     const grown = (from: Int32Array): Int32Array => {
       const into = new Int32Array(capacity);
       into.set(from.subarray(0, this.length));
@@ -96,22 +97,22 @@ export class Sequence {
     this.positions = grown(this.positions);
   }
 
-  /** Throws where the table contradicts itself. */
+  /** Throws when the table contradicts itself. */
   checkIntegrity(): void {
     if (this.length > this.capacity || this.trunkLength > this.length) throw new Error('more cells than capacity');
     for (const cell of this.snapshots.cells)
       if (cell >= this.length) throw new Error(`snapshot of the free cell ${cell}`);
     for (let cell = 0; cell < this.length; cell++) {
-      const parent = this.parents[cell]!;
+      const parent = at(this.parents, cell);
       if (parent >= cell || parent < -1) throw new Error(`cell ${cell} follows cell ${parent}`);
-      const position = parent < 0 ? 0 : this.positions[parent]! + 1;
+      const position = parent < 0 ? 0 : at(this.positions, parent) + 1;
       if (this.positions[cell] !== position) throw new Error(`cell ${cell} is at the wrong position`);
       if (cell < this.trunkLength && parent !== cell - 1) throw new Error(`cell ${cell} is not in line`);
     }
   }
 }
 
-/** Bytes of one cell in all layers. */
+/** Returns the bytes of one cell in all layers. */
 export function cellBytes(shape: KvShape): number {
   return shape.layers.reduce((sum, { heads, headSize }) => sum + 2 * 4 * heads * headSize, 0);
 }
@@ -128,7 +129,7 @@ function allocate(shape: KvShape, capacity: number): KvLayerBuffers[] {
   }));
 }
 
-function copyColumns(
+function copyCells(
   shape: KvShape,
   from: readonly KvLayerBuffers[],
   fromCapacity: number,
@@ -140,10 +141,8 @@ function copyColumns(
     for (const part of ['key', 'value'] as const) {
       for (let head = 0; head < heads; head++) {
         const start = head * fromCapacity * headSize;
-        to[index]![part].set(
-          from[index]![part].subarray(start, start + count * headSize),
-          head * toCapacity * headSize,
-        );
+        const cells = at(from, index)[part].subarray(start, start + count * headSize);
+        at(to, index)[part].set(cells, head * toCapacity * headSize);
       }
     }
   }

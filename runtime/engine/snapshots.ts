@@ -16,7 +16,8 @@ const KEPT_FRACTIONS = [1 / 2, 1 / 4, 1 / 8];
 export const MOST_SNAPSHOTS = KEPT_FRACTIONS.length + 1;
 
 /**
- * The states of layers without attention, behind some cells of a sequence. Such a state cannot be rolled back, so a sequence goes on only
+ * The states of layers without attention, behind some cells of a sequence. Such a state cannot be rolled back, so a
+ * sequence goes on only
  * behind a cell that has a snapshot.
  */
 export class Snapshots {
@@ -67,12 +68,18 @@ export class Snapshots {
     for (const cell of this.#byCell.keys()) if (!wanted(cell)) this.#byCell.delete(cell);
   }
 
-  /** Takes over another sequence's snapshots of the first `length` cells; what they hold never changes, so it is shared. */
+  /**
+   * Takes over another sequence's snapshots of the first `length` cells; what they hold never changes, so it is
+   * shared.
+   */
   copyFrom(other: Snapshots, length: number): void {
     for (const [cell, snapshot] of other.#byCell) if (cell < length) this.#byCell.set(cell, snapshot);
   }
 
-  /** The snapshots of a prefix worth keeping: at its end, and near a half, a quarter and an eighth of it, for prefixes that begin alike. */
+  /**
+   * The snapshots of a prefix worth keeping: at its end, and near a half, a quarter and an eighth of it, for prefixes
+   * that begin alike.
+   */
   worthKeeping(length: number): Set<number> {
     const cells = [...this.#byCell.keys()].filter((cell) => cell < length).sort((a, b) => a - b);
     const last = cells.at(-1) ?? -1;
@@ -86,7 +93,9 @@ export function snapshotBytes(sizes: readonly number[]): number {
   return sizes.reduce((sum, size) => sum + 4 * size, 0);
 }
 
-/** Copies chosen snapshots into rows of their own; null stands for the states before the first token, which are zero. */
+/**
+ * Copies chosen snapshots into rows of their own; null stands for the states before the first token, which are zero.
+ */
 export function gatherRows(sizes: readonly number[], snapshots: readonly (Snapshot | null)[]): StateRows {
   const rows = snapshots.length;
   const tensors = sizes.map((size, index) => {

@@ -8,7 +8,7 @@ import type { PluginTarget } from '../ort-plugin/plugin-target.ts';
 import type { StaticSessions } from './static-forward.ts';
 
 export interface OpenStaticOptions {
-  /** Where layers and head run; absent: onnxruntime's CPU provider. */
+  /** Plugin that runs layers and head; absent: onnxruntime's CPU provider. */
   plugin?: PluginTarget;
   threads?: number;
   /** Options of the session that looks up embeddings on the CPU. */

@@ -1,11 +1,12 @@
+import { at } from '../../lib/at.ts';
 import type { Sequence } from './sequence.ts';
 
-/** Added to the score of a cell that a token must not see; its weight becomes exactly 0. */
+/** Score added to a cell that a token must not see; its weight becomes exactly 0. */
 const HIDDEN = -1e9;
 
 /**
- * Writes the additive mask of the cells from `start` to `length`, `[new, all]` row by row: a token sees the cells it
- * descends from, and of these, with a window, only the last `window` positions (itself among them).
+ * Writes the additive mask of the cells from `start` to `length`, `[new, all]` row by row. A token sees its ancestors
+ * and itself, and with a window only the last `window` positions of these.
  */
 export function writeTreeMask(
   into: Float32Array,
@@ -16,19 +17,19 @@ export function writeTreeMask(
 ): void {
   for (let cell = start; cell < length; cell++) {
     const row = (cell - start) * length;
-    const first = window === null ? 0 : positions[cell]! - window + 1;
+    const first = window === null ? 0 : at(positions, cell) - window + 1;
     let ancestor = cell;
     into.fill(HIDDEN, row, row + length);
     while (ancestor >= trunkLength) {
-      if (positions[ancestor]! >= first) into[row + ancestor] = 0;
-      ancestor = parents[ancestor]!;
+      if (at(positions, ancestor) >= first) into[row + ancestor] = 0;
+      ancestor = at(parents, ancestor);
     }
     // From here on the ancestors are the trunk, where cells are positions.
     if (ancestor >= 0) into.fill(0, row + Math.min(Math.max(0, first), ancestor + 1), row + ancestor + 1);
   }
 }
 
-/** Whether the operator's own causal mask is all that the cells up to `length` need. */
+/** Tells whether the operator's own causal mask is enough for the cells up to `length`. */
 export function isPlainCausal(sequence: Sequence, length: number, window: number | null): boolean {
   return sequence.trunkLength >= length && (window === null || length <= window);
 }

@@ -72,7 +72,8 @@ export class BlobFetcher {
       // While other files still arrive, theirs is the progress to show.
       const shown = (bytes: number) => this.#doneBytes === this.#totalBytes && this.#verifying(file, bytes, file.size);
       if (await this.#isIntact(file, partial.data, shown)) break;
-      // Which bytes are wrong cannot be told, so all go. Once more, because a damaged journal or a passing fault looks the same.
+      // Which bytes are wrong cannot be told, so all go. Once more, because a damaged journal or a passing fault looks
+      // the same.
       await this.#removePartial(file);
       this.#doneBytes -= file.size;
       if (tries === 2) throw damaged(this.#model, file);

@@ -18,8 +18,8 @@ export interface RangeOptions {
 }
 
 /**
- * Fetches what is missing of a range and writes it. A cut or stalled connection goes on where it ended; only tries that bring
- * nothing count against it.
+ * Fetches what is missing of a range and writes it. A cut or stalled connection goes on where it ended; only tries that
+ * bring nothing count against it.
  *
  * @throws HubRefusal, or the network's error, when it is given up; file errors as they are
  */
@@ -92,7 +92,10 @@ async function fetchOnce(
   }
 }
 
-/** How many bytes of the answer lie before the range: none, or those of a server that sends the whole file in spite of `Range`. */
+/**
+ * How many bytes of the answer lie before the range: none, or those of a server that sends the whole file in spite of
+ * `Range`.
+ */
 function bytesBefore(response: Response, range: Range, size: number): number {
   if (response.status === 206) {
     const match = /^bytes (\d+)-\d+\/(\d+|\*)$/.exec(response.headers.get('content-range') ?? '');

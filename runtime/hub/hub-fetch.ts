@@ -7,8 +7,9 @@ const MAX_REDIRECTS = 5;
 const REDIRECTS: readonly number[] = [301, 302, 303, 307, 308];
 
 /**
- * `fetch` for everything that is asked of a hub. The token goes to the hub's own origin alone, and no longer once a redirect has left
- * it. Redirects to private addresses are refused unless the hub has one itself: a hub must not reach what only this machine can.
+ * `fetch` for everything that is asked of a hub. The token goes to the hub's own origin alone, and no longer once a
+ * redirect has left it. Redirects to private addresses are refused unless the hub has one itself: a hub must not reach
+ * what only this machine can.
  *
  * @throws AssayError `hub_unreachable` for a redirect that is refused; else what `fetch` throws
  */

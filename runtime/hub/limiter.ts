@@ -21,8 +21,8 @@ export class Limiter {
 }
 
 /**
- * Runs all calls; when one fails, aborts the others, waits until they have ended and throws the first error. So no call still
- * writes after the caller has gone on.
+ * Runs all calls; when one fails, aborts the others, waits until they have ended and throws the first error. So no call
+ * still writes after the caller has gone on.
  */
 export async function allOrAbort(
   calls: readonly ((signal: AbortSignal) => Promise<void>)[],

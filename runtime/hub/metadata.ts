@@ -39,8 +39,8 @@ const FileEntry = v.looseObject({
 export const TreePage = v.array(v.union([FileEntry, v.looseObject({ type: v.picklist(['directory', 'unknown']) })]));
 
 /**
- * Reads a hub's answers about a model: JSON that nobody vouches for, within `LIMITS` over all answers of one listing. Gives `fetch`
- * to the hub's own library, which asks for one page after the other.
+ * Reads a hub's answers about a model: JSON that nobody vouches for, within `LIMITS` over all answers of one listing.
+ * Gives `fetch` to the hub's own library, which asks for one page after the other.
  */
 export class MetadataReader {
   readonly #hub: HubAccess;
@@ -57,7 +57,8 @@ export class MetadataReader {
   /**
    * Returns a `fetch` whose answers fit `schema`.
    *
-   * @throws HubRefusal for any answer but success; AssayError `hub_unreachable` for one that is too large or of another form
+   * @throws HubRefusal for any answer but success; AssayError `hub_unreachable` for one that is too large or of another
+   *   form
    */
   fetchAs(schema: typeof ModelInfo | typeof TreePage): typeof fetch {
     return async (input, init) => {

@@ -12,13 +12,16 @@ export interface Range {
   next: number;
 }
 
-/** A journal line is written for each eighth of a range, so a crash with up to eight open ranges loses at most one range's bytes. */
+/**
+ * A journal line is written for each eighth of a range, so a crash with up to eight open ranges loses at most one
+ * range's bytes.
+ */
 const JOURNAL_LINES = 8;
 
 /**
- * A file that arrives in ranges, out of order, and survives a crash: its bytes lie in one file of the full size, and a journal
- * beside it says which are there. The journal has a line for the layout and then lines `<range> <next>`, of which the last
- * for each range counts. A line is written only after the bytes that it speaks of.
+ * A file that arrives in ranges, out of order, and survives a crash: its bytes lie in one file of the full size, and a
+ * journal beside it says which are there. The journal has a line for the layout and then lines `<range> <next>`, of
+ * which the last for each range counts. A line is written only after the bytes that it speaks of.
  */
 export class PartialFile {
   readonly size: number;

@@ -4,8 +4,9 @@ import ipaddr from 'ipaddr.js';
 import { AssayError } from '../../lib/errors.ts';
 
 /**
- * Returns whether an IP address is one of the public internet: not loopback, link-local (a cloud's metadata service), private or of
- * another special purpose (the IANA special-purpose registries, as `ipaddr.js` keeps them). False for what is no address.
+ * Returns whether an IP address is one of the public internet: not loopback, link-local (a cloud's metadata service),
+ * private or of another special purpose (the IANA special-purpose registries, as `ipaddr.js` keeps them). False for
+ * what is no address.
  */
 export function isPublicAddress(address: string): boolean {
   if (!ipaddr.isValid(address)) return false;
@@ -21,8 +22,9 @@ export async function addressesOf(hostname: string): Promise<string[]> {
 }
 
 /**
- * `fetch` that connects to public addresses only. The address that was checked is the one that is connected to, so a name that
- * resolves differently the second time (DNS rebinding) gains nothing. Behind a proxy (`NODE_USE_ENV_PROXY`) the proxy resolves names.
+ * `fetch` that connects to public addresses only. The address that was checked is the one that is connected to, so a
+ * name that resolves differently the second time (DNS rebinding) gains nothing. Behind a proxy (`NODE_USE_ENV_PROXY`)
+ * the proxy resolves names.
  */
 export const fetchPublic: typeof fetch = async (input, init) => {
   if (process.env.NODE_USE_ENV_PROXY === '1') return fetch(input, init);

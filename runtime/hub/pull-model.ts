@@ -19,8 +19,8 @@ export interface PullReport {
 }
 
 /**
- * Brings the files that the engine needs into the hub cache. Nothing is visible before it is verified; what an earlier try
- * has left is used; another process that pulls the same model is waited for, and its files are taken.
+ * Brings the files that the engine needs into the hub cache. Nothing is visible before it is verified; what an earlier
+ * try has left is used; another process that pulls the same model is waited for, and its files are taken.
  *
  * @throws AssayError `model_not_found`, `model_not_allowed`, `hub_unreachable`, `disk_full`
  */

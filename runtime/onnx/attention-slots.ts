@@ -18,14 +18,18 @@ export function slotName(slot: number, name: string): string {
 const [QUERY, VALUE, PAST_KEY, LAST_KEY, KEYS, POSITIONS, MASK] = [0, 2, 3, 5, 6, 9, 10];
 
 /**
- * Lets one run carry several sequences. Linear layers work on the rows of all of them, so the weights are read once; each
- * GroupQueryAttention becomes `count` of them, each over the KV of its own sequence, which stays in place. Rows are in the order of the slots; slots without
+ * Lets one run carry several sequences. Linear layers work on the rows of all of them, so the weights are read once;
+ * each
+ * GroupQueryAttention becomes `count` of them, each over the KV of its own sequence, which stays in place. Rows are in
+ * the order of the slots; slots without
  * a sequence come last and get a row of zeros, which is dropped again.
  *
- * Inputs per slot: KV, masks, `positions` int64 `[1, rows]`, `last_key` int32 `[1]` (keys so far, less one), `keys` int32 (keys so far). Once: `slot_sizes`
+ * Inputs per slot: KV, masks, `positions` int64 `[1, rows]`, `last_key` int32 `[1]` (keys so far, less one), `keys`
+ * int32 (keys so far). Once: `slot_sizes`
  * int64 `[count + 1]` (rows of each slot, then of the padding that is left) and `batch_rows` int64 `[1]`.
  *
- * Returns false, and leaves the graph as it is, where something but attention reads the attention mask. Call it behind `packBranches` and `gatherRows`.
+ * Returns false, and leaves the graph as it is, where something but attention reads the attention mask. Call it behind
+ * `packBranches` and `gatherRows`.
  */
 export function addAttentionSlots(
   model: Model,

@@ -4,9 +4,10 @@ import { type Model, makeNode } from './model.ts';
 const NO_TENSOR = /non.tensor type/iu;
 
 /**
- * Puts an output first that is no tensor (an empty sequence). onnxruntime-node copies every result of a run into a new array, also
- * those that the run wrote into arrays of the caller: all KV, for each token. It copies them in the order of the outputs and gives up
- * at one that is no tensor; by then the run is over and the caller's arrays hold what is wanted. Returns the output's name.
+ * Puts an output first that is no tensor (an empty sequence). onnxruntime-node copies every result of a run into a new
+ * array, also those that the run wrote into arrays of the caller: all KV, for each token. It copies them in the order
+ * of the outputs and gives up at one that is no tensor; by then the run is over and the caller's arrays hold what is
+ * wanted. Returns the output's name.
  */
 export function endResults(model: Model): string {
   const name = 'assay/end_of_results';

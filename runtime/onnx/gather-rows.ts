@@ -1,7 +1,10 @@
 import type { Layout } from './layout.ts';
 import { DataType, type Graph, type Model, makeNode, type Node } from './model.ts';
 
-/** What may stand between the head and the logits: a bias, a scale, soft capping, a change of type. Each keeps rows apart. */
+/**
+ * What may stand between the head and the logits: a bias, a scale, soft capping, a change of type. Each keeps rows
+ * apart.
+ */
 const ELEMENTWISE = ['Add', 'Sub', 'Mul', 'Div', 'Tanh', 'Cast', 'Identity'];
 const PRODUCTS = ['MatMul', 'MatMulNBits', 'FusedMatMul'];
 /** Each along the last axis. */
@@ -18,9 +21,10 @@ const ROWWISE = new Set([...ELEMENTWISE, ...PRODUCTS, ...NORMS, ...ACTIVATIONS])
 const STREAM = new Set(['GroupQueryAttention', 'Add', ...NORMS]);
 
 /**
- * Puts a `Gather` of the wanted rows before the head, the largest matrix of small models, so that a prefill computes one row of
- * logits instead of all. With the `attention` nodes known it stands further up, behind the last of them: what follows there keeps
- * rows apart as well. Returns the new input's name; undefined where the head is not found, and the graph stays as it is.
+ * Puts a `Gather` of the wanted rows before the head, the largest matrix of small models, so that a prefill computes
+ * one row of logits instead of all. With the `attention` nodes known it stands further up, behind the last of them:
+ * what follows there keeps rows apart as well. Returns the new input's name; undefined where the head is not found, and
+ * the graph stays as it is.
  */
 export function gatherRows(model: Model, layout: Layout, attention?: readonly Node[]): string | undefined {
   const { graph } = model;
@@ -48,8 +52,8 @@ export function gatherRows(model: Model, layout: Layout, attention?: readonly No
 }
 
 /**
- * The head and the nodes before it, in their order, that compute nothing but what the head reads, row by row. Undefined where they
- * begin with something else than the stream of rows behind the last attention.
+ * The head and the nodes before it, in their order, that compute nothing but what the head reads, row by row. Undefined
+ * where they begin with something else than the stream of rows behind the last attention.
  */
 function rowwiseTail(graph: Graph, head: Node, attention: ReadonlySet<Node>): Node[] | undefined {
   const constant = constants(graph);

@@ -15,7 +15,10 @@ export interface Layout {
   states: StateTensor[];
 }
 
-/** What a layer without attention keeps of all tokens so far: the last inputs of a convolution, the memory of a recurrence. */
+/**
+ * What a layer without attention keeps of all tokens so far: the last inputs of a convolution, the memory of a
+ * recurrence.
+ */
 export interface StateTensor {
   past: string;
   present: string;
@@ -36,9 +39,10 @@ const PRESENT = /^present(?:_key_values?)?\.(\d+)\.(?:(?:decoder|self)\.)?(key|v
 const PAST_STATE = /^past(?:_key_values)?\.(\d+)\.(conv|recurrent|conv_state|recurrent_state|ssm_state)$/;
 
 /**
- * Finds the inputs and outputs by the names that both exporters use: Optimum, whose layout onnx-community publishes, and the
- * onnxruntime-genai model builder. Since 0.18 the builder names the head size instead of stating it; then it is `publishedHeadSize`, from
- * `genai_config.json`, or follows from the attention nodes. Throws for graphs that are no causal language model with a KV cache.
+ * Finds the inputs and outputs by the names that both exporters use: Optimum, whose layout onnx-community publishes,
+ * and the onnxruntime-genai model builder. Since 0.18 the builder names the head size instead of stating it; then it is
+ * `publishedHeadSize`, from `genai_config.json`, or follows from the attention nodes. Throws for graphs that are no
+ * causal language model with a KV cache.
  */
 export function findLayout(model: Model, publishedHeadSize?: number): Layout {
   const { graph } = model;
@@ -85,7 +89,9 @@ export function findLayout(model: Model, publishedHeadSize?: number): Layout {
   return layout;
 }
 
-/** The attention nodes that the fast path needs: one GroupQueryAttention for each layer, on that layer's own KV cache. */
+/**
+ * The attention nodes that the fast path needs: one GroupQueryAttention for each layer, on that layer's own KV cache.
+ */
 export function attentionNodes(graph: Graph, layout: Layout): Node[] | undefined {
   const nodes = graph.nodes.filter((node) => node.op === 'GroupQueryAttention' && node.domain === 'com.microsoft');
   const byPast = new Map(nodes.map((node) => [node.inputs[3], node]));
@@ -136,7 +142,10 @@ export function couplesRows(graph: Graph): boolean {
   return graph.nodes.some((node) => node.op === 'DynamicQuantizeLinear' || node.op === 'DynamicQuantizeMatMul');
 }
 
-/** An input of newer Optimum exports: how many last positions get logits, 0 for all. Fixed to all; rows are gathered later. */
+/**
+ * An input of newer Optimum exports: how many last positions get logits, 0 for all. Fixed to all; rows are gathered
+ * later.
+ */
 const KEEP = 'num_logits_to_keep';
 
 function keepAllLogits(graph: Graph): void {

@@ -11,8 +11,8 @@ import {
 } from './wire.ts';
 
 /**
- * ONNX messages as values (onnx.proto, IR version 3 to 13). `rest` holds the fields that are not listed here, so that writing
- * a message back loses nothing.
+ * ONNX messages as values (onnx.proto, IR version 3 to 13). `rest` holds the fields that are not listed here, so that
+ * writing a message back loses nothing.
  */
 export interface Model {
   opsets: Map<string, number>;

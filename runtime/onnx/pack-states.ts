@@ -14,7 +14,10 @@ export interface LaneInputs {
   slots: string;
   /** `[kept]`: lanes whose states at their ends are returned. */
   kept: string;
-  /** `[kept, 1, width]`: the last inputs of a kept lane, among its first state and its own; one for each width of a convolution. */
+  /**
+   * `[kept, 1, width]`: the last inputs of a kept lane, among its first state and its own; one for each width of a
+   * convolution.
+   */
   windows: { name: string; width: number }[];
 }
 
@@ -24,8 +27,10 @@ const PAST_INPUT = 3;
 const PRESENT_OUTPUT = 1;
 
 /**
- * Lets one run carry the tokens of several branches through layers that keep a state (CausalConvWithState, LinearAttention). A branch cannot be
- * hidden by a mask there, so rows are laid out in lanes, one for each path through the tree of new tokens, before such an operator, and put
+ * Lets one run carry the tokens of several branches through layers that keep a state (CausalConvWithState,
+ * LinearAttention). A branch cannot be
+ * hidden by a mask there, so rows are laid out in lanes, one for each path through the tree of new tokens, before such
+ * an operator, and put
  * back in their order behind it. Everything else still sees one sequence.
  * Source: onnxruntime, docs/ContribOperators.md, com.microsoft.CausalConvWithState and com.microsoft.LinearAttention.
  */
@@ -121,7 +126,8 @@ class Rewrite {
   }
 
   /**
-   * LinearAttention: `[1, rows, width]` each for query, key, value, decay and beta, state `[lanes, heads, key size, value size]`. A step that adds
+   * LinearAttention: `[1, rows, width]` each for query, key, value, decay and beta, state `[lanes, heads, key size,
+   * value size]`. A step that adds
    * nothing and keeps everything has the decay 0, and beta or else the key 0.
    */
   recurrence(): Node[] {

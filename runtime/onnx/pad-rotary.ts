@@ -5,10 +5,10 @@ import { readPieces } from './tensor-data.ts';
 const SPARE_ROWS = 16_384;
 
 /**
- * Makes the rotary tables long enough for packed branches. GroupQueryAttention wants a row for every column of the sequence,
- * and branches side by side take more columns than the model has positions; the positions themselves come from
- * `position_ids`, so that the rows added here are never read. Source: onnxruntime, `group_query_attention_helper.h`
- * ("cos_cache dimension 0 shall not be less than total_sequence_length").
+ * Makes the rotary tables long enough for packed branches. GroupQueryAttention wants a row for every column of the
+ * sequence, and branches side by side take more columns than the model has positions; the positions themselves come
+ * from `position_ids`, so that the rows added here are never read. Source: onnxruntime,
+ * `group_query_attention_helper.h` ("cos_cache dimension 0 shall not be less than total_sequence_length").
  */
 export function padRotaryTables({ graph }: Model, attention: readonly Node[]): void {
   for (const name of new Set(attention.flatMap((node) => node.inputs.slice(7, 9)))) {

@@ -23,8 +23,8 @@ const MAX_FIELD_BYTES = 64 * 2 ** 20;
 const INLINE_BYTES = 4096;
 
 /**
- * Reads the graph of an ONNX file and where its weights lie, without reading them. Throws `engine_failed` for a file that is
- * corrupt, too large, or that points outside its folder.
+ * Reads the graph of an ONNX file and where its weights lie, without reading them. Throws `engine_failed` for a file
+ * that is corrupt, too large, or that points outside its folder.
  */
 export function readModel(file: string): Model {
   const source = fileSource(file);
@@ -106,8 +106,8 @@ function externalData(entries: Map<string, string>, file: string, name: string):
   const location = entries.get('location') ?? '';
   const folder = resolve(dirname(file));
   const path = join(folder, location);
-  // The name decides, not where a link leads: a hub cache is made of links from the model's folder to its blobs, and whoever
-  // wrote the graph could not make one.
+  // The name decides, not where a link leads: a hub cache is made of links from the model's folder to its blobs, and
+  // whoever wrote the graph could not make one.
   const outside = location === '' || isAbsolute(location) || location.includes('\0') || /^[a-z]:|\\/i.test(location);
   if (outside || !path.startsWith(folder + sep)) {
     throw unusable(`the weight "${name}" lies outside the model's folder`);

@@ -13,8 +13,8 @@ export function isHalfType(dataType: number): boolean {
 }
 
 /**
- * Turns a graph in 16-bit floats into one in 32 bits, which CPUs compute faster. Only the graph: its weights keep their 16-bit
- * bytes, and whoever writes them widens them.
+ * Turns a graph in 16-bit floats into one in 32 bits, which CPUs compute faster. Only the graph: its weights keep their
+ * 16-bit bytes, and whoever writes them widens them.
  */
 export function toFloat32(model: Model): void {
   const { graph } = model;

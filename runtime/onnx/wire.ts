@@ -1,9 +1,9 @@
 import { unusable } from './unusable.ts';
 
 /**
- * The protobuf wire format, as far as ONNX files need it (protobuf.dev, "Encoding"). Written here because the npm libraries
- * load a whole file with its weights and drop the fields they do not know; this one leaves weights on disk and passes on
- * everything that it does not understand, byte for byte.
+ * The protobuf wire format, as far as ONNX files need it (protobuf.dev, "Encoding"). Written here because the npm
+ * libraries load a whole file with its weights and drop the fields they do not know; this one leaves weights on disk
+ * and passes on everything that it does not understand, byte for byte.
  */
 export type WireType = 0 | 1 | 2 | 5;
 

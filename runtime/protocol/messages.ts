@@ -11,32 +11,33 @@ import { PluginTarget } from '../ort-plugin/plugin-target.ts';
 import { ChatRequestSchema, CutNames, Finish, TaskAnswers, TaskBatchSchema, TokenLogprobs } from './payloads.ts';
 
 /*
- * What server and engine process say to each other. Both sides check every message. One from the server that does not fit fails
- * its request alone; one from the engine process ends the process, because then nothing that it says can be relied on.
+ * The messages between server and engine process. Both sides check every message. A bad message from the server fails
+ * only its own request; a bad message from the engine process ends the process, because then nothing that it sends can
+ * be trusted.
  */
 
 const Id = v.pipe(v.string(), v.minLength(1), v.maxLength(64));
-/** More than an answer can grow to between two tokens: a grammar may force some 64 KiB at once. */
+/** Bounds a text to more than an answer can grow between two tokens: a grammar may force some 64 KiB at once. */
 const Text = v.pipe(v.string(), v.maxLength(4 * 1024 * 1024));
 const Path = v.pipe(v.string(), v.minLength(1), v.maxLength(4096));
 const Count = v.pipe(v.number(), v.integer(), v.minValue(0));
 const ModelIdText = v.custom<ModelId>((value) => typeof value === 'string');
 
-/** A compiled model to load. */
+/** Names a compiled model to load. */
 export const LoadSpec = v.object({
   model: ModelIdText,
-  /** Folder that a compile made, with the model's text files in it. Absolute. */
+  /** Absolute path of a folder that a compile wrote, with the model's text files in it. */
   dir: Path,
-  /** The device that it was compiled for; absent: one that onnxruntime-node drives. */
+  /** Plugin and device that the model was compiled for; absent: a device of onnxruntime-node. */
   plugin: v.exactOptional(PluginTarget),
-  /** Bytes of keys and values kept for prefixes that may come again; absent: the engine's default. */
+  /** Bytes of KV cache for running requests and cached prefixes; absent: the engine's default. */
   prefixCacheBytes: v.exactOptional(Count),
-  /** Threads of one step; absent: as many as there are physical cores. */
+  /** Threads of one step; absent: one for each physical core. */
   threads: v.exactOptional(Count),
 });
 export type LoadSpec = v.InferOutput<typeof LoadSpec>;
 
-/** What a loaded model is, as far as the server needs it. */
+/** Describes a loaded model for the server. */
 export const ModelInfo = v.object({
   model: ModelIdText,
   device: Device,
@@ -49,9 +50,9 @@ export const ModelInfo = v.object({
 export type ModelInfo = v.InferOutput<typeof ModelInfo>;
 
 export const CompileSpec = v.object({
-  /** Folder of the model as published; only read. */
+  /** Folder of the published model; it is only read. */
   source: Path,
-  /** Empty or absent folder for the result. */
+  /** Folder for the result; empty or absent. */
   target: Path,
   device: Device,
   precision: v.picklist(PRECISIONS),
@@ -71,20 +72,20 @@ export const CompileProgress = v.object({
 });
 export type CompileProgress = v.InferOutput<typeof CompileProgress>;
 
-/** What a compile made. */
+/** Describes the result of a compile. */
 export const CompileReport = v.object({
   device: Device,
   maxPromptLen: Count,
   form: WeightForm,
   choice: FormChoice,
-  /** Of a device behind a plugin. */
+  /** Measurements of a device behind a plugin. */
   figures: v.exactOptional(DeviceFigures),
 });
 export type CompileReport = v.InferOutput<typeof CompileReport>;
 
 export type Work = { kind: 'tasks'; batch: TaskBatch } | { kind: 'chat'; request: ChatRequest };
 
-/** From the server to the engine process. */
+/** Messages from the server to the engine process. */
 export const ToEngine = v.variant('type', [
   v.object({ type: v.literal('load'), id: Id, spec: LoadSpec }),
   v.object({ type: v.literal('compile'), id: Id, spec: CompileSpec }),
@@ -97,24 +98,24 @@ export const ToEngine = v.variant('type', [
       v.object({ kind: v.literal('chat'), request: ChatRequestSchema }),
     ]),
   }),
-  /** Queues a prepared request. `timeoutMs` from now it is given up. */
+  /** Queues a prepared request. It fails with `timeout` after `timeoutMs`. */
   v.object({ type: v.literal('run'), id: Id, timeoutMs: v.pipe(v.number(), v.minValue(0)) }),
   v.object({ type: v.literal('cancel'), id: Id }),
 ]);
 export type ToEngine = v.InferOutput<typeof ToEngine>;
 
 /**
- * What the engine process begins to do, which says how long it may be silent: native code that opens a model, the model's tokenizer, template
- * and grammars, steps of the model, or compiling.
+ * Phases of the engine process, which determine how long it may be silent: `open` runs native code that opens a model,
+ * `text` the model's tokenizer, template and grammars, `step` a step of the model.
  */
 export const PHASES = ['open', 'text', 'step', 'compile'] as const;
 export type Phase = (typeof PHASES)[number];
 
-/** From the engine process to the server. */
+/** Messages from the engine process to the server. */
 export const FromEngine = v.variant('type', [
-  /** The process listens. */
+  /** The process is ready for messages. */
   v.object({ type: v.literal('hello') }),
-  /** Said before the work begins, since nothing is said during it; again where it makes progress. */
+  /** Sent before a phase begins, because no message follows during it; sent again on progress. */
   v.object({ type: v.literal('phase'), phase: v.picklist(PHASES) }),
   v.object({ type: v.literal('loaded'), id: Id, info: ModelInfo }),
   v.object({
@@ -128,7 +129,7 @@ export const FromEngine = v.variant('type', [
     report: CompileReport,
   }),
   v.object({ type: v.literal('prepared'), id: Id, promptTokens: Count }),
-  /** The request holds a place in the queue. */
+  /** The request is in the engine's queue. */
   v.object({ type: v.literal('queued'), id: Id }),
   v.object({ type: v.literal('reasoning'), id: Id, text: Text }),
   v.object({ type: v.literal('content'), id: Id, text: Text, logprobs: v.exactOptional(TokenLogprobs) }),
@@ -143,15 +144,15 @@ export const FromEngine = v.variant('type', [
       param: v.exactOptional(Text),
       retryAfterSeconds: v.exactOptional(Count),
     }),
-    /** The form of the weights that gives wrong numbers here; another one may not. */
+    /** The form of the weights that gives wrong numbers on this machine; another form may work. */
     refusedForm: v.exactOptional(WeightForm),
-    /** What went wrong underneath, for the log alone. */
+    /** The underlying error, for the log only. */
     detail: v.exactOptional(Text),
   }),
-  /** Sent every half second while the process is not inside a step. */
+  /** Sent every half second, except during a step. */
   v.object({ type: v.literal('heartbeat'), rssBytes: Count, running: Count, waiting: Count }),
 ]);
 export type FromEngine = v.InferOutput<typeof FromEngine>;
 
-/** A part of the answer to one request: everything that the engine process sends between `prepared` and the end. */
+/** Messages that answer one request, from `prepared` to the end. */
 export type Reply = Extract<FromEngine, { type: 'queued' | 'reasoning' | 'content' | 'answers' | 'finished' }>;

@@ -14,12 +14,12 @@ import { Metrics } from '../../lib/schema/metrics.ts';
 import { MOST_ORDERS } from '../../lib/schema/question-fields.ts';
 
 /*
- * The requests and answers of `lib/backend.ts` as they cross to the engine process and back. The limits are those of the
- * interfaces (open-points.md) or above them: this is a check of the other side, not of the user. Strict, so that a field which is
- * new on one side is noticed instead of lost.
+ * The requests and answers of `lib/backend.ts` as messages. The bounds are those of the API (docs/interface.md, D-6) or
+ * above: they check the other process, not the user. The objects are strict, so that a field that only one side knows
+ * is an error, not lost.
  */
 
-/** A request body has at most 20 MiB, and so has all that is made of it. */
+/** Bounds a text to 20 MiB, the most that a request body may have. */
 const Text = v.pipe(v.string(), v.maxLength(20 * 1024 * 1024));
 const Short = v.pipe(v.string(), v.maxLength(4096));
 const list = <S extends v.GenericSchema>(schema: S, most: number) => v.pipe(v.array(schema), v.maxLength(most));
@@ -116,7 +116,7 @@ export const TaskAnswers = list(TaskAnswerSchema, MOST_TASKS);
 export const CutNames = list(Short, MOST_TASKS);
 
 const UsageSchema: v.GenericSchema<unknown, Usage> = v.strictObject({ promptTokens: Count, completionTokens: Count });
-/** The end of an answer; both kinds of work have one. */
+/** Fields at the end of an answer, for both kinds of work. */
 export const Finish = {
   reason: v.picklist(['stop', 'length', 'content_filter']),
   usage: UsageSchema,

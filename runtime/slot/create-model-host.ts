@@ -19,19 +19,19 @@ import { type HostOptions, LocalModelHost } from './model-host.ts';
 export interface HostSettings {
   engine: HostOptions['engine'];
   log: Logger;
-  /** `ASSAY_HOME`: where compiled models are kept. */
+  /** `ASSAY_HOME`: directory of the compiled models. */
   home: string;
-  /** Device to run on; default: the best that Assay chooses by itself. */
+  /** Device to run on. Default: `auto`, the best one that works. */
   device?: DeviceChoice;
-  /** Number format of the weights; default: the best for the device. */
+  /** Number format of downloaded weights. Default: the best for the device. */
   dtype?: Dtype | undefined;
-  /** Form of the compiled weights; default: `auto`, what suits the device. */
+  /** Form of the compiled weights. Default: `auto`, the best for the device. */
   precision?: Precision;
-  /** The `HF_*` variables; default: the process's environment. */
+  /** The `HF_*` variables. Default: those of the process. */
   hub?: HubEnvironment;
 }
 
-/** The models of this machine, with everything real: network, disk, clock, environment. */
+/** Creates the model host of this machine, with the real network, disk, clock and environment. */
 export async function createModelHost(settings: HostSettings): Promise<LocalModelHost> {
   const { engine, log, home, device = 'auto', dtype, precision = 'auto', hub = hubEnvironment() } = settings;
   const resolver = await resolveDevices(device, home);
@@ -67,10 +67,10 @@ export async function createModelHost(settings: HostSettings): Promise<LocalMode
 }
 
 /**
- * `models/` of this package: beside `runtime/` in the repository, one level further up from `dist/`. Null where there
- * is none.
+ * Finds `models/` of this package: beside `runtime/` in the repository, one level further up from `dist/`. Null when
+ * there is none.
  */
 function bundledModels(): string | null {
-  const places = ['../../models', '../../../models'].map((place) => fileURLToPath(new URL(place, import.meta.url)));
-  return places.find((place) => existsSync(place)) ?? null;
+  const folders = ['../../models', '../../../models'].map((path) => fileURLToPath(new URL(path, import.meta.url)));
+  return folders.find((folder) => existsSync(folder)) ?? null;
 }

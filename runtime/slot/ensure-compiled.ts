@@ -28,27 +28,30 @@ import { choosePromptLength, contextLength } from '../store/prompt-length.ts';
 import type { EngineProcess } from '../supervisor/engine-process.ts';
 import { judge } from './judge-device.ts';
 
-/** What compiling needs from outside. */
+/** Holds the effects and settings that compiling needs. */
 export interface CompileContext {
   paths: StorePaths;
   engine: Pick<EngineProcess, 'compile'>;
   clock: Clock;
   log: Logger;
-  /** Devices to compile for, the best first; a CPU is always the last. */
+  /** Devices to compile for, best first; the CPU is always the last. */
   devices: readonly Device[];
-  /** Whether anything on this machine may drive a device. */
+  /** Tells whether an execution provider or a plugin on this machine may drive a device. */
   drives(device: Device): boolean;
-  /** The plugin behind a device; null where onnxruntime-node drives it. Throws `engine_failed` where nothing does. */
+  /**
+   * Returns the plugin behind a device; null for a device of onnxruntime-node. Throws `engine_failed` when nothing
+   * drives it.
+   */
   plugin(device: Device): Promise<DevicePlugin | null>;
-  /** Whether nobody asked for a device: then one that is slower than the CPU is not used. */
+  /** True when the caller named no device: then a device that is slower than the CPU is not used. */
   automatic: boolean;
-  /** Form of the compiled weights; `auto`: what suits each device. */
+  /** Form of the compiled weights; `auto`: the best for each device. */
   precision: Precision;
   /** The CPU's kernels (`kernelFamily`). */
   kernels: string;
   /** Version of onnxruntime-node; part of the fingerprint. */
   runtimeVersion: string;
-  /** Free bytes where a directory lies. */
+  /** Returns the free bytes on the disk of a directory. */
   freeBytes(directory: string): Promise<number>;
 }
 
@@ -56,11 +59,11 @@ export interface EnsureOptions {
   maxPromptLen?: number;
   signal: AbortSignal;
   onProgress(progress: StageProgress): void;
-  /** Devices that are not to be tried. */
+  /** Devices to skip. */
   without?: ReadonlySet<Device>;
   /** Forms of the weights that gave wrong numbers at load. */
   refused?: ReadonlySet<WeightForm>;
-  /** Whether a directory must stay, as it is loaded or being loaded. */
+  /** Tells whether a directory must stay, because it is loaded or being loaded. */
   inUse(directory: string): boolean;
 }
 
@@ -74,7 +77,7 @@ export interface StageProgress {
 
 export interface EnsuredModel {
   compiled: CompiledModel;
-  /** Whether it had to be made now. */
+  /** True when it was compiled by this call. */
   made: boolean;
   /** The plugin that its device is driven by. */
   plugin?: PluginTarget;
@@ -83,9 +86,8 @@ export interface EnsuredModel {
 }
 
 /**
- * The compiled form of a model for this machine, made if it is absent, stale or damaged. Devices are tried in order;
- * one whose compile fails, or that was measured to be wrong or slower than the CPU, is logged with the reason and the
- * next is tried.
+ * Returns the compiled form of a model for this machine; compiles it if it is absent, stale or damaged. Tries the
+ * devices in order; logs the reason when a compile fails, and tries the next device.
  *
  * @throws AssayError `invalid_value` (max_prompt_len), `engine_failed`, `disk_full`
  */
@@ -142,12 +144,12 @@ export async function ensureCompiled(
   }
 }
 
-/** Whether the device of a compiled form is to be used; null where it was not measured. */
+/** Decides whether to use the device of a compiled form; null when it was not measured. */
 function decide({ automatic }: CompileContext, { record }: CompiledModel): DeviceDecision | null {
   return record.figures ? judge(record.device, record.figures, { automatic }) : null;
 }
 
-/** A form that was chosen by speed suits the CPU that it was measured on. */
+/** Returns the kernels where the form was chosen by speed: it suits the CPU that it was measured on. */
 function kernelsFor({ precision, kernels }: CompileContext, device: Device): Pick<Fingerprint, 'kernels'> {
   return precision === 'auto' && device === 'CPU' ? { kernels } : {};
 }
@@ -157,8 +159,7 @@ function isRefused({ record }: CompiledModel, { refused }: EnsureOptions): boole
 }
 
 /**
- * Whether a compiled form is one that `ensureCompiled` could take for some prompt length, as far as is known without
- * its source's hash.
+ * Tells whether `ensureCompiled` would use a compiled form for some prompt length, without comparing the source's hash.
  */
 export function wouldServe(context: CompileContext, model: LocalModel, fingerprint: Fingerprint): boolean {
   const { runtime, compiler, dtype, precision, kernels, device } = fingerprint;
@@ -186,12 +187,12 @@ async function compile(
   const target = join(staging, 'target');
   const full = new AbortController();
   const signal = AbortSignal.any([options.signal, full.signal]);
-  let room: Promise<void> | undefined;
+  let spaceCheck: Promise<void> | undefined;
   try {
-    // What a compile that was killed has left.
+    // Files of a compile that was killed.
     await paths.remove(staging);
     for (const directory of [source, target]) await paths.makeDirectory(directory);
-    // The compile sees the chosen variant alone, however many the repository has.
+    // The compile sees only the chosen variant, even if the repository has several.
     for (const file of files) await fs.symlink(file.real, join(source, baseName(file.path)), 'file');
     const spec = {
       source,
@@ -203,8 +204,9 @@ async function compile(
       ...(options.refused ? { refused: [...options.refused] } : {}),
     };
     const onProgress = ({ step, done, total }: CompileProgress): void => {
-      // How large the result gets is known as soon as its first bytes are written.
-      if (step === 'weights') room ??= checkSpace(context, model, total - done, target).catch((e) => full.abort(e));
+      // The size of the result is known as soon as its first bytes are written.
+      if (step === 'weights')
+        spaceCheck ??= checkSpace(context, model, total - done, target).catch((e) => full.abort(e));
       if (step === 'device') {
         const what = done + 1 < total ? `graph ${done + 1} of ${total - 1}` : 'measuring';
         options.onProgress({ stage: 'compiling', step: `${fingerprint.device}: ${what}`, bytes: 0, total: null });
@@ -219,7 +221,7 @@ async function compile(
     };
     options.onProgress({ stage: 'compiling', bytes: 0, total: null, step: 'starting' });
     const report = await engine.compile(spec, { signal, onProgress });
-    await room;
+    await spaceCheck;
     signal.throwIfAborted();
     await checkPlainFiles(target);
     for (const [name, path] of Object.entries(model.files.support)) {
@@ -232,7 +234,7 @@ async function compile(
     return made;
   } catch (error) {
     signal.throwIfAborted();
-    // A full disk inside the child arrives as its failure.
+    // A full disk in the child is reported as a failed compile.
     if ((await context.freeBytes(paths.compiledRoot()).catch(() => Number.POSITIVE_INFINITY)) < FULL_BYTES) {
       throw diskError(Object.assign(new Error('no space left', { cause: error }), { code: 'ENOSPC' }), 'ASSAY_HOME');
     }
@@ -240,10 +242,10 @@ async function compile(
   }
 }
 
-/** A disk with less than this is full, as far as a compile can tell. */
+/** Free bytes below which a disk counts as full. */
 const FULL_BYTES = 1024 * 1024;
 
-/** A compile reads every byte of the source anyway; a damaged one is named here instead of giving damaged answers. */
+/** Checks the hashes of the source files, so that a damaged file is reported instead of giving damaged answers. */
 async function verifySource(model: LocalModel, files: readonly SourceFile[], options: EnsureOptions): Promise<void> {
   const total = files.reduce((sum, file) => sum + file.size, 0);
   let checked = 0;

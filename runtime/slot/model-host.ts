@@ -35,7 +35,7 @@ export interface HostOptions {
   engine: SlotEngine & Pick<EngineProcess, 'compile'>;
   pull: PullContext;
   compile: CompileContext;
-  /** Number format to download and compile in place of the best one for the device. */
+  /** Number format to download and compile. Default: the best for the device. */
   dtype?: Dtype;
 }
 
@@ -43,7 +43,7 @@ type DownloadProgress = Extract<DownloadEvent, { type: 'progress' }>;
 type DownloadOptions = Parameters<ModelHost['download']>[1];
 type Download = Operation<DownloadProgress, DownloadReport> & { readonly options: DownloadOptions };
 
-/** What is done with a model that cannot be deleted now. */
+/** Says why a model in the slot cannot be deleted. */
 const IN_USE: Readonly<Record<Slot['state'], string>> = {
   unloaded: 'being loaded',
   loading: 'being loaded',
@@ -52,12 +52,12 @@ const IN_USE: Readonly<Record<Slot['state'], string>> = {
   error: 'being started again',
 };
 
-/** The models of this machine: files in the store, one of them in the slot. */
+/** Manages the models of this machine: files in the store, one model in the slot. */
 export class LocalModelHost implements ModelHost {
   readonly #options: HostOptions;
   readonly #slot: ModelSlot;
   readonly #downloads = new Map<ModelId, Download>();
-  /** Models whose load has been asked for, and that the slot does not know of yet. */
+  /** Models with a load that has not reached the slot yet. */
   readonly #loads = new Set<ModelId>();
   readonly #removals = new Set<ModelId>();
   readonly #closing = new AbortController();
@@ -65,7 +65,7 @@ export class LocalModelHost implements ModelHost {
   constructor(options: HostOptions) {
     const { engine, compile } = options;
     this.#options = options;
-    // A device that is wished for, but that nothing here drives, is tried and logged; it is none that would be used.
+    // A device that nothing here drives is tried and logged, but not shown as the one that would be used.
     const devices = compile.devices.filter((device) => compile.drives(device));
     this.#slot = new ModelSlot({ engine, log: compile.log, devices, now: () => performance.now() });
   }
@@ -104,19 +104,19 @@ export class LocalModelHost implements ModelHost {
   }
 
   async load(model: ModelId, options: { maxPromptLen?: number }): Promise<LoadReport> {
-    const there = this.#downloads.has(model) ? this.#slot.loaded(model, options.maxPromptLen) : null;
-    if (there) return there;
+    const loaded = this.#downloads.has(model) ? this.#slot.loaded(model, options.maxPromptLen) : null;
+    if (loaded) return loaded;
     this.#refuseDuringDownload(model, 'load');
     this.#refuseDuringRemoval(model);
     this.#loads.add(model);
     try {
       const local = await this.#find(model);
-      if (!local) throw await this.#notHere(model);
-      // The active model keeps its prompt length where the caller names none.
+      if (!local) throw await this.#modelNotFound(model);
+      // The active model keeps its prompt length when the caller names none.
       const active = this.slot().model === model ? this.#slot.compiled?.record.fingerprint.maxPromptLen : undefined;
       const wanted = options.maxPromptLen ?? active;
       const maxPromptLen = choosePromptLength(wanted, await contextLength(this.#options.compile.paths, local));
-      // Not awaited here: from now on the slot knows of it.
+      // Not awaited: from now on the slot knows the load.
       return this.#slot.load({
         model,
         maxPromptLen,
@@ -135,18 +135,18 @@ export class LocalModelHost implements ModelHost {
   async *download(model: ModelId, options: DownloadOptions, leaving?: AbortSignal): AsyncGenerator<DownloadEvent> {
     for (;;) {
       const running = this.#downloads.get(model) ?? this.#begin(model, options);
-      const theirs = running.options;
-      const wanted = options.maxPromptLen ?? theirs.maxPromptLen;
-      if (theirs.maxPromptLen !== undefined && theirs.maxPromptLen !== wanted) {
-        const other = `${model} is being downloaded with another max_prompt_len. Try again when that has ended.`;
+      const first = running.options;
+      const wanted = options.maxPromptLen ?? first.maxPromptLen;
+      if (first.maxPromptLen !== undefined && first.maxPromptLen !== wanted) {
+        const other = `${model} is being downloaded with another max_prompt_len. Try again when it has finished.`;
         throw new AssayError('operation_in_progress', other, { param: 'max_prompt_len' });
       }
-      // Joined, one that may not ask the hub gives less than was asked for here; so may one of the default length,
-      // which is known at its end.
-      const less = options.allowDownload && !theirs.allowDownload;
-      const report = yield* less ? orFailed(running.follow(leaving), leaving) : running.follow(leaving);
+      // A running download may deliver less: it may not ask the hub, or it compiles the default length, which is known
+      // at its end.
+      const less = options.allowDownload && !first.allowDownload;
+      const report = yield* less ? resultOrUndefined(running.follow(leaving), leaving) : running.follow(leaving);
       const enough = report && !less && (wanted === undefined || report.max_prompt_len === wanted);
-      if (report && (enough || theirs === options)) {
+      if (report && (enough || first === options)) {
         yield { type: 'done', report };
         return;
       }
@@ -184,14 +184,14 @@ export class LocalModelHost implements ModelHost {
     }
     throw new AssayError(
       'model_not_found',
-      `${model} is not on this machine, so there is nothing to delete. assay list shows what is.`,
+      `${model} is not on this machine, so there is nothing to delete. List the models with: assay list`,
       {
         param: 'model',
       },
     );
   }
 
-  /** Stops downloads and compiles; what they have fetched is kept. */
+  /** Stops downloads and compiles. Downloaded files stay. */
   async close(): Promise<void> {
     this.#closing.abort(new AssayError('internal_error', 'The server is shutting down.'));
     await Promise.allSettled([...this.#downloads.values()].map((download) => download.result));
@@ -208,7 +208,7 @@ export class LocalModelHost implements ModelHost {
       options.allowDownload && here?.origin !== 'bundled' ? await this.#pull(model, here, report, unfollowed) : 0;
     const local = await this.#find(model);
     if (!local) {
-      const fetch = `${model} is not on this machine, and the request does not allow to download it. Fetch it with "assay pull ${model}", or set allow_download to true.`;
+      const fetch = `${model} is not on this machine, and the request does not allow downloading it. Fetch it with "assay pull ${model}", or set allow_download to true.`;
       throw new AssayError('not_downloaded', fetch, { param: 'model' });
     }
     const { compiled, made } = await this.#ensure(local, {
@@ -218,7 +218,7 @@ export class LocalModelHost implements ModelHost {
     return { model, state: 'compiled', bytes, compiled: made, max_prompt_len: compiled.record.maxPromptLen };
   }
 
-  /** Fetches what is missing. Without the hub, a model that is here already will do. */
+  /** Fetches missing files. If the hub cannot be reached, a model that is here already is used. */
   async #pull(
     model: ModelId,
     here: LocalModel | null,
@@ -236,7 +236,7 @@ export class LocalModelHost implements ModelHost {
       return bytes;
     } catch (error) {
       if (!here || (error as AssayError).code !== 'hub_unreachable') throw error;
-      compile.log.warn({ model, err: error }, 'the hub cannot be asked; the model on this machine is used');
+      compile.log.warn({ model, err: error }, 'cannot reach the hub; using the model on this machine');
       return 0;
     }
   }
@@ -253,12 +253,12 @@ export class LocalModelHost implements ModelHost {
       inUse: (directory) => this.#slot.reads(directory),
     });
     return ensured.catch(async (error) => {
-      // Another process may have removed the model meanwhile: then that is what has to be told.
-      throw (await this.#find(local.id)) ? error : await this.#notHere(local.id);
+      // If another process has removed the model in the meantime, report that.
+      throw (await this.#find(local.id)) ? error : await this.#modelNotFound(local.id);
     });
   }
 
-  async #notHere(model: ModelId): Promise<AssayError> {
+  async #modelNotFound(model: ModelId): Promise<AssayError> {
     const known = (await this.listModels()).map(({ id }) => id);
     const meant = nearestName(model, known);
     const advice = meant === undefined ? 'Fetch it' : `Did you mean ${meant}? Else fetch it`;
@@ -280,14 +280,18 @@ export class LocalModelHost implements ModelHost {
     if (!progress) return;
     const { stage, bytes, total } = progress.latest ?? { stage: 'downloading', bytes: 0, total: null };
     const far = total ? ` (${Math.floor((100 * bytes) / total)} %)` : '';
-    throw new AssayError('operation_in_progress', `${model} is ${stage} now${far}; ${verb} it when that has ended.`, {
-      param: 'model',
-    });
+    throw new AssayError(
+      'operation_in_progress',
+      `${model} is ${stage} now${far}. Try to ${verb} it again when that has finished.`,
+      {
+        param: 'model',
+      },
+    );
   }
 
   #refuseDuringRemoval(model: ModelId): void {
     if (!this.#removals.has(model)) return;
-    const busy = `${model} is being deleted now. Try again when that has ended.`;
+    const busy = `${model} is being deleted now. Try again when that has finished.`;
     throw new AssayError('operation_in_progress', busy, { param: 'model' });
   }
 
@@ -296,7 +300,7 @@ export class LocalModelHost implements ModelHost {
     if (slot.model === model && slot.state !== 'unloaded') return slot.state === 'loaded' ? 'active' : slot.state;
     const download = this.#downloads.get(model);
     if (download) return download.latest?.stage === 'compiling' ? 'compiling' : 'downloading';
-    if (this.#slot.uses(model)) return this.#slot.reading(model) ? 'loading' : 'compiling';
+    if (this.#slot.uses(model)) return this.#slot.isReading(model) ? 'loading' : 'compiling';
     const local = await this.#find(model);
     if (!local) return null;
     const compiled = await listCompiled(this.#options.compile.paths, model);
@@ -305,8 +309,14 @@ export class LocalModelHost implements ModelHost {
   }
 }
 
-/** What others' work gave; undefined where it failed, which is theirs to hear. Throws where this caller leaves. */
-async function* orFailed<P, R>(work: AsyncGenerator<P, R>, leaving?: AbortSignal): AsyncGenerator<P, R | undefined> {
+/**
+ * Follows the work of another caller; returns undefined when it fails, which only that caller reports. Throws when this
+ * caller leaves.
+ */
+async function* resultOrUndefined<P, R>(
+  work: AsyncGenerator<P, R>,
+  leaving?: AbortSignal,
+): AsyncGenerator<P, R | undefined> {
   try {
     return yield* work;
   } catch {

@@ -16,21 +16,24 @@ export type SlotEngine = Pick<EngineProcess, 'status' | 'onEvent' | 'beginLoad' 
 export interface SlotOptions {
   engine: SlotEngine;
   log: Logger;
-  /** Devices that this machine may have, the best first; a CPU is the last. */
+  /** Devices that this machine may have, best first; the CPU is the last. */
   devices: readonly Device[];
-  /** Milliseconds of a clock that never goes back. */
+  /** Returns milliseconds of a monotonic clock. */
   now(): number;
 }
 
-/** What the slot has to load. */
+/** Asks the slot for a model. */
 export interface LoadRequest {
   model: ModelId;
   maxPromptLen: number | undefined;
-  /** Finds or makes the compiled form, for the best device but those that did not load, and in no form that gave wrong numbers. */
+  /**
+   * Finds or compiles the model for the best device, without devices that failed to load and forms that gave wrong
+   * numbers.
+   */
   prepare(without: ReadonlySet<Device>, refused: ReadonlySet<WeightForm>): Promise<EnsuredModel>;
 }
 
-/** What `GET /health` shows for each state of the life cycle. */
+/** State that `GET /health` shows for each state of the life cycle. */
 const SLOT_STATE: Readonly<Record<ModelState, SlotState>> = {
   unloaded: 'unloaded',
   loading: 'loading',
@@ -40,15 +43,18 @@ const SLOT_STATE: Readonly<Record<ModelState, SlotState>> = {
   failed: 'error',
 };
 
-/** Holds one model in memory. Runs one load or unload at a time; the engine process owns the life cycle (`docs/slot.md`). */
+/**
+ * Holds one model in memory. Runs one load or unload at a time; the engine process owns the life cycle
+ * (`docs/slot.md`).
+ */
 export class ModelSlot {
   readonly #options: SlotOptions;
   readonly #failedDevices = new Set<Device>();
   /** The devices that the last load tried. */
   #tried: readonly DeviceDecision[] = [];
-  /** What is in memory, or is read again after a death. */
+  /** The model in memory, or that is loaded again after a death. */
   #active: { info: ModelInfo; compiled: CompiledModel } | null = null;
-  /** What the engine will load next. */
+  /** The compiled form that the engine loads next. */
   #loading: CompiledModel | null = null;
   #work: { request: LoadRequest | null; promise: Promise<unknown> } | null = null;
 
@@ -62,23 +68,25 @@ export class ModelSlot {
   /** Returns the slot as `GET /health` shows it. */
   view(): Slot {
     const { state, model, reason } = this.#options.engine.status();
-    const shown = state === 'restarting' ? `${reason} It is being started again.` : reason;
+    const shown = state === 'restarting' ? `${reason} It is starting again.` : reason;
     return {
       state: SLOT_STATE[state],
       model,
-      device: this.#active?.info.device ?? this.#loading?.record.device ?? this.#next(),
+      device: this.#active?.info.device ?? this.#loading?.record.device ?? this.#nextDevice(),
       ...(shown === null ? {} : { reason: shown }),
       ...formOf(this.#active?.compiled),
       ...(model !== null && this.#tried.length > 0 ? { devices: this.#tried } : {}),
     };
   }
 
-  /** The compiled form that is loaded. */
+  /** The compiled form in memory. */
   get compiled(): CompiledModel | null {
     return this.#active?.compiled ?? null;
   }
 
-  /** Returns the report of a load that has nothing to do; null when this model is not in memory with this prompt length. */
+  /**
+   * Returns the report of a load that has nothing to do; null when this model is not in memory with this prompt length.
+   */
   loaded(model: ModelId, maxPromptLen: number | undefined): LoadReport | null {
     const { state, model: current } = this.#options.engine.status();
     if (state !== 'loaded' || current !== model || !this.#active) return null;
@@ -87,12 +95,12 @@ export class ModelSlot {
     return same ? reportOf(info, 0, false) : null;
   }
 
-  /** Whether a load of this model is past its compile. */
-  reading(model: ModelId): boolean {
+  /** Tells whether a load of this model is past its compile. */
+  isReading(model: ModelId): boolean {
     return this.#loading !== null && this.#work?.request?.model === model;
   }
 
-  /** Whether the engine has read this directory, or may read it yet. */
+  /** Tells whether the engine has read this directory, or may read it soon. */
   reads(directory: string): boolean {
     return this.#active?.compiled.directory === directory || this.#loading?.directory === directory;
   }
@@ -105,8 +113,8 @@ export class ModelSlot {
   }
 
   /**
-   * Loads a model. A second call for the same joins the first. Another model stays in use until the new one is compiled; then
-   * its requests in flight finish and it gives way.
+   * Loads a model. A second call for the same one joins the first. Another model stays in use until the new one is
+   * compiled; then its requests in flight finish and it is unloaded.
    */
   async load(request: LoadRequest): Promise<LoadReport> {
     const now = this.#work?.request;
@@ -163,8 +171,8 @@ export class ModelSlot {
   }
 
   /**
-   * A device that takes the compile may still not load it: then the next one is tried, and this one no more. A form whose numbers
-   * are wrong on the CPU is replaced by another one.
+   * Loads on the first device that works. A device may compile the model and still fail to load it; it is not tried
+   * again. On the CPU another form of the weights replaces one that gives wrong numbers.
    */
   async #loadOrFallBack(
     request: LoadRequest,
@@ -195,20 +203,20 @@ export class ModelSlot {
           { device, used: false, reason, figures: null },
         ];
         await this.#begin(request.model);
-        log.warn({ model: request.model, device, err: error }, 'cannot load on this device; the next one is tried');
+        log.warn({ model: request.model, device, err: error }, 'cannot load on this device; trying the next one');
       }
     }
   }
 
-  /** Finds or makes the compiled form, and keeps what was decided on the way. */
+  /** Finds or compiles the model, and records the decisions about devices. */
   async #prepare(request: LoadRequest, refused: ReadonlySet<WeightForm>): Promise<EnsuredModel> {
     const ensured = await request.prepare(this.#failedDevices, refused);
     this.#tried = [...this.#tried, ...ensured.decisions];
     return ensured;
   }
 
-  /** The device that an empty slot would use: the best one that has not failed to load. */
-  #next(): Device {
+  /** Returns the device that an empty slot would use: the best one that has not failed to load. */
+  #nextDevice(): Device {
     return this.#options.devices.find((device) => !this.#failedDevices.has(device)) ?? 'CPU';
   }
 
@@ -218,7 +226,7 @@ export class ModelSlot {
       const doing = this.#work.request ? 'loaded' : 'unloaded';
       throw new AssayError(
         'operation_in_progress',
-        `${busy} is being ${doing} now. Try again when that has ended (GET /health tells).`,
+        `${busy} is being ${doing} now. Try again when that has finished; GET /health shows the state.`,
         { param: 'model' },
       );
     }

@@ -1,6 +1,6 @@
 /**
- * A long piece of work that any number of callers follow: it goes on when they leave, and who comes later sees where it is.
- * Progress that nobody has read yet is replaced by newer progress, so a slow reader holds nothing up.
+ * Runs long work that any number of callers follow. It continues when they leave, and later callers see the current
+ * progress. Newer progress replaces progress that was not read, so a slow reader delays nothing.
  */
 export class Operation<Progress, Result> {
   readonly result: Promise<Result>;
@@ -16,7 +16,8 @@ export class Operation<Progress, Result> {
   /**
    * Starts the work.
    *
-   * @param work `unfollowed` aborts when the last follower has been gone for `patienceMs`; the work decides what that ends
+   * @param work its signal `unfollowed` aborts when the last follower has been gone for `patienceMs`; the work may
+   *   ignore it
    */
   constructor(
     work: (report: (progress: Progress) => void, unfollowed: AbortSignal) => Promise<Result>,
@@ -32,16 +33,16 @@ export class Operation<Progress, Result> {
       this.#ended = true;
       this.#wake();
     });
-    // Nobody may be listening; those who are get the error from `result`.
+    // There may be no follower; each follower gets the error from `result`.
     this.result.catch(() => undefined);
   }
 
-  /** The progress last reported; null before the first. */
+  /** The latest progress; null before the first. */
   get latest(): Progress | null {
     return this.#latest;
   }
 
-  /** Yields progress from now on, then returns the result. Throws what the work threw, or the reason of `leaving`. */
+  /** Yields progress from now on, then returns the result. Throws the work's error, or the reason of `leaving`. */
   async *follow(leaving?: AbortSignal): AsyncGenerator<Progress, Result> {
     this.#followers += 1;
     clearTimeout(this.#patience);

@@ -3,20 +3,20 @@ import { basename } from 'node:path';
 import { AssayError } from '../../lib/errors.ts';
 import { excessOf } from '../../lib/json/scan.ts';
 
-/** What a file of a model may have. */
+/** Bounds a model's file. */
 export interface FileBounds {
   bytes: number;
-  /** Members and items of its JSON; absent: `MAX_PARTS`, as a request. */
+  /** Members and items of its JSON; absent: `MAX_PARTS`, as for a request. */
   parts?: number;
 }
 
-/** Configuration files: published ones have some kilobytes. */
+/** Bounds of configuration files; published ones have some kilobytes. */
 export const CONFIG_BOUNDS: FileBounds = { bytes: 4 * 1024 * 1024 };
 
 /**
- * The text of a model's file, which strangers made; null where there is none.
+ * Reads an untrusted file of a model; null when there is none.
  *
- * @throws AssayError `engine_failed` for one of more than `maxBytes`; nothing of it is read
+ * @throws AssayError `engine_failed` for more than `maxBytes`; nothing of it is read
  */
 export async function readBounded(file: string, maxBytes: number): Promise<string | null> {
   const handle = await open(file).catch((error: NodeJS.ErrnoException) => {
@@ -34,10 +34,10 @@ export async function readBounded(file: string, maxBytes: number): Promise<strin
 }
 
 /**
- * Returns the value in a model's JSON file; undefined where there is no file. Its size and nesting are checked before it is parsed:
- * a value takes up to a hundred times the memory of its text.
+ * Reads the value in a model's JSON file; undefined when there is no file. Checks size and nesting before it parses: a
+ * value takes up to a hundred times the memory of its text.
  *
- * @throws AssayError `engine_failed` for one beyond `bounds` or that is no JSON
+ * @throws AssayError `engine_failed` for a file beyond the bounds or one that is not JSON
  */
 export async function readBoundedJson(file: string, { bytes, parts }: FileBounds): Promise<unknown> {
   const text = await readBounded(file, bytes);
@@ -50,7 +50,7 @@ export async function readBoundedJson(file: string, { bytes, parts }: FileBounds
   try {
     return JSON.parse(text);
   } catch (cause) {
-    throw new AssayError('engine_failed', `The model's ${basename(file)} is damaged; download the model again.`, {
+    throw new AssayError('engine_failed', `The model's ${basename(file)} is damaged. Download the model again.`, {
       cause,
     });
   }

@@ -13,7 +13,7 @@ const RECORD_FILE = 'fingerprint.json';
 
 const Record = v.strictObject({
   fingerprint: Fingerprint,
-  /** The device and the prompt length that the compile really gave. */
+  /** Device and prompt length of the result, which may differ from those asked for. */
   device: v.picklist(['NPU', 'GPU', 'CPU']),
   maxPromptLen: v.number(),
   /**
@@ -22,7 +22,7 @@ const Record = v.strictObject({
    */
   form: v.exactOptional(WeightForm),
   choice: v.exactOptional(FormChoice),
-  /** What the device was measured to do, where a plugin drives it. */
+  /** Measurements of a device behind a plugin. */
   figures: v.exactOptional(DeviceFigures),
   /** Every other file of the directory. */
   files: v.array(
@@ -35,14 +35,16 @@ const Record = v.strictObject({
 });
 export type CompiledRecord = v.InferOutput<typeof Record>;
 
-/** A compiled form that is complete. */
+/** Describes a complete compiled form. */
 export interface CompiledModel {
   directory: string;
   key: string;
   record: CompiledRecord;
 }
 
-/** The compiled form with this fingerprint, every byte of it checked; null when it is absent, incomplete or damaged. */
+/**
+ * Finds the compiled form with this fingerprint and checks every byte; null when it is absent, incomplete or damaged.
+ */
 export async function findCompiled(
   paths: StorePaths,
   model: ModelId,
@@ -59,7 +61,7 @@ export async function findCompiled(
   return (await Promise.all(intact)).every(Boolean) ? compiled : null;
 }
 
-/** All complete compiled forms of a model; their bytes are not checked. */
+/** Lists the complete compiled forms of a model. Does not check their bytes. */
 export async function listCompiled(paths: StorePaths, model: ModelId): Promise<CompiledModel[]> {
   const names = await fs.readdir(paths.compiledModel(model)).catch(() => []);
   const keys = names.filter((name) => !name.startsWith('.'));
@@ -78,7 +80,7 @@ export async function listAllCompiled(paths: StorePaths): Promise<(CompiledModel
 }
 
 async function readCompiled(paths: StorePaths, model: ModelId, key: string): Promise<CompiledModel | null> {
-  // Not the real path: where the home is a link, that is outside of it.
+  // Not the real path: if the home is a link, the real path is outside it.
   const directory = paths.compiled(model, key);
   if ((await paths.real(directory)) === null) return null;
   const text = await fs.readFile(join(directory, RECORD_FILE), 'utf8').catch(() => '');
@@ -87,8 +89,8 @@ async function readCompiled(paths: StorePaths, model: ModelId, key: string): Pro
 }
 
 /**
- * Gives a finished compile its name: from then on it can be found. The record, with the hash of every file, is written
- * last, and one rename makes the whole visible.
+ * Publishes a finished compile. The record, with the hash of every file, is written last, and one rename makes all of
+ * it visible.
  *
  * @param staging directory inside the model's compiled directory, with all files of the compile
  */
@@ -126,7 +128,8 @@ async function flushed(file: string): Promise<number> {
 }
 
 /**
- * Checks what a compile left. The process that wrote it ran a stranger's files: a link among its own would make the server write or publish
+ * Checks what a compile left. The process that wrote it ran a stranger's files: a link among its own would make the
+ * server write or publish
  * another file. Throws `engine_failed`.
  */
 export async function checkPlainFiles(folder: string): Promise<void> {
@@ -141,10 +144,9 @@ export async function checkPlainFiles(folder: string): Promise<void> {
 }
 
 /**
- * Lets the other forms of a model have the files of a new one in place of their own, where both are the same: forms
- * that differ in their prompt length alone have the same weights. The new ones are taken, as their bytes have just been
- * read; whoever has an old one open keeps it. Where the system gives a file no second name, or replaces none that is
- * open, the copy stays.
+ * Replaces files of a model's other forms by links to equal files of a new one: forms that differ only in their prompt
+ * length have the same weights. The new files are kept, because their bytes have just been checked; a process that has
+ * an old one open keeps it. On systems without hard links, or that cannot replace open files, the copies stay.
  *
  * @param staging directory inside the model's compiled directory, for names that are not complete yet
  */
@@ -154,12 +156,12 @@ export async function shareFiles(
   staging: string,
   made: CompiledModel,
 ): Promise<void> {
-  const mine = new Set(made.record.files.map(({ name, size, sha256 }) => `${name} ${size} ${sha256}`));
+  const fresh = new Set(made.record.files.map(({ name, size, sha256 }) => `${name} ${size} ${sha256}`));
   const link = join(staging, 'link');
   for (const { directory, key, record } of await listCompiled(paths, model)) {
     if (key === made.key) continue;
     for (const { name, size, sha256 } of record.files) {
-      if (!mine.has(`${name} ${size} ${sha256}`)) continue;
+      if (!fresh.has(`${name} ${size} ${sha256}`)) continue;
       await fs
         .link(paths.file(made.directory, name), link)
         .then(() => fs.rename(link, paths.file(directory, name)))
@@ -168,17 +170,14 @@ export async function shareFiles(
   }
 }
 
-/**
- * Forms of other prompt lengths that stay beside a new one: small, as they share their files, but each is read in a
- * list.
- */
+/** Forms of other prompt lengths that are kept. They share their files, but listing reads each of them. */
 const OTHER_LENGTHS = 8;
 
 /**
- * Takes away compiled forms that nothing will ever look for again: made by another runtime or compiler, or of other
- * weights. Of those that differ from the current one in their prompt length alone, the newest stay.
+ * Moves compiled forms that cannot be used any more into `staging`: those of another runtime, compiler, or source. Of
+ * those that differ from the current one only in their prompt length, the newest stay.
  *
- * @param staging directory inside the model's compiled directory, which is to be removed with what is put there
+ * @param staging directory inside the model's compiled directory, which the caller removes
  */
 export async function removeStale(
   paths: StorePaths,
@@ -187,7 +186,7 @@ export async function removeStale(
   current: Fingerprint,
   inUse: (directory: string) => boolean,
 ): Promise<void> {
-  // In one step: where a system moves no file that another process has open, all of them stay.
+  // In one step: on systems that do not move open files, the whole form stays.
   const take = async ({ directory, key }: CompiledModel): Promise<void> => {
     if (!inUse(directory)) await fs.rename(directory, join(staging, key)).catch(() => undefined);
   };

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 
-/** The hash that a hub names a file by: sha256 of the bytes (64 digits), or git's sha1 of a blob (40 digits). */
+/** Hash that names a file on a hub: sha256 of the bytes (64 digits), or git's sha1 of a blob (40 digits). */
 export type FileHash = string;
 
 /**
- * Hash of a file by the method that the length of `like` tells.
+ * Hashes a file by the method of `like`, which its length shows.
  *
  * @param size bytes of the file; git hashes it before the content (gitformat-object: `blob <size>\0<content>`)
  * @param onBytes called with the number of bytes read so far

@@ -1,22 +1,22 @@
 import { AssayError } from '../../lib/errors.ts';
 
-/** Room that a download and a compile leave on the disk. */
+/** Bytes that a download and a compile leave free on the disk. */
 export const SPARE_BYTES = 64 * 1024 * 1024;
 
-/** An error of the file system in words for a user; any other error as it is. */
+/** Turns an error of the file system into one for users; returns any other error unchanged. */
 export function diskError(error: unknown, variable: 'HF_HUB_CACHE' | 'ASSAY_HOME'): unknown {
   const code = (error as NodeJS.ErrnoException | null)?.code;
   if (code === 'ENOSPC' || code === 'EDQUOT') {
     return new AssayError(
       'disk_full',
-      `The disk of ${variable} is full. Free space (assay list, assay rm) or set ${variable} to a directory on a larger disk, then run the command again: what was done is kept.`,
+      `The disk of ${variable} is full. Free space (assay list, assay rm) or set ${variable} to a directory on a larger disk, then run the command again. It continues where it stopped.`,
       { cause: error },
     );
   }
   if (code === 'EACCES' || code === 'EPERM' || code === 'EROFS') {
     return new AssayError(
       'internal_error',
-      `${variable} cannot be written to (${code}). Set it to a directory of yours.`,
+      `${variable} cannot be written to (${code}). Set it to a directory that you can write to.`,
       {
         cause: error,
       },
@@ -25,7 +25,7 @@ export function diskError(error: unknown, variable: 'HF_HUB_CACHE' | 'ASSAY_HOME
   if (!isFileError(error)) return error;
   return new AssayError(
     'internal_error',
-    `A file of ${variable} could not be used (${code}). Try again; the log tells which.`,
+    `A file of ${variable} could not be used (${code}). Try again; the log names the file.`,
     {
       cause: error,
     },
@@ -33,14 +33,14 @@ export function diskError(error: unknown, variable: 'HF_HUB_CACHE' | 'ASSAY_HOME
 }
 
 /**
- * Whether the file system failed. Errors of `fetch` have the system's error only as their cause, so one that names a system call
- * itself is of a file; and trying again does not help.
+ * Tells whether the file system failed. An error of `fetch` has the system's error as its cause, so an error that names
+ * a system call itself comes from a file, and trying again does not help.
  */
 export function isFileError(error: unknown): boolean {
   return error instanceof Error && typeof (error as NodeJS.ErrnoException).syscall === 'string';
 }
 
-/** Bytes in words, as people read disks: 1.2 GB is 1,200,000,000 bytes. */
+/** Formats bytes in decimal units, as disks are sold: 1.2 GB is 1,200,000,000 bytes. */
 export function formatBytes(bytes: number): string {
   const units = ['B', 'kB', 'MB', 'GB', 'TB'];
   let value = bytes;

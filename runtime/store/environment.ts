@@ -1,15 +1,18 @@
 import { homedir } from 'node:os';
 import { expandHome, join } from './paths.ts';
 
-/** What the environment says of the hub: names and defaults are those of Python's `huggingface_hub` (its "Environment variables" page). */
+/**
+ * Holds the settings of the hub. Names and defaults are those of Python's `huggingface_hub` (its "Environment
+ * variables" page).
+ */
 export interface HubEnvironment {
-  /** The cache that Hugging Api tools share: `HF_HUB_CACHE`, else `$HF_HOME/hub`. */
+  /** Cache that Hugging Face tools share: `HF_HUB_CACHE`, else `$HF_HOME/hub`. */
   hubCache: string;
   /** Base address of the hub, without a slash at the end. */
   endpoint: string;
-  /** The file that `hf auth login` writes. */
+  /** File that `hf auth login` writes. */
   tokenFile: string;
-  /** `HF_TOKEN`; wins over the file. */
+  /** `HF_TOKEN`; overrides the file. */
   token: string | null;
   /** `HF_HUB_OFFLINE`: never contact the hub. */
   offline: boolean;

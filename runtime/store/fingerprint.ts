@@ -6,7 +6,7 @@ import type { LocalModel } from './hub-cache.ts';
 import { pathsOf } from './model-files.ts';
 import { baseName, type StorePaths } from './paths.ts';
 
-/** All that decides what a compile gives. Where one of these differs, the compiled form is another one. */
+/** Identifies a compiled form: everything that determines the result of a compile. */
 export const Fingerprint = v.strictObject({
   /** sha256 over the names and hashes of all source files. */
   source: v.string(),
@@ -14,9 +14,9 @@ export const Fingerprint = v.strictObject({
   runtime: v.string(),
   /** `COMPILER_VERSION`. */
   compiler: v.number(),
-  /** The device asked for. */
+  /** The requested device. */
   device: v.picklist(['NPU', 'GPU', 'CPU']),
-  /** Number format of the source; null where its repository does not say. */
+  /** Number format of the source; null when its repository does not say. */
   dtype: v.nullable(v.string()),
   precision: v.string(),
   /** The CPU's kernels (`kernelFamily`), where the form is chosen by how fast they are. */
@@ -27,7 +27,7 @@ export const Fingerprint = v.strictObject({
 });
 export type Fingerprint = v.InferOutput<typeof Fingerprint>;
 
-/** Name of a compiled form: what a person wants to know of it, then a hash of all of it. */
+/** Returns the directory name of a compiled form: the parts that people look for, then a hash of everything. */
 export function fingerprintKey(fingerprint: Fingerprint): string {
   const hash = createHash('sha256')
     .update(JSON.stringify(v.parse(Fingerprint, fingerprint)))
@@ -36,7 +36,7 @@ export function fingerprintKey(fingerprint: Fingerprint): string {
   return `${device}-${precision}-${maxPromptLen}-${hash.slice(0, 16)}`.toLowerCase();
 }
 
-/** A file and the hash that its bytes must have. */
+/** Describes a source file and the hash that its bytes must have. */
 export interface SourceFile {
   /** Relative to the model's directory. */
   path: string;
@@ -48,12 +48,12 @@ export interface SourceFile {
 
 const BLOB_NAME = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/;
 
-/** Hashes of files that do not say their own, kept for as long as size and time of the file stay the same. */
+/** Hashes of files that are not named by their hash, cached while size and time of the file stay the same. */
 const computed = new Map<string, string>();
 
 /**
- * The files of a model with their hashes. In the hub cache a file's link leads to a blob that is named by its hash, so
- * nothing is read; files of bundled models are read once for each process.
+ * Returns the files of a model with their hashes. In the hub cache a file links to a blob that is named by its hash, so
+ * nothing is read; files of bundled models are hashed once in each process.
  */
 export async function sourceFiles(paths: StorePaths, model: LocalModel): Promise<SourceFile[]> {
   return Promise.all(
@@ -71,7 +71,7 @@ export async function sourceFiles(paths: StorePaths, model: LocalModel): Promise
   );
 }
 
-/** One hash for all source files. */
+/** Returns one hash for all source files. */
 export function sourceHash(files: readonly SourceFile[]): string {
   const lines = files.map((file) => `${file.hash} ${file.path}\n`).sort();
   return createHash('sha256').update(lines.join('')).digest('hex');

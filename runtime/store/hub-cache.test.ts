@@ -9,7 +9,10 @@ import { StorePaths } from './paths.ts';
 const MODEL = parseModelId('acme/tiny');
 const [COMMIT, OTHER] = ['a'.repeat(40), 'b'.repeat(40)];
 
-/** Paths of a cache with a model in it; where they are asked whether `vanishing` is there, it is, and is removed right after. */
+/**
+ * Paths of a cache with a model in it; where they are asked whether `vanishing` is there, it is, and is removed right
+ * after.
+ */
 async function cache(vanishing?: (paths: StorePaths) => string): Promise<StorePaths> {
   const hubCache = await fs.mkdtemp(join(tmpdir(), 'assay-cache-'));
   const paths: StorePaths = new (class extends StorePaths {

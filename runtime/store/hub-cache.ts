@@ -6,21 +6,23 @@ import type { FileHash } from './digest.ts';
 import { type Dtype, type FileEntry, type ModelFiles, selectModelFiles } from './model-files.ts';
 import { dirname, idOfRepositoryFolder, join, relativeTo, type StorePaths } from './paths.ts';
 
-/** A commit's hash, with what may stand around it. */
+/** Largest file in `refs`: a commit's hash, perhaps with white space. */
 const MAX_REF_BYTES = 1024;
 
-/** A model whose files are all on this machine. */
+/** Describes a model whose files are all on this machine. */
 export interface LocalModel {
   id: ModelId;
   origin: 'hub' | 'bundled';
-  /** Absolute directory that the paths of `files` are relative to. */
+  /** Absolute directory; the paths of `files` are relative to it. */
   directory: string;
   /** Null for a bundled model. */
   commit: string | null;
   files: ModelFiles;
 }
 
-/** Finds the newest usable snapshot of a model, whoever fetched it, or the bundled model of that id. */
+/**
+ * Finds the newest usable snapshot of a model, also one that another tool fetched, or the bundled model with that id.
+ */
 export async function findLocalModel(
   paths: StorePaths,
   model: ModelId,
@@ -33,14 +35,14 @@ export async function findLocalModel(
   }
   const directory = paths.bundledModel(model);
   if (directory === null || !(await paths.real(directory))) return null;
-  // It ships in one format: a wished one is for what is fetched.
+  // A bundled model has one format; `dtype` is for downloads.
   const selection = selectModelFiles(await entriesOf(paths, directory), { device: options.device });
   return 'files' in selection
     ? { id: model, origin: 'bundled', directory, commit: null, files: selection.files }
     : null;
 }
 
-/** Ids of all repositories in the cache and all bundled models, usable or not. */
+/** Lists the ids of all repositories in the cache and of all bundled models, usable or not. */
 export async function localModelIds(paths: StorePaths): Promise<ModelId[]> {
   const [cached, bundled] = await Promise.all([
     fs.readdir(paths.roots.hubCache).catch(() => []),
@@ -53,7 +55,7 @@ export async function localModelIds(paths: StorePaths): Promise<ModelId[]> {
   return [...new Set(ids.filter((id) => id !== null))].sort();
 }
 
-/** Commits with a snapshot: that of `refs/main` first, then the newest. */
+/** Lists the commits that have a snapshot: that of `refs/main` first, then the newest. */
 async function commitsOf(paths: StorePaths, model: ModelId): Promise<string[]> {
   const directory = paths.snapshots(model);
   if (!(await paths.real(directory))) return [];
@@ -69,7 +71,10 @@ async function commitsOf(paths: StorePaths, model: ModelId): Promise<string[]> {
   );
 }
 
-/** What stands for a file that is gone: any tool may remove a model while others are listed. Other errors are thrown. */
+/**
+ * Returns a handler that replaces a missing file by `absent`: any tool may remove a model during a listing. Rethrows
+ * other errors.
+ */
 function orGone<T>(absent: T): (error: NodeJS.ErrnoException) => T {
   return (error) => {
     if (error.code === 'ENOENT') return absent;
@@ -77,7 +82,7 @@ function orGone<T>(absent: T): (error: NodeJS.ErrnoException) => T {
   };
 }
 
-/** Files under a directory; those behind links that lead out of the root, or to nothing, are left out. */
+/** Lists the files under a directory, except those behind links that lead out of the root or to nothing. */
 async function entriesOf(paths: StorePaths, directory: string): Promise<FileEntry[]> {
   if (!(await paths.real(directory))) return [];
   const found = await fs.readdir(directory, { recursive: true, withFileTypes: true }).catch(orGone([]));
@@ -93,9 +98,10 @@ async function entriesOf(paths: StorePaths, directory: string): Promise<FileEntr
 }
 
 /**
- * Makes verified blobs visible as a snapshot. The graph is linked last, so a snapshot that has it has everything else too.
+ * Makes verified blobs visible as a snapshot. The graph is linked last, so a snapshot that has it has everything else
+ * too.
  *
- * @param snapshot.revision the branch or tag that `refs` shall keep; a commit needs none
+ * @param snapshot.revision branch or tag to record in `refs`; not needed for a commit
  */
 export async function publishSnapshot(
   paths: StorePaths,
@@ -116,7 +122,10 @@ export async function publishSnapshot(
   await fs.rename(`${ref}.assay-new`, ref);
 }
 
-/** A relative link, as `huggingface_hub` makes it; where the system allows none (Windows without rights), a second name. */
+/**
+ * Makes a relative link, as `huggingface_hub` does, or a hard link where the system allows no other (Windows without
+ * rights).
+ */
 async function linkBlob(blob: string, link: string): Promise<void> {
   const target = relativeTo(dirname(link), blob);
   if ((await fs.readlink(link).catch(() => null)) === target) return;

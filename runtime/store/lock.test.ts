@@ -31,7 +31,10 @@ async function otherProcess(file: string): Promise<{ kill(): Promise<void> }> {
   };
 }
 
-/** Another process that takes and discards the lock many times, and ends with code 1 if it ever was not the only one to have it. */
+/**
+ * Another process that takes and discards the lock many times, and ends with code 1 if it ever was not the only one to
+ * have it.
+ */
 async function discardAgainAndAgain(file: string): Promise<number> {
   const script = `import { lock } from ${JSON.stringify(new URL('./lock.ts', import.meta.url).href)};
     import { mkdirSync, rmdirSync } from 'node:fs';

@@ -5,19 +5,20 @@ import type { Clock } from '../../lib/clock.ts';
 import { dirname } from './paths.ts';
 
 /*
- * Locks between processes. Node has no call for file locks, but the SQLite inside it takes them on every system, and the
- * kernel lets go of them when their process dies: after a kill -9 there is nothing stale to recognise or to clean up.
+ * Locks between processes. Node has no call for file locks, but its SQLite takes them on every system, and the kernel
+ * releases them when their process dies: even after a kill -9 there is no stale lock.
  */
 
-/** A lock that this process holds until it is released or the process ends. */
+/** Holds a lock until it is released or the process ends. */
 export interface HeldLock {
   release(): void;
-  /** Releases it and removes its file; whoever waits for it makes the file anew. */
+  /** Releases the lock and removes its file; a process that waits for it creates the file again. */
   discard(): void;
 }
 
 /**
- * Takes the lock, or gives null when another process (or another holder in this one) has it, or has just removed its directory.
+ * Takes the lock. Returns null when another process (or another holder in this one) has it, or has just removed its
+ * directory.
  *
  * @throws Error of the file system for a file that cannot be used
  */
@@ -26,8 +27,8 @@ export function tryLock(file: string): HeldLock | null {
     const before = inodeOf(file);
     const database = openExclusively(file);
     if (!database) return null;
-    // The last holder may have discarded it after this one had opened it: then others would lock another file of this name.
-    // The inode of a new file is not known before it is opened, so that one is taken twice.
+    // The last holder may have discarded the file after it was opened here: others would then lock another file of this
+    // name. The inode of a new file is unknown before it is opened, so a new file is locked twice.
     if (before !== undefined && inodeOf(file) === before) return heldLock(file, database);
     database.close();
   }
@@ -39,19 +40,22 @@ function openExclusively(file: string): DatabaseSync | null {
   let database: DatabaseSync | undefined;
   try {
     database = new DatabaseSync(file, { timeout: 0 });
-    // With the journal in memory nothing is written: the file stays empty, and all that is used is its lock.
+    // With the journal in memory nothing is written: the file stays empty, and only its lock is used.
     database.exec('PRAGMA journal_mode=MEMORY; BEGIN EXCLUSIVE');
     return database;
   } catch (error) {
     database?.close();
     const { errcode } = error as { errcode?: number };
     if (errcode === SQLITE_BUSY || (errcode === SQLITE_CANTOPEN && mayBeOpened(file))) return null;
-    // What SQLite says of a file is to be told as an error of the file system, not of a network.
+    // Marks SQLite's error as one of the file system (`isFileError`).
     throw Object.assign(error as Error, { syscall: 'open' });
   }
 }
 
-/** Whether a file that could not be opened can be, once its directory is there. Throws the system's error, which SQLite does not tell. */
+/**
+ * Tells whether a file that could not be opened only lacks its directory. Throws the system's error, which SQLite
+ * hides.
+ */
 function mayBeOpened(file: string): true {
   try {
     closeSync(openSync(file, 'a'));
@@ -74,7 +78,8 @@ function heldLock(file: string, database: DatabaseSync): HeldLock {
   return {
     release,
     discard() {
-      // While it is held: afterwards the file may be somebody else's. Windows removes none that is open, so not theirs either.
+      // Removed while it is held: afterwards another process may own it. Windows removes no open file, so none of
+      // another process.
       const gone = removed();
       release();
       if (!gone) removed();
@@ -86,7 +91,7 @@ const SQLITE_BUSY = 5;
 const SQLITE_CANTOPEN = 14;
 const POLL_MS = 200;
 
-/** Waits for the lock. `onWait` is called once for each look at a lock that is still taken. */
+/** Waits for the lock. Calls `onWait` whenever it is still taken. */
 export async function lock(file: string, clock: Clock, signal: AbortSignal, onWait?: () => void): Promise<HeldLock> {
   for (;;) {
     signal.throwIfAborted();
@@ -94,7 +99,7 @@ export async function lock(file: string, clock: Clock, signal: AbortSignal, onWa
     if (held) return held;
     onWait?.();
     await clock.sleep(POLL_MS, signal);
-    // A holder that removes the model removes the lock's directory, too.
+    // A process that removes the model also removes the lock's directory.
     await mkdir(dirname(file)).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'EEXIST') throw error;
     });
@@ -102,9 +107,9 @@ export async function lock(file: string, clock: Clock, signal: AbortSignal, onWa
 }
 
 /**
- * Whether some process holds a `flock` on this file, as Python's `filelock` (and so `huggingface_hub`) does. Linux lists
- * them (proc_locks(5): `<number>: FLOCK ADVISORY WRITE <pid> <major>:<minor>:<inode> ...`); elsewhere the answer is false, and
- * the worst case is that two tools fetch the same file: each writes under its own name, so nothing breaks.
+ * Tells whether a process holds a `flock` on this file, as Python's `filelock` (and so `huggingface_hub`) does. Linux
+ * lists them (proc_locks(5): `<number>: FLOCK ADVISORY WRITE <pid> <major>:<minor>:<inode> ...`). Returns false
+ * elsewhere: then, at worst, two tools fetch the same file, each under a name of its own, so nothing breaks.
  */
 export async function isFlocked(file: string): Promise<boolean> {
   const seen = await stat(file).catch(() => null);
@@ -114,7 +119,7 @@ export async function isFlocked(file: string): Promise<boolean> {
   return locks.split('\n').some((line) => line.includes(' FLOCK ') && line.includes(place));
 }
 
-/** Linux's `dev_t` as the kernel prints it, in hexadecimal (makedev(3)). */
+/** Formats Linux's `dev_t` as the kernel prints it, in hexadecimal (makedev(3)). */
 function deviceNumbers(device: number): string {
   const bits = BigInt(device);
   const major = ((bits >> 8n) & 0xfffn) | ((bits >> 32n) & 0xfffff000n);
@@ -122,7 +127,7 @@ function deviceNumbers(device: number): string {
   return [major, minor].map((number) => number.toString(16).padStart(2, '0')).join(':');
 }
 
-/** Makes an empty lock file where there is none. */
+/** Creates an empty lock file if there is none. */
 export async function touch(file: string): Promise<void> {
   await (await open(file, 'a')).close();
 }

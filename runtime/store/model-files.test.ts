@@ -94,9 +94,9 @@ describe('what is missing', () => {
   it.each([
     [entries('config.json', 'model.safetensors'), 'It has no ONNX file at all; a copy under onnx-community may.'],
     [entries(...TEXT, 'onnx/decoder.onnx'), 'It has onnx/decoder.onnx.'],
-    [entries('config.json', 'onnx/model.onnx'), 'It lacks tokenizer.json.'],
-    [entries('onnx/model.onnx'), 'It lacks config.json and tokenizer.json.'],
-    [entries('genai_config.json', 'model.onnx'), 'It lacks tokenizer.json.'],
+    [entries('config.json', 'onnx/model.onnx'), 'It has no tokenizer.json.'],
+    [entries('onnx/model.onnx'), 'It has no config.json and tokenizer.json.'],
+    [entries('genai_config.json', 'model.onnx'), 'It has no tokenizer.json.'],
   ])('%j', (files, sentence) => {
     expect(graphOf(files, { device: 'CPU' })).toContain(sentence);
   });

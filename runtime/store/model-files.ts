@@ -11,15 +11,15 @@ export const TEXT_FILES = [
   'genai_config.json',
 ] as const;
 
-/** A file of a repository or of a directory. */
+/** Describes a file of a repository or of a directory. */
 export interface FileEntry {
-  /** With `/` between the parts, relative to the model. */
+  /** Path relative to the model, with `/` between the parts. */
   path: string;
-  /** Bytes. */
+  /** Size in bytes. */
   size: number;
 }
 
-/** Number formats of published weights, by the ending that `transformers.js` gives their files (its "dtypes" guide). */
+/** Maps number formats of published weights to the ending of their files in `transformers.js` (its "dtypes" guide). */
 export const DTYPE_SUFFIX = {
   q4f16: '_q4f16',
   q4: '_q4',
@@ -32,8 +32,9 @@ export type Dtype = keyof typeof DTYPE_SUFFIX;
 export const DTYPES = Object.keys(DTYPE_SUFFIX) as readonly Dtype[];
 
 /**
- * The best variant first. On a CPU half precision only costs conversions, and the published 8-bit graphs have one activation
- * scale for a whole tensor, which makes packed branches disturb each other (measured, docs/architecture.md): they come last.
+ * Orders the variants for each device, best first. On a CPU half precision only adds conversions. The published 8-bit
+ * graphs come last: they have one activation scale for a whole tensor, through which packed branches change each
+ * other's answers (measured).
  */
 const PREFERENCE: Readonly<Record<Device, readonly Dtype[]>> = {
   CPU: ['q4', 'q4f16', 'fp16', 'fp32', 'int8', 'q8'],
@@ -41,25 +42,25 @@ const PREFERENCE: Readonly<Record<Device, readonly Dtype[]>> = {
   NPU: ['q4f16', 'q4', 'int8', 'q8', 'fp16', 'fp32'],
 };
 
-/** Who laid the repository out: `onnx-community` (transformers.js) or onnxruntime-genai. */
+/** Layout of a repository: that of `onnx-community` (transformers.js) or of onnxruntime-genai. */
 export type Layout = 'transformers' | 'genai';
 
-/** The files of one variant. */
+/** Names the files of one variant. */
 export interface ModelFiles {
   layout: Layout;
-  /** Null where a repository does not say. */
+  /** Number format; null when the repository does not say. */
   dtype: Dtype | null;
-  /** The ONNX graph. */
+  /** Path of the ONNX graph. */
   graph: string;
-  /** Its external data. */
+  /** Paths of its external data. */
   data: readonly string[];
-  /** Configuration, tokenizer and template (`TEXT_FILES`), by their plain name; the values are paths. */
+  /** Maps the names of `TEXT_FILES` to their paths. */
   support: Readonly<Record<string, string>>;
 }
 
 export type Selection = { files: ModelFiles } | { missing: string };
 
-/** What a layout cannot do without; the other text files are taken where they are. */
+/** Text files that a layout requires; the others are optional. */
 const REQUIRED: Readonly<Record<Layout, readonly string[]>> = {
   transformers: ['config.json', 'tokenizer.json'],
   genai: ['tokenizer.json'],
@@ -67,9 +68,9 @@ const REQUIRED: Readonly<Record<Layout, readonly string[]>> = {
 const GENAI_CONFIG = 'genai_config.json';
 
 /**
- * The files that the engine needs, in the best variant for a device.
+ * Selects the files that the engine needs, in the best variant for a device.
  *
- * @returns `missing` tells in a sentence what was looked for and not found
+ * @returns `missing` is a sentence that says what was not found
  */
 export function selectModelFiles(entries: readonly FileEntry[], options: { device: Device; dtype?: Dtype }): Selection {
   const paths = new Set(entries.map((entry) => entry.path));
@@ -77,11 +78,11 @@ export function selectModelFiles(entries: readonly FileEntry[], options: { devic
   const files = selectTransformers(paths, wanted) ?? selectGenai(paths, wanted, options);
   if (!files) return { missing: missingGraph(paths, wanted) };
   const lacking = REQUIRED[files.layout].filter((name) => !(name in files.support));
-  if (lacking.length > 0) return { missing: `It lacks ${lacking.join(' and ')}.` };
+  if (lacking.length > 0) return { missing: `It has no ${lacking.join(' and ')}.` };
   return { files };
 }
 
-/** Every path of the selection. */
+/** Lists the paths of a selection. */
 export function pathsOf(files: ModelFiles): string[] {
   return [...Object.values(files.support), ...files.data, files.graph];
 }
@@ -98,7 +99,10 @@ function selectTransformers(paths: ReadonlySet<string>, wanted: readonly Dtype[]
   return null;
 }
 
-/** onnxruntime-genai puts a whole model beside each `genai_config.json`, often one folder for each device and format. */
+/**
+ * Selects from the folders of onnxruntime-genai: each holds a whole model and a `genai_config.json`, often for one
+ * device and format.
+ */
 function selectGenai(
   paths: ReadonlySet<string>,
   wanted: readonly Dtype[],
@@ -123,7 +127,7 @@ function selectGenai(
   return found.sort((a, b) => rank(a) - rank(b) || a.graph.localeCompare(b.graph))[0] ?? null;
 }
 
-/** Folder names of published repositories, the device's own first. */
+/** Matches folder names of published repositories for a device, best first. */
 const GENAI_FOLDER: Readonly<Record<Device, readonly RegExp[]>> = {
   CPU: [/cpu/i],
   GPU: [/cuda|gpu|directml|webgpu/i, /cpu/i],
@@ -137,7 +141,7 @@ function dtypeOfFolder(folder: string): Dtype | null {
   return /fp32/i.test(folder) ? 'fp32' : null;
 }
 
-/** External data lies beside its graph as `<graph>_data`, `<graph>_data_1`, or `<graph>.data`. */
+/** Finds the external data beside a graph: `<graph>_data`, `<graph>_data_1`, or `<graph>.data`. */
 function externalData(paths: ReadonlySet<string>, graph: string): string[] {
   return [...paths]
     .filter((path) => path.startsWith(graph) && /^(_data(_\d+)?|\.data)$/.test(path.slice(graph.length)))

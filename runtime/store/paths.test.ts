@@ -101,7 +101,7 @@ describe('names from outside', () => {
   });
 
   it('an id with the separator of the cache in it has no place', () => {
-    expect(() => paths.repository('a--b/c' as ModelId)).toThrow(/No hub has a model of this name/);
+    expect(() => paths.repository('a--b/c' as ModelId)).toThrow(/No hub has a model with this name/);
   });
 
   it.each([

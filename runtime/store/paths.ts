@@ -4,32 +4,31 @@ import { AssayError } from '../../lib/errors.ts';
 import { asModelId, type ModelId } from '../../lib/model-id.ts';
 
 /*
- * The one module of the store that joins paths. Whatever comes from outside (ids, revisions, file names in a
- * repository,
- * links on the disk) is checked here, so that nothing is ever read, written or removed outside the roots.
+ * The only module of the store that joins paths. It checks everything from outside (ids, revisions, file names in a
+ * repository, links on the disk), so that nothing outside the roots is ever read, written or removed.
  */
 
-/** The directories that the store may touch. All absolute. */
+/** Absolute paths of the directories that the store may use. */
 export interface Roots {
-  /** Hugging Api cache: blobs, snapshots, refs, `.locks`. */
+  /** Hugging Face cache: blobs, snapshots, refs, `.locks`. */
   hubCache: string;
   /** Compiled models, keys, logs. */
   assayHome: string;
-  /** Models that ship with Assay, one directory each, read only; null where there are none. */
+  /** Models that ship with Assay, one read-only directory each; null when there are none. */
   bundled: string | null;
 }
 
-/** Joins parts that are known to be ours. */
+/** Joins parts that do not come from outside. */
 export const join = path.join;
 export const dirname = path.dirname;
 export const baseName = path.basename;
 
-/** The path from a directory to a file, with `/` between the parts on every system. */
+/** Returns the path from a directory to a file, with `/` between the parts on every system. */
 export function relativeTo(directory: string, file: string): string {
   return path.relative(directory, file).split(path.sep).join('/');
 }
 
-/** `~` and `~/x` become the home directory; a relative path becomes absolute. */
+/** Expands `~` and `~/x`, and makes a relative path absolute. */
 export function expandHome(text: string, home: string): string {
   return path.resolve(text === '~' || text.startsWith('~/') ? path.join(home, text.slice(1)) : text);
 }
@@ -37,10 +36,13 @@ export function expandHome(text: string, home: string): string {
 const COMMIT = /^[0-9a-f]{40}$/;
 const HASH = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/;
 const KEY = /^[a-z0-9][a-z0-9_-]{0,127}$/;
-/** What some system reads as more than a name: separators, drive letters, wildcards, control characters. */
+/**
+ * Characters with a special meaning in file names on some system: separators, drive letters, wildcards, control
+ * characters.
+ */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
 const UNSAFE_CHARACTER = /[\\:*?"<>|\u0000-\u001f\u007f]/;
-/** Names that Windows gives to devices, with any extension. */
+/** Names of devices on Windows, with any extension. */
 const DEVICE_NAME = /^(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)/i;
 
 function safeSegment(segment: string): boolean {
@@ -48,27 +50,30 @@ function safeSegment(segment: string): boolean {
   return !UNSAFE_CHARACTER.test(segment) && !DEVICE_NAME.test(segment) && !/[. ]$/.test(segment);
 }
 
-/** Whether a path inside a repository (`onnx/model.onnx`) is safe to make a local path of. */
+/** Tells whether a path inside a repository (`onnx/model.onnx`) is safe as a local path. */
 export function isSafeRepositoryPath(file: string): boolean {
   const segments = file.split('/');
   return file.length <= 1024 && segments.length <= 16 && segments.every(safeSegment);
 }
 
 function refuse(what: string): never {
-  throw new AssayError('invalid_value', `The ${what} is not one that can be stored safely.`);
+  throw new AssayError(
+    'invalid_value',
+    `The ${what} cannot be stored safely. Use one without special characters and reserved names.`,
+  );
 }
 
 function checked(value: string, pattern: RegExp, what: string): string {
   return pattern.test(value) ? value : refuse(what);
 }
 
-/** `models--<namespace>--<name>`. An id with `--` or a reserved name in it is none that a hub could hold. */
+/** Returns `models--<namespace>--<name>`. Throws for an id with `--` or a reserved name: no hub has one. */
 function repositoryFolder(id: ModelId): string {
   const [namespace = '', name = ''] = id.split('/');
   if (asModelId(id) === null || id.includes('--') || !safeSegment(namespace) || !safeSegment(name)) {
     throw new AssayError(
       'invalid_model_id',
-      'No hub has a model of this name: "--" and names that a system reserves are not allowed.',
+      'No hub has a model with this name: "--" and reserved names are not allowed. Check the spelling.',
       {
         param: 'model',
       },
@@ -77,14 +82,15 @@ function repositoryFolder(id: ModelId): string {
   return `models--${namespace}--${name}`;
 }
 
-/** The id of a repository's folder, or null for a folder of something else. */
+/** Returns the id of a repository's folder, or null for any other folder. */
 export function idOfRepositoryFolder(folder: string): ModelId | null {
   const [kind, namespace, name, more] = folder.split('--');
   return kind === 'models' && namespace && name && more === undefined ? asModelId(`${namespace}/${name}`) : null;
 }
 
 /**
- * Every place in the roots. The names inside the hub cache are those of `huggingface_hub` (its "manage cache" guide).
+ * Builds every path in the roots. The names inside the hub cache are those of `huggingface_hub` (its "manage cache"
+ * guide).
  */
 export class StorePaths {
   readonly roots: Roots;
@@ -109,7 +115,7 @@ export class StorePaths {
     return this.file(this.snapshot(id, commit), file);
   }
 
-  /** A file of a repository under a directory that this class gave out. */
+  /** Returns the path of a repository's file under a directory of this class. */
   file(directory: string, file: string): string {
     return isSafeRepositoryPath(file) ? path.join(directory, ...file.split('/')) : refuse('file name');
   }
@@ -122,20 +128,20 @@ export class StorePaths {
     return path.join(this.repository(id), 'blobs');
   }
 
-  /** A blob is named by its sha256 (large files) or its git sha1 (small ones). */
+  /** Returns the path of a blob, which is named by its sha256 (large files) or its git sha1 (small ones). */
   blob(id: ModelId, hash: string): string {
     return path.join(this.blobs(id), checked(hash, HASH, 'file hash'));
   }
 
   /**
-   * Bytes of a blob that is not complete yet. Our own name: other tools write `.incomplete` files and would not know
-   * our holes.
+   * Returns the path of an incomplete blob. Not `.incomplete`: other tools write such files, and do not expect holes in
+   * them.
    */
   partialBlob(id: ModelId, hash: string): string {
     return `${this.blob(id, hash)}.assay-partial`;
   }
 
-  /** Which bytes of the partial blob are there. */
+  /** Returns the path of the record of which bytes a partial blob has. */
   partialJournal(id: ModelId, hash: string): string {
     return `${this.blob(id, hash)}.assay-journal`;
   }
@@ -144,17 +150,17 @@ export class StorePaths {
     return path.join(this.roots.hubCache, '.locks', repositoryFolder(id));
   }
 
-  /** The lock that our own processes hold while they change a model. */
+  /** Returns the lock that Assay's processes hold while they change a model. */
   modelLock(id: ModelId): string {
     return path.join(this.locks(id), 'assay.lock');
   }
 
-  /** The lock that Python tools hold while they fetch one file. */
+  /** Returns the lock that Python tools hold while they fetch one file. */
   blobLock(id: ModelId, hash: string): string {
     return path.join(this.locks(id), `${checked(hash, HASH, 'file hash')}.lock`);
   }
 
-  /** All compiled forms of all models. */
+  /** Returns the directory of all compiled models. */
   compiledRoot(): string {
     return path.join(this.roots.assayHome, 'compiled');
   }
@@ -163,22 +169,24 @@ export class StorePaths {
     return path.join(this.compiledRoot(), repositoryFolder(id));
   }
 
-  /** One compiled form; `key` is the short hash of its fingerprint. */
+  /** Returns the directory of one compiled form; `key` is its `fingerprintKey`. */
   compiled(id: ModelId, key: string): string {
     return path.join(this.compiledModel(id), checked(key, KEY, 'compile key'));
   }
 
-  /** Where a compile works before it is complete; beside the result, so that a rename publishes it. */
+  /**
+   * Returns the directory of a compile that is not complete; it is beside the result, so that a rename publishes it.
+   */
   staging(id: ModelId): string {
     return path.join(this.compiledModel(id), '.staging');
   }
 
-  /** The lock that a process holds while it compiles the model. */
+  /** Returns the lock that a process holds while it compiles the model. */
   compileLock(id: ModelId): string {
     return path.join(this.compiledModel(id), '.lock');
   }
 
-  /** The directory of a bundled model: `assay/<name>` is `<bundled>/<name>`. Null for any other id. */
+  /** Returns the directory of a bundled model: `<bundled>/<name>` for `assay/<name>`, null for any other id. */
   bundledModel(id: ModelId): string | null {
     const [namespace, name = ''] = id.split('/');
     if (namespace !== 'assay' || this.roots.bundled === null || !safeSegment(name)) return null;
@@ -197,9 +205,8 @@ export class StorePaths {
   }
 
   /**
-   * Follows links and gives the real path, if it is inside the root that `target` belongs to; null when it leads
-   * elsewhere or
-   * to nothing.
+   * Follows links and returns the real path if it is inside the root of `target`; null when it leads elsewhere or to
+   * nothing.
    */
   async real(target: string): Promise<string | null> {
     const root = await this.#realRootOf(target);
@@ -207,11 +214,11 @@ export class StorePaths {
     return root !== null && real !== null && isInside(root, real) ? real : null;
   }
 
-  /** Makes a directory and its parents. Throws `invalid_value` when a link on the way leads out of the root. */
+  /** Creates a directory and its parents. Throws `invalid_value` when a link on the way leads out of the root. */
   async makeDirectory(directory: string): Promise<void> {
     const root = this.#rootOf(directory);
     await fs.mkdir(root, { recursive: true });
-    // From the root downwards, so that nothing is made behind a link that leads out.
+    // From the root downwards, so that nothing is created behind a link that leads out.
     let current = root;
     for (const segment of path.relative(root, directory).split(path.sep).filter(Boolean)) {
       current = path.join(current, segment);
@@ -219,17 +226,17 @@ export class StorePaths {
         if (error.code !== 'EEXIST') throw error;
       });
       if ((await this.real(current)) !== null) continue;
-      // Another process that removes the model may have taken it away again.
+      // Another process that removes the model may have removed it again.
       if (await isGone(current)) return this.makeDirectory(directory);
       refuse('directory (a link leads out of the model store)');
     }
   }
 
   /**
-   * Removes a file or a directory with all in it; links are removed, never followed. Gives the bytes that were freed.
+   * Removes a file, or a directory with everything in it. Removes links, never follows them. Returns the bytes that it
+   * freed.
    *
-   * @param counted inodes whose bytes count no more, to which those of this removal are added: a file may have several
-   *   names
+   * @param counted inodes that were counted before; those of this removal are added, as a file may have several names
    */
   async remove(target: string, counted = new Set<number>()): Promise<number> {
     const parent = await this.real(path.dirname(target));
@@ -261,7 +268,7 @@ async function isGone(target: string): Promise<boolean> {
   );
 }
 
-/** Bytes of a file, or of all files in a directory; links count nothing, and a file with several names counts once. */
+/** Counts the bytes of a file or of all files in a directory, without links; a file with several names counts once. */
 async function sizeOf(target: string, counted: Set<number>): Promise<number> {
   const stat = await fs.lstat(target).catch(() => null);
   if (stat?.isFile()) {
@@ -270,7 +277,7 @@ async function sizeOf(target: string, counted: Set<number>): Promise<number> {
     return stat.size;
   }
   if (!stat?.isDirectory()) return 0;
-  // Another tool may be removing it, too.
+  // Another tool may be removing it at the same time.
   const names = await fs.readdir(target).catch(() => []);
   const sizes = await Promise.all(names.map((name) => sizeOf(path.join(target, name), counted)));
   return sizes.reduce((sum, size) => sum + size, 0);

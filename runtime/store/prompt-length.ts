@@ -4,7 +4,7 @@ import { CONFIG_BOUNDS, readBoundedJson } from './bounded-file.ts';
 import type { LocalModel } from './hub-cache.ts';
 import type { StorePaths } from './paths.ts';
 
-/** Bounds and default of `max_prompt_len` (open-points.md, part B). */
+/** Smallest `max_prompt_len` (M-12). */
 export const MIN_PROMPT_LEN = 16;
 export const DEFAULT_PROMPT_LEN = 4096;
 
@@ -16,7 +16,10 @@ const Configuration = v.looseObject({
   model: v.optional(v.fallback(v.looseObject({ context_length: Positions }), {})),
 });
 
-/** Tokens of the model's context, as `config.json` or `genai_config.json` says; null where they do not. Throws `engine_failed` for one that cannot be read. */
+/**
+ * Reads the tokens of the model's context from `config.json` or `genai_config.json`; null when they do not say. Throws
+ * `engine_failed` for a file that cannot be read.
+ */
 export async function contextLength(paths: StorePaths, model: LocalModel): Promise<number | null> {
   for (const name of ['config.json', 'genai_config.json']) {
     const file = model.files.support[name];
@@ -31,14 +34,14 @@ export async function contextLength(paths: StorePaths, model: LocalModel): Promi
   return null;
 }
 
-/** The prompt length to compile for. Throws `invalid_value` for one outside the bounds. */
+/** Returns the prompt length to compile for (M-12). Throws `invalid_value` for one outside the bounds. */
 export function choosePromptLength(wanted: number | undefined, context: number | null): number {
   const most = context ?? DEFAULT_PROMPT_LEN;
   if (wanted === undefined) return Math.min(most, DEFAULT_PROMPT_LEN);
   if (Number.isInteger(wanted) && wanted >= MIN_PROMPT_LEN && wanted <= most) return wanted;
   throw new AssayError(
     'invalid_value',
-    `max_prompt_len is a whole number from ${MIN_PROMPT_LEN} to ${most}, the model's context.`,
+    `max_prompt_len must be a whole number from ${MIN_PROMPT_LEN} to ${most}, the model's context.`,
     {
       param: 'max_prompt_len',
     },

@@ -8,9 +8,10 @@ import { baseName, join, type StorePaths } from './paths.ts';
 type Removed = RemoveReport['removed'][number];
 
 /**
- * Removes a model's compiled files, or these and its weights and lock files. Bundled weights are part of the program and stay.
+ * Removes a model's compiled files, and with `compiledOnly: false` also its weights and lock files. Bundled weights
+ * stay: they are part of the program.
  *
- * @returns what was removed, and whether weights are still there; null where nothing of the model was on this machine
+ * @returns what was removed, and whether weights are left; null when nothing of the model was on this machine
  * @throws AssayError `operation_in_progress` while another process fetches or compiles it
  */
 export async function removeModel(
@@ -31,7 +32,7 @@ export async function removeModel(
   }
   if (!options.compiledOnly) {
     for (const directory of [paths.compiledModel(model), paths.locks(model)]) {
-      // One that is not empty is that of a process that has waited for its lock, and begins anew.
+      // A directory that is not empty belongs to a process that has waited for its lock and now starts again.
       await rmdir(directory).catch(() => undefined);
     }
   }
@@ -53,7 +54,7 @@ async function takeLocks(paths: StorePaths, model: ModelId): Promise<HeldLock[]>
       continue;
     }
     for (const other of held) other.release();
-    const busy = `${model} is being fetched or compiled by another process. Try again when that has ended.`;
+    const busy = `${model} is being downloaded or compiled by another process. Try again when it has finished.`;
     throw new AssayError('operation_in_progress', busy, { param: 'model' });
   }
   return held;
@@ -67,7 +68,7 @@ async function removeFiles(paths: StorePaths, model: ModelId, compiledOnly: bool
     },
   ];
   if (!compiledOnly) {
-    // The snapshots go first: from then on nothing sees half a model.
+    // The snapshots are removed first: then no process sees half a model.
     const snapshots = await paths.remove(paths.snapshots(model));
     removed.push({ kind: 'weights', bytes: snapshots + (await paths.remove(paths.repository(model))) });
     const lockFiles = await readdir(paths.locks(model)).catch(() => []);

@@ -1,51 +1,55 @@
 import { AssayError } from '../../lib/errors.ts';
 
 export interface AdmissionLimits {
-  /** Requests in the engine process and on their way to it, those still being checked among them. */
+  /** Requests that are checked, wait, or run. */
   requests: number;
-  /** Characters of all their texts together; a request alone may have more. */
+  /** Characters of all their texts together; a single request may have more. */
   characters: number;
 }
 
 export const DEFAULT_ADMISSION_LIMITS: AdmissionLimits = { requests: 64, characters: 64 * 1024 * 1024 };
 
-/** One request's slot in the queue. */
+/** Holds one request's slot in the queue. */
 export interface AdmissionSlot {
-  /** Frees the slot; a second call does nothing. `answered`: the request was answered, so its time counts towards the measured speed. */
+  /**
+   * Frees the slot; a second call does nothing. `answered`: the request got its answer, so its time counts towards the
+   * speed.
+   */
   release(answered: boolean): void;
 }
 
-/** How much of what was measured counts on after the next answer: some ten answers make the speed. */
-const KEPT = 0.9;
-/** The speed before anything was answered: milliseconds for so many characters. */
-const FIRST_GUESS = { ms: 500, characters: 1_000 };
+/** Weight of earlier measurements after the next answer; the speed is an average over about ten answers. */
+const DECAY = 0.9;
+/** Assumed speed before the first answer: milliseconds for so many characters. */
+const INITIAL_SPEED = { ms: 500, characters: 1_000 };
 /**
- * Up to here a wait is the time for the work in front; callers that do not wait as told must not keep the others away for longer. Who comes
- * on top of that is spread over as much time again.
+ * Longest wait, in milliseconds, that follows from the work ahead: callers that ignore `Retry-After` must not keep the
+ * others away for longer. Further callers are spread over the same time again.
  */
-const LONGEST_HONEST_WAIT_MS = 30_000;
-/** Multiples of it, modulo 1, are spread evenly however many there are (Weyl's equidistribution theorem). */
+const MAX_ESTIMATED_WAIT_MS = 30_000;
+/** Its multiples, modulo 1, are spread evenly for any number of them (Weyl's equidistribution theorem). */
 const GOLDEN_RATIO = (Math.sqrt(5) - 1) / 2;
 
 /**
- * The queue's bound, held by the server, which can refuse at any moment: the engine process listens only between two steps of the
- * model. Who is refused is told when the work in front will be done, by the speed measured so far; those who were refused earlier count as
- * in front, so that callers who do as told come back one after another and not as a herd.
+ * Bounds the requests in the engine process. The server keeps it, because it can refuse at once, while the engine
+ * process reads messages only between two steps. A refusal says when the work ahead will be done, at the speed measured
+ * so far. Callers that were refused earlier count as ahead, so that those who obey `Retry-After` come back one after
+ * another.
  */
 export class AdmissionQueue {
   readonly #limits: AdmissionLimits;
   readonly #now: () => number;
   readonly #held = new Set<AdmissionSlot>();
   #characters = 0;
-  #speed = FIRST_GUESS;
-  /** When the last answer was done, or the first of those that hold a place came: the engine has worked since. */
+  #speed = INITIAL_SPEED;
+  /** Start of the current measurement: the last answer, or the arrival of the first request in an empty queue. */
   #since = 0;
-  /** When those who were told to come back will have been served. */
+  /** Time at which the refused callers that come back will have been served. */
   #bookedUntil = 0;
-  /** How many came on top of the longest honest wait. */
+  /** Callers beyond the longest estimated wait. */
   #spread = 0;
 
-  /** `now`: milliseconds that only grow. */
+  /** @param now returns milliseconds of a monotonic clock */
   constructor(limits: AdmissionLimits = DEFAULT_ADMISSION_LIMITS, now: () => number = () => performance.now()) {
     this.#limits = limits;
     this.#now = now;
@@ -76,24 +80,24 @@ export class AdmissionQueue {
   #measure(characters: number): void {
     const now = this.#now();
     this.#speed = {
-      ms: KEPT * this.#speed.ms + now - this.#since,
-      characters: KEPT * this.#speed.characters + characters,
+      ms: DECAY * this.#speed.ms + now - this.#since,
+      characters: DECAY * this.#speed.characters + characters,
     };
     this.#since = now;
   }
 
   #refusal(characters: number): AssayError {
     const now = this.#now();
-    const inFront = Math.max(now + this.#msOf(this.#characters), this.#bookedUntil);
-    this.#bookedUntil = Math.min(inFront + this.#msOf(characters), now + LONGEST_HONEST_WAIT_MS);
-    const waitMs = inFront - now < LONGEST_HONEST_WAIT_MS ? inFront - now : this.#spreadWaitMs();
-    return new AssayError('overloaded', 'Too many requests are waiting. Try again later.', {
+    const ahead = Math.max(now + this.#msOf(this.#characters), this.#bookedUntil);
+    this.#bookedUntil = Math.min(ahead + this.#msOf(characters), now + MAX_ESTIMATED_WAIT_MS);
+    const waitMs = ahead - now < MAX_ESTIMATED_WAIT_MS ? ahead - now : this.#spreadWaitMs();
+    return new AssayError('overloaded', 'Too many requests are waiting. Try again after the seconds in Retry-After.', {
       retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1000)),
     });
   }
 
   #spreadWaitMs(): number {
-    return LONGEST_HONEST_WAIT_MS * (1 + ((this.#spread++ * GOLDEN_RATIO) % 1));
+    return MAX_ESTIMATED_WAIT_MS * (1 + ((this.#spread++ * GOLDEN_RATIO) % 1));
   }
 
   #msOf(characters: number): number {
@@ -101,7 +105,9 @@ export class AdmissionQueue {
   }
 }
 
-/** Characters of all texts in a request, keys of objects among them: what a request's work is measured by before its tokens are known. */
+/**
+ * Counts the characters of all texts and object keys in a request, which estimate its work before its tokens are known.
+ */
 export function charactersOf(request: object): number {
   let characters = 0;
   const open: object[] = [request];

@@ -17,7 +17,7 @@ export interface CallWire {
 }
 
 /**
- * Where the request is:
+ * States of a request:
  * - `new`: not sent yet
  * - `sent`: the engine process has not reacted, so all of its bytes may still wait to be read there
  * - `read`: the engine process has it
@@ -28,7 +28,7 @@ type CallState = 'new' | 'sent' | 'read' | 'abandoned' | 'settled';
 
 /** Milliseconds that the server waits beyond the timeout, because the engine's own error says more. */
 const GRACE_MS = 2_000;
-const LEFT = 'The caller left before the answer was ready.';
+const LEFT = 'The caller disconnected before the answer was ready.';
 
 /** One request in flight, on the server's side. */
 export class Call {
@@ -146,7 +146,7 @@ export class Call {
 
   #setTimer(): void {
     clearTimeout(this.#timer);
-    const message = 'The answer was not ready in time; try again, or ask for less at once.';
+    const message = 'The answer was not ready in time. Try again, or send fewer tasks at once.';
     this.#timer = setTimeout(
       () => this.fail(new AssayError('timeout', message), true),
       this.#options.timeoutMs + GRACE_MS,

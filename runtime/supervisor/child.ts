@@ -8,24 +8,24 @@ import { FromEngine, type Phase, type ToEngine } from '../protocol/messages.ts';
 import type { Launch } from './isolation/isolation.ts';
 
 export interface ChildOptions {
-  /** The module to run; the engine's own unless a test brings another. */
+  /** Module to run; tests pass one of their own. */
   entry: URL;
   log: Logger;
   /** Resident bytes above which the process is killed. */
   memoryLimitBytes: number;
-  /** Milliseconds between two looks at memory and silence. */
+  /** Milliseconds between two checks of memory and silence. */
   watchMs: number;
   patience: Patience;
   /** How the process is started, given Node's flags (`Isolation.launch`). */
   launch(nodeFlags: readonly string[]): Launch;
 }
 
-/** Milliseconds without a message after which the process counts as hung, by what it does. */
+/** Milliseconds without a message after which the process counts as hung, by phase. */
 export type Patience = Readonly<Record<Phase | 'start', number>>;
 
-/** Where the model decides how long it takes (`open`, `compile`), its size does (`model-limits.ts`). */
+/** Default patience. That of `open` and `compile` follows from the model's size (`model-limits.ts`). */
 export const PATIENCE = {
-  /** Until the process listens. */
+  /** Until the process is ready for messages. */
   start: 60_000,
   /** Tokenizer, template and grammars: a large vocabulary takes three seconds on a busy machine. */
   text: 10_000,
@@ -33,10 +33,10 @@ export const PATIENCE = {
   step: 120_000,
 } as const;
 
-/** While others wait for the process to end: one that is stuck is not waited for. */
+/** Patience while callers wait for the process to end, so that one that is stuck ends soon. */
 const HURRIED: Partial<Patience> = { text: 2_000 };
 
-/** What the process did not do, for the log and the caller. */
+/** Says what a silent process did not do, for the log and the caller. */
 const SILENT: Readonly<Record<Phase | 'start', string>> = {
   start: 'did not start',
   open: 'did not open the model',
@@ -46,36 +46,36 @@ const SILENT: Readonly<Record<Phase | 'start', string>> = {
 };
 
 /**
- * Megabytes of JavaScript values, which are mostly the tokenizer's: the largest published vocabulary takes half of it. Weights and KV are
- * not among them.
+ * Largest heap of the process in MB. It holds mostly the tokenizer: the largest published vocabulary takes half of it.
+ * Weights and KV are outside the heap.
  */
 const HEAP_MB = 1024;
 
 export interface ChildEvents {
   message(message: FromEngine): void;
-  /** Called once, when the process is gone. `reason` is a sentence for the log and the slot's error. */
+  /** Called once, when the process is gone. `reason` completes the sentence "The engine process …". */
   exit(reason: string): void;
 }
 
-/** The engine process's entry point: TypeScript in the repository, JavaScript in the package. */
+/** Entry point of the engine process: TypeScript in the repository, JavaScript in the package. */
 export const ENGINE_ENTRY = new URL(
   `../worker/engine-child${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`,
   import.meta.url,
 );
 
 /**
- * The C library of Linux then asks for huge pages for weights and KV, of which each step reads all: a tenth less time for a token.
- * Other systems do not look at it. Source: glibc manual, "Memory Allocation Tunables".
+ * Makes glibc ask for huge pages for weights and KV, which every step reads as a whole: measured, a token takes a tenth
+ * less time. Other systems ignore it. Source: glibc manual, "Memory Allocation Tunables".
  */
 export const HUGE_PAGES = { GLIBC_TUNABLES: 'glibc.malloc.hugetlb=1' };
 
-/** What native code writes is logged, a line at a time, at most this much of one. */
+/** Characters of a line that are logged when native code writes to its output. */
 const MAX_LINE = 2_000;
 
-/** A watch that comes this late was held up itself. */
+/** Delay of a check, in milliseconds, that shows that this process itself was stopped. */
 const STALL_MS = 2_000;
 
-/** One engine process: checked messages, and a watch on its memory and on how long it says nothing. */
+/** Runs one engine process: checks its messages and watches its memory and its silence. */
 export class Child {
   rssBytes: number | null = null;
   readonly #process: ChildProcess;
@@ -84,8 +84,8 @@ export class Child {
   readonly #watch: NodeJS.Timeout;
   #patience: Patience;
   #phase: Phase | 'start' = 'start';
-  #lastHeard = performance.now();
-  #lastLook = performance.now();
+  #lastMessageAt = performance.now();
+  #lastCheckAt = performance.now();
   #reason: string | null = null;
   #gone = false;
 
@@ -96,48 +96,48 @@ export class Child {
     this.#process = fork(options.entry, [], {
       serialization: 'advanced',
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
-      // No flags of this process: a debugger or a test runner must not reach into the child.
+      // Without the flags of this process: a debugger or a test runner must not attach to the child.
       ...options.launch([`--max-old-space-size=${HEAP_MB}`]),
       env: { ...HUGE_PAGES, ...withoutSecrets(process.env), ...NO_TELEMETRY },
     });
     this.#process.on('message', (message) => this.#onMessage(message));
-    this.#process.on('error', (error) => this.#leave(`could not be started (${error.message})`));
-    this.#process.on('exit', (code, signal) => this.#leave(ending(code, signal ?? signalIn(code))));
+    this.#process.on('error', (error) => this.#exited(`could not be started (${error.message})`));
+    this.#process.on('exit', (code, signal) => this.#exited(ending(code, signal ?? signalIn(code))));
     for (const stream of [this.#process.stdout, this.#process.stderr]) {
       stream?.setEncoding('utf8').on('data', (text: string) => this.#logLines(text));
       stream?.on('error', () => {});
     }
-    this.#watch = setInterval(() => void this.#look(), options.watchMs).unref();
+    this.#watch = setInterval(() => void this.#check(), options.watchMs).unref();
   }
 
   get pid(): number | undefined {
     return this.#process.pid;
   }
 
-  /** A message to a process that is gone is dropped: `exit` tells the owner. */
+  /** Sends a message. Drops it when the process is gone: `exit` tells the owner. */
   send(message: ToEngine): void {
     if (this.#process.connected) this.#process.send(message, () => {});
   }
 
-  /** Ends the process now, whatever it does; `exit` follows with the reason. */
+  /** Ends the process at once; `exit` follows with the reason. */
   kill(reason: string): void {
     this.#reason ??= reason;
     this.#process.kill('SIGKILL');
   }
 
-  /** Waits less for what does not get on: somebody waits for the end of this process. */
+  /** Shortens the patience, because callers wait for the end of this process. */
   hurry(): void {
     this.#patience = { ...this.#patience, ...HURRIED };
   }
 
   #onMessage(message: unknown): void {
-    // What a process says after it is given up counts no more.
+    // Messages of a process that is being killed are ignored.
     if (this.#gone || this.#reason !== null) return;
-    this.#lastHeard = performance.now();
+    this.#lastMessageAt = performance.now();
     const checked = v.safeParse(FromEngine, message);
     if (!checked.success) {
       const where = checked.issues[0].path?.map(({ key }) => String(key)).join('.') ?? '';
-      this.kill(`sent a message that is none of ours (${where}: ${checked.issues[0].expected})`);
+      this.kill(`sent a message that is not valid (${where}: ${checked.issues[0].expected})`);
       return;
     }
     if (checked.output.type === 'heartbeat') this.rssBytes = checked.output.rssBytes;
@@ -145,19 +145,19 @@ export class Child {
     this.#events.message(checked.output);
   }
 
-  #leave(reason: string): void {
+  #exited(reason: string): void {
     if (this.#gone) return;
     this.#gone = true;
     clearInterval(this.#watch);
     this.#events.exit(this.#reason ?? reason);
   }
 
-  async #look(): Promise<void> {
+  async #check(): Promise<void> {
     const now = performance.now();
-    // After a stop of this process itself (a debugger, Ctrl-Z), messages wait that were not read: the silence is its own.
-    if (now - this.#lastLook > 2 * this.#options.watchMs + STALL_MS) this.#lastHeard = now;
-    this.#lastLook = now;
-    const silentMs = now - this.#lastHeard;
+    // After a stop of this process itself (a debugger, Ctrl-Z) there are unread messages: the child was not silent.
+    if (now - this.#lastCheckAt > 2 * this.#options.watchMs + STALL_MS) this.#lastMessageAt = now;
+    this.#lastCheckAt = now;
+    const silentMs = now - this.#lastMessageAt;
     if (silentMs > this.#patience[this.#phase]) {
       this.kill(`${SILENT[this.#phase]} for ${Math.round(silentMs / 1000)} s`);
       return;
@@ -176,20 +176,22 @@ export class Child {
   }
 }
 
+/** Says how a process ended. */
 function ending(code: number | null, signal: string | null): string {
-  // How V8 ends a process whose heap is full.
+  // V8 sends SIGABRT when its heap is full.
   if (signal === 'SIGABRT') return 'ran out of memory for its own data (SIGABRT)';
   return signal ? `was ended by ${signal}` : `ended with code ${code}`;
 }
 
-/** The signal that ended a program behind a shell or bwrap, which end with 128 and its number themselves. */
+/** Returns the signal that ended a program behind a shell or bwrap, which exit with 128 plus its number. */
 function signalIn(code: number | null): string | null {
   return Object.entries(constants.signals).find(([, number]) => code === 128 + number)?.[0] ?? null;
 }
 
 /**
- * Tokens and keys are none of its business: what strangers wrote runs there. Nor are flags for Node itself (`NODE_OPTIONS`): a debugger or
- * another module must not reach into it.
+ * Removes tokens and keys from the environment, because the child runs untrusted templates and model files. Removes
+ * flags for Node
+ * (`NODE_OPTIONS`), too: a debugger or another module must not attach to it.
  */
 function withoutSecrets(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return Object.fromEntries(
@@ -197,10 +199,7 @@ function withoutSecrets(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   );
 }
 
-/**
- * Returns the resident bytes of a process and of those that it started (behind bwrap the engine is one), also while it is inside a step; null
- * where the system does not tell, and its own heartbeat does.
- */
+/** Reads the resident memory on Linux, also during a step; null elsewhere, where the heartbeat reports it. */
 async function residentBytes(pid: number | undefined): Promise<number | null> {
   if (process.platform !== 'linux' || pid === undefined) return null;
   const read = (file: string) => readFile(`/proc/${pid}/${file}`, 'utf8').catch(() => null);

@@ -5,7 +5,7 @@ import type { CompileCall } from './engine-process.ts';
 
 const ID = 'compile';
 
-/** Compiles in a process of its own that ends with it. Throws `engine_failed` with the reason; an abort kills the process. */
+/** Compiles in a process of its own. Throws `engine_failed` with the reason; an abort kills the process. */
 export async function compileInChild(
   options: ChildOptions,
   spec: CompileSpec,
@@ -39,7 +39,7 @@ export async function compileInChild(
   } finally {
     call.signal?.removeEventListener('abort', abort);
     child.kill('has done its work');
-    // Its files are closed only when it is gone.
+    // Its files are closed only when the process has ended.
     await gone.promise;
   }
 }

@@ -23,11 +23,11 @@ import type { EngineCalls } from './supervisor.ts';
 
 export interface EngineBackendOptions {
   engine: Pick<EngineProcess, 'status'> & EngineCalls;
-  /** Says which models this machine knows. */
+  /** Lists the models of this machine. */
   models: Pick<ModelHost, 'listModels'>;
   metrics: Pick<EngineMetrics, 'answered' | 'failed'>;
   log: Logger;
-  /** Milliseconds that one request may take, its wait in the queue included. */
+  /** Milliseconds allowed for one request, including its wait in the queue. */
   timeoutMs: number;
   /** Tokens of a chat's answer where the request sets no limit: a small model may go on for ever. */
   chatMaxTokens: number;
@@ -35,23 +35,25 @@ export interface EngineBackendOptions {
   calibration?(): Promise<Calibration | null>;
   /** Orders in which questions show their options, where a batch with probabilities does not say. */
   orders?: number;
-  /** Whether the log also tells what was asked and answered. Off unless somebody wants it: prompts are private. */
+  /** Logs prompts and answers, too. Off by default: prompts are private. */
   logPrompts: boolean;
 }
 
-/** What a model goes through before it is active. */
-const UNDER_WAY: ReadonlySet<ModelStatus | undefined> = new Set(['loading', 'compiling', 'downloading']);
+/** Statuses of a model that will soon be ready. */
+const PENDING_STATUSES: ReadonlySet<ModelStatus | undefined> = new Set(['loading', 'compiling', 'downloading']);
 
-/** Errors that operators look into; all others tell the caller what to change. */
-const OURS: ReadonlySet<ErrorCode> = new Set(['engine_failed', 'timeout', 'internal_error']);
+/** Errors for operators; all others tell the caller what to change. */
+const INTERNAL_ERRORS: ReadonlySet<ErrorCode> = new Set(['engine_failed', 'timeout', 'internal_error']);
 
 type Finished = Extract<Reply, { type: 'finished' }>;
 
-/** Answers with the engine process. */
+/** Creates the backend that answers with the engine process. */
 export function createEngineBackend(options: EngineBackendOptions): InferenceBackend {
   const { engine, models } = options;
 
-  /** Throws `model_not_found` or `model_not_loaded`, in the order of the interfaces. */
+  /**
+   * Returns the active model if it is the requested one. Throws `model_not_found` or `model_not_loaded` (D-20, M-13).
+   */
   async function activeModel(wanted: string | undefined): Promise<ModelId> {
     const { model, state } = engine.status();
     const active = state === 'loaded' || state === 'restarting' ? model : null;
@@ -64,7 +66,7 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
     const all = await models.listModels();
     const listed = all.find((one) => one.id === id);
     if (id !== null && (id === model || listed)) {
-      const message = UNDER_WAY.has(listed?.status)
+      const message = PENDING_STATUSES.has(listed?.status)
         ? `The model ${id} is not ready yet (${listed?.status}). Try again in a moment.`
         : `The model ${id} is not loaded. Load it with POST /load or "assay load ${id}".`;
       throw new AssayError('model_not_loaded', message, { param: 'model' });
@@ -72,7 +74,7 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
     throw unknownModel(wanted, { served: active ? [active] : [], known: all.map((one) => one.id) });
   }
 
-  /** Everything that one request goes through, in the documented order; the replies of the engine come out. */
+  /** Runs one request in the documented order (D-15) and yields the engine's replies. */
   async function* answer(work: Work, wanted: string | undefined, outer: BackendCall): AsyncGenerator<Reply, void> {
     const log = options.log.child({ requestId: outer.requestId, kind: work.kind });
     let call: Call | null = null;
@@ -81,7 +83,7 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
       if (options.logPrompts) log.info({ model, work }, 'asked');
       const { signal } = outer;
       call = await engine.call({ work, signal, timeoutMs: options.timeoutMs }).catch(async (error: AssayError) => {
-        // Quota comes before queue (open-points.md, "Statuses"), also where a full queue is known first.
+        // The quota is checked before the queue (D-15), also when a full queue is known first.
         if (error.code === 'overloaded') await outer.admit();
         throw error;
       });
@@ -96,7 +98,7 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
       call?.cancel();
       const code = error instanceof AssayError ? error.code : 'internal_error';
       if (outer.signal.aborted) log.info('caller left');
-      else if (OURS.has(code)) log.warn({ code, err: error }, 'not answered');
+      else if (INTERNAL_ERRORS.has(code)) log.warn({ code, err: error }, 'not answered');
       else log.info({ code }, 'not answered');
       options.metrics.failed(work.kind, code);
       throw error;
@@ -138,7 +140,7 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
           };
         }
       }
-      throw new AssayError('internal_error', 'The engine ended without an answer. The request id finds it in the log.');
+      throw new AssayError('internal_error', 'The engine ended without an answer. Search the log for the request id.');
     },
 
     async *chat(asked: ChatRequest, call: BackendCall): AsyncGenerator<ChatEvent> {

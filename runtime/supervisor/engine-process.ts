@@ -4,8 +4,8 @@ import type { CompileProgress, CompileReport, CompileSpec, LoadSpec, ModelInfo }
 import type { LifeListener, ModelLife } from './life-cycle.ts';
 
 /**
- * The process that owns the model: native code, templates and model files of strangers run there, never in the server. It
- * is watched (memory, steps that hang) and started again with the same model when it dies.
+ * Owns the model in a process of its own: native code, untrusted templates and model files run there, never in the
+ * server. The process is watched (memory, steps that hang) and started again with the same model when it dies.
  */
 export interface EngineProcess {
   status(): EngineStatus;
@@ -23,25 +23,25 @@ export interface EngineProcess {
   /** Takes no new requests, lets those in flight finish, then ends the process, so that all its memory is free. */
   unload(): Promise<void>;
   /**
-   * Compiles in a process of its own, beside the one that serves. An abort kills it; what it wrote stays for the caller, who
-   * also adds the text files (tokenizer, template, configuration) that `load` reads from the same folder.
+   * Compiles in another process, beside the one that serves. An abort kills it and leaves its files to the caller. The
+   * caller also adds the text files (tokenizer, template, configuration) that `load` reads from the same folder.
    */
   compile(spec: CompileSpec, options?: CompileCall): Promise<CompileReport>;
-  /** Ends everything at once; requests in flight fail. */
+  /** Ends all processes at once; requests in flight fail. */
   close(): Promise<void>;
 }
 
 export interface EngineStatus extends ModelLife {
-  /** The device that really runs; null while nothing is loaded. */
+  /** Device that runs the model; null while none is loaded. */
   device: Device | null;
-  /** How often the process was started again after it died. */
+  /** Restarts after a death since the server started. */
   restarts: number;
-  /** Requests that are being answered, and that wait. */
+  /** Requests in progress and in the queue. */
   running: number;
   waiting: number;
-  /** The process, for operators; null while there is none. */
+  /** Process id, for operators; null while there is no process. */
   pid: number | null;
-  /** Its resident memory. */
+  /** Resident memory of the process. */
   rssBytes: number | null;
 }
 

@@ -5,7 +5,9 @@ import type { ModelInfo } from '../protocol/messages.ts';
 export const MODEL_STATES = ['unloaded', 'loading', 'loaded', 'unloading', 'restarting', 'failed'] as const;
 export type ModelState = (typeof MODEL_STATES)[number];
 
-/** What changes the state. `load` and `unload` are asked for by callers; the others report what the engine process did. */
+/**
+ * Events that change the state. Callers ask for `load` and `unload`; the others report what the engine process did.
+ */
 export const MODEL_EVENTS = ['load', 'unload', 'loaded', 'failed', 'unloaded', 'died', 'recovered'] as const;
 export type ModelEvent = (typeof MODEL_EVENTS)[number];
 
@@ -63,7 +65,9 @@ export class LifeCycle {
     this.#listeners.push(listener);
   }
 
-  /** Applies an event. The model stays the same unless `change` names another. Throws when the event cannot happen now. */
+  /**
+   * Applies an event. The model stays the same unless `change` names another. Throws when the event cannot happen now.
+   */
   apply(event: ModelEvent, change: Partial<Omit<ModelLife, 'state'>> = {}): void {
     if (this.#closed) return;
     const { state, model, info } = this.#now;
@@ -85,7 +89,10 @@ export class LifeCycle {
   }
 }
 
-/** Returns what callers may read about a failure. Only an `AssayError` is written for them; other messages may hold a path. */
+/**
+ * Returns what callers may read about a failure. Only an `AssayError` is written for them; other messages may hold a
+ * path.
+ */
 export function reasonOf(error: unknown): string {
   return error instanceof AssayError ? error.message : 'The engine could not load the model; the log says why.';
 }

@@ -6,11 +6,11 @@ import type { EngineStatus } from './engine-process.ts';
 
 export type RequestKind = 'tasks' | 'chat';
 
-/** What operators watch, in Prometheus' text form. Names carry their unit, as its naming guide asks. */
+/** Collects metrics in the Prometheus text format. Names end with their unit, as its naming guide asks. */
 export interface EngineMetrics {
-  /** A request that was answered. */
+  /** Counts a request that was answered. */
   answered(kind: RequestKind, usage: Usage, metrics: Metrics): void;
-  /** A request that failed, with its error code. */
+  /** Counts a request that failed, by its error code. */
   failed(kind: RequestKind, code: ErrorCode): void;
   restarted(): void;
   /** Answers `GET /metrics`. */
@@ -20,7 +20,7 @@ export interface EngineMetrics {
 const SECONDS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 60, 120, 300];
 const TOKENS_PER_SECOND = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000];
 
-/** `status` and `calibration`, that of the loaded model, are read when the figures are asked for. */
+/** Creates the metrics. Each scrape reads `status`, and `calibration` of the loaded model. */
 export function createEngineMetrics(
   status: () => EngineStatus,
   calibration: () => Promise<Calibration | null> = async () => null,

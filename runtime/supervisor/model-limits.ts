@@ -8,7 +8,7 @@ import { cellBytes } from '../engine/sequence.ts';
 import type { CompileSpec } from '../protocol/messages.ts';
 import { CONFIG_BOUNDS, readBoundedJson } from '../store/bounded-file.ts';
 
-/** What an honest model needs at most; a process that takes more is ended. */
+/** Limits that no valid model exceeds; a process that exceeds them is killed. */
 export interface ModelLimits {
   /** Milliseconds without progress while native code opens the model, or a compile works on a weight. */
   openMs: number;
@@ -17,18 +17,18 @@ export interface ModelLimits {
   device: Device;
 }
 
-/** Milliseconds for a model of no size, and bytes a millisecond: a slow disk and a busy machine together. */
+/** Milliseconds for an empty model, and bytes per millisecond: for a slow disk and a busy machine. */
 const OPEN = { baseMs: 30_000, bytesPerMs: 20_000 };
-/** Drivers of other devices translate the whole graph when they open it. */
+/** Milliseconds for other devices, whose drivers compile the whole graph when they open it. */
 const OTHER_DEVICE_MS = 600_000;
 
-/** Node, onnxruntime and a large tokenizer take up to 1 GiB. */
+/** Bytes without the model: Node, onnxruntime and a large tokenizer take up to 1 GiB. */
 const BASE_BYTES = 1.5 * 2 ** 30;
-/** Weights as published, widened to 32 bits, and as the kernels want them. */
+/** Copies of the weights: as published, in 32 bits, and in the layout of the kernels. */
 const COPIES_OF_WEIGHTS = 4;
-/** A compile measures its forms against one in 32 bits, and published weights may have 4. */
+/** Growth of the weights: a compile compares its forms with one in 32 bits, and published weights may have 4. */
 const WIDENED = 8;
-/** The share of the machine that nothing exceeds. */
+/** Largest share of the available memory. */
 const SHARE = 0.9;
 
 /** Returns the limits for loading the compiled model in `dir`. */
@@ -38,7 +38,7 @@ export async function loadLimits(dir: string): Promise<ModelLimits> {
   const manifest = v.safeParse(Manifest, read);
   if (!manifest.success) return { openMs: openMs(bytes), memoryBytes: availableMemory() * SHARE, device: 'CPU' };
   const { kv, device, maxPromptLen, contextLength } = manifest.output;
-  // Prefixes that are kept, those in use, and one answer that grows to the whole context, with the copy that this takes.
+  // Cached prefixes, those in use, and one answer that grows to the whole context, with the copy that growing takes.
   const cells = 8 * maxPromptLen + 2.5 * contextLength;
   return {
     device,
@@ -65,7 +65,7 @@ function memoryFor(bytes: number): number {
   return Math.min(availableMemory() * SHARE, BASE_BYTES + bytes);
 }
 
-/** Bytes of the files in a folder, links followed; 0 where there is none. */
+/** Counts the bytes of the files in a folder and follows links; 0 when there is no folder. */
 async function folderBytes(dir: string): Promise<number> {
   const names = await readdir(dir, { recursive: true }).catch(() => []);
   const sizes = names.map(async (name) => {

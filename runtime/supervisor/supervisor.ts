@@ -17,13 +17,13 @@ export interface SupervisorOptions {
   log: Logger;
   /** Resident bytes above which a process is killed. Default: what its model can need (`model-limits.ts`). */
   memoryLimitBytes?: number;
-  /** How long a process may be silent. Default: `PATIENCE`, and by the size of its model. */
+  /** Milliseconds that a process may be silent in each phase. Default: `PATIENCE`, and by the size of its model. */
   patience?: Partial<Patience>;
-  /** Milliseconds that a new request waits for an engine that is being started again. Default: ten seconds. */
+  /** Milliseconds that a new request waits for a restart. Default: ten seconds. */
   restartPatienceMs?: number;
-  /** Requests that are answered, checked, or wait. */
+  /** Bounds the requests that are checked, wait, or run. */
   admission?: AdmissionLimits;
-  /** Called when the process was started again; for the metrics. */
+  /** Called for each restart; for the metrics. */
   onRestart?(): void;
   /** How processes are kept from the rest of the machine. Default: not at all. */
   isolation?: Isolation;
@@ -32,16 +32,19 @@ export interface SupervisorOptions {
   watchMs?: number;
 }
 
-/** The engine process with its requests; what the backend works with. */
+/** Sends requests to the engine process. */
 export interface EngineCalls {
-  /** A place for one request. Throws `overloaded` at once; waits for an engine that restarts, then throws `model_not_loaded` or `engine_failed`. */
+  /**
+   * Admits one request. Throws `overloaded` at once when the queue is full. Waits for a restart, and throws
+   * `model_not_loaded` or `engine_failed` when there is no engine afterwards.
+   */
   call(options: CallOptions): Promise<Call>;
 }
 
 const MAX_BACKOFF_MS = 30_000;
 const FIRST_BACKOFF_MS = 250;
 
-/** Starts, watches and restarts the engine process. Nothing runs before the first `load`. */
+/** Creates the supervisor of the engine process. It starts no process before the first `load`. */
 export function createEngineProcess(options: SupervisorOptions): EngineProcess & EngineCalls {
   return new Supervisor(options);
 }
@@ -52,18 +55,18 @@ class Supervisor implements EngineProcess, EngineCalls {
   readonly #calls = new Map<string, Call>();
   readonly #compiles = new Set<AbortController>();
   readonly #life = new LifeCycle();
-  /** Runs loads, unloads and restarts one after the other. */
+  /** The last load, unload or restart: they run one after the other. */
   #turn: Promise<unknown> = Promise.resolve();
-  /** What is loaded, or loaded again after a death. */
+  /** The loaded model, which a restart loads again. */
   #spec: LoadSpec | null = null;
   #child: Child | null = null;
   #restarts = 0;
-  /** Deaths since the last answer; sets the pause before the next start. */
+  /** Deaths since the last answer; they determine the pause before the next start. */
   #failures = 0;
   #restartTimer: NodeJS.Timeout | undefined;
   #queue = { running: 0, waiting: 0 };
   #nextId = 0;
-  /** Wakes those who wait for a new state, for the last call to end, or for the process to end. */
+  /** Resolves at a new state, at the end of the last call, and at the end of the process. */
   #changed = Promise.withResolvers<void>();
 
   constructor(options: SupervisorOptions) {
@@ -224,8 +227,7 @@ class Supervisor implements EngineProcess, EngineCalls {
     if (child !== this.#child) return;
     this.#child = null;
     this.#queue = { running: 0, waiting: 0 };
-    const text =
-      'The engine stopped while it worked on this request and is being started again. Try again in a moment.';
+    const text = 'The engine stopped while it worked on this request and is starting again. Try again in a moment.';
     for (const call of [...this.#calls.values()]) call.fail(new AssayError('engine_failed', text), false);
     const { state, model } = this.#life.now;
     if (state === 'loaded') {
@@ -263,7 +265,7 @@ class Supervisor implements EngineProcess, EngineCalls {
     }, pause);
   }
 
-  /** Ends a restart at once: nothing answers that could be waited for. */
+  /** Ends a restart at once: there are no requests to wait for. */
   #giveUpRestart(): void {
     if (this.#life.now.state !== 'restarting') return;
     clearTimeout(this.#restartTimer);
@@ -271,7 +273,7 @@ class Supervisor implements EngineProcess, EngineCalls {
     this.#child?.kill('was unloaded');
   }
 
-  /** Empties the slot: requests in flight finish, but for one that is stuck, then the process ends. */
+  /** Empties the slot: requests in flight finish, unless one is stuck, then the process ends. */
   async #stop(): Promise<void> {
     this.#giveUpRestart();
     const { state } = this.#life.now;
@@ -305,12 +307,9 @@ class Supervisor implements EngineProcess, EngineCalls {
     const { state } = this.#life.now;
     if (state === 'loaded' && this.#child) return this.#child;
     if (state !== 'restarting') {
-      throw new AssayError(
-        'model_not_loaded',
-        'No model is loaded. Load one with POST /load, or "assay load <model>".',
-      );
+      throw new AssayError('model_not_loaded', 'No model is loaded. Load one with POST /load or "assay load <model>".');
     }
-    throw new AssayError('engine_failed', 'The engine is being started again. Try again in a moment.');
+    throw new AssayError('engine_failed', 'The engine is starting again. Try again in a moment.');
   }
 
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
@@ -325,7 +324,7 @@ class Supervisor implements EngineProcess, EngineCalls {
   }
 }
 
-/** Not an id that requests get: those are numbers. */
+/** Id of the load. Requests have numbers as ids. */
 const LOAD_ID = 'load!';
 
 /** Whether a process drives another device than the CPU. */

@@ -1,6 +1,6 @@
 /**
- * The alphabet of byte-level BPE: each byte as one printable character, so that a vocabulary is plain text
- * (`bytes_to_unicode` of GPT-2's encoder.py). Bytes that print stand for themselves, the rest follow from U+0100 on.
+ * Maps the characters of byte-level BPE to bytes. Each byte is one printable character, so that a vocabulary is plain
+ * text (`bytes_to_unicode` of GPT-2's encoder.py): printable bytes are their own character, the others start at U+0100.
  */
 const BYTE_OF: ReadonlyMap<string, number> = (() => {
   const printable = (byte: number) => (byte >= 33 && byte <= 126) || (byte >= 161 && byte <= 172) || byte >= 174;
@@ -10,11 +10,11 @@ const BYTE_OF: ReadonlyMap<string, number> = (() => {
   return map;
 })();
 
-/** The bytes of a byte-level token; null where a character is not of the alphabet. */
+/** Returns the bytes of a byte-level token; null when a character is not in the alphabet. */
 export function byteLevelBytes(token: string): Uint8Array | null {
   const bytes = new Uint8Array(token.length);
   for (let i = 0; i < token.length; i++) {
-    const byte = BYTE_OF.get(token[i]!);
+    const byte = BYTE_OF.get(token.charAt(i));
     if (byte === undefined) return null;
     bytes[i] = byte;
   }

@@ -4,7 +4,7 @@ import { StopScanner } from './stop-scanner.ts';
 import { type Said, ThinkSplitter } from './think-splitter.ts';
 import type { TextVocabulary } from './vocabulary.ts';
 
-/** A token as the engine reports it. */
+/** Describes a token as the engine reports it. */
 export interface SampledToken {
   token: number;
   logprob?: number;
@@ -12,12 +12,12 @@ export interface SampledToken {
 }
 
 export interface ChatDelta extends Said {
-  /** One entry for each token of `content`; only where the engine reports them. */
+  /** One entry for each token of `content`; empty when the engine reports none. */
   logprobs: readonly TokenLogprob[];
 }
 
 /**
- * From sampled tokens to what the caller of a chat reads: characters made whole, reasoning parted from the answer, the
+ * Turns sampled tokens into what the caller of a chat reads: whole characters, reasoning apart from the answer, and the
  * answer cut before a stop string.
  */
 export class ChatOutput {
@@ -25,7 +25,7 @@ export class ChatOutput {
   readonly #detokenizer: Detokenizer;
   readonly #splitter: ThinkSplitter;
   readonly #scanner: StopScanner;
-  /** Log-probabilities of tokens whose text is held back, with where it ends in the answer. */
+  /** Log-probabilities of tokens whose text is held back, each with its end in the answer. */
   #pending: { end: number; logprob: TokenLogprob }[] = [];
   #heard = 0;
   #given = 0;
@@ -37,7 +37,7 @@ export class ChatOutput {
     this.#scanner = new StopScanner(options.stops);
   }
 
-  /** Whether a stop string ended the answer: no more tokens are wanted. */
+  /** True when a stop string ended the answer, so that no more tokens are needed. */
   get stopped(): boolean {
     return this.#scanner.stopped;
   }
@@ -47,7 +47,7 @@ export class ChatOutput {
     const text = this.#detokenizer.push(sampled.token);
     const said = this.#splitter.push(text);
     this.#heard += said.content.length;
-    // Blank space behind the thoughts is no part of the answer; a character that is not whole yet is.
+    // White space after the reasoning is not part of the answer; a character that is not whole yet is.
     const dropped = said.content === '' && (thought || (this.#splitter.answering && text !== ''));
     if (this.#splitter.thinking) this.#pending = [];
     else if (sampled.logprob !== undefined && !dropped) {
@@ -56,7 +56,7 @@ export class ChatOutput {
     return this.#give(said.reasoning, this.#scanner.push(said.content));
   }
 
-  /** What was held back, when no more tokens come. */
+  /** Returns what was held back, when no more tokens follow. */
   end(_cut?: boolean): ChatDelta {
     const last = this.#splitter.push(this.#detokenizer.end());
     const rest = this.#splitter.end();
@@ -71,7 +71,7 @@ export class ChatOutput {
   }
 }
 
-/** A token with its alternatives as the interface reports them. */
+/** Returns a token with its alternatives as the API reports them. */
 export function spellToken(vocabulary: TextVocabulary, sampled: SampledToken, logprob: number): TokenLogprob {
   const spell = (token: number, value: number) => {
     const bytes = vocabulary.spelling(token);

@@ -96,7 +96,7 @@ describe('rendering', () => {
 describe('templates that cannot be used', () => {
   it.each([
     ['{% for m in messages %}', /cannot be used/u],
-    ['{{ messages[0].content }}', /leaves messages out/u],
+    ['{{ messages[0].content }}', /omits messages/u],
     ['{% for m in messages %}{{ m.content }}{{ m.content }}{% endfor %}', /repeats or reorders/u],
     ['{% for m in messages | reverse %}{{ m.content }}{% endfor %}', /repeats or reorders/u],
     ["{{ raise_exception('No.') }}", /No\./u],

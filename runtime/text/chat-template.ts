@@ -5,30 +5,36 @@ import { fitMessages, type TemplateMessage, type TemplateTraits } from './templa
 
 export interface ChatTemplate {
   readonly traits: TemplateTraits;
-  /** Whether the model can think before it answers, as far as the template tells. */
+  /** True when the template shows that the model can reason before it answers. */
   readonly thinks: boolean;
-  /** Texts that begin the next turn where no token ends an answer; only of a model without a template. */
+  /** Texts that begin the next message when no token ends an answer; only for a model without a template. */
   readonly stops: readonly string[];
-  /** What the template writes between an answer and the next turn: it begins with the token that ends an answer. */
+  /**
+   * Text that the template writes between an answer and the next message. It begins with the token that ends an answer.
+   */
   readonly afterAnswer: string;
   /**
-   * The prompt up to where the model writes. Texts of messages come back as `user` segments, each its own, in order; an
-   * assistant's earlier reasoning is left out. `thinking: false` closes the reasoning before it begins; absent: the model's way.
+   * Renders the prompt up to where the model writes. Each message's text is a `user` segment of its own, in order;
+   * reasoning of earlier answers is omitted. `thinking: false` closes the reasoning block before it begins; absent: the
+   * model decides.
    */
   render(messages: readonly TemplateMessage[], options?: { thinking?: boolean }): Segment[];
 }
 
-/** What a model without a chat template reads. */
+/** Template for a model without a chat template. */
 export const PLAIN_TEMPLATE =
   "{% for m in messages %}{{ m.role | capitalize + ': ' + m.content + '\\n\\n' }}{% endfor %}" +
   "{% if add_generation_prompt %}{{ 'Assistant:' }}{% endif %}";
 
-/** What templates always find, as transformers gives it (`apply_chat_template`): some ask whether it is none, not whether it is there. */
+/**
+ * What templates always find, as transformers gives it (`apply_chat_template`): some ask whether it is none, not
+ * whether it is there.
+ */
 const NOTHING_ELSE = { tools: null, documents: null };
 
 /**
- * A model's chat template, tried out once to see what it accepts. `special` are the texts that templates name
- * (`bos_token`, …). Throws `engine_failed` where the template cannot be used at all.
+ * Creates a model's chat template and probes once which conversations it accepts. `special` are the texts that
+ * templates name (`bos_token`, …). Throws `engine_failed` when the template cannot be used at all.
  */
 export function createChatTemplate(
   source: string | null,
@@ -60,35 +66,42 @@ export function createChatTemplate(
   };
 }
 
-/** Whether a prompt leaves the model inside an open reasoning block. */
+/** Tells whether a prompt ends inside an open reasoning block. */
 export function opensThinking(segments: readonly Segment[]): boolean {
   const tail = tailOf(segments);
   return tail.lastIndexOf('<think>') > tail.lastIndexOf('</think>');
 }
 
-/** Rendering sees marks in place of texts, between spaces that tell whether the template trims. No template writes these. */
+/**
+ * Returns the mark that replaces a text while the template renders. Its outer spaces tell whether the template trims.
+ * No template writes these.
+ */
 const mark = (index: number) => `\u3000\uE000${index}\uE001\u3000`;
-const MARK = /(\u3000?)\uE000(\d+)\uE001(\u3000?)/u;
+const MARK = /(\u3000?)\uE000(\d+)\uE001(\u3000?)/gu;
 
-/** The rendered text with the messages' texts in place of their marks. Throws where one is missing, moved or repeated. */
+/** Replaces the marks in a rendered text by the messages' texts. Throws when a mark is missing, moved or repeated. */
 function split(rendered: string, messages: readonly TemplateMessage[]): Segment[] {
   const segments: Segment[] = [];
-  const pieces = rendered.split(MARK);
-  for (let i = 0; i < pieces.length; i += 4) {
-    if (i + 1 === pieces.length) {
-      if (pieces[i]) segments.push({ text: pieces[i]!, trust: 'template' });
-      break;
-    }
-    if (Number(pieces[i + 2]) !== i / 4) throw new TemplateError('the template repeats or reorders messages');
-    const { content } = messages[i / 4]!;
-    const left = pieces[i + 1] === '' ? content.trimStart() : content;
-    const said = pieces[i + 3] === '' ? left.trimEnd() : left;
-    // A space before a word is part of the word's token, so it goes with the word.
-    const [, before, space] = /^(.*?)( ?)$/su.exec(pieces[i]!)!;
-    if (before) segments.push({ text: before, trust: 'template' });
-    segments.push({ text: space + said, trust: 'user' });
+  let from = 0;
+  let next = 0;
+  for (const match of rendered.matchAll(MARK)) {
+    const [mark, spaceBefore, index, spaceAfter] = match;
+    const message = messages[next];
+    if (!message || Number(index) !== next) throw new TemplateError('the template repeats or reorders messages');
+    next++;
+    const start = spaceBefore === '' ? message.content.trimStart() : message.content;
+    const text = spaceAfter === '' ? start.trimEnd() : start;
+    const before = rendered.slice(from, match.index);
+    from = match.index + mark.length;
+    // A space before a word is part of the word's token, so it belongs to the word.
+    const space = before.endsWith(' ') ? ' ' : '';
+    const written = before.slice(0, before.length - space.length);
+    if (written) segments.push({ text: written, trust: 'template' });
+    segments.push({ text: space + text, trust: 'user' });
   }
-  if ((pieces.length - 1) / 4 !== messages.length) throw new TemplateError('the template leaves messages out');
+  if (next !== messages.length) throw new TemplateError('the template omits messages');
+  const rest = rendered.slice(from);
+  if (rest) segments.push({ text: rest, trust: 'template' });
   return segments;
 }
 
@@ -105,7 +118,7 @@ function probe(write: (messages: readonly TemplateMessage[]) => Segment[]): {
       throw error;
     }
   };
-  // Without this there is no conversation: let the reason out.
+  // A template must accept one user message: without that there is no conversation, so its error is reported.
   const talk = write([
     { role: 'user', content: 'a' },
     { role: 'assistant', content: 'b' },
@@ -122,7 +135,9 @@ function probe(write: (messages: readonly TemplateMessage[]) => Segment[]): {
   return { traits, afterAnswer: after?.trust === 'template' ? after.text : '' };
 }
 
-/** Closes the reasoning block, so that the answer comes at once. Templates that do so themselves stay as they are. */
+/**
+ * Closes the reasoning block, so that the answer comes at once. Leaves prompts unchanged whose template does so itself.
+ */
 function withoutThinking(segments: readonly Segment[]): Segment[] {
   const tail = tailOf(segments);
   if (opensThinking(segments))
@@ -132,13 +147,13 @@ function withoutThinking(segments: readonly Segment[]): Segment[] {
     : [...segments, { text: '<think>\n\n</think>\n\n', trust: 'template' }];
 }
 
-/** The template's text after the last message. */
+/** Returns the template's text after the last message. */
 function tailOf(segments: readonly Segment[]): string {
   const last = segments.at(-1);
   return last?.trust === 'template' ? last.text : '';
 }
 
-/** What an assistant said after thinking; models are trained to read only that of earlier messages. */
+/** Removes an assistant's reasoning: models are trained to read only the answers of earlier messages. */
 function withoutReasoning(message: TemplateMessage): TemplateMessage {
   if (message.role !== 'assistant') return message;
   return { ...message, content: message.content.replace(/^\s*<think>[\s\S]*?<\/think>\s*/u, '') };

@@ -1,6 +1,6 @@
 import type { TextVocabulary } from './vocabulary.ts';
 
-/** Turns tokens into text while they come: a character that several tokens spell is held back until it is whole. */
+/** Turns a stream of tokens into text. Holds a character that several tokens spell back until it is whole. */
 export class Detokenizer {
   readonly #vocabulary: TextVocabulary;
   readonly #decoder = new TextDecoder('utf-8', { ignoreBOM: true });
@@ -10,12 +10,12 @@ export class Detokenizer {
     this.#vocabulary = vocabulary;
   }
 
-  /** The text that this token completes. Bytes that can never become a character come out as U+FFFD. */
+  /** Returns the text that this token completes. Bytes that cannot become a character become U+FFFD. */
   push(token: number): string {
     return this.#begin(this.#decoder.decode(this.#vocabulary.written(token), { stream: true }));
   }
 
-  /** What is left of a character that was never finished. */
+  /** Returns what is left of a character that was never finished. */
   end(): string {
     return this.#begin(this.#decoder.decode());
   }

@@ -4,7 +4,7 @@ import { type ChatDelta, type SampledToken, spellToken } from './chat-output.ts'
 import { StopScanner } from './stop-scanner.ts';
 import type { TextVocabulary } from './vocabulary.ts';
 
-/** From sampled tokens to the text of an answer that a grammar bounds: what the grammar forced is in it, too. */
+/** Turns sampled tokens into the text of an answer with a grammar, forced text included. */
 export class JsonOutput {
   readonly #vocabulary: TextVocabulary;
   readonly #constraint: Constraint;
@@ -22,7 +22,7 @@ export class JsonOutput {
     return this.#scanner.stopped;
   }
 
-  /** The text before this token; the token itself is the engine's to give to the grammar after this. */
+  /** Returns the text before this token. The engine passes the token itself to the grammar afterwards. */
   push(sampled: SampledToken): ChatDelta {
     const logprobs = this.#pending;
     this.#pending = sampled.logprob === undefined ? [] : [spellToken(this.#vocabulary, sampled, sampled.logprob)];
@@ -32,7 +32,10 @@ export class JsonOutput {
     return delta;
   }
 
-  /** The rest. Of a cut answer, what closes it is given too: the model did not say it, so a stop string in it stops nothing. */
+  /**
+   * Returns the rest. A cut answer is closed; the model did not write what closes it, so stop strings do not apply to
+   * that.
+   */
   end(cut: boolean): ChatDelta {
     const delta = this.#give(cut ? this.#settled() : this.#constraint.text());
     const rest = this.#scanner.end();
@@ -40,7 +43,9 @@ export class JsonOutput {
     return { ...delta, content: delta.content + rest + closing, logprobs: this.#pending };
   }
 
-  /** The text that stays, whenever the answer is cut: without a character, a number, a literal or a name that is not whole yet. */
+  /**
+   * Returns the text that stays wherever the answer is cut: without an unfinished character, number, literal or name.
+   */
   #settled(): string {
     const text = this.#constraint.text();
     const closed = this.#constraint.closed();

@@ -115,9 +115,13 @@ describe('files that cannot be used', () => {
     [
       'tokenizer.json',
       tokenizerWith({ model: { type: 'BPE', vocab: { a: 300_000_000 }, merges: [] } }),
-      /an id that is none/u,
+      /a token id that is not valid/u,
     ],
-    ['tokenizer.json', tokenizerWith({ model: { type: 'BPE', vocab: { a: '0' }, merges: [] } }), /an id that is none/u],
+    [
+      'tokenizer.json',
+      tokenizerWith({ model: { type: 'BPE', vocab: { a: '0' }, merges: [] } }),
+      /a token id that is not valid/u,
+    ],
     ['tokenizer.json', tokenizerWith({ added_tokens: [{ id: 300_000_000, content: 'a' }] }), /json is damaged/u],
     ['chat_template.jinja', '{% if %}', /chat template cannot be used/u],
   ])('%s: %j', async (name, content, message) => {

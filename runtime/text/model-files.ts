@@ -3,10 +3,10 @@ import * as v from 'valibot';
 import { AssayError } from '../../lib/errors.ts';
 import { CONFIG_BOUNDS, type FileBounds, readBounded, readBoundedJson } from '../store/bounded-file.ts';
 
-/** Eight times the largest published vocabulary (Gemma 3: 262,208). */
+/** Largest token id that is accepted: eight times the largest published vocabulary (Gemma 3: 262,208). */
 export const MAX_TOKEN_ID = 1 << 21;
 
-/** A special token in `tokenizer_config.json`: its text, or an object with the text. */
+/** Describes a special token in `tokenizer_config.json`: its text, or an object with the text. */
 const SpecialToken = v.nullish(v.union([v.string(), v.looseObject({ content: v.string() })]));
 const TokenId = v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(MAX_TOKEN_ID));
 const TokenIds = v.nullish(v.union([TokenId, v.array(TokenId)]));
@@ -37,13 +37,13 @@ const ModelConfig = v.looseObject({
 
 const GenerationConfig = v.looseObject({
   eos_token_id: TokenIds,
-  /** False: the makers take the most probable token. */
+  /** False: the model's makers choose the most probable token. */
   do_sample: v.nullish(v.boolean()),
   temperature: v.nullish(v.pipe(v.number(), v.minValue(0), v.maxValue(2))),
   top_p: v.nullish(v.pipe(v.number(), v.gtValue(0), v.maxValue(1))),
 });
 
-/** What the text side of a model needs, from its published files. */
+/** Holds what tokenizer, template and sampling need of a model's published files. */
 export interface ModelText {
   tokenizer: TokenizerJson;
   tokenizerConfig: TokenizerConfig;
@@ -51,21 +51,27 @@ export interface ModelText {
   template: string | null;
   /** Tokens that end an answer, as the configuration files say. */
   endTokens: readonly number[];
-  /** How the model's makers sample it. */
+  /** The sampling that the model's makers recommend. */
   sampling: { temperature: number; topP: number };
 }
 
-/** Twice the largest published tokenizer (Gemma 3: 33 MB and 1.9 million members). */
+/** Bounds of `tokenizer.json`: twice the largest published one (Gemma 3: 33 MB and 1.9 million members). */
 const TOKENIZER_BOUNDS: FileBounds = { bytes: 64 * 1024 * 1024, parts: 4_000_000 };
-/** It may repeat the added tokens (Gemma 3: 1.2 MB) and hold the template. */
+/** Bounds of `tokenizer_config.json`, which may repeat the added tokens (Gemma 3: 1.2 MB) and hold the template. */
 const TOKENIZER_CONFIG_BOUNDS: FileBounds = { bytes: 16 * 1024 * 1024 };
 const MAX_TEMPLATE_BYTES = 4 * 1024 * 1024;
 
-/** Reads the tokenizer, template and end tokens of the model in `dir`. Throws `engine_failed` that names the file at fault. */
+/**
+ * Reads the tokenizer, template and end tokens of the model in `dir`. Throws `engine_failed` that names the faulty
+ * file.
+ */
 export async function readModelText(dir: string): Promise<ModelText> {
   const tokenizer = await readJson(dir, 'tokenizer.json', TokenizerJson, TOKENIZER_BOUNDS);
   if (!tokenizer) {
-    throw new AssayError('engine_failed', 'The model has no tokenizer.json, so text cannot be turned into its tokens.');
+    throw new AssayError(
+      'engine_failed',
+      'The model has no tokenizer.json, so text cannot be turned into tokens. Use a model that has one.',
+    );
   }
   const tokenizerConfig =
     (await readJson(dir, 'tokenizer_config.json', TokenizerConfig, TOKENIZER_CONFIG_BOUNDS)) ?? {};
@@ -94,7 +100,9 @@ export async function readModelText(dir: string): Promise<ModelText> {
   };
 }
 
-/** The order of transformers: a file of its own before the one inside `tokenizer_config.json`. */
+/**
+ * Reads the chat template in the order of transformers: a file of its own, then the one inside `tokenizer_config.json`.
+ */
 async function readTemplate(dir: string, config: TokenizerConfig): Promise<string | null> {
   const file = await readBounded(join(dir, 'chat_template.jinja'), MAX_TEMPLATE_BYTES);
   if (file !== null) return file;
@@ -115,7 +123,7 @@ async function readJson<T>(
   if (value === undefined) return null;
   const parsed = v.safeParse(schema, value);
   if (parsed.success) return parsed.output;
-  throw new AssayError('engine_failed', `The model's ${name} is damaged; download the model again.`, {
+  throw new AssayError('engine_failed', `The model's ${name} is damaged. Download the model again.`, {
     cause: new v.ValiError(parsed.issues),
   });
 }

@@ -3,9 +3,10 @@ import type { TaskBatch } from '../../lib/backend.ts';
 import { encodeTasks } from './prompt.ts';
 import { loadTextModel } from './text-model.ts';
 
-/**
- * `node runtime/text/prompt-ids.ts MODEL_DIR < batches.jsonl`: for each line, a `TaskBatch` as JSON, one line
- * `{"prefix": ids, "branches": [ids, …]}`. What the engine reads, for training and for checks of other implementations.
+/*
+ * Prints the token ids that the engine reads, for training and for checks of other implementations:
+ * `node runtime/text/prompt-ids.ts MODEL_DIR < batches.jsonl`. For each line, a `TaskBatch` as JSON, it writes one line
+ * `{"prefix": ids, "branches": [ids, …]}`.
  */
 const [dir] = process.argv.slice(2);
 if (!dir) {

@@ -1,3 +1,4 @@
+import { at } from '../../lib/at.ts';
 import type { TaskBatch } from '../../lib/backend.ts';
 import type { ChatMessage } from '../../lib/conversation.ts';
 import { AssayError } from '../../lib/errors.ts';
@@ -7,34 +8,34 @@ import { encodeSegments, type Segment } from './segment.ts';
 import { type TemplateMessage, toTemplateMessages } from './template-message.ts';
 import type { TextModel } from './text-model.ts';
 
-/** Longer texts are counted no further than so many times the limit. */
+/** Texts are counted up to this many times the limit. */
 export const COUNTED_LIMITS = 4;
 
-/** Throws `input_too_long` with both counts where a prompt has more than `limit` tokens. */
+/** Throws `input_too_long` with both counts when a prompt has more than `limit` tokens (D-18). */
 export function checkLength(tokens: number, limit: number): void {
   if (tokens <= limit) return;
   const count = tokens > COUNTED_LIMITS * limit ? `more than ${COUNTED_LIMITS * limit}` : tokens;
   throw new AssayError(
     'input_too_long',
-    `The input is ${count} tokens long and the model reads at most ${limit}. Shorten it, or load a model that reads more, or this one with a larger max_prompt_len where it can.`,
+    `The input is ${count} tokens long and the model reads at most ${limit}. Shorten it, load the model with a larger max_prompt_len, or load a model with a longer context.`,
   );
 }
 
-/** Each turn takes a token at least, so far too many of them are not even rendered. */
+/** Refuses far too many messages before they are rendered: each takes at least one token. */
 function checkMessages(messages: readonly ChatMessage[], limit: number): void {
   if (messages.length > COUNTED_LIMITS * limit) checkLength(messages.length, limit);
 }
 
-/** Token ids of a batch: what all tasks share, and each task's own part up to where the model writes. */
+/** Holds the token ids of a batch: the shared prefix, and each task's own part up to where the model writes. */
 export interface TaskTokens {
   prefix: number[];
   branches: number[][];
 }
 
 /**
- * The tokens of a task batch. The cut lies inside the last user turn, before the task's text, and both sides are encoded
- * apart: the prefix is the same tokens whatever the tasks are. Throws `unsupported_modality` and, for a prompt of more than
- * `limit` tokens, `input_too_long`.
+ * Encodes a task batch. The prompt is cut inside the last user message, before the task's text, and both sides are
+ * encoded separately, so the prefix has the same tokens whatever the tasks are. Throws `unsupported_modality`, and
+ * `input_too_long` for a prompt of more than `limit` tokens.
  */
 export function encodeTasks(model: TextModel, batch: TaskBatch, limit = Number.POSITIVE_INFINITY): TaskTokens {
   refuseMedia(batch);
@@ -44,38 +45,38 @@ export function encodeTasks(model: TextModel, batch: TaskBatch, limit = Number.P
     thinking: false,
   });
   const cut = rendered.findLastIndex(({ trust }) => trust === 'user');
-  const last = rendered[cut]!.text;
-  // Merged into one turn with what the template cannot take apart, the mark stands at the end of that turn.
+  const last = at(rendered, cut).text;
+  // The template may merge the mark with an earlier message; it is then at the end of that message.
   const shared = last.slice(0, last.lastIndexOf(TASK_MARK)) + openMessage + TASK_SEPARATOR;
-  const prefix = begun(model, [...rendered.slice(0, cut), { text: shared, trust: 'user' }]);
+  const prefix = encodeWithBegin(model, [...rendered.slice(0, cut), { text: shared, trust: 'user' }]);
   checkLength(prefix.length, limit);
   const tail = rendered.slice(cut + 1);
   const branches = tasks.map((task) => {
     const branch = encodeSegments(model.tokenizer, [{ text: task, trust: 'user' }, ...tail], prefix);
-    // Each task is answered as if it had been sent alone, so each alone has to fit.
+    // Each task is answered as if it were sent alone (D-26), so each has to fit alone.
     checkLength(prefix.length + branch.length, limit);
     return branch;
   });
   return { prefix, branches };
 }
 
-/** The messages are joined to one text below, so what is no text has to be found here. */
+/** Refuses images and audio. The messages are joined into one text later, so this is the place to find them. */
 function refuseMedia({ input, media }: TaskBatch): void {
   toTemplateMessages([...('messages' in input ? input.messages : []), { role: 'user', parts: media }]);
 }
 
-/** Stands for the open turn and the task while the template is rendered; merging keeps it at the end of its turn. */
+/** Replaces the open message and the task while the template renders; merging keeps it at the end of its message. */
 const TASK_MARK = '\uE002';
 
 export interface ChatTokens {
   ids: number[];
-  /** Whether the model goes on inside a reasoning block that the prompt opened. */
+  /** True when the prompt has opened a reasoning block that the model continues. */
   thinking: boolean;
 }
 
 /**
- * The tokens of a chat. `thinking: false` for answers that a grammar bounds. Throws `unsupported_modality` and, for a prompt of
- * more than `limit` tokens, `input_too_long`.
+ * Encodes a chat. `thinking: false` is for answers with a grammar. Throws `unsupported_modality`, and `input_too_long`
+ * for a prompt of more than `limit` tokens.
  */
 export function encodeChat(
   model: TextModel,
@@ -85,13 +86,13 @@ export function encodeChat(
   const rendered: TemplateMessage[] = toTemplateMessages(messages);
   checkMessages(messages, limit);
   const segments = model.template.render(rendered, thinking === false ? { thinking } : {});
-  const ids = begun(model, segments);
+  const ids = encodeWithBegin(model, segments);
   checkLength(ids.length, limit);
   return { ids, thinking: opensThinking(segments) };
 }
 
-/** A template writes its begin token itself; for a model without a template it is added. */
-function begun({ tokenizer, template }: TextModel, segments: readonly Segment[]): number[] {
+/** Encodes a prompt. A template writes its begin token itself; for a model without a template it is added. */
+function encodeWithBegin({ tokenizer, template }: TextModel, segments: readonly Segment[]): number[] {
   const begin = template.stops.length > 0 ? tokenizer.begin : null;
   return begin === null
     ? encodeSegments(tokenizer, segments)

@@ -1,8 +1,8 @@
-/** Texts shorter than this are encoded faster than they are looked up. */
+/** Shortest text that is kept, in characters: shorter ones are encoded faster than they are looked up. */
 const MIN_LENGTH = 512;
 
 /**
- * Token ids of long texts that were encoded lately: the contexts that requests come back to. Least recently used out;
+ * Caches the token ids of long texts, such as a context that many requests share. Evicts the least recently used;
  * `maxLength` bounds the characters of all texts together.
  */
 export class RecentEncodings {
@@ -14,7 +14,9 @@ export class RecentEncodings {
     this.#maxLength = maxLength;
   }
 
-  /** The ids of `text`, made by `encode` where they are not known. `kind` tells encodings of one text apart. */
+  /**
+   * Returns the ids of `text`, from `encode` when they are not cached. `kind` distinguishes encodings of the same text.
+   */
   get(kind: string, text: string, encode: () => number[]): readonly number[] {
     if (text.length < MIN_LENGTH || text.length > this.#maxLength) return encode();
     const key = kind + text;

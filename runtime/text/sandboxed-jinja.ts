@@ -1,27 +1,27 @@
 import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from 'node:worker_threads';
 
-/** A template that refuses its input (`raise_exception`), breaks, does not end, or takes too much memory. */
+/** Thrown when a template refuses its input (`raise_exception`), fails, does not end, or uses too much memory. */
 export class TemplateError extends Error {
   override readonly name = 'TemplateError';
 }
 
 export interface JinjaLimits {
-  /** Milliseconds that one rendering may take. */
+  /** Milliseconds allowed for one rendering. */
   timeMs: number;
-  /** Characters that one rendering may write. */
+  /** Characters allowed in the result of one rendering. */
   output: number;
 }
 
 const LIMITS: JinjaLimits = { timeMs: 2_000, output: 4 * 1024 * 1024 };
 const MAX_SOURCE = 1024 * 1024;
 
-/** Megabytes of the thread that renders; the templates of published models take about one. */
+/** Heap of the thread that renders, in MB; the templates of published models use about one. */
 const HEAP_MB = { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 16 };
 
-/** Milliseconds in which the thread starts, also on a busy machine. */
+/** Milliseconds allowed for the thread to start, enough for a busy machine. */
 const START_MS = 30_000;
 
-/** One rendering; without values the template is only read. */
+/** Asks for one rendering; without values the template is only parsed. */
 export interface RenderCall {
   source: string;
   values: Readonly<Record<string, unknown>> | null;
@@ -37,8 +37,8 @@ export interface TemplateWorkerData {
 }
 
 /**
- * Reads a stranger's template, and gives a function that renders it in a thread with a small heap, within a time: a template that
- * takes too much of either ends its thread, and the next rendering starts another. Throws `TemplateError`.
+ * Parses an untrusted template, and returns a function that renders it in a thread with a small heap and a time limit.
+ * A template that exceeds either ends its thread, and the next rendering starts another. Throws `TemplateError`.
  */
 export function compileJinja(source: string, limits = LIMITS): (values: Record<string, unknown>) => string {
   if (source.length > MAX_SOURCE) throw new TemplateError('the template is too large');
@@ -47,7 +47,9 @@ export function compileJinja(source: string, limits = LIMITS): (values: Record<s
   return (values) => render({ source, values, output }, timeMs);
 }
 
-/** Callers wait for a prompt anyway, so this thread waits too, and the rest of the text side stays synchronous. */
+/**
+ * Renders and blocks until the answer is there: callers wait for a prompt anyway, and runtime/text stays synchronous.
+ */
 function render(call: RenderCall, timeMs: number): string {
   thread ??= new TemplateThread();
   const answer = thread.ask(call, timeMs);
@@ -60,7 +62,7 @@ function render(call: RenderCall, timeMs: number): string {
   return answer.text;
 }
 
-/** The one thread of this process, while there is one. */
+/** The only thread of this process; undefined when none is running. */
 let thread: TemplateThread | undefined;
 
 const ENTRY = new URL(`./template-worker${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url);
@@ -82,12 +84,12 @@ class TemplateThread {
       execArgv: [],
     });
     this.#worker.unref();
-    // A thread that runs out of memory is noticed by its silence.
+    // A thread that runs out of memory never answers.
     this.#worker.on('error', () => {});
     if (!this.#wait(START_MS)) throw new Error('the thread for templates did not start');
   }
 
-  /** Returns null where no answer came in time. */
+  /** Returns the answer, or null when none came in time. */
   ask(call: RenderCall, timeMs: number): RenderAnswer | null {
     this.#port.postMessage(call);
     return this.#wait(timeMs);

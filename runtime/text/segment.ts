@@ -1,12 +1,12 @@
 import type { Tokenizer } from './tokenizer.ts';
 
-/** A piece of a prompt. Only `template` text may become control tokens; `user` text is always text. */
+/** Describes a part of a prompt. Only `template` text may become control tokens; `user` text is always text. */
 export interface Segment {
   text: string;
   trust: 'template' | 'user';
 }
 
-/** Token ids of segments, each encoded on its own; `before` is what stands in front of them. */
+/** Encodes segments one by one. `before` holds the token ids in front of them. */
 export function encodeSegments(
   tokenizer: Tokenizer,
   segments: readonly Segment[],

@@ -1,4 +1,4 @@
-/** Finds stop strings in text that comes in pieces. What may still become one is held back. */
+/** Finds stop strings in streamed text. Holds back what may still become one. */
 export class StopScanner {
   readonly #stops: readonly string[];
   #held = '';
@@ -8,12 +8,12 @@ export class StopScanner {
     this.#stops = stops.filter((stop) => stop !== '');
   }
 
-  /** Whether a stop string was found. It and all after it are never given out. */
+  /** True when a stop string was found. It and everything after it is never returned. */
   get stopped(): boolean {
     return this.#stopped;
   }
 
-  /** The text that is safe to give out. */
+  /** Returns the text that cannot be part of a stop string any more. */
   push(text: string): string {
     if (this.#stopped) return '';
     this.#held += text;
@@ -25,7 +25,7 @@ export class StopScanner {
     return this.#take(this.#held.length - Math.max(0, ...this.#stops.map((stop) => overlap(this.#held, stop))));
   }
 
-  /** What was held back, when no more text comes. */
+  /** Returns what was held back, when no more text follows. */
   end(): string {
     return this.#stopped ? '' : this.#take(this.#held.length);
   }
@@ -37,7 +37,7 @@ export class StopScanner {
   }
 }
 
-/** Characters at the end of `text` that are the beginning of `stop`. */
+/** Counts the characters at the end of `text` that begin `stop`. */
 function overlap(text: string, stop: string): number {
   for (let length = Math.min(text.length, stop.length - 1); length > 0; length--) {
     if (text.endsWith(stop.slice(0, length))) return length;

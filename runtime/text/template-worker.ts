@@ -3,14 +3,14 @@ import { Environment, Interpreter, parse, tokenize } from '@huggingface/jinja';
 import type { RenderAnswer, RenderCall, TemplateWorkerData } from './sandboxed-jinja.ts';
 
 /*
- * The thread that renders chat templates, with a small heap of its own and nothing of the host in reach: no clock, no files, no
- * functions but these. Started and stopped by `sandboxed-jinja.ts`, which waits for each answer.
+ * The thread that renders chat templates. It has a small heap of its own, and templates reach nothing of the host: no
+ * clock, no files, no functions but these. `sandboxed-jinja.ts` starts and stops it, and waits for each answer.
  */
 const { port, answered } = workerData as TemplateWorkerData;
 
 type Program = ReturnType<typeof parse>;
 
-/** The program of the last template: a process serves one model. */
+/** The program of the last template. One is enough, as a process serves one model. */
 let last: { source: string; program: Program } | null = null;
 
 port.on('message', (call: RenderCall) => answer(work(call)));
@@ -51,7 +51,7 @@ const GLOBALS = {
   strftime_now: fixedDate,
 };
 
-/** The day that Llama 3.2's template falls back to: a prompt is the same tomorrow. */
+/** Formats the date that Llama 3.2's template falls back to, so that a prompt is the same every day. */
 function fixedDate(format: string): string {
   const parts: Record<string, string> = {
     Y: '2024',
@@ -63,7 +63,7 @@ function fixedDate(format: string): string {
     M: '00',
     '%': '%',
   };
-  return format.replace(/%([YmdbBHM%])/gu, (_, part: string) => parts[part]!);
+  return format.replace(/%([YmdbBHM%])/gu, (_, part: string) => parts[part] ?? '');
 }
 
 const MAX_RANGE = 100_000;

@@ -1,18 +1,20 @@
-/** Characters of one piece. Encoding takes more than linear time in the length of a word, and memory in that of a text. */
-const PIECE = 16_384;
-/** How far back from the end of a piece a place to cut is looked for. */
+/**
+ * Characters of one chunk. Encoding takes more than linear time in the length of a word, and memory for the whole text.
+ */
+const CHUNK = 16_384;
+/** Characters before the end of a chunk in which a place to cut is looked for. */
 const REACH = 4_096;
 
 const LETTER = /\p{L}/u;
 
 /**
  * Cuts a long text where every tokenizer for running text begins a new word anyway: before a space between letters, and
- * behind a line break before a letter. A text without such places (data, one endless word) is cut at the piece's length.
+ * after a line break before a letter. Cuts a text without such places (data, one endless word) at the chunk's length.
  */
-export function* textPieces(text: string): Generator<string> {
+export function* textChunks(text: string): Generator<string> {
   let from = 0;
-  while (text.length - from > PIECE) {
-    const cut = placeToCut(text, from + PIECE);
+  while (text.length - from > CHUNK) {
+    const cut = placeToCut(text, from + CHUNK);
     yield text.slice(from, cut);
     from = cut;
   }
@@ -25,7 +27,7 @@ function placeToCut(text: string, end: number): number {
     if (text[at - 1] === '\n' && isLetter(text[at])) return at;
   }
   // Never between the halves of a surrogate pair.
-  return /[\uDC00-\uDFFF]/u.test(text[end]!) ? end - 1 : end;
+  return /[\uDC00-\uDFFF]/u.test(text.charAt(end)) ? end - 1 : end;
 }
 
 function isLetter(character: string | undefined): boolean {

@@ -8,18 +8,18 @@ export interface TextModel {
   tokenizer: Tokenizer;
   vocabulary: TextVocabulary;
   template: ChatTemplate;
-  /** How the model's makers sample it. */
+  /** The sampling that the model's makers recommend. */
   sampling: ModelText['sampling'];
 }
 
 export interface TextOptions {
-  /** Tokens where texts are cut (`createTokenizer`). */
+  /** Tokens after which user texts are cut (`createTokenizer`). */
   mostTokens?: number;
   /** Width of the model's logits (`createVocabulary`). */
   vocabSize?: number;
 }
 
-/** Reads the text side of the model in `dir`. Throws `engine_failed`. */
+/** Reads tokenizer, vocabulary and chat template of the model in `dir`. Throws `engine_failed`. */
 export async function loadTextModel(dir: string, options?: TextOptions): Promise<TextModel> {
   return createTextModel(await readModelText(dir), options);
 }
@@ -32,7 +32,7 @@ export function createTextModel(model: ModelText, { mostTokens, vocabSize }: Tex
     tokenText(token),
   ]);
   const template = createChatTemplate(model.template, Object.fromEntries(special));
-  // Some published configurations name only the token that ends a text, not the one that ends a turn.
+  // Some published configurations name only the token that ends a text, not the one that ends a message.
   const endOfTurn = tokenizer.encodeTemplate(template.afterAnswer, true).find((id) => tokenizer.control.has(id));
   const vocabulary = createVocabulary(model, tokenizer, {
     endOfTurn: endOfTurn === undefined ? [] : [endOfTurn],

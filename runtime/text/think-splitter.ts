@@ -7,15 +7,15 @@ export interface Said {
 }
 
 /**
- * Parts what a model thinks from what it answers, also where a tag comes in pieces. A block counts at the very beginning
- * only; a later `<think>` is text. Blank space around the tags belongs to neither part.
+ * Splits streamed text into reasoning and answer, also when a tag is split between chunks. Only a block at the very
+ * beginning counts; a later `<think>` is text. White space around the tags belongs to neither part.
  */
 export class ThinkSplitter {
   #state: 'start' | 'reasoning' | 'answer';
   #held = '';
   #spoken = false;
 
-  /** `inside`: the prompt has already opened the block. */
+  /** @param inside true when the prompt has already opened the block */
   constructor(inside: boolean) {
     this.#state = inside ? 'reasoning' : 'start';
   }
@@ -37,7 +37,7 @@ export class ThinkSplitter {
     return said;
   }
 
-  /** What was held back, when no more text comes. */
+  /** Returns what was held back, when no more text follows. */
   end(): Said {
     const rest = this.#take(this.#held.length);
     if (this.#state === 'reasoning') return { reasoning: this.#speak(rest).trimEnd(), content: '' };
@@ -50,7 +50,7 @@ export class ThinkSplitter {
       this.#held = text.slice(OPEN.length);
       this.#state = 'reasoning';
     } else if (!OPEN.startsWith(text)) {
-      // No block: blank space at the beginning is the answer's own.
+      // No block: white space at the beginning belongs to the answer.
       this.#spoken = true;
       this.#state = 'answer';
     }
@@ -66,7 +66,7 @@ export class ThinkSplitter {
     return thought;
   }
 
-  /** Drops blank space until the part has begun. */
+  /** Drops white space until the part has begun. */
   #speak(text: string): string {
     const spoken = this.#spoken ? text : text.trimStart();
     this.#spoken ||= spoken !== '';
@@ -80,7 +80,9 @@ export class ThinkSplitter {
   }
 }
 
-/** Length of `text` without an end that may be blank space before the closing tag, or the tag's beginning. */
+/**
+ * Returns the length of `text` without an end that may be white space before the closing tag, or the tag's beginning.
+ */
 function safeLength(text: string): number {
   const tag = text.lastIndexOf('<');
   const end = tag >= 0 && CLOSE.startsWith(text.slice(tag)) ? tag : text.length;

@@ -2,28 +2,28 @@ import { Tokenizer as LibraryTokenizer } from '@huggingface/tokenizers';
 import { AssayError } from '../../lib/errors.ts';
 import type { ModelText, TokenizerJson } from './model-files.ts';
 import { RecentEncodings } from './recent-encodings.ts';
-import { textPieces } from './text-chunks.ts';
+import { textChunks } from './text-chunks.ts';
 
 /**
- * Text to token ids, for the two kinds of text in a prompt. Text of the template may name control tokens; text of a user
- * never becomes one: a user's `<|im_end|>` is six ordinary tokens. Every text says whether it continues other text, because
- * some tokenizers write a space in front of a text's first word.
+ * Encodes the two kinds of text in a prompt. Template text may contain control tokens; user text never becomes one: a
+ * user's `<|im_end|>` is six ordinary tokens. The caller says whether a text continues other text, because some
+ * tokenizers write a space in front of a text's first word.
  */
 export interface Tokenizer {
   encodeTemplate(text: string, continues: boolean): readonly number[];
   encodeUser(text: string, continues: boolean): readonly number[];
-  /** Tokens that steer the model instead of writing text. */
+  /** Tokens that control the model instead of writing text. */
   readonly control: ReadonlySet<number>;
-  /** The begin token, where the tokenizer puts one in front of every text; null otherwise. */
+  /** The begin token, when the tokenizer puts one in front of every text; else null. */
   readonly begin: number | null;
-  /** Id of a whole token such as `<|im_end|>`. */
+  /** Returns the id of a whole token such as `<|im_end|>`. */
   id(token: string): number | undefined;
 }
 
 type AddedToken = TokenizerJson['added_tokens'][number];
 
 /**
- * The tokenizer of a model. A user's text is encoded up to about `mostTokens`: one that has more is too long anyway, and
+ * Creates the tokenizer of a model. User text is encoded up to about `mostTokens`: a longer one is refused anyway, and
  * encoding megabytes takes minutes.
  */
 export function createTokenizer(model: ModelText, mostTokens = Number.POSITIVE_INFINITY): Tokenizer {
@@ -46,7 +46,7 @@ export function createTokenizer(model: ModelText, mostTokens = Number.POSITIVE_I
 
   function encodeTemplate(text: string, continues: boolean): number[] {
     if (!continues) return ids(template, text);
-    // Only the piece before the first control token continues what stands in front.
+    // Only the part before the first control token continues the text in front.
     const cut = firstControl ? text.search(firstControl) : -1;
     if (cut < 0) return ids(templateContinued, text);
     return [...ids(templateContinued, text.slice(0, cut)), ...ids(template, text.slice(cut))];
@@ -56,7 +56,7 @@ export function createTokenizer(model: ModelText, mostTokens = Number.POSITIVE_I
   const encodeUser = (text: string, continues: boolean) =>
     recent.get(continues ? 'c' : 's', text, () => {
       const encoded: number[] = [];
-      for (const piece of textPieces(text)) {
+      for (const piece of textChunks(text)) {
         for (const id of spellOut(piece, continues || encoded.length > 0)) encoded.push(id);
         if (encoded.length > mostTokens) break;
       }
@@ -67,8 +67,8 @@ export function createTokenizer(model: ModelText, mostTokens = Number.POSITIVE_I
     const encoded = ids(continues ? userContinued : user, text);
     const found = encoded.find((id) => control.has(id));
     if (found === undefined) return encoded;
-    // Some vocabularies hold control tokens as ordinary pieces: cut inside them, so that they are spelt out.
-    const spelling = controlTokens.find(({ id }) => id === found)!.content;
+    // Some vocabularies hold control tokens as ordinary ones: cut inside them, so that they are spelled out.
+    const spelling = controlTokens.find(({ id }) => id === found)?.content ?? '';
     if (spelling.length < 2 || !text.includes(spelling)) return encoded.filter((id) => !control.has(id));
     return text
       .split(spelling)
@@ -80,7 +80,7 @@ export function createTokenizer(model: ModelText, mostTokens = Number.POSITIVE_I
   return { encodeTemplate, encodeUser, control, begin: beginToken(template, tokenText(config.bos_token)), id };
 }
 
-/** Throws `engine_failed` for a tokenizer of a kind that the library does not know. */
+/** Runs `work`. Throws `engine_failed` for a kind of tokenizer that the library does not support. */
 function readable<T>(work: () => T): T {
   try {
     return work();
@@ -90,19 +90,20 @@ function readable<T>(work: () => T): T {
   }
 }
 
-/** The text of a special token of `tokenizer_config.json`; empty where there is none. */
+/** Returns the text of a special token of `tokenizer_config.json`; empty when there is none. */
 export function tokenText(token: ModelText['tokenizerConfig']['bos_token']): string {
   return typeof token === 'string' ? token : (token?.content ?? '');
 }
 
-/** Of user texts whose tokens are kept: some megabytes. */
+/** Characters of user texts whose tokens are cached: some megabytes. */
 const RECENT_CHARACTERS = 1_000_000;
 
 const EMPTY_MODEL = { type: 'BPE', vocab: {}, merges: [] };
 
 /**
- * Whether an added token is control: declared special, in the `<|…|>` form, a placeholder, or a tag that the chat template
- * writes (`<think>` of Qwen3 is declared as text). Gemma's added runs of line breaks and HTML tags stay text.
+ * Tells whether an added token is a control token: declared special, in the `<|…|>` form, a placeholder, or a tag that
+ * the chat template writes (`<think>` of Qwen3 is declared as text). Gemma's added runs of line breaks and HTML tags
+ * stay text.
  */
 function isControl({ content, special }: AddedToken, template: string | null): boolean {
   if (special || /^<\|.*\|>$|^<unused\d+>$/su.test(content)) return true;
@@ -111,7 +112,7 @@ function isControl({ content, special }: AddedToken, template: string | null): b
 
 function ids(tokenizer: LibraryTokenizer, text: string): number[] {
   if (text === '') return [];
-  // A character that the vocabulary lacks has no id and no unknown token either: it cannot be said.
+  // A character that the vocabulary lacks has no id, and there may be no unknown token: it is dropped.
   return tokenizer.encode(text, { add_special_tokens: false }).ids.filter((id: number | undefined) => id !== undefined);
 }
 
@@ -124,7 +125,7 @@ function alternatives(tokens: readonly AddedToken[]): string {
   return tokens.map(({ content }) => content.replace(/[.*+?^${}()|[\]\\/]/gu, '\\$&')).join('|');
 }
 
-/** The same tokenizer without the space that it would put in front of a text. */
+/** Returns the same tokenizer without the space that it would put in front of a text. */
 function withoutPrefixSpace(json: TokenizerJson): TokenizerJson {
   return {
     ...json,
@@ -158,5 +159,5 @@ function dropPrefix(step: unknown, list: 'normalizers' | 'pretokenizers'): unkno
   }
 }
 
-/** A normalizer that changes nothing. */
+/** Normalizer that changes nothing. */
 const NOTHING = { type: 'Sequence', normalizers: [] };

@@ -4,13 +4,13 @@ import { byteLevelBytes } from './byte-level.ts';
 import { MAX_TOKEN_ID, type ModelText, type TokenizerJson } from './model-files.ts';
 import { type Tokenizer, tokenText } from './tokenizer.ts';
 
-/** The vocabulary as grammars read it, and what else the detokeniser needs. */
+/** Spells the tokens for grammars, for the detokenizer and for log-probabilities. */
 export interface TextVocabulary extends Vocabulary {
-  /** The bytes of any token, control tokens too (`<think>`); empty for an id without text. */
+  /** Returns the bytes of any token, control tokens too (`<think>`); empty for an id without text. */
   spelling(token: number): Uint8Array;
-  /** The bytes that a token writes in a chat: of control tokens only the tags around reasoning show. */
+  /** Returns the bytes that a token writes in a chat. Of control tokens only the tags around reasoning show. */
   written(token: number): Uint8Array;
-  /** Whether a text begins with a space that the decoder takes away (Llama 2: `▁Hello`). */
+  /** True when a text begins with a space that the decoder removes (Llama 2: `▁Hello`). */
   readonly leadingSpace: boolean;
 }
 
@@ -18,11 +18,12 @@ const UTF8 = new TextEncoder();
 const EMPTY = new Uint8Array(0);
 
 /**
- * The bytes that each token writes. Byte-level vocabularies (GPT-2, Llama 3, Qwen) spell bytes as characters;
- * SentencePiece ones (Llama 2, Gemma, Phi-3) write `▁` for a space and `<0x0A>` for a byte without a piece.
+ * Works out the bytes that each token writes. Byte-level vocabularies (GPT-2, Llama 3, Qwen) spell bytes as characters;
+ * SentencePiece ones (Llama 2, Gemma, Phi-3) write `▁` for a space and `<0x0A>` for a byte that no token spells.
  * Throws `engine_failed` for a tokenizer of another kind, such as WordPiece.
  *
- * @param width width of the logits: tokens beyond it can't be chosen, whatever the tokenizer's files say. Absent: as many as these name.
+ * @param width width of the logits: tokens beyond it can't be chosen, whatever the tokenizer's files say. Absent: the
+ *   number in the files
  */
 export function createVocabulary(
   model: ModelText,
@@ -59,7 +60,10 @@ function readPieces(json: TokenizerJson): { pieces: Iterable<[string, number]>; 
   let size = 0;
   for (const [, id] of pieces) {
     if (!(Number.isInteger(id) && id >= 0 && id <= MAX_TOKEN_ID))
-      throw new AssayError('engine_failed', "The model's tokenizer.json has an id that is none.");
+      throw new AssayError(
+        'engine_failed',
+        "The model's tokenizer.json has a token id that is not valid. Download the model again.",
+      );
     size = Math.max(size, id + 1);
   }
   for (const { id } of json.added_tokens) size = Math.max(size, id + 1);
@@ -75,13 +79,13 @@ function spelling(json: TokenizerJson): (piece: string) => Uint8Array {
   }
   throw new AssayError(
     'engine_failed',
-    'The model has a tokenizer that does not spell its tokens as bytes; models with byte-level BPE or SentencePiece work.',
+    'The model has a tokenizer that does not spell its tokens as bytes. Use a model with byte-level BPE or SentencePiece.',
   );
 }
 
 function byteFallback(piece: string): Uint8Array | null {
   const hex = /^<0x([0-9A-Fa-f]{2})>$/u.exec(piece);
-  return hex ? Uint8Array.of(Number.parseInt(hex[1]!, 16)) : null;
+  return hex ? Uint8Array.of(Number.parseInt(hex[1] ?? '', 16)) : null;
 }
 
 interface DecoderStep {

@@ -16,28 +16,28 @@ export interface ChatLimits {
 
 export interface ChatPlan {
   promptTokens: number;
-  /** A job of one branch. `onDelta` gets text as it becomes certain. */
+  /** Returns a job of one branch. `onDelta` receives text as soon as it is final. */
   plan(onDelta: (delta: ChatDelta) => void): JobPlan;
-  /** The text that is left, and why the answer ended. */
+  /** Returns the rest of the text, and why the answer ended. */
   end(result: JobResult): { delta: ChatDelta; reason: 'stop' | 'length' };
 }
 
-/** When an answer only repeats itself; it ends then as if its tokens were used up. */
+/** Bounds beyond which an answer only repeats itself; it then ends with `length` (M-22). */
 const ANSWER_LOOP: LoopBounds = { tokens: 256, distinct: 32 };
 
-/** Turns a chat into a job. Throws what is wrong with the input (`unsupported_modality`, `input_too_long`, `unsupported_schema`). */
+/** Turns a chat into a job. Throws `unsupported_modality`, `input_too_long` or `unsupported_schema`. */
 export function planChat(text: TextModel, request: ChatRequest, limits: ChatLimits): ChatPlan {
   const { format } = request;
-  // An answer that a grammar bounds has no room for reasoning.
-  const bounded = format.type === 'json' ? ({ thinking: false } as const) : {};
-  const { ids, thinking } = encodeChat(text, request.messages, { ...bounded, limit: limits.maxPromptLen });
+  // A grammar allows no reasoning.
+  const withGrammar = format.type === 'json' ? ({ thinking: false } as const) : {};
+  const { ids, thinking } = encodeChat(text, request.messages, { ...withGrammar, limit: limits.maxPromptLen });
   const constraint = format.type === 'json' ? shapeConstraint(format.shape, text.vocabulary) : null;
   const stops = [...request.stop, ...text.template.stops];
   const output = constraint
     ? new JsonOutput(text.vocabulary, constraint, stops)
     : new ChatOutput(text.vocabulary, { stops, thinking });
-  const room = limits.contextLength - ids.length;
-  const maxTokens = Math.min(request.maxTokens ?? room, room);
+  const left = limits.contextLength - ids.length;
+  const maxTokens = Math.min(request.maxTokens ?? left, left);
   const loop = new LoopDetector(ANSWER_LOOP);
   return {
     promptTokens: ids.length,
@@ -67,7 +67,7 @@ export function planChat(text: TextModel, request: ChatRequest, limits: ChatLimi
       },
     }),
     end({ branches: [branch] }) {
-      const cut = branch!.reason === 'length' || (loop.looping && !constraint?.complete);
+      const cut = branch?.reason === 'length' || (loop.looping && !constraint?.complete);
       const delta = output.end(cut);
       return { delta, reason: cut && !output.stopped ? 'length' : 'stop' };
     },

@@ -29,8 +29,8 @@ export interface CompileOptions {
   /** Sequences that one run can take, where the model allows it. Default: 8 on a CPU, else 1. */
   slots?: number;
   /**
-   * Cut into graphs over fixed shapes, which NPUs need (`static-graphs.ts`): the sizes that suit `maxPromptLen`, or these. Throws
-   * `engine_failed` for a model without such a form.
+   * Cut into graphs over fixed shapes, which NPUs need (`static-graphs.ts`): the sizes that suit `maxPromptLen`, or
+   * these. Throws `engine_failed` for a model without such a form.
    */
   fixedShapes?: 'auto' | readonly StaticShape[];
   /** Forms whose numbers were wrong at load on this machine; they are not made again. */
@@ -44,9 +44,10 @@ export interface CompileOptions {
 const DEFAULT_SLOTS = 8;
 
 /**
- * Makes of a published model what this machine runs best: branches packed and logits only where they are read, weights in the
- * form that was asked for. On a CPU, `auto` makes several forms, measures them and keeps one. Weights pass through one tensor at
- * a time. The same input gives the same graph and weights. Throws `engine_failed` for a model that cannot be used.
+ * Makes of a published model what this machine runs best: branches packed and logits only where they are read, weights
+ * in the form that was asked for. On a CPU, `auto` makes several forms, measures them and keeps one. Weights pass
+ * through one tensor at a time. The same input gives the same graph and weights. Throws `engine_failed` for a model
+ * that cannot be used.
  */
 export async function compileModel(options: CompileOptions): Promise<Manifest> {
   const { source, target, device, onStep, signal } = options;

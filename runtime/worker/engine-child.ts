@@ -3,7 +3,10 @@ import { compileModel } from './compile-model.ts';
 import { loadModel } from './load-model.ts';
 import { type Channel, serve } from './serve.ts';
 
-/* The engine process: everything that is native, or made by strangers, runs here. Started by `child.ts`. */
+/*
+ * The entry point of the engine process, which runs all native code and untrusted files. `supervisor/child.ts` starts
+ * it.
+ */
 serve(
   {
     load: loadModel,

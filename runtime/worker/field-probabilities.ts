@@ -6,9 +6,9 @@ import type { ScoredChoice } from '../engine/job.ts';
 const encoder = new TextEncoder();
 
 /**
- * Returns the probability of each value of an answer: the product over the tokens that were chosen to write it. A token belongs to the
- * first value that it writes a part of; one that writes structure alone (a name, the end of a list) belongs to none. Values that the
- * budget cut, or that were not reached, are absent.
+ * Returns the probability of each value of an answer: the product over the tokens that were chosen to write it. A token
+ * belongs to the first value that it writes a part of; one that writes structure alone (a name, the end of a list)
+ * belongs to none. Values that the budget cut, or that were not reached, are absent.
  */
 export function fieldProbabilities(constraint: Constraint, choices: readonly ScoredChoice[]): FieldProbability[] {
   const json = constraint.closed();
@@ -31,7 +31,7 @@ export function fieldProbabilities(constraint: Constraint, choices: readonly Sco
   return fields;
 }
 
-/** How many bytes two texts begin with alike: what is behind them closed an answer that was cut. */
+/** Counts the bytes that two texts share at the start: the bytes after them close an answer that was cut. */
 function sharedLength(one: Uint8Array, other: Uint8Array): number {
   const length = Math.min(one.length, other.length);
   for (let i = 0; i < length; i++) if (one[i] !== other[i]) return i;

@@ -20,7 +20,10 @@ const MOST_COLUMNS = 512;
 /** The error of a form that gives NaN, or does not run on this CPU: farther off than any number would be. */
 const NO_NUMBERS = 1e6;
 
-/** Runs a form compiled in floats over the prompt and returns its logits as the reference; null where this CPU does not run it. */
+/**
+ * Runs a form compiled in floats over the prompt and returns its logits as the reference; null where this CPU does not
+ * run it.
+ */
 export async function referenceFrom(folder: string, tokens: readonly number[]): Promise<Reference | null> {
   const model = await openModel(folder).catch(onlyHere);
   if (!model) return null;
@@ -40,7 +43,9 @@ export async function referenceFrom(folder: string, tokens: readonly number[]): 
   }
 }
 
-/** Measures a compiled form: its error against the reference, and, where asked, the processor time of a small request. */
+/**
+ * Measures a compiled form: its error against the reference, and, where asked, the processor time of a small request.
+ */
 export async function measureForm(
   folder: string,
   reference: Reference,

@@ -8,8 +8,8 @@ const TEXT =
 const MOST_TOKENS = 32;
 
 /**
- * Returns the first tokens of an ordinary text, so that a form is measured on activations like those of real requests. A model
- * without a readable tokenizer, which no load will take, gets tokens spread over its vocabulary.
+ * Returns the first tokens of an ordinary text, so that a form is measured on activations like those of real requests.
+ * A model without a readable tokenizer, which no load will take, gets tokens spread over its vocabulary.
  */
 export async function probePrompt(source: string, vocabSize: number, contextLength: number): Promise<number[]> {
   const ids = await textTokens(source).catch(() => []);

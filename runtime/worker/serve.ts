@@ -14,19 +14,21 @@ import {
   type Work,
 } from '../protocol/messages.ts';
 
-/** A loaded model as this process serves it. */
+/** Serves a loaded model. */
 export interface ServedModel {
   info: Omit<ModelInfo, 'loadMs'>;
-  /** Checks a request and makes its tokens. Throws `AssayError`. */
+  /** Checks a request and encodes it. Throws `AssayError`. */
   prepare(work: Work): PreparedWork;
+  /** Counts the requests in progress and in the queue. */
+  /** Counts the requests in progress and in the queue. */
   load(): { running: number; waiting: number };
 }
 
 export interface PreparedWork {
   promptTokens: number;
   /**
-   * Queues the request, says `queued`, and resolves when all is said. Throws what goes wrong. An abort frees what it holds before
-   * the next step.
+   * Queues the request, replies `queued`, and resolves after the last reply. Throws `AssayError`. An abort frees the
+   * request's KV before the next step.
    */
   run(channel: WorkChannel, timeoutMs: number): Promise<void>;
 }
@@ -36,7 +38,7 @@ export interface WorkChannel {
   signal: AbortSignal;
 }
 
-/** A message without the id of its request. */
+/** Removes the id of the request from a message. */
 export type Unaddressed<M> = M extends unknown ? Omit<M, 'id'> : never;
 
 export interface Served {
@@ -45,7 +47,7 @@ export interface Served {
   compile(spec: CompileSpec, onProgress: (progress: CompileProgress) => void): Promise<CompileReport>;
 }
 
-/** The process's side of its channel. */
+/** The part of `process` that the engine process uses. */
 export interface Channel {
   on(event: 'message', listener: (message: unknown) => void): unknown;
   on(event: 'disconnect' | 'SIGINT' | 'SIGTERM' | 'SIGHUP', listener: () => void): unknown;
@@ -56,10 +58,10 @@ export interface Channel {
 
 const HEARTBEAT_MS = 500;
 
-/** What every message of the server has. */
+/** Reads the id that every message has. */
 const Addressed = v.object({ id: v.string() });
 
-/** Answers the server's messages until it goes away; the engine yields to them between its steps. */
+/** Answers the server's messages until the server is gone. The engine lets messages in between its steps. */
 export function serve(served: Served, channel: Channel): void {
   let model: ServedModel | null = null;
   const prepared = new Map<string, PreparedWork>();
@@ -68,12 +70,12 @@ export function serve(served: Served, channel: Channel): void {
   const onPhase = (phase: Phase) => send({ type: 'phase', phase });
 
   channel.on('disconnect', () => channel.exit(0));
-  // A Ctrl-C or a service manager signals the whole group. The server decides when this process ends: after its last request.
+  // Ctrl-C and service managers signal the whole process group. The server ends this process, after its last request.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) channel.on(signal, () => {});
   channel.on('message', (message) => {
     const read = v.safeParse(ToEngine, message);
     if (read.success) onMessage(read.output);
-    else send(failure(v.parse(Addressed, message).id, unfit(read.issues)));
+    else send(failure(v.parse(Addressed, message).id, badMessage(read.issues)));
   });
   setInterval(() => {
     send({ type: 'heartbeat', rssBytes: channel.memoryUsage.rss(), ...(model?.load() ?? { running: 0, waiting: 0 }) });
@@ -126,7 +128,7 @@ export function serve(served: Served, channel: Channel): void {
       }
       case 'run': {
         const work = prepared.get(id);
-        // Cancelled meanwhile: nobody waits.
+        // It was cancelled in the meantime.
         if (!work) return;
         prepared.delete(id);
         const leaving = new AbortController();
@@ -138,17 +140,17 @@ export function serve(served: Served, channel: Channel): void {
   }
 }
 
-/** Says where the message does not fit, never what stands there: it may be of a prompt. */
-function unfit(issues: readonly v.BaseIssue<unknown>[]): Error {
+/** Returns an error that names the bad fields but not their values, which may be part of a prompt. */
+function badMessage(issues: readonly v.BaseIssue<unknown>[]): Error {
   return new Error(
-    `A message does not fit: ${issues.map((issue) => `${v.getDotPath(issue)} (${issue.type})`).join(', ')}`,
+    `A message from the server is not valid: ${issues.map((issue) => `${v.getDotPath(issue)} (${issue.type})`).join(', ')}`,
   );
 }
 
 function failure(id: string, error: unknown): FromEngine {
   const detail = (error instanceof Error ? (error.stack ?? error.message) : String(error)).slice(0, 8_000);
   if (!(error instanceof AssayError)) {
-    const message = 'The engine failed with an error of its own; the log tells more.';
+    const message = 'The engine failed with an internal error. Try again; the log has the details.';
     return { type: 'failed', id, error: { code: 'engine_failed', message }, detail };
   }
   const { code, message, param, retryAfterSeconds, cause } = error;

@@ -8,11 +8,11 @@ import { checkLength, encodeTasks } from '../text/prompt.ts';
 import type { TextModel } from '../text/text-model.ts';
 import { fieldProbabilities } from './field-probabilities.ts';
 
-/** What the engine needs, but for what the job is called and when it is given up. */
+/** Describes a job of the engine, without its id and deadline. */
 export type JobPlan = Omit<Job, 'id' | 'deadline'>;
 
 export interface TaskPlan {
-  /** The shared prefix once, and every task's own part. */
+  /** Tokens of the shared prefix, counted once, and of every task's own part (D-27). */
   promptTokens: number;
   plan: JobPlan;
   /** The answers in the order of the tasks, and the names of those that were cut. */
@@ -34,8 +34,8 @@ interface Served extends Asked {
 }
 
 /**
- * Turns a batch into a job: one branch for each task and each order of its options, in the order in which the budget serves them. Throws
- * what is wrong with the input (`unsupported_modality`, `input_too_long`, `unsupported_schema`).
+ * Turns a batch into a job with one branch for each task and each order of its options, in the order in which the
+ * budget serves them (D-28). Throws `unsupported_modality`, `input_too_long` or `unsupported_schema`.
  *
  * @param contextLength tokens of prompt and answer together
  */
@@ -50,7 +50,7 @@ export function planTasks(
     .map((one, i): Served => {
       const own = branches[i]!;
       const grammar = taskGrammar(one.task, text.vocabulary);
-      // What every answer begins with is read along with the task. Looked at here, so that no further grammar is made in vain.
+      // The beginning of every answer is read with the task. Checked here, before further grammars are compiled.
       checkLength(prefix.length + own.length + grammar.head.length, maxPromptLen);
       // Options that would not be scored for want of room: a probability has no way to say so.
       if (batch.probabilities)
@@ -87,24 +87,27 @@ export function planTasks(
   };
 }
 
-/** The task once, or with probabilities once for each order of its options. */
+/** Returns the task once, or with probabilities once for each order of its options. */
 function inOrders(task: Task, index: number, { probabilities }: TaskBatch): Asked[] {
   if (task.type === 'extract' || !task.options) return [{ task, index, order: [] }];
   const orders = orderings(task.options.length, probabilities?.orders ?? 1);
   return orders.map((order, i) => ({ task: i === 0 ? task : reordered(task, order), index, order }));
 }
 
-/** With probabilities every choice is settled, outside the budget, and every other token is scored. */
+/**
+ * Returns what probabilities change in a branch: every choice is settled, outside the budget, and every other token is
+ * scored.
+ */
 function measured(grammar: TaskGrammar): Partial<BranchSpec> {
   return grammar.choice ? { unmetered: true, maxTokens: longest(grammar) } : { scored: true };
 }
 
-/** Tokens of the longest path of a choice. */
+/** Returns the tokens of the longest path of a choice. */
 function longest({ choice }: TaskGrammar): number {
   return Math.max(0, ...(choice?.paths ?? []).map(({ length }) => length));
 }
 
-/** The order in which the budget serves tasks (open-points.md, "Answers"). */
+/** Ranks tasks by the order in which the budget serves them (D-28). */
 function rank(task: Task): number {
   if (task.type === 'extract') return 2;
   return task.options ? 0 : 1;
@@ -116,7 +119,7 @@ function choiceOf(grammar: TaskGrammar): Pick<BranchSpec, 'choice' | 'constraint
   return { choice: { paths, options, after: (path) => grammar.constraint(path) }, constraint: null };
 }
 
-/** The same request gives the same answer, also above temperature 0. */
+/** Returns sampling with a fixed seed: the same request gets the same answer at every temperature. */
 function taskSampling(temperature: number): Sampling {
   return { temperature, topP: 1, seed: 0, presencePenalty: 0, frequencyPenalty: 0, topLogprobs: null };
 }

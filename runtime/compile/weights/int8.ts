@@ -10,9 +10,10 @@ const TINY = 'assay/tiny';
 const LAST = 'assay/last_axis';
 
 /**
- * Turns every product with constant weights into one of 8-bit integers: each activation row is divided by its own largest
- * magnitude and quantised with the constant scale 1/127, each output column of the weights has a scale of its own. A row's
- * numbers depend on that row alone, so branches that go through together do not change one another (docs/architecture.md).
+ * Turns every product with constant weights into one of 8-bit integers: each activation row is divided by its own
+ * largest magnitude and quantised with the constant scale 1/127, each output column of the weights has a scale of its
+ * own. A row's numbers depend on that row alone, so branches that go through together do not change one another
+ * (docs/architecture.md).
  */
 export function int8Weights({ graph, opsets }: Model): void {
   const constant = constantMatrices(graph);
@@ -63,7 +64,9 @@ function quantiseRows(x: string, opset: number): Node[] {
   ];
 }
 
-/** The weights as `[inputs, outputs]` in 8 bits and a scale for each output; made once when several nodes share them. */
+/**
+ * The weights as `[inputs, outputs]` in 8 bits and a scale for each output; made once when several nodes share them.
+ */
 function quantiseColumns(graph: Graph, linear: Linear): [int8: string, scale: string] {
   const names: [string, string] = [`${linear.weight}/int8`, `${linear.weight}/scale`];
   const { inputs, outputs, matrix, byOutput } = linear;

@@ -35,8 +35,8 @@ export function asLinear(
 }
 
 /**
- * MatMulNBits (onnxruntime, docs/ContribOperators.md): weights [N, blocks, bytes] of 4 or 8 bits, the low half of a byte first,
- * a scale and an optional zero point for each block of inputs.
+ * MatMulNBits (onnxruntime, docs/ContribOperators.md): weights [N, blocks, bytes] of 4 or 8 bits, the low half of a
+ * byte first, a scale and an optional zero point for each block of inputs.
  */
 function fromBlocks(node: Node, graph: Graph): Linear | undefined {
   const [, weight, scale, zeroPoint, groupIndex, bias] = node.inputs;

@@ -4,7 +4,10 @@ import { type ProcessNeeds, programFolders } from './process-needs.ts';
 
 const BUBBLEWRAP = 'bwrap';
 
-/** Programs and libraries of the system, read only; what does not exist is left out. No home, no other user's files, no sockets. */
+/**
+ * Programs and libraries of the system, read only; what does not exist is left out. No home, no other user's files, no
+ * sockets.
+ */
 const SYSTEM = ['/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32', '/opt', '/nix', '/gnu', '/sys'];
 const LINKER = ['/etc/ld.so.cache', '/etc/ld.so.conf', '/etc/ld.so.conf.d', '/etc/alternatives'];
 
@@ -12,7 +15,8 @@ const LINKER = ['/etc/ld.so.cache', '/etc/ld.so.conf', '/etc/ld.so.conf.d', '/et
 const PROBE_MS = 10_000;
 
 /**
- * Returns the command line in front of a program that gives it namespaces of its own: no network, no other process in sight, and of the
+ * Returns the command line in front of a program that gives it namespaces of its own: no network, no other process in
+ * sight, and of the
  * file system the system's libraries, the program, and what it needs. Source: bwrap(1).
  */
 export function bubblewrap({ read, write }: Pick<ProcessNeeds, 'read' | 'write'>): string[] {

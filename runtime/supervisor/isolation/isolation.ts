@@ -8,7 +8,10 @@ import type { ProcessNeeds } from './process-needs.ts';
 export const ISOLATION_MODES = ['auto', 'strict', 'off'] as const;
 export type IsolationMode = (typeof ISOLATION_MODES)[number];
 
-/** One layer between the engine and compile processes, which run files and native code of strangers, and the rest of the machine. */
+/**
+ * One layer between the engine and compile processes, which run files and native code of strangers, and the rest of
+ * the machine.
+ */
 export interface Layer {
   name: 'permissions' | 'limits' | 'namespaces';
   active: boolean;

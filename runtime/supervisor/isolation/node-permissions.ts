@@ -4,7 +4,8 @@ import { type ProcessNeeds, programFolders } from './process-needs.ts';
 export const hasPermissions = (): boolean => process.allowedNodeEnvironmentFlags.has('--permission');
 
 /**
- * Returns the flags that hold a process's JavaScript to its own files: reading elsewhere, writing elsewhere and starting programs throw.
+ * Returns the flags that hold a process's JavaScript to its own files: reading elsewhere, writing elsewhere and
+ * starting programs throw.
  * Native code (onnxruntime) has to be allowed, and isn't held by it; the thread for templates inherits it.
  */
 export function permissionFlags({ read, write }: Pick<ProcessNeeds, 'read' | 'write'>): string[] {

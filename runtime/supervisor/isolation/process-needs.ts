@@ -16,7 +16,8 @@ export interface ProcessNeeds {
 }
 
 /**
- * Returns the folders of the program: this package, and every `node_modules` above it, where an installed package finds what it depends
+ * Returns the folders of the program: this package, and every `node_modules` above it, where an installed package
+ * finds what it depends
  * on.
  */
 export function programFolders(): string[] {

@@ -1,0 +1,10 @@
+/**
+ * Returns the item at an index that the caller knows to exist.
+ *
+ * @throws RangeError where there is none: a fault in the calling code
+ */
+export function at<T>(items: ArrayLike<T>, index: number): T {
+  const item = items[index];
+  if (item === undefined) throw new RangeError(`no item ${index} of ${items.length}`);
+  return item;
+}
