@@ -25,7 +25,7 @@ import { blockWeights, int4Weights } from './weights/int4.ts';
 import { int8Embedding, int8Weights } from './weights/int8.ts';
 
 /**
- * Inputs that share a scale, where weights are compiled for NPUs: the size that both compilers take. Source: measured,
+ * Inputs that share a scale in weights for NPUs: the size that both compilers accept. Source: measured,
  * docs/devices.md.
  */
 const DEVICE_BLOCK = 32;
@@ -56,20 +56,20 @@ interface Rewritten {
   graphs: { file: string; model: Model }[];
 }
 
-/** One form of a published model, rewritten and ready to be written. */
+/** Plans one form of a published model, rewritten in memory and ready to be written. */
 export interface PlannedForm {
   facts: GraphFacts & Pick<Manifest, 'form' | 'contextLength'>;
   /** The form of the weights as published. */
   published: WeightForm;
-  /** Bytes of weights that `write` writes. */
+  /** Bytes of weights that `write` will write. */
   bytes: number;
-  /** Writes graphs and weights, one tensor in memory at a time, and reports each piece written. */
+  /** Writes graphs and weights with one tensor in memory at a time, and reports the bytes of each piece. */
   write(folder: string, onBytes: (count: number) => void, signal: AbortSignal | undefined): Promise<void>;
 }
 
 /**
- * Rewrites the published graph into one form, over fixed shapes where there are some; no weights are read yet. Throws
- * `engine_failed` for a model that cannot be used, or has no form over fixed shapes.
+ * Rewrites the published graph into one form, over fixed shapes if `shapes` are given. Reads no weights yet. Throws
+ * `engine_failed` for a model that cannot be used, or that has no form over fixed shapes.
  */
 export async function planForm(
   source: string,
@@ -83,7 +83,7 @@ export async function planForm(
   const { facts, form, graphs } = shapes
     ? rewriteStatic(model, layout, precision, shapes)
     : rewrite(model, layout, precision, slots);
-  // Parts of a model share their weights.
+  // The parts of a model share their weights.
   const initializers = new Map(graphs.flatMap(({ model: { graph } }) => [...graph.initializers]));
   const tensors = Array.from(initializers.values(), widened);
   return {
@@ -111,12 +111,12 @@ export async function planForm(
   };
 }
 
-/** The positions that fixed shapes have cells for; unbounded without. */
+/** Returns the positions that the fixed shapes have cells for; unlimited without fixed shapes. */
 function longestPast(shapes: readonly StaticShape[] = []): number {
   return shapes.length > 0 ? Math.max(...shapes.map(({ past }) => past)) : Number.POSITIVE_INFINITY;
 }
 
-/** Branches packed in any length, for devices that take graphs as they are. */
+/** Rewrites a graph so that branches are packed, in any length, for devices that take graphs as they are. */
 function rewrite(model: Model, layout: Layout, precision: FixedPrecision, slots: number): Rewritten {
   if (isHalf(model)) toFloat32(model);
   keepWholePast(model);
@@ -179,7 +179,7 @@ function weightBytes({ initializers }: Model['graph']): number {
   return [...initializers.values()].reduce((sum, { data }) => sum + dataLength(data), 0);
 }
 
-/** Branches packed over fixed shapes. */
+/** Rewrites a graph so that branches are packed over fixed shapes. */
 function rewriteStatic(
   model: Model,
   layout: Layout,
@@ -215,7 +215,7 @@ function convertWeights(model: Model, tokens: string, precision: FixedPrecision)
   return precision === 'keep' ? formOf(model) : precision;
 }
 
-/** Weights that are published in blocks stay so, and are multiplied as floats whatever their publisher allows. */
+/** Makes products with published blocks of weights compute in floats, whatever their publisher allows. */
 function floatProducts({ graph }: Model): void {
   for (const node of graph.nodes) {
     if (node.op === 'MatMulNBits') node.attributes.set('accuracy_level', attributeFields('accuracy_level', 1));

@@ -6,10 +6,13 @@ import { ACCEPTED_ERROR, errorText, isAccurate, type MeasuredForm, measuredText 
 import { kernelFamily } from './kernels.ts';
 import type { Precision } from './precision.ts';
 
-/** Kernels of another machine may sum in another order; measured so far: a tenth of the error. */
+/**
+ * Factor on the measured error, because kernels of another machine may sum in another order; it was a tenth at most so
+ * far.
+ */
 const SLACK = 1.25;
 
-/** What a caller of the compile wants (`CompileOptions`). */
+/** Options of the compile that decide the form (`CompileOptions`). */
 interface Asked {
   device: Device;
   precision: Precision;
@@ -18,8 +21,8 @@ interface Asked {
 }
 
 /**
- * Returns the forms to make of a model: the one asked for, or those that `auto` measures. Where there is no memory to
- * measure in, `auto` keeps weights published in 4 bits as they are, and makes 8 bits of any other.
+ * Returns the forms to make of a model: the requested one, or those that `auto` measures. When there is too little
+ * memory to measure, `auto` keeps weights published in 4 bits, and makes 8 bits of any other.
  */
 export function formsToMake(
   { device, precision, fixedShapes, refused = [] }: Asked,
@@ -29,7 +32,7 @@ export function formsToMake(
     if (!refused.some((form) => form === precision)) return [precision];
     throw new AssayError(
       'engine_failed',
-      `This machine computes wrong numbers with --precision ${precision}. Start with --precision auto, which chooses a form that is right here.`,
+      `This machine computes wrong numbers with --precision ${precision}. Start with --precision auto, which chooses an accurate form.`,
     );
   }
   if (fixedShapes) return ['int8'];
@@ -43,17 +46,17 @@ export function formsToMake(
   return candidates.length > 0 ? candidates : ['float'];
 }
 
-/** What is known when a form is chosen. */
+/** Facts at the time of the choice. */
 export interface Decision {
   options: Asked;
   chosen: MeasuredForm;
   measured: readonly MeasuredForm[];
-  /** Why there is no reference to compare with; null where there is one. */
+  /** Says why there is no reference to compare with; null when there is one. */
   lack: string | null;
 }
 
 /**
- * Returns the record of a choice: the reason for people, the figures, and the error beyond which a load refuses the
+ * Returns the record of a choice: the reason for people, the figures, and the error above which a load refuses the
  * form.
  */
 export function choiceOf({ options, chosen, measured, lack }: Decision): FormChoice {

@@ -1,9 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
-/**
- * Families of instructions that onnxruntime has 8-bit kernels for, the fastest first, by the CPU flag that Linux shows.
- */
+/** Families of instructions with 8-bit kernels in onnxruntime, fastest first, by the CPU flag that Linux shows. */
 const FAMILIES: readonly (readonly [flag: string, family: string])[] = [
   ['amx_int8', 'AMX'],
   ['avx512_vnni', 'AVX-512 VNNI'],
@@ -16,22 +14,21 @@ const FAMILIES: readonly (readonly [flag: string, family: string])[] = [
   ['asimd', 'NEON'],
 ];
 
-/** Where macOS tells of the same two families. */
+/** Names of the same families in the features that macOS lists. */
 const MAC_FEATURES = [
   ['i8mm', 'hw.optional.arm.FEAT_I8MM'],
   ['asimddp', 'hw.optional.arm.FEAT_DotProd'],
 ] as const;
 
 /**
- * Returns the family of kernels that onnxruntime has for this CPU, such as `AVX2`; `x64` or `arm64` on systems that do
- * not tell the CPU's flags (Windows). For people, and to measure again where a compiled form comes to another kind of
- * CPU.
+ * Returns the family of onnxruntime's kernels for this CPU, such as `AVX2`; `x64` or `arm64` on systems that do not
+ * list CPU flags (Windows). It is shown to people, and a compiled form is measured again on a CPU of another family.
  */
 export function kernelFamily(): string {
   return familyOf(cpuFlags()) ?? process.arch;
 }
 
-/** Returns the fastest family that these CPU flags allow; undefined where none is known. */
+/** Returns the fastest family that these CPU flags allow; undefined when none is known. */
 export function familyOf(flags: readonly string[]): string | undefined {
   return FAMILIES.find(([flag]) => flags.includes(flag))?.[1];
 }
@@ -46,7 +43,7 @@ function cpuFlags(): string[] {
     if (process.platform === 'darwin')
       return ['asimd', ...MAC_FEATURES.filter(([, name]) => isOn(name)).map(([flag]) => flag)];
   } catch {
-    // Unknown; the forms are measured all the same.
+    // Unknown. The forms are measured in any case.
   }
   return [];
 }

@@ -9,23 +9,23 @@ import { incomplete } from './incomplete.ts';
 /** Name of the manifest in a compiled model's folder. */
 export const MANIFEST_FILE = 'compiled.json';
 
-/** Raised whenever compiled output changes, so that what older versions wrote is rebuilt. Part of the fingerprint. */
+/**
+ * Version of the compiled output, part of the fingerprint. Raise it with every change of the output, so that older
+ * forms are rebuilt.
+ */
 export const COMPILER_VERSION = 6;
 
 const Positive = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(1 << 24));
 const Name = v.pipe(v.string(), v.minLength(1), v.maxLength(256));
 
-/**
- * The graphs of a model over fixed shapes; `graph` is the one that looks up embeddings and rotary tables, on the CPU,
- * in any length.
- */
+/** Describes a model over fixed shapes. `graph` looks up embeddings and rotary tables, on the CPU, in any length. */
 const StaticGraphs = v.strictObject({
-  /** What the lookup gives, `[1, tokens, width]`, and every body takes. */
+  /** Results of the lookup, `[1, tokens, width]`, which every body reads. */
   embeddings: v.array(v.strictObject({ name: Name, width: Positive })),
   rotary: v.array(v.strictObject({ name: Name, width: Positive })),
-  /** The layers, one for each shape: `chunk` new cells behind `past` cells. */
+  /** Graphs of the layers, one for each shape: `chunk` new cells after `past` cells. */
   bodies: v.pipe(v.array(v.strictObject({ graph: Name, chunk: Positive, past: Positive })), v.minLength(1)),
-  /** From `rows` rows of what a body gives, `[1, chunk, width]`, to their logits. */
+  /** Graph that turns `rows` rows of a body's result, `[1, chunk, width]`, into their logits. */
   head: v.strictObject({
     graph: Name,
     rows: Positive,
@@ -37,10 +37,13 @@ export type StaticGraphs = v.InferOutput<typeof StaticGraphs>;
 /** Inputs of a graph, beside its KV. */
 const GraphInputs = v.strictObject({
   tokens: Name,
-  /** Ones for every position so far; absent in graphs that do without. */
+  /** Input of ones for every position so far; absent in graphs without it. */
   attentionMask: v.optional(Name),
   positions: v.optional(Name),
-  /** Additive masks `[1, 1, new, all]`, one for each attention window of the model (null: the whole sequence). */
+  /**
+   * Inputs for additive masks `[1, 1, new, all]`, one for each attention window of the model (null: the whole
+   * sequence).
+   */
   masks: v.array(v.strictObject({ name: Name, window: v.nullable(Positive) })),
   /** How new tokens follow each other, for layers that keep a state (`onnx/pack-states.ts`). */
   lanes: v.optional(
@@ -53,26 +56,26 @@ const GraphInputs = v.strictObject({
       windows: v.array(v.strictObject({ name: Name, width: v.pipe(Positive, v.maxValue(64)) })),
     }),
   ),
-  /** Indices of the rows whose logits are wanted; absent where the graph gives all. */
+  /** Input for the indices of the rows whose logits are needed; absent when the graph returns all. */
   rows: v.optional(Name),
 });
 
-/** What the engine must know of a compiled graph, so that it never has to look inside. */
+/** Describes a compiled graph, so that the engine need not read it. */
 export const Manifest = v.strictObject({
   version: v.literal(COMPILER_VERSION),
   device: v.picklist(['NPU', 'GPU', 'CPU']),
   form: WeightForm,
   choice: FormChoice,
   maxPromptLen: Positive,
-  /** Positions the model was made for: prompt and answer together. */
+  /** Positions that the model supports: prompt and answer together. */
   contextLength: Positive,
-  /** Tokens: up to eight times the largest published vocabulary. */
+  /** Tokens of the vocabulary: up to eight times the largest published one. */
   vocabSize: v.pipe(Positive, v.maxValue(1 << 21)),
-  /** The graph's file in the same folder. */
+  /** File of the graph in the same folder. */
   graph: Name,
   /**
-   * `packed`: several branches in one sequence, KV written in place. `plain`: one sequence a run, KV handed in and out;
-   * the answers are the same. `static`: branches packed as well, over fixed shapes (`static`).
+   * `packed`: several branches in one sequence, KV written in place. `plain`: one sequence per run, KV passed in and
+   * out; the answers are the same. `static`: packed branches over fixed shapes (`static`).
    */
   path: v.picklist(['packed', 'plain', 'static']),
   inputs: GraphInputs,
@@ -89,14 +92,14 @@ export const Manifest = v.strictObject({
    */
   alone: v.optional(v.strictObject({ graph: Name, inputs: GraphInputs })),
   logits: Name,
-  /** An output that stands first and is no tensor, so that results are not copied (`onnx/end-results.ts`). */
+  /** Name of a first output that is no tensor, so that results are not copied (`onnx/end-results.ts`). */
   end: v.optional(Name),
   kv: v.pipe(
     v.array(
       v.strictObject({
         past: v.tuple([Name, Name]),
         present: v.tuple([Name, Name]),
-        // Together they bound what a cell of the KV cache takes; published models have up to 128 of up to 256.
+        // Together they bound the bytes of a KV cell; published models have up to 128 heads of up to 256.
         heads: v.pipe(Positive, v.maxValue(1024)),
         headSize: v.pipe(Positive, v.maxValue(1024)),
       }),
@@ -129,7 +132,7 @@ export const Manifest = v.strictObject({
 });
 export type Manifest = v.InferOutput<typeof Manifest>;
 
-/** Reads the manifest of a compiled model's folder. Throws `engine_failed` where it is none. */
+/** Reads the manifest of a compiled model's folder. Throws `engine_failed` when there is no valid one. */
 export function readManifest(folder: string): Manifest {
   try {
     return v.parse(Manifest, JSON.parse(readFileSync(join(folder, MANIFEST_FILE), 'utf8')));
@@ -138,7 +141,7 @@ export function readManifest(folder: string): Manifest {
   }
 }
 
-/** Writes the manifest, in the end: with it a folder is complete. */
+/** Writes the manifest. It is written last: with it a folder is complete. */
 export function writeManifest(folder: string, manifest: Manifest): void {
   writeFileSync(join(folder, MANIFEST_FILE), `${JSON.stringify(manifest, null, 2)}\n`);
 }

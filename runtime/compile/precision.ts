@@ -1,3 +1,6 @@
-/** `auto`: what suits the device; `int8`, `int4`, `float`: that form; `keep`: the published weights as they are. */
+/**
+ * Forms of the weights. `auto`: the best for the device; `int8`, `int4`, `float`: that form; `keep`: the published
+ * weights.
+ */
 export const PRECISIONS = ['auto', 'int8', 'int4', 'float', 'keep'] as const;
 export type Precision = (typeof PRECISIONS)[number];

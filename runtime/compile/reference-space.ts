@@ -2,12 +2,12 @@ import { existsSync, statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { formatBytes, SPARE_BYTES } from '../store/disk-error.ts';
 
-/** The weights are in memory twice, as read from the file and as arranged for the kernels. */
+/** Copies of the weights in memory: as read from the file, and in the layout of the kernels. */
 const COPIES = 2;
 
 /**
- * Returns why the weights in 32-bit floats, which the reference is computed from, are too large for this machine's
- * memory or for the disk beside the other forms; null where there is room.
+ * Says why the weights in 32-bit floats, from which the reference is computed, are too large for the memory, or for the
+ * disk beside the other forms; null when there is enough space.
  */
 export function lackForReference(bytes: number, target: string): string | null {
   const memory = process.availableMemory();
@@ -15,7 +15,7 @@ export function lackForReference(bytes: number, target: string): string | null {
     return `that takes ${formatBytes(COPIES * bytes)} of memory, and ${formatBytes(memory)} are free`;
   }
   const { bavail, bsize } = statfsSync(existsSync(target) ? target : dirname(target));
-  // The other forms together take less than the floats.
+  // The other forms together are smaller than the floats.
   if (2 * bytes + SPARE_BYTES > bavail * bsize) {
     return `that takes ${formatBytes(2 * bytes)} of disk, and ${formatBytes(bavail * bsize)} are free`;
   }

@@ -6,16 +6,16 @@ import { CONFIG_BOUNDS, readBoundedJson } from '../store/bounded-file.ts';
 import type { Precision } from './precision.ts';
 
 /**
- * Which published file to start from. Names are onnx-community's; `model.onnx` in the folder itself is the genai
- * layout. Files whose activations share one scale (`_quantized`, `_int8`, `_uint8`, `_bnb4`) are the last resort: they
- * couple branches.
+ * Orders the published files to start from. Names are those of onnx-community; `model.onnx` in the folder itself is the
+ * genai layout. Files whose activations share one scale (`_quantized`, `_int8`, `_uint8`, `_bnb4`) are the last resort,
+ * because branches change each other's answers in them.
  */
 const PREFERENCE: Record<'float' | 'small', readonly string[]> = {
   float: ['', '_fp16', '_q4', '_q4f16', '_int8', '_quantized', '_uint8'],
   small: ['_q4', '_q4f16', '', '_fp16', '_int8', '_quantized', '_uint8'],
 };
 
-/** The model file of a downloaded folder, the one that the wanted precision is best made from. */
+/** Finds the published file that is the best source for a precision. */
 export function sourceFile(folder: string, precision: Exclude<Precision, 'auto'>): string {
   const files = [...listOnnx(folder, ''), ...listOnnx(folder, 'onnx')];
   const order = PREFERENCE[precision === 'int4' || precision === 'keep' ? 'small' : 'float'];
@@ -32,14 +32,14 @@ export function sourceFile(folder: string, precision: Exclude<Precision, 'auto'>
   );
 }
 
-/** The size of an attention head that `genai_config.json` states; undefined where there is none. */
+/** Reads the size of an attention head from `genai_config.json`; undefined when it is not stated. */
 export async function publishedHeadSize(folder: string): Promise<number | undefined> {
   const genai = await readBoundedJson(join(folder, 'genai_config.json'), CONFIG_BOUNDS);
   const size = property(property(property(genai, 'model'), 'decoder'), 'head_size');
   return typeof size === 'number' && Number.isInteger(size) && size > 0 ? size : undefined;
 }
 
-/** The number of positions the model was made for, from its configuration. */
+/** Returns the positions that the model supports, from its configuration. */
 export async function contextLength(folder: string, model: Model): Promise<number> {
   const config = await readBoundedJson(join(folder, 'config.json'), CONFIG_BOUNDS);
   const genai = await readBoundedJson(join(folder, 'genai_config.json'), CONFIG_BOUNDS);
@@ -48,7 +48,7 @@ export async function contextLength(folder: string, model: Model): Promise<numbe
     property(property(config, 'text_config'), 'max_position_embeddings'),
     property(property(genai, 'model'), 'context_length'),
   ].find((value) => typeof value === 'number' && Number.isInteger(value) && value >= 16);
-  // Rotary tables say it too, and reading beyond them would be an error in the middle of an answer.
+  // Rotary tables limit it too: reading beyond them would fail in the middle of an answer.
   const tables = model.graph.nodes
     .filter((node) => node.op === 'GroupQueryAttention' && attribute(node, 'do_rotary') === 1)
     .map((node) => model.graph.initializers.get(node.inputs[7] ?? '')?.dims[0] ?? Number.POSITIVE_INFINITY);

@@ -25,10 +25,10 @@ const POSITIONS = 'position_ids';
 
 /**
  * Cuts a model into three kinds of graphs over fixed shapes: the lookup of embeddings and rotary tables, which runs on
- * the CPU; the layers, one graph for each shape; and the head behind the last attention, for the rows whose logits are
- * wanted. Weights are shared by all.
+ * the CPU; the layers, one graph for each shape; and the head after the last attention, for the rows whose logits are
+ * needed. All share the weights.
  *
- * @param rows the input by which `gatherRows` picks rows; the cut between layers and head
+ * @param rows the input by which `gatherRows` picks rows; the cut between layers and head is there
  */
 export function staticGraphs(model: Model, layout: Layout, rows: string, shapes: readonly StaticShape[]): StaticModel {
   const { graph } = model;
@@ -88,7 +88,7 @@ type Cuts = Pick<StaticGraphs, 'embeddings'> & {
   head: StaticGraphs['head']['inputs'];
 };
 
-/** The layers behind the embeddings, up to what the head reads. */
+/** Returns the graph of the layers: from the embeddings to what the head reads. */
 function bodyOf(
   model: Model,
   layout: Layout,
@@ -120,7 +120,7 @@ function headOf(model: Model, layout: Layout, inputs: StaticGraphs['head']['inpu
   return partOf(model, model.graph.nodes, given, [float(layout.logits, [1, HEAD_ROWS, layout.vocabSize])]);
 }
 
-/** Embeddings by token and rotary tables by position, for any number of tokens. */
+/** Returns the graph that looks up embeddings by token and rotary tables by position, for any number of tokens. */
 function lookupOf(
   model: Model,
   tokens: string,
@@ -139,19 +139,19 @@ function lookupOf(
 }
 
 interface RotaryTable {
-  /** The published table, a row for each position. */
+  /** Name of the published table, with a row for each position. */
   table: string;
-  /** The table over whole heads that is made from it. */
+  /** Name of the table over whole heads that is made from it. */
   wide: string;
   /** Size of a head. */
   width: number;
-  /** Elements of a head that are turned, from the first on; the others stay. */
+  /** Elements of a head that are rotated, from the first on; the others stay. */
   turned: number;
 }
 
 /**
- * The tables of cosines and sines that the layers read, each once. Published ones have a column for each pair of
- * elements; these have one for each element of a head, with the angle 0 for elements that are not turned.
+ * Returns the tables of cosines and sines that the layers read, each once. Published tables have one column for each
+ * pair of elements; these have one for each element of a head, with the angle 0 for elements that are not rotated.
  */
 function rotaryTables(graph: Graph, layout: Layout, attention: readonly Node[]): RotaryTable[] {
   const found = new Map<string, RotaryTable>();
@@ -200,10 +200,10 @@ function maskInputs(attention: readonly Node[]): StaticModel['masks'] {
 
 const maskName = (window: number | null): string => (window === null ? 'tree_mask' : `tree_mask_${window}`);
 
-/** The rows of a rotary table for the new cells. */
+/** Returns the name of the rows of a rotary table for the new cells. */
 const cell = (table: string): string => `assay/rotary/${table}`;
 
-/** Which of the values other nodes read. */
+/** Returns the values that other nodes read. */
 function used(graph: Graph, makers: readonly Node[], values: ReadonlySet<string>): string[] {
   const inside = new Set(makers);
   const read = new Set(graph.nodes.filter((node) => !inside.has(node)).flatMap((node) => node.inputs));
@@ -212,7 +212,7 @@ function used(graph: Graph, makers: readonly Node[], values: ReadonlySet<string>
   return found;
 }
 
-/** Width of the embeddings: columns of the table, two to a byte where they have 4 bits. */
+/** Returns the width of the embeddings: the columns of the table, two in each byte when they have 4 bits. */
 function widthOf(graph: Graph, nodes: readonly Node[]): number {
   const node = nodes.find(({ op }) => op === 'Gather' || op === 'GatherBlockQuantized');
   const found = constantMatrices(graph)(node?.inputs[0] ?? '');
@@ -223,7 +223,7 @@ function widthOf(graph: Graph, nodes: readonly Node[]): number {
   return packed && attribute(node, 'bits') !== 8 ? width * 2 : width;
 }
 
-/** Width of a row that the head reads: that of the stream of rows, or what an attention gives. */
+/** Returns the width of a row that the head reads: that of the stream of rows, or of an attention's result. */
 function rowWidth(attention: readonly Node[], layout: Layout, name: string, stream: number): number {
   const layer = attention.findIndex(({ outputs }) => outputs[0] === name);
   const heads = layer < 0 ? undefined : attribute(attention[layer]!, 'num_heads');

@@ -1,21 +1,15 @@
 import type { StaticShape } from '../onnx/static/plain-attention.ts';
 
-/**
- * New cells of a run: few for a step of all branches, many for a prompt. A run in between is padded, or done in
- * several.
- */
+/** New cells of a run: few for a step of all branches, many for a prompt. Runs of other lengths are padded or split. */
 const CHUNKS = [16, 128] as const;
-/**
- * The smallest number of past cells, and how much larger the next is: short contexts do not read the whole of a long
- * one.
- */
+/** Smallest number of past cells, and the factor between sizes: short contexts do not read the cells of a long one. */
 const SMALLEST_PAST = 512;
 const GROWTH = 3;
-/** Lengths are multiples of this: accelerators compute in tiles. */
+/** Lengths are multiples of this, because accelerators compute in tiles. */
 const GRANULE = 64;
 /**
- * Cells for the answer behind a prompt of full length. Fixed shapes need a bound, and a chat has 1,024 tokens by
- * default.
+ * Cells for the answer after a prompt of full length. Fixed shapes need a bound; a chat has 1,024 tokens by default
+ * (M-21).
  */
 const ANSWER_CELLS = 1024;
 
@@ -23,14 +17,14 @@ const ANSWER_CELLS = 1024;
 export const HEAD_ROWS = 16;
 
 /**
- * Positions of prompt and answer together, where shapes are fixed: what a prompt of full length and its answer need,
- * within the model's context.
+ * Returns the positions of prompt and answer together with fixed shapes: a prompt of full length and its answer, within
+ * the model's context.
  */
 export function staticContext(maxPromptLen: number, contextLength: number): number {
   return Math.min(contextLength, roundUp(maxPromptLen) + ANSWER_CELLS);
 }
 
-/** The shapes to compile for sequences of up to `cells` cells, the smallest first. */
+/** Returns the shapes to compile for sequences of up to `cells` cells, smallest first. */
 export function staticShapes(cells: number): StaticShape[] {
   const largest = roundUp(cells);
   const pasts: number[] = [];

@@ -1,6 +1,6 @@
 import { totalmem } from 'node:os';
 
-/** Bytes of memory that this process may use in all: the machine's, or those of the container it runs in. */
+/** Returns the bytes of memory that this process may use in all: those of the machine, or of its container. */
 export function availableMemory(): number {
   const constrained = process.constrainedMemory();
   return constrained > 0 ? Math.min(totalmem(), constrained) : totalmem();

@@ -2,34 +2,34 @@ import type { Device } from '../../lib/backend.ts';
 import { PLATFORM, type PluginName } from '../plugins/catalogue.ts';
 import type { Accelerator } from './hardware.ts';
 
-/** One way to run a model: an execution provider of onnxruntime and what it drives. */
+/** Describes one way to run a model: an execution provider of onnxruntime and its hardware. */
 export interface DeviceRow {
   device: Device;
   /** Name of the execution provider; one of onnxruntime-node's, or the plugin's. */
   provider: string;
-  /** The plugin that brings the provider; absent for those inside onnxruntime-node. */
+  /** Plugin with the provider; absent for providers inside onnxruntime-node. */
   plugin?: PluginName;
-  /** Whose hardware it drives; absent: any. */
+  /** Vendor of the hardware; absent: any. */
   vendor?: Accelerator['vendor'];
-  /** What a person calls it. */
+  /** Name for people. */
   name: string;
-  /** `process.platform`-`process.arch` on which the provider exists at all. */
+  /** Platforms that have the provider, as `process.platform`-`process.arch`. */
   platforms: readonly string[];
   /**
-   * Whether it is used without being asked for. The CPU is, and plugins are: each model is measured on their device
-   * beside the CPU, and has to run there in one part (`judge.ts`). A provider of onnxruntime-node may take a graph in
-   * part, copy keys and values at each step, and be slower than the CPU.
+   * True when it is used by default. The CPU is, and so are plugins, because each model is measured on their device
+   * beside the CPU and has to run there in one part (`judge.ts`). A provider of onnxruntime-node may run only part of a
+   * graph, copy keys and values at each step, and be slower than the CPU.
    */
   automatic: boolean;
-  /** The command that brings the provider's missing files. */
+  /** Command that installs the missing files of the provider. */
   install?: string;
 }
 
 const CUDA_FILES = 'node node_modules/onnxruntime-node/script/install.js --onnxruntime-node-install=cuda12';
 
 /**
- * Everything that onnxruntime can run on, the best first. Source: the README of onnxruntime-node ("Requirements", 1.30)
- * and `plugins/catalogue.ts`.
+ * Lists everything that onnxruntime can run on, best first. Source: the README of onnxruntime-node ("Requirements",
+ * 1.30) and `plugins/catalogue.ts`.
  */
 export const DEVICE_TABLE: readonly DeviceRow[] = [
   {
@@ -92,7 +92,7 @@ export const DEVICE_TABLE: readonly DeviceRow[] = [
     plugin: 'webgpu',
     name: 'GPU (WebGPU plugin)',
     platforms: ['linux-x64', 'linux-arm64', 'darwin-arm64', 'win32-x64', 'win32-arm64'],
-    // Nothing of it has been seen to run here.
+    // Not verified on this hardware.
     automatic: false,
     install: 'assay ep install webgpu',
   },
@@ -105,25 +105,28 @@ export const DEVICE_TABLE: readonly DeviceRow[] = [
   },
 ];
 
-/** The rows of a machine, the best first. */
+/** Returns the rows of a platform, best first. */
 export function rowsFor(platform: string): readonly DeviceRow[] {
   return DEVICE_TABLE.filter((row) => row.platforms.includes(platform));
 }
 
-/** Providers of onnxruntime-node for a device on this machine, the best first; the engine tries one after the other. */
+/**
+ * Returns the providers of onnxruntime-node for a device on this machine, best first; the engine tries one after the
+ * other.
+ */
 export function providersOf(device: Device, platform = PLATFORM): readonly string[] {
   return rowsFor(platform)
     .filter((row) => row.device === device && !row.plugin)
     .map((row) => row.provider);
 }
 
-/** What `ASSAY_DEVICE` and `--device` take. */
+/** Values of `ASSAY_DEVICE` and `--device`. */
 export const DEVICE_CHOICES = ['auto', 'npu', 'gpu', 'cpu'] as const;
 export type DeviceChoice = (typeof DEVICE_CHOICES)[number];
 
 /**
- * Kinds of devices to try, in order, where `usable` rows can be; a CPU is always the last, so a wish never leaves a
- * machine without answers.
+ * Returns the kinds of devices to try, in order, among the `usable` rows. The CPU is always the last, so that a choice
+ * never leaves a machine without answers.
  */
 export function devicesToTry(choice: DeviceChoice, usable: readonly DeviceRow[]): readonly Device[] {
   const wanted =
@@ -131,7 +134,7 @@ export function devicesToTry(choice: DeviceChoice, usable: readonly DeviceRow[])
   return [...new Set<Device>([...wanted, 'CPU'])];
 }
 
-/** Whether a row drives an accelerator. */
+/** Tells whether a row drives an accelerator. */
 export function drives(row: DeviceRow, found: Accelerator): boolean {
   return found.kind === row.device && (row.vendor === undefined || row.vendor === found.vendor);
 }

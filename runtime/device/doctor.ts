@@ -7,9 +7,9 @@ import type { ProbeResult } from './probe.ts';
 import { targetOf } from './resolve-devices.ts';
 
 /**
- * `in use`: what a model is loaded on. `works`: could be used, and is not asked for. `blocked`: the hardware may be
- * there, and something is missing. `absent`: this machine does not have it. `unsupported`: it is there, and nothing
- * drives it.
+ * States of a device. `in use`: a model runs on it. `works`: it could be used, but is not chosen. `blocked`: the
+ * hardware may be there, but something is missing. `absent`: this machine does not have it. `unsupported`: it is there,
+ * but nothing drives it.
  */
 export const DEVICE_STATES = ['in use', 'works', 'blocked', 'absent', 'unsupported'] as const;
 export type DeviceState = (typeof DEVICE_STATES)[number];
@@ -19,13 +19,13 @@ export interface DeviceFinding {
   name: string;
   state: DeviceState;
   why: string;
-  /** What would change that; null where nothing does. */
+  /** Command that would change the state; null when none would. */
   command: string | null;
 }
 
-/** What the doctor looks at, passed in so that tests can be any machine. */
+/** Holds the effects of the doctor, so that tests can stand in for any machine. */
 export interface DoctorEffects {
-  /** `process.platform`-`process.arch`. */
+  /** Platform as `process.platform`-`process.arch`. */
   platform: string;
   choice: DeviceChoice;
   accelerators: readonly Accelerator[] | null;
@@ -34,12 +34,12 @@ export interface DoctorEffects {
   probePlugin(target: PluginTarget): Promise<ProbeResult>;
 }
 
-/** Every device of this machine: what state it is in, why, and what would change that. */
+/** Returns the state of every device of this machine, the reason, and what would change it. */
 export async function examineDevices(effects: DoctorEffects): Promise<DeviceFinding[]> {
   const { platform, choice } = effects;
   const examined: { row: DeviceRow; finding: DeviceFinding }[] = [];
   for (const row of rowsFor(platform)) examined.push({ row, finding: await examine(row, effects) });
-  // The first device asked for of which a provider works is the one that runs.
+  // The first chosen device with a working provider is the one in use.
   const usable = examined.filter(({ finding }) => finding.state === 'works').map(({ row }) => row);
   for (const device of devicesToTry(choice, usable)) {
     const used = examined.find(
@@ -95,7 +95,7 @@ async function examine(row: DeviceRow, effects: DoctorEffects): Promise<DeviceFi
 
 type Missing = Pick<DeviceFinding, 'why' | 'command'> | null;
 
-/** What keeps a provider of onnxruntime-node from computing; null: nothing. */
+/** Says what keeps a provider of onnxruntime-node from computing; null: nothing. */
 async function examineBinding(row: DeviceRow, { probe }: DoctorEffects): Promise<Missing> {
   const result = await probe(row.provider);
   if (result.works) return null;
@@ -104,7 +104,7 @@ async function examineBinding(row: DeviceRow, { probe }: DoctorEffects): Promise
     : { why: result.reason, command: advice(row) };
 }
 
-/** What keeps a plugin from computing; null: nothing. */
+/** Says what keeps a plugin from computing; null: nothing. */
 async function examinePlugin(
   row: DeviceRow,
   { installed, accelerators, probePlugin }: DoctorEffects,
@@ -132,7 +132,7 @@ function advice(row: DeviceRow): string | null {
     : null;
 }
 
-/** NPUs that are there and that nothing in the table drives. */
+/** Returns the NPUs that nothing in the table drives. */
 function unsupported(found: Accelerator, platform: string): DeviceFinding[] {
   if (found.kind !== 'NPU' || rowsFor(platform).some((row) => drives(row, found))) return [];
   const { vendor } = found;

@@ -1,14 +1,14 @@
 import { readdir, readFile, readlink } from 'node:fs/promises';
 
-/** A processor that could run a model. */
+/** Describes a processor that could run a model. */
 export interface Accelerator {
   kind: 'GPU' | 'NPU';
   vendor: 'NVIDIA' | 'AMD' | 'Intel' | 'Qualcomm' | 'other';
-  /** The driver that has taken it; null: none has. */
+  /** Driver of the device; null when it has none. */
   driver: string | null;
 }
 
-/** Where Linux lists devices. */
+/** Folders in which Linux lists devices. */
 export interface DeviceFolders {
   pci: string;
   /** Accelerators with a driver of the kernel's `accel` class. */
@@ -19,7 +19,7 @@ export interface DeviceFolders {
 
 const LINUX: DeviceFolders = { pci: '/sys/bus/pci/devices', accel: '/sys/class/accel', dev: '/dev' };
 
-/** Vendors by their PCI number (PCI ID Repository). */
+/** Maps PCI vendor ids to vendors (PCI ID Repository). */
 const VENDORS: Readonly<Record<string, Accelerator['vendor']>> = {
   '0x10de': 'NVIDIA',
   '0x1002': 'AMD',
@@ -28,7 +28,7 @@ const VENDORS: Readonly<Record<string, Accelerator['vendor']>> = {
   '0x17cb': 'Qualcomm',
 };
 
-/** The vendor of a PCI number. */
+/** Returns the vendor of a PCI vendor id. */
 export function vendorOf(id: number): Accelerator['vendor'] {
   return VENDORS[`0x${id.toString(16).padStart(4, '0')}`] ?? 'other';
 }

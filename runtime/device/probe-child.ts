@@ -7,7 +7,7 @@ import { identityOf, openDevice } from '../ort-plugin/open-device.ts';
 import type { PluginTarget } from '../ort-plugin/plugin-target.ts';
 import type { Probe, ProbeResult } from './probe.ts';
 
-/** An ONNX model of 105 bytes: y = x · [[2, 0], [0, 2]] (opset 17). */
+/** ONNX model of 105 bytes: y = x · [[2, 0], [0, 2]] (opset 17). */
 const MODEL = Buffer.from(
   'CAgSADpdChEKAXgKAXcSAXkiBk1hdE11bBIBZyobCAIIAhABQgF3ShAAAABAAAAAAAAAAAAAAABAWhMKAXgSDgoMCAESCAoCCAIKAggCYhMKAXkSDgoMCAESCAoCCAIKAggCQgQKABAR',
   'base64',
@@ -40,7 +40,7 @@ async function probePlugin(target: PluginTarget): Promise<ProbeResult> {
   }
 }
 
-/** Whether the product is right, as far as 16 bits tell. */
+/** Tells whether the product is right, within 16-bit precision. */
 function verdict(product: readonly number[]): ProbeResult {
   const right = DOUBLED.every((value, at) => Math.abs((product[at] ?? Number.NaN) - value) < 0.01);
   return right ? { works: true } : { works: false, reason: 'it gives a wrong product' };

@@ -3,13 +3,10 @@ import type { PluginTarget } from '../ort-plugin/plugin-target.ts';
 import { type Accelerator, vendorOf } from './hardware.ts';
 import { NO_TELEMETRY } from './no-telemetry.ts';
 
-/** The result of running something on a device; `identity` names a plugin's device, its chip and its driver. */
+/** Result of running something on a device; `identity` names a plugin's device, its chip and its driver. */
 export type ProbeResult = { works: true; identity?: string } | { works: false; reason: string };
 
-/**
- * What the probe process is asked: to compute on a provider of onnxruntime-node or on a plugin's device, or to list
- * hardware.
- */
+/** Task of the probe process: compute on a provider of onnxruntime-node or on a plugin's device, or list hardware. */
 export type Probe =
   | { kind: 'binding'; provider: string }
   | { kind: 'plugin'; target: PluginTarget }
@@ -29,8 +26,8 @@ export function probePlugin(target: PluginTarget): Promise<ProbeResult> {
 }
 
 /**
- * Lists the accelerators that onnxruntime finds by itself: on Windows NPUs and GPUs, on other systems less. Null where
- * it does not tell.
+ * Lists the accelerators that onnxruntime finds by itself: NPUs and GPUs on Windows, less on other systems. Null when
+ * it lists none.
  */
 export async function listRuntimeHardware(): Promise<readonly Accelerator[] | null> {
   const found = await ask<{ hardware: string; vendorId: number }[] | null>({ kind: 'hardware' }, () => null);
@@ -40,7 +37,7 @@ export async function listRuntimeHardware(): Promise<readonly Accelerator[] | nu
   );
 }
 
-/** Asks a process of its own, because a driver that is half there may end the process that loads it. */
+/** Asks a separate process, because an incomplete driver may end the process that loads it. */
 function ask<T>(probe: Probe, failed: (reason: string) => T): Promise<T> {
   return new Promise((resolve) => {
     const child = fork(PROBE, [JSON.stringify(probe)], {

@@ -8,10 +8,10 @@ import { type DeviceChoice, type DeviceRow, devicesToTry, drives, rowsFor } from
 import { type Accelerator, listAccelerators } from './hardware.ts';
 import { listRuntimeHardware, type ProbeResult, probePlugin } from './probe.ts';
 
-/** A device of a plugin, probed. */
+/** Describes a device of a plugin that was probed. */
 export interface DevicePlugin {
   target: PluginTarget;
-  /** Plugin, chip and driver: what a compiled model depends on. */
+  /** Names plugin, chip and driver, on which a compiled model depends. */
   identity: string;
 }
 
@@ -23,11 +23,11 @@ export interface ResolveEffects {
 }
 
 /**
- * Which devices a server tries, and the plugin behind each. Hardware and plugins are looked at once, when the server
- * starts.
+ * Decides which devices a server tries, and finds the plugin behind each. Reads hardware and plugins once, when the
+ * server starts.
  */
 export class DeviceResolver {
-  /** Kinds of devices to try, the best first; a CPU is the last. */
+  /** Kinds of devices to try, best first; the CPU is the last. */
   readonly devices: readonly Device[];
   readonly #rows: readonly DeviceRow[];
   readonly #effects: ResolveEffects;
@@ -39,14 +39,14 @@ export class DeviceResolver {
     this.devices = devicesToTry(choice, this.#rows);
   }
 
-  /** Whether anything on this machine may drive a kind of device. */
+  /** Tells whether anything on this machine may drive a kind of device. */
   has(device: Device): boolean {
     return this.#rows.some((row) => row.device === device);
   }
 
   /**
-   * The plugin that drives a device; null where a provider of onnxruntime-node does. Throws `engine_failed` where
-   * nothing does, with what would change that.
+   * Returns the plugin that drives a device; null for a provider of onnxruntime-node. Throws `engine_failed` when
+   * nothing drives it, with what would change that.
    */
   plugin(device: Device): Promise<DevicePlugin | null> {
     const known = this.#probed.get(device);
@@ -81,20 +81,19 @@ export class DeviceResolver {
   }
 }
 
-/** The resolver of this machine. */
+/** Creates the resolver of this machine. */
 export async function resolveDevices(choice: DeviceChoice, home: string): Promise<DeviceResolver> {
   const installed = await new PluginStore(home).list();
   return new DeviceResolver(choice, {
     platform: PLATFORM,
-    // Other systems are asked through onnxruntime, which takes a process of its own: only where there is a plugin to
-    // use.
+    // Other systems are asked through onnxruntime, which takes a separate process: only when there is a plugin to use.
     accelerators: (await listAccelerators()) ?? (installed.length > 0 ? await listRuntimeHardware() : null),
     installed,
     probe: probePlugin,
   });
 }
 
-/** What a process needs to know of a plugin's device. */
+/** Returns the target that a process needs to open a plugin's device. */
 export function targetOf(row: DeviceRow, { plugin, library }: InstalledPlugin): PluginTarget {
   return {
     plugin: `${plugin.name} ${plugin.version}`,
@@ -106,8 +105,8 @@ export function targetOf(row: DeviceRow, { plugin, library }: InstalledPlugin): 
 }
 
 /**
- * The plugin does not find its own NPU library by itself. Source: onnxruntime, QNN Execution Provider, "backend_path"
- * and "htp_performance_mode".
+ * Returns the options of QNN, which does not find its own NPU library. Source: onnxruntime, QNN Execution Provider,
+ * "backend_path" and "htp_performance_mode".
  */
 function qnnOptions(directory: string): Record<string, string> {
   const library = process.platform === 'win32' ? 'QnnHtp.dll' : 'libQnnHtp.so';

@@ -1,7 +1,6 @@
 /**
- * Returns how far logits are from the wanted ones: the sum of all differences as a share of the wanted logits' spread
- * around each row's mean. 0 where they are equal, about 1 where they have nothing in common, NaN where one is no
- * number.
+ * Returns the distance of logits from the expected ones: the sum of all differences as a share of the expected logits'
+ * spread around each row's mean. 0 when they are equal, about 1 when they are unrelated, NaN when one is not a number.
  */
 export function logitError(wanted: readonly Row[], got: readonly Row[]): number {
   let difference = 0;

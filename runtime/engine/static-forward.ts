@@ -6,18 +6,18 @@ import type { KvLayerBuffers, Sequence } from './sequence.ts';
 import { planRuns, type StaticRun, writeStaticMask } from './static-plan.ts';
 import { integers } from './tensors.ts';
 
-/** The sessions of a model over fixed shapes. */
+/** Holds the sessions of a model over fixed shapes. */
 export interface StaticSessions {
-  /** On the CPU, in any length. */
+  /** Session of the lookup, on the CPU, in any length. */
   lookup: InferenceSession;
-  /** In the order of the manifest. */
+  /** Sessions of the bodies, in the order of the manifest. */
   bodies: readonly PluginSession[];
   head: PluginSession;
 }
 
 /**
- * Runs the tokens of all branches as one sequence, over fixed shapes: in runs of the sizes that there are graphs for,
- * padded, with a mask that says what each token sees. Keys and values of new cells come out and are copied into the
+ * Runs the tokens of all branches as one sequence over fixed shapes: in padded runs of the sizes that there are graphs
+ * for, with a mask that says what each token sees. Keys and values of new cells are results that are copied into the
  * sequence.
  */
 export class StaticForward implements Forward {
@@ -26,7 +26,7 @@ export class StaticForward implements Forward {
   readonly #sessions: StaticSessions;
   readonly #manifest: Manifest;
   readonly #graphs: StaticGraphs;
-  /** Memory of a size, by its name. */
+  /** Scratch memory by name and size. */
   readonly #memory = new Map<string, Float32Array>();
   readonly #logits = new Scratch((length) => new Float32Array(length));
 
@@ -52,7 +52,7 @@ export class StaticForward implements Forward {
     return logits;
   }
 
-  /** Runs the layers over the cells of a run and keeps their keys and values. Returns what the head reads, by name. */
+  /** Runs the layers over the cells of a run and stores their keys and values. Returns what the head reads, by name. */
   async #body(sequence: Sequence, run: StaticRun): Promise<Map<string, Float32Array>> {
     const { chunk, past } = run;
     const { bodies, head } = this.#graphs;
@@ -84,7 +84,7 @@ export class StaticForward implements Forward {
     return new Map(hidden.map(({ name, data }) => [name, data]));
   }
 
-  /** Embeddings and rotary rows of a run, padded to its chunk. */
+  /** Returns the embeddings and rotary rows of a run, padded to its chunk. */
   async #lookup(sequence: Sequence, { first, end, chunk }: StaticRun): Promise<TensorView[]> {
     const { inputs } = this.#manifest;
     const { embeddings, rotary } = this.#graphs;
@@ -103,7 +103,7 @@ export class StaticForward implements Forward {
     ];
   }
 
-  /** The logits of some rows of a run. */
+  /** Returns the logits of some rows of a run. */
   async #head(
     rowsOf: ReadonlyMap<string, Float32Array>,
     wanted: readonly { row: number; index: number }[],
@@ -126,7 +126,7 @@ export class StaticForward implements Forward {
     }
   }
 
-  /** The past cells of a run next to each other. What is behind them is hidden by the mask. */
+  /** Gathers the past cells of a run next to each other. The mask hides what follows them. */
   #gather(
     name: string,
     from: Float32Array,
@@ -148,7 +148,7 @@ export class StaticForward implements Forward {
     return into;
   }
 
-  /** Memory for a tensor, the same for each run of its size. */
+  /** Returns memory for a tensor, the same for each run of its size. */
   #take(name: string, length: number): Float32Array {
     const key = `${name} ${length}`;
     let memory = this.#memory.get(key);

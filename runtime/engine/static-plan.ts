@@ -1,14 +1,12 @@
 import type { Sequence } from './sequence.ts';
 
 export interface StaticRun {
-  /** New cells: from `first` up to `end`. */
+  /** New cells: from `first` to before `end`. */
   first: number;
   end: number;
   chunk: number;
   past: number;
-  /**
-   * The cells of the sequence that go in as past, in their order; null: the sequence's buffers as they are.
-   */
+  /** Cells of the sequence that are the past, in order; null: the sequence's buffers as they are. */
   pastCells: readonly number[] | null;
 }
 
@@ -18,15 +16,12 @@ export interface StaticSize {
 }
 
 /**
- * A run of the larger size costs about as much as so many of the smaller: what is left over goes into small ones below
- * that.
+ * Number of runs of the smaller size that cost as much as one of the larger: fewer remaining cells use the smaller
+ * size.
  */
 const SMALL_RUNS = 3;
 
-/**
- * Cuts the cells from `start` on into runs of the given sizes, one after the other. `sizes` has every past size for
- * every chunk size.
- */
+/** Splits the cells from `start` on into runs of the given sizes. `sizes` has every past size for every chunk size. */
 export function planRuns(sequence: Sequence, start: number, sizes: readonly StaticSize[]): StaticRun[] {
   const chunks = ascending(sizes.map(({ chunk }) => chunk));
   const pasts = ascending(sizes.map(({ past }) => past));
@@ -55,7 +50,7 @@ function chunkFor(count: number, chunks: readonly number[]): number {
   return smaller !== undefined && count <= smaller * SMALL_RUNS ? smaller : fitting;
 }
 
-/** The cells below `first` that cells from there up to `end` descend from, ascending. */
+/** Returns the cells below `first` that are ancestors of cells from there up to `end`, ascending. */
 function seenBefore(sequence: Sequence, first: number, end: number): number[] {
   const { parents, trunkLength } = sequence;
   const branched = new Set<number>();
@@ -77,15 +72,14 @@ function ascending(sizes: readonly number[]): number[] {
 }
 
 /**
- * Added to the score of a cell that a token must not see: large enough for a weight of 0, and within the range of
- * 16-bit floats.
+ * Score added to a cell that a token must not see: large enough for a weight of 0, and within the range of 16-bit
+ * floats.
  */
 const HIDDEN = -10_000;
 
 /**
- * Writes the additive mask `[chunk, past + chunk]` of a run: a token sees the cells it descends from and itself, and of
- * these, with a window, only the last `window` positions. Rows behind the last cell see themselves alone; nobody reads
- * them.
+ * Writes the additive mask `[chunk, past + chunk]` of a run. A token sees its ancestors and itself, and with a window
+ * only the last `window` positions of these. Rows after the last cell see only themselves; they are never read.
  */
 export function writeStaticMask(
   into: Float32Array,

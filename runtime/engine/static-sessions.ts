@@ -15,7 +15,7 @@ export interface OpenStaticOptions {
   lookup: InferenceSession.SessionOptions;
 }
 
-/** Opens every graph of a model over fixed shapes. What was opened is closed again when one fails. */
+/** Opens every graph of a model over fixed shapes. Closes the opened ones when one fails. */
 export async function openStatic(
   folder: string,
   manifest: Manifest,

@@ -10,7 +10,7 @@ import type { PullContext, PullOptions } from './pull-context.ts';
 
 const POLL_MS = 500;
 
-/** Fetches the blobs of one model: ranges in parallel, each file verified before it gets its name. */
+/** Fetches the blobs of one model: ranges in parallel, each file verified before it gets its final name. */
 export class BlobFetcher {
   /** Bytes that came over the network. */
   fetchedBytes = 0;
@@ -30,7 +30,7 @@ export class BlobFetcher {
     this.#connections = new Limiter(context.settings.connections);
   }
 
-  /** Checks the files that are here already, removes damaged ones, and gives those that have to be fetched. */
+  /** Checks the files that are here already, removes damaged ones, and returns the missing ones. */
   async verifyExisting(files: readonly HubFile[]): Promise<HubFile[]> {
     const { fs, paths } = this.#context;
     const missing: HubFile[] = [];
@@ -41,7 +41,7 @@ export class BlobFetcher {
       const there = await paths.real(blob);
       if (there && (await this.#isIntact(file, there, (bytes) => this.#verifying(file, checked + bytes, total)))) {
         checked += file.size;
-        // What a try that died right after its last rename left, or one whose file another tool brought.
+        // Files of an attempt that died right after its last rename, or of a file that another tool fetched.
         await this.#removePartial(file);
         continue;
       }
@@ -55,7 +55,7 @@ export class BlobFetcher {
   async fetchMissing(files: readonly HubFile[], bytes: { done: number; total: number }): Promise<void> {
     this.#totalBytes = bytes.total;
     this.#doneBytes = bytes.done;
-    // Small files first: they are quick, and a fault in them shows at once.
+    // Small files first: they are quick, and a wrong one is noticed early.
     const ordered = [...files].sort((a, b) => a.size - b.size);
     const open = new Limiter(this.#context.settings.connections);
     const calls = ordered.map((file) => (signal: AbortSignal) => open.run(() => this.#fetchFile(file, signal)));
@@ -69,11 +69,11 @@ export class BlobFetcher {
     for (let tries = 1; ; tries += 1) {
       signal.throwIfAborted();
       await this.#fetchRanges(file, signal);
-      // While other files still arrive, theirs is the progress to show.
+      // While other files arrive, their progress is shown.
       const shown = (bytes: number) => this.#doneBytes === this.#totalBytes && this.#verifying(file, bytes, file.size);
       if (await this.#isIntact(file, partial.data, shown)) break;
-      // Which bytes are wrong cannot be told, so all go. Once more, because a damaged journal or a passing fault looks
-      // the same.
+      // The wrong bytes are unknown, so all are removed. One more attempt, because a damaged journal or a passing fault
+      // looks the same.
       await this.#removePartial(file);
       this.#doneBytes -= file.size;
       if (tries === 2) throw damaged(this.#model, file);
@@ -90,7 +90,7 @@ export class BlobFetcher {
   async #removePartial(file: HubFile): Promise<void> {
     const { fs } = this.#context;
     const { data, journal } = this.#partialNames(file);
-    // The journal first: without its data it would tell of bytes that are not there.
+    // The journal first: without its data it would list missing bytes as present.
     await fs.rm(journal, { force: true });
     await fs.rm(data, { force: true });
   }
@@ -117,12 +117,15 @@ export class BlobFetcher {
       await allOrAbort(calls, signal);
     } finally {
       await partial.close();
-      // Where nothing came (a gated model, for one) nothing is left lying about.
+      // Nothing is left behind when nothing arrived, as for a gated model.
       if (partial.written === 0 && file.size > 0) await this.#removePartial(file);
     }
   }
 
-  /** Waits while a Python tool fetches the same file (it holds the file's lock), and tells whether it brought it. */
+  /**
+   * Waits while a Python tool fetches the same file (it holds the file's lock), and tells whether the file is there
+   * afterwards.
+   */
   async #otherToolFetches(file: HubFile, signal: AbortSignal): Promise<boolean> {
     const { hub, paths } = this.#context;
     const lockFile = paths.blobLock(this.#model, file.hash);
@@ -159,6 +162,6 @@ export class BlobFetcher {
 function damaged(model: ModelId, file: HubFile): AssayError {
   return new AssayError(
     'hub_unreachable',
-    `${file.path} of ${model} arrived damaged twice: its ${file.hash.length === 64 ? 'sha256' : 'git sha1'} is not ${file.hash}. Nothing of it was kept. Pull again; if it stays so, something between you and the hub changes the bytes.`,
+    `${file.path} of ${model} arrived damaged twice: its ${file.hash.length === 64 ? 'sha256' : 'git sha1'} is not ${file.hash}. Nothing of it was kept. Pull again; if that fails, a proxy between you and the hub changes the bytes.`,
   );
 }

@@ -6,20 +6,20 @@ import { hubFetch } from './hub-fetch.ts';
 import type { PartialFile, Range } from './partial-file.ts';
 import { backoff } from './retry.ts';
 
-/** Tries that bring not one byte, before the range is given up. */
-const FRUITLESS_TRIES = 5;
+/** Consecutive attempts without progress before giving up. */
+const FRUITLESS_ATTEMPTS = 5;
 
 export interface RangeOptions {
   signal: AbortSignal;
-  /** A connection that is silent for so long is given up and made anew. */
+  /** Silence after which a connection is closed and opened again, in milliseconds. */
   stallMs: number;
-  /** Called with the number of bytes that were just written. */
+  /** Receives the number of bytes that were just written. */
   onBytes(bytes: number): void;
 }
 
 /**
- * Fetches what is missing of a range and writes it. A cut or stalled connection goes on where it ended; only tries that
- * bring nothing count against it.
+ * Fetches the missing bytes of a range and writes them. A cut or stalled connection resumes where it ended; only
+ * attempts without progress count against the limit.
  *
  * @throws HubRefusal, or the network's error, when it is given up; file errors as they are
  */
@@ -42,7 +42,7 @@ export async function fetchRange(
       if (error instanceof AssayError || isFileError(error)) throw error;
       if (error instanceof HubRefusal && !error.temporary) throw error;
       fruitless = range.next > before ? 1 : fruitless + 1;
-      if (fruitless > FRUITLESS_TRIES) throw error;
+      if (fruitless > FRUITLESS_ATTEMPTS) throw error;
       const asked = error instanceof HubRefusal ? error.retryAfterMs : null;
       await hub.clock.sleep(Math.max(backoff(fruitless, hub.random()), asked ?? 0), options.signal);
     }
@@ -93,14 +93,14 @@ async function fetchOnce(
 }
 
 /**
- * How many bytes of the answer lie before the range: none, or those of a server that sends the whole file in spite of
- * `Range`.
+ * Counts the bytes of the answer before the range: none, or those of a server that ignores `Range` and sends the whole
+ * file.
  */
 function bytesBefore(response: Response, range: Range, size: number): number {
   if (response.status === 206) {
     const match = /^bytes (\d+)-\d+\/(\d+|\*)$/.exec(response.headers.get('content-range') ?? '');
     if (match && Number(match[1]) === range.next && (match[2] === '*' || Number(match[2]) === size)) return 0;
-    throw new Error('the answer is for other bytes than were asked for');
+    throw new Error('the server sent other bytes than requested');
   }
   return range.next;
 }

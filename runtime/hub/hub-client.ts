@@ -8,12 +8,12 @@ import { HubRefusal, hubError } from './hub-error.ts';
 import { MetadataReader, ModelInfo, TreePage } from './metadata.ts';
 import { backoff } from './retry.ts';
 
-/** A file on the hub and the hash that its bytes must have. */
+/** Describes a file on the hub and the hash that its bytes must have. */
 export interface HubFile extends FileEntry {
   hash: FileHash;
 }
 
-/** What a revision of a model is: one commit and its files. */
+/** Describes a revision of a model: one commit and its files. */
 export interface HubListing {
   commit: string;
   files: readonly HubFile[];
@@ -34,10 +34,13 @@ export async function listModelFiles(
   { signal, listingMs }: { signal: AbortSignal; listingMs: number },
 ): Promise<HubListing> {
   if (hub.offline) {
-    throw new AssayError('hub_unreachable', 'HF_HUB_OFFLINE is set, so the hub is not asked. Unset it to download.');
+    throw new AssayError(
+      'hub_unreachable',
+      'HF_HUB_OFFLINE is set, so Assay does not contact the hub. Unset it to download.',
+    );
   }
   if (!URL.canParse(hub.endpoint)) {
-    throw new AssayError('hub_unreachable', 'HF_ENDPOINT is no address. Give one such as https://huggingface.co.');
+    throw new AssayError('hub_unreachable', 'HF_ENDPOINT is not an address. Set one such as https://huggingface.co.');
   }
   let leftMs = listingMs;
   for (let tried = 1; ; tried += 1) {

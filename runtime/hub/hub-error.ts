@@ -2,7 +2,7 @@ import { AssayError } from '../../lib/errors.ts';
 import type { ModelId } from '../../lib/model-id.ts';
 import { retryAfterMs } from './retry.ts';
 
-/** An answer of the hub other than success, before it is known whether trying again helps. */
+/** Thrown for an answer of the hub other than success, before it is known whether another attempt helps. */
 export class HubRefusal extends Error {
   readonly status: number;
   /** `X-Error-Code`: `RepoNotFound`, `GatedRepo`, `RevisionNotFound`, `EntryNotFound`; null when absent. */
@@ -16,7 +16,7 @@ export class HubRefusal extends Error {
     this.retryAfterMs = retryAfterMs(response.headers);
   }
 
-  /** Whether waiting may help. */
+  /** True when another attempt may help. */
   get temporary(): boolean {
     return this.status === 408 || this.status === 425 || this.status === 429 || this.status >= 500;
   }
@@ -24,13 +24,13 @@ export class HubRefusal extends Error {
 
 const SET_TOKEN = 'set HF_TOKEN to a token that may read it (https://huggingface.co/settings/tokens)';
 
-/** The error that a caller sees once trying again is given up. */
+/** Returns the error for the caller after the last attempt. */
 export function hubError(model: ModelId, error: unknown, endpoint: string): AssayError {
   if (error instanceof AssayError) return error;
   if (!(error instanceof HubRefusal)) {
     return new AssayError(
       'hub_unreachable',
-      `The hub at ${new URL(endpoint).host} cannot be reached. Check the network, the proxy and HF_ENDPOINT, then run the command again: what was fetched is kept.`,
+      `The hub at ${new URL(endpoint).host} cannot be reached. Check the network, the proxy and HF_ENDPOINT, then run the command again. It continues where it stopped.`,
       { cause: error },
     );
   }
@@ -40,12 +40,16 @@ export function hubError(model: ModelId, error: unknown, endpoint: string): Assa
     return new AssayError('model_not_allowed', ask, details);
   }
   if (error.errorCode === 'RevisionNotFound') {
-    return new AssayError('model_not_found', `${model} has no such revision on the hub.`, details);
+    return new AssayError(
+      'model_not_found',
+      `${model} has no such revision on the hub. Check its page for branches and tags.`,
+      details,
+    );
   }
   if (error.errorCode === 'EntryNotFound') {
     return new AssayError('model_not_found', `A file of ${model} is gone from the hub. Pull again.`, details);
   }
-  // The hub says 401 for a repository that does not exist, so as not to tell which private ones do.
+  // The hub answers 401 for a repository that does not exist, so as not to reveal private ones.
   if (error.status === 401 || error.status === 404) {
     const missing = `The hub has no model ${model}, or it is private. Check the spelling; for a private model, ${SET_TOKEN}.`;
     return new AssayError('model_not_found', missing, details);
@@ -54,7 +58,11 @@ export function hubError(model: ModelId, error: unknown, endpoint: string): Assa
     return new AssayError('model_not_allowed', `The hub does not let you read ${model}: ${SET_TOKEN}.`, details);
   }
   const busy = error.status === 429 ? 'asks to slow down (429)' : `has a fault (${error.status})`;
-  return new AssayError('hub_unreachable', `The hub ${busy}. Try again later: what was fetched is kept.`, {
-    cause: error,
-  });
+  return new AssayError(
+    'hub_unreachable',
+    `The hub ${busy}. Try again later. The download continues where it stopped.`,
+    {
+      cause: error,
+    },
+  );
 }

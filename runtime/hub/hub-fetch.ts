@@ -2,14 +2,14 @@ import { AssayError } from '../../lib/errors.ts';
 import type { HubAccess } from './hub-access.ts';
 import { isPublicAddress, privateAddress } from './public-address.ts';
 
-/** More than any hub needs: Hugging Face answers a file with one or two. */
+/** Redirects before giving up; Hugging Face needs one or two for a file. */
 const MAX_REDIRECTS = 5;
 const REDIRECTS: readonly number[] = [301, 302, 303, 307, 308];
 
 /**
- * `fetch` for everything that is asked of a hub. The token goes to the hub's own origin alone, and no longer once a
- * redirect has left it. Redirects to private addresses are refused unless the hub has one itself: a hub must not reach
- * what only this machine can.
+ * Fetches anything from a hub. The token is sent only to the hub's own origin, and not after a redirect has left it.
+ * Redirects to private addresses are refused unless the hub has one itself: a hub must not reach what only this machine
+ * can reach.
  *
  * @throws AssayError `hub_unreachable` for a redirect that is refused; else what `fetch` throws
  */
@@ -35,12 +35,15 @@ export async function hubFetch(hub: HubAccess, url: string | URL, init: RequestI
 async function senderFor(hub: HubAccess, home: URL, target: URL): Promise<typeof fetch> {
   if (target.origin === home.origin || (await isPrivate(hub, home))) return hub.fetch;
   const literal = /^[\d.]+$|^\[/.test(target.hostname);
-  // `fetchPublic` checks names when it resolves them; a literal address is never resolved.
+  // `fetchPublic` checks names when it resolves them; literal addresses are never resolved.
   if (literal && !isPublicAddress(target.hostname.replace(/^\[|\]$/g, ''))) throw privateAddress(target.hostname);
   return hub.fetchPublic;
 }
 
-/** A hub whose name cannot be resolved here is one that a proxy reaches; it counts as public. */
+/**
+ * Tells whether the hub is on a private network. A name that cannot be resolved is reached through a proxy and counts
+ * as public.
+ */
 async function isPrivate(hub: HubAccess, home: URL): Promise<boolean> {
   const addresses = await hub.addressesOf(home.hostname).catch(() => []);
   return addresses.some((address) => !isPublicAddress(address));
@@ -56,7 +59,7 @@ function redirectTarget(location: string, from: URL): URL {
   );
 }
 
-/** `fetch` wraps what the lookup throws. */
+/** Throws the refusal inside an error of `fetch`, which wraps what the lookup throws. */
 function refusalInside(error: unknown): never {
   const { cause } = error as Error;
   throw cause instanceof AssayError ? cause : error;

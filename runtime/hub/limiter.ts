@@ -21,8 +21,8 @@ export class Limiter {
 }
 
 /**
- * Runs all calls; when one fails, aborts the others, waits until they have ended and throws the first error. So no call
- * still writes after the caller has gone on.
+ * Runs all calls. When one fails, aborts the others, waits for their end, and throws the first error, so that no call
+ * still writes afterwards.
  */
 export async function allOrAbort(
   calls: readonly ((signal: AbortSignal) => Promise<void>)[],

@@ -5,26 +5,26 @@ import type { HubAccess } from './hub-access.ts';
 import { HubRefusal } from './hub-error.ts';
 import { hubFetch } from './hub-fetch.ts';
 
-/** What reading one listing may take, its answers together. */
+/** Bounds of one listing, over all its answers. */
 const LIMITS = {
-  /** Bytes after decompression: 20,000 entries have about 6 MB. */
+  /** Bytes after decompression; 20,000 entries have about 6 MB. */
   bytes: 16 * 1024 * 1024,
-  /** More entries than any model has, directories among them. */
+  /** Files and directories, more than any model has. */
   entries: 20_000,
-  /** A hub sends up to 1,000 entries in a page. */
+  /** Pages; a hub sends up to 1,000 entries in each. */
   pages: 1_000,
 } as const;
 
 /** Milliseconds for one answer. */
 const ANSWER_MS = 10_000;
 
-/** 1 TiB, more than any file of a model. */
+/** Largest file of a model, 1 TiB. */
 const MAX_FILE_BYTES = 2 ** 40;
-/** The sum of sizes says whether the disk has room, and a size how many ranges are fetched: neither may be nonsense. */
+/** Size of a file. Sizes determine the disk space and the ranges to fetch, so they are bounded. */
 const Size = v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(MAX_FILE_BYTES));
 const Hash = v.pipe(v.string(), v.regex(/^(?:[0-9a-f]{40}|[0-9a-f]{64})$/));
 
-/** One commit of a model, as the hub describes it. */
+/** Describes one commit of a model. */
 export const ModelInfo = v.looseObject({ sha: v.pipe(v.string(), v.regex(/^[0-9a-f]{40}$/)) });
 
 const FileEntry = v.looseObject({
@@ -35,12 +35,12 @@ const FileEntry = v.looseObject({
   lfs: v.optional(v.looseObject({ oid: Hash, size: Size })),
 });
 
-/** A page of a commit's files and directories. */
+/** Describes a page of a commit's files and directories. */
 export const TreePage = v.array(v.union([FileEntry, v.looseObject({ type: v.picklist(['directory', 'unknown']) })]));
 
 /**
- * Reads a hub's answers about a model: JSON that nobody vouches for, within `LIMITS` over all answers of one listing.
- * Gives `fetch` to the hub's own library, which asks for one page after the other.
+ * Reads a hub's untrusted JSON about a model, within `LIMITS` over all answers of one listing. It supplies the `fetch`
+ * of the hub's own library, which requests one page after the other.
  */
 export class MetadataReader {
   readonly #hub: HubAccess;
@@ -99,7 +99,7 @@ export class MetadataReader {
   }
 }
 
-/** Undefined, which fits no schema, for what is no JSON or nests too deep to be a listing. */
+/** Parses JSON. Returns undefined, which fits no schema, for anything else and for deep nesting. */
 function parse(text: string): unknown {
   if (excessOf(text)) return undefined;
   try {
@@ -112,11 +112,11 @@ function parse(text: string): unknown {
 function tooMuch(host: string, what: string): AssayError {
   return new AssayError(
     'hub_unreachable',
-    `The list of files from ${host} ${what}, which no model's is. Check HF_ENDPOINT.`,
+    `The list of files from ${host} ${what}, which is too much for a model. Check HF_ENDPOINT.`,
   );
 }
 
 function notAHub({ endpoint }: HubAccess): AssayError {
   const { host } = new URL(endpoint);
-  return new AssayError('hub_unreachable', `${host} does not answer as a hub does. Check HF_ENDPOINT.`);
+  return new AssayError('hub_unreachable', `${host} does not answer like a hub. Check HF_ENDPOINT.`);
 }

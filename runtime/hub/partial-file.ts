@@ -1,10 +1,10 @@
 import type * as nodeFs from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 
-/** The file calls of a download, so that tests can make them fail. */
+/** File operations of a download, so that tests can make them fail. */
 export type FileSystem = Pick<typeof nodeFs, 'open' | 'rename' | 'readFile' | 'rm' | 'stat' | 'statfs'>;
 
-/** A piece of the file: bytes `start` to `end` (exclusive), of which `[start, next)` are on the disk. */
+/** Describes a part of the file: bytes `start` to `end` (exclusive), of which `[start, next)` are on the disk. */
 export interface Range {
   readonly index: number;
   readonly start: number;
@@ -12,16 +12,13 @@ export interface Range {
   next: number;
 }
 
-/**
- * A journal line is written for each eighth of a range, so a crash with up to eight open ranges loses at most one
- * range's bytes.
- */
+/** Journal lines for each range. A crash with up to eight open ranges loses at most one range's bytes. */
 const JOURNAL_LINES = 8;
 
 /**
- * A file that arrives in ranges, out of order, and survives a crash: its bytes lie in one file of the full size, and a
- * journal beside it says which are there. The journal has a line for the layout and then lines `<range> <next>`, of
- * which the last for each range counts. A line is written only after the bytes that it speaks of.
+ * Stores a file that arrives in ranges, out of order, and survives a crash. Its bytes are in one file of the full size,
+ * and a journal beside it lists which are there: a line for the layout, then lines `<range> <next>`, of which the last
+ * for each range counts. A line is written only after its bytes.
  */
 export class PartialFile {
   readonly size: number;
@@ -45,7 +42,7 @@ export class PartialFile {
     this.#journal = journal;
   }
 
-  /** Opens what an earlier try has left, or begins anew where there is nothing or nothing that fits. */
+  /** Opens the file of an earlier attempt, or starts again when there is none or it does not match. */
   static async open(
     fs: FileSystem,
     names: { data: string; journal: string },
@@ -61,7 +58,7 @@ export class PartialFile {
     const there = (await fs.stat(names.data).catch(() => null))?.size ?? 0;
     const resumes = lines[0] === layout;
     if (resumes) readJournal(lines.slice(1, -1), ranges, there);
-    // `r+` keeps what is there; it would not make the file.
+    // `r+` keeps the content, but does not create the file.
     const data = await fs.open(names.data, resumes && there > 0 ? 'r+' : 'w+');
     const journal = await fs.open(names.journal, resumes ? 'a' : 'w').catch(async (error: unknown) => {
       await data.close();
@@ -69,7 +66,7 @@ export class PartialFile {
     });
     const partial = new PartialFile(size, rangeBytes, ranges, data, journal);
     try {
-      // The last line of a journal may be half a line.
+      // The last line of a journal may be incomplete.
       await journal.appendFile(resumes ? '\n' : `${layout}\n`);
       for (const range of ranges) partial.#journalled.set(range.index, range.next);
     } catch (error) {
@@ -79,12 +76,12 @@ export class PartialFile {
     return partial;
   }
 
-  /** Bytes that are on the disk. */
+  /** Bytes on the disk. */
   get written(): number {
     return this.ranges.reduce((sum, range) => sum + range.next - range.start, 0);
   }
 
-  /** Writes the next bytes of a range; what goes beyond its end is left out. */
+  /** Writes the next bytes of a range, and ignores bytes beyond its end. */
   async write(range: Range, chunk: Uint8Array): Promise<void> {
     let rest = chunk.subarray(0, range.end - range.next);
     while (rest.length > 0) {
@@ -97,12 +94,12 @@ export class PartialFile {
     }
   }
 
-  /** Notes how far each range has come and closes both files. */
+  /** Records the progress of each range and closes both files. */
   async close(): Promise<void> {
     try {
       for (const range of this.ranges) await this.#note(range);
     } catch {
-      // A full disk: the journal then tells of fewer bytes than there are, which is safe.
+      // On a full disk the journal lists fewer bytes than there are, which is safe.
     } finally {
       await this.#journal.close().finally(() => this.#data.close());
     }

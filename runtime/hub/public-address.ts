@@ -4,17 +4,17 @@ import ipaddr from 'ipaddr.js';
 import { AssayError } from '../../lib/errors.ts';
 
 /**
- * Returns whether an IP address is one of the public internet: not loopback, link-local (a cloud's metadata service),
- * private or of another special purpose (the IANA special-purpose registries, as `ipaddr.js` keeps them). False for
- * what is no address.
+ * Tells whether an IP address is on the public internet: not loopback, link-local (a cloud's metadata service), private
+ * or otherwise special (the IANA special-purpose registries, as in `ipaddr.js`). False for anything that is not an
+ * address.
  */
 export function isPublicAddress(address: string): boolean {
   if (!ipaddr.isValid(address)) return false;
-  // An IPv4 address that is written as IPv6 (`::ffff:127.0.0.1`) reaches the same machine.
+  // An IPv4 address written as IPv6 (`::ffff:127.0.0.1`) reaches the same machine.
   return ipaddr.process(address).range() === 'unicast';
 }
 
-/** The addresses that a host name or a literal address (`[::1]` too) stands for. Rejects where the name is unknown. */
+/** Resolves a host name or a literal address (`[::1]` too). Rejects when the name is unknown. */
 export async function addressesOf(hostname: string): Promise<string[]> {
   const literal = hostname.replace(/^\[|\]$/g, '');
   if (ipaddr.isValid(literal)) return [literal];
@@ -22,9 +22,8 @@ export async function addressesOf(hostname: string): Promise<string[]> {
 }
 
 /**
- * `fetch` that connects to public addresses only. The address that was checked is the one that is connected to, so a
- * name that resolves differently the second time (DNS rebinding) gains nothing. Behind a proxy (`NODE_USE_ENV_PROXY`)
- * the proxy resolves names.
+ * Fetches from public addresses only. It connects to the address that was checked, so a name that resolves differently
+ * the second time (DNS rebinding) gains nothing. Behind a proxy (`NODE_USE_ENV_PROXY`) the proxy resolves names.
  */
 export const fetchPublic: typeof fetch = async (input, init) => {
   if (process.env.NODE_USE_ENV_PROXY === '1') return fetch(input, init);
@@ -39,7 +38,7 @@ export const fetchPublic: typeof fetch = async (input, init) => {
   return (await agent)(input, init);
 };
 
-/** Loaded at the first redirect that leaves a hub. */
+/** The `fetch` of undici, loaded at the first redirect that leaves a hub. */
 let agent: Promise<typeof fetch> | undefined;
 
 const lookupPublic: LookupFunction = (hostname, options, callback) => {
@@ -55,6 +54,6 @@ const lookupPublic: LookupFunction = (hostname, options, callback) => {
 export function privateAddress(hostname: string): AssayError {
   return new AssayError(
     'hub_unreachable',
-    `The hub redirects to ${hostname}, which is a private address, and the hub itself is none. Check HF_ENDPOINT.`,
+    `The hub redirects to ${hostname}, which is a private address, but the hub is public. Check HF_ENDPOINT.`,
   );
 }

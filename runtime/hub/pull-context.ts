@@ -4,7 +4,7 @@ import type { StorePaths } from '../store/paths.ts';
 import type { HubAccess } from './hub-access.ts';
 import type { FileSystem } from './partial-file.ts';
 
-/** The outside world that a pull needs, and its settings. */
+/** Holds the effects and settings that a pull needs. */
 export interface PullContext {
   hub: HubAccess;
   paths: StorePaths;
@@ -14,36 +14,36 @@ export interface PullContext {
 
 export interface PullOptions {
   device: Device;
-  /** A number format other than the best one for the device. */
+  /** Number format. Default: the best for the device. */
   dtype?: Dtype;
-  /** Branch, tag or commit; default `main`. */
+  /** Branch, tag or commit. Default: `main`. */
   revision?: string;
   signal: AbortSignal;
-  /** Ends the pull while it still reads the list of files, and does nothing later. */
+  /** Ends the pull while it reads the list of files, and has no effect later. */
   listingSignal?: AbortSignal;
   onProgress(progress: PullProgress): void;
 }
 
 export interface PullProgress {
   stage: 'downloading' | 'verifying';
-  /** Of all files together; in `verifying` those checked so far. */
+  /** Bytes of all files together; while `verifying` those checked so far. */
   bytes: number;
   total: number;
   file?: string;
-  /** What it waits for, where it waits. */
+  /** Reason for waiting. */
   step?: string;
 }
 
 export interface TransferSettings {
-  /** Connections at once, over all files of a model. */
+  /** Connections at the same time, over all files of a model. */
   connections: number;
-  /** Bytes asked for in one request. */
+  /** Bytes of one request. */
   rangeBytes: number;
-  /** Silence after which a connection is made anew, in milliseconds. */
+  /** Silence after which a connection is closed and opened again, in milliseconds. */
   stallMs: number;
   /** Milliseconds for reading the list of a model's files. */
   listingMs: number;
-  /** Milliseconds that this reading goes on when nobody waits for the download any more. */
+  /** Milliseconds that reading the list continues after the last caller has left. */
   unfollowedMs: number;
 }
 

@@ -14,13 +14,13 @@ import type { PullContext, PullOptions } from './pull-context.ts';
 
 export interface PullReport {
   commit: string;
-  /** Bytes that came over the network. */
+  /** Bytes received over the network. */
   bytes: number;
 }
 
 /**
- * Brings the files that the engine needs into the hub cache. Nothing is visible before it is verified; what an earlier
- * try has left is used; another process that pulls the same model is waited for, and its files are taken.
+ * Downloads the files that the engine needs into the hub cache. Nothing is visible before it is verified. Continues
+ * what an earlier attempt left; waits for another process that pulls the same model, and uses its files.
  *
  * @throws AssayError `model_not_found`, `model_not_allowed`, `hub_unreachable`, `disk_full`
  */
@@ -34,7 +34,7 @@ export async function pullModel(context: PullContext, model: ModelId, options: P
   });
   const selection = selectModelFiles(listing.files, options);
   if ('missing' in selection) {
-    throw new AssayError('model_not_found', `${model} has no model that this engine reads. ${selection.missing}`, {
+    throw new AssayError('model_not_found', `${model} has no model that this engine can read. ${selection.missing}`, {
       param: 'model',
     });
   }
@@ -51,7 +51,7 @@ export async function pullModel(context: PullContext, model: ModelId, options: P
       void bytesThere(context, model, blobs).then((bytes) => options.onProgress({ ...waiting, bytes }));
     });
     try {
-      // Not before: the process that was waited for may have removed the model.
+      // Not earlier: the process that was waited for may have removed the model.
       await paths.makeDirectory(paths.blobs(model));
       const bytes = await fetchAll(context, model, listing.commit, blobs, options);
       await publishSnapshot(paths, model, { commit: listing.commit, revision, files, graph: selection.files.graph });
@@ -61,8 +61,8 @@ export async function pullModel(context: PullContext, model: ModelId, options: P
     }
   } catch (error) {
     options.signal.throwIfAborted();
-    const told = diskError(error, 'HF_HUB_CACHE');
-    throw told instanceof AssayError ? told : hubError(model, error, hub.endpoint);
+    const shown = diskError(error, 'HF_HUB_CACHE');
+    throw shown instanceof AssayError ? shown : hubError(model, error, hub.endpoint);
   }
 }
 
@@ -106,11 +106,11 @@ async function checkArchitecture({ paths }: PullContext, model: ModelId, files: 
   if (refusal) throw new AssayError('model_not_found', `${model} cannot run here: ${refusal}.`, { param: 'model' });
 }
 
-/** Bytes of these files that are on the disk, complete or not. */
+/** Counts the bytes of these files that are on the disk, complete or not. */
 async function bytesThere(context: PullContext, model: ModelId, files: readonly HubFile[]): Promise<number> {
   const sizes = files.map(async (file) => {
     const complete = await context.fs.stat(context.paths.blob(model, file.hash)).catch(() => null);
-    // Blocks, not size: a partial file has its full size from the first byte of its last range.
+    // Counts blocks, because a partial file has its full size as soon as its last range begins.
     const partial = await context.fs.stat(context.paths.partialBlob(model, file.hash)).catch(() => null);
     return complete?.size ?? Math.min((partial?.blocks ?? 0) * 512, file.size);
   });

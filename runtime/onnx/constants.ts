@@ -1,12 +1,12 @@
 import { attribute, type Graph, type Node, type Tensor } from './model.ts';
 
-/** A constant matrix as a node reads it: the tensor, and whether it is read transposed. */
+/** Describes a constant matrix as a node reads it: the tensor, and whether it is transposed. */
 export interface ConstantMatrix {
   tensor: Tensor;
   transposed: boolean;
 }
 
-/** Looks up which inputs of nodes are constant matrices, also behind a `Transpose` (tied embeddings). */
+/** Returns a function that finds the constant matrix of a name, also behind a `Transpose` (tied embeddings). */
 export function constantMatrices(graph: Graph): (name: string) => ConstantMatrix | undefined {
   const producers = new Map<string, Node>(graph.nodes.flatMap((node) => node.outputs.map((output) => [output, node])));
   return (name) => {

@@ -1,13 +1,13 @@
 import { type Model, makeNode } from './model.ts';
 
-/** What onnxruntime-node throws after a run whose next result is no tensor. */
+/** Matches the error of onnxruntime-node when the next result of a run is no tensor. */
 const NO_TENSOR = /non.tensor type/iu;
 
 /**
- * Puts an output first that is no tensor (an empty sequence). onnxruntime-node copies every result of a run into a new
- * array, also those that the run wrote into arrays of the caller: all KV, for each token. It copies them in the order
- * of the outputs and gives up at one that is no tensor; by then the run is over and the caller's arrays hold what is
- * wanted. Returns the output's name.
+ * Adds a first output that is no tensor (an empty sequence). onnxruntime-node copies every result of a run into a new
+ * array, even when the run wrote it into an array of the caller: all of the KV, for each token. It copies in the order
+ * of the outputs and stops at one that is no tensor; by then the run is over and the caller's arrays are filled.
+ * Returns the name of the output.
  */
 export function endResults(model: Model): string {
   const name = 'assay/end_of_results';
@@ -16,7 +16,7 @@ export function endResults(model: Model): string {
   return name;
 }
 
-/** Whether a run ended as `endResults` made it end. */
+/** Tells whether a run ended as intended by `endResults`. */
 export function isEndOfResults(error: unknown): boolean {
   return error instanceof Error && NO_TENSOR.test(error.message);
 }

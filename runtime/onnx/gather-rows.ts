@@ -1,13 +1,10 @@
 import type { Layout } from './layout.ts';
 import { DataType, type Graph, type Model, makeNode, type Node } from './model.ts';
 
-/**
- * What may stand between the head and the logits: a bias, a scale, soft capping, a change of type. Each keeps rows
- * apart.
- */
+/** Operators that may follow the head: a bias, a scale, soft capping, a cast. Each computes row by row. */
 const ELEMENTWISE = ['Add', 'Sub', 'Mul', 'Div', 'Tanh', 'Cast', 'Identity'];
 const PRODUCTS = ['MatMul', 'MatMulNBits', 'FusedMatMul'];
-/** Each along the last axis. */
+/** Normalizations along the last axis. */
 const NORMS = [
   'SimplifiedLayerNormalization',
   'LayerNormalization',
@@ -15,16 +12,16 @@ const NORMS = [
   'SkipLayerNormalization',
 ];
 const ACTIVATIONS = ['Sigmoid', 'Gelu', 'FastGelu', 'QuickGelu', 'BiasGelu', 'Relu'];
-/** What stands in the last layer behind its attention. */
+/** Operators of the last layer after its attention. */
 const ROWWISE = new Set([...ELEMENTWISE, ...PRODUCTS, ...NORMS, ...ACTIVATIONS]);
-/** Nodes whose outputs are surely `[batch, row, width]`, so that rows can be gathered from them. */
+/** Operators whose outputs are `[batch, row, width]`, so that rows can be gathered from them. */
 const STREAM = new Set(['GroupQueryAttention', 'Add', ...NORMS]);
 
 /**
- * Puts a `Gather` of the wanted rows before the head, the largest matrix of small models, so that a prefill computes
- * one row of logits instead of all. With the `attention` nodes known it stands further up, behind the last of them:
- * what follows there keeps rows apart as well. Returns the new input's name; undefined where the head is not found, and
- * the graph stays as it is.
+ * Adds a `Gather` of the needed rows before the head, the largest matrix of small models, so that a prefill computes
+ * one row of logits instead of all. If the `attention` nodes are given, it is placed after the last of them, because
+ * everything after that also computes row by row. Returns the name of the new input; undefined, with the graph
+ * unchanged, when the head is not found.
  */
 export function gatherRows(model: Model, layout: Layout, attention?: readonly Node[]): string | undefined {
   const { graph } = model;
@@ -52,14 +49,14 @@ export function gatherRows(model: Model, layout: Layout, attention?: readonly No
 }
 
 /**
- * The head and the nodes before it, in their order, that compute nothing but what the head reads, row by row. Undefined
- * where they begin with something else than the stream of rows behind the last attention.
+ * Returns the head and the nodes before it, in order, that compute only what the head reads, row by row. Undefined when
+ * they begin with something other than the rows after the last attention.
  */
 function rowwiseTail(graph: Graph, head: Node, attention: ReadonlySet<Node>): Node[] | undefined {
   const constant = constants(graph);
   const consumers = new Map<string, Node[]>();
   for (const node of graph.nodes) {
-    // an input or output that a node goes without has an empty name
+    // An omitted input or output has an empty name.
     for (const input of node.inputs.filter(Boolean)) consumers.set(input, [...(consumers.get(input) ?? []), node]);
   }
   const outputs = new Set(graph.outputs.map(({ name }) => name));
@@ -76,7 +73,7 @@ function rowwiseTail(graph: Graph, head: Node, attention: ReadonlySet<Node>): No
   return fits ? graph.nodes.filter((node) => tail.has(node)) : undefined;
 }
 
-/** The product with the head's weights, walking back from the logits. */
+/** Finds the product with the head's weights, walking back from the logits. */
 export function findHead(graph: Graph, logits: string): Node | undefined {
   const producers = new Map(graph.nodes.flatMap((node) => node.outputs.map((output) => [output, node])));
   const constant = constants(graph);

@@ -2,14 +2,14 @@ import { attribute, DataType, type Graph, type Model, makeTensor, type Node, typ
 import { isHalfType } from './to-float32.ts';
 import { unusable } from './unusable.ts';
 
-/** What a causal language model's graph looks like from outside. */
+/** Describes the inputs and outputs of a causal language model. */
 export interface Layout {
   tokens: string;
   attentionMask?: string;
   positions?: string;
   logits: string;
   vocabSize: number;
-  /** One for each attention layer, in order. */
+  /** KV cache of each layer, in order. */
   kv: KvLayer[];
   /** Of layers without attention, in order. */
   states: StateTensor[];
@@ -41,7 +41,7 @@ const PAST_STATE = /^past(?:_key_values)?\.(\d+)\.(conv|recurrent|conv_state|rec
 /**
  * Finds the inputs and outputs by the names that both exporters use: Optimum, whose layout onnx-community publishes,
  * and the onnxruntime-genai model builder. Since 0.18 the builder names the head size instead of stating it; then it is
- * `publishedHeadSize`, from `genai_config.json`, or follows from the attention nodes. Throws for graphs that are no
+ * `publishedHeadSize`, from `genai_config.json`, or follows from the attention nodes. Throws for graphs that are not a
  * causal language model with a KV cache.
  */
 export function findLayout(model: Model, publishedHeadSize?: number): Layout {
@@ -90,7 +90,8 @@ export function findLayout(model: Model, publishedHeadSize?: number): Layout {
 }
 
 /**
- * The attention nodes that the fast path needs: one GroupQueryAttention for each layer, on that layer's own KV cache.
+ * Returns the attention nodes if the fast path supports them: one GroupQueryAttention for each layer, on that layer's
+ * own KV cache.
  */
 export function attentionNodes(graph: Graph, layout: Layout): Node[] | undefined {
   const nodes = graph.nodes.filter((node) => node.op === 'GroupQueryAttention' && node.domain === 'com.microsoft');
@@ -109,17 +110,19 @@ export function attentionNodes(graph: Graph, layout: Layout): Node[] | undefined
   return fits && nodes.length === layout.kv.length ? (ordered as Node[]) : undefined;
 }
 
-/** The key-value heads of the GroupQueryAttention that reads a past; undefined where none does. */
+/** Returns the key-value heads of the GroupQueryAttention that reads a past; undefined when none does. */
 function keyHeads(graph: Graph, past: string): number | undefined {
   const heads = attribute(attentionOver(graph, past), 'kv_num_heads');
   return typeof heads === 'number' ? heads : undefined;
 }
 
-/** The head size that the key projection's width implies; undefined where the graph does not show that projection. */
+/**
+ * Returns the head size that follows from the width of the key projection; undefined when the graph does not show it.
+ */
 function keySize(graph: Graph, past: string, heads: number): number | undefined {
   const producers = new Map(graph.nodes.flatMap((node) => node.outputs.map((output) => [output, node])));
   let node = producers.get(attentionOver(graph, past)?.inputs[1] ?? '');
-  // Norms, biases and changes of shape do not change the width of all heads together.
+  // Norms, biases and reshapes keep the width of all heads together.
   while (node && KEEPS_WIDTH.has(node.op)) node = producers.get(node.inputs[0]!);
   const width = node?.op === 'MatMul' ? graph.initializers.get(node.inputs[1]!)?.dims[1] : attribute(node, 'N');
   return typeof width === 'number' && width % heads === 0 ? width / heads : undefined;
@@ -131,20 +134,20 @@ function attentionOver(graph: Graph, past: string): Node | undefined {
   return graph.nodes.find((node) => node.op === 'GroupQueryAttention' && node.inputs[3] === past);
 }
 
-/** Keys of a GroupQueryAttention that a token sees, itself among them; null: all. */
+/** Returns the keys that a token sees in a GroupQueryAttention, including itself; null: all. */
 export function attentionWindow(node: Node): number | null {
   const window = attribute(node, 'local_window_size');
   return typeof window === 'number' && window > 0 ? window : null;
 }
 
-/** Whether rows share an activation scale, so that what stands beside a token changes its numbers. */
+/** Tells whether rows share an activation scale, so that other tokens change a token's numbers. */
 export function couplesRows(graph: Graph): boolean {
   return graph.nodes.some((node) => node.op === 'DynamicQuantizeLinear' || node.op === 'DynamicQuantizeMatMul');
 }
 
 /**
- * An input of newer Optimum exports: how many last positions get logits, 0 for all. Fixed to all; rows are gathered
- * later.
+ * Input of newer Optimum exports: the number of last positions with logits, 0 for all. Fixed to all, because rows are
+ * gathered later.
  */
 const KEEP = 'num_logits_to_keep';
 
@@ -188,7 +191,7 @@ function findStates(inputs: ValueInfo[], outputs: ValueInfo[]): StateTensor[] {
 function vocabularySize(graph: Graph, logits: ValueInfo): number {
   const last = logits.dims.at(-1);
   if (isSize(last)) return last;
-  // Some exports leave it open; then it is the width of the head, or the height of the embedding.
+  // Some exports leave the vocabulary size open; then it is the width of the head, or the height of the embedding.
   const embedding = graph.nodes.find((node) => node.op === 'Gather' && node.inputs[1] === 'input_ids');
   const rows = graph.initializers.get(embedding?.inputs[0] ?? '')?.dims[0];
   if (isSize(rows)) return rows;

@@ -11,8 +11,8 @@ import {
 } from './wire.ts';
 
 /**
- * ONNX messages as values (onnx.proto, IR version 3 to 13). `rest` holds the fields that are not listed here, so that
- * writing a message back loses nothing.
+ * Holds an ONNX message as a value (onnx.proto, IR version 3 to 13). `rest` keeps the fields that are not listed here,
+ * so that writing it back loses nothing.
  */
 export interface Model {
   opsets: Map<string, number>;
@@ -25,26 +25,29 @@ export interface Graph {
   initializers: Map<string, Tensor>;
   inputs: ValueInfo[];
   outputs: ValueInfo[];
-  /** Name, documentation and metadata. Intermediate shapes (`value_info`) are dropped: rewriting makes them wrong. */
+  /**
+   * Name, documentation and metadata. Intermediate shapes (`value_info`) are dropped, because rewriting makes them
+   * wrong.
+   */
   rest: Field[];
 }
 
 export interface Node {
   name: string;
   op: string;
-  /** Empty for the standard operators. */
+  /** Domain of the operator; empty for the standard ones. */
   domain: string;
-  /** An empty name is an input left out. */
+  /** Names of the inputs; empty for an omitted one. */
   inputs: string[];
   outputs: string[];
   attributes: Map<string, Attribute>;
   rest: Field[];
 }
 
-/** Kept as its fields; `attribute` reads the common kinds. */
+/** Fields of an attribute; `attribute` reads the common kinds. */
 export type Attribute = readonly Field[];
 
-/** TensorProto.DataType, the ones that language models use. */
+/** TensorProto.DataType, as far as language models use it. */
 export const DataType = {
   float: 1,
   uint8: 2,
@@ -59,7 +62,7 @@ export const DataType = {
 
 const BYTES: Record<number, number> = { 1: 4, 2: 1, 3: 1, 4: 2, 5: 2, 6: 4, 7: 8, 9: 1, 10: 2, 11: 8, 16: 2 };
 
-/** Bytes of one element; undefined for strings and other kinds without a fixed size. */
+/** Returns the bytes of one element; undefined for strings and other types without a fixed size. */
 export function elementBytes(dataType: number): number | undefined {
   return BYTES[dataType];
 }
@@ -71,12 +74,12 @@ export interface Tensor {
   data: TensorData;
 }
 
-/** A tensor's bytes, little endian: in memory, still in a file, or made piece by piece when it is written. */
+/** Holds a tensor's little-endian bytes: in memory, in a file, or computed piece by piece when they are written. */
 export type TensorData = { bytes: Uint8Array } | { file: string; offset: number; length: number } | ComputedBytes;
 
 export interface ComputedBytes {
   length: number;
-  /** The bytes in order, `length` in all. */
+  /** Yields the bytes in order, `length` in all. */
   pieces(): Iterable<Uint8Array>;
 }
 
@@ -86,9 +89,9 @@ export function dataLength(data: TensorData): number {
 
 export interface ValueInfo {
   name: string;
-  /** 0 where the value is no tensor. */
+  /** Element type; 0 when the value is no tensor. */
   dataType: number;
-  /** A name for a dimension that is known only at run time; null for one without a name. */
+  /** Dimensions: a number, a name when it is known only at run time, null without a name. */
   dims: (number | string | null)[];
 }
 
@@ -139,7 +142,7 @@ export function decodeValueInfo(bytes: Uint8Array): ValueInfo {
 }
 
 export function encodeValueInfo({ name, dataType, dims }: ValueInfo): Uint8Array {
-  // no tensor: its type follows from the node
+  // Not a tensor: its type follows from the node.
   if (dataType === 0) return encodeFields([bytesField(1, name)]);
   const shape = dims.map((dim) =>
     bytesField(
@@ -151,7 +154,10 @@ export function encodeValueInfo({ name, dataType, dims }: ValueInfo): Uint8Array
   return encodeFields([bytesField(1, name), bytesField(2, encodeFields([bytesField(1, tensor)]))]);
 }
 
-/** An attribute's value: a number, a string, a list of integers; undefined for other kinds and where there is none. */
+/**
+ * Returns an attribute's value: a number, a string, or a list of integers; undefined for other kinds, and when it is
+ * absent.
+ */
 export function attribute(node: Node | undefined, name: string): number | string | number[] | undefined {
   const fields = node?.attributes.get(name);
   if (!fields) return undefined;
@@ -162,20 +168,20 @@ export function attribute(node: Node | undefined, name: string): number | string
     if (field.no === 3) return varint(field.bytes);
     if (field.no === 4) return text(field.bytes);
   }
-  // proto3 writers leave zero values out; the type still says what it is
+  // proto3 writers omit zero values; the type tells the kind.
   const type = fields.find((field) => field.no === 20);
   const kind = type ? varint(type.bytes) : 0;
   return kind === 1 || kind === 2 ? 0 : kind === 7 ? [] : undefined;
 }
 
-/** The tensor of an attribute (`value` of Constant), as its fields' bytes. */
+/** Returns the tensor of an attribute (`value` of Constant) as encoded fields. */
 export function tensorAttribute(node: Node, name: string): Uint8Array | undefined {
   return node.attributes.get(name)?.find((field) => field.no === 5)?.bytes;
 }
 
 export type NewAttribute = number | string | readonly number[] | { float: number };
 
-/** A node made by rewriting. Numbers are integers; floats are marked. */
+/** Makes a node. Plain numbers are integers; floats are marked. */
 export function makeNode(
   op: string,
   inputs: string[],
@@ -191,14 +197,14 @@ export function makeNode(
 }
 
 export function attributeFields(name: string, value: NewAttribute): Attribute {
-  // field 20 is the type: 1 float, 2 integer, 3 string, 7 integers
+  // Field 20 is the type: 1 float, 2 integer, 3 string, 7 integers.
   if (typeof value === 'number') return [bytesField(1, name), varintField(3, value), varintField(20, 2)];
   if (typeof value === 'string') return [bytesField(1, name), bytesField(4, value), varintField(20, 3)];
   if ('float' in value) return [bytesField(1, name), floatField(2, value.float), varintField(20, 1)];
   return [bytesField(1, name), ...value.map((item) => varintField(8, item)), varintField(20, 7)];
 }
 
-/** A small tensor made by rewriting. */
+/** Makes a small tensor. */
 export function makeTensor(
   name: string,
   dims: number[],

@@ -7,10 +7,10 @@ export interface MaskInput {
 }
 
 /**
- * Lets one run carry the tokens of several branches: every GroupQueryAttention takes the tokens' positions and an
- * additive mask `[1, 1, new, all]` as inputs. The operator's own window counts columns of the KV buffer, which is wrong
- * where branches lie side by side, so layers with a window get a mask of their own and the operator's window is
- * switched off. Source: onnxruntime, docs/ContribOperators.md, com.microsoft.GroupQueryAttention, inputs 9 and 10.
+ * Rewrites a graph so that one run reads the tokens of several branches: every GroupQueryAttention gets the tokens'
+ * positions and an additive mask `[1, 1, new, all]` as inputs. The operator's own window counts cells of the KV buffer,
+ * which is wrong for branches side by side, so layers with a window get a mask of their own and the operator's window
+ * is turned off. Source: onnxruntime, docs/ContribOperators.md, com.microsoft.GroupQueryAttention, inputs 9 and 10.
  */
 export function packBranches(model: Model, layout: Layout, attention: readonly Node[]): MaskInput[] {
   const { graph } = model;
@@ -37,9 +37,8 @@ export function packBranches(model: Model, layout: Layout, attention: readonly N
 }
 
 /**
- * Lets every layer keep the KV of the whole sequence. Since 0.18 the onnxruntime-genai builder lets layers with a
- * window keep the window's alone (`sliding_window_cache`), which would lose a prefix that other branches still grow
- * from.
+ * Makes every layer keep the KV of the whole sequence. Since 0.18 the onnxruntime-genai builder keeps only the window
+ * for layers with a window (`sliding_window_cache`), which would lose a prefix that other branches still need.
  */
 export function keepWholePast({ graph }: Model): void {
   for (const node of graph.nodes) node.attributes.delete('sliding_window_cache');

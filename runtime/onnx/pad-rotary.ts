@@ -1,14 +1,14 @@
 import { dataLength, type Model, type Node } from './model.ts';
 import { readPieces } from './tensor-data.ts';
 
-/** Columns that the packed branches of one job may take behind the longest prompt: their suffixes and what they say. */
+/** Cells that the packed branches of a job may take after the longest prompt: their suffixes and answers. */
 const SPARE_ROWS = 16_384;
 
 /**
- * Makes the rotary tables long enough for packed branches. GroupQueryAttention wants a row for every column of the
- * sequence, and branches side by side take more columns than the model has positions; the positions themselves come
- * from `position_ids`, so that the rows added here are never read. Source: onnxruntime,
- * `group_query_attention_helper.h` ("cos_cache dimension 0 shall not be less than total_sequence_length").
+ * Pads the rotary tables for packed branches. GroupQueryAttention needs a row for every cell of the sequence, and
+ * branches side by side take more cells than the model has positions; the positions come from `position_ids`, so the
+ * added rows are never read. Source: onnxruntime, `group_query_attention_helper.h` ("cos_cache dimension 0 shall not be
+ * less than total_sequence_length").
  */
 export function padRotaryTables({ graph }: Model, attention: readonly Node[]): void {
   for (const name of new Set(attention.flatMap((node) => node.inputs.slice(7, 9)))) {

@@ -8,7 +8,7 @@ export function prune(graph: Graph): void {
     if (!node.outputs.some((output) => needed.has(output))) continue;
     kept.push(node);
     for (const input of node.inputs) needed.add(input);
-    // subgraphs (If, Loop) read names of the outer graph without listing them as inputs
+    // Subgraphs (If, Loop) read names of the outer graph without listing them as inputs.
     if ([...node.attributes.values()].some((attribute) => attribute.some((field) => field.no === 6))) return;
   }
   graph.nodes = kept.reverse();

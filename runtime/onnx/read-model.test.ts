@@ -75,7 +75,7 @@ describe('files that cannot be used', () => {
     [
       'a shape that does not fit',
       [varintField(1, 5), varintField(2, 1), bytesField(8, 'w'), bytesField(9, new Uint8Array(16))],
-      /16 bytes where its shape says 20/,
+      /16 bytes, but its shape needs 20/,
     ],
     ['a negative dimension', [varintField(1, -4), varintField(2, 1), bytesField(9, new Uint8Array(16))], /impossible/],
     ['a string weight', [varintField(1, 1), varintField(2, 8)], /unsupported type 8/],

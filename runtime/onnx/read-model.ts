@@ -13,18 +13,18 @@ import {
 import { unusable } from './unusable.ts';
 import { type ByteSource, type Field, type FieldSpan, fieldSpans, readField, text, varint, varints } from './wire.ts';
 
-/** A single file may not be larger: protobuf's own limit. Weights beyond it are external data. */
+/** Largest model file: protobuf's own limit. Larger weights are external data. */
 const MAX_MODEL_BYTES = 2 ** 31;
 const MAX_NODES = 200_000;
 const MAX_TENSORS = 200_000;
-/** What is read into memory at once: a node, a name, a small tensor. */
+/** Largest field that is read into memory at once: a node, a name, a small tensor. */
 const MAX_FIELD_BYTES = 64 * 2 ** 20;
-/** Tensors up to here are read with the graph; larger ones stay on disk until someone asks for them. */
+/** Largest tensor that is read with the graph, in bytes; larger ones stay on disk until they are needed. */
 const INLINE_BYTES = 4096;
 
 /**
- * Reads the graph of an ONNX file and where its weights lie, without reading them. Throws `engine_failed` for a file
- * that is corrupt, too large, or that points outside its folder.
+ * Reads the graph of an ONNX file and finds its weights without reading them. Throws `engine_failed` for a file that is
+ * corrupt, too large, or points outside its folder.
  */
 export function readModel(file: string): Model {
   const source = fileSource(file);
@@ -69,7 +69,7 @@ function readGraph(source: ByteSource, graphSpan: FieldSpan, file: string, graph
   }
 }
 
-/** A TensorProto that lies in `source`; `file` is where that is, and the folder that external data must stay in. */
+/** Reads a TensorProto in `source`. `file` is the path of `source`; external data must be in the same folder. */
 export function readTensor(source: ByteSource, tensorSpan: { start: number; end: number }, file: string): Tensor {
   const tensor: Tensor = { name: '', dataType: 0, dims: [], data: { bytes: new Uint8Array(0) } };
   const external = new Map<string, string>();
@@ -106,11 +106,11 @@ function externalData(entries: Map<string, string>, file: string, name: string):
   const location = entries.get('location') ?? '';
   const folder = resolve(dirname(file));
   const path = join(folder, location);
-  // The name decides, not where a link leads: a hub cache is made of links from the model's folder to its blobs, and
-  // whoever wrote the graph could not make one.
+  // The name is checked, not the target of a link: a hub cache links from the model's folder to its blobs, and the
+  // author of a graph cannot create links.
   const outside = location === '' || isAbsolute(location) || location.includes('\0') || /^[a-z]:|\\/i.test(location);
   if (outside || !path.startsWith(folder + sep)) {
-    throw unusable(`the weight "${name}" lies outside the model's folder`);
+    throw unusable(`the weight "${name}" is outside the model's folder`);
   }
   const size = statSync(path, { throwIfNoEntry: false })?.size;
   if (size === undefined) throw unusable('a file with its weights is missing; download the model again');
@@ -128,7 +128,7 @@ function externalData(entries: Map<string, string>, file: string, name: string):
   return { file: path, offset, length };
 }
 
-/** float_data, int32_data (also for the smaller kinds), int64_data: one number each instead of raw bytes. */
+/** Converts float_data, int32_data (also for smaller types) and int64_data: one number each instead of raw bytes. */
 function typedBytes(dataType: number, fields: Field[]): Uint8Array {
   if (dataType === DataType.float || dataType === DataType.double) {
     return Uint8Array.from(fields.flatMap((field) => Array.from(field.bytes)));
@@ -149,7 +149,7 @@ function checkSize(tensor: Tensor): void {
   const wanted = tensor.dims.reduce((product, dim) => product * dim, width);
   const length = 'bytes' in tensor.data ? tensor.data.bytes.length : tensor.data.length;
   if (wanted !== length)
-    throw unusable(`the weight "${tensor.name}" has ${length} bytes where its shape says ${wanted}`);
+    throw unusable(`the weight "${tensor.name}" has ${length} bytes, but its shape needs ${wanted}`);
 }
 
 function bounded(source: ByteSource, span: FieldSpan): Field {
@@ -158,7 +158,7 @@ function bounded(source: ByteSource, span: FieldSpan): Field {
   return { ...field, bytes: field.bytes.slice() };
 }
 
-/** A file read through a window, so that walking over gigabytes of weights reads only what stands between them. */
+/** Reads a file through a window, so that walking over gigabytes of weights reads only what is between them. */
 function fileSource(file: string): ByteSource & { close(): void } {
   let fd: number;
   try {
@@ -189,7 +189,7 @@ function fileSource(file: string): ByteSource & { close(): void } {
   };
 }
 
-/** Fills `into` from `offset` on. Throws where the file ends before. */
+/** Fills `into` from `offset` on. Throws when the file ends before. */
 export function readFully(fd: number, into: Uint8Array, offset: number): void {
   for (let done = 0; done < into.length; ) {
     const got = readSync(fd, into, done, into.length - done, offset + done);

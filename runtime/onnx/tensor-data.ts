@@ -3,10 +3,10 @@ import { type ComputedBytes, DataType, dataLength, elementBytes, type Tensor, ty
 import { readFully } from './read-model.ts';
 import { isHalfType, widen } from './to-float32.ts';
 
-/** Weights pass through memory in pieces of about this size. */
+/** Bytes of weights in memory at a time, approximately. */
 export const PIECE_BYTES = 16 * 2 ** 20;
 
-/** A tensor's bytes from wherever they are, a piece at a time. */
+/** Reads a tensor's bytes from memory or disk, one piece at a time. */
 export function readPieces(data: TensorData): ComputedBytes {
   if ('pieces' in data) return data;
   return {
@@ -24,7 +24,7 @@ export function readPieces(data: TensorData): ComputedBytes {
   };
 }
 
-/** A 16-bit tensor as a 32-bit one; others as they are. */
+/** Returns a 16-bit tensor as a 32-bit one, and any other unchanged. */
 export function widened(tensor: Tensor): Tensor {
   if (!isHalfType(tensor.dataType)) return tensor;
   const halves = readPieces(tensor.data);
@@ -40,15 +40,15 @@ export function widened(tensor: Tensor): Tensor {
   };
 }
 
-/** A matrix of floats that is read some rows at a time. */
+/** Describes a matrix of floats that is read some rows at a time. */
 export interface FloatMatrix {
   rows: number;
   columns: number;
-  /** Calls `visit` with consecutive blocks of whole rows, row by row in memory. */
+  /** Calls `visit` with consecutive blocks of whole rows. */
   forEachBlock(visit: (block: Float32Array, firstRow: number, rowCount: number) => void): void;
 }
 
-/** A two-dimensional tensor of floats of any width; undefined for any other tensor. */
+/** Returns a two-dimensional tensor of floats as a matrix; undefined for any other tensor. */
 export function floatMatrix(tensor: Tensor): FloatMatrix | undefined {
   const [rows, columns] = tensor.dims;
   const { dataType } = tensor;
@@ -73,7 +73,7 @@ export function floatMatrix(tensor: Tensor): FloatMatrix | undefined {
   };
 }
 
-/** All elements of a small tensor of floats. */
+/** Reads all elements of a small tensor of floats. */
 export function readFloats(tensor: Tensor): Float32Array {
   return asFloats(readAll(tensor), tensor.dataType);
 }
@@ -89,7 +89,7 @@ export function readAll(tensor: Tensor): Uint8Array {
 
 export interface DataReader {
   length: number;
-  /** A fresh copy, so that it is aligned for any element type. */
+  /** Returns a copy, so that it is aligned for any element type. */
   read(start: number, end: number): Uint8Array<ArrayBuffer>;
   close(): void;
 }

@@ -3,7 +3,7 @@ import { readTensor } from './read-model.ts';
 import { unusable } from './unusable.ts';
 import { memorySource } from './wire.ts';
 
-/** Whether a graph computes in 16 bits. */
+/** Tells whether a graph computes in 16 bits. */
 export function isHalf(model: Model): boolean {
   return [...model.graph.initializers.values()].some((tensor) => isHalfType(tensor.dataType));
 }
@@ -13,8 +13,8 @@ export function isHalfType(dataType: number): boolean {
 }
 
 /**
- * Turns a graph in 16-bit floats into one in 32 bits, which CPUs compute faster. Only the graph: its weights keep their
- * 16-bit bytes, and whoever writes them widens them.
+ * Turns a graph in 16-bit floats into one in 32 bits, which CPUs compute faster. Its weights keep their 16-bit bytes
+ * and are widened when they are written.
  */
 export function toFloat32(model: Model): void {
   const { graph } = model;
@@ -43,7 +43,7 @@ export function toFloat32(model: Model): void {
   graph.nodes = kept;
 }
 
-/** 16-bit floats as 32-bit ones. */
+/** Converts 16-bit floats to 32-bit ones. */
 export function widen(bytes: Uint8Array, dataType: Tensor['dataType']): Float32Array {
   const halves = new Uint16Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 2);
   const floats = new Float32Array(halves.length);
@@ -59,7 +59,7 @@ export function widen(bytes: Uint8Array, dataType: Tensor['dataType']): Float32A
 
 let halfValues: Float32Array | undefined;
 
-/** All 65,536 half-precision values (IEEE 754 binary16). */
+/** Returns all 65,536 half-precision values (IEEE 754 binary16). */
 function halfTable(): Float32Array {
   if (halfValues) return halfValues;
   const table = new Float32Array(1 << 16);

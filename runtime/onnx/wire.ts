@@ -1,20 +1,20 @@
 import { unusable } from './unusable.ts';
 
 /**
- * The protobuf wire format, as far as ONNX files need it (protobuf.dev, "Encoding"). Written here because the npm
- * libraries load a whole file with its weights and drop the fields they do not know; this one leaves weights on disk
- * and passes on everything that it does not understand, byte for byte.
+ * Wire types of protobuf, as far as ONNX files need them (protobuf.dev, "Encoding"). Written here because the npm
+ * libraries load a whole file with its weights and drop unknown fields; this code leaves weights on disk and keeps
+ * unknown fields byte for byte.
  */
 export type WireType = 0 | 1 | 2 | 5;
 
-/** A field whose content is in memory. `bytes`: the varint, the 4 or 8 bytes, or the content without its length. */
+/** Holds a field in memory. `bytes`: the varint, the 4 or 8 bytes, or the content without its length. */
 export interface Field {
   no: number;
   wire: WireType;
   bytes: Uint8Array;
 }
 
-/** Where a field's content lies in a file. */
+/** Locates a field's content in a file. */
 export interface FieldSpan {
   no: number;
   wire: WireType;
@@ -22,7 +22,7 @@ export interface FieldSpan {
   end: number;
 }
 
-/** Random access to bytes: a file, or a piece of memory. `read` gives exactly `end - start` bytes or throws. */
+/** Reads bytes at any position, of a file or of memory. `read` returns exactly `end - start` bytes or throws. */
 export interface ByteSource {
   readonly size: number;
   read(start: number, end: number): Uint8Array;
@@ -32,7 +32,7 @@ export function memorySource(bytes: Uint8Array): ByteSource {
   return { size: bytes.length, read: (start, end) => bytes.subarray(start, end) };
 }
 
-/** The fields between `start` and `end`, without their contents. Throws on anything that is no protobuf. */
+/** Yields the fields between `start` and `end`, without their contents. Throws for anything that is not protobuf. */
 export function* fieldSpans(source: ByteSource, start = 0, end = source.size): Generator<FieldSpan> {
   let at = start;
   while (at < end) {
@@ -66,12 +66,12 @@ export function fieldsOf(bytes: Uint8Array): Field[] {
   return Array.from(fieldSpans(source), (span) => readField(source, span));
 }
 
-/** A varint as a signed 64-bit integer; exact up to 2^53. */
+/** Decodes a varint as a signed 64-bit integer; exact up to 2^53. */
 export function varint(bytes: Uint8Array): number {
   return varintAt(bytes, 0).value;
 }
 
-/** The numbers of a repeated field: packed (one content) or a single one. */
+/** Decodes the numbers of a repeated field: packed (one content) or a single one. */
 export function varints(field: Field): number[] {
   if (field.wire === 0) return [varint(field.bytes)];
   const values: number[] = [];

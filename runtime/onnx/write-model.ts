@@ -4,12 +4,12 @@ import { dataLength, encodeNode, encodeValueInfo, type Model, type Tensor } from
 import { readAll, readPieces } from './tensor-data.ts';
 import { bytesField, encodeFields, type Field, varintField } from './wire.ts';
 
-/** Page size on every system: onnxruntime maps weights that begin on one instead of copying them. */
+/** Alignment of weights, the page size of every system: onnxruntime maps aligned weights instead of copying them. */
 const ALIGNMENT = 4096;
-/** Smaller tensors stand in the graph's own file. */
+/** Tensors below this many bytes are stored in the graph's own file. */
 const INLINE_BYTES = 1024;
 
-/** Writes tensors one after another into one external file, so that no more than a piece of one is in memory. */
+/** Writes tensors one after another into one external file, with one piece of a tensor in memory at a time. */
 export class WeightsWriter {
   readonly #fd: number;
   readonly #file: string;
@@ -20,7 +20,7 @@ export class WeightsWriter {
     this.#fd = openSync(join(folder, file), 'wx');
   }
 
-  /** Returns the tensor's TensorProto. `onBytes` is told of every piece written. */
+  /** Writes a tensor and returns its TensorProto. Reports the bytes of each piece to `onBytes`. */
   write(tensor: Tensor, onBytes: (count: number) => void): Uint8Array {
     if (dataLength(tensor.data) <= INLINE_BYTES) return encodeTensor(tensor);
     const bytes = readPieces(tensor.data);

@@ -4,22 +4,22 @@ import type { KoffiFunc } from 'koffi';
 import { API_VERSION, C_FUNCTIONS, type CFunction, type CFunctionName, ORT_VERSION } from './c-functions.ts';
 import { OrtError } from './ort-error.ts';
 
-/** An address in native memory; null and 0 are the null pointer. */
+/** Address in native memory; null and 0 are the null pointer. */
 export type Pointer = bigint | null;
 
-/** The C functions in use, those that give an `OrtStatus` checked: they throw an `OrtError`. */
+/** Calls C functions of onnxruntime. Those that return an `OrtStatus` are checked and throw an `OrtError`. */
 export interface CApi {
   call(name: CFunctionName, ...args: unknown[]): void;
   /**
-   * Like `call`, on another thread, so that messages are read while a model is compiled or runs; one such call at a
+   * Calls a function on another thread, so that messages are read while a model is compiled or runs. One such call at a
    * time.
    */
   callAsync(name: CFunctionName, ...args: unknown[]): Promise<void>;
-  /** The result of a function that gives no status. */
+  /** Returns the result of a function without a status. */
   value<T>(name: CFunctionName, ...args: unknown[]): T;
-  /** Calls a function with one more argument, a place for a pointer, and returns what it puts there. */
+  /** Calls a function with one more argument, which receives a pointer, and returns that pointer. */
   pointer(name: CFunctionName, ...args: unknown[]): Pointer;
-  /** Calls a function with two more arguments, for an array of pointers and its length. */
+  /** Calls a function with two more arguments, which receive an array of pointers and its length. */
   pointers(name: CFunctionName, ...args: unknown[]): Pointer[];
   pointerAt(array: Pointer, index: number): Pointer;
   string(pointer: Pointer): string;
@@ -28,25 +28,25 @@ export interface CApi {
 type NativeFunction = KoffiFunc<(...args: unknown[]) => never>;
 
 /**
- * Stack of a call on another thread. koffi's default of 128 KiB is less than compilers of models need; this is what
- * Linux gives a thread.
+ * Stack of a call on another thread, in bytes: as much as a thread of Linux has. koffi's default of 128 KiB is too
+ * small for model compilers.
  */
 const STACK_BYTES = 8 * 2 ** 20;
 
 let loaded: Promise<CApi> | undefined;
 
 /**
- * Opens the onnxruntime library that onnxruntime-node ships, so that both share one environment. koffi is loaded at the
- * first call: a process without plugins never has it. Throws `OrtError` for another version than `ORT_VERSION`.
+ * Opens the onnxruntime library that onnxruntime-node ships, so that both share one environment. Loads koffi at the
+ * first call: a process without plugins never loads it. Throws `OrtError` for a version other than `ORT_VERSION`.
  */
 export function loadCApi(): Promise<CApi> {
   loaded ??= bind();
   return loaded;
 }
 
-/** The library's file. Source: onnxruntime-node, `bin/napi-v6/<platform>/<arch>`. */
+/** Returns the path of the library. Source: onnxruntime-node, `bin/napi-v6/<platform>/<arch>`. */
 export function libraryFile(): string {
-  // The binding loads the library first, from its own folder, with what it needs beside it.
+  // The binding loads the library first, from its own folder, with its dependencies beside it.
   const require = createRequire(import.meta.url);
   require('onnxruntime-node');
   const root = dirname(require.resolve('onnxruntime-node/package.json'));
@@ -117,7 +117,7 @@ async function bind(): Promise<CApi> {
   };
 }
 
-/** Throws where the library is not the one whose table was read. */
+/** Throws when the library is not the version whose table was read. */
 export function checkVersion(version: string): void {
   if (version === ORT_VERSION) return;
   const wanted = `Assay calls plugins through onnxruntime ${ORT_VERSION}, and this is ${version}. Install the package's own: npm ci`;

@@ -1,4 +1,4 @@
-/** A function of the C API: its index in `OrtApi`, its result, and its arguments in koffi's notation. */
+/** Describes a function of the C API: its index in `OrtApi`, its result, and its arguments in koffi's notation. */
 export type CFunction = readonly [
   index: number,
   result: 'status' | 'void' | 'int' | 'uint32_t' | 'string' | 'pointer',
@@ -6,12 +6,12 @@ export type CFunction = readonly [
 ];
 
 /**
- * The onnxruntime that the indices below were read from. The table only grows from version to version, but another one
- * was not tested.
+ * Version of onnxruntime whose indices are below. The table only grows from version to version, but no other one was
+ * tested.
  */
 export const ORT_VERSION = '1.30.0';
 
-/** `ORT_API_VERSION` asked for: the first that has every function below. */
+/** `ORT_API_VERSION` to request: the first with every function below. */
 export const API_VERSION = 24;
 
 /** `ORTCHAR_T`: file names are UTF-16 on Windows. */
@@ -19,9 +19,7 @@ const PATH = process.platform === 'win32' ? 'const char16_t *' : 'const char *';
 const OUT = '_Out_ void **';
 const COUNT = '_Out_ size_t *';
 
-/**
- * The functions in use. Source: onnxruntime_c_api.h, 1.30 (`struct OrtApi`; the index is the position of the member).
- */
+/** Functions in use. Source: onnxruntime_c_api.h, 1.30 (`struct OrtApi`; the index is the position of the member). */
 export const C_FUNCTIONS = {
   GetErrorCode: [1, 'int', 'void *'],
   GetErrorMessage: [2, 'string', 'void *'],

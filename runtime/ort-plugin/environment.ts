@@ -4,7 +4,7 @@ import { type CApi, loadCApi, type Pointer } from './c-api.ts';
 const HARDWARE_TYPES = ['CPU', 'GPU', 'NPU'] as const;
 export type HardwareType = (typeof HARDWARE_TYPES)[number];
 
-/** A device that an execution provider can run a model on. */
+/** Describes a device that an execution provider can run a model on. */
 export interface EpDevice {
   /** Name of the execution provider. */
   provider: string;
@@ -13,16 +13,16 @@ export interface EpDevice {
   vendor: string;
   vendorId: number;
   deviceId: number;
-  /** What the provider says of the device, such as its driver's version. */
+  /** Metadata from the provider, such as its driver's version. */
   metadata: Readonly<Record<string, string>>;
-  /** What the system says of it. */
+  /** Metadata from the system. */
   hardwareMetadata: Readonly<Record<string, string>>;
   /** `OrtEpDevice *`; valid while the plugin is registered. */
   handle: Pointer;
 }
 
 /**
- * onnxruntime's environment of this process, the one that onnxruntime-node uses as well: plugins are registered in it.
+ * Holds onnxruntime's environment of this process, which onnxruntime-node uses as well. Plugins are registered in it.
  */
 export class OrtEnvironment {
   readonly api: CApi;
@@ -33,7 +33,7 @@ export class OrtEnvironment {
     this.handle = handle;
   }
 
-  /** Opens the environment; each one opened is released once. Throws `OrtError`. */
+  /** Opens the environment; each opened one is released once. Throws `OrtError`. */
   static async open(): Promise<OrtEnvironment> {
     const api = await loadCApi();
     const WARNING = 2;
@@ -41,19 +41,18 @@ export class OrtEnvironment {
   }
 
   /**
-   * Loads a plugin's library. Throws `OrtError` for a file that is none, that does not load, or that is registered
-   * already.
+   * Loads a plugin's library. Throws `OrtError` for a file that is no plugin, does not load, or is registered already.
    */
   register(name: string, library: string): void {
     this.api.call('RegisterExecutionProviderLibrary', this.handle, name, library);
   }
 
-  /** Unloads a plugin. Its sessions must be closed. */
+  /** Unloads a plugin. Its sessions must be closed before. */
   unregister(name: string): void {
     this.api.call('UnregisterExecutionProviderLibrary', this.handle, name);
   }
 
-  /** Every device of every provider, those of onnxruntime itself among them. */
+  /** Lists every device of every provider, including those of onnxruntime itself. */
   devices(): EpDevice[] {
     const { api } = this;
     return api.pointers('GetEpDevices', this.handle).map((handle) => {

@@ -3,31 +3,30 @@ import { type EpDevice, OrtEnvironment } from './environment.ts';
 import { PluginSession, type PluginSessionOptions } from './plugin-session.ts';
 import type { PluginTarget } from './plugin-target.ts';
 
-/** A device of a plugin that is registered in this process. */
+/** Describes a device of a plugin that is registered in this process. */
 export interface OpenDevice {
   device: EpDevice;
   /**
-   * Loads a model on it, the whole of it in one part; `config` adds to the session's configuration. Throws `OrtError`
-   * or `engine_failed`.
+   * Loads a model on it as a single part; `config` adds to the session's configuration. Throws `OrtError` or
+   * `engine_failed`.
    */
   session(file: string, config?: Readonly<Record<string, string>>): Promise<PluginSession>;
-  /** Unregisters the plugin. Its sessions must be released. */
+  /** Unregisters the plugin. Its sessions must be released before. */
   close(): void;
 }
 
 /**
- * Where no session may run on the CPU in part: a run that looks like the device's would be as slow as the CPU and
- * slower.
- * Source: onnxruntime_session_options_config_keys.h.
+ * Session configuration that forbids running partly on the CPU, which would be slower than the CPU alone. Source:
+ * onnxruntime_session_options_config_keys.h.
  */
 const STRICT = { 'session.disable_cpu_ep_fallback': '1', 'session.record_ep_graph_assignment_info': '1' };
 
-/** How often each provider is registered in this process; the last one to close unregisters. */
+/** Counts the registrations of each provider in this process; the last one to close unregisters. */
 const registered = new Map<string, number>();
 
 /**
- * Registers a plugin and finds its device. Throws `OrtError` for a library that does not load, `engine_failed` where
- * the device is not there.
+ * Registers a plugin and finds its device. Throws `OrtError` for a library that does not load, `engine_failed` when the
+ * device is missing.
  */
 export async function openDevice(target: PluginTarget): Promise<OpenDevice> {
   const env = await OrtEnvironment.open();
@@ -53,7 +52,7 @@ export async function openDevice(target: PluginTarget): Promise<OpenDevice> {
     close();
     throw new AssayError(
       'engine_failed',
-      `The plugin ${target.plugin} finds no ${hardware} on this machine. Install the vendor's driver, or see what there is: assay doctor`,
+      `The plugin ${target.plugin} finds no ${hardware} on this machine. Install the vendor's driver, or list the devices: assay doctor`,
     );
   }
   return {
@@ -67,14 +66,14 @@ export async function openDevice(target: PluginTarget): Promise<OpenDevice> {
       const found = parts.map((part) => `${part.subgraphs} on ${part.provider}`).join(', ');
       throw new AssayError(
         'engine_failed',
-        `The ${hardware} does not take this model in one part (${found}); each part more copies data back and forth. Use another device.`,
+        `The ${hardware} does not run this model as a single part (${found}), and each further part copies data back and forth. Choose another device with --device.`,
       );
     },
     close,
   };
 }
 
-/** Names a device and what a compiled binary depends on: the plugin, the chip and its driver. */
+/** Returns a name of everything that a compiled binary depends on: the plugin, the chip and its driver. */
 export function identityOf(target: PluginTarget, { vendor, vendorId, deviceId, metadata }: EpDevice): string {
   const facts = Object.entries(metadata)
     .filter(([key]) =>

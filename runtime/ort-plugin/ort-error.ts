@@ -1,4 +1,4 @@
-/** Names of `OrtErrorCode`, in its order. Source: onnxruntime_c_api.h, 1.30. */
+/** Names of `OrtErrorCode`, in order. Source: onnxruntime_c_api.h, 1.30. */
 const ORT_ERROR_CODES = [
   'ok',
   'fail',
@@ -19,13 +19,13 @@ const ORT_ERROR_CODES = [
 export type OrtErrorCode = (typeof ORT_ERROR_CODES)[number] | 'unknown';
 
 /**
- * A C call of onnxruntime that failed. `message` is onnxruntime's own: it may hold paths, so it is logged and shown by
- * `assay doctor`, and never sent to a client.
+ * Thrown when a C call of onnxruntime fails. `message` is onnxruntime's own: it may contain paths, so it is logged and
+ * shown by `assay doctor`, and never sent to a client.
  */
 export class OrtError extends Error {
   override readonly name = 'OrtError';
   readonly code: OrtErrorCode;
-  /** The C function. */
+  /** Name of the C function. */
   readonly call: string;
 
   constructor(call: string, code: number, message: string) {

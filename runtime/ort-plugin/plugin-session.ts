@@ -1,7 +1,7 @@
 import type { Pointer } from './c-api.ts';
 import type { EpDevice, OrtEnvironment } from './environment.ts';
 
-/** `ONNXTensorElementDataType` of the arrays that can be passed. */
+/** Maps arrays to `ONNXTensorElementDataType`. */
 const ELEMENT_TYPES = new Map<unknown, number>([
   [Float32Array, 1],
   [Uint8Array, 2],
@@ -11,7 +11,7 @@ const ELEMENT_TYPES = new Map<unknown, number>([
   [Uint16Array, 10],
 ]);
 
-/** A tensor over memory of the caller. `Uint16Array` holds 16-bit floats. */
+/** Describes a tensor over memory of the caller. `Uint16Array` holds 16-bit floats. */
 export interface TensorView {
   name: string;
   data: Float32Array | Uint8Array | Int8Array | Int32Array | BigInt64Array | Uint16Array;
@@ -19,22 +19,22 @@ export interface TensorView {
 }
 
 export interface PluginSessionOptions {
-  /** Where the model runs; absent: onnxruntime's own CPU provider. */
+  /** Device of the model; absent: onnxruntime's own CPU provider. */
   device?: EpDevice;
   /** Options of the provider. */
   providerOptions?: Readonly<Record<string, string>>;
   /** Session configuration (onnxruntime_session_options_config_keys.h). */
   config?: Readonly<Record<string, string>>;
-  /** Threads of the CPU provider; absent: as many as there are physical cores. */
+  /** Threads of the CPU provider; absent: one for each physical core. */
   threads?: number;
 }
 
-/** What a provider computes of a model. */
+/** Describes the part of a model that a provider computes. */
 export interface Assignment {
   provider: string;
-  /** Parts that run in one go. */
+  /** Number of parts; each runs as a unit. */
   subgraphs: number;
-  /** How often each operator is in them. */
+  /** Counts the operators in them. */
   operators: Readonly<Record<string, number>>;
 }
 
@@ -42,12 +42,12 @@ export interface Assignment {
 const CPU_MEMORY = [0, 0] as const;
 const LOG_ERRORS = 3;
 
-/** A model in memory on a device of a plugin. */
+/** Runs a model in memory, on a device of a plugin. */
 export class PluginSession {
   readonly #env: OrtEnvironment;
   readonly #memory: Pointer;
   #session: Pointer;
-  /** What a run that is under way reads and writes, so that it is not collected meanwhile. */
+  /** Tensors of the current run, so that they are not collected during it. */
   #inUse: readonly TensorView[] = [];
 
   private constructor(env: OrtEnvironment, session: Pointer, memory: Pointer) {
@@ -56,7 +56,7 @@ export class PluginSession {
     this.#memory = memory;
   }
 
-  /** Loads a model, and compiles it where the device needs that. Throws `OrtError`. */
+  /** Loads a model, and compiles it if the device needs that. Throws `OrtError`. */
   static async create(env: OrtEnvironment, file: string, options: PluginSessionOptions = {}): Promise<PluginSession> {
     const { device, providerOptions = {}, config = {}, threads } = options;
     const { api } = env;
@@ -79,8 +79,8 @@ export class PluginSession {
   }
 
   /**
-   * Runs the model; the results are written into the arrays of `outputs`. One run at a time; the caller leaves all
-   * arrays alone until it ends. Throws `OrtError`.
+   * Runs the model and writes the results into the arrays of `outputs`. One run at a time; the caller must not touch
+   * the arrays before it ends. Throws `OrtError`.
    */
   async run(inputs: readonly TensorView[], outputs: readonly TensorView[]): Promise<void> {
     const { api } = this.#env;
@@ -99,7 +99,10 @@ export class PluginSession {
     }
   }
 
-  /** What each provider computes; needs `session.record_ep_graph_assignment_info` to be `1` in the configuration. */
+  /**
+   * Returns what each provider computes. Needs `session.record_ep_graph_assignment_info` set to `1` in the
+   * configuration.
+   */
   assignments(): Assignment[] {
     const { api } = this.#env;
     const found = new Map<string, { provider: string; subgraphs: number; operators: Record<string, number> }>();
@@ -116,7 +119,7 @@ export class PluginSession {
     return [...found.values()];
   }
 
-  /** Frees the model. No run may be under way. */
+  /** Frees the model. No run may be in progress. */
   release(): void {
     if (!this.#session) return;
     this.#env.api.value('ReleaseSession', this.#session);

@@ -2,13 +2,13 @@ import * as v from 'valibot';
 
 const Text = v.pipe(v.string(), v.minLength(1), v.maxLength(4096));
 
-/** A device behind a plugin, as a process is told of it. */
+/** Names a device behind a plugin for another process. */
 export const PluginTarget = v.object({
-  /** What a person calls the plugin, with its version. */
+  /** Name of the plugin for people, with its version. */
   plugin: Text,
   /** Execution provider; the plugin is registered under this name. */
   provider: Text,
-  /** The plugin's library. Absolute. */
+  /** Absolute path of the plugin's library. */
   library: Text,
   hardware: v.picklist(['CPU', 'GPU', 'NPU']),
   /** Options of the provider. */

@@ -1,19 +1,19 @@
 import { AssayError } from '../../lib/errors.ts';
 
 /**
- * A plugin execution provider of onnxruntime that Assay fetches on request. Nothing of it ships with Assay: each has a
+ * Describes a plugin execution provider of onnxruntime that Assay fetches on request. None ships with Assay: each has a
  * licence of its own.
  */
 export interface Plugin {
   name: PluginName;
-  /** What a person calls it. */
+  /** Name for people. */
   title: string;
   /** Name of the execution provider; the plugin is registered under it. */
   provider: string;
-  /** Package in the Python registry, from which only the libraries are taken. */
+  /** Package in the Python registry, from which only the libraries are used. */
   package: string;
   version: string;
-  /** By `process.platform`-`process.arch`. */
+  /** Wheels by `process.platform`-`process.arch`. */
   wheels: Readonly<Record<string, Wheel>>;
   licence: string;
 }
@@ -22,7 +22,7 @@ export interface Wheel {
   file: string;
   bytes: number;
   sha256: string;
-  /** The plugin's library inside the wheel. */
+  /** Path of the plugin's library inside the wheel. */
   library: string;
 }
 
@@ -30,8 +30,8 @@ export const PLUGIN_NAMES = ['openvino', 'qnn', 'webgpu'] as const;
 export type PluginName = (typeof PLUGIN_NAMES)[number];
 
 /**
- * Everything that can be installed. Versions, sizes and hashes are those of https://pypi.org/simple/<package>/.
- * NVIDIA's TensorRT-RTX is not among them: its package is empty and draws in CUDA 13 and a runtime of its own through
+ * Lists the plugins that can be installed. Versions, sizes and hashes are those of https://pypi.org/simple/<package>/.
+ * NVIDIA's TensorRT-RTX is not among them: its package is empty and depends on CUDA 13 and a runtime of its own through
  * pip; use CUDA (docs/devices.md).
  */
 export const PLUGINS: readonly Plugin[] = [
@@ -132,10 +132,10 @@ export function pluginNamed(name: PluginName): Plugin {
   return PLUGINS.find((plugin) => plugin.name === name)!;
 }
 
-/** `process.platform`-`process.arch` of this machine. */
+/** Platform of this machine, as `process.platform`-`process.arch`. */
 export const PLATFORM = `${process.platform}-${process.arch}`;
 
-/** The wheel of a plugin for a platform. Throws `invalid_value` where the vendor publishes none. */
+/** Returns the wheel of a plugin for a platform. Throws `invalid_value` when the vendor publishes none. */
 export function wheelFor(plugin: Plugin, platform = PLATFORM): Wheel {
   const wheel = plugin.wheels[platform];
   if (wheel) return wheel;

@@ -15,12 +15,12 @@ export interface WheelAccess extends IndexAccess {
 
 /** Consecutive attempts without progress before giving up. */
 const FRUITLESS_ATTEMPTS = 5;
-/** Silence after which a connection is given up, in milliseconds. */
+/** Silence after which a connection is closed, in milliseconds. */
 const STALL_MS = 30_000;
 
 /**
- * Fetches a wheel into `file`. What an earlier attempt left in `file.part` is continued. The file gets its name only
- * with the right hash. Throws `hub_unreachable`, `engine_failed` for other bytes than those published, or an error of
+ * Fetches a wheel into `file`, and continues what an earlier attempt left in `file.part`. The file gets its name only
+ * with the right hash. Throws `hub_unreachable`, `engine_failed` for bytes other than those published, or an error of
  * the file system.
  */
 export async function fetchWheel(plugin: Plugin, wheel: Wheel, file: string, access: WheelAccess): Promise<void> {

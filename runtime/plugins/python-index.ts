@@ -1,9 +1,9 @@
 import { AssayError } from '../../lib/errors.ts';
 import type { Plugin, Wheel } from './catalogue.ts';
 
-/** Where pip would fetch from, when nothing else is set. */
+/** Registry that pip uses by default. */
 const DEFAULT_INDEX = 'https://pypi.org/simple';
-/** A page of a package with all its versions has about 100 kB. */
+/** Largest page of a package; one with all its versions has about 100 kB. */
 const MAX_PAGE_BYTES = 16 * 1024 * 1024;
 
 export interface IndexAccess {
@@ -13,15 +13,15 @@ export interface IndexAccess {
   signal: AbortSignal;
 }
 
-/** A request that carries the name and password of the mirror's address, and goes to that mirror alone. */
+/** Describes a request with the name and password of the mirror's address, which are sent to that mirror only. */
 export interface WheelRequest {
   url: string;
   headers: Record<string, string>;
 }
 
 /**
- * Asks the Python registry where a wheel is. Both forms of its answer are read: PEP 691 (JSON) and PEP 503 (HTML). The
- * answer need not be trusted: the wheel's hash is known. Throws `hub_unreachable`.
+ * Asks the Python registry for the address of a wheel. Reads both forms of its answer: PEP 691 (JSON) and PEP 503
+ * (HTML). The answer need not be trusted, because the wheel's hash is known. Throws `hub_unreachable`.
  */
 export async function findWheel(plugin: Plugin, wheel: Wheel, access: IndexAccess): Promise<WheelRequest> {
   const base = parseIndex(access.index || DEFAULT_INDEX);
@@ -53,11 +53,11 @@ function parseIndex(index: string): { url: URL; headers: Record<string, string> 
   if (!url || !/^https?:$/.test(url.protocol)) {
     throw new AssayError(
       'invalid_value',
-      'PIP_INDEX_URL is no address of a Python registry, such as https://pypi.org/simple.',
+      'PIP_INDEX_URL is not the address of a Python registry. Set one such as https://pypi.org/simple.',
     );
   }
   const { username, password } = url;
-  // `fetch` takes no address with a name in it.
+  // `fetch` accepts no address with a user name.
   url.username = '';
   url.password = '';
   if (!username) return { url, headers: {} };
@@ -95,7 +95,7 @@ async function readBounded(response: Response): Promise<string> {
 export function unreachable(url: URL, cause: unknown): AssayError {
   return new AssayError(
     'hub_unreachable',
-    `The Python registry at ${url.host} cannot be reached. Check the network, the proxy and PIP_INDEX_URL, then run the command again: what was fetched is kept.`,
+    `The Python registry at ${url.host} cannot be reached. Check the network, the proxy and PIP_INDEX_URL, then run the command again. It continues where it stopped.`,
     { cause },
   );
 }

@@ -4,14 +4,14 @@ import { dirname, join, resolve, sep } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import yauzl from 'yauzl';
 
-/** A wheel has some dozen files. */
+/** Most files of a wheel; it has some dozen. */
 const MAX_FILES = 2_000;
-/** Unpacked; the largest wheel has 260 MB. */
+/** Most bytes of an unpacked wheel; the largest has 260 MB. */
 const MAX_BYTES = 2 ** 30;
 
 /**
- * Unpacks a wheel (a zip file, PEP 427) into a directory. Returns its files, relative to it. Throws for names that lead
- * outside.
+ * Unpacks a wheel (a zip file, PEP 427) into a directory. Returns its files, relative to the directory. Throws for
+ * names that lead outside.
  */
 export async function unpackWheel(wheel: string, target: string): Promise<{ name: string; size: number }[]> {
   const archive = await yauzl.openPromise(wheel, { strictFileNames: true, autoClose: false });
@@ -27,7 +27,7 @@ export async function unpackWheel(wheel: string, target: string): Promise<{ name
       if (!file.startsWith(resolve(target) + sep)) throw new Error('the wheel names a file outside of it');
       await mkdir(dirname(file), { recursive: true });
       await pipeline(await archive.openReadStreamPromise(entry), createWriteStream(file, { flags: 'wx' }));
-      // Libraries that the loader opens; nothing is run by name.
+      // Libraries for the loader; nothing is run by name.
       await chmod(file, 0o644);
       files.push({ name, size: entry.uncompressedSize });
     }
@@ -37,7 +37,7 @@ export async function unpackWheel(wheel: string, target: string): Promise<{ name
   return files;
 }
 
-/** A file of an unpacked wheel. */
+/** Returns the path of a file of an unpacked wheel. */
 export function fileIn(directory: string, name: string): string {
   return join(directory, ...name.split('/'));
 }

@@ -1,8 +1,8 @@
 import { crc32 } from 'node:zlib';
 
 /**
- * A zip file whose entries are stored as they are. Source: PKWARE, APPNOTE.TXT 6.3.10, sections 4.3.7, 4.3.12 and
- * 4.3.16.
+ * Returns a zip file whose entries are stored without compression. Source: PKWARE, APPNOTE.TXT 6.3.10, sections 4.3.7,
+ * 4.3.12 and 4.3.16.
  */
 export function zipOf(files: Readonly<Record<string, string>>): Buffer {
   const locals: Buffer[] = [];

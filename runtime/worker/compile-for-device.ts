@@ -11,15 +11,15 @@ import { identityOf, openDevice } from '../ort-plugin/open-device.ts';
 import type { PluginTarget } from '../ort-plugin/plugin-target.ts';
 
 export interface DeviceCompileOptions {
-  /** Graphs compiled so far, the measurement counted as one more. */
+  /** Receives the number of compiled graphs; the measurement counts as one more. */
   onStep?(done: number, total: number): void;
   signal?: AbortSignal;
 }
 
 /**
  * Compiles the graphs of a model over fixed shapes for a device, keeps the device's own binaries beside them
- * (EPContext), and measures the device beside the CPU. The manifest then names the binaries, what they were made for,
- * and the figures. Throws `engine_failed` where the device does not take a graph in one part.
+ * (EPContext), and measures the device beside the CPU. The manifest then names the binaries, what they depend on, and
+ * the measurements. Throws `engine_failed` when the device does not run a graph as a single part.
  */
 export async function compileForDevice(
   folder: string,
@@ -38,7 +38,7 @@ export async function compileForDevice(
       onStep?.(done, files.length + 1);
       const session = await device.session(join(folder, file), contextConfig(join(folder, contextFile(file))));
       session.release();
-      // A plugin that keeps no binary says nothing; the model would be compiled at each load.
+      // A plugin that writes no binary reports no error; the model would be compiled at each load.
       statSync(join(folder, contextFile(file)));
     }
   } catch (cause) {
@@ -61,7 +61,10 @@ export async function compileForDevice(
   return result;
 }
 
-/** Source: onnxruntime_session_options_config_keys.h ("ep.context_enable"); the binary is a file of its own. */
+/**
+ * Returns the session configuration that writes the binary to a file of its own. Source:
+ * onnxruntime_session_options_config_keys.h ("ep.context_enable").
+ */
 function contextConfig(file: string): Record<string, string> {
   return { 'ep.context_enable': '1', 'ep.context_file_path': file, 'ep.context_embed_mode': '0' };
 }

@@ -19,9 +19,9 @@ import { probePrompt } from './probe-prompt.ts';
 export type { Precision } from '../compile/precision.ts';
 
 export interface CompileOptions {
-  /** Folder of the downloaded model, as published. Read only. */
+  /** Folder of the published model; it is only read. */
   source: string;
-  /** Empty or absent folder for the result. On an error what was written stays for the caller to remove. */
+  /** Folder for the result; empty or absent. After an error the caller removes it. */
   target: string;
   device: Device;
   precision: Precision;
@@ -29,13 +29,13 @@ export interface CompileOptions {
   /** Sequences that one run can take, where the model allows it. Default: 8 on a CPU, else 1. */
   slots?: number;
   /**
-   * Cut into graphs over fixed shapes, which NPUs need (`static-graphs.ts`): the sizes that suit `maxPromptLen`, or
-   * these. Throws `engine_failed` for a model without such a form.
+   * Splits the model into graphs over fixed shapes, which NPUs need (`static-graphs.ts`): `auto` chooses sizes for
+   * `maxPromptLen`. Throws `engine_failed` for a model without such a form.
    */
   fixedShapes?: 'auto' | readonly StaticShape[];
-  /** Forms whose numbers were wrong at load on this machine; they are not made again. */
+  /** Forms that gave wrong numbers at load on this machine; they are not made again. */
   refused?: readonly WeightForm[];
-  /** Progress, in bytes of weights. */
+  /** Receives progress in bytes of weights. */
   onStep?(step: CompileProgress): void;
   signal?: AbortSignal;
 }
@@ -44,10 +44,9 @@ export interface CompileOptions {
 const DEFAULT_SLOTS = 8;
 
 /**
- * Makes of a published model what this machine runs best: branches packed and logits only where they are read, weights
- * in the form that was asked for. On a CPU, `auto` makes several forms, measures them and keeps one. Weights pass
- * through one tensor at a time. The same input gives the same graph and weights. Throws `engine_failed` for a model
- * that cannot be used.
+ * Compiles a published model for this machine: packed branches, logits only for the rows that are read, weights in the
+ * requested form. On a CPU, `auto` makes several forms, measures them and keeps one. One tensor is in memory at a time.
+ * The same input gives the same graph and weights. Throws `engine_failed` for a model that cannot be used.
  */
 export async function compileModel(options: CompileOptions): Promise<Manifest> {
   const { source, target, device, onStep, signal } = options;
@@ -62,7 +61,7 @@ export async function compileModel(options: CompileOptions): Promise<Manifest> {
   const plans = await Promise.all(forms.map((form) => planForm(source, form, { shapes, slots })));
   const folders = new FormFolders(target, (step) => onStep?.(step), signal);
   folders.expect(lack === null ? [float, ...plans] : plans);
-  /** Writes a form that can be opened; why it was chosen is known later. */
+  /** Writes a form that can be opened; the reason for the choice is added later. */
   const write = async (name: string, plan: PlannedForm): Promise<string> => {
     const folder = await folders.write(name, plan);
     writeManifest(folder, manifestOf(options, plan, { reason: '', kernels: '', measured: [], errorLimit: null }));

@@ -6,9 +6,9 @@ import type { ScoredChoice } from '../engine/job.ts';
 const encoder = new TextEncoder();
 
 /**
- * Returns the probability of each value of an answer: the product over the tokens that were chosen to write it. A token
- * belongs to the first value that it writes a part of; one that writes structure alone (a name, the end of a list)
- * belongs to none. Values that the budget cut, or that were not reached, are absent.
+ * Returns the probability of each value of an answer: the product of the probabilities of the tokens that were chosen
+ * to write it. A token belongs to the first value that it writes a part of; a token that writes only structure (a name,
+ * the end of a list) belongs to none. Values that the budget cut, or that were not reached, are absent.
  */
 export function fieldProbabilities(constraint: Constraint, choices: readonly ScoredChoice[]): FieldProbability[] {
   const json = constraint.closed();

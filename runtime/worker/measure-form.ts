@@ -5,23 +5,23 @@ import { logitsOf, referenceError } from '../engine/self-check.ts';
 import { Sequence } from '../engine/sequence.ts';
 import { spreadTokens } from '../engine/spread-tokens.ts';
 
-/** A small request such as the service gets: a text, and tasks that branch from it. */
+/** Size of a small request like those of the service: a text, and tasks that branch from it. */
 const PREFIX = 128;
 const BRANCHES = 16;
 const STEPS = 4;
-/** The best of several rounds is what the kernels take; the others waited for something else. */
+/** Rounds; the fastest one is the time of the kernels, as the others waited for something else. */
 const ROUNDS = 5;
 const MOST_MS = 4_000;
 
-/** Positions and tokens of the vocabulary whose logits are kept as a reference. */
+/** Steps between the positions and between the tokens whose logits are kept as a reference. */
 const EVERY_POSITION = 4;
 const MOST_COLUMNS = 512;
 
-/** The error of a form that gives NaN, or does not run on this CPU: farther off than any number would be. */
+/** Error of a form that gives NaN or does not run on this CPU: larger than that of any number. */
 const NO_NUMBERS = 1e6;
 
 /**
- * Runs a form compiled in floats over the prompt and returns its logits as the reference; null where this CPU does not
+ * Runs a form compiled in floats over the prompt and returns its logits as the reference; null when this CPU does not
  * run it.
  */
 export async function referenceFrom(folder: string, tokens: readonly number[]): Promise<Reference | null> {
@@ -36,7 +36,7 @@ export async function referenceFrom(folder: string, tokens: readonly number[]): 
       stride: Math.max(1, Math.ceil(manifest.vocabSize / MOST_COLUMNS)),
     };
     const logits = await logitsOf(forward, kvShape(manifest), probe);
-    // Five digits are far more than any form is right to.
+    // Five digits are far more than the accuracy of any form.
     return { ...probe, logits: logits.map((row) => row.map((logit) => Number(logit.toPrecision(5)))) };
   } finally {
     await close();
@@ -44,7 +44,7 @@ export async function referenceFrom(folder: string, tokens: readonly number[]): 
 }
 
 /**
- * Measures a compiled form: its error against the reference, and, where asked, the processor time of a small request.
+ * Measures a compiled form: its error against the reference and, if requested, the processor time of a small request.
  */
 export async function measureForm(
   folder: string,
@@ -62,7 +62,7 @@ export async function measureForm(
   }
 }
 
-/** A graph for another device need not run on the CPU. */
+/** Returns null for a graph that does not run on the CPU because it is for another device. Throws other errors. */
 function onlyHere(error: unknown): null {
   if (error instanceof AssayError && error.code === 'engine_failed') return null;
   throw error;

@@ -2,14 +2,14 @@ import { spreadTokens } from '../engine/spread-tokens.ts';
 import { readModelText } from '../text/model-files.ts';
 import { createTokenizer } from '../text/tokenizer.ts';
 
-/** Text of the kind that the service reads. */
+/** Text like those that the service reads. */
 const TEXT =
   'The parcel came two weeks late and the mug was broken. I want my money back. Does the customer ask for a refund? Answer with yes or no.';
 const MOST_TOKENS = 32;
 
 /**
  * Returns the first tokens of an ordinary text, so that a form is measured on activations like those of real requests.
- * A model without a readable tokenizer, which no load will take, gets tokens spread over its vocabulary.
+ * For a model without a readable tokenizer, which cannot be loaded, returns tokens spread over its vocabulary.
  */
 export async function probePrompt(source: string, vocabSize: number, contextLength: number): Promise<number[]> {
   const ids = await textTokens(source).catch(() => []);

@@ -126,8 +126,8 @@ describe('a pull that cannot be', () => {
     ['acme/private', 'model_not_found', /HF_TOKEN/],
     ['acme/gated', 'model_not_allowed', /gated: ask for access.*HF_TOKEN/],
     ['acme/torch', 'model_not_found', /Looked for onnx\/model_q4\.onnx, .*genai_config\.json.*no ONNX file at all/],
-    ['acme/evil', 'invalid_value', /file name is not one that can be stored safely/],
-    ['acme/untokened', 'model_not_found', /lacks tokenizer\.json/],
+    ['acme/evil', 'invalid_value', /file name cannot be stored safely/],
+    ['acme/untokened', 'model_not_found', /has no tokenizer\.json/],
   ])('%s: %s', async (id, code, message) => {
     const box = await machine(hub);
     await expect(box.pull({}, parseModelId(id))).rejects.toMatchObject({
@@ -152,11 +152,11 @@ describe('a pull that cannot be', () => {
     });
   });
 
-  it('says that HF_ENDPOINT is no address', async () => {
+  it('says that HF_ENDPOINT is not an address', async () => {
     const box = await machine(hub, { hub: { endpoint: 'huggingface' } });
     await expect(box.pull()).rejects.toMatchObject({
       code: 'hub_unreachable',
-      message: expect.stringMatching(/^HF_ENDPOINT is no address/),
+      message: expect.stringMatching(/^HF_ENDPOINT is not an address/),
     });
   });
 
@@ -178,12 +178,12 @@ describe('a pull that cannot be', () => {
       const lying: typeof fetch = async (url) =>
         Response.json(String(url).includes('/tree/') ? [file] : { sha: 'c'.repeat(40) });
       const box = await machine(hub, { hub: { fetch: lying } });
-      await expect(box.pull()).rejects.toThrow(/does not answer as a hub/);
+      await expect(box.pull()).rejects.toThrow(/does not answer like a hub/);
     },
   );
 
   it('does not take a page of another server for a hub', async () => {
     const box = await machine(hub, { hub: { fetch: async () => Response.json({ hello: 'world' }) } });
-    await expect(box.pull()).rejects.toThrow(/does not answer as a hub/);
+    await expect(box.pull()).rejects.toThrow(/does not answer like a hub/);
   });
 });

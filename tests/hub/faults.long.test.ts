@@ -68,7 +68,7 @@ describe('a connection that is cut', () => {
     const always = hub.fail({ on: 'content', path: DATA, fault: { kind: 'cut', afterBytes: 0 } });
     await expect(box.pull()).rejects.toMatchObject({
       code: 'hub_unreachable',
-      message: expect.stringMatching(/what was fetched is kept/),
+      message: expect.stringMatching(/continues where it stopped/),
     });
     await expectNothingVisible(box);
     always();

@@ -56,9 +56,9 @@ describe('a listing', () => {
   it.each<[string, Answer, RegExp]>([
     ['of compressed spaces without end', endless(' '.repeat(1 << 20), { gzip: true }), /longer than 16 MiB/],
     ['of entries without end', endless(`${JSON.stringify(DIRECTORY)},`, { begin: '[' }), /longer than 16 MiB/],
-    ['of 5 MB of brackets', (_, response) => void response.end('['.repeat(5_000_000)), /does not answer as a hub/],
-    ['that is no array', (_, response) => void response.end('{"a":1}'), /does not answer as a hub/],
-    ['whose entries are null', (_, response) => void response.end('[null]'), /does not answer as a hub/],
+    ['of 5 MB of brackets', (_, response) => void response.end('['.repeat(5_000_000)), /does not answer like a hub/],
+    ['that is no array', (_, response) => void response.end('{"a":1}'), /does not answer like a hub/],
+    ['whose entries are null', (_, response) => void response.end('[null]'), /does not answer like a hub/],
   ])('%s is refused, at the cost of little memory', async (_name, answer, message) => {
     listing(answer);
     const box = await machine(hub);

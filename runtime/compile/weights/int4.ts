@@ -2,16 +2,16 @@ import { constantMatrices } from '../../onnx/constants.ts';
 import { attributeFields, DataType, type Model, makeNode } from '../../onnx/model.ts';
 import { asLinear, type Linear } from './linear.ts';
 
-/** Weights in blocks of a column that share a scale. */
+/** Describes weights in blocks of a column that share a scale. */
 export interface BlockFormat {
   bits: 4 | 8;
   /** Inputs that share a scale. */
   size: number;
 }
 
-/** For CPUs. 128 measured a third faster than 32, and the scales weigh a quarter. */
+/** Format for CPUs. Measured: 128 inputs are a third faster than 32, and the scales take a quarter of the space. */
 const CPU_BLOCKS: BlockFormat = { bits: 4, size: 128 };
-/** Sums in 8-bit integers, each block of an activation row with a scale of its own. */
+/** `accuracy_level` for sums in 8-bit integers, where each block of an activation row has its own scale. */
 const ACCURACY = 4;
 const MS = 'com.microsoft';
 
@@ -67,8 +67,8 @@ export function blockWeights({ graph, opsets }: Model, format: BlockFormat): voi
 }
 
 /**
- * As onnxruntime's own quantiser: the value of largest magnitude becomes the lowest level, so its sign decides the
- * scale's.
+ * Computes the scales as onnxruntime's quantizer does: the value of largest magnitude becomes the lowest level, so its
+ * sign is the sign of the scale.
  */
 function blockScales(linear: Linear, blocks: number, { bits, size }: BlockFormat): Float32Array {
   const extremes = new Float32Array(linear.outputs * blocks);
@@ -82,7 +82,7 @@ function blockScales(linear: Linear, blocks: number, { bits, size }: BlockFormat
 function packBlocks(linear: Linear, blocks: number, scales: Float32Array, { bits, size }: BlockFormat): Uint8Array {
   const rowBytes = (blocks * size * bits) / 8;
   const zero = zeroLevel(bits);
-  // What fills up the last block is zero.
+  // The padding of the last block is zero.
   const packed = new Uint8Array(linear.outputs * rowBytes).fill(bits === 4 ? 0x88 : zero);
   forEachWeight(linear, (output, input, value) => {
     const scale = scales[output * blocks + Math.floor(input / size)]!;
@@ -95,7 +95,7 @@ function packBlocks(linear: Linear, blocks: number, scales: Float32Array, { bits
 }
 
 /**
- * The level that stands for zero: the middle of the unsigned ones. Source: docs/ContribOperators.md,
+ * Returns the level of zero: the middle of the unsigned levels. Source: docs/ContribOperators.md,
  * com.microsoft.MatMulNBits.
  */
 function zeroLevel(bits: BlockFormat['bits']): number {

@@ -10,10 +10,9 @@ const TINY = 'assay/tiny';
 const LAST = 'assay/last_axis';
 
 /**
- * Turns every product with constant weights into one of 8-bit integers: each activation row is divided by its own
- * largest magnitude and quantised with the constant scale 1/127, each output column of the weights has a scale of its
- * own. A row's numbers depend on that row alone, so branches that go through together do not change one another
- * (docs/architecture.md).
+ * Turns every product with constant weights into one of 8-bit integers. Each activation row is divided by its own
+ * largest magnitude and quantized with the constant scale 1/127; each output column of the weights has its own scale. A
+ * row's numbers depend on that row alone, so branches in one run do not change each other's answers.
  */
 export function int8Weights({ graph, opsets }: Model): void {
   const constant = constantMatrices(graph);
@@ -34,9 +33,9 @@ export function int8Weights({ graph, opsets }: Model): void {
     const x = node.inputs[0]!;
     if (!quantised.has(x)) {
       quantised.add(x);
-      nodes.push(...quantiseRows(x, opset));
+      nodes.push(...quantizeRows(x, opset));
     }
-    const [int8, scale] = quantiseColumns(graph, linear);
+    const [int8, scale] = quantizeColumns(graph, linear);
     const output = node.outputs[0]!;
     const scaled = linear.bias ? `${output}/product` : output;
     nodes.push(
@@ -48,8 +47,8 @@ export function int8Weights({ graph, opsets }: Model): void {
   graph.nodes = nodes;
 }
 
-/** `x/int8`: the rows of x in 8 bits; `x/magnitude`: what each must be multiplied with again. */
-function quantiseRows(x: string, opset: number): Node[] {
+/** Returns nodes that compute `x/int8`, the rows of x in 8 bits, and `x/magnitude`, the factor of each row. */
+function quantizeRows(x: string, opset: number): Node[] {
   // From opset 18 on the axes are an input instead of an attribute.
   const largest =
     opset >= 18
@@ -65,9 +64,9 @@ function quantiseRows(x: string, opset: number): Node[] {
 }
 
 /**
- * The weights as `[inputs, outputs]` in 8 bits and a scale for each output; made once when several nodes share them.
+ * Stores the weights as `[inputs, outputs]` in 8 bits with a scale for each output; once when several nodes share them.
  */
-function quantiseColumns(graph: Graph, linear: Linear): [int8: string, scale: string] {
+function quantizeColumns(graph: Graph, linear: Linear): [int8: string, scale: string] {
   const names: [string, string] = [`${linear.weight}/int8`, `${linear.weight}/scale`];
   const { inputs, outputs, matrix, byOutput } = linear;
   if (graph.initializers.has(names[0])) return names;
@@ -86,7 +85,9 @@ function quantiseColumns(graph: Graph, linear: Linear): [int8: string, scale: st
   return names;
 }
 
-/** The embedding in 8 bits with a scale for each token: a quarter of the memory, read only where a token stands. */
+/**
+ * Stores the embedding in 8 bits with a scale for each token: a quarter of the memory, read only where a token occurs.
+ */
 export function int8Embedding({ graph }: Model, tokens: string): void {
   const constant = constantMatrices(graph);
   const index = graph.nodes.findIndex((node) => node.op === 'Gather' && node.inputs[1] === tokens);
@@ -95,7 +96,7 @@ export function int8Embedding({ graph }: Model, tokens: string): void {
   if (!found) return;
   const linear = asLinear({ ...node, op: 'MatMul', inputs: ['', node.inputs[0]!] }, graph, constant);
   if (!linear) return;
-  // As a product the embedding's rows are inputs; as a table they are what gets a scale, so the roles turn round.
+  // In a product the rows of the embedding are inputs; in a table each row gets a scale, so the roles are swapped.
   const [rows, width] = [linear.inputs, linear.outputs];
   const { matrix } = linear;
   const name = `${linear.weight}/embedding`;
@@ -185,7 +186,7 @@ function columnScales(matrix: FloatMatrix): Float32Array {
   return largest.map(scaleFor);
 }
 
-/** A column of zeros keeps a harmless scale. */
+/** Returns the scale of a column; a column of zeros gets a harmless one. */
 function scaleFor(largest: number): number {
   return largest > 0 ? largest / 127 : 1;
 }

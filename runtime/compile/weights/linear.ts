@@ -2,17 +2,17 @@ import type { ConstantMatrix } from '../../onnx/constants.ts';
 import { attribute, type Graph, type Node } from '../../onnx/model.ts';
 import { type FloatMatrix, floatMatrix, openData, readAll, readFloats } from '../../onnx/tensor-data.ts';
 
-/** A product `x · W` of the graph with constant weights, whatever form they are published in. */
+/** Describes a product `x · W` of the graph with constant weights, in any published form. */
 export interface Linear {
   node: Node;
-  /** Name for what is made from the weights. */
+  /** Name prefix for everything made from the weights. */
   weight: string;
   inputs: number;
   outputs: number;
-  /** The weights in floats, a row for each output (`byOutput`) or for each input. */
+  /** Weights in floats, one row for each output (`byOutput`) or for each input. */
   matrix: FloatMatrix;
   byOutput: boolean;
-  /** Added to the product; MatMulNBits can carry one. */
+  /** Name of the bias added to the product; MatMulNBits can have one. */
   bias?: string;
 }
 
@@ -35,8 +35,8 @@ export function asLinear(
 }
 
 /**
- * MatMulNBits (onnxruntime, docs/ContribOperators.md): weights [N, blocks, bytes] of 4 or 8 bits, the low half of a
- * byte first, a scale and an optional zero point for each block of inputs.
+ * Reads a MatMulNBits (onnxruntime, docs/ContribOperators.md): weights [N, blocks, bytes] of 4 or 8 bits, the low half
+ * of a byte first, with a scale and an optional zero point for each block of inputs.
  */
 function fromBlocks(node: Node, graph: Graph): Linear | undefined {
   const [, weight, scale, zeroPoint, groupIndex, bias] = node.inputs;

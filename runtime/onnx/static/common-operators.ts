@@ -1,22 +1,21 @@
 import { type Graph, makeNode, type Node } from '../model.ts';
 
-/** Fused operators, and the ones behind their sum. */
+/** Maps fused operators to those that follow their sum. */
 const SKIP_NORMS: Readonly<Record<string, string>> = {
   SkipSimplifiedLayerNormalization: 'SimplifiedLayerNormalization',
   SkipLayerNormalization: 'LayerNormalization',
 };
 
 /**
- * Takes operators apart that a compiler for NPUs does not take: normalisations with the sum in front become a sum and a
- * normalisation.
- * Source: measured, docs/devices.md ("Operators").
+ * Splits operators that a compiler for NPUs does not accept: normalizations with a sum become a sum and a
+ * normalization. Source: measured, docs/devices.md ("Operators").
  */
 export function commonOperators(graph: Graph): void {
   graph.nodes = graph.nodes.flatMap((node) => (SKIP_NORMS[node.op] ? separateSum(node) : [node]));
 }
 
 /**
- * Inputs: input, skip, gamma, beta or bias. Outputs: result, mean, inverse deviation, sum. Source:
+ * Splits a node. Inputs: input, skip, gamma, beta or bias. Outputs: result, mean, inverse deviation, sum. Source:
  * docs/ContribOperators.md.
  */
 function separateSum(node: Node): Node[] {

@@ -2,26 +2,26 @@ import type { KvLayer } from '../layout.ts';
 import { attribute, type Graph, makeNode, makeTensor, type Node } from '../model.ts';
 import { unusable } from '../unusable.ts';
 
-/** New cells of one run, and the past cells that they may see. */
+/** Counts the new cells of one run, and the past cells that they may see. */
 export interface StaticShape {
   chunk: number;
   past: number;
 }
 
-/** A GroupQueryAttention as it is computed over fixed shapes. */
+/** Describes a GroupQueryAttention over fixed shapes. */
 export interface StaticAttention {
   node: Node;
   kv: KvLayer;
-  /** Additive mask `[1, 1, chunk, past + chunk]`. */
+  /** Name of the additive mask `[1, 1, chunk, past + chunk]`. */
   mask: string;
   /**
-   * Cosines and sines of the new cells' positions, `[1, 1, chunk, head size]`, of which the first `turned` elements
-   * turn in pairs; absent where the graph does without rotary embeddings.
+   * Names of the cosines and sines of the new cells' positions, `[1, 1, chunk, head size]`. The first `turned` elements
+   * are rotated in pairs. Absent without rotary embeddings.
    */
   rotary?: { cos: string; sin: string; turned: number };
 }
 
-/** What a GroupQueryAttention says of itself. */
+/** Attributes of a GroupQueryAttention. */
 interface Heads {
   queries: number;
   keys: number;
@@ -29,9 +29,9 @@ interface Heads {
 }
 
 /**
- * Writes a GroupQueryAttention in operators that compilers for NPUs take: products, Softmax, Split, Concat, Reshape and
- * Transpose. The cells before the new ones come in as they are kept; only the new keys and values come out. Source of
- * the operator: onnxruntime, docs/ContribOperators.md, com.microsoft.GroupQueryAttention.
+ * Expresses a GroupQueryAttention in operators that compilers for NPUs accept: products, Softmax, Split, Concat,
+ * Reshape and Transpose. The past cells are inputs; only the new keys and values are outputs. Source of the operator:
+ * onnxruntime, docs/ContribOperators.md, com.microsoft.GroupQueryAttention.
  */
 export function plainAttention(graph: Graph, attention: StaticAttention, { chunk, past }: StaticShape): Node[] {
   const { node, kv, mask, rotary } = attention;
@@ -83,7 +83,7 @@ export function plainAttention(graph: Graph, attention: StaticAttention, { chunk
 
   const key = add('Concat', [kv.past[0], newKey], `${name}/keys`, { axis: 2 });
   const value = add('Concat', [kv.past[1], newValue], `${name}/values`, { axis: 2 });
-  // The queries that share a key head stand below each other, so that each key head is one product.
+  // The queries of a key head are stacked, so that each key head is one product.
   const group = heads.queries / heads.keys;
   const grouped = [1, heads.keys, group * chunk, heads.size];
   const scaled = add('Mul', [query, float(graph, scaleOf(node, heads.size))], `${name}/scaled`);
@@ -107,7 +107,7 @@ export function plainAttention(graph: Graph, attention: StaticAttention, { chunk
   }
 }
 
-/** Throws for an attention that has no static form, with what it is. */
+/** Throws for an attention that has no static form, and names the reason. */
 export function checkAttention(node: Node, layer: number): void {
   const refuse = (what: string): never => {
     throw unusable(`layer ${layer} has ${what}, which has no static form`);
@@ -128,16 +128,15 @@ function scaleOf(node: Node, size: number): number {
   return typeof scale === 'number' && scale !== 0 ? scale : 1 / Math.sqrt(size);
 }
 
-/** Elements of a head that turn together: those half the way apart, or next to each other. */
+/** Returns two elements of a head that are rotated together: half the rotated size apart, or neighbours. */
 export function pairOf(pair: number, pairs: number, interleaved: boolean): [first: number, second: number] {
   return interleaved ? [2 * pair, 2 * pair + 1] : [pair, pairs + pair];
 }
 
 /**
- * The name of a matrix R with (x · R)[first] = -x[second] and (x · R)[second] = x[first] for each pair, and 0 for
- * elements that are not turned. A rotation is then x · cos + (x · R) · sin. As a product it is exact, and OpenVINO
- * 2026.4 computes a rotation that is put together by Concat wrongly when it reads its own binary (measured,
- * docs/devices.md).
+ * Returns the name of a matrix R with (x · R)[first] = -x[second] and (x · R)[second] = x[first] for each pair, and 0
+ * for elements that are not rotated. A rotation is then x · cos + (x · R) · sin. The product is exact. OpenVINO 2026.4
+ * computes a rotation made of Concat wrongly when it reads its own binary (measured, docs/devices.md).
  */
 function swapPairs(graph: Graph, size: number, pairs: number, interleaved: boolean): string {
   const name = `assay/swap_pairs/${size}_${pairs}_${interleaved}`;
@@ -151,14 +150,14 @@ function swapPairs(graph: Graph, size: number, pairs: number, interleaved: boole
   return name;
 }
 
-/** The name of a constant list of integers; the same list is one constant. */
+/** Returns the name of a constant list of integers; equal lists share one constant. */
 function integers(graph: Graph, values: readonly number[]): string {
   const name = `assay/integers/${values.join('_')}`;
   graph.initializers.set(name, makeTensor(name, [values.length], BigInt64Array.from(values, BigInt)));
   return name;
 }
 
-/** The name of a constant number. */
+/** Returns the name of a constant number. */
 function float(graph: Graph, value: number): string {
   const name = `assay/float/${value}`;
   graph.initializers.set(name, makeTensor(name, [], Float32Array.of(value)));

@@ -2,12 +2,12 @@ import { constants } from '../gather-rows.ts';
 import type { Graph, Model, Node } from '../model.ts';
 import { prune } from '../prune.ts';
 
-/** Operators by which embeddings are looked up, scaled and widened, before anything is computed. */
+/** Operators that look up, scale and widen embeddings, before anything is computed. */
 const LOOKUP = new Set(['Gather', 'GatherBlockQuantized', 'DequantizeLinear', 'Cast', 'Mul', 'Identity', 'Reshape']);
 
 /**
- * The values that follow from the tokens by looking up alone, in the order of the graph; what is computed from them is
- * not among them.
+ * Returns the nodes and values that follow from the tokens by lookup alone, in the order of the graph, without computed
+ * ones.
  */
 export function lookedUp(graph: Graph, tokens: string): { nodes: Node[]; values: Set<string> } {
   const values = new Set<string>();
@@ -22,10 +22,7 @@ export function lookedUp(graph: Graph, tokens: string): { nodes: Node[]; values:
   return { nodes, values };
 }
 
-/**
- * A graph that computes `outputs` from `inputs`, with nothing that it does not need. Its initializers are shared with
- * the model.
- */
+/** Returns the part of a graph that computes `outputs` from `inputs`. It shares its initializers with the model. */
 export function partOf(
   model: Model,
   nodes: readonly Node[],
