@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { COMPILER_VERSION } from '../../runtime/compile/manifest.ts';
-import { int4Weights } from '../../runtime/compile/weights/int4.ts';
+import { blockWeights, int4Weights } from '../../runtime/compile/weights/int4.ts';
 import { int8Embedding, int8Weights } from '../../runtime/compile/weights/int8.ts';
 import { prune } from '../../runtime/onnx/prune.ts';
 import { readModel } from '../../runtime/onnx/read-model.ts';
@@ -75,6 +75,35 @@ export function transformersRandomModel(shape: ShapeName, precision: 'int8' | 'i
     writeFileSync(join(target, 'config.json'), JSON.stringify(config));
     writeFileSync(join(target, 'generation_config.json'), '{}');
   });
+}
+
+/** The starter model as it is published, in blocks of 4 bits, on the packed path or over fixed shapes. */
+export function compiledStarter(path: 'packed' | 'static'): Promise<string> {
+  return cached(`starter-${path}-v${COMPILER_VERSION}`, (target) => compileBlocks(STARTER, target, path));
+}
+
+/** A random model of the Qwen2.5-0.5B shape, published in blocks of 4 bits, on the packed path or over fixed shapes. */
+export async function compiledBlockModel(path: 'packed' | 'static'): Promise<string> {
+  const source = await cached('qwen2.5-0.5b-blocks', async (target) => {
+    const model = readModel(join(await published('qwen2.5-0.5b'), 'model.onnx'));
+    toFloat32(model);
+    int8Embedding(model, 'input_ids');
+    blockWeights(model, { bits: 4, size: 32 });
+    prune(model.graph);
+    const writer = new WeightsWriter(target, 'model.onnx.data');
+    const tensors = Array.from(model.graph.initializers.values(), (tensor) => writer.write(widened(tensor), () => {}));
+    writer.close();
+    writeModel(join(target, 'model.onnx'), model, tensors);
+    writeFileSync(join(target, 'config.json'), JSON.stringify({ max_position_embeddings: 4096 }));
+  });
+  return cached(`qwen2.5-0.5b-${path}-v${COMPILER_VERSION}`, (target) => compileBlocks(source, target, path));
+}
+
+const STARTER = join(import.meta.dirname, '../../models/starter');
+
+async function compileBlocks(source: string, target: string, path: 'packed' | 'static'): Promise<void> {
+  const shapes = path === 'static' ? { fixedShapes: 'auto' as const } : {};
+  await compileModel({ source, target, device: 'CPU', precision: 'keep', maxPromptLen: 2048, ...shapes });
 }
 
 function published(shape: ShapeName): Promise<string> {

@@ -212,15 +212,14 @@ function used(graph: Graph, makers: readonly Node[], values: ReadonlySet<string>
   return found;
 }
 
-/** Returns the width of the embeddings: the columns of the table, two in each byte when they have 4 bits. */
+/** Returns the width of the embeddings: the columns of the table, or of its scales times the columns that share one. */
 function widthOf(graph: Graph, nodes: readonly Node[]): number {
   const node = nodes.find(({ op }) => op === 'Gather' || op === 'GatherBlockQuantized');
-  const found = constantMatrices(graph)(node?.inputs[0] ?? '');
-  const width = found?.tensor.dims[found.transposed ? 0 : 1];
-  if (!node || !found || !width)
-    throw unusable('its embeddings are not looked up in a table, which has no static form');
-  const packed = node.op === 'GatherBlockQuantized' && found.tensor.dataType === DataType.uint8;
-  return packed && attribute(node, 'bits') !== 8 ? width * 2 : width;
+  const blocks = node?.op === 'GatherBlockQuantized' ? attribute(node, 'block_size') : undefined;
+  const found = constantMatrices(graph)(node?.inputs[blocks === undefined ? 0 : 2] ?? '');
+  const columns = found?.tensor.dims[found.transposed ? 0 : 1];
+  if (!columns) throw unusable('its embeddings are not looked up in a table, which has no static form');
+  return typeof blocks === 'number' ? columns * blocks : columns;
 }
 
 /** Returns the width of a row that the head reads: that of the stream of rows, or of an attention's result. */

@@ -11,7 +11,7 @@ export interface OpenStaticOptions {
   /** Plugin that runs layers and head; absent: onnxruntime's CPU provider. */
   plugin?: PluginTarget;
   threads?: number;
-  /** Options of the session that looks up embeddings on the CPU. */
+  /** Options of sessions on the CPU: the one that looks up embeddings, and all without a plugin. */
   lookup: InferenceSession.SessionOptions;
 }
 
@@ -29,7 +29,7 @@ export async function openStatic(
   try {
     const tables = await InferenceSession.create(join(folder, manifest.graph), lookup);
     closing.push(() => tables.release());
-    const session = plugin ? await onDevice(plugin, closing) : await onCpu(threads, closing);
+    const session = plugin ? await onDevice(plugin, closing) : await onCpu(threads, lookup, closing);
     const open = async (graph: string): Promise<PluginSession> => {
       const opened = await session(join(folder, graph));
       closing.push(() => opened.release());
@@ -53,8 +53,22 @@ async function onDevice(plugin: PluginTarget, closing: Closing): Promise<OpenSes
   return (file) => device.session(file);
 }
 
-async function onCpu(threads: number | undefined, closing: Closing): Promise<OpenSession> {
+async function onCpu(
+  threads: number | undefined,
+  { extra = {} }: InferenceSession.SessionOptions,
+  closing: Closing,
+): Promise<OpenSession> {
   const env = await OrtEnvironment.open();
   closing.push(() => env.release());
-  return (file) => PluginSession.create(env, file, threads ? { threads } : {});
+  const config = Object.fromEntries(entriesOf(extra));
+  return (file) => PluginSession.create(env, file, { config, ...(threads ? { threads } : {}) });
+}
+
+/** The session configuration as the C API takes it: `{ session: { intra_op: { a: '1' } } }` is `session.intra_op.a`. */
+function entriesOf(extra: object): [key: string, value: string][] {
+  return Object.entries(extra).flatMap(([key, value]): [string, string][] =>
+    typeof value === 'object' && value !== null
+      ? entriesOf(value).map(([rest, text]) => [`${key}.${rest}`, text])
+      : [[key, String(value)]],
+  );
 }

@@ -97,6 +97,8 @@ export function constants(graph: Graph): (name: string) => boolean {
     if (graph.initializers.has(name)) return true;
     const node = producers.get(name);
     if (!node) return false;
-    return node.op === 'Constant' || (['Transpose', 'Cast'].includes(node.op) && node.inputs.every(isConstant));
+    return (
+      node.op === 'Constant' || (['Transpose', 'Cast', 'Reshape'].includes(node.op) && node.inputs.every(isConstant))
+    );
   };
 }

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Precision } from '../../runtime/compile/precision.ts';
+import { logitError } from '../../runtime/engine/logit-error.ts';
 import type { Model } from '../../runtime/engine/model.ts';
 import type { StaticShape } from '../../runtime/onnx/static/plain-attention.ts';
 import { FAMILIES, type FamilyCase } from './families.ts';
@@ -53,6 +54,14 @@ test.each(FAMILIES.filter(hasStaticForm))(
     expect(apart / largest).toBeLessThan(1e-5);
   },
 );
+
+test('the starter model has a static form that equals the packed one', async () => {
+  const starter = '../../../models/starter';
+  const [packed, fixed] = [await compileFixture(starter, 'keep'), await compileFixture(starter, 'keep', SHAPES)];
+  const [wanted, got] = [await compiledModel(packed).logits(TEXT), await compiledModel(fixed).logits(TEXT)];
+  await Promise.all([packed.close(), fixed.close()]);
+  expect(logitError(wanted, got)).toBeLessThan(0.05);
+});
 
 test.each(FAMILIES.filter((family) => !hasStaticForm(family)))(
   '$family ($fixture) has none, and compiling says why',
