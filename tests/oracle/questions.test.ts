@@ -1,0 +1,85 @@
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { DecideTask, TaskBatch } from '../../lib/backend.ts';
+import { normalised } from '../../lib/decision/logprobs.ts';
+import { taskGrammar } from '../../lib/decision/task-grammar.ts';
+import type { Model } from '../../runtime/engine/model.ts';
+import { loadTextModel, type TextModel } from '../../runtime/text/text-model.ts';
+import { planTasks } from '../../runtime/worker/task-job.ts';
+import { compileFixture, drive, engineFor, FIXTURES } from './fixtures.ts';
+import type { PlainModel } from './oracle.ts';
+import { publishedModel } from './plain-models.ts';
+
+const RUNS = Number(process.env.ASSAY_PROPERTY_RUNS ?? 20);
+const FIXTURE = 'optimum/llama';
+
+let model: Model;
+let plain: PlainModel;
+let text: TextModel;
+beforeAll(async () => {
+  model = await compileFixture(FIXTURE, 'float');
+  plain = await publishedModel(join(FIXTURES, FIXTURE, 'onnx/model.onnx'));
+  text = await loadTextModel(join(FIXTURES, FIXTURE));
+});
+afterAll(() => Promise.all([model.close(), plain.close()]));
+
+/** Options that begin alike, take several tokens, or go on where another one ends. */
+const option = fc.oneof(
+  fc.constantFrom('red', 'red wine', 'red wine glass', 'r', 'yes', 'no', 'true', '10', '1', '"', '\\', 'é', '😀'),
+  fc.string({ unit: 'grapheme', minLength: 1, maxLength: 12 }),
+);
+const question: fc.Arbitrary<Omit<DecideTask, 'name'>> = fc.record({
+  type: fc.constant('decide' as const),
+  question: fc.string({ minLength: 1, maxLength: 30 }),
+  options: fc.uniqueArray(option, { minLength: 2, maxLength: 6 }),
+});
+
+/** The probabilities of a question's options: every path through the untouched graph, whole, from nothing. */
+async function expected(task: DecideTask, start: readonly number[]): Promise<number[]> {
+  const { paths } = taskGrammar(task, text.vocabulary).choice!;
+  const totals: number[] = [];
+  for (const path of paths) {
+    const logits = await plain.logits([...start, ...path]);
+    totals.push(path.reduce((sum, token, at) => sum + logSoftmax(logits[start.length - 1 + at]!, token), 0));
+  }
+  return normalised(totals).map(Math.exp);
+}
+
+function logSoftmax(logits: Float32Array, token: number): number {
+  const highest = logits.reduce((a, b) => Math.max(a, b));
+  return logits[token]! - highest - Math.log(logits.reduce((sum, logit) => sum + Math.exp(logit - highest), 0));
+}
+
+test(`probabilities are those of a plain forward, in ${RUNS} batches`, { timeout: 60_000 + 5_000 * RUNS }, async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(question, { minLength: 1, maxLength: 4 }),
+      fc.string({ maxLength: 40 }),
+      async (asked, context) => {
+        const tasks = asked.map((one, i): DecideTask => ({ ...one, name: `q${i}` }));
+        const batch: TaskBatch = {
+          model: '',
+          input: { context },
+          media: [],
+          tasks,
+          temperature: 0,
+          maxOutputTokens: 1,
+          probabilities: { orders: 1, calibrated: false },
+        };
+        const { plan, answers } = planTasks(text, batch, model.manifest);
+        const engine = engineFor(model);
+        const result = engine.submit({ ...plan, id: 'q', deadline: Number.POSITIVE_INFINITY });
+        await drive(engine);
+        const answered = answers(await result).answers;
+        for (const [i, task] of tasks.entries()) {
+          const found = answered[i]!.optionLogprobs!.map(Math.exp);
+          expect(Math.abs(found.reduce((sum, p) => sum + p, 0) - 1)).toBeLessThan(1e-6);
+          const wanted = await expected(task, [...plan.prefix, ...plan.branches[i]!.suffix]);
+          for (const [at, p] of found.entries()) expect(Math.abs(p - wanted[at]!)).toBeLessThan(1e-3);
+        }
+      },
+    ),
+    { numRuns: RUNS },
+  );
+});
