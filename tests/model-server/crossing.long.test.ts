@@ -73,7 +73,7 @@ describe('unload during a stream', { timeout: 60_000 }, () => {
     // A short stream may end before a slow caller looks.
     await expect.poll(() => state(server), { interval: 5 }).toMatch(/^unload(ing|ed)$/);
     expect(await chat(server)).toMatchObject({ status: 409, body: { error: { code: 'model_not_loaded' } } });
-    // An unload that did not wait would cut the stream with an error. Which of the two answers arrives first is up to the sockets.
+    // An unload that did not wait would cut the stream with an error. Which answer arrives first is up to the sockets.
     expect(await rest).toMatch(/"metrics"[\s\S]*data: \[DONE\]\n\n$/);
     expect(await unload).toMatchObject({ status: 200, body: { model: QWEN } });
     expect(await state(server)).toBe('unloaded');

@@ -79,7 +79,7 @@ const valid = fc.oneof(
   systemOne.map((body) => ({ path: '/v1/systemone', body })),
 );
 
-/** What must hold whatever was sent: no 5xx by content alone, and an answer that obeys the contract. */
+/** Checks what must hold whatever was sent: no 5xx by content alone, and an answer within the contract. */
 async function check(path: string, body: string | Uint8Array<ArrayBuffer>): Promise<number> {
   const headers = { authorization: 'Bearer k', 'content-type': 'application/json' };
   const response = await app.request(path, { method: 'POST', headers, body });
