@@ -165,7 +165,14 @@ describe('no model loaded → load → model loaded', () => {
         max_prompt_len: 512,
       },
     });
-    expect(await server.health()).toEqual({ status: 'ok', state: 'loaded', device: 'CPU', active_model: QWEN });
+    expect(await server.health()).toEqual({
+      precision: expect.stringMatching(/^(int8|int4|float)$/),
+      precision_reason: expect.stringContaining('logits off by'),
+      status: 'ok',
+      state: 'loaded',
+      device: 'CPU',
+      active_model: QWEN,
+    });
     expect((await server.call('GET', '/')).body.active_model).toBe(QWEN);
     expect(await statusOf(QWEN)).toBe('active');
   });
