@@ -1,13 +1,15 @@
 import { existsSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
+import { basename } from 'node:path';
 import { reportMachine } from './machine.ts';
 import type { Figure, Report } from './report.ts';
 import { keepFigures } from './results.ts';
 
 /**
- * `npm run bench -- <name> [--json] [--save] [arguments]` runs `benchmarks/<name>/bench.ts`, whose `run` reports
- * figures. `--save` keeps them in `benchmarks/results/`, for the page; not those of `--quick`, which measure nothing.
- * Without a name all are run and kept, and the page is written (`all/bench.ts`); `page` writes it from what is kept.
+ * `npm run bench -- <name> [--json] [--save] [arguments]` runs `benchmarks/<name>/bench.ts` or
+ * `benchmarks/single/<name>.ts`, whose `run` reports figures. `--save` keeps them in `benchmarks/results/`, for the
+ * page; not those of `--quick`, which measure nothing. Without a name all are run and kept, and the page is written
+ * (`single/all.ts`); `page` writes it from what is kept.
  */
 interface Benchmark {
   run(report: Report, args: readonly string[]): Promise<void>;
@@ -16,9 +18,11 @@ interface Benchmark {
 const given = process.argv.slice(2);
 const name = given[0]?.startsWith('--') ? 'all' : (given.shift() ?? 'all');
 const json = given.includes('--json');
-const names = await benchmarkNames();
-if (!names.includes(name)) {
-  console.error(`Usage: npm run bench -- [name] [--json] [--save]\nBenchmarks: ${names.join(', ')}`);
+const modules = await benchmarks();
+const module = modules.get(name);
+if (module === undefined) {
+  const names = [...modules.keys()].sort().join(', ');
+  console.error(`Usage: npm run bench -- [name] [--json] [--save]\nBenchmarks: ${names}`);
   process.exit(2);
 }
 const figures: Figure[] = [];
@@ -27,7 +31,7 @@ const report: Report = ({ system, case: what, metric, value, unit }) => {
   figures.push(whole);
   console.log(json ? JSON.stringify(whole) : tableRow(whole));
 };
-const { run }: Benchmark = await import(`./${name}/bench.ts`);
+const { run }: Benchmark = await import(module);
 const own = given.filter((arg) => arg !== '--save' && (arg !== '--json' || name === 'all'));
 const measures = name !== 'all' && name !== 'page' && !own.includes('--help');
 if (measures) await reportMachine(report);
@@ -39,7 +43,11 @@ function tableRow({ system, case: what, metric, value, unit }: Figure): string {
   return `${what.padEnd(24)} ${system.padEnd(28)} ${metric.padEnd(20)} ${shown.padStart(10)} ${unit}`;
 }
 
-async function benchmarkNames(): Promise<string[]> {
+/** Returns the module of each benchmark, by name. */
+async function benchmarks(): Promise<Map<string, string>> {
   const folders = await readdir(import.meta.dirname);
-  return folders.filter((folder) => existsSync(new URL(`${folder}/bench.ts`, import.meta.url))).sort();
+  const own = folders.map((name) => [name, `./${name}/bench.ts`] as const);
+  const single = await readdir(new URL('single', import.meta.url));
+  const all = [...own, ...single.map((file) => [basename(file, '.ts'), `./single/${file}`] as const)];
+  return new Map(all.filter(([, path]) => existsSync(new URL(path, import.meta.url))));
 }
