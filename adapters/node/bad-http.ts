@@ -43,7 +43,7 @@ export function answerBadHttp(server: Server): void {
   });
   server.on('connect', (_, socket) => {
     socket.on('error', () => socket.destroy());
-    const response = badHttp(new AssayError('method_not_allowed', 'This is no proxy: CONNECT is not allowed.'));
+    const response = badHttp(new AssayError('method_not_allowed', 'This is not a proxy: CONNECT is not allowed.'));
     response.headers.set('allow', 'GET, HEAD, POST, DELETE, OPTIONS');
     void refuse(socket, response);
   });

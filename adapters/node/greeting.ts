@@ -23,7 +23,7 @@ export function firstKeyMade(secret: string): string {
 export function noKeyYet(home: string): string {
   const command = `keys add my-key --admin --home ${shellWord(home)}`;
   return [
-    'There is no API key yet, and none is made here: this output is no terminal, so a key could end up in a log. Make one:',
+    'There is no API key yet, and none is made here: this output is not a terminal, so a key could end up in a log. Make one:',
     `  assay ${command}`,
     `  npm run -s assay -- ${command}    (in a checkout)`,
     'The running server accepts it at once. Or start with a key of your own: --api-key-file or ASSAY_API_KEY.',

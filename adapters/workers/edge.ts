@@ -73,7 +73,7 @@ function hasKey(upstream: Upstream, env: Env): boolean {
   const found = typeof env[upstream.key_secret] === 'string' && env[upstream.key_secret] !== '';
   if (!found) {
     logError(
-      `Box ${upstream.name} is left out: there is no secret ${upstream.key_secret}. Run: wrangler secret put ${upstream.key_secret}`,
+      `Box ${upstream.name} is not used: there is no secret ${upstream.key_secret}. Run: wrangler secret put ${upstream.key_secret}`,
     );
   }
   return found;

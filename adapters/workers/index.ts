@@ -19,7 +19,7 @@ export default {
       if (edge?.env !== env) edge = { env, app: createEdge(env) };
     } catch (error) {
       logError(error instanceof Error ? error.message : String(error));
-      const message = 'The edge is not configured. Its log says what to mend (wrangler tail).';
+      const message = 'The edge is not configured. Its log says what to fix (wrangler tail).';
       return errorResponse(new AssayError('internal_error', message), 'models');
     }
     return edge.app.fetch(request, env);

@@ -24,7 +24,7 @@ const Line = v.looseObject({ input: v.string(), label: v.unknown() });
 export function readLabel(line: string): Label {
   const { input, label, ...question } = v.parse(v.pipe(v.string(), v.parseJson(), Line), line);
   const checked = v.safeParse(DecisionQuestion, question);
-  if (!checked.success) throw new Error(`it is no question of /v1/decisions (${v.getDotPath(checked.issues[0])})`);
+  if (!checked.success) throw new Error(`it is not a question of /v1/decisions (${v.getDotPath(checked.issues[0])})`);
   const read: Label = { input, question: checked.output, label };
   if (checked.output.type === 'extract') {
     if (typeof label !== 'object' || label === null) throw new Error('the label of an extraction is an object');

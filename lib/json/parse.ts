@@ -29,7 +29,7 @@ export function parseJson(bytes: Uint8Array): JsonValue {
   }
   if (hasLoneSurrogate(text)) {
     throw malformed(
-      'The body escapes half of a surrogate pair (such as \\ud83d alone), which is no text. Send whole pairs.',
+      'The body escapes half of a surrogate pair (such as \\ud83d alone), which is not text. Send whole pairs.',
     );
   }
   try {

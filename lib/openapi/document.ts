@@ -81,7 +81,7 @@ const CUT_TASKS = {
   'Assay-Cut-Tasks': {
     description:
       'Names of the tasks whose answers max_output_tokens cut, in the order sent, with commas between; `result` for a request of one task. ' +
-      'Where not all fit into 2,048 characters, `+3` at the end stands for 3 more. Absent where no answer was cut.',
+      'If not all fit into 2,048 characters, `+3` at the end stands for 3 more. Absent if no answer was cut.',
     schema: { type: 'string', examples: ['refund, facts'] },
   },
 };

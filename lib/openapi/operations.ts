@@ -42,8 +42,8 @@ const downloading = {
   events: 'DownloadEvent',
   errors: [...BODY, 404, 409, 502, 507],
   description:
-    'Blocks until all is compiled, which can take many minutes. With Accept: text/event-stream the call tells of its progress, ' +
-    'and ends with a DownloadResponse or an ErrorBody. The download goes on when its caller leaves; a second call joins it.',
+    'Blocks until all is compiled, which can take many minutes. With Accept: text/event-stream the call reports its progress, ' +
+    'and ends with a DownloadResponse or an ErrorBody. The download continues when its caller leaves; a second call joins it.',
 } as const;
 const deleting = {
   ...post,

@@ -39,7 +39,7 @@ export const NoulQuestion = v.pipe(
   }),
   rule(({ instructions, criteria }) =>
     instructions === undefined && !criteria
-      ? { code: 'missing_field', at: ['instructions'], message: 'is required where there are no criteria' }
+      ? { code: 'missing_field', at: ['instructions'], message: 'is required without criteria' }
       : null,
   ),
   v.description('How likely the answer to a question is yes.'),

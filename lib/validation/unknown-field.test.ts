@@ -23,7 +23,7 @@ test.each<[string, string | undefined]>([
   expect(message).toBe(
     meant === undefined
       ? 'is not a field of this request. Leave it out'
-      : `is not a field of this request. Did you mean “${meant}”? Else leave it out`,
+      : `is not a field of this request. Did you mean “${meant}”? If not, remove it`,
   );
 });
 

@@ -18,7 +18,7 @@ export function unknownField(name: string, known: readonly string[]): Finding {
 
 function adviceOn(name: string, known: readonly string[]): string {
   const meant = nearestName(name, known);
-  if (meant !== undefined) return `Did you mean “${meant}”? Else leave it out`;
+  if (meant !== undefined) return `Did you mean “${meant}”? If not, remove it`;
   const instead = INSTEAD.find(({ names, where }) => names.includes(name) && known.includes(where));
   return instead?.advice ?? 'Leave it out';
 }

@@ -68,7 +68,7 @@ describe('calibrate', () => {
       'a question of no known type',
       ['FILE'],
       '{"input":"x","type":"guess","label":true}',
-      'it is no question of /v1/decisions',
+      'it is not a question of /v1/decisions',
     ],
     [
       'a label that is none of the answers',

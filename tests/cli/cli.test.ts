@@ -398,7 +398,7 @@ describe('the server', () => {
     const { code, err } = await assay(['status', '--url', url], { env: { ASSAY_HOME: await newFolder() } });
     expect({ code, err }).toEqual({
       code: 2,
-      err: `assay: ${url} is no address. Give one such as http://127.0.0.1:8080.\n`,
+      err: `assay: ${url} is not an address. Give one such as http://127.0.0.1:8080.\n`,
     });
   });
 

@@ -43,7 +43,7 @@ describe('an edge that is not configured', () => {
     ['no-boxes', /BOXES: /],
     ['bad-url', /BOXES at 0\.url: A box needs an https:\/\/ address/],
     ['bad-second-list', /BOXES_2 at 0\.weight: /],
-    ['no-key', /Box npu-1 is left out: there is no secret BOX_KEY\. Run: wrangler secret put BOX_KEY/],
+    ['no-key', /Box npu-1 is not used: there is no secret BOX_KEY\. Run: wrangler secret put BOX_KEY/],
   ] as const)('%s: the caller learns nothing of it, the log says what to mend', async (name, said) => {
     const response = await call(name, '/v1/models');
     expect([response.status, await errorCode(response)]).toEqual([500, 'internal_error']);

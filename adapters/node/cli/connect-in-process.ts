@@ -22,7 +22,7 @@ export async function connectInProcess(home: string): Promise<Connection> {
     (found) => found.isDirectory(),
     (error: NodeJS.ErrnoException) => error.code === 'ENOENT',
   );
-  if (!usable) throw new UsageError(`${config.home} is no folder. Choose another with --home or ASSAY_HOME.`);
+  if (!usable) throw new UsageError(`${config.home} is not a folder. Choose another with --home or ASSAY_HOME.`);
   const parts = await compose(config, createLog(process.env.ASSAY_DEBUG ? 'debug' : 'silent'));
   const questions = { confidence: config.confidence, abstainBelow: config.abstainBelow };
   const app = createApp({ ...parts, keys: { find: async () => OWNER }, questions });

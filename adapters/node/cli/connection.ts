@@ -54,7 +54,7 @@ export async function connect(
   const key = apiKeyOf(flags, env);
   // `localhost:8080` would parse as an address with the scheme `localhost`.
   if (!/^https?:/i.test(url) || !URL.canParse(url))
-    throw new UsageError(`${url} is no address. Give one such as http://127.0.0.1:8080.`);
+    throw new UsageError(`${url} is not an address. Give one such as http://127.0.0.1:8080.`);
   if (await isAssay(url)) return serverConnection(url, key, home);
   if (named !== undefined)
     throw new NoServerError(`No Assay server answers at ${url}. Is it running? Start one with: assay serve`);
@@ -98,7 +98,7 @@ function serverConnection(url: string, given: string | undefined, home: string):
 
 function foreignHome(url: string, home: string): string {
   return (
-    `The server at ${url} wants an API key, and does not keep its keys in ${home}. ` +
+    `The server at ${url} requires an API key, and does not keep its keys in ${home}. ` +
     'Name its folder with --home, or give a key with --api-key-file or ASSAY_API_KEY.'
   );
 }

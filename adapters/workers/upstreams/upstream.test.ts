@@ -37,7 +37,7 @@ describe('parseUpstreams', () => {
 
   it.each([
     ['nothing', undefined, /BOXES/],
-    ['text that is no JSON', '[', /no valid JSON/],
+    ['text that is no JSON', '[', /not valid JSON/],
     ['an empty list', [], /empty/],
     ['two boxes of one name', [upstream, upstream], /the name npu-1/],
     [

@@ -78,7 +78,7 @@ function fromJsonText(name: string, value: unknown): unknown {
   try {
     return JSON.parse(value);
   } catch (cause) {
-    throw new Error(`${name} is no valid JSON.`, { cause });
+    throw new Error(`${name} is not valid JSON.`, { cause });
   }
 }
 

@@ -236,7 +236,7 @@ export function guard<T>(path: string, work: () => T, what = 'this string'): T {
     return work();
   } catch (error) {
     if (error instanceof SyntaxError) {
-      refuse(path, `${what} is no valid regular expression (ECMA-262 with the u flag).`, 'invalid_value');
+      refuse(path, `${what} is not a valid regular expression (ECMA-262 with the u flag).`, 'invalid_value');
     }
     if (error instanceof TooLarge) refuse(path, `${what} ${error.message}.`);
     if (error instanceof UnsupportedPattern) {

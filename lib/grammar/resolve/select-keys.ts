@@ -8,7 +8,7 @@ export function selectKeys(root: Node, keys: readonly string[], path: string): v
     if (!lists.some((members) => members?.some(({ name }) => name === key))) {
       refuse(
         `${path}[${i}]`,
-        `${show(key)} is no property of the schema; choose among its properties.`,
+        `${show(key)} is not a property of the schema; use one of its properties.`,
         'invalid_value',
       );
     }

@@ -86,7 +86,7 @@ export function refuseKeyword(path: string, keyword: string): never {
   const hint = Object.hasOwn(INSTEAD, keyword) ? ` ${INSTEAD[keyword]}` : '';
   refuse(
     path,
-    `the keyword ${show(keyword)} is not supported, and nothing is ignored in silence; leave it out.${hint} ` +
+    `the keyword ${show(keyword)} is not supported, and keywords are never ignored; remove it.${hint} ` +
       'For the shorthand, every value is "string", "number", "integer", "boolean", a list of one of them, or an object.',
   );
 }
@@ -102,9 +102,9 @@ function checkType(v: Json, path: string): void {
     const at = Array.isArray(v) ? pathTo(path, i) : path;
     if (typeof name !== 'string') wrongType(at, 'a type name', name);
     if (!TYPES.includes(name as TypeName)) {
-      refuse(at, `${show(name)} is no type; use one of ${TYPES.join(', ')}.`, 'invalid_value');
+      refuse(at, `${show(name)} is not a type; use one of ${TYPES.join(', ')}.`, 'invalid_value');
     }
-    if (names.indexOf(name) !== i) refuse(at, `${show(name)} is there twice.`, 'invalid_value');
+    if (names.indexOf(name) !== i) refuse(at, `${show(name)} occurs twice.`, 'invalid_value');
   });
 }
 
@@ -112,7 +112,7 @@ function checkRequired(v: Json, path: string): void {
   checkList(v, path).forEach((name, i, names) => {
     if (typeof name !== 'string') wrongType(pathTo(path, i), 'a property name', name);
     // Sorting once is faster than comparing each pair of a long list.
-    if (i === 0 && new Set(names).size !== names.length) refuse(path, 'a name is there twice.', 'invalid_value');
+    if (i === 0 && new Set(names).size !== names.length) refuse(path, 'a name occurs twice.', 'invalid_value');
   });
 }
 
