@@ -18,7 +18,7 @@ export function literalTexts(alternative: LiteralsAlternative): SortedTexts {
 
 export function compareBytes(a: Uint8Array, b: Uint8Array): number {
   const length = Math.min(a.length, b.length);
-  for (let i = 0; i < length; i++) if (a[i] !== b[i]) return a[i]! - b[i]!;
+  for (let i = 0; i < length; i++) if (a[i] !== b[i]) return (a[i] ?? 0) - (b[i] ?? 0);
   return a.length - b.length;
 }
 
@@ -28,7 +28,7 @@ export function narrow(texts: SortedTexts, low: number, high: number, at: number
     let [a, b] = [low, high];
     while (a < b) {
       const middle = (a + b) >> 1;
-      if ((texts[middle]![at] ?? -1) < least) a = middle + 1;
+      if ((texts[middle]?.[at] ?? -1) < least) a = middle + 1;
       else b = middle;
     }
     return a;
@@ -65,22 +65,22 @@ export class LiteralFrame extends OpenFrame {
 
   /** True if one of the texts is complete. It continues only if a longer one begins with it, as 12 begins with 1. */
   private get whole(): boolean {
-    return this.texts[this.low]!.length === this.at;
+    return this.texts[this.low]?.length === this.at;
   }
 
   override step(byte: number, into: Frame[]): void {
     const { texts, at } = this;
     const [low, high] = narrow(texts, this.low, this.high, at, byte);
     if (low < high) {
-      const last = low + 1 === high && texts[low]!.length === at + 1;
+      const last = low + 1 === high && texts[low]?.length === at + 1;
       into.push(last ? this.after : LiteralFrame.make(texts, low, high, at + 1, this.after));
     } else if (this.whole) this.after.step(byte, into);
   }
 
   override forced(): number {
     const { texts, at } = this;
-    const byte = texts[this.low]![at];
+    const byte = texts[this.low]?.[at];
     // The texts are sorted, so if any two differ, the first and the last do.
-    return byte !== undefined && texts[this.high - 1]![at] === byte ? byte : -1;
+    return byte !== undefined && texts[this.high - 1]?.[at] === byte ? byte : -1;
   }
 }

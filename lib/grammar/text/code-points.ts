@@ -13,13 +13,22 @@ export const ALL: CodePoints = [0, LAST_CODE_POINT];
  */
 export const TEXT: CodePoints = [9, 10, 13, 13, 0x20, 0xd7_ff, 0xe0_00, LAST_CODE_POINT];
 
+/** Yields the ranges of a set, ascending. */
+export function* rangesOf(set: CodePoints): Generator<readonly [first: number, last: number], undefined> {
+  for (let i = 0; i + 1 < set.length; i += 2) yield [set[i] ?? 0, set[i + 1] ?? 0];
+}
+
+/** Returns the code point that a text begins with; -1 for an empty one. */
+export function codePointOf(text: string): number {
+  return text.codePointAt(0) ?? -1;
+}
+
 export function union(...sets: readonly CodePoints[]): CodePoints {
-  const ranges: [number, number][] = [];
-  for (const set of sets) for (let i = 0; i < set.length; i += 2) ranges.push([set[i]!, set[i + 1]!]);
-  ranges.sort((a, b) => a[0] - b[0]);
+  const ranges = sets.flatMap((set) => [...rangesOf(set)]).sort((a, b) => a[0] - b[0]);
   const out: number[] = [];
   for (const [first, last] of ranges) {
-    if (out.length > 0 && first <= out.at(-1)! + 1) out[out.length - 1] = Math.max(out.at(-1)!, last);
+    const end = out.at(-1);
+    if (end !== undefined && first <= end + 1) out[out.length - 1] = Math.max(end, last);
     else out.push(first, last);
   }
   return out;
@@ -28,9 +37,9 @@ export function union(...sets: readonly CodePoints[]): CodePoints {
 export function complement(set: CodePoints): CodePoints {
   const out: number[] = [];
   let next = 0;
-  for (let i = 0; i < set.length; i += 2) {
-    if (set[i]! > next) out.push(next, set[i]! - 1);
-    next = set[i + 1]! + 1;
+  for (const [first, last] of rangesOf(set)) {
+    if (first > next) out.push(next, first - 1);
+    next = last + 1;
   }
   if (next <= LAST_CODE_POINT) out.push(next, LAST_CODE_POINT);
   return out;
@@ -38,12 +47,14 @@ export function complement(set: CodePoints): CodePoints {
 
 export function intersection(a: CodePoints, b: CodePoints): CodePoints {
   const out: number[] = [];
-  for (let i = 0, j = 0; i < a.length && j < b.length; ) {
-    const first = Math.max(a[i]!, b[j]!);
-    const last = Math.min(a[i + 1]!, b[j + 1]!);
+  const [left, right] = [rangesOf(a), rangesOf(b)];
+  let [x, y] = [left.next().value, right.next().value];
+  while (x && y) {
+    const first = Math.max(x[0], y[0]);
+    const last = Math.min(x[1], y[1]);
     if (first <= last) out.push(first, last);
-    if (a[i + 1]! < b[j + 1]!) i += 2;
-    else j += 2;
+    if (x[1] < y[1]) x = left.next().value;
+    else y = right.next().value;
   }
   return out;
 }
@@ -84,7 +95,7 @@ export function unicodeProperty(name: string): CodePoints {
   const found = ALIKE.flatMap((range) => (one.test(String.fromCodePoint(range[0])) ? range : []));
   for (const text of scanned) {
     for (const { 0: run } of text.matchAll(new RegExp(`\\p{${name}}+`, 'gu'))) {
-      found.push(run.codePointAt(0)!, run.codePointAt(run.length - (endsInPair(run) ? 2 : 1))!);
+      found.push(codePointOf(run), codePointOf(run.slice(endsInPair(run) ? -2 : -1)));
     }
   }
   const set = union(found);

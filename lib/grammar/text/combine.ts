@@ -1,6 +1,6 @@
 import type { Fuel } from '../fuel.ts';
-import { type CodePoints, TEXT } from './code-points.ts';
-import { alphabetOf, Builder, classOf, type Dfa } from './dfa.ts';
+import { type CodePoints, codePointOf, LAST_CODE_POINT } from './code-points.ts';
+import { alphabetOf, Builder, classOf, type Dfa, nextState } from './dfa.ts';
 
 /** Returns the texts in both (`and`), or in the first but not in the second (`minus`), by the product automaton. */
 export function combine(a: Dfa, b: Dfa, operation: 'and' | 'minus', fuel: Fuel): Dfa {
@@ -21,12 +21,8 @@ export function combine(a: Dfa, b: Dfa, operation: 'and' | 'minus', fuel: Fuel):
   for (let top = open.pop(); top !== undefined; top = open.pop()) {
     const [id, p, q] = top;
     fuel.spend(alphabet.classes);
-    for (let c = 0; c < alphabet.classes; c++) {
-      const [ca, cb] = classes[c]!;
-      builder.rows[id]![c] = enter(
-        a.next[p * a.alphabet.classes + ca]!,
-        q < 0 ? -1 : b.next[q * b.alphabet.classes + cb]!,
-      );
+    for (const [c, [ca, cb]] of classes.entries()) {
+      builder.link(id, c, enter(nextState(a, p, ca), q < 0 ? -1 : nextState(b, q, cb)));
     }
   }
   return builder.finish();
@@ -34,7 +30,7 @@ export function combine(a: Dfa, b: Dfa, operation: 'and' | 'minus', fuel: Fuel):
 
 /** Returns an automaton that accepts exactly these texts. */
 export function listDfa(texts: readonly string[], fuel: Fuel): Dfa {
-  const points = new Set(texts.flatMap((text) => [...text].map((char) => char.codePointAt(0)!)));
+  const points = new Set(texts.flatMap((text) => [...text].map(codePointOf)));
   const alphabet = alphabetOf(
     [...points].map((point) => [point, point]),
     fuel,
@@ -48,9 +44,11 @@ export function listDfa(texts: readonly string[], fuel: Fuel): Dfa {
     for (const char of text) {
       prefix += char;
       fuel.spend(prefix.length);
-      const c = classOf(alphabet, char.codePointAt(0)!);
+      const c = classOf(alphabet, codePointOf(char));
       if (c < 0) break; // not a text that can be generated
-      from = builder.rows[from]![c] = builder.state(prefix, all.has(prefix)).id;
+      const { id } = builder.state(prefix, all.has(prefix));
+      builder.link(from, c, id);
+      from = id;
     }
   }
   return builder.finish();
@@ -64,9 +62,9 @@ export function lengthDfa(min: number, max: number, fuel: Fuel): Dfa {
   for (let length = 0; length <= last; length++) {
     builder.state(String(length), length >= min);
     fuel.spend(1);
-    if (length > 0) builder.rows[length - 1]!.fill(length);
+    if (length > 0) builder.linkAll(length - 1, length);
   }
-  if (max === Number.POSITIVE_INFINITY) builder.rows[last]!.fill(last);
+  if (max === Number.POSITIVE_INFINITY) builder.linkAll(last, last);
   return builder.finish();
 }
 
@@ -74,7 +72,7 @@ export function lengthDfa(min: number, max: number, fuel: Fuel): Dfa {
 function classSets({ alphabet }: Dfa): CodePoints[] {
   const sets: number[][] = Array.from({ length: alphabet.classes }, () => []);
   alphabet.of.forEach((c, i) => {
-    if (c >= 0) sets[c]!.push(alphabet.firsts[i]!, (alphabet.firsts[i + 1] ?? TEXT.at(-1)! + 1) - 1);
+    if (c >= 0) sets[c]?.push(alphabet.firsts[i] ?? 0, (alphabet.firsts[i + 1] ?? LAST_CODE_POINT + 1) - 1);
   });
   return sets;
 }
@@ -82,8 +80,9 @@ function classSets({ alphabet }: Dfa): CodePoints[] {
 /** Returns, for each class of a finer alphabet, the classes of both automata that contain it. */
 function classPairs(count: number, fine: Dfa['alphabet'], a: Dfa, b: Dfa): (readonly [number, number])[] {
   const pairs: (readonly [number, number])[] = Array.from({ length: count }, () => [-1, -1]);
-  fine.of.forEach((c, i) => {
-    if (c >= 0) pairs[c] = [classOf(a.alphabet, fine.firsts[i]!), classOf(b.alphabet, fine.firsts[i]!)];
+  fine.firsts.forEach((first, i) => {
+    const c = fine.of[i] ?? -1;
+    if (c >= 0) pairs[c] = [classOf(a.alphabet, first), classOf(b.alphabet, first)];
   });
   return pairs;
 }

@@ -1,6 +1,6 @@
 import { type Fuel, TooLarge } from '../fuel.ts';
 import { LIMITS } from '../limits.ts';
-import { type CodePoints, TEXT } from './code-points.ts';
+import { type CodePoints, rangesOf, TEXT } from './code-points.ts';
 
 /**
  * A deterministic automaton over the characters of `TEXT`. State 0 is the start; -1 is no state. Every state can reach
@@ -29,7 +29,12 @@ export interface Alphabet {
 
 /** Returns the class of a code point; -1 outside `TEXT`. */
 export function classOf({ firsts, of, ascii }: Alphabet, codePoint: number): number {
-  return codePoint < 128 ? ascii[codePoint]! : of[rangeOf(firsts, codePoint)]!;
+  return (codePoint < 128 ? ascii[codePoint] : of[rangeOf(firsts, codePoint)]) ?? -1;
+}
+
+/** Returns the state after a character of a class; -1 if there is none, or for the class -1. */
+export function nextState({ next, alphabet }: Dfa, state: number, characters: number): number {
+  return characters < 0 ? -1 : (next[state * alphabet.classes + characters] ?? -1);
 }
 
 /** Returns the index of the range that contains a code point. */
@@ -37,7 +42,7 @@ export function rangeOf(firsts: Int32Array, codePoint: number): number {
   let low = 0;
   for (let high = firsts.length; high - low > 1; ) {
     const middle = (low + high) >> 1;
-    if (firsts[middle]! <= codePoint) low = middle;
+    if ((firsts[middle] ?? 0) <= codePoint) low = middle;
     else high = middle;
   }
   return low;
@@ -48,24 +53,25 @@ export function alphabetOf(sets: readonly CodePoints[], fuel: Fuel): Alphabet {
   const toggles = new Map<number, number[]>([[0, []]]);
   const toggle = (at: number, set: number) => toggles.get(at)?.push(set) ?? toggles.set(at, [set]);
   [TEXT, ...sets].forEach((set, i) => {
-    for (let r = 0; r < set.length; r += 2) {
-      toggle(set[r]!, i);
-      toggle(set[r + 1]! + 1, i);
+    for (const [first, last] of rangesOf(set)) {
+      toggle(first, i);
+      toggle(last + 1, i);
     }
   });
   const firsts = [...toggles.keys()].sort((a, b) => a - b).filter((at) => at <= 0x10_ff_ff);
   const inside = new Set<number>();
   const classes = new Map<string, number>();
   const of = firsts.map((at) => {
-    for (const set of toggles.get(at)!) inside.delete(set) || inside.add(set);
+    for (const set of toggles.get(at) ?? []) inside.delete(set) || inside.add(set);
     fuel.spend(1 + inside.size);
     if (!inside.has(0)) return -1;
     const key = [...inside].sort((a, b) => a - b).join();
-    if (!classes.has(key)) classes.set(key, classes.size);
-    return classes.get(key)!;
+    const known = classes.get(key) ?? classes.size;
+    classes.set(key, known);
+    return known;
   });
   const table = { classes: classes.size, firsts: Int32Array.from(firsts), of: Int32Array.from(of) };
-  const ascii = Int32Array.from({ length: 128 }, (_, codePoint) => table.of[rangeOf(table.firsts, codePoint)]!);
+  const ascii = Int32Array.from({ length: 128 }, (_, codePoint) => table.of[rangeOf(table.firsts, codePoint)] ?? -1);
   return { ...table, ascii };
 }
 
@@ -74,8 +80,8 @@ const STATE_STEPS = 10;
 
 /** Builds an automaton: states are found by their key, edges are added row by row. */
 export class Builder {
-  readonly rows: Int32Array[] = [];
-  readonly accepts: number[] = [];
+  private readonly rows: Int32Array[] = [];
+  private readonly accepts: number[] = [];
   private readonly ids = new Map<string, number>();
   readonly alphabet: Alphabet;
   private readonly fuel: Fuel;
@@ -100,6 +106,22 @@ export class Builder {
     return { id, isNew: true };
   }
 
+  /** Sets the state after a character of a class. */
+  link(from: number, characters: number, to: number): void {
+    this.row(from)[characters] = to;
+  }
+
+  /** Sets the state after any character. */
+  linkAll(from: number, to: number): void {
+    this.row(from).fill(to);
+  }
+
+  private row(state: number): Int32Array {
+    const row = this.rows[state];
+    if (!row) throw new RangeError(`there is no state ${state}`);
+    return row;
+  }
+
   /** Removes the states from which no text is accepted. */
   finish(): Dfa {
     const { classes } = this.alphabet;
@@ -108,7 +130,7 @@ export class Builder {
     this.rows.forEach((row, id) => {
       let last = -1;
       for (const to of row) {
-        if (to >= 0 && to !== last) before[to]!.push(id);
+        if (to >= 0 && to !== last) before[to]?.push(id);
         last = to;
       }
     });
@@ -117,7 +139,7 @@ export class Builder {
     for (let id = open.pop(); id !== undefined; id = open.pop()) {
       if (alive.has(id)) continue;
       alive.add(id);
-      open.push(...before[id]!);
+      open.push(...(before[id] ?? []));
     }
     if (!alive.has(0)) return { states: 0, accepts: new Uint8Array(), alphabet: this.alphabet, next: new Int32Array() };
     const kept = [...alive].sort((a, b) => a - b);
@@ -127,10 +149,11 @@ export class Builder {
     });
     const next = new Int32Array(kept.length * classes);
     kept.forEach((id, i) => {
-      const row = this.rows[id]!;
-      for (let c = 0; c < classes; c++) next[i * classes + c] = row[c]! < 0 ? -1 : renamed[row[c]!]!;
+      this.row(id).forEach((to, c) => {
+        next[i * classes + c] = to < 0 ? -1 : (renamed[to] ?? -1);
+      });
     });
-    const accepts = Uint8Array.from(kept, (id) => this.accepts[id]!);
+    const accepts = Uint8Array.from(kept, (id) => this.accepts[id] ?? 0);
     return { states: kept.length, accepts, alphabet: this.alphabet, next };
   }
 }
@@ -138,13 +161,10 @@ export class Builder {
 /** Returns the classes that a set of `alphabetOf` consists of. */
 export function classesIn(alphabet: Alphabet, set: CodePoints): number[] {
   const found = new Set<number>();
-  for (let r = 0; r < set.length; r += 2) {
-    for (
-      let i = rangeOf(alphabet.firsts, set[r]!);
-      i < alphabet.firsts.length && alphabet.firsts[i]! <= set[r + 1]!;
-      i++
-    ) {
-      if (alphabet.of[i]! >= 0) found.add(alphabet.of[i]!);
+  for (const [first, last] of rangesOf(set)) {
+    for (let i = rangeOf(alphabet.firsts, first); (alphabet.firsts[i] ?? Infinity) <= last; i++) {
+      const characters = alphabet.of[i] ?? -1;
+      if (characters >= 0) found.add(characters);
     }
   }
   return [...found];

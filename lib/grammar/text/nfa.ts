@@ -5,6 +5,12 @@ import type { CodePoints } from './code-points.ts';
 /** The condition of an edge that reads no character: none, the beginning of the text, or its end. */
 export type Assertion = 'none' | 'start' | 'end';
 
+/** An edge that reads no character. */
+interface FreeEdge {
+  to: number;
+  asks: Assertion;
+}
+
 /**
  * A fragment of an automaton: the states `from` up to `to`, entered at `start`, left at `end`. Its edges stay inside.
  */
@@ -20,10 +26,18 @@ export interface Fragment {
  * algorithm", CACM 1968). Fragments are contiguous, so that a repetition can copy them.
  */
 export class Nfa {
-  /** For each state, the edges that read nothing. */
-  readonly free: { to: number; asks: Assertion }[][] = [];
+  private readonly free: FreeEdge[][] = [];
   /** For each state, the edge that reads one character. */
   readonly reads: ({ set: CodePoints; to: number } | null)[] = [];
+
+  get states(): number {
+    return this.free.length;
+  }
+
+  /** Returns the edges of a state that read nothing. */
+  freeEdges(state: number): readonly FreeEdge[] {
+    return this.free[state] ?? [];
+  }
 
   private state(): number {
     if (this.free.length >= LIMITS.patternParts) {
@@ -35,7 +49,7 @@ export class Nfa {
   }
 
   private link(from: number, to: number, asks: Assertion = 'none'): void {
-    this.free[from]!.push({ to, asks });
+    this.free[from]?.push({ to, asks });
   }
 
   empty(asks: Assertion = 'none'): Fragment {
@@ -54,20 +68,27 @@ export class Nfa {
 
   /** Joins parts in sequence. They must be adjacent in memory too. */
   sequence(parts: readonly Fragment[]): Fragment {
-    if (parts.length === 0) return this.empty();
-    for (let i = 1; i < parts.length; i++) this.link(parts[i - 1]!.end, parts[i]!.start);
-    return { from: parts[0]!.from, to: this.free.length, start: parts[0]!.start, end: parts.at(-1)!.end };
+    const [first, ...others] = parts;
+    if (!first) return this.empty();
+    let { end } = first;
+    for (const part of others) {
+      this.link(end, part.start);
+      end = part.end;
+    }
+    return { from: first.from, to: this.free.length, start: first.start, end };
   }
 
   either(parts: readonly Fragment[]): Fragment {
-    if (parts.length === 1) return parts[0]!;
+    const [first] = parts;
+    if (!first) return this.empty();
+    if (parts.length === 1) return first;
     const start = this.state();
     const end = this.state();
     for (const part of parts) {
       this.link(start, part.start);
       this.link(part.end, end);
     }
-    return { from: parts[0]!.from, to: this.free.length, start, end };
+    return { from: first.from, to: this.free.length, start, end };
   }
 
   /** Repeats `part` at least `min` and at most `max` times (Infinity: without end). It must be the newest fragment. */
@@ -77,17 +98,16 @@ export class Nfa {
     const parts = [part];
     while (parts.length < copies) parts.push(this.copy(part));
     const end = this.state();
-    if (max === Number.POSITIVE_INFINITY) {
-      const last = parts.at(-1)!;
-      this.link(last.end, last.start);
-    }
-    for (let i = 1; i < parts.length; i++) this.link(parts[i - 1]!.end, parts[i]!.start);
-    this.link(parts.at(-1)!.end, end);
-    // An optional copy can be skipped, up to the end.
     const start = this.state();
-    this.link(start, parts[0]!.start);
+    this.link(start, part.start);
     if (min === 0) this.link(start, end);
-    for (let i = Math.max(1, min); i < parts.length; i++) this.link(parts[i - 1]!.end, end);
+    for (const [i, copy] of parts.entries()) {
+      const following = parts[i + 1];
+      if (!following && max === Number.POSITIVE_INFINITY) this.link(copy.end, copy.start);
+      this.link(copy.end, following ? following.start : end);
+      // An optional copy can be skipped, up to the end.
+      if (following && i + 1 >= min) this.link(copy.end, end);
+    }
     return { from: part.from, to: this.free.length, start, end };
   }
 
@@ -95,10 +115,10 @@ export class Nfa {
     const shift = this.free.length - part.from;
     for (let i = part.from; i < part.to; i++) {
       const at = this.state();
-      const reads = this.reads[i]!;
-      this.reads[at] = reads && { set: reads.set, to: reads.to + shift };
+      const reads = this.reads[i];
+      if (reads) this.reads[at] = { set: reads.set, to: reads.to + shift };
       // Edges out of the part were added by later fragments, and are not copied.
-      this.free[at] = this.free[i]!.filter(({ to }) => to < part.to).map(({ to, asks }) => ({ to: to + shift, asks }));
+      this.free[at] = this.freeEdges(i).filter(({ to }) => to < part.to).map(({ to, asks }) => ({ to: to + shift, asks }));
     }
     return { from: part.from + shift, to: part.to + shift, start: part.start + shift, end: part.end + shift };
   }

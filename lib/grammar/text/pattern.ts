@@ -1,6 +1,7 @@
 import {
   ALL,
   type CodePoints,
+  codePointOf,
   complement,
   DIGIT,
   intersection,
@@ -19,8 +20,6 @@ export class UnsupportedPattern extends Error {}
 interface Group {
   alternatives: Fragment[];
   parts: Fragment[];
-  /** The first state of the part that is being read. */
-  from: number;
 }
 
 /**
@@ -33,28 +32,30 @@ interface Group {
 export function parsePattern(source: string): { nfa: Nfa; start: number; end: number } {
   const chars = [...source];
   const nfa = new Nfa();
-  const groups: Group[] = [{ alternatives: [], parts: [], from: 0 }];
+  const outer: Group[] = [];
+  let group: Group = { alternatives: [], parts: [] };
   let at = 0;
-  const closeAlternative = (group: Group) => {
+  const closeAlternative = () => {
     group.alternatives.push(nfa.sequence(group.parts));
     group.parts = [];
   };
-  const add = (fragment: Fragment) => groups.at(-1)!.parts.push(fragment);
-  while (at < chars.length) {
-    const char = chars[at++]!;
+  const add = (fragment: Fragment) => group.parts.push(fragment);
+  for (let char = chars[at++]; char !== undefined; char = chars[at++]) {
     if (char === '(') {
       at = groupStart(chars, at);
-      groups.push({ alternatives: [], parts: [], from: nfa.free.length });
+      outer.push(group);
+      group = { alternatives: [], parts: [] };
       continue;
     }
     if (char === '|') {
-      closeAlternative(groups.at(-1)!);
+      closeAlternative();
       continue;
     }
     if (char === ')') {
-      const group = groups.pop()!;
-      closeAlternative(group);
-      add(nfa.either(group.alternatives));
+      closeAlternative();
+      const { alternatives } = group;
+      group = outer.pop() ?? { alternatives: [], parts: [] };
+      add(nfa.either(alternatives));
     } else if (char === '^') add(nfa.empty('start'));
     else if (char === '$') add(nfa.empty('end'));
     else if (char === '.') add(nfa.set(complement(LINE_END)));
@@ -66,15 +67,16 @@ export function parsePattern(source: string): { nfa: Nfa; start: number; end: nu
       const [set, next] = escapeSet(chars, at);
       at = next;
       add(nfa.set(text(set)));
-    } else add(nfa.set(text(single(char.codePointAt(0)!))));
+    } else add(nfa.set(text(single(codePointOf(char)))));
     const quantifier = readQuantifier(chars, at);
-    if (quantifier) {
+    const last = quantifier && group.parts.pop();
+    if (quantifier && last) {
       at = quantifier.next;
-      add(nfa.repeat(groups.at(-1)!.parts.pop()!, quantifier.min, quantifier.max));
+      add(nfa.repeat(last, quantifier.min, quantifier.max));
     }
   }
-  closeAlternative(groups[0]!);
-  const { start, end } = nfa.either(groups[0]!.alternatives);
+  closeAlternative();
+  const { start, end } = nfa.either(group.alternatives);
   return { nfa, start, end };
 }
 
@@ -85,7 +87,7 @@ function groupStart(chars: readonly string[], at: number): number {
   if (chars[at] !== '?') return at;
   if (chars[at + 1] === ':') return at + 2;
   if (chars[at + 1] === '<' && chars[at + 2] !== '=' && chars[at + 2] !== '!') return chars.indexOf('>', at) + 1;
-  if (['=', '!', '<'].includes(chars[at + 1]!)) throw new UnsupportedPattern('uses lookahead or lookbehind');
+  if (['=', '!', '<'].includes(chars[at + 1] ?? '')) throw new UnsupportedPattern('uses lookahead or lookbehind');
   throw new UnsupportedPattern('uses inline modifiers');
 }
 
@@ -119,8 +121,8 @@ function classSet(chars: readonly string[], from: number): [CodePoints, number] 
   if (negated) at++;
   const sets: CodePoints[] = [];
   const atom = (): CodePoints => {
-    const char = chars[at++]!;
-    if (char !== '\\') return single(char.codePointAt(0)!);
+    const char = chars[at++] ?? '';
+    if (char !== '\\') return single(codePointOf(char));
     const [set, next] = escapeSet(chars, at, true);
     at = next;
     return set;
@@ -129,36 +131,37 @@ function classSet(chars: readonly string[], from: number): [CodePoints, number] 
     const first = atom();
     if (chars[at] === '-' && chars[at + 1] !== ']') {
       at++;
-      sets.push([first[0]!, atom()[0]!]);
+      sets.push([...first.slice(0, 1), ...atom().slice(0, 1)]);
     } else sets.push(first);
   }
   const set = union(...sets);
   return [negated ? complement(set) : set, at + 1];
 }
 
-const SETS: { readonly [letter: string]: CodePoints } = {
-  d: DIGIT,
-  D: complement(DIGIT),
-  w: WORD,
-  W: complement(WORD),
-  s: SPACE,
-  S: complement(SPACE),
-  t: single(9),
-  n: single(10),
-  v: single(11),
-  f: single(12),
-  r: single(13),
-  0: single(0),
-};
+const SETS: ReadonlyMap<string, CodePoints> = new Map([
+  ['d', DIGIT],
+  ['D', complement(DIGIT)],
+  ['w', WORD],
+  ['W', complement(WORD)],
+  ['s', SPACE],
+  ['S', complement(SPACE)],
+  ['t', single(9)],
+  ['n', single(10)],
+  ['v', single(11)],
+  ['f', single(12)],
+  ['r', single(13)],
+  ['0', single(0)],
+]);
 
 /** Returns the set of the escape after a backslash, and the index after it. */
 function escapeSet(chars: readonly string[], at: number, inClass = false): [CodePoints, number] {
-  const char = chars[at]!;
+  const char = chars[at] ?? '';
   if (char === 'b' && inClass) return [single(8), at + 1];
   if (char === 'b' || char === 'B') throw new UnsupportedPattern('uses a word boundary (\\b or \\B)');
   if (char === 'k' || (char >= '1' && char <= '9')) throw new UnsupportedPattern('refers back to a group');
-  if (Object.hasOwn(SETS, char)) return [SETS[char]!, at + 1];
-  if (char === 'c') return [single(chars[at + 1]!.codePointAt(0)! % 32), at + 2];
+  const named = SETS.get(char);
+  if (named) return [named, at + 1];
+  if (char === 'c') return [single(codePointOf(chars[at + 1] ?? '') % 32), at + 2];
   if (char === 'x') return [single(hex(chars, at + 1, at + 3)), at + 3];
   if (char === 'p' || char === 'P') {
     const close = chars.indexOf('}', at);
@@ -178,7 +181,7 @@ function escapeSet(chars: readonly string[], at: number, inClass = false): [Code
     }
     return [single(unit), at + 5];
   }
-  return [single(char.codePointAt(0)!), at + 1];
+  return [single(codePointOf(char)), at + 1];
 }
 
 function hex(chars: readonly string[], from: number, to: number): number {

@@ -18,10 +18,10 @@ export function searchDfa(nfa: Nfa, start: number, end: number, fuel: Fuel): Dfa
     // Once a match without `$` is found, any text may follow.
     if (reached.includes(end)) {
       const found = builder.state('found', true);
-      if (found.isNew) builder.rows[found.id]!.fill(found.id);
+      if (found.isNew) builder.linkAll(found.id, found.id);
       return found.id;
     }
-    const telling = reached.filter((state) => nfa.reads[state] || nfa.free[state]!.some(({ asks }) => asks === 'end'));
+    const telling = reached.filter((state) => nfa.reads[state] || nfa.freeEdges(state).some(({ asks }) => asks === 'end'));
     telling.sort((a, b) => a - b);
     const ends = telling.some((state) => !nfa.reads[state]);
     const accepts = ends && closure(telling, (asks) => asks !== 'start' || first).includes(end);
@@ -38,12 +38,11 @@ export function searchDfa(nfa: Nfa, start: number, end: number, fuel: Fuel): Dfa
   const targetsSeen = new Map<string, number>();
   for (let top = open.pop(); top !== undefined; top = open.pop()) {
     const [id, states] = top;
-    const row = builder.rows[id]!;
     const targets: number[][] = [];
     for (const state of states) {
       const edge = nfa.reads[state];
       if (!edge) continue;
-      const classes = classesOf.get(edge.set)!;
+      const classes = classesOf.get(edge.set) ?? [];
       fuel.spend(classes.length);
       for (const c of classes) {
         targets[c] ??= [];
@@ -61,7 +60,7 @@ export function searchDfa(nfa: Nfa, start: number, end: number, fuel: Fuel): Dfa
         );
         targetsSeen.set(key, to);
       }
-      row[c] = to;
+      builder.link(id, c, to);
     }
   }
   return builder.finish();
@@ -69,7 +68,7 @@ export function searchDfa(nfa: Nfa, start: number, end: number, fuel: Fuel): Dfa
 
 /** Returns the states reachable without reading a character, given which assertions hold. */
 function closures(nfa: Nfa, fuel: Fuel): (from: readonly number[], holds: (asks: Assertion) => boolean) => number[] {
-  const seen = new Uint32Array(nfa.free.length);
+  const seen = new Uint32Array(nfa.states);
   let round = 0;
   return (from, holds) => {
     round++;
@@ -81,8 +80,7 @@ function closures(nfa: Nfa, fuel: Fuel): (from: readonly number[], holds: (asks:
     };
     from.forEach(add);
     // The list grows while it is read.
-    for (let i = 0; i < reached.length; i++)
-      for (const { to, asks } of nfa.free[reached[i]!]!) if (holds(asks)) add(to);
+    for (const state of reached) for (const { to, asks } of nfa.freeEdges(state)) if (holds(asks)) add(to);
     fuel.spend(reached.length);
     return reached;
   };

@@ -2,7 +2,8 @@ import { Fuel, TooLarge } from '../fuel.ts';
 import { LIMITS } from '../limits.ts';
 import { FORMATS, type Format } from '../schema/keywords.ts';
 import { combine, lengthDfa } from './combine.ts';
-import { classOf, type Dfa, rangeOf } from './dfa.ts';
+import { codePointOf } from './code-points.ts';
+import { classOf, type Dfa, nextState, rangeOf } from './dfa.ts';
 import { FORMAT_RULES } from './formats.ts';
 
 import { parsePattern } from './pattern.ts';
@@ -52,7 +53,7 @@ export class StringLanguage {
   private rest(state: number, length: number): number {
     const missing = Math.max(0, this.min - length);
     if (this.dfa?.states === 0) return -1;
-    return this.shortest ? this.shortest[state * (this.min + 1) + missing]! : missing;
+    return this.shortest ? (this.shortest[state * (this.min + 1) + missing] ?? -1) : missing;
   }
 
   /** Tells whether an allowed text continues from here. */
@@ -75,8 +76,7 @@ export class StringLanguage {
   private move(state: number, codePoint: number): number {
     const { dfa } = this;
     if (!dfa) return isText(codePoint) ? 0 : -1;
-    const c = classOf(dfa.alphabet, codePoint);
-    return c < 0 ? -1 : dfa.next[state * dfa.alphabet.classes + c]!;
+    return nextState(dfa, state, classOf(dfa.alphabet, codePoint));
   }
 
   /**
@@ -85,9 +85,9 @@ export class StringLanguage {
   allowsAny(state: number, length: number, first: number, last: number): boolean {
     const { dfa } = this;
     if (!dfa) return this.fits(0, length + 1) && (isText(first) || isText(last));
-    const { firsts, of, classes } = dfa.alphabet;
-    for (let i = rangeOf(firsts, first); i < firsts.length && firsts[i]! <= last; i++) {
-      const next = of[i]! < 0 ? -1 : dfa.next[state * classes + of[i]!]!;
+    const { firsts, of } = dfa.alphabet;
+    for (let i = rangeOf(firsts, first); (firsts[i] ?? Infinity) <= last; i++) {
+      const next = nextState(dfa, state, of[i] ?? -1);
       if (next >= 0 && this.fits(next, length + 1)) return true;
     }
     return false;
@@ -97,13 +97,14 @@ export class StringLanguage {
   onlyNext(state: number, length: number): number {
     const { dfa } = this;
     if (!dfa || this.accepts(state, length)) return -1;
-    const { firsts, of, classes } = dfa.alphabet;
+    const { firsts, of } = dfa.alphabet;
     let only = -1;
     for (let i = 0; i < firsts.length; i++) {
-      const next = of[i]! < 0 ? -1 : dfa.next[state * classes + of[i]!]!;
+      const first = firsts[i] ?? 0;
+      const next = nextState(dfa, state, of[i] ?? -1);
       if (next < 0 || !this.fits(next, length + 1)) continue;
-      if (only >= 0 || (firsts[i + 1] ?? 0) !== firsts[i]! + 1) return -1;
-      only = firsts[i]!;
+      if (only >= 0 || (firsts[i + 1] ?? 0) !== first + 1) return -1;
+      only = first;
     }
     return only;
   }
@@ -114,7 +115,7 @@ export class StringLanguage {
     let length = 0;
     for (const char of text) {
       if (state < 0) return false;
-      state = this.step(state, length++, char.codePointAt(0)!);
+      state = this.step(state, length++, codePointOf(char));
     }
     return state >= 0 && this.accepts(state, length);
   }
@@ -146,11 +147,11 @@ function shortestRests(dfa: Dfa, min: number, fuel: Fuel): Int32Array {
   for (let s = 0; s < states; s++) {
     const reached: number[] = [];
     for (let at = s * classes; at < (s + 1) * classes; at++) {
-      const to = next[at]!;
+      const to = next[at] ?? -1;
       if (to < 0 || seenFrom[to] === s) continue;
       seenFrom[to] = s;
       reached.push(to);
-      before[to]!.push(s);
+      before[to]?.push(s);
     }
     fuel.spend(classes + (((1 + reached.length) * min) >> 3));
     after.push(reached);
@@ -164,17 +165,17 @@ function shortestRests(dfa: Dfa, min: number, fuel: Fuel): Int32Array {
     }
   }
   for (const s of queue) {
-    for (const from of before[s]!) {
-      if (rests[from * (min + 1)]! >= 0) continue;
-      rests[from * (min + 1)] = rests[s * (min + 1)]! + 1;
+    for (const from of before[s] ?? []) {
+      if ((rests[from * (min + 1)] ?? -1) >= 0) continue;
+      rests[from * (min + 1)] = (rests[s * (min + 1)] ?? -1) + 1;
       queue.push(from);
     }
   }
   for (let n = 1; n <= min; n++) {
     for (let s = 0; s < states; s++) {
       let best = -1;
-      for (const to of after[s]!) {
-        const rest = rests[to * (min + 1) + n - 1]!;
+      for (const to of after[s] ?? []) {
+        const rest = rests[to * (min + 1) + n - 1] ?? -1;
         if (rest >= 0 && (best < 0 || rest + 1 < best)) best = rest + 1;
       }
       rests[s * (min + 1) + n] = best;
