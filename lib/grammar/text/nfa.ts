@@ -118,7 +118,9 @@ export class Nfa {
       const reads = this.reads[i];
       if (reads) this.reads[at] = { set: reads.set, to: reads.to + shift };
       // Edges out of the part were added by later fragments, and are not copied.
-      this.free[at] = this.freeEdges(i).filter(({ to }) => to < part.to).map(({ to, asks }) => ({ to: to + shift, asks }));
+      this.free[at] = this.freeEdges(i)
+        .filter(({ to }) => to < part.to)
+        .map(({ to, asks }) => ({ to: to + shift, asks }));
     }
     return { from: part.from + shift, to: part.to + shift, start: part.start + shift, end: part.end + shift };
   }

@@ -21,7 +21,9 @@ export function searchDfa(nfa: Nfa, start: number, end: number, fuel: Fuel): Dfa
       if (found.isNew) builder.linkAll(found.id, found.id);
       return found.id;
     }
-    const telling = reached.filter((state) => nfa.reads[state] || nfa.freeEdges(state).some(({ asks }) => asks === 'end'));
+    const telling = reached.filter(
+      (state) => nfa.reads[state] || nfa.freeEdges(state).some(({ asks }) => asks === 'end'),
+    );
     telling.sort((a, b) => a - b);
     const ends = telling.some((state) => !nfa.reads[state]);
     const accepts = ends && closure(telling, (asks) => asks !== 'start' || first).includes(end);

@@ -1,8 +1,8 @@
 import { Fuel, TooLarge } from '../fuel.ts';
 import { LIMITS } from '../limits.ts';
 import { FORMATS, type Format } from '../schema/keywords.ts';
-import { combine, lengthDfa } from './combine.ts';
 import { codePointOf } from './code-points.ts';
+import { combine, lengthDfa } from './combine.ts';
 import { classOf, type Dfa, nextState, rangeOf } from './dfa.ts';
 import { FORMAT_RULES } from './formats.ts';
 
