@@ -1,6 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
+import { at } from '../../lib/at.ts';
 import type { WeightForm } from '../../lib/schema/weight-form.ts';
 import { addAttentionSlots } from '../onnx/attention-slots.ts';
 import { endResults } from '../onnx/end-results.ts';
@@ -32,7 +33,7 @@ const DEVICE_BLOCK = 32;
 
 const GRAPH_FILE = 'model.onnx';
 const BATCH_FILE = 'batch.onnx';
-/** Weights of a small model, in bytes: it is opened a second time for runs of a single sequence. */
+/** Largest weights of a small model, in bytes; it is opened a second time for runs of a single sequence. */
 const SMALL_WEIGHTS = 64 << 20;
 const WEIGHTS_FILE = 'weights.bin';
 
@@ -42,11 +43,11 @@ type GraphFacts = Pick<
   'slots' | 'alone' | 'path' | 'graph' | 'vocabSize' | 'inputs' | 'logits' | 'end' | 'kv' | 'states' | 'static'
 >;
 
-/** What a form's graphs can run at once. */
+/** Describes what a form's graphs can run at once. */
 export interface FormShape {
-  /** Fixed shapes to cut the model into; absent: any length. */
+  /** Fixed shapes of the graphs; absent: any length. */
   shapes?: readonly StaticShape[] | undefined;
-  /** Sequences that one run of any length can take, where the model allows it. */
+  /** Sequences that one run of any length can take, if the model supports it. */
   slots: number;
 }
 
@@ -160,7 +161,7 @@ function rewrite(model: Model, layout: Layout, precision: FixedPrecision, slots:
   if (single || !addAttentionSlots(batch.model, batchLayout, attention, masks, slots)) {
     return { form, graphs: [alone], facts: { ...facts, ...aloneFacts } };
   }
-  // What computed the lengths of attention from its mask.
+  // Removes the nodes that computed the lengths of attention from its mask.
   prune(batch.model.graph);
   const batchFacts = { graph: BATCH_FILE, inputs: inputsOf(batchLayout), slots };
   return weightBytes(model.graph) <= SMALL_WEIGHTS
@@ -169,7 +170,8 @@ function rewrite(model: Model, layout: Layout, precision: FixedPrecision, slots:
 }
 
 /**
- * Returns a graph whose nodes, inputs and outputs can be replaced without changing the other; single nodes are shared.
+ * Copies a graph so that its nodes, inputs and outputs can be replaced without changing the original; single nodes are
+ * shared.
  */
 function copyOf({ nodes, initializers, inputs, outputs, rest }: Model['graph']): Model['graph'] {
   return { nodes: [...nodes], initializers: new Map(initializers), inputs: [...inputs], outputs: [...outputs], rest };
@@ -203,7 +205,7 @@ function rewriteStatic(
   return {
     form,
     graphs,
-    facts: { path: 'static', graph: graphs[0]!.file, vocabSize, logits, kv, inputs, static: manifest },
+    facts: { path: 'static', graph: at(graphs, 0).file, vocabSize, logits, kv, inputs, static: manifest },
   };
 }
 

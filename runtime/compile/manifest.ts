@@ -34,7 +34,7 @@ const StaticGraphs = v.strictObject({
 });
 export type StaticGraphs = v.InferOutput<typeof StaticGraphs>;
 
-/** Inputs of a graph, beside its KV. */
+/** Names of the inputs of a graph, besides its KV. */
 const GraphInputs = v.strictObject({
   tokens: Name,
   /** Input of ones for every position so far; absent in graphs without it. */
@@ -45,7 +45,7 @@ const GraphInputs = v.strictObject({
    * sequence).
    */
   masks: v.array(v.strictObject({ name: Name, window: v.nullable(Positive) })),
-  /** How new tokens follow each other, for layers that keep a state (`onnx/pack-states.ts`). */
+  /** Inputs that say how new tokens follow each other, for layers that keep a state (`onnx/pack-states.ts`). */
   lanes: v.optional(
     v.strictObject({
       roots: Name,
@@ -80,15 +80,13 @@ export const Manifest = v.strictObject({
   path: v.picklist(['packed', 'plain', 'static']),
   inputs: GraphInputs,
   /**
-   * Sequences that one run can take (`onnx/attention-slots.ts`): the KV, masks, lengths and positions are there once
-   * for each. Absent: one, under the names
-   * as they are here.
+   * Sequences that one run can take (`onnx/attention-slots.ts`): KV, masks, lengths and positions exist once for each.
+   * Absent: one, under the names given here.
    */
   slots: v.optional(v.pipe(Positive, v.maxValue(64))),
   /**
-   * A graph of its own for runs of one sequence, of small models: there, binding the KV of empty slots would cost a
-   * third of a decode step.
-   * Absent: such runs leave the other slots empty.
+   * A second graph of small models, for runs of one sequence: there, binding the KV of empty slots would cost a third
+   * of a decode step. Absent: such runs leave the other slots empty.
    */
   alone: v.optional(v.strictObject({ graph: Name, inputs: GraphInputs })),
   logits: Name,
@@ -107,7 +105,7 @@ export const Manifest = v.strictObject({
     v.minLength(1),
     v.maxLength(1024),
   ),
-  /** States of layers without attention, of one sequence each. */
+  /** States of layers without attention, for one sequence. */
   states: v.optional(
     v.pipe(
       v.array(
@@ -121,10 +119,10 @@ export const Manifest = v.strictObject({
     ),
   ),
   static: v.optional(StaticGraphs),
-  /** The device whose binaries the graphs are, and what it was measured to do; absent: graphs for any device. */
+  /** Device of the compiled binaries, with its measurements; absent: graphs for any device. */
   compiledFor: v.optional(
     v.strictObject({
-      /** Plugin, chip and driver; other ones need another compile. */
+      /** Names plugin, chip and driver; any other needs another compile. */
       identity: v.pipe(v.string(), v.minLength(1), v.maxLength(1000)),
       ...DeviceFigures.entries,
     }),

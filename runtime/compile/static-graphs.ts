@@ -1,3 +1,4 @@
+import { at } from '../../lib/at.ts';
 import { constantMatrices } from '../onnx/constants.ts';
 import { attentionNodes, attentionWindow, type Layout } from '../onnx/layout.ts';
 import { attribute, DataType, type Graph, type Model, makeNode, type Node, type ValueInfo } from '../onnx/model.ts';
@@ -46,9 +47,9 @@ export function staticGraphs(model: Model, layout: Layout, rows: string, shapes:
   const masks = maskInputs(attention);
   const cuts = graph.nodes.filter((node) => node.op === 'Gather' && node.inputs[1] === rows);
   const head = cuts.map((node) => ({
-    name: node.outputs[0]!,
-    from: node.inputs[0]!,
-    width: rowWidth(attention, layout, node.inputs[0]!, embeddings[0]!.width),
+    name: at(node.outputs, 0),
+    from: at(node.inputs, 0),
+    width: rowWidth(attention, layout, at(node.inputs, 0), at(embeddings, 0).width),
   }));
 
   const layers = attention.map((node, index): StaticAttention => {
@@ -56,7 +57,7 @@ export function staticGraphs(model: Model, layout: Layout, rows: string, shapes:
     const turned = rotary.find(({ table }) => table === cos)?.turned ?? 0;
     return {
       node,
-      kv: layout.kv[index]!,
+      kv: at(layout.kv, index),
       mask: maskName(attentionWindow(node)),
       ...(attribute(node, 'do_rotary') ? { rotary: { cos: cell(cos!), sin: cell(sin!), turned } } : {}),
     };
@@ -157,7 +158,7 @@ function rotaryTables(graph: Graph, layout: Layout, attention: readonly Node[]):
   const found = new Map<string, RotaryTable>();
   for (const [layer, node] of attention.entries()) {
     if (!attribute(node, 'do_rotary')) continue;
-    const width = layout.kv[layer]!.headSize;
+    const width = at(layout.kv, layer).headSize;
     for (const [part, table] of node.inputs.slice(7, 9).entries()) {
       const tensor = graph.initializers.get(table);
       const [rows, pairs] = tensor?.dims ?? [];
@@ -225,8 +226,8 @@ function widthOf(graph: Graph, nodes: readonly Node[]): number {
 /** Returns the width of a row that the head reads: that of the stream of rows, or of an attention's result. */
 function rowWidth(attention: readonly Node[], layout: Layout, name: string, stream: number): number {
   const layer = attention.findIndex(({ outputs }) => outputs[0] === name);
-  const heads = layer < 0 ? undefined : attribute(attention[layer]!, 'num_heads');
-  return typeof heads === 'number' ? heads * layout.kv[layer]!.headSize : stream;
+  const heads = layer < 0 ? undefined : attribute(at(attention, layer), 'num_heads');
+  return typeof heads === 'number' ? heads * at(layout.kv, layer).headSize : stream;
 }
 
 function float(name: string, dims: ValueInfo['dims']): ValueInfo {

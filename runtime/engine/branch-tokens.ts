@@ -108,14 +108,14 @@ export class BranchTokens {
     return needed;
   }
 
-  /** Cells that waiting tokens follow, those of the prefix aside. */
+  /** Returns the cells that waiting tokens follow, except those of the prefix. */
   get heads(): number[] {
     const fed = this.#cells.length;
     const followed = this.#items.slice(fed).filter(({ after }) => after >= 0 && after < fed);
-    return [...new Set(followed.map(({ after }) => this.#cells[after]!))];
+    return [...new Set(followed.map(({ after }) => at(this.#cells, after)))];
   }
 
-  /** The cell where the line ends; null while its last token waits, or there is none. */
+  /** Cell at the end of the line; null while its last token waits, or when there is none. */
   get tip(): number | null {
     return this.#cells[this.#end] ?? null;
   }

@@ -13,10 +13,10 @@ export interface EngineOptions {
   contextLength: number;
   /** Bytes of KV for running jobs and cached prefixes together. */
   kvBytes: number;
-  /** Jobs that hold a sequence at the same time. Default: 4. */
+  /** Jobs that hold a sequence at the same time. Default: 4, or the slots of the model if it has more. */
   maxRunning?: number;
   limits?: Partial<Limits>;
-  /** Milliseconds; the clock of `Job.deadline`. */
+  /** Returns the time for `Job.deadline`, in milliseconds. */
   now?(): number;
 }
 
@@ -27,11 +27,11 @@ interface Entry {
   signal: AbortSignal | undefined;
   queuedAt: number;
   startedAt: number;
-  /** When the first row of logits arrived. */
+  /** Time of the first row of logits. */
   promptDoneAt: number | null;
 }
 
-/** A job that holds a sequence. */
+/** Describes a job that holds a sequence. */
 interface Turn {
   entry: Entry;
   run: JobRun;
@@ -43,7 +43,7 @@ interface PlannedTurn {
   newTokens: number;
 }
 
-/** A job that needs at most so many tokens always runs: they cost little beside reading the weights. */
+/** Tokens up to which a job is in every run: so few cost little beside reading the weights. */
 const SHORT = 64;
 
 /**
@@ -57,7 +57,7 @@ export class Engine {
   readonly #limits: Limits;
   readonly #now: () => number;
   readonly #queue: Entry[] = [];
-  /** Those that were served longest ago first. */
+  /** Running jobs; those served longest ago come first. */
   #running: Turn[] = [];
   #stepping: Promise<boolean> | null = null;
 
@@ -184,7 +184,7 @@ export class Engine {
     return prefix.length + Math.min(groupTokens, suffixes) + Math.min(budget, 256);
   }
 
-  /** Answers the jobs that have nothing left to run. Tells whether there were any. */
+  /** Answers the jobs that have nothing left to run. Returns false when there were none. */
   #finishDone(): boolean {
     const before = this.#running.length;
     for (const turn of [...this.#running]) {
@@ -200,9 +200,8 @@ export class Engine {
   }
 
   /**
-   * Plans one run of the model: the jobs that need few tokens, as those that decode do, then prompts within the tokens
-   * that are left. Jobs that were
-   * served longest ago come first, and a long prompt always gets some tokens.
+   * Plans one run of the model: first the jobs that need few tokens, as decoding jobs do, then prompts within the
+   * remaining tokens. Jobs served longest ago come first, and a long prompt always gets some tokens.
    */
   #planBatch(): PlannedTurn[] {
     const { tokens, tokensBesideDecode } = this.#limits;
@@ -222,7 +221,7 @@ export class Engine {
     return batch;
   }
 
-  /** Plans one job's part; nothing where that fails, which ends the job. */
+  /** Plans one job's part. Ends the job and returns nothing when that fails. */
   #planTurn(turn: Turn, tokens: number): PlannedTurn[] {
     try {
       const plan = turn.run.plan(tokens);
@@ -233,7 +232,7 @@ export class Engine {
     }
   }
 
-  /** Runs the jobs of a batch together. Where that fails, each by itself, so that only the job at fault ends. */
+  /** Runs the jobs of a batch together. If that fails, runs each alone, so that only the faulty job ends. */
   async #runBatch(batch: readonly PlannedTurn[]): Promise<void> {
     const planned = new Set(batch.map(({ turn }) => turn));
     this.#running = [...this.#running.filter((turn) => !planned.has(turn)), ...planned];
@@ -248,7 +247,7 @@ export class Engine {
     }
   }
 
-  /** Hands a job its rows of logits. A job that fails on them takes no other with it. */
+  /** Gives a job its rows of logits. A job that fails on them ends alone. */
   #deliver({ turn, plan }: PlannedTurn, logits: Float32Array): void {
     if (plan.rows.length > 0) turn.entry.promptDoneAt ??= this.#now();
     try {

@@ -9,8 +9,8 @@ export interface Limits {
   /** New tokens of one run, approximately. More are no faster, need more memory, and hold up other jobs. */
   tokens: number;
   /**
-   * Tokens of prompts in a run in which answers are decoded, so that these keep coming. Measured: docs/performance.md,
-   * "A crowd".
+   * Tokens of prompts in a run that also decodes answers, so that these continue. Measured: docs/performance.md, "A
+   * crowd".
    */
   tokensBesideDecode: number;
   /** Rows of logits of one job in a run. */
@@ -30,9 +30,9 @@ export const DEFAULT_LIMITS: Limits = { tokens: 256, tokensBesideDecode: 32, row
 export interface Plan {
   start: number;
   rows: readonly PlannedRow[];
-  /** Cells behind which the states are kept, of a model that has such. */
+  /** Cells whose states are kept, for a model that has states. */
   keep: readonly number[];
-  /** In a run that only reads branches again for their states: the cells that each of `keep` stands for. */
+  /** In a run that only reads branches again for their states: the cells that `keep` stands for. */
   again?: readonly number[];
 }
 
@@ -81,17 +81,17 @@ export class JobRun {
     );
   }
 
-  /** Opens the next group of branches where none is open. False when the job is finished. */
+  /** Opens the next group of branches if none is open. Returns false when the job is finished. */
   advance(): boolean {
     return this.#openGroup();
   }
 
-  /** New tokens that the job needs before all of its open branches can choose again: one or a few while it decodes. */
+  /** New tokens that the job needs before all open branches can choose again: one or a few while it decodes. */
   get waitingTokens(): number {
     return this.job.prefix.length - this.#prefilled + this.#waiting;
   }
 
-  /** Appends the tokens of the next run, about `tokens` at most. Call it after `advance`. */
+  /** Appends the tokens of the next run, about `tokens` at most. Call `advance` before. */
   plan(tokens: number): Plan {
     const again = this.#readAgain();
     if (again) return again;
@@ -116,9 +116,8 @@ export class JobRun {
   }
 
   /**
-   * Plans a run that reads the ends of branches again whose states were not kept: options are scored without, and few
-   * are gone on behind.
-   * Null where nothing is missing.
+   * Plans a run that reads the ends of branches again whose states were not kept: options are scored without states,
+   * and few of them continue. Null when nothing is missing.
    */
   #readAgain(): Plan | null {
     const { sequence } = this;
@@ -162,7 +161,8 @@ export class JobRun {
   deliver({ start, rows, keep, again }: Plan, logits: Float32Array, vocabSize: number): void {
     if (again) {
       for (const [index, cell] of again.entries()) {
-        this.sequence.snapshots.set(cell, this.sequence.snapshots.at(at(keep, index))!);
+        const snapshot = this.sequence.snapshots.at(at(keep, index));
+        if (snapshot) this.sequence.snapshots.set(cell, snapshot);
       }
       this.sequence.truncate(start);
       return;
@@ -177,7 +177,7 @@ export class JobRun {
     this.#dropSnapshots();
   }
 
-  /** Keeps the snapshots that branches go on behind, and those that a later job can begin with. */
+  /** Keeps only the snapshots after which branches continue, and those that a later job can use. */
   #dropSnapshots(): void {
     const { snapshots } = this.sequence;
     if (!snapshots.needed) return;

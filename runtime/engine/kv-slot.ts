@@ -8,20 +8,19 @@ import { isPlainCausal, writeTreeMask } from './tree-mask.ts';
 
 export type Feeds = Record<string, Tensor>;
 
-/** A part of a sequence's cells that one run of the graph takes: `start` to `end`, as if there were no more. */
+/** Describes the cells of a sequence in one run of the graph: `start` to `end`, as if the sequence ended there. */
 export interface Stretch {
   sequence: Sequence;
   start: number;
   end: number;
   rows: readonly number[];
-  /** Cells at which a model that keeps states puts a snapshot. */
+  /** Cells at which a model that keeps states stores a snapshot. */
   keep: readonly number[];
 }
 
 /**
- * Binds one sequence to the inputs and outputs that a graph has for it: KV in place, lengths, positions and masks. A
- * graph without slots has
- * them once, under their own names.
+ * Binds one sequence to its inputs and outputs of a graph: KV in place, lengths, positions and masks. A graph without
+ * slots has them once, under their own names.
  */
 export class KvSlot {
   readonly #manifest: Manifest;
@@ -42,7 +41,7 @@ export class KvSlot {
     this.#empty = manifest.slots ? this.#emptyFeeds() : {};
   }
 
-  /** Adds what the graph needs to run a stretch of a sequence. */
+  /** Adds the inputs and outputs for a stretch of a sequence. */
   bind({ sequence, start, end }: Stretch, feeds: Feeds, fetches: Feeds): void {
     for (const [index, tensor] of kvTensors(this.#manifest, sequence).entries()) {
       feeds[this.#past[index] as string] = tensor;
@@ -61,12 +60,12 @@ export class KvSlot {
     }
   }
 
-  /** Adds what the graph needs where no sequence is in this slot. */
+  /** Adds the inputs and outputs of a slot without a sequence. */
   leaveEmpty(feeds: Feeds): void {
     Object.assign(feeds, this.#empty);
   }
 
-  /** One row of zeros, without a past. */
+  /** Returns the inputs for one row of zeros, without a past. */
   #emptyFeeds(): Feeds {
     const feeds: Feeds = {
       [this.#name(SLOT_POSITIONS)]: new Tensor('int64', BigInt64Array.of(0n), [1, 1]),
@@ -97,7 +96,7 @@ export class KvSlot {
   }
 }
 
-/** The KV tensors of a sequence, keys and values layer by layer; made once for its buffers. */
+/** KV tensors of a sequence, keys and values layer by layer; made once for its buffers. */
 const tensors = new WeakMap<readonly KvLayerBuffers[], readonly Tensor[]>();
 
 function kvTensors({ kv }: Manifest, { layers, capacity }: Sequence): readonly Tensor[] {

@@ -16,15 +16,15 @@ import { openStatic } from './static-sessions.ts';
 import { wrongNumbers } from './wrong-numbers.ts';
 
 export interface OpenOptions {
-  /** Threads for one run; absent: as many as there are physical cores. */
+  /** Threads for one run; absent: one for each physical core. */
   threads?: number;
   /** Execution providers; name one, as the caller falls back to the next. Default: the CPU. */
   providers?: readonly InferenceSession.ExecutionProviderConfig[];
-  /** The device that a model over fixed shapes runs on; absent: the CPU. */
+  /** Device for a model over fixed shapes; absent: the CPU. */
   plugin?: PluginTarget;
 }
 
-/** A compiled model in memory. */
+/** Holds a compiled model in memory. */
 export interface Model {
   manifest: Manifest;
   forward: Forward;
@@ -91,8 +91,8 @@ async function openForward(
 }
 
 /**
- * Compares the model's logits with those that 32-bit floats gave when it was compiled. Kernels of another CPU or device
- * may be wrong in silence. Throws the error that refuses the form (`refusedForm`).
+ * Compares the model's logits with those of 32-bit floats from its compile. Kernels of another CPU or device may be
+ * silently wrong. Throws the error that refuses the form (`refusedForm`).
  */
 async function checkNumbers(folder: string, manifest: Manifest, forward: Forward): Promise<void> {
   const { form, choice } = manifest;
@@ -102,7 +102,7 @@ async function checkNumbers(folder: string, manifest: Manifest, forward: Forward
   if (!(error <= choice.errorLimit)) throw wrongNumbers(form, error, choice.errorLimit);
 }
 
-/** What the sequences of a model are made of. */
+/** Returns the shape of a model's KV. */
 export function kvShape({ kv, states, static: graphs }: Manifest): KvShape {
   const capacities = graphs && [...new Set(graphs.bodies.map(({ past }) => past))].sort((a, b) => a - b);
   return {

@@ -9,8 +9,8 @@ import { StateFeeds } from './state-feeds.ts';
 import { gather, int64 } from './tensors.ts';
 
 /**
- * A graph that takes packed branches, of one sequence or of as many as it has slots. KV goes in as past and out as
- * present, the same memory.
+ * Runs a graph for packed branches, of one sequence or of as many as it has slots. The KV buffers are both past and
+ * present.
  */
 export class PackedGraph {
   readonly #session: InferenceSession;
@@ -27,10 +27,7 @@ export class PackedGraph {
     this.#slots = Array.from({ length: manifest.slots ?? 1 }, (_, slot) => new KvSlot(manifest, slot));
   }
 
-  /**
-   * Runs the stretches together. Returns the wanted rows of logits in their order; the array is reused by the next
-   * run.
-   */
+  /** Runs the stretches together. Returns the needed rows of logits in order. The next run reuses the array. */
   async run(stretches: readonly Stretch[]): Promise<Float32Array> {
     const { inputs, logits, end, vocabSize, slots } = this.#manifest;
     const feeds: Feeds = { [inputs.tokens]: joined(stretches, ({ tokens }) => tokens) };
@@ -53,7 +50,7 @@ export class PackedGraph {
     Object.assign(feeds, states?.feeds);
     Object.assign(fetches, states?.fetches);
     const rows = rowsOf(stretches);
-    // Without rows to read, one is computed and thrown away: the head takes no empty product.
+    // Without rows to read, one is computed and dropped: the head accepts no empty product.
     const read = rows.length > 0 ? rows : [count - 1];
     if (inputs.rows) feeds[inputs.rows] = int64(read);
     const height = inputs.rows ? read.length : count;
@@ -67,7 +64,7 @@ export class PackedGraph {
   }
 }
 
-/** Returns the wanted rows as indices into the rows of the whole run. */
+/** Returns the needed rows as indices into the rows of the whole run. */
 function rowsOf(stretches: readonly Stretch[]): number[] {
   let first = 0;
   return stretches.flatMap(({ start, end, rows }) => {
@@ -77,7 +74,7 @@ function rowsOf(stretches: readonly Stretch[]): number[] {
   });
 }
 
-/** Joins a stretch of a cell table of each sequence into one `[1, n]` tensor. */
+/** Joins the entries of all stretches in a cell table into one `[1, n]` tensor. */
 function joined(stretches: readonly Stretch[], table: (sequence: Sequence) => Int32Array): Tensor {
   const values = stretches.flatMap(({ sequence, start, end }) => [...table(sequence).subarray(start, end)]);
   return new Tensor('int64', BigInt64Array.from(values, BigInt), [1, values.length]);

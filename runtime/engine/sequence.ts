@@ -6,7 +6,7 @@ export interface KvShape {
   layers: readonly { heads: number; headSize: number }[];
   /** Buffer lengths that the model accepts without a copy, ascending; absent: any. */
   capacities?: readonly number[];
-  /** Floats of each state that layers without attention keep; absent: there are none. */
+  /** Floats of each state of the layers without attention; absent: there are none. */
   states?: readonly number[];
 }
 
@@ -117,7 +117,7 @@ export function cellBytes(shape: KvShape): number {
   return shape.layers.reduce((sum, { heads, headSize }) => sum + 2 * 4 * heads * headSize, 0);
 }
 
-/** Bytes of a kept prefix of so many tokens. */
+/** Returns the bytes of a cached prefix with so many tokens. */
 export function prefixBytes(shape: KvShape, length: number): number {
   return length * cellBytes(shape) + MOST_SNAPSHOTS * snapshotBytes(shape.states ?? []);
 }

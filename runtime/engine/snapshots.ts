@@ -1,24 +1,25 @@
-/** States of several sequences side by side: for each state of the model `[rows, ...]`. */
+import { at } from '../../lib/at.ts';
+
+/** Holds the states of several sequences: for each state of the model `[rows, ...]`. */
 export interface StateRows {
   rows: number;
   tensors: readonly Float32Array[];
 }
 
-/** The states of one sequence behind one of its cells. */
+/** Holds the states of one sequence after one of its cells. */
 export interface Snapshot {
   states: StateRows;
   row: number;
 }
 
-/** Where snapshots of a prefix are kept besides the one at its end. */
+/** Fractions of a prefix at which snapshots are kept, besides the one at its end. */
 const KEPT_FRACTIONS = [1 / 2, 1 / 4, 1 / 8];
-/** Snapshots of a prefix at most. */
+/** Most snapshots of a prefix. */
 export const MOST_SNAPSHOTS = KEPT_FRACTIONS.length + 1;
 
 /**
- * The states of layers without attention, behind some cells of a sequence. Such a state cannot be rolled back, so a
- * sequence goes on only
- * behind a cell that has a snapshot.
+ * Holds the states of layers without attention, after some cells of a sequence. Such a state cannot be rolled back, so
+ * a sequence can only continue after a cell that has a snapshot.
  */
 export class Snapshots {
   /** Floats of each state. */
@@ -29,12 +30,12 @@ export class Snapshots {
     this.#sizes = sizes;
   }
 
-  /** Whether the model has such states at all. */
+  /** True when the model has such states. */
   get needed(): boolean {
     return this.#sizes.length > 0;
   }
 
-  /** Bytes of all snapshots, shared ones counted for each sequence. */
+  /** Bytes of all snapshots; shared ones count for each sequence. */
   get bytes(): number {
     return this.#byCell.size * snapshotBytes(this.#sizes);
   }
@@ -51,7 +52,7 @@ export class Snapshots {
     this.#byCell.set(cell, snapshot);
   }
 
-  /** The most of the first `length` cells that a sequence can go on behind. */
+  /** Returns how many of the first `length` cells a sequence can continue after. */
   resumableLength(length: number): number {
     if (!this.needed) return length;
     let best = 0;
@@ -68,17 +69,14 @@ export class Snapshots {
     for (const cell of this.#byCell.keys()) if (!wanted(cell)) this.#byCell.delete(cell);
   }
 
-  /**
-   * Takes over another sequence's snapshots of the first `length` cells; what they hold never changes, so it is
-   * shared.
-   */
+  /** Shares another sequence's snapshots of the first `length` cells: their content never changes. */
   copyFrom(other: Snapshots, length: number): void {
     for (const [cell, snapshot] of other.#byCell) if (cell < length) this.#byCell.set(cell, snapshot);
   }
 
   /**
-   * The snapshots of a prefix worth keeping: at its end, and near a half, a quarter and an eighth of it, for prefixes
-   * that begin alike.
+   * Returns the cells whose snapshots are worth keeping: the end of a prefix, and near a half, a quarter and an eighth
+   * of it, for prefixes with the same beginning.
    */
   worthKeeping(length: number): Set<number> {
     const cells = [...this.#byCell.keys()].filter((cell) => cell < length).sort((a, b) => a - b);
@@ -88,14 +86,12 @@ export class Snapshots {
   }
 }
 
-/** Bytes of the states behind one cell. */
+/** Returns the bytes of the states after one cell. */
 export function snapshotBytes(sizes: readonly number[]): number {
   return sizes.reduce((sum, size) => sum + 4 * size, 0);
 }
 
-/**
- * Copies chosen snapshots into rows of their own; null stands for the states before the first token, which are zero.
- */
+/** Copies snapshots into rows; null stands for the states before the first token, which are zero. */
 export function gatherRows(sizes: readonly number[], snapshots: readonly (Snapshot | null)[]): StateRows {
   const rows = snapshots.length;
   const tensors = sizes.map((size, index) => {
@@ -109,5 +105,5 @@ export function gatherRows(sizes: readonly number[], snapshots: readonly (Snapsh
 }
 
 function rowOf({ states, row }: Snapshot, index: number, size: number): Float32Array {
-  return states.tensors[index]!.subarray(row * size, (row + 1) * size);
+  return at(states.tensors, index).subarray(row * size, (row + 1) * size);
 }

@@ -1,4 +1,5 @@
 import { Tensor } from 'onnxruntime-node';
+import { at } from '../../lib/at.ts';
 import type { Manifest } from '../compile/manifest.ts';
 import { type Lanes, layOutLanes } from './lanes.ts';
 import type { Sequence } from './sequence.ts';
@@ -6,15 +7,15 @@ import { gatherRows, type Snapshot, type StateRows } from './snapshots.ts';
 
 type Tensors = Record<string, Tensor>;
 
-/** What a run over states takes and gives besides tokens and KV. */
+/** Holds the inputs and outputs of a run over states, besides tokens and KV. */
 export interface StateRun {
   feeds: Tensors;
   fetches: Tensors;
-  /** Puts the states that came out at the cells that were to be kept. */
+  /** Stores the new states of the cells to keep. */
   store(): void;
 }
 
-/** Feeds the states of layers without attention, and takes the new ones. */
+/** Feeds the states of layers without attention, and stores the new ones. */
 export class StateFeeds {
   readonly #states: NonNullable<Manifest['states']>;
   readonly #inputs: NonNullable<Manifest['inputs']['lanes']>;
@@ -26,11 +27,11 @@ export class StateFeeds {
     this.#sizes = states.map(({ dims }) => floats(dims));
   }
 
-  /** Prepares a run of the cells from `start` to `length`. Each cell that they follow has a snapshot. */
+  /** Prepares a run of the cells from `start` to `length`. Each cell that they follow needs a snapshot. */
   prepare(sequence: Sequence, start: number, length: number, keep: readonly number[]): StateRun {
     const lanes = layOutLanes(sequence, start, length, keep);
     const given = this.#given(sequence, lanes.roots);
-    // The operators take no empty result: without a cell to keep, the first lane's is thrown away.
+    // The operators accept no empty result: without a cell to keep, that of the first lane is dropped.
     const kept = keep.length > 0 ? lanes.kept : [0];
     const out: StateRows = {
       rows: kept.length,
@@ -39,8 +40,8 @@ export class StateFeeds {
     const feeds = this.#laneFeeds(lanes, kept);
     const fetches: Tensors = {};
     for (const [index, { past, present, dims }] of this.#states.entries()) {
-      feeds[past] = new Tensor('float32', given.tensors[index]!, [given.rows, ...dims]);
-      fetches[present] = new Tensor('float32', out.tensors[index]!, [out.rows, ...dims]);
+      feeds[past] = new Tensor('float32', at(given.tensors, index), [given.rows, ...dims]);
+      fetches[present] = new Tensor('float32', at(out.tensors, index), [out.rows, ...dims]);
     }
     const store = () => {
       for (const [row, cell] of keep.entries())
@@ -49,7 +50,7 @@ export class StateFeeds {
     return { feeds, fetches, store };
   }
 
-  /** The states that lanes begin with: those of one earlier run as they are, others gathered. */
+  /** Returns the states that lanes begin with: those of one earlier run unchanged, others gathered. */
   #given(sequence: Sequence, roots: readonly number[]): StateRows {
     const snapshots = roots.map((cell) => {
       if (cell < 0) return null;
@@ -63,7 +64,10 @@ export class StateFeeds {
     return asTheyAre ? first : gatherRows(this.#sizes, snapshots);
   }
 
-  /** A prefix stays for long, so its snapshot does not hold on to the other branches'. */
+  /**
+   * Copies the snapshot of a prefix, which stays for long, so that it does not keep those of the other branches in
+   * memory.
+   */
   #owned(snapshot: Snapshot, cell: number, { trunkLength }: Sequence): Snapshot {
     if (cell >= trunkLength || snapshot.states.rows === 1) return snapshot;
     return { states: gatherRows(this.#sizes, [snapshot]), row: 0 };
@@ -88,7 +92,9 @@ export class StateFeeds {
       [keptLanes]: integers(kept),
     };
     for (const { name, width } of windows) {
-      const last = kept.flatMap((lane) => Array.from({ length: width }, (_, at) => lanes[lane]!.rows.length + at));
+      const last = kept.flatMap((lane) =>
+        Array.from({ length: width }, (_, step) => at(lanes, lane).rows.length + step),
+      );
       feeds[name] = integers(last, [kept.length, 1, width]);
     }
     return feeds;
@@ -99,7 +105,7 @@ function integers(values: readonly number[], dims: readonly number[] = [values.l
   return new Tensor('int64', BigInt64Array.from(values, BigInt), dims);
 }
 
-/** Floats of a state of this shape. */
+/** Returns the floats of a state of this shape. */
 export function floats(dims: readonly number[]): number {
   return dims.reduce((product, dim) => product * dim, 1);
 }

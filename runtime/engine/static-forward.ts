@@ -1,4 +1,5 @@
 import type { InferenceSession, Tensor } from 'onnxruntime-node';
+import { at } from '../../lib/at.ts';
 import type { Manifest, StaticGraphs } from '../compile/manifest.ts';
 import type { PluginSession, TensorView } from '../ort-plugin/plugin-session.ts';
 import { type Forward, onlyRun, Scratch, type SequenceRun } from './forward.ts';
@@ -65,12 +66,14 @@ export class StaticForward implements Forward {
     }
     const fresh: TensorView[] = [];
     for (const [index, { heads, headSize, past: names, present }] of kv.entries()) {
-      const { key, value } = sequence.layers[index]!;
+      const { key, value } = at(sequence.layers, index);
       for (const [part, data] of [key, value].entries()) {
-        const pastCells = run.pastCells ? this.#gather(names[part]!, data, sequence, run, { heads, headSize }) : data;
-        views.push({ name: names[part]!, data: pastCells, dims: [1, heads, past, headSize] });
-        const made = this.#take(present[part]!, heads * chunk * headSize);
-        fresh.push({ name: present[part]!, data: made, dims: [1, heads, chunk, headSize] });
+        const pastCells = run.pastCells
+          ? this.#gather(at(names, part), data, sequence, run, { heads, headSize })
+          : data;
+        views.push({ name: at(names, part), data: pastCells, dims: [1, heads, past, headSize] });
+        const made = this.#take(at(present, part), heads * chunk * headSize);
+        fresh.push({ name: at(present, part), data: made, dims: [1, heads, chunk, headSize] });
       }
     }
     const hidden = head.inputs.map(({ from, width }) => ({
@@ -79,7 +82,7 @@ export class StaticForward implements Forward {
       dims: [1, chunk, width],
     }));
     const session = bodies.findIndex((body) => body.chunk === chunk && body.past === past);
-    await this.#sessions.bodies[session]!.run(views, [...hidden, ...fresh]);
+    await at(this.#sessions.bodies, session).run(views, [...hidden, ...fresh]);
     keep(sequence.layers, sequence.capacity, run, kv, fresh);
     return new Map(hidden.map(({ name, data }) => [name, data]));
   }
@@ -136,14 +139,14 @@ export class StaticForward implements Forward {
   ): Float32Array {
     const into = this.#take(name, heads * past * headSize);
     const cells = pastCells ?? [];
-    for (let at = 0; at < cells.length; ) {
-      let end = at + 1;
-      while (end < cells.length && cells[end] === cells[end - 1]! + 1) end++;
+    for (let first = 0; first < cells.length; ) {
+      let end = first + 1;
+      while (end < cells.length && cells[end] === at(cells, end - 1) + 1) end++;
       for (let head = 0; head < heads; head++) {
-        const source = (head * capacity + cells[at]!) * headSize;
-        into.set(from.subarray(source, source + (end - at) * headSize), (head * past + at) * headSize);
+        const source = (head * capacity + at(cells, first)) * headSize;
+        into.set(from.subarray(source, source + (end - first) * headSize), (head * past + first) * headSize);
       }
-      at = end;
+      first = end;
     }
     return into;
   }
@@ -169,9 +172,9 @@ function keep(
   fresh: readonly TensorView[],
 ): void {
   for (const [index, { heads, headSize }] of kv.entries()) {
-    const { key, value } = layers[index]!;
+    const { key, value } = at(layers, index);
     for (const [part, into] of [key, value].entries()) {
-      const made = fresh[2 * index + part]!.data as Float32Array;
+      const made = at(fresh, 2 * index + part).data as Float32Array;
       for (let head = 0; head < heads; head++) {
         const from = head * chunk * headSize;
         into.set(made.subarray(from, from + (end - first) * headSize), (head * capacity + first) * headSize);

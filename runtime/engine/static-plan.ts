@@ -1,3 +1,4 @@
+import { at } from '../../lib/at.ts';
 import type { Sequence } from './sequence.ts';
 
 export interface StaticRun {
@@ -56,10 +57,10 @@ function seenBefore(sequence: Sequence, first: number, end: number): number[] {
   const branched = new Set<number>();
   let trunk = 0;
   for (let cell = first; cell < end; cell++) {
-    let ancestor = parents[cell]!;
+    let ancestor = at(parents, cell);
     while (ancestor >= trunkLength && !(ancestor < first && branched.has(ancestor))) {
       if (ancestor < first) branched.add(ancestor);
-      ancestor = parents[ancestor]!;
+      ancestor = at(parents, ancestor);
     }
     if (ancestor < trunkLength) trunk = Math.max(trunk, Math.min(ancestor + 1, first));
   }
@@ -91,14 +92,14 @@ export function writeStaticMask(
   const width = past + chunk;
   into.fill(HIDDEN);
   const pastCellOf = pastCells && new Map(pastCells.map((cell, index) => [cell, index]));
-  const at = (cell: number): number => (cell >= first ? past + cell - first : (pastCellOf?.get(cell) ?? cell));
+  const columnOf = (cell: number): number => (cell >= first ? past + cell - first : (pastCellOf?.get(cell) ?? cell));
   for (let cell = first; cell < end; cell++) {
     const row = (cell - first) * width;
-    const lowest = window === null ? 0 : positions[cell]! - window + 1;
+    const lowest = window === null ? 0 : at(positions, cell) - window + 1;
     let ancestor = cell;
     while (ancestor >= trunkLength || ancestor >= first) {
-      if (positions[ancestor]! >= lowest) into[row + at(ancestor)] = 0;
-      ancestor = parents[ancestor]!;
+      if (at(positions, ancestor) >= lowest) into[row + columnOf(ancestor)] = 0;
+      ancestor = at(parents, ancestor);
     }
     // From here on the ancestors are the trunk before this run, where a cell's index is its position and its index
     // among the past cells.

@@ -1,6 +1,6 @@
 import { Tensor } from 'onnxruntime-node';
 
-/** Returns a stretch of a cell table as a `[1, n]` tensor. */
+/** Returns the entries `start` to `end` of a cell table as a `[1, n]` tensor. */
 export function integers(values: Int32Array, start: number, end: number): Tensor {
   return new Tensor('int64', BigInt64Array.from(values.subarray(start, end), BigInt), [1, end - start]);
 }
@@ -10,7 +10,7 @@ export function int64(values: readonly number[]): Tensor {
   return new Tensor('int64', BigInt64Array.from(values, BigInt), [values.length]);
 }
 
-/** Picks rows out of the logits of all positions. */
+/** Copies rows out of the logits of all positions. */
 export function gather(logits: Float32Array, rows: readonly number[], vocabSize: number): Float32Array {
   const picked = new Float32Array(rows.length * vocabSize);
   for (const [index, row] of rows.entries()) {
@@ -19,7 +19,7 @@ export function gather(logits: Float32Array, rows: readonly number[], vocabSize:
   return picked;
 }
 
-/** Hands out rows of logits in order. */
+/** Returns rows of logits one after another. */
 export class LogitRows {
   readonly #logits: Float32Array;
   readonly #vocabSize: number;
@@ -30,7 +30,7 @@ export class LogitRows {
     this.#vocabSize = vocabSize;
   }
 
-  /** Returns the next `count` rows; a view, no copy. */
+  /** Returns the next `count` rows as a view. */
   take(count: number): Float32Array {
     const from = this.#next;
     this.#next += count * this.#vocabSize;

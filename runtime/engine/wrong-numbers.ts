@@ -7,7 +7,7 @@ import { errorText } from '../compile/choose-form.ts';
 export function wrongNumbers(form: WeightForm, error: number, limit: number): AssayError {
   return new AssayError(
     'engine_failed',
-    `This machine computes wrong numbers in ${form}: ${errorText(error)}, and the limit is ${(100 * limit).toFixed(0)}%. Start with --precision auto, which takes a form that is right.`,
+    `This machine computes wrong numbers in ${form}: ${errorText(error)}, and the limit is ${(100 * limit).toFixed(0)}%. Start with --precision auto, which chooses an accurate form.`,
     { cause: refusal(form) },
   );
 }

@@ -51,7 +51,11 @@ export class BlobFetcher {
     return missing;
   }
 
-  /** @param bytes of all files of the model, and of those that are here, for the progress */
+  /**
+   * Fetches the missing files.
+   *
+   * @param bytes of all files of the model, and of those that are present, for the progress
+   */
   async fetchMissing(files: readonly HubFile[], bytes: { done: number; total: number }): Promise<void> {
     this.#totalBytes = bytes.total;
     this.#doneBytes = bytes.done;

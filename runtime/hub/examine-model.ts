@@ -11,21 +11,21 @@ import { type HubListing, listModelFiles } from './hub-client.ts';
 import { HubRefusal, hubError } from './hub-error.ts';
 import { hubFetch } from './hub-fetch.ts';
 
-/** What can be said of a repository before its weights are downloaded. */
+/** Describes a repository before its weights are downloaded. */
 export interface ModelExamination {
   model: ModelId;
   commit: string;
-  /** Why it cannot run here, with what to try; null where nothing is known against it. */
+  /** Says why it cannot run here, with what to try; null when nothing is known against it. */
   refusal: string | null;
-  /** Null where there is no file to choose. */
+  /** The selected files; null when there is none to choose. */
   chosen: {
     layout: ModelFiles['layout'];
     dtype: Dtype | null;
     graph: string;
-    /** How branches would run; null: its graph decides. */
+    /** Path of branches; null: the graph decides. */
     path: 'packed' | null;
     downloadBytes: number;
-    /** With weights in 8 bits and the KV of one prompt of the default length; null where that is not known. */
+    /** Bytes with weights in 8 bits and the KV of one prompt of the default length; null when unknown. */
     memoryBytes: number | null;
   } | null;
 }
@@ -35,7 +35,7 @@ const WEIGHT_BYTES: Readonly<Record<Dtype, number>> = { q4f16: 0.55, q4: 0.6, in
 const ANSWER_MS = 30_000;
 
 /**
- * Examines a repository on the hub: its list of files and its configuration, some kilobytes.
+ * Examines a repository on the hub by its list of files and its configuration, some kilobytes.
  *
  * @throws AssayError `model_not_found`, `model_not_allowed`, `hub_unreachable`
  */
@@ -49,7 +49,7 @@ export async function examineModel(
   const { commit } = listing;
   const selection = selectModelFiles(listing.files, options);
   if ('missing' in selection) {
-    return { model, commit, refusal: `it has no model that this engine reads. ${selection.missing}`, chosen: null };
+    return { model, commit, refusal: `it has no model that this engine can read. ${selection.missing}`, chosen: null };
   }
   const { files } = selection;
   const read = (name: string) => {
@@ -76,7 +76,7 @@ export async function examineModel(
   };
 }
 
-/** Returns the value of a small JSON file; undefined for one that is too large or no JSON. */
+/** Reads the value of a small JSON file; undefined for one that is too large or not JSON. */
 async function readJson(
   hub: HubAccess,
   model: ModelId,

@@ -18,7 +18,7 @@ export async function openHub({ endpoint, token, tokenFile, offline }: HubEnviro
   };
 }
 
-/** What `hf auth login` has left; null where nobody logged in. */
+/** Reads the token that `hf auth login` saved; null when there is none. */
 async function savedToken(file: string): Promise<string | null> {
   return (await readFile(file, 'utf8').catch(() => '')).trim() || null;
 }

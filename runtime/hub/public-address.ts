@@ -1,6 +1,7 @@
 import dns from 'node:dns';
 import type { LookupFunction } from 'node:net';
 import ipaddr from 'ipaddr.js';
+import { at } from '../../lib/at.ts';
 import { AssayError } from '../../lib/errors.ts';
 
 /**
@@ -47,7 +48,7 @@ const lookupPublic: LookupFunction = (hostname, options, callback) => {
     const open = found.filter(({ address }) => isPublicAddress(address));
     if (open.length === 0) return callback(privateAddress(hostname), []);
     if (options.all) return callback(null, open);
-    callback(null, open[0]!.address, open[0]!.family);
+    callback(null, at(open, 0).address, at(open, 0).family);
   });
 };
 

@@ -83,7 +83,7 @@ async function fetchAll(
       `${model} needs ${formatBytes(needed)} more, with ${formatBytes(SPARE_BYTES)} to spare, and the disk of HF_HUB_CACHE has ${formatBytes(bavail * bsize)} free. Free space (assay list, assay rm) or set HF_HUB_CACHE to a directory on a larger disk.`,
     );
   }
-  // The configuration first: it may tell that the rest is of no use.
+  // The configuration first: it may show that the rest is not needed.
   const isConfiguration = ({ path }: HubFile) => CONFIGURATIONS.includes(baseName(path));
   const total = sum(files);
   await fetcher.fetchMissing(missing.filter(isConfiguration), { done: total - sum(missing), total });

@@ -1,10 +1,10 @@
 import type { Layout } from './layout.ts';
 import { DataType, type Graph, type Model, makeNode, makeTensor, type Node } from './model.ts';
 
-/** Inputs of a graph with attention slots that are there once, whatever the number of slots. */
+/** Inputs of a graph with attention slots that exist once for all slots. */
 export const SLOT_SIZES = 'slot_sizes';
 export const BATCH_ROWS = 'batch_rows';
-/** Inputs of each slot, beside its KV and its masks; see `slotName`. */
+/** Inputs of each slot, besides its KV and its masks; see `slotName`. */
 export const SLOT_POSITIONS = 'positions';
 export const SLOT_LAST_KEY = 'last_key';
 export const SLOT_KEYS = 'keys';
@@ -18,17 +18,16 @@ export function slotName(slot: number, name: string): string {
 const [QUERY, VALUE, PAST_KEY, LAST_KEY, KEYS, POSITIONS, MASK] = [0, 2, 3, 5, 6, 9, 10];
 
 /**
- * Lets one run carry several sequences. Linear layers work on the rows of all of them, so the weights are read once;
- * each
- * GroupQueryAttention becomes `count` of them, each over the KV of its own sequence, which stays in place. Rows are in
- * the order of the slots; slots without
- * a sequence come last and get a row of zeros, which is dropped again.
+ * Rewrites a graph so that one run carries several sequences. Linear layers process the rows of all of them, so the
+ * weights are read once; each GroupQueryAttention becomes `count` of them, each over the KV of its own sequence, which
+ * stays in place. Rows are in the order of the slots. Slots without a sequence come last and get a row of zeros, which
+ * is dropped again.
  *
  * Inputs per slot: KV, masks, `positions` int64 `[1, rows]`, `last_key` int32 `[1]` (keys so far, less one), `keys`
- * int32 (keys so far). Once: `slot_sizes`
- * int64 `[count + 1]` (rows of each slot, then of the padding that is left) and `batch_rows` int64 `[1]`.
+ * int32 (keys so far). Once: `slot_sizes` int64 `[count + 1]` (rows of each slot, then of the remaining padding) and
+ * `batch_rows` int64 `[1]`.
  *
- * Returns false, and leaves the graph as it is, where something but attention reads the attention mask. Call it behind
+ * Returns false, with the graph unchanged, when anything but attention reads the attention mask. Call it after
  * `packBranches` and `gatherRows`.
  */
 export function addAttentionSlots(
@@ -107,7 +106,7 @@ function declareSlots(
   graph.inputs = graph.inputs.filter(({ name }) => !gone.has(name));
   graph.outputs = graph.outputs.filter(({ name }) => !present.has(name));
   for (const slot of slots) {
-    /** Sizes of one slot are free of those of the others. */
+    /** Renames the dimensions of one slot, so that they do not depend on those of the others. */
     const renamed = (dims: (number | string | null)[]) =>
       dims.map((dim) => (typeof dim === 'string' ? slotName(slot, dim) : dim));
     for (const info of own) graph.inputs.push({ ...info, name: slotName(slot, info.name), dims: renamed(info.dims) });
@@ -128,7 +127,7 @@ function declareSlots(
   if (layout.positions && gone.has(layout.positions)) delete layout.positions;
 }
 
-/** Returns all names that the outputs depend on by other ways than the lengths and positions of attention. */
+/** Returns all names that the outputs depend on, except through the lengths and positions of attention. */
 function namesReadElsewhere(graph: Graph, attention: ReadonlySet<Node>): Set<string> {
   const needed = new Set(graph.outputs.map(({ name }) => name));
   for (const node of graph.nodes.toReversed()) {

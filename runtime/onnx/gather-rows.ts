@@ -1,3 +1,4 @@
+import { at } from '../../lib/at.ts';
 import type { Layout } from './layout.ts';
 import { DataType, type Graph, type Model, makeNode, type Node } from './model.ts';
 
@@ -85,7 +86,7 @@ export function findHead(graph: Graph, logits: string): Node | undefined {
       return node.inputs.slice(1).every((input) => !input || constant(input)) ? node : undefined;
     const changing = node.inputs.filter((input) => input && !constant(input));
     if (!ELEMENTWISE.includes(node.op) || changing.length !== 1) return undefined;
-    name = changing[0]!;
+    name = at(changing, 0);
   }
   return undefined;
 }

@@ -1,3 +1,4 @@
+import { at } from '../../lib/at.ts';
 import { attribute, DataType, type Graph, type Model, makeTensor, type Node, type ValueInfo } from './model.ts';
 import { isHalfType } from './to-float32.ts';
 import { unusable } from './unusable.ts';
@@ -16,8 +17,8 @@ export interface Layout {
 }
 
 /**
- * What a layer without attention keeps of all tokens so far: the last inputs of a convolution, the memory of a
- * recurrence.
+ * Describes the state of a layer without attention after all tokens so far: the last inputs of a convolution, or the
+ * memory of a recurrence.
  */
 export interface StateTensor {
   past: string;
@@ -69,7 +70,7 @@ export function findLayout(model: Model, publishedHeadSize?: number): Layout {
       throw unusable(`the KV cache of layer ${index} has no fixed number of heads and head size`);
     return {
       past: [layer.key.name, layer.value.name],
-      present: [present[index]!.key.name, present[index]!.value.name],
+      present: [at(present, index).key.name, at(present, index).value.name],
       heads,
       headSize,
     };
@@ -100,9 +101,9 @@ export function attentionNodes(graph: Graph, layout: Layout): Node[] | undefined
   const fits = ordered.every(
     (node, index) =>
       node &&
-      node.inputs[4] === layout.kv[index]!.past[1] &&
-      node.outputs[1] === layout.kv[index]!.present[0] &&
-      node.outputs[2] === layout.kv[index]!.present[1] &&
+      node.inputs[4] === at(layout.kv, index).past[1] &&
+      node.outputs[1] === at(layout.kv, index).present[0] &&
+      node.outputs[2] === at(layout.kv, index).present[1] &&
       !node.inputs[9] &&
       !node.inputs[10] &&
       !node.inputs[11],
@@ -123,8 +124,8 @@ function keySize(graph: Graph, past: string, heads: number): number | undefined 
   const producers = new Map(graph.nodes.flatMap((node) => node.outputs.map((output) => [output, node])));
   let node = producers.get(attentionOver(graph, past)?.inputs[1] ?? '');
   // Norms, biases and reshapes keep the width of all heads together.
-  while (node && KEEPS_WIDTH.has(node.op)) node = producers.get(node.inputs[0]!);
-  const width = node?.op === 'MatMul' ? graph.initializers.get(node.inputs[1]!)?.dims[1] : attribute(node, 'N');
+  while (node && KEEPS_WIDTH.has(node.op)) node = producers.get(at(node.inputs, 0));
+  const width = node?.op === 'MatMul' ? graph.initializers.get(at(node.inputs, 1))?.dims[1] : attribute(node, 'N');
   return typeof width === 'number' && width % heads === 0 ? width / heads : undefined;
 }
 

@@ -1,3 +1,4 @@
+import { at } from '../../lib/at.ts';
 import { attentionWindow, type Layout } from './layout.ts';
 import { attribute, attributeFields, DataType, type Model, makeNode, makeTensor, type Node } from './model.ts';
 
@@ -29,7 +30,7 @@ export function packBranches(model: Model, layout: Layout, attention: readonly N
     node.inputs[10] = mask;
     node.attributes.set('local_window_size', attributeFields('local_window_size', -1));
   }
-  const dataType = graph.inputs.find((input) => input.name === layout.kv[0]!.past[0])!.dataType;
+  const dataType = graph.inputs.find((input) => input.name === at(layout.kv, 0).past[0])!.dataType;
   for (const name of masks.values()) {
     graph.inputs.push({ name, dataType, dims: [1, 1, 'sequence_length', 'total_sequence_length'] });
   }

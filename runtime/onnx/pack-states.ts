@@ -1,38 +1,38 @@
+import { at } from '../../lib/at.ts';
 import type { Layout, StateTensor } from './layout.ts';
 import { attribute, DataType, type Graph, type Model, makeNode, makeTensor, type Node } from './model.ts';
 import { unusable } from './unusable.ts';
 
-/** Names of the inputs by which a run says how its tokens follow each other, for layers that keep a state. */
+/** Names of the inputs that say how the tokens of a run follow each other, for layers that keep a state. */
 export interface LaneInputs {
-  /** `[lanes]`: which of the given states a lane begins with. */
+  /** `[lanes]`: index of the given state that a lane begins with. */
   roots: string;
-  /** `[lanes, steps]`: rows of the run, lane by lane; any row where a lane has ended. */
+  /** `[lanes, steps]`: rows of the run, lane by lane; any row after the end of a lane. */
   cells: string;
-  /** `[lanes, steps, 1]`: 1 for a row of the lane, 0 where it has ended. */
+  /** `[lanes, steps, 1]`: 1 for a row of the lane, 0 after its end. */
   live: string;
-  /** `[rows]`: where a row is in the flattened `[lanes, steps]`. */
+  /** `[rows]`: place of a row in the flattened `[lanes, steps]`. */
   slots: string;
   /** `[kept]`: lanes whose states at their ends are returned. */
   kept: string;
   /**
-   * `[kept, 1, width]`: the last inputs of a kept lane, among its first state and its own; one for each width of a
+   * `[kept, 1, width]`: the last inputs of a kept lane, among its first state and its own rows; one for each width of a
    * convolution.
    */
   windows: { name: string; width: number }[];
 }
 
 const MS = 'com.microsoft';
-/** Both operators take the state as this input and return it as this output. */
+/** Index of the state among the inputs and outputs of both operators. */
 const PAST_INPUT = 3;
 const PRESENT_OUTPUT = 1;
 
 /**
- * Lets one run carry the tokens of several branches through layers that keep a state (CausalConvWithState,
- * LinearAttention). A branch cannot be
- * hidden by a mask there, so rows are laid out in lanes, one for each path through the tree of new tokens, before such
- * an operator, and put
- * back in their order behind it. Everything else still sees one sequence.
- * Source: onnxruntime, docs/ContribOperators.md, com.microsoft.CausalConvWithState and com.microsoft.LinearAttention.
+ * Rewrites a graph so that one run carries the tokens of several branches through layers that keep a state
+ * (CausalConvWithState, LinearAttention). A mask cannot hide a branch there, so rows are laid out in lanes before such
+ * an operator, one for each path through the tree of new tokens, and put back in order after it. Everything else still
+ * sees one sequence. Source: onnxruntime, docs/ContribOperators.md, com.microsoft.CausalConvWithState and
+ * com.microsoft.LinearAttention.
  */
 export function packStates(model: Model, layout: Layout): LaneInputs | undefined {
   if (layout.states.length === 0) return undefined;
@@ -72,7 +72,7 @@ function isConvolution(node: Node): boolean {
   return node.op === 'CausalConvWithState';
 }
 
-/** The operator that reads and writes a state. Throws for one that cannot be run in lanes. */
+/** Returns the operator that reads and writes a state. Throws for one that cannot run in lanes. */
 function stateNode(graph: Graph, { past, present }: StateTensor): Node {
   const node = graph.nodes.find(({ inputs }) => inputs.includes(past));
   const fits =
@@ -89,7 +89,7 @@ function stateNode(graph: Graph, { past, present }: StateTensor): Node {
   return node;
 }
 
-/** One operator over lanes instead of rows. */
+/** Rewrites one operator so that it runs over lanes instead of rows. */
 class Rewrite {
   readonly #node: Node;
   readonly #state: StateTensor;
@@ -104,7 +104,7 @@ class Rewrite {
     this.#constant = constant;
   }
 
-  /** CausalConvWithState: `[1, channels, rows]`, state `[lanes, channels, width]`. */
+  /** Rewrites CausalConvWithState: `[1, channels, rows]`, state `[lanes, channels, width]`. */
   convolution(): Node[] {
     const { cells, slots, kept } = this.#lanes;
     const [channels, width] = this.#state.dims as [number, number];
@@ -114,21 +114,20 @@ class Rewrite {
     const flat = this.#add('Squeeze', [picked, this.#constant([0])], 'lanes_flat');
     const rows = this.#add('Transpose', [flat], 'rows', { perm: [1, 0, 2] });
     const out = this.#run([rows, ...rest.slice(0, PAST_INPUT - 1), past]);
-    // What the operator returns as its state counts the steps behind a lane's end too, so it is taken from the inputs.
+    // The operator's own state includes the steps after a lane's end, so the state is taken from the inputs.
     const all = this.#add('Concat', [past, rows], 'inputs', { axis: 2 });
     const ends = this.#add('Gather', [all, kept], 'kept_inputs', { axis: 0 });
     const window = this.#add('Expand', [this.#window(width), this.#constant([1, channels, 1])], 'window');
     this.#add('GatherElements', [ends, window], this.#state.present, { axis: 2 });
     const back = this.#add('Transpose', [out], 'channels', { perm: [1, 0, 2] });
     const line = this.#add('Reshape', [back, this.#constant([1, channels, -1])], 'line');
-    this.#add('Gather', [line, slots], this.#node.outputs[0]!, { axis: 2 });
+    this.#add('Gather', [line, slots], at(this.#node.outputs, 0), { axis: 2 });
     return this.#nodes;
   }
 
   /**
-   * LinearAttention: `[1, rows, width]` each for query, key, value, decay and beta, state `[lanes, heads, key size,
-   * value size]`. A step that adds
-   * nothing and keeps everything has the decay 0, and beta or else the key 0.
+   * Rewrites LinearAttention: `[1, rows, width]` each for query, key, value, decay and beta, state `[lanes, heads, key
+   * size, value size]`. A step that changes nothing has the decay 0, and beta, or without it the key, 0.
    */
   recurrence(): Node[] {
     const { cells, slots, kept } = this.#lanes;
@@ -153,7 +152,7 @@ class Rewrite {
     const out = this.#run(inputs);
     this.#add('Gather', [`${this.#prefix}/state`, kept], this.#state.present, { axis: 0 });
     const line = this.#add('Reshape', [out, this.#constant([1, -1, 0])], 'line');
-    this.#add('Gather', [line, slots], this.#node.outputs[0]!, { axis: 1 });
+    this.#add('Gather', [line, slots], at(this.#node.outputs, 0), { axis: 1 });
     return this.#nodes;
   }
 
@@ -168,7 +167,7 @@ class Rewrite {
   #run(inputs: string[]): string {
     const outputs = [`${this.#prefix}/out`, `${this.#prefix}/state`];
     this.#nodes.push({ ...this.#node, inputs, outputs });
-    return outputs[0]!;
+    return at(outputs, 0);
   }
 
   #window(width: number): string {
@@ -177,7 +176,7 @@ class Rewrite {
     return name;
   }
 
-  /** Adds a node; `result` is an output of the graph, or a name within this rewrite. */
+  /** Adds a node. `result` is an output of the graph, or a name within this rewrite. */
   #add(op: string, inputs: string[], result: string, attributes: Parameters<typeof makeNode>[3] = {}): string {
     const given = result === this.#state.present || result === this.#node.outputs[0];
     const output = given ? result : `${this.#prefix}/${result}`;
@@ -186,7 +185,7 @@ class Rewrite {
   }
 }
 
-/** Gives the name of a constant list of integers, made once for each content. */
+/** Returns the name of a constant list of integers; equal lists share one constant. */
 function constantsOf(graph: Graph): (values: readonly number[]) => string {
   return (values) => {
     const name = `assay/integers/${values.join(',')}`;

@@ -1,3 +1,4 @@
+import { at } from '../../lib/at.ts';
 import { attributeFields, DataType, type Model, type Node, type Tensor, tensorAttribute } from './model.ts';
 import { readTensor } from './read-model.ts';
 import { unusable } from './unusable.ts';
@@ -33,7 +34,7 @@ export function toFloat32(model: Model): void {
       const source = memorySource(constant);
       const tensor = readTensor(source, { start: 0, end: source.size }, '');
       if (isHalfType(tensor.dataType)) {
-        const name = node.outputs[0]!;
+        const name = at(node.outputs, 0);
         graph.initializers.set(name, { ...tensor, name });
         continue;
       }

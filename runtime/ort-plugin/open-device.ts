@@ -1,3 +1,4 @@
+import { at } from '../../lib/at.ts';
 import { AssayError } from '../../lib/errors.ts';
 import { type EpDevice, OrtEnvironment } from './environment.ts';
 import { PluginSession, type PluginSessionOptions } from './plugin-session.ts';
@@ -61,7 +62,7 @@ export async function openDevice(target: PluginTarget): Promise<OpenDevice> {
       const chosen: PluginSessionOptions = { device, providerOptions: options, config: { ...STRICT, ...config } };
       const session = await PluginSession.create(env, file, chosen);
       const parts = session.assignments();
-      if (parts.length === 1 && parts[0]!.subgraphs === 1 && parts[0]!.provider === provider) return session;
+      if (parts.length === 1 && at(parts, 0).subgraphs === 1 && at(parts, 0).provider === provider) return session;
       session.release();
       const found = parts.map((part) => `${part.subgraphs} on ${part.provider}`).join(', ');
       throw new AssayError(

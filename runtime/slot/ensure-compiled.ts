@@ -47,7 +47,7 @@ export interface CompileContext {
   automatic: boolean;
   /** Form of the compiled weights; `auto`: the best for each device. */
   precision: Precision;
-  /** The CPU's kernels (`kernelFamily`). */
+  /** Family of the CPU's kernels (`kernelFamily`). */
   kernels: string;
   /** Version of onnxruntime-node; part of the fingerprint. */
   runtimeVersion: string;
@@ -79,9 +79,9 @@ export interface EnsuredModel {
   compiled: CompiledModel;
   /** True when it was compiled by this call. */
   made: boolean;
-  /** The plugin that its device is driven by. */
+  /** Plugin that drives its device. */
   plugin?: PluginTarget;
-  /** The devices that were tried, besides those that onnxruntime-node drives. */
+  /** Decisions about the devices that were tried, except those of onnxruntime-node. */
   decisions: readonly DeviceDecision[];
 }
 

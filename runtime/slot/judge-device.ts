@@ -3,15 +3,15 @@ import type { DeviceDecision } from '../../lib/host.ts';
 import type { DeviceFigures } from '../../lib/schema/device-figures.ts';
 
 /**
- * The most that a device's logits may differ from the CPU's, as a share of their spread. Measured on small models:
- * 0.001 to 0.02 in 16 bits, 0.06 where the CPU rounds activations to 8 bits and the device does not; a rotation that
- * was computed wrongly 1.1.
+ * Largest difference of a device's logits from the CPU's, as a share of their spread. Measured on small models: 0.001
+ * to 0.02 in 16 bits, 0.06 when the CPU rounds activations to 8 bits and the device does not; 1.1 for a wrongly
+ * computed rotation.
  */
 export const DEVICE_TOLERANCE = 0.2;
 
 /**
- * Judges a device by what it was measured to do: wrong numbers refuse it always, slowness only where nobody asked for
- * the device.
+ * Judges a device by its measurements. Wrong numbers always refuse it; slowness refuses it only when the caller did not
+ * name it.
  */
 export function judge(device: Device, figures: DeviceFigures, { automatic }: { automatic: boolean }): DeviceDecision {
   const { error, deviceMs, cpuMs } = figures;
@@ -26,10 +26,10 @@ export function judge(device: Device, figures: DeviceFigures, { automatic }: { a
     return decision(false, `The ${device}'s logits ${difference}.`);
   }
   if (automatic && deviceMs > cpuMs) {
-    return decision(false, `The ${device} takes ${times}; --device ${device.toLowerCase()} uses it all the same.`);
+    return decision(false, `The ${device} takes ${times}; --device ${device.toLowerCase()} uses it anyway.`);
   }
   return decision(true, `The ${device} takes ${times}, and its logits differ by ${shown(error)} of their spread.`);
 }
 
-/** Two digits, as many as a measurement tells. */
+/** Formats a number with two digits, the precision of a measurement. */
 const shown = (value: number): string => String(Number(value.toPrecision(2)));

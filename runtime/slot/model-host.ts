@@ -77,7 +77,7 @@ export class LocalModelHost implements ModelHost {
     return model && fingerprint ? this.#options.calibrations.find(model, fingerprint) : null;
   }
 
-  /** What the list of models says of the loaded one. */
+  /** Returns what the list of models shows of the loaded one. */
   async #calibrationOf(id: ModelId): Promise<Pick<ListedModel, 'fingerprint' | 'calibration'>> {
     const fingerprint = this.#slot.compiled?.record.fingerprint.source;
     if (this.slot().state !== 'loaded' || !fingerprint) return {};

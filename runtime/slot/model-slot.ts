@@ -50,7 +50,7 @@ const SLOT_STATE: Readonly<Record<ModelState, SlotState>> = {
 export class ModelSlot {
   readonly #options: SlotOptions;
   readonly #failedDevices = new Set<Device>();
-  /** The devices that the last load tried. */
+  /** Decisions about the devices of the last load. */
   #tried: readonly DeviceDecision[] = [];
   /** The model in memory, or that is loaded again after a death. */
   #active: { info: ModelInfo; compiled: CompiledModel } | null = null;

@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 
-/** Kinds of configuration that no published graph makes run here, by `model_type`, and what to take instead. */
+/** Model types (`model_type`) that cannot run here in any published form, and what to use instead. */
 const REFUSED: Readonly<Record<string, string>> = {
   ...Object.fromEntries(
     ['mamba', 'mamba2', 'falcon_mamba', 'rwkv', 'xlstm', 'recurrent_gemma'].map((type) => [
@@ -15,7 +15,7 @@ const REFUSED: Readonly<Record<string, string>> = {
     ]),
   ),
 };
-/** Ends of class names that generate text from text. */
+/** Matches the class names of models that generate text from text. */
 const GENERATES = /(?:CausalLM|LMHeadModel|ConditionalGeneration)$/;
 /** Bytes of a number in the KV cache. */
 const FLOAT = 4;
@@ -49,15 +49,15 @@ const GenaiConfig = v.looseObject({
   }),
 });
 
-/** What a model's configuration says of whether it runs, before its weights are here. */
+/** Verdict from a model's configuration on whether it runs, before its weights are here. */
 export interface ArchitectureVerdict {
-  /** Why the model cannot run, with what to try; null where nothing is known against it. */
+  /** Says why the model cannot run, with what to try; null when nothing is known against it. */
   refusal: string | null;
-  /** Bytes of KV for each token; null where the configuration does not say. */
+  /** Bytes of KV for each token; null when the configuration does not say. */
   kvBytes: number | null;
 }
 
-/** Judges the contents of `config.json` and `genai_config.json`; undefined for a file that is not there. */
+/** Judges the contents of `config.json` and `genai_config.json`; undefined for a missing file. */
 export function judgeArchitecture(config: unknown, genai: unknown): ArchitectureVerdict {
   const published = v.safeParse(Config, config);
   const built = v.safeParse(GenaiConfig, genai);

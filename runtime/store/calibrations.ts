@@ -4,7 +4,7 @@ import { Calibration } from '../../lib/calibration/calibration.ts';
 import type { ModelId } from '../../lib/model-id.ts';
 import { dirname, type StorePaths } from './paths.ts';
 
-/** A calibration that counts for the loaded model, and where it comes from. */
+/** Describes the calibration in effect for the loaded model, and its origin. */
 export interface ActiveCalibration {
   calibration: Calibration;
   /** `own`: fitted on this machine (`assay calibrate`). `bundled`: shipped with the model. */
@@ -14,8 +14,8 @@ export interface ActiveCalibration {
 const Text = v.pipe(v.string(), v.parseJson(), Calibration);
 
 /**
- * The calibrations of a home, and those that ship with models. One that is fitted while the server runs counts from
- * the next request on.
+ * Reads the calibrations of a home, and those that ship with models. A calibration fitted while the server runs takes
+ * effect with the next request.
  */
 export class Calibrations {
   readonly #paths: StorePaths;
@@ -27,7 +27,7 @@ export class Calibrations {
   }
 
   /**
-   * Returns the calibration of a model with these files; null where there is none that fits.
+   * Returns the calibration of a model with these files; null when none fits.
    *
    * @param fingerprint sha256 over the model's files (`sourceHash`)
    */
@@ -46,7 +46,7 @@ export class Calibrations {
     return file;
   }
 
-  /** Removes a calibration of the home; false where there was none. */
+  /** Removes a calibration of the home. Returns false when there was none. */
   async remove(fingerprint: string): Promise<boolean> {
     return fs.rm(this.#paths.calibration(fingerprint)).then(
       () => true,
@@ -54,7 +54,7 @@ export class Calibrations {
     );
   }
 
-  /** A file that is damaged, or of other weights, is none. */
+  /** Reads a calibration; null for a file that is damaged or belongs to other weights. */
   async #readFile(file: string, fingerprint: string): Promise<Calibration | null> {
     const stat = await fs.stat(file).catch(() => null);
     if (!stat) return null;

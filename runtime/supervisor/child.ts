@@ -16,7 +16,7 @@ export interface ChildOptions {
   /** Milliseconds between two checks of memory and silence. */
   watchMs: number;
   patience: Patience;
-  /** How the process is started, given Node's flags (`Isolation.launch`). */
+  /** Returns the command that starts the process, given Node's flags (`Isolation.launch`). */
   launch(nodeFlags: readonly string[]): Launch;
 }
 

@@ -25,9 +25,9 @@ export interface SupervisorOptions {
   admission?: AdmissionLimits;
   /** Called for each restart; for the metrics. */
   onRestart?(): void;
-  /** How processes are kept from the rest of the machine. Default: not at all. */
+  /** Isolation of the processes from the rest of the machine. Default: none. */
   isolation?: Isolation;
-  /** For tests. */
+  /** Entry point of the process; tests pass their own. */
   entry?: URL;
   watchMs?: number;
 }
@@ -327,7 +327,7 @@ class Supervisor implements EngineProcess, EngineCalls {
 /** Id of the load. Requests have numbers as ids. */
 const LOAD_ID = 'load!';
 
-/** Whether a process drives another device than the CPU. */
+/** Tells whether a process uses a device other than the CPU. */
 function drives({ device }: ModelLimits, { plugin }: Pick<LoadSpec, 'plugin'>): boolean {
   return device !== 'CPU' || plugin !== undefined;
 }

@@ -27,8 +27,8 @@ export const PLAIN_TEMPLATE =
   "{% if add_generation_prompt %}{{ 'Assistant:' }}{% endif %}";
 
 /**
- * What templates always find, as transformers gives it (`apply_chat_template`): some ask whether it is none, not
- * whether it is there.
+ * Values that every template gets, as in transformers (`apply_chat_template`): some templates test whether a value is
+ * none, not whether it exists.
  */
 const NOTHING_ELSE = { tools: null, documents: null };
 

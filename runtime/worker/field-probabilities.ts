@@ -1,3 +1,4 @@
+import { at } from '../../lib/at.ts';
 import type { FieldProbability } from '../../lib/backend.ts';
 import type { Constraint } from '../../lib/grammar/constraint.ts';
 import { leavesOf } from '../../lib/json/leaves.ts';
@@ -23,8 +24,9 @@ export function fieldProbabilities(constraint: Constraint, choices: readonly Sco
   for (const { path, start, end } of leavesOf(json)) {
     const [from, to] = [byteAt(start), byteAt(end)];
     let logprob = 0;
-    for (; next < choices.length && choices[next]!.start < to; next++) {
-      if (choices[next]!.end > from) logprob += choices[next]!.logprob;
+    for (; next < choices.length && at(choices, next).start < to; next++) {
+      const choice = at(choices, next);
+      if (choice.end > from) logprob += choice.logprob;
     }
     if (to <= settled) fields.push({ path, probability: Math.exp(logprob) });
   }

@@ -1,4 +1,5 @@
-import type { DecideTask, Task, TaskAnswer, TaskBatch } from '../../lib/backend.ts';
+import { at } from '../../lib/at.ts';
+import type { Task, TaskAnswer, TaskBatch } from '../../lib/backend.ts';
 import { averaged, indexOfHighest, logSum, normalised } from '../../lib/decision/logprobs.ts';
 import { orderings, reordered } from '../../lib/decision/orders.ts';
 import { type TaskGrammar, taskGrammar } from '../../lib/decision/task-grammar.ts';
@@ -15,16 +16,16 @@ export interface TaskPlan {
   /** Tokens of the shared prefix, counted once, and of every task's own part (D-27). */
   promptTokens: number;
   plan: JobPlan;
-  /** The answers in the order of the tasks, and the names of those that were cut. */
+  /** Returns the answers in the order of the tasks, and the names of those that were cut. */
   answers(result: JobResult): { answers: TaskAnswer[]; cut: string[] };
 }
 
-/** A task as one branch asks it. */
+/** Describes a task as one branch answers it. */
 interface Asked {
   task: Task;
-  /** Of the task in the batch. A question that is asked in several orders has several branches. */
+  /** Index of the task in the batch. A question that is asked in several orders has several branches. */
   index: number;
-  /** The order of its options. */
+  /** Order of its options. */
   order: readonly number[];
 }
 
@@ -48,11 +49,11 @@ export function planTasks(
   const { prefix, branches } = encodeTasks(text, { ...batch, tasks: asked.map(({ task }) => task) }, maxPromptLen);
   const served = asked
     .map((one, i): Served => {
-      const own = branches[i]!;
+      const own = at(branches, i);
       const grammar = taskGrammar(one.task, text.vocabulary);
       // The beginning of every answer is read with the task. Checked here, before further grammars are compiled.
       checkLength(prefix.length + own.length + grammar.head.length, maxPromptLen);
-      // Options that would not be scored for want of room: a probability has no way to say so.
+      // Options that are not scored for lack of context are an error: a probability cannot express that.
       if (batch.probabilities)
         checkLength(prefix.length + own.length + grammar.head.length + longest(grammar), contextLength);
       return { ...one, grammar, own };
@@ -73,10 +74,10 @@ export function planTasks(
     plan: { prefix, branches: specs, budget: batch.maxOutputTokens },
     answers({ branches: results }) {
       const byTask = Map.groupBy(
-        served.map((one, i): Answered => ({ ...one, result: results[i]! })),
+        served.map((one, i): Answered => ({ ...one, result: at(results, i) })),
         ({ index }) => index,
       );
-      const answered = batch.tasks.map((task, index) => ({ task, branches: byTask.get(index)! }));
+      const answered = batch.tasks.map((task, index) => ({ task, branches: byTask.get(index) ?? [] }));
       const isCut = ({ branches }: { branches: readonly Answered[] }) =>
         branches.some(({ result }) => result.reason === 'length');
       return {
@@ -139,16 +140,16 @@ function taskAnswer(task: Task, answered: readonly Answered[], { probabilities }
   return { name, json: answer(grammar, result), fields };
 }
 
-/** The log-probability of each option, normalised, in the order of the task and not of the branch. */
+/** Returns the normalized log-probability of each option, in the order of the task and not of the branch. */
 function logprobsOfOptions({ task, order, grammar, result }: Answered): number[] {
   const paths = result.option?.logprobs;
-  if (!paths) throw new AssayError('engine_failed', 'A question was not settled. Ask it alone, or with fewer options.');
-  const { options: ofPath } = grammar.choice!;
-  const shown = (task as DecideTask).options!.map((_, option) =>
-    logSum(paths.filter((_, path) => ofPath[path] === option)),
-  );
+  const options = task.type === 'decide' ? task.options : undefined;
+  if (!paths || !grammar.choice || !options)
+    throw new AssayError('engine_failed', 'A question was not settled. Ask it alone, or with fewer options.');
+  const { options: ofPath } = grammar.choice;
+  const shown = options.map((_, option) => logSum(paths.filter((_, path) => ofPath[path] === option)));
   const given: number[] = [];
-  for (const [place, option] of order.entries()) given[option] = shown[place]!;
+  for (const [place, option] of order.entries()) given[option] = at(shown, place);
   return normalised(given);
 }
 

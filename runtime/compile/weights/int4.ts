@@ -1,3 +1,4 @@
+import { at } from '../../../lib/at.ts';
 import { constantMatrices } from '../../onnx/constants.ts';
 import { attributeFields, DataType, type Model, makeNode } from '../../onnx/model.ts';
 import { asLinear, type Linear } from './linear.ts';
@@ -62,7 +63,7 @@ export function blockWeights({ graph, opsets }: Model, format: BlockFormat): voi
       });
     }
     const attributes = { K: inputs, N: outputs, bits, block_size: size, accuracy_level: ACCURACY };
-    return makeNode('MatMulNBits', [node.inputs[0]!, ...names], [node.outputs[0]!], attributes, MS);
+    return makeNode('MatMulNBits', [at(node.inputs, 0), ...names], [at(node.outputs, 0)], attributes, MS);
   });
 }
 

@@ -1,3 +1,4 @@
+import { at } from '../../../lib/at.ts';
 import { constantMatrices } from '../../onnx/constants.ts';
 import { DataType, type Graph, type Model, makeNode, makeTensor, type Node, type Tensor } from '../../onnx/model.ts';
 import type { FloatMatrix } from '../../onnx/tensor-data.ts';
@@ -30,13 +31,13 @@ export function int8Weights({ graph, opsets }: Model): void {
       nodes.push(node);
       continue;
     }
-    const x = node.inputs[0]!;
+    const x = at(node.inputs, 0);
     if (!quantised.has(x)) {
       quantised.add(x);
       nodes.push(...quantizeRows(x, opset));
     }
     const [int8, scale] = quantizeColumns(graph, linear);
-    const output = node.outputs[0]!;
+    const output = at(node.outputs, 0);
     const scaled = linear.bias ? `${output}/product` : output;
     nodes.push(
       makeNode('MatMulIntegerToFloat', [`${x}/int8`, int8, UNIT, scale, ZERO], [`${output}/unit`], {}, MS),
@@ -92,9 +93,9 @@ export function int8Embedding({ graph }: Model, tokens: string): void {
   const constant = constantMatrices(graph);
   const index = graph.nodes.findIndex((node) => node.op === 'Gather' && node.inputs[1] === tokens);
   const node = graph.nodes[index];
-  const found = node && constant(node.inputs[0]!);
+  const found = node && constant(at(node.inputs, 0));
   if (!found) return;
-  const linear = asLinear({ ...node, op: 'MatMul', inputs: ['', node.inputs[0]!] }, graph, constant);
+  const linear = asLinear({ ...node, op: 'MatMul', inputs: ['', at(node.inputs, 0)] }, graph, constant);
   if (!linear) return;
   // In a product the rows of the embedding are inputs; in a table each row gets a scale, so the roles are swapped.
   const [rows, width] = [linear.inputs, linear.outputs];
@@ -120,7 +121,7 @@ export function int8Embedding({ graph }: Model, tokens: string): void {
     });
     yield new Uint8Array(whole.buffer);
   });
-  const output = node.outputs[0]!;
+  const output = at(node.outputs, 0);
   graph.nodes.splice(
     index,
     1,

@@ -1,3 +1,4 @@
+import { at } from '../../../lib/at.ts';
 import type { ConstantMatrix } from '../../onnx/constants.ts';
 import { attribute, type Graph, type Node } from '../../onnx/model.ts';
 import { type FloatMatrix, floatMatrix, openData, readAll, readFloats } from '../../onnx/tensor-data.ts';
@@ -23,7 +24,7 @@ export function asLinear(
   constant: (name: string) => ConstantMatrix | undefined,
 ): Linear | undefined {
   if (node.op === 'MatMul' && node.domain === '') {
-    const found = constant(node.inputs[1]!);
+    const found = constant(at(node.inputs, 1));
     const matrix = found && floatMatrix(found.tensor);
     if (!matrix) return undefined;
     const byOutput = found.transposed;

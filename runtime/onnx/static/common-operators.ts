@@ -1,3 +1,4 @@
+import { at } from '../../../lib/at.ts';
 import { type Graph, makeNode, type Node } from '../model.ts';
 
 /** Maps fused operators to those that follow their sum. */
@@ -23,7 +24,7 @@ function separateSum(node: Node): Node[] {
   const [input, skip, gamma] = node.inputs as [string, string, string];
   const beta = simplified ? undefined : node.inputs[3];
   const bias = node.inputs[simplified ? 3 : 4];
-  const result = node.outputs[0]!;
+  const result = at(node.outputs, 0);
   const sum = node.outputs[3] || `${result}/sum`;
   const sums = bias
     ? [makeNode('Add', [input, bias], [`${result}/biased`]), makeNode('Add', [`${result}/biased`, skip], [sum])]

@@ -1,3 +1,4 @@
+import { at } from '../../../lib/at.ts';
 import type { KvLayer } from '../layout.ts';
 import { attribute, type Graph, makeNode, makeTensor, type Node } from '../model.ts';
 import { unusable } from '../unusable.ts';
@@ -71,7 +72,7 @@ export function plainAttention(graph: Graph, attention: StaticAttention, { chunk
   const [q, k, v] = node.inputs[1]
     ? node.inputs
     : split(
-        node.inputs[0]!,
+        at(node.inputs, 0),
         [heads.queries, heads.keys, heads.keys].map((count) => count * heads.size),
         `${name}/qkv`,
       );
@@ -96,7 +97,7 @@ export function plainAttention(graph: Graph, attention: StaticAttention, { chunk
   const mixed = add('MatMul', [regrouped, value], `${name}/mixed`);
   const separate = reshape(mixed, [1, heads.queries, chunk, heads.size], `${name}/by_head`);
   const rows = add('Transpose', [separate], `${name}/by_row`, { perm: [0, 2, 1, 3] });
-  reshape(rows, [1, chunk, heads.queries * heads.size], node.outputs[0]!);
+  reshape(rows, [1, chunk, heads.queries * heads.size], at(node.outputs, 0));
   return nodes;
 
   function softCap(from: Node, input: string): string {

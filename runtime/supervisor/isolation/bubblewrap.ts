@@ -5,19 +5,18 @@ import { type ProcessNeeds, programFolders } from './process-needs.ts';
 const BUBBLEWRAP = 'bwrap';
 
 /**
- * Programs and libraries of the system, read only; what does not exist is left out. No home, no other user's files, no
- * sockets.
+ * Read-only folders of the system: programs and libraries. Missing ones are omitted. No home, no files of other users,
+ * no sockets.
  */
 const SYSTEM = ['/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32', '/opt', '/nix', '/gnu', '/sys'];
 const LINKER = ['/etc/ld.so.cache', '/etc/ld.so.conf', '/etc/ld.so.conf.d', '/etc/alternatives'];
 
-/** Milliseconds for a first try. */
+/** Milliseconds allowed for a first try. */
 const PROBE_MS = 10_000;
 
 /**
- * Returns the command line in front of a program that gives it namespaces of its own: no network, no other process in
- * sight, and of the
- * file system the system's libraries, the program, and what it needs. Source: bwrap(1).
+ * Returns the command line that runs a program in namespaces of its own: no network, no other processes in view, and of
+ * the file system only the system's libraries, the program, and what it needs. Source: bwrap(1).
  */
 export function bubblewrap({ read, write }: Pick<ProcessNeeds, 'read' | 'write'>): string[] {
   const bind = (flag: string, paths: readonly string[]) => paths.flatMap((path) => [flag, path, path]);
@@ -29,12 +28,12 @@ export function bubblewrap({ read, write }: Pick<ProcessNeeds, 'read' | 'write'>
     ...['--proc', '/proc', '--dev', '/dev', '--remount-ro', '/dev', '--dir', '/tmp'],
     ...bind('--ro-bind', [...programFolders(), process.execPath, realpathSync(process.execPath), ...read]),
     ...bind('--bind', write),
-    // What is not bound is an empty file system in memory; nothing may grow in it.
+    // Everything else is an empty file system in memory, which may not grow.
     ...['--remount-ro', '/', '--'],
   ];
 }
 
-/** Returns null where it works, else why not. */
+/** Tests bwrap. Returns null when it works, else the reason why not. */
 export function whyNoBubblewrap(): Promise<string | null> {
   if (process.platform !== 'linux') return Promise.resolve('bubblewrap is for Linux alone');
   const [command = BUBBLEWRAP, ...flags] = bubblewrap({ read: [], write: [] });

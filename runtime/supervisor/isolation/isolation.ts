@@ -4,18 +4,18 @@ import { hasPermissions, permissionFlags } from './node-permissions.ts';
 import { processLimits } from './process-limits.ts';
 import type { ProcessNeeds } from './process-needs.ts';
 
-/** `auto`: every layer that the system has. `strict`: all of them, or no start. `off`: none. */
+/**
+ * Modes of isolation. `auto`: every layer that the system supports. `strict`: all of them, or the server does not
+ * start. `off`: none.
+ */
 export const ISOLATION_MODES = ['auto', 'strict', 'off'] as const;
 export type IsolationMode = (typeof ISOLATION_MODES)[number];
 
-/**
- * One layer between the engine and compile processes, which run files and native code of strangers, and the rest of
- * the machine.
- */
+/** Describes one layer between the rest of the machine and the processes that run untrusted files and native code. */
 export interface Layer {
   name: 'permissions' | 'limits' | 'namespaces';
   active: boolean;
-  /** Why it is not active; null where it is. */
+  /** Says why it is not active; null when it is. */
   why: string | null;
   protectsFrom: string;
   notFrom: string;
@@ -23,7 +23,7 @@ export interface Layer {
 
 const TEXTS = {
   permissions: {
-    protectsFrom: 'JavaScript that reads or writes files of others, or starts programs',
+    protectsFrom: 'JavaScript that reads or writes other files, or starts programs',
     notFrom: 'native code, and use of the network',
   },
   limits: {
@@ -37,25 +37,25 @@ const TEXTS = {
   },
 } as const satisfies Record<Layer['name'], Pick<Layer, 'protectsFrom' | 'notFrom'>>;
 
-/** A program and what stands in front of the module to run, as `fork` takes them. */
+/** Program and arguments in front of the module to run, as `fork` accepts them. */
 export interface Launch {
   execPath: string;
   execArgv: string[];
 }
 
-/** How the processes that run strangers' files are started. */
+/** Starts the processes that run untrusted files. */
 export interface Isolation {
   readonly layers: readonly Layer[];
   launch(needs: ProcessNeeds, nodeFlags: readonly string[]): Launch;
 }
 
-/** Starts processes as they are. */
+/** Starts processes without isolation. */
 export const NO_ISOLATION: Isolation = {
   layers: [],
   launch: (_, nodeFlags) => ({ execPath: process.execPath, execArgv: [...nodeFlags] }),
 };
 
-/** Finds out which layers this machine has. Throws `invalid_value` in `strict` where one is missing. */
+/** Detects the layers of this machine. Throws `invalid_value` in `strict` mode when one is missing. */
 export async function openIsolation(mode: IsolationMode): Promise<Isolation> {
   const off = mode === 'off' ? 'it was turned off (--isolation off)' : null;
   const layer = (name: Layer['name'], why: string | null): Layer => ({
@@ -71,7 +71,7 @@ export async function openIsolation(mode: IsolationMode): Promise<Isolation> {
   ];
   const missing = layers.find(({ active }) => !active);
   if (mode === 'strict' && missing) {
-    const message = `--isolation strict wants ${missing.name}, which cannot be had: ${missing.why}. Mend that, or leave the flag out.`;
+    const message = `--isolation strict needs ${missing.name}, which is not available: ${missing.why}. Fix that, or omit the flag.`;
     throw new AssayError('invalid_value', message);
   }
   return isolationOf(layers);
@@ -83,7 +83,7 @@ function isolationOf(layers: readonly Layer[]): Isolation {
     layers,
     launch(needs, nodeFlags) {
       const node = [process.execPath, ...nodeFlags, ...(has('permissions') ? permissionFlags(needs) : [])];
-      // Drivers of GPUs and NPUs reserve memory without end, and talk to devices and daemons.
+      // Drivers of GPUs and NPUs reserve unlimited memory, and talk to devices and daemons.
       const limits = has('limits') && !needs.drivers ? processLimits(needs) : [];
       const namespaces = has('namespaces') && !needs.drivers ? bubblewrap(needs) : [];
       const [execPath, ...execArgv] = [...limits, ...namespaces, ...node];

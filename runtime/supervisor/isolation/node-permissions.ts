@@ -1,12 +1,12 @@
 import { type ProcessNeeds, programFolders } from './process-needs.ts';
 
-/** Whether this Node has the permission model. Source: Node's documentation, "Permission Model". */
+/** Tells whether this Node has the permission model. Source: Node's documentation, "Permission Model". */
 export const hasPermissions = (): boolean => process.allowedNodeEnvironmentFlags.has('--permission');
 
 /**
- * Returns the flags that hold a process's JavaScript to its own files: reading elsewhere, writing elsewhere and
- * starting programs throw.
- * Native code (onnxruntime) has to be allowed, and isn't held by it; the thread for templates inherits it.
+ * Returns the flags that limit a process's JavaScript to its own files: reading elsewhere, writing elsewhere and
+ * starting programs throw. They do not limit native code (onnxruntime), which has to be allowed; the thread for
+ * templates inherits them.
  */
 export function permissionFlags({ read, write }: Pick<ProcessNeeds, 'read' | 'write'>): string[] {
   return [
@@ -15,10 +15,10 @@ export function permissionFlags({ read, write }: Pick<ProcessNeeds, 'read' | 'wr
     '--allow-worker',
     ...[...programFolders(), ...CPU_FACTS, ...read, ...write].map((path) => `--allow-fs-read=${path}`),
     ...write.map((path) => `--allow-fs-write=${path}`),
-    // It warns of the two allowances above at each start.
+    // Node warns of the two allowances above at each start.
     '--disable-warning=SecurityWarning',
   ];
 }
 
-/** Where Linux says what the CPU can do. */
+/** File in which Linux describes the CPU. */
 const CPU_FACTS = ['/proc/cpuinfo'];

@@ -3,22 +3,21 @@ import { readdir, realpath } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** What a process has to reach; everything else is kept from it as far as the system can. */
+/** Lists what a process needs to reach; the system blocks everything else as far as it can. */
 export interface ProcessNeeds {
-  /** Files and folders that it reads, beside the program itself. Absolute. */
+  /** Absolute paths of files and folders that it reads, besides the program itself. */
   read: readonly string[];
-  /** Folders that it writes. Absolute. */
+  /** Absolute paths of folders that it writes. */
   write: readonly string[];
-  /** Bytes of memory that an honest model takes at most. */
+  /** Bytes of memory that no valid model exceeds. */
   memoryBytes: number;
-  /** Whether it drives another device than the CPU, or uses a plugin for one. */
+  /** True when it uses a device other than the CPU, or a plugin. */
   drivers: boolean;
 }
 
 /**
- * Returns the folders of the program: this package, and every `node_modules` above it, where an installed package
- * finds what it depends
- * on.
+ * Returns the folders of the program: this package, and every `node_modules` above it, where an installed package finds
+ * its dependencies.
  */
 export function programFolders(): string[] {
   const root = packageRoot();
@@ -28,14 +27,14 @@ export function programFolders(): string[] {
   return [root, ...above.filter((folder) => existsSync(folder))];
 }
 
-/** Returns the files that the links in a folder lead to: a compile reads the shared cache through links. */
+/** Returns the targets of the links in a folder: a compile reads the shared cache through links. */
 export async function linkTargets(folder: string): Promise<string[]> {
   const entries = await readdir(folder, { withFileTypes: true, recursive: true }).catch(() => []);
   const links = entries.filter((entry) => entry.isSymbolicLink());
   return Promise.all(links.map((entry) => realpath(join(entry.parentPath, entry.name))));
 }
 
-/** The nearest folder above this file with a `package.json`: the repository's, or the installed package's. */
+/** Returns the nearest folder above this file with a `package.json`: the repository's, or the installed package's. */
 function packageRoot(): string {
   let folder = dirname(realpathSync(fileURLToPath(import.meta.url)));
   while (!existsSync(join(folder, 'package.json')) && folder !== dirname(folder)) folder = dirname(folder);
