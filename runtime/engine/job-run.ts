@@ -1,4 +1,5 @@
 import { at } from '../../lib/at.ts';
+import { AssayError } from '../../lib/errors.ts';
 import { BranchRun } from './branch-run.ts';
 import type { Job, JobResult } from './job.ts';
 import type { KvCache } from './kv-cache.ts';
@@ -162,7 +163,8 @@ export class JobRun {
     if (again) {
       for (const [index, cell] of again.entries()) {
         const snapshot = this.sequence.snapshots.at(at(keep, index));
-        if (snapshot) this.sequence.snapshots.set(cell, snapshot);
+        if (!snapshot) throw new AssayError('internal_error', `The run stored no states of cell ${cell}.`);
+        this.sequence.snapshots.set(cell, snapshot);
       }
       this.sequence.truncate(start);
       return;
