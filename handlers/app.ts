@@ -12,11 +12,11 @@ import { download } from './download.ts';
 import { errorResponse } from './error-response.ts';
 import { guard } from './guard.ts';
 import { deleteModel, deleteModelByPath, load, unload } from './model-operations.ts';
-import { listModels } from './models.ts';
+import { listModels, retrieveModel } from './models.ts';
 import { page } from './pages.ts';
 import { answerQuestions } from './questions.ts';
 import { requestId } from './request-id.ts';
-import { routesOf } from './routes.ts';
+import { mountPath, routesOf } from './routes.ts';
 import { health, serverStatus } from './status.ts';
 
 /**
@@ -54,9 +54,11 @@ export function createApp(deps: AppDeps): Hono<AppEnv> {
   }
 
   if (apis.has('models')) {
+    const known = deps.keyForModels ? [requireKey(keys)] : [];
+    const admin = deps.keyForModels ? [requireKey(keys), requireAdmin] : [];
     const open = routesOf(app, 'models');
-    const models = routesOf(app, 'models', ...(deps.keyForModels ? [requireKey(keys)] : []));
-    const managing = routesOf(app, 'models', ...(deps.keyForModels ? [requireKey(keys), requireAdmin] : []));
+    const models = routesOf(app, 'models', ...known);
+    const managing = routesOf(app, 'models', ...admin);
     models('GET', ['/v1/models', '/models'], listModels(services));
     models('POST', ['/v1/chat/completions'], chatCompletions(services));
     if (metrics) models('GET', ['/metrics'], metrics);
@@ -68,8 +70,12 @@ export function createApp(deps: AppDeps): Hono<AppEnv> {
       managing('POST', ['/unload'], unload(host));
       managing('POST', ['/download', '/v1/models/download'], download(host, services));
       managing('POST', ['/delete', '/v1/models/delete'], deleteModel(host));
-      managing('DELETE', ['/v1/models/:model_id{.+}'], deleteModelByPath(host));
     }
+    // Behind the operations, whose paths it would match too.
+    mountPath(app, 'models', '/v1/models/:model_id{.+}', [
+      { method: 'GET', before: known, handler: retrieveModel(services) },
+      ...(host ? [{ method: 'DELETE' as const, before: admin, handler: deleteModelByPath(host) }] : []),
+    ]);
   }
   return app;
 }

@@ -1,4 +1,7 @@
-import type { ModelList } from '../lib/schema/model-list.ts';
+import type { ListedModel } from '../lib/backend.ts';
+import type { Model, ModelList } from '../lib/schema/model-list.ts';
+import { unknownModel } from '../lib/unknown-model.ts';
+import { checkRight } from './auth.ts';
 import { callOf } from './call.ts';
 import type { AppDeps, AppHandler } from './context.ts';
 
@@ -6,9 +9,23 @@ import type { AppDeps, AppHandler } from './context.ts';
 export function listModels({ backend, quota }: AppDeps): AppHandler {
   return async (c) => {
     const models = await backend.listModels(callOf(c, quota));
-    return c.json<ModelList>({
-      object: 'list',
-      data: models.map(({ id, ...facts }) => ({ id, object: 'model', ...facts })),
-    });
+    return c.json<ModelList>({ object: 'list', data: models.map(modelBody) });
   };
+}
+
+/** `GET /v1/models/{model_id}`: one entry of the list. An unknown id is `model_not_found`, as in a request. */
+export function retrieveModel({ backend, quota }: AppDeps): AppHandler {
+  return async (c) => {
+    const wanted = c.req.param('model_id') ?? '';
+    checkRight(c, wanted);
+    const models = await backend.listModels(callOf(c, quota));
+    const found = models.find(({ id }) => id === wanted);
+    if (found) return c.json<Model>(modelBody(found));
+    const served = models.filter(({ status }) => status === 'active').map(({ id }) => id);
+    throw unknownModel(wanted, { served, known: models.map(({ id }) => id) });
+  };
+}
+
+function modelBody({ id, created = 0, ...facts }: ListedModel): Model {
+  return { id, object: 'model', created, owned_by: id.slice(0, id.indexOf('/')), ...facts };
 }

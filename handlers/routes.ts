@@ -7,26 +7,35 @@ import { errorResponse } from './error-response.ts';
 type Method = 'GET' | 'POST' | 'DELETE';
 type Mount = (method: Method, paths: readonly string[], handler: AppHandler) => void;
 
-/**
- * Mounts routes of one interface or format, each behind `before`; any other method on their paths is 405 with `Allow`.
- */
+/** One method of a path; `before` runs first, such as the check of a key. */
+interface Route {
+  method: Method;
+  before: readonly AppMiddleware[];
+  handler: AppHandler;
+}
+
+/** Returns a function that mounts routes of one interface or format, each behind `before`. */
 export function routesOf(app: Hono<AppEnv>, api: ErrorFormat, ...before: AppMiddleware[]): Mount {
   return (method, paths, handler) => {
-    for (const path of paths) {
-      app.use(path, (c, next) => {
-        c.set('api', api);
-        return next();
-      });
-      app.on(method, [path], ...before, handler);
-      app.all(path, (c) => {
-        const error = new AssayError(
-          'method_not_allowed',
-          `${c.req.method} is not allowed here; this path takes ${method}.`,
-        );
-        const response = errorResponse(error, api);
-        response.headers.set('allow', method === 'GET' ? 'GET, HEAD' : method);
-        return response;
-      });
-    }
+    for (const path of paths) mountPath(app, api, path, [{ method, before, handler }]);
   };
+}
+
+/** Mounts all methods of a path; any other one is 405 with `Allow`. */
+export function mountPath(app: Hono<AppEnv>, api: ErrorFormat, path: string, routes: readonly Route[]): void {
+  app.use(path, (c, next) => {
+    c.set('api', api);
+    return next();
+  });
+  for (const { method, before, handler } of routes) app.on(method, [path], ...before, handler);
+  const methods = routes.map(({ method }) => method);
+  app.all(path, (c) => {
+    const error = new AssayError(
+      'method_not_allowed',
+      `${c.req.method} is not allowed here; this path takes ${methods.join(' and ')}.`,
+    );
+    const response = errorResponse(error, api);
+    response.headers.set('allow', methods.map((method) => (method === 'GET' ? 'GET, HEAD' : method)).join(', '));
+    return response;
+  });
 }

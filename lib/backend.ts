@@ -43,6 +43,8 @@ export interface Call {
 export interface ListedModel {
   id: ModelId;
   status: ModelStatus;
+  /** When the model came to this machine, in seconds since 1970-01-01 UTC; absent where the backend does not know. */
+  created?: number;
   /**
    * Of the active model, where the backend knows it: sha256 over its files, and the calibration of its probabilities.
    */

@@ -88,7 +88,7 @@ async function forward(c: AppContext, { fleet, client }: UpstreamRoutesDeps): Pr
 function upstreamPath(method: string, path: string): string {
   if (method === 'GET' && GET.has(path)) return path;
   if (method === 'POST' && POST.has(path)) return path;
-  if (method === 'DELETE' && path.startsWith(MODEL)) {
+  if ((method === 'GET' || method === 'DELETE') && path.startsWith(MODEL)) {
     return MODEL + parseModelId(decode(path.slice(MODEL.length)), 'model_id');
   }
   throw new AssayError(

@@ -131,6 +131,14 @@ export const OPERATIONS: readonly Operation[] = [
     response: 'ModelList',
   },
   {
+    ...get,
+    path: '/v1/models/{model_id}',
+    id: 'getModel',
+    summary: 'One model of the list',
+    response: 'Model',
+    errors: [404],
+  },
+  {
     ...loading,
     path: '/v1/models/load',
     id: 'loadModel',

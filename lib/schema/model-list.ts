@@ -31,13 +31,21 @@ export const ModelCalibration = v.object({
 });
 export type ModelCalibration = v.InferOutput<typeof ModelCalibration>;
 
-/** One entry of `GET /v1/models` and `GET /models` (docs/interface.md, M-5). */
+/** One model of `GET /v1/models`, `GET /models` and `GET /v1/models/{id}` (docs/interface.md, M-5 and M-23). */
 export const Model = v.object({
   id: ModelIdText,
   object: v.literal('model'),
+  created: v.pipe(
+    v.number(),
+    v.integer(),
+    v.minValue(0),
+    v.description('When the model came to this machine, in seconds since 1970-01-01 UTC; 0: not known.'),
+  ),
+  owned_by: v.pipe(v.string(), v.description('The namespace of the id.')),
   status: ModelStatus,
   fingerprint: v.exactOptional(v.pipe(v.string(), v.description('Of the active model: sha256 over its files.'))),
   calibration: v.exactOptional(ModelCalibration),
 });
+export type Model = v.InferOutput<typeof Model>;
 export const ModelList = v.object({ object: v.literal('list'), data: v.array(Model) });
 export type ModelList = v.InferOutput<typeof ModelList>;

@@ -15,7 +15,7 @@ import type { PullContext } from '../hub/pull-context.ts';
 import { pullModel } from '../hub/pull-model.ts';
 import type { ActiveCalibration, Calibrations } from '../store/calibrations.ts';
 import { listCompiled } from '../store/compiled-store.ts';
-import { findLocalModel, type LocalModel, localModelIds } from '../store/hub-cache.ts';
+import { arrivalOf, findLocalModel, type LocalModel, localModelIds } from '../store/hub-cache.ts';
 import type { Dtype } from '../store/model-files.ts';
 import { choosePromptLength, contextLength } from '../store/prompt-length.ts';
 import { removeModel } from '../store/remove-model.ts';
@@ -87,6 +87,11 @@ export class LocalModelHost implements ModelHost {
     return { fingerprint, calibration: { from: active.from, fitted, kinds } };
   }
 
+  async #createdOf(id: ModelId): Promise<Pick<ListedModel, 'created'>> {
+    const created = await arrivalOf(this.#options.compile.paths, id);
+    return created === null ? {} : { created };
+  }
+
   slot(): Slot {
     return this.#slot.view();
   }
@@ -98,6 +103,7 @@ export class LocalModelHost implements ModelHost {
     const listed = [...ids].sort().map(async (id) => ({
       id,
       status: await this.#statusOf(id),
+      ...(await this.#createdOf(id)),
       ...(id === model ? await this.#calibrationOf(id) : {}),
     }));
     return (await Promise.all(listed)).filter((entry): entry is ListedModel => entry.status !== null);

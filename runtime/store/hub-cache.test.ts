@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { expect, it } from 'vitest';
 import { parseModelId } from '../../lib/model-id.ts';
-import { findLocalModel } from './hub-cache.ts';
+import { arrivalOf, findLocalModel } from './hub-cache.ts';
 import { StorePaths } from './paths.ts';
 
 const MODEL = parseModelId('acme/tiny');
@@ -44,4 +44,13 @@ it.each<[string, (paths: StorePaths) => string]>([
   ['only snapshot', (paths) => paths.snapshot(MODEL, COMMIT)],
 ])('a model whose %s another tool removes while it is looked at is not there', async (_, vanishing) => {
   expect(await find(await cache(vanishing))).toBeNull();
+});
+
+it('knows when a model came, and nothing of one that is not here', async () => {
+  const before = Math.floor(Date.now() / 1000) - 1;
+  const paths = await cache();
+  const arrival = await arrivalOf(paths, MODEL);
+  expect(arrival).toBeGreaterThanOrEqual(before);
+  expect(arrival).toBeLessThanOrEqual(Date.now() / 1000);
+  expect(await arrivalOf(paths, parseModelId('acme/other'))).toBeNull();
 });

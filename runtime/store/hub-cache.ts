@@ -55,6 +55,16 @@ export async function localModelIds(paths: StorePaths): Promise<ModelId[]> {
   return [...new Set(ids.filter((id) => id !== null))].sort();
 }
 
+/** Returns when a model came to this machine, in seconds since 1970-01-01 UTC; null for one that is not on it. */
+export async function arrivalOf(paths: StorePaths, model: ModelId): Promise<number | null> {
+  for (const folder of [paths.repository(model), paths.bundledModel(model)]) {
+    const stat = folder === null ? null : await fs.stat(folder).catch(() => null);
+    // Some file systems keep no time of creation, and Node then reports 0.
+    if (stat) return Math.floor((stat.birthtimeMs || stat.mtimeMs) / 1000);
+  }
+  return null;
+}
+
 /** Lists the commits that have a snapshot: that of `refs/main` first, then the newest. */
 async function commitsOf(paths: StorePaths, model: ModelId): Promise<string[]> {
   const directory = paths.snapshots(model);

@@ -33,6 +33,19 @@ test('lists models', async () => {
   expect(ids).toEqual([model, 'org/other']);
 });
 
+test('retrieves one model', async () => {
+  const openai = await client({ models: [{ id: 'org/other', status: 'compiled', created: 1_763_000_000 }] });
+  expect(await openai.models.retrieve('org/other')).toMatchObject({
+    id: 'org/other',
+    object: 'model',
+    created: 1_763_000_000,
+    owned_by: 'org',
+  });
+  const error = await openai.models.retrieve('gpt-4o').catch((thrown: unknown) => thrown);
+  expect(error).toBeInstanceOf(OpenAI.NotFoundError);
+  expect(error).toMatchObject({ code: 'model_not_found', param: 'model' });
+});
+
 test('deletes a model by its id', async () => {
   const openai = await client({});
   await openai.models.delete('org/other');

@@ -107,7 +107,7 @@ describe('who may ask', () => {
     const list = await fetch(`${fixture.edge.urls[0]}/v1/models`, as('test-key'));
     expect(await list.json()).toEqual({
       object: 'list',
-      data: [{ id: 'assay/starter', object: 'model', status: 'active' }],
+      data: [{ id: 'assay/starter', object: 'model', created: 0, owned_by: 'assay', status: 'active' }],
     });
     const events = eventsOf(await (await post(fixture.edge, '/v1/chat/completions', chat('hi'))).text());
     expect(events.at(-2)).toMatchObject({ choices: [{ finish_reason: 'stop' }], usage: { total_tokens: 7 } });

@@ -59,7 +59,13 @@ describe('no model loaded', () => {
     const { status, body } = await server.call('GET', path);
     expect({ status, object: body.object }).toEqual({ status: 200, object: 'list' });
     for (const model of body.data)
-      expect(model).toEqual({ id: expect.stringMatching(/^assay\//), object: 'model', status: 'available' });
+      expect(model).toEqual({
+        id: expect.stringMatching(/^assay\//),
+        object: 'model',
+        created: expect.any(Number),
+        owned_by: 'assay',
+        status: 'available',
+      });
   });
 
   it('POST /unload is 200 and does nothing', async () => {

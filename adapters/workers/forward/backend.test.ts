@@ -383,15 +383,24 @@ describe('chat', () => {
 });
 
 describe('listModels', () => {
-  const list = (...data: [string, string][]) =>
-    Response.json({ object: 'list', data: data.map(([id, status]) => ({ id, object: 'model', status })) });
+  const list = (...data: [id: string, status: string, created?: number][]) =>
+    Response.json({
+      object: 'list',
+      data: data.map(([id, status, created]) => ({ id, object: 'model', created, owned_by: 'assay', status })),
+    });
 
-  it('gives the configured models, each with its best status', async () => {
+  it('gives the configured models, each with its best status and earliest time', async () => {
     const { backend } = edge([
-      list(['assay/starter', 'downloaded'], ['not/configured', 'active']),
-      list(['assay/starter', 'active']),
+      list(['assay/starter', 'downloaded', 7], ['not/configured', 'active']),
+      list(['assay/starter', 'active', 9]),
+      list(['assay/starter', 'compiled', 0]),
       error(500, 'internal_error'),
     ]);
+    expect(await backend.listModels(call())).toEqual([{ id: model, status: 'active', created: 7 }]);
+  });
+
+  it('reads the list of a box that sends no times', async () => {
+    const { backend } = edge([list(['assay/starter', 'active'])]);
     expect(await backend.listModels(call())).toEqual([{ id: model, status: 'active' }]);
   });
 

@@ -10,7 +10,6 @@ import type {
 } from '../../../lib/backend.ts';
 import type { Clock } from '../../../lib/clock.ts';
 import { parseModelId } from '../../../lib/model-id.ts';
-import { ModelList } from '../../../lib/schema/model-list.ts';
 import { unknownModel } from '../../../lib/unknown-model.ts';
 import type { Fleet } from '../upstreams/fleet.ts';
 import { hash64 } from '../upstreams/rendezvous.ts';
@@ -18,7 +17,7 @@ import type { Upstream } from '../upstreams/upstream.ts';
 import type { AttemptLog, AttemptRecord } from './attempt-log.ts';
 import { chatEvents } from './chat-events.ts';
 import { chatBody } from './chat-wire.ts';
-import { mergeModels } from './model-list.ts';
+import { mergeModels, UpstreamModels } from './model-list.ts';
 import { chatPrefix, taskPrefix } from './prefix.ts';
 import { questionsAnswer } from './questions-answer.ts';
 import { askedHere, questionsBody } from './questions-wire.ts';
@@ -178,8 +177,13 @@ export class ForwardingBackend implements InferenceBackend {
       const deadlineMs = this.#deadlines.listMs;
       const request = { method: 'GET', path: '/v1/models', requestId, signal, deadlineMs };
       const { text } = await readUpstream(upstream, request, this.#deps);
-      const { data } = v.parse(ModelList, JSON.parse(text));
-      return data.map(({ id, status }) => ({ id: parseModelId(id), status }));
+      const { data } = v.parse(UpstreamModels, JSON.parse(text));
+      return data.map(({ id, status, created }) => ({
+        id: parseModelId(id),
+        status,
+        // 0: the box does not know.
+        ...(created ? { created } : {}),
+      }));
     } catch (error) {
       return error instanceof UpstreamFault ? error : unreachable(error);
     }

@@ -1,6 +1,7 @@
-import type { ListedModel, ModelStatus } from '../../../lib/backend.ts';
+import * as v from 'valibot';
+import type { ListedModel } from '../../../lib/backend.ts';
 import type { ModelId } from '../../../lib/model-id.ts';
-import { MODEL_STATUSES } from '../../../lib/schema/model-list.ts';
+import { MODEL_STATUSES, ModelStatus } from '../../../lib/schema/model-list.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 
 interface KnownUpstream {
@@ -8,20 +9,33 @@ interface KnownUpstream {
   active: string | null | undefined;
 }
 
+/** The members of an upstream's model list that the edge reads. Boxes of earlier versions send no `created`. */
+export const UpstreamModels = v.object({
+  data: v.array(v.object({ id: v.string(), status: ModelStatus, created: v.exactOptional(v.number()) })),
+});
+
 /**
  * Merges model lists: the configured models, each with the best status that any upstream reports (`MODEL_STATUSES`
  * begins with the best); `active` also if an upstream's health says so.
  */
 export function mergeModels(upstreams: readonly KnownUpstream[], heard: readonly ListedModel[]): ListedModel[] {
-  const best = new Map<ModelId, ModelStatus>();
+  const best = new Map<ModelId, ListedModel>();
   const served = new Set(upstreams.flatMap(({ upstream }) => upstream.models));
   const active = upstreams.flatMap(({ upstream, active }) => upstream.models.filter((model) => model === active));
-  const all = [...heard, ...active.map((id) => ({ id, status: 'active' as const }))];
-  for (const { id, status } of all) {
-    const so = best.get(id);
-    if (served.has(id) && (so === undefined || rank(status) < rank(so))) best.set(id, status);
+  const all: ListedModel[] = [...heard, ...active.map((id) => ({ id, status: 'active' as const }))];
+  for (const model of all) {
+    if (served.has(model.id)) best.set(model.id, merged(best.get(model.id) ?? model, model));
   }
-  return [...best].map(([id, status]) => ({ id, status }));
+  return [...best.values()];
+}
+
+/** Keeps the better status and the earlier time. */
+function merged(one: ListedModel, { id, status, created = one.created }: ListedModel): ListedModel {
+  return {
+    id,
+    status: rank(status) < rank(one.status) ? status : one.status,
+    ...(created === undefined ? {} : { created: Math.min(created, one.created ?? created) }),
+  };
 }
 
 function rank(status: ModelStatus): number {

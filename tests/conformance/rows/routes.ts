@@ -13,7 +13,8 @@ const modelServer = [
   ['POST', '/v1/models/delete'],
   ['POST', '/download'],
   ['POST', '/v1/models/download'],
-  ['DELETE', '/v1/models/assay/starter'],
+  ['GET', '/v1/models/assay/starter', 'GET, HEAD, DELETE'],
+  ['DELETE', '/v1/models/assay/starter', 'GET, HEAD, DELETE'],
   ['POST', '/v1/chat/completions'],
 ] as const;
 
@@ -21,14 +22,14 @@ const open = new Set(['/', '/health']);
 
 /** docs/interface.md, M-1, M-5 and M-19, every route: methods, and the key on a server for other machines. */
 export const routeRows: readonly Row[] = [
-  ...modelServer.flatMap(([method, path]): Row[] => [
+  ...modelServer.flatMap(([method, path, allow = method === 'GET' ? 'GET, HEAD' : method]): Row[] => [
     {
-      name: `PUT ${path} is 405 and names the method`,
+      name: `PUT ${path} is 405 and names ${method}`,
       request: { method: 'PUT', path },
       expect: {
         status: 405,
         error: { code: 'method_not_allowed', type: 'invalid_request_error' },
-        headers: { allow: method === 'GET' ? 'GET, HEAD' : method },
+        headers: { allow },
         calls: [],
       },
     },

@@ -3,6 +3,10 @@ import type { Row } from '../row.ts';
 
 const onModels = { noKey: { authorization: null } };
 const description = expect.any(String);
+const twoModels = [
+  { id: 'assay/starter', status: 'active' },
+  { id: 'org/far', status: 'available', created: 1_763_000_000 },
+] as const;
 
 /** docs/interface.md, M-3 to M-5, and the states of the slot. */
 export const statusRows: readonly Row[] = [
@@ -62,8 +66,8 @@ export const statusRows: readonly Row[] = [
       name: `GET ${path}: every model with its status`,
       script: {
         models: [
-          { id: 'assay/starter', status: 'active' },
-          { id: 'org/other-1.5B', status: 'compiled' },
+          { id: 'assay/starter', status: 'active', created: 1_764_000_000 },
+          { id: 'org/other-1.5B', status: 'compiled', created: 1_763_000_000 },
           { id: 'org/far', status: 'available' },
         ],
       },
@@ -72,9 +76,9 @@ export const statusRows: readonly Row[] = [
         json: {
           object: 'list',
           data: [
-            { id: 'assay/starter', object: 'model', status: 'active' },
-            { id: 'org/other-1.5B', object: 'model', status: 'compiled' },
-            { id: 'org/far', object: 'model', status: 'available' },
+            { id: 'assay/starter', object: 'model', created: 1_764_000_000, owned_by: 'assay', status: 'active' },
+            { id: 'org/other-1.5B', object: 'model', created: 1_763_000_000, owned_by: 'org', status: 'compiled' },
+            { id: 'org/far', object: 'model', created: 0, owned_by: 'org', status: 'available' },
           ],
         },
         calls: ['listModels'],
@@ -93,6 +97,53 @@ export const statusRows: readonly Row[] = [
       expect: { status: 500, error: { code: 'internal_error', type: 'server_error', message: /^(?!.*secret)/ } },
     },
   ]),
+  ...['/v1/models/org/far', '/v1/models/org%2Ffar'].map(
+    (path): Row => ({
+      name: `GET ${path}: one model of the list`,
+      script: { models: [...twoModels] },
+      request: { path, headers: onModels.noKey },
+      expect: {
+        json: { id: 'org/far', object: 'model', created: 1_763_000_000, owned_by: 'org', status: 'available' },
+        calls: ['listModels'],
+      },
+    }),
+  ),
+  {
+    name: 'GET /v1/models/{id}: an unknown id, with the names that there are',
+    script: { models: [...twoModels] },
+    request: { path: '/v1/models/org/fax' },
+    expect: {
+      status: 404,
+      error: {
+        code: 'model_not_found',
+        type: 'not_found_error',
+        message: /Did you mean org\/far\? Loaded: assay\/starter\./,
+      },
+    },
+  },
+  {
+    name: 'GET /v1/models/{id}: what is no id is unknown too',
+    request: { path: '/v1/models/gpt-4o' },
+    expect: { status: 404, error: 'model_not_found' },
+  },
+  {
+    name: 'GET /v1/models/{id} of a model that the key has no right to',
+    app: { keyForModels: true, keys: { 'test-key': { models: ['org/*'] } } },
+    request: { path: '/v1/models/assay/starter' },
+    expect: { status: 403, error: 'model_not_allowed', calls: [] },
+  },
+  {
+    name: 'without a ModelHost GET /v1/models/{id} is there, DELETE is not',
+    app: { noHost: true },
+    request: { path: '/v1/models/assay/starter' },
+    expect: { like: { id: 'assay/starter' } },
+    next: [
+      {
+        request: { method: 'DELETE', path: '/v1/models/assay/starter' },
+        expect: { status: 405, error: 'method_not_allowed', headers: { allow: 'GET, HEAD' } },
+      },
+    ],
+  },
   {
     name: 'HEAD / is GET without the body',
     request: { path: '/', method: 'HEAD' },
