@@ -4,6 +4,7 @@ import { setImmediate } from 'node:timers/promises';
 import { at } from '../../lib/at.ts';
 import type { WeightForm } from '../../lib/schema/weight-form.ts';
 import { addAttentionSlots } from '../onnx/attention-slots.ts';
+import { chooseRotaryTables } from '../onnx/choose-rotary.ts';
 import { endResults } from '../onnx/end-results.ts';
 import { gatherRows } from '../onnx/gather-rows.ts';
 import { attentionNodes, couplesRows, findLayout, type Layout } from '../onnx/layout.ts';
@@ -45,6 +46,8 @@ type GraphFacts = Pick<
 
 /** Describes what a form's graphs can run at once. */
 export interface FormShape {
+  /** Tokens of the longest prompt. */
+  maxPromptLen: number;
   /** Fixed shapes of the graphs; absent: any length. */
   shapes?: readonly StaticShape[] | undefined;
   /** Sequences that one run of any length can take, if the model supports it. */
@@ -75,9 +78,10 @@ export interface PlannedForm {
 export async function planForm(
   source: string,
   precision: FixedPrecision,
-  { shapes, slots }: FormShape,
+  { maxPromptLen, shapes, slots }: FormShape,
 ): Promise<PlannedForm> {
   const model = readModel(sourceFile(source, precision));
+  chooseRotaryTables(model, maxPromptLen);
   const context = await contextLength(source, model);
   const layout = findLayout(model, await publishedHeadSize(source));
   const published = formOf(model);

@@ -7,11 +7,23 @@ import {
   elementBytes,
   type Graph,
   type Model,
+  type Node,
   type Tensor,
   type TensorData,
+  tensorAttribute,
 } from './model.ts';
 import { unusable } from './unusable.ts';
-import { type ByteSource, type Field, type FieldSpan, fieldSpans, readField, text, varint, varints } from './wire.ts';
+import {
+  type ByteSource,
+  type Field,
+  type FieldSpan,
+  fieldSpans,
+  memorySource,
+  readField,
+  text,
+  varint,
+  varints,
+} from './wire.ts';
 
 /** Largest model file: protobuf's own limit. Larger weights are external data. */
 const MAX_MODEL_BYTES = 2 ** 31;
@@ -69,8 +81,15 @@ function readGraph(source: ByteSource, graphSpan: FieldSpan, file: string, graph
   }
 }
 
-/** Reads a TensorProto in `source`. `file` is the path of `source`; external data must be in the same folder. */
-export function readTensor(source: ByteSource, tensorSpan: { start: number; end: number }, file: string): Tensor {
+/**
+ * Reads a TensorProto in `source`. `file` is the path of `source`, null where it is memory; external data must be in
+ * the same folder.
+ */
+export function readTensor(
+  source: ByteSource,
+  tensorSpan: { start: number; end: number },
+  file: string | null,
+): Tensor {
   const tensor: Tensor = { name: '', dataType: 0, dims: [], data: { bytes: new Uint8Array(0) } };
   const external = new Map<string, string>();
   const typed: Field[] = [];
@@ -79,7 +98,7 @@ export function readTensor(source: ByteSource, tensorSpan: { start: number; end:
     if (span.no === 9) {
       const length = span.end - span.start;
       tensor.data =
-        length <= INLINE_BYTES
+        file === null || length <= INLINE_BYTES
           ? { bytes: source.read(span.start, span.end).slice() }
           : { file, offset: span.start, length };
       continue;
@@ -96,10 +115,18 @@ export function readTensor(source: ByteSource, tensorSpan: { start: number; end:
     } else if (span.no === 14) isExternal = varint(field.bytes) === 1;
     else if ([4, 5, 7, 10, 11].includes(span.no)) typed.push(field);
   }
-  if (isExternal) tensor.data = externalData(external, file, tensor.name);
+  if (isExternal && file === null) throw unusable(`the constant "${tensor.name}" is in another file`);
+  if (isExternal) tensor.data = externalData(external, file ?? '', tensor.name);
   else if (typed.length > 0) tensor.data = { bytes: typedBytes(tensor.dataType, typed) };
   checkSize(tensor);
   return tensor;
+}
+
+/** Returns the tensor of a `Constant` node; undefined for other nodes and for constants that are no tensor. */
+export function constantOf(node: Node | undefined): Tensor | undefined {
+  const bytes = node?.op === 'Constant' ? tensorAttribute(node, 'value') : undefined;
+  if (!bytes) return undefined;
+  return readTensor(memorySource(bytes), { start: 0, end: bytes.length }, null);
 }
 
 function externalData(entries: Map<string, string>, file: string, name: string): TensorData {

@@ -1,8 +1,7 @@
 import { at } from '../../lib/at.ts';
-import { attributeFields, DataType, type Model, type Node, type Tensor, tensorAttribute } from './model.ts';
-import { readTensor } from './read-model.ts';
+import { attributeFields, DataType, type Model, type Node, type Tensor } from './model.ts';
+import { constantOf } from './read-model.ts';
 import { unusable } from './unusable.ts';
-import { memorySource } from './wire.ts';
 
 /** Tells whether a graph computes in 16 bits. */
 export function isHalf(model: Model): boolean {
@@ -29,15 +28,11 @@ export function toFloat32(model: Model): void {
     }
     const to = node.op === 'Cast' ? node.attributes.get('to') : undefined;
     if (to && isHalfType(castType(node))) node.attributes.set('to', attributeFields('to', DataType.float));
-    const constant = node.op === 'Constant' ? tensorAttribute(node, 'value') : undefined;
-    if (constant) {
-      const source = memorySource(constant);
-      const tensor = readTensor(source, { start: 0, end: source.size }, '');
-      if (isHalfType(tensor.dataType)) {
-        const name = at(node.outputs, 0);
-        graph.initializers.set(name, { ...tensor, name });
-        continue;
-      }
+    const constant = constantOf(node);
+    if (constant && isHalfType(constant.dataType)) {
+      const name = at(node.outputs, 0);
+      graph.initializers.set(name, { ...constant, name });
+      continue;
     }
     kept.push(node);
   }

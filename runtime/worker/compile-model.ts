@@ -51,14 +51,14 @@ const DEFAULT_SLOTS = 8;
 export async function compileModel(options: CompileOptions): Promise<Manifest> {
   const { source, target, device, onStep, signal } = options;
   onStep?.({ step: 'reading', done: 0, total: 1 });
-  const slots = slotsFor(options);
-  const float = await planForm(source, 'float', { slots });
-  const { vocabSize, contextLength } = float.facts;
   const { fixedShapes, maxPromptLen } = options;
+  const slots = slotsFor(options);
+  const float = await planForm(source, 'float', { maxPromptLen, slots });
+  const { vocabSize, contextLength } = float.facts;
   const shapes = fixedShapes === 'auto' ? staticShapes(staticContext(maxPromptLen, contextLength)) : fixedShapes;
   let lack = lackForReference(float.bytes, target);
   const forms = formsToMake(options, { published: float.published, hasReference: lack === null });
-  const plans = await Promise.all(forms.map((form) => planForm(source, form, { shapes, slots })));
+  const plans = await Promise.all(forms.map((form) => planForm(source, form, { maxPromptLen, shapes, slots })));
   const folders = new FormFolders(target, (step) => onStep?.(step), signal);
   folders.expect(lack === null ? [float, ...plans] : plans);
   /** Writes a form that can be opened; the reason for the choice is added later. */

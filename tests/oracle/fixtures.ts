@@ -32,6 +32,7 @@ export async function compileFixture(
   fixture: string,
   precision: Precision,
   fixedShapes?: CompileOptions['fixedShapes'],
+  maxPromptLen = 512,
 ): Promise<Model> {
   const target = mkdtempSync(join(tmpdir(), 'assay-compiled-'));
   const source = join(FIXTURES, fixture);
@@ -40,7 +41,7 @@ export async function compileFixture(
     target,
     device: 'CPU',
     precision,
-    maxPromptLen: 512,
+    maxPromptLen,
     ...(fixedShapes ? { fixedShapes } : {}),
   });
   const model = await openModel(target, { threads: 1 });

@@ -1,0 +1,59 @@
+import { DataType, decodeNode, type Graph, type Model, type Node, type Tensor } from './model.ts';
+import { constantOf, readTensor } from './read-model.ts';
+import { readAll } from './tensor-data.ts';
+import { unusable } from './unusable.ts';
+import { fieldsOf, memorySource, text } from './wire.ts';
+
+/**
+ * Fixes the rotary tables of a model with two sets of them (LongRoPE: Phi-3 and Phi-4-mini). Its graph chooses by the
+ * length of the text so far, so a token's numbers would depend on the branches beside it, and the KV of a prefix on what
+ * followed it before. The tables for short texts are used, and limit the context, where prompts of `maxPromptLen` tokens
+ * fit them; else those for long texts, for all texts. vLLM chooses the same way, by its `max_model_len`
+ * (`Phi3LongRoPEScaledRotaryEmbedding`).
+ */
+export function chooseRotaryTables({ graph }: Model, maxPromptLen: number): void {
+  const tables = new Set(
+    graph.nodes.filter(({ op }) => op === 'GroupQueryAttention').flatMap(({ inputs }) => inputs.slice(7, 9)),
+  );
+  for (const node of [...graph.nodes]) {
+    if (node.op !== 'If' || !node.outputs.some((output) => tables.has(output))) continue;
+    const branch = maxPromptLen > longestShortText(graph, node) ? 'then_branch' : 'else_branch';
+    const constants = constantOutputs(node, branch);
+    for (const [index, name] of node.outputs.entries()) {
+      const table = constants[index];
+      if (!table) throw unusable('it computes its rotary tables while it runs');
+      graph.initializers.set(name, { ...table, name });
+    }
+    graph.nodes = graph.nodes.filter((other) => other !== node);
+  }
+}
+
+/** Returns the number of tokens above which the graph takes the tables of `then_branch`: `Greater(length, number)`. */
+function longestShortText(graph: Graph, choice: Node): number {
+  const producer = (name: string | undefined) => graph.nodes.find(({ outputs }) => outputs.includes(name ?? ''));
+  const condition = producer(choice.inputs[0]);
+  const limit = condition?.inputs[1];
+  const constant = graph.initializers.get(limit ?? '') ?? constantOf(producer(limit));
+  if (condition?.op !== 'Greater' || constant?.dataType !== DataType.int64) {
+    throw unusable('it chooses its rotary tables by something other than the length of the text');
+  }
+  return Number(new BigInt64Array(readAll(constant).buffer)[0]);
+}
+
+/** Returns the outputs of a subgraph that are constants, in order; undefined for any other. */
+function constantOutputs(node: Node, branch: string): (Tensor | undefined)[] {
+  const subgraph = node.attributes.get(branch)?.find(({ no }) => no === 6);
+  const fields = subgraph ? fieldsOf(subgraph.bytes) : [];
+  const constants = new Map<string, Tensor | undefined>();
+  for (const { no, bytes } of fields) {
+    if (no === 1) {
+      const inner = decodeNode(bytes);
+      constants.set(inner.outputs[0] ?? '', constantOf(inner));
+    } else if (no === 5) {
+      const tensor = readTensor(memorySource(bytes), { start: 0, end: bytes.length }, null);
+      constants.set(tensor.name, tensor);
+    }
+  }
+  const outputs = fields.filter(({ no }) => no === 12).map(({ bytes }) => fieldsOf(bytes).find(({ no }) => no === 1));
+  return outputs.map((name) => name && constants.get(text(name.bytes)));
+}
