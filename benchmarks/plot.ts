@@ -1,3 +1,4 @@
+import { at } from '../lib/at.ts';
 export interface Series {
   name: string;
   points: readonly (readonly [x: number, y: number])[];
@@ -33,7 +34,7 @@ const LEGEND = { width: 280, line: 20 };
 /** Draws panels side by side, with one legend: the series of the first panel. */
 export function plot(title: string, panels: readonly Panel[]): string {
   const width = panels.length * WIDTH;
-  const names = panels[0]!.series.map(({ name }) => name);
+  const names = at(panels, 0).series.map(({ name }) => name);
   const columns = Math.max(1, Math.floor((width - 40) / LEGEND.width));
   const height = HEIGHT + 34 + Math.ceil(names.length / columns) * LEGEND.line;
   const legend = names.map((name, i) => {
@@ -59,7 +60,7 @@ function escaped(text: string): string {
 function drawPanel(panel: Panel): string {
   const right = WIDTH - MARGIN.right;
   const bottom = HEIGHT - MARGIN.bottom;
-  const ends = { scale: panel.x.scale, min: panel.x.ticks[0]!, max: panel.x.ticks.at(-1)! };
+  const ends = { scale: panel.x.scale, min: at(panel.x.ticks, 0), max: panel.x.ticks.at(-1)! };
   const x = (value: number) => round(MARGIN.left + (right - MARGIN.left) * share(value, ends));
   const y = (value: number) => round(bottom - (bottom - MARGIN.top) * share(value, panel));
   const grid = ticks(panel).map(
@@ -95,7 +96,7 @@ function ticks({ scale, min = 0, max }: Panel): number[] {
 }
 
 function line(style: number, path: string): string {
-  const { color, dash } = STYLES[style % STYLES.length]!;
+  const { color, dash } = at(STYLES, style % STYLES.length);
   return `<path d="${path}" fill="none" stroke="${color}" stroke-width="2" stroke-dasharray="${dash}"/>`;
 }
 

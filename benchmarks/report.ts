@@ -1,3 +1,4 @@
+import { at } from '../lib/at.ts';
 /** One figure of a benchmark. `npm run bench -- <name> --json` prints one a line. */
 export interface Figure {
   bench: string;
@@ -21,5 +22,5 @@ export function median(values: readonly number[]): number {
   const sorted = [...values].sort((one, other) => one - other);
   const upper = sorted.length >> 1;
   if (sorted.length === 0) return Number.NaN;
-  return sorted.length % 2 === 1 ? sorted[upper]! : (sorted[upper - 1]! + sorted[upper]!) / 2;
+  return sorted.length % 2 === 1 ? at(sorted, upper) : (at(sorted, upper - 1) + at(sorted, upper)) / 2;
 }

@@ -1,5 +1,6 @@
 /**
- * Returns the item at an index that the caller knows to exist.
+ * Returns the item at an index that the caller knows to exist. Loops over a vocabulary or over weights read with `?? 0`
+ * instead, which the compiler removes: this function sees every kind of list, so its reads are slower.
  *
  * @throws RangeError where there is none: a fault in the calling code
  */

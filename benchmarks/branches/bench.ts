@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import { at } from '../../lib/at.ts';
 import { installPeers } from '../peers/install.ts';
 import { median, type Report } from '../report.ts';
 import type { Cost } from '../systems/measure.ts';
@@ -123,7 +124,7 @@ function reportCosts(what: string, costs: Costs, report: Report): void {
   function compare(ours: Contender, times: readonly number[]): void {
     for (const [peer, all] of costs) {
       if (peer.program === 'assay' || peer.weights !== ours.weights) continue;
-      const ratios = times.map((ms, round) => all[round]!.ms / ms);
+      const ratios = times.map((ms, round) => at(all, round).ms / ms);
       report({ system: `${peer.label} / Assay`, case: what, metric: 'time ratio', value: median(ratios), unit: 'x' });
     }
   }

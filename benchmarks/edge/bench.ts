@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { at } from '../../lib/at.ts';
 import { startEdge } from '../../tests/edge/edge.ts';
 import { BOX_KEY } from '../../tests/edge/upstream.ts';
 import { bundle, runWorkers } from '../../tests/edge/workerd.ts';
@@ -35,9 +36,9 @@ export async function run(report: Report, [rounds = '1000']: readonly string[]):
   const worker = await runWorkers([{ name: 'pass-through', script: PASS_THROUGH, bindings: { BOX: url } }]);
   const routes: Record<string, Route> = {
     direct: { url, key: BOX_KEY },
-    'pass-through': { url: worker.urls[0]!, key: BOX_KEY },
-    edge: { url: edge.urls[0]!, key: BOX_KEY },
-    'edge, key with a quota': { url: edge.urls[0]!, key: 'limited' },
+    'pass-through': { url: at(worker.urls, 0), key: BOX_KEY },
+    edge: { url: at(edge.urls, 0), key: BOX_KEY },
+    'edge, key with a quota': { url: at(edge.urls, 0), key: 'limited' },
   };
   try {
     for (const { name, characters, tasks } of CASES) {

@@ -1,4 +1,5 @@
 import { LOAD, type Load, passOver } from '../../adapters/workers/upstreams/load.ts';
+import { at } from '../../lib/at.ts';
 import type { SimulatedUpstream } from './simulated-upstream.ts';
 
 /** The state that a policy may use. `ranked`: the upstreams that a context prefers, best first. */
@@ -14,22 +15,25 @@ export interface View {
 export type Policy = (context: number, view: View) => SimulatedUpstream;
 
 export const POLICIES: Record<string, Policy> = {
-  random: (_, { upstreams, random }) => upstreams[Math.floor(random() * upstreams.length)]!,
+  random: (_, { upstreams, random }) => at(upstreams, Math.floor(random() * upstreams.length)),
 
   /** Returns the upstream with the shortest queue, a random one of equals: a perfect balancer. */
   'least loaded': (_, { upstreams, random }) => {
     const from = Math.floor(random() * upstreams.length);
-    let best = upstreams[from]!;
+    let best = at(upstreams, from);
     for (let i = 1; i < upstreams.length && best.queued > 0; i++) {
-      const upstream = upstreams[(from + i) % upstreams.length]!;
+      const upstream = at(upstreams, (from + i) % upstreams.length);
       if (upstream.queued < best.queued) best = upstream;
     }
     return best;
   },
 
-  rendezvous: (context, { ranked }) => ranked(context)[0]!,
+  rendezvous: (context, { ranked }) => at(ranked(context), 0),
 
   /** The policy of the edge. */
   'bounded rendezvous': (context, { ranked, total, upstreams, now }) =>
-    passOver(ranked(context), (upstream) => upstream.load.value(now), total.value(now) / upstreams.length, LOAD)[0]!,
+    at(
+      passOver(ranked(context), (upstream) => upstream.load.value(now), total.value(now) / upstreams.length, LOAD),
+      0,
+    ),
 };

@@ -1,5 +1,6 @@
 import { LOAD, Load } from '../../adapters/workers/upstreams/load.ts';
 import { hash64, rendezvous } from '../../adapters/workers/upstreams/rendezvous.ts';
+import { at } from '../../lib/at.ts';
 import type { Policy, View } from './policies.ts';
 import { SimulatedUpstream } from './simulated-upstream.ts';
 import { random, type World, zipf } from './world.ts';
@@ -42,7 +43,13 @@ export function simulate(
     (_, i) => new SimulatedUpstream(`npu-${i}`, world, LOAD.memoryMs),
   );
   const total = new Load(0, LOAD.memoryMs);
-  const view: View = { upstreams, ranked: (one) => ranks[one]!.map((i) => upstreams[i]!), total, now: 0, random: next };
+  const view: View = {
+    upstreams,
+    ranked: (one) => at(ranks, one).map((i) => at(upstreams, i)),
+    total,
+    now: 0,
+    random: next,
+  };
   const ends = new Ends();
   const waits: number[] = [];
   const counts = new Map<SimulatedUpstream, number>();
@@ -50,9 +57,9 @@ export function simulate(
   for (let i = 0; i < world.requests; i++) {
     view.now -= (Math.log(1 - next()) * 1000) / perSecond;
     for (const upstream of ends.until(view.now)) {
-      upstream.advance(view.now, (at) => {
+      upstream.advance(view.now, (time) => {
         total.running--;
-        total.end(at);
+        total.end(time);
       });
     }
     const one = context();
@@ -66,45 +73,45 @@ export function simulate(
     counts.set(upstream, (counts.get(upstream) ?? 0) + 1);
   }
   waits.sort((a, b) => a - b);
-  const at = (share: number) => waits[Math.floor(share * waits.length)]!;
+  const quantile = (share: number) => at(waits, Math.floor(share * waits.length));
   const busiest = (Math.max(...counts.values()) * world.upstreams) / waits.length;
-  return { hitShare: hits / waits.length, waitP50: at(0.5), waitP99: at(0.99), busiest };
+  return { hitShare: hits / waits.length, waitP50: quantile(0.5), waitP99: quantile(0.99), busiest };
 }
 
 /** Upstreams by the time of their next end: a binary heap. */
 class Ends {
-  readonly #heap: { at: number; upstream: SimulatedUpstream }[] = [];
+  readonly #heap: { endsAt: number; upstream: SimulatedUpstream }[] = [];
 
-  add(at: number, upstream: SimulatedUpstream): void {
+  add(endsAt: number, upstream: SimulatedUpstream): void {
     const heap = this.#heap;
-    let i = heap.push({ at, upstream }) - 1;
+    let i = heap.push({ endsAt, upstream }) - 1;
     while (i > 0) {
       const parent = (i - 1) >> 1;
-      if (heap[parent]!.at <= heap[i]!.at) return;
-      [heap[parent], heap[i]] = [heap[i]!, heap[parent]!];
+      if (at(heap, parent).endsAt <= at(heap, i).endsAt) return;
+      [heap[parent], heap[i]] = [at(heap, i), at(heap, parent)];
       i = parent;
     }
   }
 
   *until(now: number): Generator<SimulatedUpstream> {
     const heap = this.#heap;
-    while (heap.length > 0 && heap[0]!.at <= now) {
-      const { upstream } = heap[0]!;
+    while (heap.length > 0 && at(heap, 0).endsAt <= now) {
+      const { upstream } = at(heap, 0);
       const last = heap.pop()!;
       if (heap.length > 0) this.#sink(last);
       yield upstream;
     }
   }
 
-  #sink(entry: { at: number; upstream: SimulatedUpstream }): void {
+  #sink(entry: { endsAt: number; upstream: SimulatedUpstream }): void {
     const heap = this.#heap;
     let i = 0;
     for (;;) {
       let child = 2 * i + 1;
       if (child >= heap.length) break;
-      if (child + 1 < heap.length && heap[child + 1]!.at < heap[child]!.at) child++;
-      if (heap[child]!.at >= entry.at) break;
-      heap[i] = heap[child]!;
+      if (child + 1 < heap.length && at(heap, child + 1).endsAt < at(heap, child).endsAt) child++;
+      if (at(heap, child).endsAt >= entry.endsAt) break;
+      heap[i] = at(heap, child);
       i = child;
     }
     heap[i] = entry;

@@ -1,4 +1,5 @@
 import { Load } from '../../adapters/workers/upstreams/load.ts';
+import { at } from '../../lib/at.ts';
 import type { World } from './world.ts';
 
 /** Simulates an upstream: a queue before one worker, and a cache of contexts. */
@@ -26,11 +27,11 @@ export class SimulatedUpstream {
 
   /** Removes requests that have ended by now; calls `onEnd` for each with its time. */
   advance(now: number, onEnd: (at: number) => void): void {
-    while (this.#ended < this.#ends.length && this.#ends[this.#ended]! <= now) {
-      const at = this.#ends[this.#ended++]!;
+    while (this.#ended < this.#ends.length && at(this.#ends, this.#ended) <= now) {
+      const end = at(this.#ends, this.#ended++);
       this.load.running--;
-      this.load.end(at);
-      onEnd(at);
+      this.load.end(end);
+      onEnd(end);
     }
     if (this.#ended < 1_000) return;
     this.#ends.splice(0, this.#ended);
@@ -40,7 +41,8 @@ export class SimulatedUpstream {
   serve(context: number, now: number): { hit: boolean; waitMs: number; endsAt: number } {
     const hit = this.#cache.delete(context);
     this.#cache.add(context);
-    if (this.#cache.size > this.#world.cached) this.#cache.delete(this.#cache.values().next().value!);
+    const [oldest] = this.#cache;
+    if (oldest !== undefined && this.#cache.size > this.#world.cached) this.#cache.delete(oldest);
     const beginsAt = Math.max(now, this.#freeAt);
     this.#freeAt = beginsAt + (hit ? this.#world.hitMs : this.#world.missMs);
     this.#ends.push(this.#freeAt);

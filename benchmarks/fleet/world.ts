@@ -1,3 +1,4 @@
+import { at } from '../../lib/at.ts';
 /** The parameters of a simulation: who asks, about what, and how long an upstream takes. Times are in milliseconds. */
 export interface World {
   upstreams: number;
@@ -46,12 +47,12 @@ export function zipf(contexts: number, skew: number, next: () => number): () => 
     cumulative[k] = sum;
   }
   return () => {
-    const at = next() * sum;
+    const wanted = next() * sum;
     let low = 0;
     let high = contexts - 1;
     while (low < high) {
       const middle = (low + high) >> 1;
-      if (cumulative[middle]! < at) low = middle + 1;
+      if (at(cumulative, middle) < wanted) low = middle + 1;
       else high = middle;
     }
     return low;

@@ -1,5 +1,6 @@
 import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
+import { at } from '../../lib/at.ts';
 import { W } from '../branches/tokens.ts';
 import { median, type Report } from '../report.ts';
 import { type RunningSystem, startSystem, THREADS } from '../systems/start.ts';
@@ -40,12 +41,12 @@ export async function run(report: Report, args: readonly string[]): Promise<void
       for (let round = 1; round <= rounds; round++) {
         for (const [i, system] of systems.entries()) {
           for (const [work, ms] of await measureOnce(system, round)) {
-            taken[i]!.set(work, [...(taken[i]!.get(work) ?? []), ms]);
+            at(taken, i).set(work, [...(at(taken, i).get(work) ?? []), ms]);
           }
         }
       }
       for (const [i, form] of FORMS.entries()) {
-        for (const [work, ms] of taken[i]!) {
+        for (const [work, ms] of at(taken, i)) {
           const say = (metric: string, value: number) =>
             report({ system: form, case: `${where}: ${work}`, metric, value: value / 1000, unit: 's' });
           say('median', median(ms));

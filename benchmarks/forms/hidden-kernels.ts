@@ -2,6 +2,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { at } from '../../lib/at.ts';
 import { kernelFamily } from '../../runtime/compile/kernels.ts';
 
 /** A family of kernels that a child process can be made to run, and the environment that does it. */
@@ -63,5 +64,5 @@ export function findTests(library: Buffer): { avx512: number; vnni: number } {
       'The tests of CPU features are not where onnxruntime 1.30.0 has them; look for them anew (objdump, MLAS_PLATFORM).',
     );
   }
-  return found[0]!;
+  return at(found, 0);
 }

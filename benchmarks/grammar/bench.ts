@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import type { JsonSchema } from '../../lib/answer-shape.ts';
+import { at } from '../../lib/at.ts';
 import { checkAnswerSchema } from '../../lib/decision/check-answer-schema.ts';
 import { prepareVocabulary, shapeConstraint } from '../../lib/decision/task-grammar.ts';
 import { AssayError } from '../../lib/errors.ts';
@@ -32,7 +33,7 @@ export async function run(report: Report): Promise<void> {
       const times = Array.from({ length: 5 }, () =>
         timed(() => checkAnswerSchema({ schema: shape.schema, param: 'schema' })),
       );
-      say('compile, first', times[0]!);
+      say('compile, first', at(times, 0));
       say('compile, median', median(times));
     }
     const steps: number[] = [];
@@ -88,7 +89,7 @@ export async function run(report: Report): Promise<void> {
       value: median(theirs),
       unit: 'ms',
     });
-    const ratio = median(theirs.map((time, i) => time / ours[i]!));
+    const ratio = median(theirs.map((time, i) => time / at(ours, i)));
     report({ system: 'structured-output / assay', case: name, metric: 'time ratio', value: ratio, unit: 'x' });
   }
 }

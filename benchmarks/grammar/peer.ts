@@ -1,5 +1,6 @@
 import { StructuredOutputProcessor } from '@huggingface/transformers-structured-output';
 import type { JsonSchema } from '../../lib/answer-shape.ts';
+import { at } from '../../lib/at.ts';
 import type { Constraint, Vocabulary } from '../../lib/grammar/constraint.ts';
 
 /** The tokens of an answer in the order of generation: forced and chosen. */
@@ -18,10 +19,10 @@ export function record(constraint: Constraint, choose: (constraint: Constraint) 
 /** Replays a recorded answer with masks, as an engine would; returns milliseconds. */
 export function replay(constraint: Constraint, tokens: readonly number[], mask: Uint32Array): number {
   const began = performance.now();
-  for (let at = constraint.takeForced().length; at < tokens.length; at += 1 + constraint.takeForced().length) {
+  for (let i = constraint.takeForced().length; i < tokens.length; i += 1 + constraint.takeForced().length) {
     if (constraint.complete) break;
     constraint.mask(mask);
-    constraint.accept(tokens[at]!);
+    constraint.accept(at(tokens, i));
   }
   return performance.now() - began;
 }

@@ -2,6 +2,7 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { at } from '../../lib/at.ts';
 import { quantile, type Report } from '../report.ts';
 import type { CrowdReport, CrowdWork, Outcome } from './crowd.ts';
 import { type Probe, probe } from './probes.ts';
@@ -86,7 +87,7 @@ async function observed(server: ServerProcess, work: CrowdWork): Promise<Measure
   }, 250);
   const probes = await probe(server.url, work.ms, AbortSignal.timeout(work.ms));
   const elapsed = (performance.now() - before.at) / 1000;
-  const [ofServer, ofEngine, ofClients] = seconds().map((now, i) => (now - before.seconds[i]!) / elapsed);
+  const [ofServer, ofEngine, ofClients] = seconds().map((now, i) => (now - at(before.seconds, i)) / elapsed);
   const logged = server.logged(before.log);
   const crowd = await clients.report;
   clearInterval(sampling);

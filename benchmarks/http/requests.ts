@@ -1,3 +1,4 @@
+import { at } from '../../lib/at.ts';
 import { readTestSet, type Text } from '../quality/test-set.ts';
 
 export type Kind = 'decide' | 'extract' | 'chat';
@@ -33,9 +34,9 @@ export async function requestMix(): Promise<(i: number) => Asked> {
   const having = (type: 'decide' | 'extract') => texts.filter(({ tasks }) => tasks.some((task) => task.type === type));
   const pools = { decide: having('decide'), extract: having('extract'), chat: texts };
   return (i) => {
-    const kind = MIX[i % MIX.length]!;
+    const kind = at(MIX, i % MIX.length);
     const pool = pools[kind];
-    const text = pool[i % pool.length]!;
+    const text = at(pool, i % pool.length);
     const context = `Message ${Math.floor(i / pool.length) + 1}: ${text.context}`;
     return kind === 'chat' ? chat(context) : tasks(kind, context, text);
   };

@@ -1,3 +1,4 @@
+import { at } from '../../lib/at.ts';
 import { byteAlphabet } from './byte-alphabet.ts';
 import { type GgufTensor, type Metadata, TENSOR_TYPES, type TensorType, tensorBytes, writeGguf } from './gguf.ts';
 import type { Noise } from './noise.ts';
@@ -96,7 +97,7 @@ function* quantized(tensor: Pick<GgufTensor, 'type' | 'dims'>, amplitude: number
 
 /** Rounds a positive number down to a float16; exact enough for a scale. */
 function float16(value: number): number {
-  const bits = new Uint32Array(Float32Array.of(value).buffer)[0]!;
+  const bits = at(new Uint32Array(Float32Array.of(value).buffer), 0);
   const exponent = (bits >>> 23) - 127 + 15;
   return exponent <= 0 ? 0 : (exponent << 10) | ((bits >>> 13) & 0x3ff);
 }

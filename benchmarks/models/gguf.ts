@@ -1,4 +1,5 @@
 import { closeSync, ftruncateSync, openSync, writeSync } from 'node:fs';
+import { at } from '../../lib/at.ts';
 
 /**
  * Version 3 of the GGUF container (ggml, docs/gguf.md): metadata, a table of tensors, then their data, each at a
@@ -58,7 +59,7 @@ export function writeGguf(file: string, metadata: Metadata, tensors: readonly Gg
       uint32(dims.length),
       ...dims.map(uint64),
       uint32(TENSOR_TYPES[type].id),
-      uint64(offsets[i]!),
+      uint64(at(offsets, i)),
     ]),
   ]);
   const fd = openSync(file, 'wx');
@@ -66,9 +67,10 @@ export function writeGguf(file: string, metadata: Metadata, tensors: readonly Gg
     writeAll(fd, header, 0);
     const data = aligned(header.length);
     tensors.forEach((tensor, i) => {
-      let at = data + offsets[i]!;
-      for (const piece of tensor.pieces()) at += writeAll(fd, piece, at);
-      if (at !== data + offsets[i]! + tensorBytes(tensor)) throw new Error(`${tensor.name}: not as long as it says`);
+      let position = data + at(offsets, i);
+      for (const piece of tensor.pieces()) position += writeAll(fd, piece, position);
+      if (position !== data + at(offsets, i) + tensorBytes(tensor))
+        throw new Error(`${tensor.name}: not as long as it says`);
     });
     ftruncateSync(fd, data + end);
   } finally {

@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { at } from '../../lib/at.ts';
 import { DataType, type Graph, type Model, makeNode, makeTensor, type Node } from '../../runtime/onnx/model.ts';
 import { WeightsWriter, writeModel } from '../../runtime/onnx/write-model.ts';
 import { Noise } from './noise.ts';
@@ -16,7 +17,7 @@ export function writeRandomModel(folder: string, shape: Shape): void {
   const add = (op: string, inputs: string[], outputs: string[], attributes = {}, domain = ''): string => {
     const node: Node = makeNode(op, inputs, outputs, attributes, domain);
     graph.nodes.push(node);
-    return outputs[0]!;
+    return at(outputs, 0);
   };
   const weight = (name: string, dims: number[], amplitude: number): string => {
     const length = dims.reduce((product, dim) => product * dim, 2);
@@ -71,8 +72,8 @@ export function writeRandomModel(folder: string, shape: Shape): void {
     const qkv = add('Add', [product, weight(name('qkv.bias'), [width], 0.5)], [name('qkv.biased')]);
     const attention = add(
       'GroupQueryAttention',
-      [qkv, '', '', kv[0]![0]!, kv[1]![0]!, 'seqlens_k', 'total', 'cos_cache', 'sin_cache'],
-      [name('attention'), kv[0]![1]!, kv[1]![1]!],
+      [qkv, '', '', at(at(kv, 0), 0), at(at(kv, 1), 0), 'seqlens_k', 'total', 'cos_cache', 'sin_cache'],
+      [name('attention'), at(at(kv, 0), 1), at(at(kv, 1), 1)],
       { num_heads: heads, kv_num_heads: kvHeads, scale: { float: headSize ** -0.5 }, do_rotary: 1 },
       MS,
     );

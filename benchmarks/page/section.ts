@@ -1,3 +1,4 @@
+import { at } from '../../lib/at.ts';
 import type { Figure } from '../report.ts';
 import type { Goal } from './goals.ts';
 import { type Label, table } from './table.ts';
@@ -32,7 +33,7 @@ export function byCase(figures: readonly Figure[]): string[] {
 /** A table for each metric, a row for each case, a column for each system. */
 export function byMetric(figures: readonly Figure[]): string[] {
   return [...new Set(figures.map(metricOf))].flatMap((metric) => [
-    `${metric[0]!.toUpperCase()}${metric.slice(1)}:`,
+    `${at(metric, 0).toUpperCase()}${metric.slice(1)}:`,
     table(
       figures.filter((figure) => figure.metric === metric),
       caseOf,

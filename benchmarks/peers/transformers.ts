@@ -1,5 +1,6 @@
 import { basename, dirname } from 'node:path';
 import { AutoModelForCausalLM, env, Tensor } from '@huggingface/transformers';
+import { at } from '../../lib/at.ts';
 import { randomTokens, W } from '../branches/tokens.ts';
 import { transformersRandomModel } from '../models/cache.ts';
 import { type Cost, measure } from '../systems/measure.ts';
@@ -57,7 +58,7 @@ export const open: OpenSystem = async ({ shape, weights, threads }) => {
       };
       // The first two calls deliver the prompt and the token that ends its reading.
       await generate(randomTokens(context, seed), tokens + 1, { streamer });
-      return { ms: times.at(-1)! - times[1]!, cpuMs: cpu.at(-1)! - cpu[1]! };
+      return { ms: times.at(-1)! - at(times, 1), cpuMs: cpu.at(-1)! - at(cpu, 1) };
     },
   };
 };

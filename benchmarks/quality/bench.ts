@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util';
 import * as v from 'valibot';
+import { at } from '../../lib/at.ts';
 import { KEY, startServer } from '../http/server.ts';
 import type { Report } from '../report.ts';
 import { readChatSet, says, type Talk } from './chat-set.ts';
@@ -133,7 +134,7 @@ async function chat(server: Server, talks: readonly Talk[], wish: string): Promi
       temperature: 0,
       max_tokens: TOKENS_OF_CHAT,
     });
-    const { content: answer, reasoning_content: thought } = choices[0]!.message;
+    const { content: answer, reasoning_content: thought } = at(choices, 0).message;
     score.right += says(answer ?? '', words) && (wish === '' || Boolean(thought)) ? 1 : 0;
     score.total += 1;
   });

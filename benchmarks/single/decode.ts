@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { InferenceSession, Tensor } from 'onnxruntime-node';
+import { at } from '../../lib/at.ts';
 import { readManifest } from '../../runtime/compile/manifest.ts';
 import { sessionOptions } from '../../runtime/engine/model.ts';
 import { argmax } from '../../runtime/engine/sampler.ts';
@@ -42,7 +43,7 @@ export async function run(report: Report, args: readonly string[]): Promise<void
     const engine = engineOf(model);
     const work = chat(prompt, tokens, round);
     // The prompt runs first and is then found in the cache, so that only steps are measured.
-    await answer(engine, { ...work, branches: [{ ...work.branches[0]!, maxTokens: 1 }] });
+    await answer(engine, { ...work, branches: [{ ...at(work.branches, 0), maxTokens: 1 }] });
     const byEngine = await answer(engine, work);
     const alone = await measure(() => bare(prompt, tokens));
     const aloneCopying = await measure(() => copying(prompt, tokens));
@@ -63,7 +64,7 @@ export async function run(report: Report, args: readonly string[]): Promise<void
     say('processor time', ({ cpuMs }) => cpuMs);
   }
   const compare = (metric: string, others: readonly Cost[], of: (cost: Cost) => number) => {
-    const ratios = engineCosts.map((cost, round) => of(others[round]!) / of(cost));
+    const ratios = engineCosts.map((cost, round) => of(at(others, round)) / of(cost));
     report({ system: `assay ${form}`, case: what, metric, value: median(ratios), unit: 'of onnxruntime' });
   };
   compare('speed', bareCosts, ({ ms }) => ms);
@@ -85,8 +86,9 @@ async function bareDecoder(
   for (const { past, present, heads, headSize } of manifest.kv) {
     for (const part of [0, 1]) {
       const data = new Float32Array(heads * capacity * headSize).fill(0.01);
-      feeds[past[part]!] = new Tensor('float32', data, [1, heads, capacity, headSize]);
-      fetches[present[part]!] = feeds[past[part]!]!;
+      const tensor = new Tensor('float32', data, [1, heads, capacity, headSize]);
+      feeds[at(past, part)] = tensor;
+      fetches[at(present, part)] = tensor;
     }
   }
   if (!copies) fetches[manifest.end!] = null;
@@ -94,7 +96,7 @@ async function bareDecoder(
   fetches[manifest.logits] = new Tensor('float32', logits, [1, 1, manifest.vocabSize]);
   const { inputs } = manifest;
   return async (from, count) => {
-    let token = randomTokens(1, from)[0]!;
+    let token = at(randomTokens(1, from), 0);
     for (let at = from; at < from + count; at++) {
       feeds[inputs.tokens] = new Tensor('int64', BigInt64Array.of(BigInt(token)), [1, 1]);
       feeds[inputs.positions!] = new Tensor('int64', BigInt64Array.of(BigInt(at)), [1, 1]);

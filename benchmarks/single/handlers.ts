@@ -1,5 +1,6 @@
 import { Hono } from 'hono';
 import { createApp } from '../../handlers/app.ts';
+import { at } from '../../lib/at.ts';
 import type { BatchAnswer, InferenceBackend } from '../../lib/backend.ts';
 import { hashSecret, listedKeys } from '../../lib/keys.ts';
 import { parseModelId } from '../../lib/model-id.ts';
@@ -37,7 +38,7 @@ export async function run(report: Report): Promise<void> {
     const [ours, bare] = [measured.assay!, measured['bare hono']!];
     const ratio = (value: number, metric: string) =>
       report({ system: 'assay / bare hono', case: name, metric, value, unit: 'x' });
-    ratio(median(ours.totals.map((time, i) => time / bare.totals[i]!)), 'total time ratio');
+    ratio(median(ours.totals.map((time, i) => time / at(bare.totals, i))), 'total time ratio');
     ratio(median(ours.latencies) / median(bare.latencies), 'p50 ratio');
   }
 }

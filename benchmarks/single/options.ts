@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { at } from '../../lib/at.ts';
 import { type OptionChoice, taskGrammar } from '../../lib/decision/task-grammar.ts';
 import { loadTextModel } from '../../runtime/text/text-model.ts';
 import { compileModel, type Precision } from '../../runtime/worker/compile-model.ts';
@@ -53,8 +54,8 @@ export async function run(report: Report, args: readonly string[]): Promise<void
         const { plan } = planTasks(text, batch, model.manifest);
         const { result } = await answer(engine, { ...plan, id: set, deadline: Number.POSITIVE_INFINITY });
         for (const [index, branch] of result.branches.entries()) {
-          const { options, expected } = tasks[index]!;
-          const { choice } = taskGrammar(tasks[index]!, text.vocabulary);
+          const { options, expected } = at(tasks, index);
+          const { choice } = taskGrammar(at(tasks, index), text.vocabulary);
           const best = bestPaths(choice!, branch.option!.logprobs, options.length);
           scored.push({
             lengths: best.map(({ length }) => length),
@@ -77,8 +78,8 @@ export async function run(report: Report, args: readonly string[]): Promise<void
 function bestPaths({ paths, options }: OptionChoice, logprobs: ArrayLike<number>, count: number) {
   const best = Array.from({ length: count }, () => ({ length: 0, logprob: Number.NEGATIVE_INFINITY }));
   for (const [path, option] of options.entries()) {
-    const logprob = logprobs[path]!;
-    if (logprob > best[option]!.logprob) best[option] = { length: paths[path]!.length, logprob };
+    const logprob = at(logprobs, path);
+    if (logprob > at(best, option).logprob) best[option] = { length: at(paths, path).length, logprob };
   }
   return best;
 }
@@ -98,7 +99,7 @@ function tell(report: Report, set: string, all: readonly Scored[]): void {
   const uneven = all.filter(({ lengths }) => new Set(lengths).size > 1);
   const ways: [string, (one: Scored) => number][] = [
     ['total log-probability', ({ logprobs }) => indexOfLargest(logprobs)],
-    ['mean for a token', ({ logprobs, lengths }) => indexOfLargest(logprobs.map((total, i) => total / lengths[i]!))],
+    ['mean for a token', ({ logprobs, lengths }) => indexOfLargest(logprobs.map((total, i) => total / at(lengths, i)))],
     ['the expected answers', ({ expected }) => expected],
   ];
   report({

@@ -1,5 +1,6 @@
 import { rmSync } from 'node:fs';
 import { pino } from 'pino';
+import { at } from '../../lib/at.ts';
 import type { ChatRequest } from '../../lib/backend.ts';
 import type { ModelId } from '../../lib/model-id.ts';
 import { createEngineBackend } from '../../runtime/supervisor/engine-backend.ts';
@@ -53,7 +54,7 @@ export async function run(report: Report): Promise<void> {
       report({ system, case: 'decode', metric: 'time per token', value, unit: 'ms' });
     of('engine alone', median(alone));
     of('engine process', median(through));
-    const share = median(alone.map((ms, round) => ms / through[round]!));
+    const share = median(alone.map((ms, round) => ms / at(through, round)));
     report({ system: 'engine process', case: 'decode', metric: 'share of alone', value: share, unit: '' });
   } finally {
     await engine.close();

@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import { at } from '../../lib/at.ts';
 import { CONTENDERS } from '../branches/contenders.ts';
 import { SHAPES } from '../models/shapes.ts';
 import { installPeers } from '../peers/install.ts';
@@ -57,19 +58,19 @@ export async function run(report: Report, args: readonly string[]): Promise<void
       for (let round = 0; round < rounds; round++) {
         for (const [i, { system }] of systems.entries()) {
           const seed = 1 + round + 100 * length;
-          reading[i]!.push((1000 * length) / (await system.prefill({ tokens: length, seed })).ms);
-          writing[i]!.push(
+          at(reading, i).push((1000 * length) / (await system.prefill({ tokens: length, seed })).ms);
+          at(writing, i).push(
             (1000 * WRITTEN) / (await system.decode({ context: length, tokens: WRITTEN, seed: seed + 50 })).ms,
           );
         }
       }
       for (const [i, { label, weights }] of systems.entries()) {
         const best = (1000 * length) / ((1000 * prefillMultiplyAdds(SHAPES[shape], length)) / peak);
-        reportRates(label, `reading ${length} tokens`, reading[i]!, best);
+        reportRates(label, `reading ${length} tokens`, at(reading, i), best);
         reportRates(
           label,
           `writing behind ${length}`,
-          writing[i]!,
+          at(writing, i),
           bandwidth / decodeBytes(SHAPES[shape], length, weights),
         );
       }

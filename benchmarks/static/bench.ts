@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import { at } from '../../lib/at.ts';
 import { answer, engineOf, openForBenchmark, workload } from '../branches/workload.ts';
 import { compiledBlockModel, compiledStarter } from '../models/cache.ts';
 import type { Report } from '../report.ts';
@@ -36,7 +37,11 @@ export async function run(report: Report, args: readonly string[]): Promise<void
       report({ system: 'packed', case: `${tasks} tasks`, metric: 'time', value: by.ms, unit: 'ms' });
       report({ system: 'fixed shapes', case: `${tasks} tasks`, metric: 'time', value: of.ms, unit: 'ms' });
     }
-    const median = (of: number[]): number => of.sort((a, b) => a - b)[Math.floor(of.length / 2)]!;
+    const median = (of: number[]): number =>
+      at(
+        of.sort((a, b) => a - b),
+        Math.floor(of.length / 2),
+      );
     const ratio = { system: 'fixed shapes', case: `${tasks} tasks`, unit: '' };
     report({ ...ratio, metric: 'of packed', value: median(ratios.map(({ time }) => time)) });
     report({ ...ratio, metric: 'of packed (proc.)', value: median(ratios.map(({ processor }) => processor)) });

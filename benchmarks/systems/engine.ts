@@ -1,3 +1,4 @@
+import { at } from '../../lib/at.ts';
 import { openModel } from '../../runtime/engine/model.ts';
 import { W } from '../branches/tokens.ts';
 import { answer, chat, choices, engineOf, workload } from '../branches/workload.ts';
@@ -26,7 +27,7 @@ export const open: OpenSystem = async ({ shape, weights, threads }) => {
     async decode({ context, tokens, seed }) {
       const engine = engineOf(model);
       const work = chat(context, tokens, seed);
-      await answer(engine, { ...work, branches: [{ ...work.branches[0]!, maxTokens: 1 }] });
+      await answer(engine, { ...work, branches: [{ ...at(work.branches, 0), maxTokens: 1 }] });
       return costOf(await answer(engine, work));
     },
   };

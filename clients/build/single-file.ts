@@ -51,8 +51,8 @@ function numberAt(program: Buffer, at: number): number {
  * Reads a text after its length in bytes, which has 7 bits in each byte, the lowest first; none here needs more than
  * two.
  */
-function textAt(program: Buffer, at: number): { text: string; end: number } {
-  const low = program[at]!;
-  const [length, from] = low < 128 ? [low, at + 1] : [(low & 127) + program[at + 1]! * 128, at + 2];
+function textAt(program: Buffer, start: number): { text: string; end: number } {
+  const low = program.readUInt8(start);
+  const [length, from] = low < 128 ? [low, start + 1] : [(low & 127) + program.readUInt8(start + 1) * 128, start + 2];
   return { text: program.toString('utf8', from, from + length), end: from + length };
 }

@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import { at } from '../at.ts';
 import { normalised } from '../decision/logprobs.ts';
 
 /** Lists what has a temperature of its own: the kinds of questions, and the values of extractions. */
@@ -59,7 +60,7 @@ export function atTemperature(logprobs: readonly number[], temperature: number):
 
 /** Returns the probability of a value at a temperature: of the two options that it is right and that it is not. */
 export function valueAtTemperature(probability: number, temperature: number): number {
-  return Math.exp(atTemperature(rightOrWrong(probability), temperature)[0]!);
+  return Math.exp(at(atTemperature(rightOrWrong(probability), temperature), 0));
 }
 
 /** Returns a probability as the log-probabilities of right and wrong. */

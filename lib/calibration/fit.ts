@@ -1,3 +1,4 @@
+import { at } from '../at.ts';
 import { indexOfHighest } from '../decision/logprobs.ts';
 import { atTemperature, type CalibrationErrors, type TemperatureFit } from './calibration.ts';
 
@@ -41,7 +42,7 @@ export function scaled({ logprobs, label }: Labelled, temperature: number): Labe
 function bestTemperature(samples: readonly Labelled[]): number {
   const loss = (log: number) => {
     const temperature = Math.exp(log);
-    return samples.reduce((sum, { logprobs, label }) => sum - atTemperature(logprobs, temperature)[label]!, 0);
+    return samples.reduce((sum, { logprobs, label }) => sum - at(atTemperature(logprobs, temperature), label), 0);
   };
   const ratio = (Math.sqrt(5) - 1) / 2;
   let [low, high] = [Math.log(0.1), Math.log(10)];
@@ -68,7 +69,7 @@ export interface Bin {
 export function reliabilityBins(samples: readonly Labelled[]): Bin[] {
   const answers = samples.map(({ logprobs, label }) => {
     const best = indexOfHighest(logprobs);
-    return { confidence: Math.exp(logprobs[best]!), right: best === label };
+    return { confidence: Math.exp(at(logprobs, best)), right: best === label };
   });
   return Array.from({ length: BINS }, (_, bin) => {
     const inside = answers.filter(({ confidence }) => Math.min(BINS - 1, Math.floor(confidence * BINS)) === bin);

@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import { at } from '../at.ts';
 import { logprobsOf } from '../decision/logprobs.ts';
 import { DecisionQuestion, type DecisionQuestion as Question } from '../schema/decisions-request.ts';
 import { DecisionsResponse, type ExtractAnswer } from '../schema/decisions-response.ts';
@@ -55,7 +56,7 @@ function indexOfLabel(question: Exclude<Question, { type: 'extract' }>, label: u
 export function samplesOf(labels: readonly Label[], text: string): [CalibratedKind, Labelled][] {
   const { answers } = v.parse(v.pipe(v.string(), v.parseJson(), DecisionsResponse), text);
   return labels.flatMap(({ question, label }, i): [CalibratedKind, Labelled][] => {
-    const answer = answers[i]!;
+    const answer = at(answers, i);
     if (question.type === 'extract') {
       return (answer as v.InferOutput<typeof ExtractAnswer>).fields.map(({ path, value, probability }) => [
         'field',

@@ -1,3 +1,5 @@
+import { at } from '../at.ts';
+
 /** The least log-probability that is passed on: e^-700 is still a double above 0. */
 const LEAST = -700;
 
@@ -27,10 +29,10 @@ export function logprobsOf(probabilities: readonly number[]): number[] {
  */
 export function averaged(answers: readonly (readonly number[])[]): number[] {
   const [first = []] = answers;
-  return normalised(first.map((_, i) => answers.reduce((sum, answer) => sum + answer[i]!, 0) / answers.length));
+  return normalised(first.map((_, i) => answers.reduce((sum, answer) => sum + at(answer, i), 0) / answers.length));
 }
 
 /** Returns the index of the highest value, the first on a tie. */
 export function indexOfHighest(values: readonly number[]): number {
-  return values.reduce((best, value, i) => (value > values[best]! ? i : best), 0);
+  return values.reduce((best, value, i) => (value > at(values, best) ? i : best), 0);
 }

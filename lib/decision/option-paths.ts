@@ -1,3 +1,4 @@
+import { at } from '../at.ts';
 import type { Masks } from '../grammar/vocabulary/masks.ts';
 
 export interface OptionPath {
@@ -39,7 +40,7 @@ export function optionPaths(
       return { option, tokens, text: decoder.decode(text.subarray(0, length)) };
     }),
   );
-  const first = whole[0]!.tokens;
+  const first = at(whole, 0).tokens;
   let shared = 0;
   while (whole.every(({ tokens }) => shared < tokens.length - 1 && tokens[shared] === first[shared])) shared++;
   return { head: first.slice(0, shared), paths: whole.map((path) => ({ ...path, tokens: path.tokens.slice(shared) })) };

@@ -1,3 +1,4 @@
+import { at } from '../at.ts';
 import type { DecideTask } from '../backend.ts';
 
 /**
@@ -24,7 +25,7 @@ export function reordered(task: DecideTask, order: readonly number[]): DecideTas
   const { descriptions, options } = task;
   return {
     ...task,
-    options: order.map((i) => options[i]!),
+    options: order.map((i) => at(options, i)),
     ...(descriptions ? { descriptions: order.map((i) => descriptions[i] ?? null) } : {}),
   };
 }

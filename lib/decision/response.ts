@@ -1,3 +1,4 @@
+import { at } from '../at.ts';
 import type { BatchAnswer } from '../backend.ts';
 import { joinMembers, splitMembers } from '../json/members.ts';
 
@@ -14,14 +15,14 @@ export function tasksBody(id: string, answer: BatchAnswer): string {
 
 /** Builds DecideResponse: `result`, its alias `decision`, and the bare `value`. */
 export function decisionBody(id: string, answer: BatchAnswer): string {
-  const { json } = answer.answers[0]!;
+  const { json } = at(answer.answers, 0);
   const value = splitMembers(json).get('value');
   return responseBody(id, answer, json, `"result":${json},"decision":${json},"value":${value}`);
 }
 
 /** Builds ExtractResponse: `result` and its alias `data`. */
 export function extractionBody(id: string, answer: BatchAnswer): string {
-  const { json } = answer.answers[0]!;
+  const { json } = at(answer.answers, 0);
   return responseBody(id, answer, json, `"result":${json},"data":${json}`);
 }
 

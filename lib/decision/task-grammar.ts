@@ -1,4 +1,5 @@
 import type { AnswerShape, JsonSchema } from '../answer-shape.ts';
+import { at } from '../at.ts';
 import type { DecideTask, Task } from '../backend.ts';
 import { Automaton } from '../grammar/automaton/automaton.ts';
 import type { Constraint, Vocabulary } from '../grammar/constraint.ts';
@@ -50,7 +51,7 @@ export function taskGrammar(task: Task, vocabulary: Vocabulary): TaskGrammar {
       const chosen = path === undefined ? undefined : paths[path];
       if (!chosen) throw new RangeError(`no path ${path}`);
       // Without the other options, because all of them together may exceed the bounds of a schema.
-      const constraint = decideConstraint({ ...task, options: [task.options![chosen.option]!] }, vocabulary);
+      const constraint = decideConstraint({ ...task, options: [at(task.options!, chosen.option)] }, vocabulary);
       constraint.skip(chosen.text);
       return constraint;
     },
@@ -125,6 +126,7 @@ function automatonOf(schema: JsonSchema, keys?: readonly string[]): Automaton {
     recent.get(key) ?? new Automaton(compileSchema(schema, { path: 'schema', ...(keys ? { keys } : {}) }));
   recent.delete(key);
   recent.set(key, automaton);
-  if (recent.size > KEPT) recent.delete(recent.keys().next().value!);
+  const [oldest] = recent.keys();
+  if (oldest !== undefined && recent.size > KEPT) recent.delete(oldest);
   return automaton;
 }

@@ -1,3 +1,4 @@
+import { at } from '../at.ts';
 import { ArrayFrame } from './automaton/array-frame.ts';
 import type { State } from './automaton/automaton.ts';
 import { BYTE, type Frame, OpenFrame } from './automaton/frame.ts';
@@ -24,7 +25,7 @@ export type Missing = ReadonlyMap<string, string>;
 export function close(bytes: Uint8Array, state: State, missing: Missing): string {
   if (state.complete) return decode(bytes);
   // All readings agree on the text so far; one that is inside a string keeps the most of it.
-  const top = state.frames.find((frame) => frame instanceof StringFrame) ?? state.frames[0]!;
+  const top = state.frames.find((frame) => frame instanceof StringFrame) ?? at(state.frames, 0);
   const open = containers(top);
   if (open.length === 0) return emptyRoot(top, missing);
   let text = decode(bytes.subarray(0, bytes.length - unsettledBytes(top)));
@@ -51,7 +52,7 @@ function unsettledBytes(top: Frame): number {
   if (top instanceof StringFrame) return pendingBytes(top.place.pending);
   if (top instanceof NumberFrame) return top.text.length;
   if (top instanceof LiteralFrame) return top.at;
-  if (top instanceof KeyFrame) return 1 + top.at;
+  if (top instanceof KeyFrame) return 1 + top.length;
   if (top instanceof MemberNameFrame) return written(top.text) - 1 + pendingBytes(top.place.pending);
   return top instanceof ColonFrame ? written(top.name) : 0;
 }
@@ -65,7 +66,7 @@ function rest(frame: ObjectFrame | ArrayFrame, before: string, missing: Missing)
   if (frame instanceof ArrayFrame) return String.fromCharCode(BYTE.closeList);
   let text = '';
   for (let i = frame.index; i < frame.shape.members.length; i++) {
-    const { name, required } = frame.shape.members[i]!;
+    const { name, required } = at(frame.shape.members, i);
     if (!required) continue;
     const comma = text === '' && before.endsWith('{') ? '' : ',';
     text += `${comma}${JSON.stringify(name)}:${missingText(frame, i, missing)}`;

@@ -1,3 +1,4 @@
+import { at } from '../at.ts';
 import { AssayError } from '../errors.ts';
 import { type LoopBounds, LoopDetector } from '../loop-detector.ts';
 import type { Automaton, State } from './automaton/automaton.ts';
@@ -88,7 +89,7 @@ export class GrammarConstraint implements Constraint {
     if (!bytes || bytes.length === 0 || held.some((byte, i) => bytes[i] !== byte)) state = null;
     else {
       for (let i = held.length; i < bytes.length && state; i++) {
-        state = state.next(bytes[i]!);
+        state = state.next(at(bytes, i));
         if (state && !inString(state)) leftString = true;
       }
     }
@@ -192,8 +193,8 @@ function decode(bytes: Uint8Array): string {
 /** Tells whether the bytes end inside a UTF-8 sequence. */
 function midCharacter(bytes: readonly number[]): boolean {
   let lead = bytes.length - 1;
-  while (lead > 0 && (bytes[lead]! & 0xc0) === 0x80) lead--;
-  const first = bytes[lead]!;
+  while (lead > 0 && (at(bytes, lead) & 0xc0) === 0x80) lead--;
+  const first = at(bytes, lead);
   const length = first < 0x80 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
   return bytes.length - lead < length;
 }

@@ -1,3 +1,4 @@
+import { at } from '../at.ts';
 import { AssayError } from '../errors.ts';
 import type { BodyShare } from './body-budget.ts';
 import { type JsonValue, parseJson } from './parse.ts';
@@ -115,7 +116,7 @@ export async function readBytes(
     }
   }
   if (refused) throw refused;
-  return chunks.length === 1 ? chunks[0]! : joined(chunks, total);
+  return chunks.length === 1 ? at(chunks, 0) : joined(chunks, total);
 }
 
 function brokenOff(cause: unknown): never {

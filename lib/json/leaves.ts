@@ -27,7 +27,7 @@ export function leavesOf(text: string): Leaf[] {
     else {
       const start = at;
       if (text[at] === '"') at = endOfString(text, at);
-      else while (at < text.length && !/[\s,\]}]/.test(text[at]!)) at++;
+      else while (at < text.length && !/[\s,\]}]/.test(text[at] ?? '')) at++;
       leaves.push({ path, start, end: at });
     }
   };

@@ -1,3 +1,4 @@
+import { at } from '../at.ts';
 import type { BatchAnswer, DecideTask, Task, TaskAnswer, TaskBatch } from '../backend.ts';
 import type { ChatMessage, MediaPart, Part } from '../conversation.ts';
 import { answerShape } from '../decision/answer-shape.ts';
@@ -165,7 +166,9 @@ function partsOf(content: string | readonly DecisionPart[], path: string): Part[
 /** Builds DecisionsResponse as text, so that extracted data keeps the order of its members. */
 export function decisionsBody(request: DecisionsRequest, answer: BatchAnswer, settings: QuestionSettings): string {
   const sources = sourcesOf(request.input);
-  const answers = request.questions.map((question, i) => answerText(question, answer.answers[i]!, settings, sources));
+  const answers = request.questions.map((question, i) =>
+    answerText(question, at(answer.answers, i), settings, sources),
+  );
   const { promptTokens, completionTokens } = answer.usage;
   const usage = {
     input_tokens: promptTokens,
@@ -203,9 +206,9 @@ function answerOf(
     case 'predicate':
       return { type: 'predicate', name, probability: probabilities[0] };
     case 'choice': {
-      if (probabilities[best]! < abstainBelow) return { type: 'refusal', name };
+      if (at(probabilities, best) < abstainBelow) return { type: 'refusal', name };
       const each = question.choices.map(({ value }, i) => ({ value, probability: probabilities[i] }));
-      return { type: 'choice', name, choice: question.choices[best]!.value, confidence, probabilities: each };
+      return { type: 'choice', name, choice: at(question.choices, best).value, confidence, probabilities: each };
     }
     case 'score': {
       const each = question.levels.map(({ label }, i) => ({ label, value: i, probability: probabilities[i] }));

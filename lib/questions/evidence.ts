@@ -45,8 +45,8 @@ const IN_NUMBER = /[\p{N}.,]/u;
 
 /** Tells whether no word and no number extends over either end. */
 function isWhole(text: string, start: number, end: number): boolean {
-  const [before, first] = [characterBefore(text, start), text[start]!];
-  const [last, after] = [text[end - 1]!, String.fromCodePoint(text.codePointAt(end) ?? 0x20)];
+  const [before, first] = [characterBefore(text, start), text.charAt(start)];
+  const [last, after] = [text.charAt(end - 1), String.fromCodePoint(text.codePointAt(end) ?? 0x20)];
   if (WORD.test(first) && WORD.test(before)) return false;
   if (WORD.test(last) && WORD.test(after)) return false;
   // 49.9 is no part of 49.90, nor 5 of 1,5: a point or comma with digits on both sides belongs to the number.
@@ -59,7 +59,7 @@ function isWhole(text: string, start: number, end: number): boolean {
 function characterBefore(text: string, at: number): string {
   if (at <= 0) return ' ';
   const low = text.charCodeAt(at - 1);
-  return low >= 0xdc00 && low <= 0xdfff && at > 1 ? text.slice(at - 2, at) : text[at - 1]!;
+  return low >= 0xdc00 && low <= 0xdfff && at > 1 ? text.slice(at - 2, at) : text.charAt(at - 1);
 }
 
 /** Returns the texts inside a JSON value with their pointers, in document order. */

@@ -1,3 +1,4 @@
+import { at } from '../at.ts';
 import type { BatchAnswer, Task, TaskAnswer, TaskBatch } from '../backend.ts';
 import type { MediaPart } from '../conversation.ts';
 import { answerShape } from '../decision/answer-shape.ts';
@@ -67,7 +68,7 @@ function mediaOf({ images, assets, audio, videos }: SystemOneRequest): MediaPart
   const names = Object.keys(assets ?? {});
   return [
     ...mediaParts('image', images ?? [], (i) => `images[${i}]`),
-    ...mediaParts('image', Object.values(assets ?? {}), (i) => pathTo('assets', names[i]!)),
+    ...mediaParts('image', Object.values(assets ?? {}), (i) => pathTo('assets', at(names, i))),
     ...mediaParts('audio', audio ?? [], (i) => `audio[${i}]`),
     // No model here reads video; it is refused like any other media that a model cannot read.
     ...mediaParts('image', videos ?? [], (i) => `videos[${i}]`),
@@ -78,7 +79,7 @@ function mediaOf({ images, assets, audio, videos }: SystemOneRequest): MediaPart
 export function systemOneBody(request: SystemOneRequest, answer: BatchAnswer, settings: QuestionSettings): string {
   const sources = textsIn(request.state, '/state');
   const answers = Object.entries(request.questions).map(
-    ([id, question], i) => [id, answerText(question, answer.answers[i]!, settings, sources)] as const,
+    ([id, question], i) => [id, answerText(question, at(answer.answers, i), settings, sources)] as const,
   );
   const { promptTokens, completionTokens } = answer.usage;
   const usage = { input_tokens: promptTokens, output_tokens: completionTokens };
@@ -100,7 +101,7 @@ function answerText(
       return JSON.stringify({ type: 'noul', noul: probabilities[0] });
     case 'choice': {
       const labels = labelsOf(question.criteria);
-      const abstained = probabilities[best]! < settings.abstainBelow ? ',"abstained":true' : '';
+      const abstained = at(probabilities, best) < settings.abstainBelow ? ',"abstained":true' : '';
       return (
         `{"type":"choice","choice":${JSON.stringify(labels[best])},"probabilities":${byName(labels)},` +
         `"confidence":${confidence}${abstained}}`

@@ -1,4 +1,5 @@
 import type * as v from 'valibot';
+import { at } from '../at.ts';
 import {
   type Judge,
   judgesBehind,
@@ -173,7 +174,7 @@ function compileLeaf(node: LeafNode): Check {
 /** Notes the first issue that one of them finds. None is asked after an issue was noted: the earliest counts. */
 function judgeAll(judges: readonly Judge[], value: unknown, walk: Walk): void {
   for (let i = 0; i < judges.length && walk.issue === null; i++) {
-    const judge = judges[i]!;
+    const judge = at(judges, i);
     if (judge.type === 'late_rule') {
       if (walk.fuel) walk.issue = (judge as LateRule<unknown>).judge(value, walk.path, walk.fuel);
     } else {

@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import { at } from '../at.ts';
 import { AssayError, type ErrorCode } from '../errors.ts';
 import type { Fuel } from '../grammar/fuel.ts';
 
@@ -94,7 +95,7 @@ export function distinct<TItem>(
   return rule<TItem[]>((items) => {
     const repeated = firstRepeated(items.map(text));
     if (repeated === -1) return null;
-    return { code, at: [repeated, ...member(items[repeated]!)], message: 'repeats an earlier one' };
+    return { code, at: [repeated, ...member(at(items, repeated))], message: 'repeats an earlier one' };
   });
 }
 

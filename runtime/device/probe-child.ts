@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { InferenceSession, Tensor } from 'onnxruntime-node';
+import { at } from '../../lib/at.ts';
 import { OrtEnvironment } from '../ort-plugin/environment.ts';
 import { identityOf, openDevice } from '../ort-plugin/open-device.ts';
 import type { PluginTarget } from '../ort-plugin/plugin-target.ts';
@@ -55,4 +56,4 @@ async function answer(probe: Probe): Promise<unknown> {
   }
 }
 
-process.send?.(await answer(JSON.parse(process.argv[2]!) as Probe));
+process.send?.(await answer(JSON.parse(at(process.argv, 2)) as Probe));

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { at } from '../../lib/at.ts';
 import type {
   Call as BackendCall,
   BatchAnswer,
@@ -109,7 +110,7 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
   async function calibratedAnswers(batch: TaskBatch, answers: readonly TaskAnswer[]): Promise<readonly TaskAnswer[]> {
     if (!batch.probabilities?.calibrated) return answers;
     const calibration = (await options.calibration?.()) ?? null;
-    return calibration ? answers.map((one, i) => calibrated(one, batch.tasks[i]!, calibration)) : answers;
+    return calibration ? answers.map((one, i) => calibrated(one, at(batch.tasks, i), calibration)) : answers;
   }
 
   function finished(log: Logger, work: Work, model: ModelId, { usage, metrics, reason }: Finished): void {

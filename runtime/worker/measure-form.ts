@@ -1,3 +1,4 @@
+import { at } from '../../lib/at.ts';
 import { AssayError } from '../../lib/errors.ts';
 import type { Reference } from '../compile/reference.ts';
 import { kvShape, type Model, openModel } from '../engine/model.ts';
@@ -80,7 +81,7 @@ async function requestMs({ forward, manifest }: Model): Promise<number> {
     let ends = Array.from({ length: BRANCHES }, () => prefix.length - 1);
     for (let step = 0; step < STEPS; step++) {
       const start = sequence.length;
-      ends = ends.map((parent, branch) => sequence.append(prefix[branch % prefix.length]!, parent));
+      ends = ends.map((parent, branch) => sequence.append(at(prefix, branch % prefix.length), parent));
       await forward.run([{ sequence, start, rows: ends, keep: ends }]);
     }
     const { user, system } = process.cpuUsage(cpu);

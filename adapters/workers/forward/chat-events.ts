@@ -1,5 +1,6 @@
 import { createParser } from 'eventsource-parser';
 import * as v from 'valibot';
+import { at } from '../../../lib/at.ts';
 import type { ChatEvent } from '../../../lib/backend.ts';
 import { AssayError } from '../../../lib/errors.ts';
 import { parseModelId } from '../../../lib/model-id.ts';
@@ -45,7 +46,7 @@ function* readChunk(data: string): Generator<ChatEvent> {
   const error = readErrorBody(data);
   if (error) throw new UpstreamFault(new AssayError(error.code, error.message), true);
   const { model, choices, usage, metrics } = parseChunk(data);
-  const { delta, finish_reason, logprobs } = choices[0]!;
+  const { delta, finish_reason, logprobs } = at(choices, 0);
   if (delta.role !== undefined) yield { type: 'start', model: parseModelId(model) };
   if (delta.reasoning_content !== undefined) yield { type: 'reasoning', text: delta.reasoning_content };
   if (delta.content !== undefined) {

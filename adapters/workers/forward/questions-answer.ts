@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import { at } from '../../../lib/at.ts';
 import type { BatchAnswer, Task, TaskAnswer, TaskBatch } from '../../../lib/backend.ts';
 import { indexOfHighest, logprobsOf } from '../../../lib/decision/logprobs.ts';
 import { splitItems, splitMembers } from '../../../lib/json/members.ts';
@@ -22,7 +23,7 @@ export function questionsAnswer(text: string, batch: TaskBatch): BatchAnswer {
     const items = splitItems(members.get('answers') ?? '');
     if (items.length !== batch.tasks.length) throw new Error('there are not as many answers as questions');
     const usage = v.parse(DecisionsUsage, JSON.parse(members.get('usage') ?? 'null'));
-    const answers = batch.tasks.map((task, i) => taskAnswer(items[i]!, task));
+    const answers = batch.tasks.map((task, i) => taskAnswer(at(items, i), task));
     return {
       model: parseModelId(JSON.parse(members.get('model') ?? '""')),
       answers,

@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import { at } from '../../../lib/at.ts';
 import type { BatchAnswer, TaskBatch } from '../../../lib/backend.ts';
 import { CUT_TASKS_HEADER, readCutTasks } from '../../../lib/decision/cut-tasks.ts';
 import { splitMembers } from '../../../lib/json/members.ts';
@@ -34,7 +35,7 @@ export function taskAnswer({ text, headers }: { text: string; headers: Headers }
     return {
       model: parseModelId(model),
       answers: names.map((name) => ({ name, json: results.get(name) ?? missing(name) })),
-      finishReason: choices[0]!.finish_reason,
+      finishReason: at(choices, 0).finish_reason,
       ...(cut ? { cut } : {}),
       usage: { promptTokens: usage.prompt_tokens, completionTokens: usage.completion_tokens },
     };

@@ -1,3 +1,4 @@
+import { at } from '../../../lib/at.ts';
 import type { Figure } from '../../report.ts';
 import { type Goal, worstOf } from '../goals.ts';
 import { growthPlot } from '../growth-plot.ts';
@@ -30,7 +31,7 @@ export const http: Section = {
     'anything is measured; *in one moment* is what happens if they do not: all connect at once, each with one request.',
   tables: (figures) =>
     [...new Set(figures.map(systemOf))].flatMap((system) => [
-      `${system[0]!.toUpperCase()}${system.slice(1)}:`,
+      `${at(system, 0).toUpperCase()}${system.slice(1)}:`,
       table(
         figures.filter((figure) => figure.system === system),
         metricOf,

@@ -1,3 +1,4 @@
+import { at } from '../../at.ts';
 import type { ObjectAlternative } from '../resolve/node.ts';
 import type { EnclosingObject } from './enclosing-object.ts';
 import { type Frame, OpenFrame, single } from './frame.ts';
@@ -25,7 +26,7 @@ export function keyTexts(shape: ObjectAlternative): KeyTexts {
     all.sort((a, b) => compareBytes(a.text, b.text));
     const nextRequired = [shape.members.length];
     for (let i = shape.members.length - 1; i >= 0; i--)
-      nextRequired.unshift(shape.members[i]!.required ? i : nextRequired[0]!);
+      nextRequired.unshift(at(shape.members, i).required ? i : at(nextRequired, 0));
     found = { texts: all.map(({ text }) => text), members: all.map(({ index }) => index), nextRequired };
     cache.set(shape, found);
   }
@@ -38,16 +39,16 @@ export class KeyFrame extends OpenFrame {
   private readonly low: number;
   private readonly high: number;
   /** The number of bytes of the name so far. */
-  readonly at: number;
+  readonly length: number;
   /** The next bytes that lead to a member that is allowed here. */
   private readonly bytes: ReadonlySet<number>;
 
-  private constructor(object: EnclosingObject, low: number, high: number, at: number, bytes: ReadonlySet<number>) {
+  private constructor(object: EnclosingObject, low: number, high: number, length: number, bytes: ReadonlySet<number>) {
     super(object, object.depth);
     this.object = object;
     this.low = low;
     this.high = high;
-    this.at = at;
+    this.length = length;
     this.bytes = bytes;
   }
 
@@ -56,12 +57,12 @@ export class KeyFrame extends OpenFrame {
     return KeyFrame.make(object, 0, object.shape.members.length, 0);
   }
 
-  private static make(object: EnclosingObject, low: number, high: number, at: number): KeyFrame | null {
-    const frame = object.table.frame(`k${object.id},${low},${high},${at}`, () => {
+  private static make(object: EnclosingObject, low: number, high: number, length: number): KeyFrame | null {
+    const frame = object.table.frame(`k${object.id},${low},${high},${length}`, () => {
       const { texts, members } = keyTexts(object.shape);
       const bytes = new Set<number>();
-      for (let i = low; i < high; i++) if (object.allows(members[i]!)) bytes.add(texts[i]![at]!);
-      return new KeyFrame(object, low, high, at, bytes);
+      for (let i = low; i < high; i++) if (object.allows(at(members, i))) bytes.add(at(at(texts, i), length));
+      return new KeyFrame(object, low, high, length, bytes);
     });
     return frame.bytes.size > 0 ? frame : null;
   }
@@ -69,11 +70,13 @@ export class KeyFrame extends OpenFrame {
   override step(byte: number, into: Frame[]): void {
     if (!this.bytes.has(byte)) return;
     const { texts, members } = keyTexts(this.object.shape);
-    const [low, high] = narrow(texts, this.low, this.high, this.at, byte);
-    if (texts[low]!.length > this.at + 1) into.push(KeyFrame.make(this.object, low, high, this.at + 1)!);
+    const [low, high] = narrow(texts, this.low, this.high, this.length, byte);
+    if (at(texts, low).length > this.length + 1) into.push(KeyFrame.make(this.object, low, high, this.length + 1)!);
     else {
-      const index = members[low]!;
-      into.push(this.table.value(this.object.shape.members[index]!.node, this.object.afterMember(index), this.depth));
+      const index = at(members, low);
+      into.push(
+        this.table.value(at(this.object.shape.members, index).node, this.object.afterMember(index), this.depth),
+      );
     }
   }
 

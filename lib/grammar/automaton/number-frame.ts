@@ -1,3 +1,4 @@
+import { at } from '../../at.ts';
 import type { NumberLanguage } from '../number/number-language.ts';
 import { type Frame, idOf, isNumeric, OpenFrame } from './frame.ts';
 
@@ -33,6 +34,6 @@ export class NumberFrame extends OpenFrame {
   override forced(): number {
     const next = NUMERIC.filter((char) => this.language.fits(this.text + char));
     if (this.language.accepts(this.text)) return next.length === 0 ? this.after.forced() : -1;
-    return next.length === 1 ? next[0]!.charCodeAt(0) : -1;
+    return next.length === 1 ? at(next, 0).charCodeAt(0) : -1;
   }
 }

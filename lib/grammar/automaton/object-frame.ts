@@ -1,3 +1,4 @@
+import { at } from '../../at.ts';
 import type { ObjectAlternative } from '../resolve/node.ts';
 import type { EnclosingObject } from './enclosing-object.ts';
 import { BYTE, canBeWritten, type Frame, idOf, OpenFrame } from './frame.ts';
@@ -61,13 +62,13 @@ export class ObjectFrame extends OpenFrame implements EnclosingObject {
   /** Tells whether a declared member may come next. */
   allows(index: number): boolean {
     return (
-      index >= this.index && index <= this.nextRequired && canBeWritten(this.shape.members[index]!.node, this.depth)
+      index >= this.index && index <= this.nextRequired && canBeWritten(at(this.shape.members, index).node, this.depth)
     );
   }
 
   /** Returns the index of the next required member; the number of members if there is none. */
   private get nextRequired(): number {
-    return keyTexts(this.shape).nextRequired[this.index]!;
+    return at(keyTexts(this.shape).nextRequired, this.index);
   }
 
   get mayEnd(): boolean {

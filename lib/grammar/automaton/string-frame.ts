@@ -1,3 +1,4 @@
+import { at } from '../../at.ts';
 import type { StringLanguage } from '../text/string-language.ts';
 import { BYTE, type Frame, idOf, OpenFrame } from './frame.ts';
 import {
@@ -126,5 +127,5 @@ export function forcedIn(language: StringLanguage, place: Readonly<Place>): numb
   for (let byte = from; byte <= to && possible.length < 2; byte++) {
     if (advance(language, { ...place }, byte) === 'on') possible.push(byte);
   }
-  return possible.length === 1 ? possible[0]! : -1;
+  return possible.length === 1 ? at(possible, 0) : -1;
 }

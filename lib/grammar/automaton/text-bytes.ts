@@ -54,7 +54,7 @@ const SMALLEST = [0, 0, 0x80, 0x8_00, 0x1_00_00];
  */
 export function lowest(pending: number): number {
   const packed = pending - 2;
-  const first = Math.max((packed >> 5) << (6 * leftOf(pending)), SMALLEST[packed & 7]!);
+  const first = Math.max((packed >> 5) << (6 * leftOf(pending)), SMALLEST[packed & 7] ?? 0);
   return first >= 0xd8_00 && first <= 0xdf_ff ? 0xe0_00 : first;
 }
 

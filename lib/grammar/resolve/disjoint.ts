@@ -1,3 +1,4 @@
+import { at } from '../../at.ts';
 import { TooLarge } from '../fuel.ts';
 import { numbersApart } from '../number/number-language.ts';
 import { combine } from '../text/combine.ts';
@@ -57,7 +58,7 @@ function stringsApart(
   resolver: Resolver,
 ): boolean {
   if (a.rules.min > b.rules.max || b.rules.min > a.rules.max) return true;
-  const constraints = b.from.constraints.map((id) => resolver.document.subschemas[id]!);
+  const constraints = b.from.constraints.map((id) => at(resolver.document.subschemas, id));
   const other = resolver.language(b.rules, constraints, 'accepts');
   if (!a.language.dfa || !other.dfa) return a.language.empty || other.empty;
   try {

@@ -1,3 +1,4 @@
+import { at } from '../../at.ts';
 import { LIMITS } from '../limits.ts';
 import type { SchemaDocument } from '../schema/document.ts';
 import { refuse } from '../schema/problem.ts';
@@ -34,7 +35,7 @@ export function leaves(ids: readonly number[], { subschemas }: SchemaDocument, s
       const { constraints, exclusions } = branch;
       found.push({ constraints, exclusions });
       if (found.length > LIMITS.alternatives) {
-        const { path } = subschemas[ids[0]!]!;
+        const { path } = at(subschemas, at(ids, 0));
         refuse(path, `its anyOf and oneOf multiply to more than ${LIMITS.alternatives} alternatives; use fewer.`);
       }
       continue;
@@ -47,7 +48,7 @@ export function leaves(ids: readonly number[], { subschemas }: SchemaDocument, s
       open.push({
         constraints: [...branch.constraints],
         exclusions: [...branch.exclusions, ...others],
-        pending: [choice.from[i]!],
+        pending: [at(choice.from, i)],
         choices: [...branch.choices],
       });
     }
@@ -60,7 +61,7 @@ export function leaves(ids: readonly number[], { subschemas }: SchemaDocument, s
       const id = branch.pending.shift()!;
       if (branch.constraints.includes(id)) continue;
       spend(1 + branch.constraints.length);
-      const schema = subschemas[id]!;
+      const schema = at(subschemas, id);
       if (schema.nothing) return false;
       branch.constraints.push(id);
       if (schema.ref !== undefined) branch.pending.push(schema.ref);
@@ -75,7 +76,7 @@ export function leaves(ids: readonly number[], { subschemas }: SchemaDocument, s
   function typesMeet(constraints: readonly number[]): boolean {
     let left: Set<string> | undefined;
     for (const id of constraints) {
-      const types = subschemas[id]!.types;
+      const types = at(subschemas, id).types;
       if (!types) continue;
       const names: readonly string[] = types.includes('number') ? [...types, 'integer'] : types;
       left = new Set(left ? names.filter((name) => left?.has(name)) : names);

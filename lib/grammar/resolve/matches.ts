@@ -1,4 +1,5 @@
 import type { Json } from '../../answer-shape.ts';
+import { at } from '../../at.ts';
 import { LIMITS } from '../limits.ts';
 import { atScale, decimal } from '../number/decimal.ts';
 import type { SchemaDocument, Subschema, TypeName } from '../schema/document.ts';
@@ -22,7 +23,7 @@ export interface MatchContext {
  * @param depth the depth of the recursion
  */
 export function matches(value: Json, id: number, context: MatchContext, depth = 0): boolean {
-  const schema = context.document.subschemas[id]!;
+  const schema = at(context.document.subschemas, id);
   if (depth > LIMITS.matchDepth)
     refuse(schema.path, 'checking enum and const values leads here through too many references; use fewer.');
   const fits = (other: number) => matches(value, other, context, depth + 1);
@@ -37,7 +38,7 @@ export function matches(value: Json, id: number, context: MatchContext, depth = 
 
 /** Tells whether a value is valid against a subschema's own keywords, without `$ref`, `allOf`, `anyOf` and `oneOf`. */
 export function matchesAlone(value: Json, id: number, context: MatchContext, depth = 0): boolean {
-  const schema = context.document.subschemas[id]!;
+  const schema = at(context.document.subschemas, id);
   context.spend(1);
   return (
     !schema.nothing &&

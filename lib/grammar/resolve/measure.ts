@@ -1,4 +1,5 @@
 import type { Json } from '../../answer-shape.ts';
+import { at } from '../../at.ts';
 import { LIMITS } from '../limits.ts';
 import { type Alternative, itemAt, type Node } from './node.ts';
 
@@ -19,7 +20,7 @@ export function measure(nodes: readonly Node[], spend: (steps: number) => void):
     changed = false;
     spend(parts >> 4);
     for (let i = nodes.length - 1; i >= 0; i--) {
-      const node = nodes[i]!;
+      const node = at(nodes, i);
       for (const alternative of node.alternatives) {
         if (!alternative.from.written) continue;
         const size = sizeOf(alternative);

@@ -1,3 +1,4 @@
+import { at } from '../../at.ts';
 import type { NumberRules } from '../number/number-language.ts';
 import { refuse } from '../schema/problem.ts';
 import { combine, listDfa } from '../text/combine.ts';
@@ -37,7 +38,7 @@ export function keepExactlyOne(resolver: Resolver): void {
           resolver,
         );
       else {
-        const path = resolver.path([overlaps[0]!.id]);
+        const path = resolver.path([at(overlaps, 0).id]);
         refuse(
           path,
           `this branch of oneOf and another may both match one ${alternative.kind}, and then the answer would be invalid; ` +
@@ -67,7 +68,7 @@ function takeTexts(from: Alternative & { kind: 'string' }, overlaps: readonly Al
       );
     }
     if (other.kind !== 'string') throw new Error('texts overlap with texts only');
-    const constraints = other.from.constraints.map((id) => resolver.document.subschemas[id]!);
+    const constraints = other.from.constraints.map((id) => at(resolver.document.subschemas, id));
     return resolver.language(other.rules, constraints, 'accepts').asDfa(resolver.fuel);
   }
 }

@@ -1,4 +1,5 @@
 import type { Json } from '../../answer-shape.ts';
+import { at } from '../../at.ts';
 import { pathTo } from '../../param-path.ts';
 import { type Fuel, TooLarge } from '../fuel.ts';
 import { LIMITS } from '../limits.ts';
@@ -56,7 +57,7 @@ export class Resolver implements MatchContext {
   resolve(): void {
     // The list grows while it is read.
     for (let i = 0; i < this.nodes.length; i++) {
-      const node = this.nodes[i]!;
+      const node = at(this.nodes, i);
       const found = leaves(node.ids, this.document, (steps) => this.spend(steps));
       for (const id of new Set(found.flatMap(({ exclusions }) => exclusions))) this.node([id]);
       const texts = new Set<string>();
@@ -65,7 +66,7 @@ export class Resolver implements MatchContext {
   }
 
   path(ids: readonly number[]): string {
-    return this.document.subschemas[ids[0] ?? 0]!.path;
+    return at(this.document.subschemas, ids[0] ?? 0).path;
   }
 
   /** Spends steps of resolving. */
@@ -110,7 +111,7 @@ export class Resolver implements MatchContext {
 
   /** @param texts literals that the node already has */
   private alternatives(node: Node, leaf: Leaf, texts: Set<string>): Alternative[] {
-    const constraints = leaf.constraints.map((id) => this.document.subschemas[id]!);
+    const constraints = leaf.constraints.map((id) => at(this.document.subschemas, id));
     const make = (shape: object, written: boolean): Alternative => {
       const from: Origin = { constraints: leaf.constraints, exclusions: leaf.exclusions, written };
       return { height: Infinity, size: Infinity, from, ...shape } as Alternative;
@@ -157,7 +158,7 @@ export class Resolver implements MatchContext {
       return { name, node: this.node(defined(ids)), required: required.has(name) };
     });
     const others = defined(constraints.map(({ additionalProperties }) => additionalProperties));
-    const closed = others.some((id) => this.document.subschemas[id]!.nothing);
+    const closed = others.some((id) => at(this.document.subschemas, id).nothing);
     if (closed) return { kind: 'object', members, extra: null, others: 'nothing' };
     // If the schema has no rule for undeclared members, they are written only if it declares no member at all.
     if (others.length === 0 && (declared > 0 || required.size > 0)) {
@@ -168,13 +169,14 @@ export class Resolver implements MatchContext {
   }
 
   private array(constraints: readonly Subschema[]): ArrayAlternative {
-    const at = (i: number) => this.node(defined(constraints.map(({ prefixItems, items }) => prefixItems[i] ?? items)));
+    const item = (i: number) =>
+      this.node(defined(constraints.map(({ prefixItems, items }) => prefixItems[i] ?? items)));
     const length = Math.max(0, ...constraints.map(({ prefixItems }) => prefixItems.length));
     this.spend(length * constraints.length);
-    const prefix = Array.from({ length }, (_, i) => at(i));
+    const prefix = Array.from({ length }, (_, i) => item(i));
     const items = defined(constraints.map((schema) => schema.items));
     const min = Math.max(0, ...constraints.map(({ minItems }) => minItems ?? 0));
-    const closed = items.some((id) => this.document.subschemas[id]!.nothing);
+    const closed = items.some((id) => at(this.document.subschemas, id).nothing);
     const allowed = Math.min(closed ? length : Infinity, ...constraints.map(({ maxItems }) => maxItems ?? Infinity));
     // Items that are allowed only because the schema has no rule for them are written where `minItems` requires them.
     const max = items.length === 0 && length > 0 ? Math.min(allowed, Math.max(min, length)) : allowed;

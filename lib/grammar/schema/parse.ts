@@ -1,4 +1,5 @@
 import type { Json, JsonSchema } from '../../answer-shape.ts';
+import { at } from '../../at.ts';
 import { pathTo } from '../../param-path.ts';
 import { LIMITS } from '../limits.ts';
 import type { SchemaDocument, Subschema, TypeName } from './document.ts';
@@ -17,7 +18,7 @@ export function parseSchema(schema: JsonSchema, path: string): SchemaDocument {
   const add = (json: Json, at: string): number => subschemas.push(draft(json, at)) - 1;
   add(schema, path);
   // An explicit queue instead of recursion: children are appended while the list is read.
-  for (let i = 0; i < subschemas.length; i++) read(subschemas[i]!, add);
+  for (let i = 0; i < subschemas.length; i++) read(at(subschemas, i), add);
   for (const subschema of subschemas) {
     if (subschema.refText !== undefined) subschema.ref = target(subschema, subschema.refText, subschemas);
   }
@@ -172,8 +173,8 @@ function pointedAt(pointer: string, subschemas: readonly Draft[]): number | unde
   if (root !== '') return undefined;
   let id: number | undefined = 0;
   for (let i = 0; i < steps.length && id !== undefined; ) {
-    const keyword = steps[i++]!;
-    const children = subschemas[id]!.children.get(keyword);
+    const keyword = at(steps, i++);
+    const children = at(subschemas, id).children.get(keyword);
     const kind = KEYWORDS.get(keyword)?.holds;
     if (kind === 'schema') id = children?.get('');
     else {
@@ -207,10 +208,10 @@ function refuseLoops(subschemas: readonly Draft[]): void {
         continue;
       }
       state[id] = 1;
-      for (const next of inPlace(subschemas[id]!)) {
+      for (const next of inPlace(at(subschemas, id))) {
         if (state[next] === 1) {
           refuse(
-            subschemas[id]!.path,
+            at(subschemas, id).path,
             'refers to itself without a step into a property or an item, so it says nothing.',
           );
         }

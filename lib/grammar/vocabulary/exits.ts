@@ -13,13 +13,12 @@ export class Exits {
   add(trie: Trie, node: number): void {
     const { byte, depth, skip, token, same } = trie;
     const path: Exits[] = [];
-    const top = depth[node]!;
-    path[top] = this;
-    for (let at = node; at < skip[node]!; at++) {
-      const level = depth[at]!;
-      const here = at === node ? this : path[level - 1]!.child(byte[at]!);
+    const end = skip[node] ?? 0;
+    for (let at = node; at < end; at++) {
+      const level = depth[at] ?? 0;
+      const here = path[level - 1]?.child(byte[at] ?? 0) ?? this;
       path[level] = here;
-      for (let id = token[at]!; id >= 0; id = same[id]!) here.tokens.push(id);
+      for (let id = token[at] ?? -1; id >= 0; id = same[id] ?? -1) here.tokens.push(id);
     }
   }
 

@@ -7,7 +7,7 @@ import { StringFrame } from '../automaton/string-frame.ts';
 import { PLAIN } from '../automaton/text-bytes.ts';
 import type { Vocabulary } from '../constraint.ts';
 import { StringMasks } from './string-masks.ts';
-import { buildTrie, descend, longestTokens, mark, type Trie, unmark } from './trie.ts';
+import { buildTrie, descend, longestTokens, mark, setBit, type Trie, unmark } from './trie.ts';
 import { walk, walkNumber } from './walk.ts';
 
 const encoder = new TextEncoder();
@@ -37,7 +37,7 @@ export class Masks {
   fill(state: State, node: number, into: Uint32Array): void {
     into.fill(0);
     if (state.complete) {
-      for (const token of this.vocabulary.end) into[token >> 5]! |= 1 << (token & 31);
+      for (const token of this.vocabulary.end) setBit(into, token);
       return;
     }
     if (node !== 0) {
@@ -58,9 +58,9 @@ export class Masks {
 
   private addString(frame: StringFrame, state: State, into: Uint32Array): void {
     const { inside, exits } = this.strings.at(frame.language, frame.place);
-    for (let i = 0; i < into.length; i++) into[i]! |= inside[i] ?? 0;
+    addAll(into, inside);
     const after = state.only(frame.after);
-    for (const exit of exits) exit.walk(after, (token) => set(into, token));
+    for (const exit of exits) exit.walk(after, (token) => setBit(into, token));
   }
 
   /**
@@ -77,7 +77,7 @@ export class Masks {
     for (const exit of exits) {
       exit.walk(after, (token, rest) => {
         // A token that reaches the next member's name could repeat this one, so it is followed byte by byte.
-        if (rest <= 2 || accepts(own, this.vocabulary.bytes(token) ?? [])) set(mask, token);
+        if (rest <= 2 || accepts(own, this.vocabulary.bytes(token) ?? [])) setBit(mask, token);
       });
     }
     for (const taken of [...object.extras, ...object.shape.members.map(({ name }) => name)]) {
@@ -89,7 +89,7 @@ export class Masks {
       const closed = descend(this.trie, Uint8Array.of(...rest, 0x22));
       if (closed >= 0) this.unmarkAll(closed, mask);
     }
-    for (let i = 0; i < into.length; i++) into[i]! |= mask[i]!;
+    addAll(into, mask);
   }
 
   /** Returns the vocabulary's tokens of a text; if they do not spell exactly this text, the longest tokens that do. */
@@ -121,12 +121,14 @@ export class Masks {
   }
 
   private unmarkAll(node: number, mask: Uint32Array): void {
-    for (let at = node; at < this.trie.skip[node]!; at++) unmark(this.trie, at, mask);
+    const end = this.trie.skip[node] ?? 0;
+    for (let at = node; at < end; at++) unmark(this.trie, at, mask);
   }
 }
 
-function set(into: Uint32Array, token: number): void {
-  into[token >> 5]! |= 1 << (token & 31);
+/** Sets the bits that another mask has. */
+function addAll(into: Uint32Array, mask: Uint32Array): void {
+  for (let i = 0; i < into.length; i++) into[i] = (into[i] ?? 0) | (mask[i] ?? 0);
 }
 
 /** Tells whether these bytes can come next. */

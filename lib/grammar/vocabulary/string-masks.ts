@@ -1,3 +1,4 @@
+import { at } from '../../at.ts';
 import { advance, type Place } from '../automaton/string-frame.ts';
 import { PLAIN } from '../automaton/text-bytes.ts';
 import { Fuel } from '../fuel.ts';
@@ -77,7 +78,8 @@ function remembered<T>(kept: Map<string, T>, most: number, key: string, make: ()
   let value = kept.get(key);
   if (value === undefined) {
     value = make();
-    if (kept.size >= most) kept.delete(kept.keys().next().value!);
+    const [oldest] = kept.keys();
+    if (oldest !== undefined && kept.size >= most) kept.delete(oldest);
     kept.set(key, value);
   }
   return value;
@@ -93,15 +95,15 @@ function walkString(
   const { byte, depth, skip, nodes } = trie;
   const places: Place[] = Array.from({ length: trie.deepest + 1 }, () => ({ ...start }));
   for (let at = 1; at < nodes; ) {
-    const level = depth[at]!;
-    const before = places[level - 1]!;
-    const place = places[level]!;
+    const level = depth[at] ?? 0;
+    const [before, place] = [places[level - 1], places[level]];
+    if (!before || !place) break;
     place.state = before.state;
     place.length = before.length;
     place.pending = before.pending;
-    const done = advance(language, place, byte[at]!);
+    const done = advance(language, place, byte[at] ?? 0);
     if (done !== 'no') visit(at, place, done === 'end');
-    at = done === 'on' ? at + 1 : skip[at]!;
+    at = done === 'on' ? at + 1 : (skip[at] ?? nodes);
   }
 }
 
@@ -124,7 +126,7 @@ class FreeText {
         this.closes[length] ??= new Exits();
         this.closes[length].add(trie, node);
         this.closesAny.add(trie, node);
-      } else if (trie.token[node]! >= 0) {
+      } else if ((trie.token[node] ?? -1) >= 0) {
         const begun = length + (pending === PLAIN ? 0 : 1);
         starts[begun] ??= [];
         starts[begun].push(node);
@@ -142,7 +144,7 @@ class FreeText {
    * @param left characters that may still come
    */
   at(missing: number, left: number): StringMask {
-    const inside = this.upTo[Math.min(left, this.upTo.length - 1)]!;
+    const inside = at(this.upTo, Math.min(left, this.upTo.length - 1));
     if (missing <= 0 && left >= this.closes.length) return { inside, exits: [this.closesAny] };
     const exits = this.closes.filter((_, n) => n >= missing && n <= left);
     return { inside, exits };

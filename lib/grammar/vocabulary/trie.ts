@@ -47,14 +47,14 @@ export function buildTrie(vocabulary: Vocabulary): Trie {
   for (const { id, bytes } of tokens) {
     let shared = 0;
     while (shared < before.length && shared < bytes.length && before[shared] === bytes[shared]) shared++;
-    while (path.length > shared + 1) skip[path.pop()!] = nodes;
+    while (path.length > shared + 1) skip[path.pop() ?? 0] = nodes;
     for (let at = shared; at < bytes.length; at++) {
-      byte[nodes] = bytes[at]!;
+      byte[nodes] = bytes[at] ?? 0;
       depth[nodes] = at + 1;
       path.push(nodes++);
     }
-    const end = path.at(-1)!;
-    same[id] = token[end]!;
+    const end = path.at(-1) ?? 0;
+    same[id] = token[end] ?? -1;
     token[end] = id;
     deepest = Math.max(deepest, bytes.length);
     before = bytes;
@@ -80,48 +80,59 @@ function beginningOf(bytes: Uint8Array): number {
 
 function compare(a: Uint8Array, b: Uint8Array): number {
   const length = Math.min(a.length, b.length);
-  for (let i = 0; i < length; i++) if (a[i] !== b[i]) return a[i]! - b[i]!;
+  for (let i = 0; i < length; i++) if (a[i] !== b[i]) return (a[i] ?? 0) - (b[i] ?? 0);
   return a.length - b.length;
 }
 
 /** Returns the node that these bytes lead to; -1 if no token begins with them. */
-export function descend({ byte, skip }: Trie, bytes: Uint8Array): number {
+export function descend(trie: Trie, bytes: Uint8Array): number {
   let node = 0;
-  for (const wanted of bytes) {
-    let child = node + 1;
-    while (child < skip[node]! && byte[child] !== wanted) child = skip[child]!;
-    if (child >= skip[node]!) return -1;
-    node = child;
+  for (const byte of bytes) {
+    node = childOf(trie, node, byte);
+    if (node < 0) return -1;
   }
   return node;
 }
 
+/** Returns the node after a byte; -1 if no token continues with it. */
+function childOf({ byte, skip }: Trie, node: number, wanted: number): number {
+  const end = skip[node] ?? 0;
+  let child = node + 1;
+  while (child < end && byte[child] !== wanted) child = skip[child] ?? end;
+  return child < end ? child : -1;
+}
+
 /** Sets the bits of the tokens that end at a node. */
 export function mark({ token, same }: Trie, node: number, into: Uint32Array): void {
-  for (let id = token[node]!; id >= 0; id = same[id]!) into[id >> 5]! |= 1 << (id & 31);
+  for (let id = token[node] ?? -1; id >= 0; id = same[id] ?? -1) setBit(into, id);
 }
 
 /** Clears the bits of the tokens that end at a node. */
 export function unmark({ token, same }: Trie, node: number, into: Uint32Array): void {
-  for (let id = token[node]!; id >= 0; id = same[id]!) into[id >> 5]! &= ~(1 << (id & 31));
+  for (let id = token[node] ?? -1; id >= 0; id = same[id] ?? -1) {
+    into[id >> 5] = (into[id >> 5] ?? 0) & ~(1 << (id & 31));
+  }
+}
+
+/** Sets the bit of a token. */
+export function setBit(into: Uint32Array, id: number): void {
+  into[id >> 5] = (into[id >> 5] ?? 0) | (1 << (id & 31));
 }
 
 /** Splits a text into tokens, each time the longest one that fits. Throws where no token spells the next byte. */
 export function longestTokens(trie: Trie, text: Uint8Array): number[] {
-  const { byte, skip, token } = trie;
   const tokens: number[] = [];
   for (let from = 0; from < text.length; ) {
     let node = 0;
     let best = -1;
     let end = from;
-    for (let at = from; at < text.length; at++) {
-      let child = node + 1;
-      while (child < skip[node]! && byte[child] !== text[at]) child = skip[child]!;
-      if (child >= skip[node]!) break;
-      node = child;
-      if (token[node]! >= 0) {
-        best = token[node]!;
-        end = at + 1;
+    for (const [i, byte] of text.subarray(from, from + trie.deepest).entries()) {
+      node = childOf(trie, node, byte);
+      if (node < 0) break;
+      const token = trie.token[node] ?? -1;
+      if (token >= 0) {
+        best = token;
+        end = from + i + 1;
       }
     }
     if (best < 0) throw new RangeError('no token writes this text');

@@ -7,14 +7,13 @@ import { mark, type Trie } from './trie.ts';
 export function walk(trie: Trie, node: number, state: State, into: Uint32Array): void {
   const { byte, depth, skip } = trie;
   const states: State[] = [];
-  const top = depth[node]!;
-  states[top] = state;
-  const end = skip[node]!;
+  states[depth[node] ?? 0] = state;
+  const end = skip[node] ?? 0;
   for (let at = node + 1; at < end; ) {
-    const level = depth[at]!;
-    const next = states[level - 1]!.next(byte[at]!);
+    const level = depth[at] ?? 0;
+    const next = states[level - 1]?.next(byte[at] ?? 0);
     if (!next) {
-      at = skip[at]!;
+      at = skip[at] ?? end;
       continue;
     }
     states[level] = next;
@@ -27,16 +26,18 @@ export function walk(trie: Trie, node: number, state: State, into: Uint32Array):
 export function anyBelow(trie: Trie, node: number, state: State, first: (byte: number) => boolean): boolean {
   const { byte, depth, skip, token } = trie;
   const states: State[] = [];
-  const top = depth[node]!;
+  const top = depth[node] ?? 0;
   states[top] = state;
-  for (let at = node + 1; at < skip[node]!; ) {
-    const level = depth[at]!;
-    const next = level > top + 1 || first(byte[at]!) ? states[level - 1]!.next(byte[at]!) : null;
+  const end = skip[node] ?? 0;
+  for (let at = node + 1; at < end; ) {
+    const level = depth[at] ?? 0;
+    const edge = byte[at] ?? 0;
+    const next = level > top + 1 || first(edge) ? states[level - 1]?.next(edge) : null;
     if (!next) {
-      at = skip[at]!;
+      at = skip[at] ?? end;
       continue;
     }
-    if (token[at]! >= 0) return true;
+    if ((token[at] ?? -1) >= 0) return true;
     states[level] = next;
     at++;
   }
@@ -53,22 +54,24 @@ export function walkNumber(trie: Trie, { language, text }: NumberFrame, after: S
   const { byte, depth, skip, nodes } = trie;
   const texts = [text];
   for (let at = 1; at < nodes; ) {
-    const before = texts[depth[at]! - 1]!;
-    if (isNumeric(byte[at]!)) {
-      const now = before + String.fromCharCode(byte[at]!);
+    const level = depth[at] ?? 0;
+    const edge = byte[at] ?? 0;
+    const before = texts[level - 1] ?? '';
+    if (isNumeric(edge)) {
+      const now = before + String.fromCharCode(edge);
       if (language.fits(now)) {
-        texts[depth[at]!] = now;
+        texts[level] = now;
         mark(trie, at, into);
         at++;
         continue;
       }
     } else if (language.accepts(before)) {
-      const next = after.next(byte[at]!);
+      const next = after.next(edge);
       if (next) {
         mark(trie, at, into);
         walk(trie, at, next, into);
       }
     }
-    at = skip[at]!;
+    at = skip[at] ?? nodes;
   }
 }
