@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { assertionViolation, countAssertions } from './assertions.ts';
 import { commentViolations } from './comments.ts';
 import { sizeViolation } from './file-size.ts';
 import { layerViolations } from './layers.ts';
@@ -55,6 +56,20 @@ describe('comments', () => {
     ['a later sentence', '/**\n * Returns the id.\n *\n * Which one it is depends.\n */'],
   ])('%s is allowed', (_, source) => {
     expect(commentViolations('a.ts', source)).toEqual([]);
+  });
+});
+
+describe('non-null assertions', () => {
+  test.each([
+    ['lib/a.ts', 'const a = list[0]!.name;\nconst b = map.get(a)!;', 2],
+    ['lib/a.ts', "// Stop!\nconst a = !b && c !== d ? `no!` : 'yes!';", 0],
+    ['tests/a.ts', 'const a = list[0]!;', 0],
+    ['lib/a.test.ts', 'const a = list[0]!;', 0],
+  ])('%s: %s has %i', (file, source, count) => expect(countAssertions(file, source)).toBe(count));
+
+  test('more than the limit are refused', () => {
+    expect(assertionViolation(1_000)).toHaveLength(1);
+    expect(assertionViolation(0)).toEqual([]);
   });
 });
 
