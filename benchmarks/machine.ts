@@ -44,7 +44,7 @@ async function busyProcessors(): Promise<number> {
   return cpus().length * (1 - (after.idle - before.idle) / (after.all - before.all));
 }
 
-/** The commit that ran, marked where files differ from it. */
+/** Returns the commit that ran, marked if files differ from it. */
 function commit(): string {
   const git = (...args: string[]) =>
     execFileSync('git', args, {

@@ -1,5 +1,5 @@
 import { at } from '../lib/at.ts';
-/** One figure of a benchmark. `npm run bench -- <name> --json` prints one a line. */
+/** Describes one figure of a benchmark. `npm run bench -- <name> --json` prints one a line. */
 export interface Figure {
   bench: string;
   /** The measured system: Assay, or a peer. */

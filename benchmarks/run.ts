@@ -6,10 +6,10 @@ import type { Figure, Report } from './report.ts';
 import { keepFigures } from './results.ts';
 
 /**
- * `npm run bench -- <name> [--json] [--save] [arguments]` runs `benchmarks/<name>/bench.ts` or
- * `benchmarks/single/<name>.ts`, whose `run` reports figures. `--save` keeps them in `benchmarks/results/`, for the
- * page; not those of `--quick`, which measure nothing. Without a name all are run and kept, and the page is written
- * (`single/all.ts`); `page` writes it from what is kept.
+ * Describes the module of a benchmark. `npm run bench -- <name> [--json] [--save] [arguments]` runs
+ * `benchmarks/<name>/bench.ts` or `benchmarks/single/<name>.ts`, whose `run` reports figures. `--save` keeps them in
+ * `benchmarks/results/`, for the page; not those of `--quick`, which measure nothing. Without a name all are run and
+ * kept, and the page is written (`single/all.ts`); `page` writes it from what is kept.
  */
 interface Benchmark {
   run(report: Report, args: readonly string[]): Promise<void>;

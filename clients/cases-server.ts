@@ -5,7 +5,7 @@ import { createApp } from '../handlers/app.ts';
 import { depsOf } from '../tests/conformance/stage.ts';
 import type { Script } from '../tests/scripted-backend/script.ts';
 
-/** The server's behaviour in one attempt: its backend's script, or a response that is not Assay's at all. */
+/** Describes the server's behaviour in one attempt: its backend's script, or a response that is not Assay's at all. */
 type Try = Script & {
   /** Members added to the response, as from a newer server. */
   adds?: object;
@@ -23,7 +23,7 @@ interface Case {
   script?: Try[];
 }
 
-/** The requests received for a case, as `GET /seen/<id>` reports them. */
+/** Describes the requests received for a case, as `GET /seen/<id>` reports them. */
 interface Seen {
   attempts: number;
   sent: unknown;

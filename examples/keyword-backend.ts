@@ -42,7 +42,7 @@ function textOf({ input }: TaskBatch): string {
   return input.messages.flatMap(({ parts }) => parts.map((part) => (part.type === 'text' ? part.text : ''))).join('\n');
 }
 
-/** `measured`: the caller also wants probabilities. */
+/** Answers one task. `measured`: the caller also wants probabilities. */
 function answerTo(task: Task, text: string, measured: boolean): TaskAnswer {
   const { name } = task;
   if (task.type === 'decide') {

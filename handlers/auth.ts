@@ -25,7 +25,7 @@ export function requireKey(keys: KeyStore | undefined): AppMiddleware {
   };
 }
 
-/** `Bearer <secret>`, the scheme in any letter case (RFC 9110, section 11.1). */
+/** Reads the secret of `Bearer <secret>`, the scheme in any letter case (RFC 9110, section 11.1). */
 function secretOf(authorization: string | null): string {
   const secret = /^bearer +(.+)$/i.exec(authorization ?? '')?.[1];
   if (secret !== undefined) return secret;

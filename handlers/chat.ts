@@ -10,7 +10,7 @@ import { callOf } from './call.ts';
 import type { AppHandler, Services } from './context.ts';
 import { eventStream } from './event-stream.ts';
 
-/** `POST /v1/chat/completions`, blocking or as a stream. */
+/** Handles `POST /v1/chat/completions`, blocking or as a stream. */
 export function chatCompletions(services: Services): AppHandler {
   return async (c) => {
     const sent = await readRequest(c, ChatCompletionRequest);

@@ -8,7 +8,7 @@ import type { ApiKey, KeyStore, Quota } from '../lib/keys.ts';
 import type { QuestionSettings } from '../lib/questions/settings.ts';
 import type { Pages } from './pages.ts';
 
-/** The dependencies of the handlers. */
+/** Holds the dependencies of the handlers. */
 export interface AppDeps {
   /** Answers tasks and chats. */
   backend: InferenceBackend;
@@ -55,7 +55,7 @@ export interface AppDeps {
   log?: RequestLog;
 }
 
-/** The dependencies with their defaults filled in. */
+/** Holds the dependencies with their defaults filled in. */
 export type Services = AppDeps &
   Required<Pick<AppDeps, 'clock' | 'newRequestId' | 'log' | 'heartbeatMs' | 'bodyBytes'>>;
 
@@ -68,7 +68,7 @@ export interface GuardSettings {
 
 export type RequestLog = (record: RequestRecord) => void;
 
-/** Never contains a prompt, an answer or a key. */
+/** Describes a finished request for the log. Never contains a prompt, an answer or a key. */
 export interface RequestRecord {
   event: 'request' | 'stream_failed' | 'caller_left';
   requestId: string;
@@ -82,7 +82,7 @@ export interface RequestRecord {
   error?: unknown;
 }
 
-/** The values that middleware sets on a request. */
+/** Describes the values that middleware sets on a request. */
 export interface AppEnv {
   Variables: {
     requestId: string;

@@ -8,7 +8,7 @@ import type { AppHandler, Services } from './context.ts';
 import { eventStream } from './event-stream.ts';
 
 /**
- * `POST /download`, `POST /v1/models/download`: answers when the download is complete, or with `Accept:
+ * Handles `POST /download` and `POST /v1/models/download`. Answers when the download is complete, or with `Accept:
  * text/event-stream` reports progress. The download continues when its caller leaves (`ModelHost.download`).
  */
 export function download(host: ModelHost, services: Services): AppHandler {

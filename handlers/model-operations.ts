@@ -11,7 +11,7 @@ import { allowedModel } from './allowed-model.ts';
 import { readNothing, readRequest } from './body.ts';
 import type { AppContext, AppHandler } from './context.ts';
 
-/** `POST /load`, `POST /v1/models/load` */
+/** Handles `POST /load` and `POST /v1/models/load`. */
 export function load(host: ModelHost): AppHandler {
   return async (c) => {
     const { model, max_prompt_len } = await readRequest(c, LoadRequest);
@@ -21,7 +21,7 @@ export function load(host: ModelHost): AppHandler {
   };
 }
 
-/** `POST /unload` */
+/** Handles `POST /unload`. */
 export function unload(host: ModelHost): AppHandler {
   return async (c) => {
     await readNothing(c);
@@ -30,7 +30,7 @@ export function unload(host: ModelHost): AppHandler {
   };
 }
 
-/** `POST /delete`, `POST /v1/models/delete` */
+/** Handles `POST /delete` and `POST /v1/models/delete`. */
 export function deleteModel(host: ModelHost): AppHandler {
   return async (c) => {
     const { model, compiled_only } = await readRequest(c, DeleteRequest);
@@ -38,7 +38,7 @@ export function deleteModel(host: ModelHost): AppHandler {
   };
 }
 
-/** `DELETE /v1/models/{model_id}`: the id with its slash as it is, or encoded. */
+/** Handles `DELETE /v1/models/{model_id}`, with the id's slash as it is or encoded. */
 export function deleteModelByPath(host: ModelHost): AppHandler {
   return async (c) => {
     await readNothing(c);

@@ -5,7 +5,7 @@ import { checkRight } from './auth.ts';
 import { callOf } from './call.ts';
 import type { AppDeps, AppHandler } from './context.ts';
 
-/** `GET /v1/models`, `GET /models` */
+/** Handles `GET /v1/models` and `GET /models`. */
 export function listModels({ backend, quota }: AppDeps): AppHandler {
   return async (c) => {
     const models = await backend.listModels(callOf(c, quota));
@@ -13,7 +13,10 @@ export function listModels({ backend, quota }: AppDeps): AppHandler {
   };
 }
 
-/** `GET /v1/models/{model_id}`: one entry of the list. An unknown id is `model_not_found`, as in a request. */
+/**
+ * Handles `GET /v1/models/{model_id}`: returns one entry of the list. An unknown id is `model_not_found`, as in a
+ * request.
+ */
 export function retrieveModel({ backend, quota }: AppDeps): AppHandler {
   return async (c) => {
     const wanted = c.req.param('model_id') ?? '';

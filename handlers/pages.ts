@@ -1,10 +1,10 @@
-/** One file that a browser or a crawler gets. */
+/** Holds one file that a browser or a crawler gets. */
 export interface Page {
   contentType: string;
   body: Uint8Array<ArrayBuffer>;
 }
 
-/** The files of the playground, the API reference and the documentation, by path: `/playground/main.js`. */
+/** Maps paths to the files of the playground, the API reference and the documentation: `/playground/main.js`. */
 export type Pages = ReadonlyMap<string, Page>;
 
 /** Everything comes from this server and nothing is inline, so a model's output cannot inject a script. */

@@ -7,7 +7,7 @@ import { errorResponse } from './error-response.ts';
 type Method = 'GET' | 'POST' | 'DELETE';
 type Mount = (method: Method, paths: readonly string[], handler: AppHandler) => void;
 
-/** One method of a path; `before` runs first, such as the check of a key. */
+/** Describes one method of a path; `before` runs first, such as the check of a key. */
 interface Route {
   method: Method;
   before: readonly AppMiddleware[];

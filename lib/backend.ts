@@ -27,7 +27,7 @@ export interface InferenceBackend {
   chat(request: ChatRequest, call: Call): AsyncIterable<ChatEvent>;
 }
 
-/** The context of one call. */
+/** Holds the context of one call. */
 export interface Call {
   /** The `x-request-id` of this request, for logs and for the upstreams of an edge. */
   requestId: string;
@@ -71,7 +71,7 @@ export interface TaskBatch {
   probabilities?: ProbabilityOptions;
 }
 
-/** The measurement of a batch's probabilities. */
+/** Describes the measurement of a batch's probabilities. */
 export interface ProbabilityOptions {
   /**
    * The number of orders in which each question shows its options to the model; the answers are averaged. Absent: the

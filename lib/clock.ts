@@ -1,6 +1,6 @@
 /** Tells the time. Passed in, so that tests need not wait. */
 export interface Clock {
-  /** Milliseconds since 1970-01-01 UTC. */
+  /** Returns the milliseconds since 1970-01-01 UTC. */
   now(): number;
   /** Resolves after `ms` milliseconds, or at once when `signal` aborts. Never rejects. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;

@@ -1,5 +1,6 @@
 /**
- * A conversation as the backends read it: aliases resolved, `developer` turned into `system`, texts joined in order.
+ * Describes a message of a conversation as backends read it: aliases resolved, `developer` turned into `system`, texts
+ * joined in order.
  */
 export interface ChatMessage {
   role: 'system' | 'user' | 'assistant';

@@ -4,7 +4,7 @@ import type { ErrorCode } from './errors.ts';
 export const APIS = ['decisions', 'models'] as const;
 export type Api = (typeof APIS)[number];
 
-/** Formats of single operations that have error bodies of their own. */
+/** Lists the forms of error bodies: those of both interfaces, and those of single operations. */
 export type ErrorFormat = Api | 'openai' | 'systemone';
 
 export const ERROR_TYPES = [
@@ -18,7 +18,7 @@ export const ERROR_TYPES = [
 ] as const;
 export type ErrorType = (typeof ERROR_TYPES)[number];
 
-/** The status and the type of an error code. */
+/** Holds the status and the type of an error code. */
 export interface ErrorStatus {
   status: number;
   type: ErrorType;

@@ -54,8 +54,8 @@ export interface AssayErrorDetails {
 }
 
 /**
- * The one error class. `message` is sent to the caller: it says what is wrong and what to do next, and never contains a
- * stack, a path or a prompt. The code and the called interface determine the status (`lib/error-status.ts`).
+ * Reports every error of Assay. `message` is sent to the caller: it says what is wrong and what to do next, and never
+ * contains a stack, a path or a prompt. The code and the called interface determine the status (`lib/error-status.ts`).
  */
 export class AssayError extends Error {
   override readonly name = 'AssayError';

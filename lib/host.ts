@@ -27,7 +27,7 @@ export interface ModelHost {
   remove(model: ModelId, options: { compiledOnly: boolean }): Promise<RemoveReport>;
 }
 
-/** The decision for or against a device that was tried for the model in the slot. */
+/** Describes the decision for or against a device that was tried for the model in the slot. */
 export interface DeviceDecision {
   device: Device;
   used: boolean;

@@ -1,4 +1,4 @@
-/** The rights of an API key. The secret itself is never kept, only its SHA-256 hash. */
+/** Describes the rights of an API key. The secret itself is never kept, only its SHA-256 hash. */
 export interface ApiKey {
   name: string;
   /** Patterns of the models it may use: a model id, or one with `*` for any run of characters. */
@@ -9,7 +9,7 @@ export interface ApiKey {
   scopes: readonly 'admin'[];
 }
 
-/** An API key and the hash that identifies it. */
+/** Holds an API key and the hash that identifies it. */
 export interface StoredKey extends ApiKey {
   /** SHA-256 of the secret's UTF-8 bytes, lower-case hex. */
   sha256: string;

@@ -1,4 +1,4 @@
-/** The thresholds at which tokens count as a loop. */
+/** Holds the thresholds at which tokens count as a loop. */
 export interface LoopBounds {
   /** The number of latest tokens that are examined. */
   tokens: number;

@@ -15,7 +15,7 @@ export function toChatMessages(messages: readonly Message[]): ChatMessage[] {
   });
 }
 
-/** `images`, then `audio`. */
+/** Returns the media of a request: `images`, then `audio`. */
 export function mediaOf(images: readonly MediaInput[] = [], audio: readonly MediaInput[] = []): MediaPart[] {
   return [
     ...images.map((image, i) => mediaPart('image', image, `images[${i}]`)),
@@ -44,7 +44,7 @@ function partOf(part: ContentPart, param: string): Part {
   }
 }
 
-/** The schema ensures that each type has its members (`lib/schema/media.ts`). */
+/** Converts one media input. The schema ensures that each type has its members (`lib/schema/media.ts`). */
 function mediaPart(type: MediaPart['type'], { url, data, mime_type }: MediaInput, param: string): MediaPart {
   const source: MediaPart['source'] =
     url !== undefined ? { type: 'url', url } : { type: 'base64', data: data!, mimeType: mime_type! };

@@ -1,8 +1,8 @@
 import { AssayError } from './errors.ts';
 
 /**
- * `<namespace>/<name>`, already checked: safe to display, to compare and to use in a path. Only `parseModelId` creates
- * one.
+ * Represents a checked model id, `<namespace>/<name>`: safe to display, to compare and to use in a path. Only
+ * `parseModelId` creates one.
  */
 export type ModelId = string & { readonly __brand: 'ModelId' };
 
@@ -15,7 +15,7 @@ export function asModelId(text: string): ModelId | null {
   return MODEL_ID.test(text) ? (text as ModelId) : null;
 }
 
-/** As `asModelId`, but throws `invalid_model_id`. */
+/** Parses a model id as `asModelId` does, but throws `invalid_model_id`. */
 export function parseModelId(text: string, param = 'model'): ModelId {
   const id = asModelId(text);
   if (id) return id;

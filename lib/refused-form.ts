@@ -1,7 +1,7 @@
 import { AssayError } from './errors.ts';
 import { WEIGHT_FORMS, type WeightForm } from './schema/weight-form.ts';
 
-/** Cause of an error that means: this form of the weights gives wrong numbers here, another one may not. */
+/** Marks the cause of an error: this form of the weights gives wrong numbers here, another one may not. */
 interface Refusal {
   refusedForm: WeightForm;
 }

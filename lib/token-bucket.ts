@@ -1,4 +1,4 @@
-/** The rest of a key's requests per minute, at one moment. */
+/** Holds the rest of a key's requests per minute, at one moment. */
 export interface TokenBucket {
   tokens: number;
   /** Milliseconds since 1970-01-01 UTC at which `tokens` was true. */

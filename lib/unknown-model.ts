@@ -4,7 +4,7 @@ import { nearestName } from './nearest-name.ts';
 /** The most names in one message. */
 const MOST_NAMED = 8;
 
-/** The models that a backend has instead of an unknown one. */
+/** Lists the models that a backend has instead of an unknown one. */
 export interface KnownModels {
   /** Those that answer now. */
   served: readonly string[];

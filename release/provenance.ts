@@ -1,4 +1,4 @@
-/** Facts of a release: what it was made of and by, as far as this machine can tell. */
+/** Describes what a release was made of and by, as far as this machine can tell. */
 export interface BuildFacts {
   /** Files of the release by name, each with the sha256 of its bytes. */
   files: Readonly<Record<string, string>>;

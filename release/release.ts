@@ -61,7 +61,9 @@ console.log(`${OUT}: ${Object.keys(files).join(', ')}, SHA256SUMS`);
 
 if (values.publish) run('npm', 'publish', join(OUT, packed!.filename), '--provenance', '--access', 'public');
 
-/** Every package that an install brings, with its version, licence and hash. npm names the root after the folder. */
+/**
+ * Lists every package that an install brings, with its version, licence and hash. npm names the root after the folder.
+ */
 function billOfMaterials(): string {
   const bill = JSON.parse(
     run('npm', 'sbom', '--omit', 'dev', '--sbom-format', 'cyclonedx', '--sbom-type', 'application'),
@@ -70,7 +72,7 @@ function billOfMaterials(): string {
   return `${JSON.stringify(bill, null, 2)}\n`;
 }
 
-/** The address of the repository, or `local` for one without a remote. */
+/** Returns the address of the repository, or `local` for one without a remote. */
 function sourceUri(): string {
   try {
     return `git+${run('git', 'remote', 'get-url', 'origin').trim()}`;

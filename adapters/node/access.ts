@@ -5,7 +5,7 @@ import { CLI_KEY, givenKey, type KeysStore } from './keys-file.ts';
 import { isLoopback } from './loopback.ts';
 import { UsageError } from './usage-error.ts';
 
-/** The keys that the server accepts, and its protection from other web pages. */
+/** Holds the keys that the server accepts, and its protection from other web pages. */
 export interface Access {
   keys: KeyStore;
   keyForModels: boolean;

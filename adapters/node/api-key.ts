@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from 'node:fs';
 import { UsageError } from './usage-error.ts';
 
-/** The ways to give a key: directly or in a file, as a flag or in the environment. */
+/** Describes the ways to give a key: directly or in a file, as a flag or in the environment. */
 export interface KeyFlags {
   apiKey?: string;
   apiKeyFile?: string;

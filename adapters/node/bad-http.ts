@@ -70,8 +70,8 @@ function reason({ code, message }: Refused): AssayError {
 }
 
 /**
- * Closing at once could lose the answer while the client still sends (RFC 9112, 9.6); a half-open connection would
- * count for ever.
+ * Sends an answer, and closes the connection when the client has or soon after. Closing at once could lose the answer
+ * while the client still sends (RFC 9112, 9.6); a half-open connection would count for ever.
  */
 function endSoon(socket: Duplex, text: string): void {
   const over = setTimeout(() => socket.destroy(), LINGER_MS);

@@ -9,7 +9,7 @@ import { createEngineMetrics } from '../../runtime/supervisor/metrics.ts';
 import { createEngineProcess } from '../../runtime/supervisor/supervisor.ts';
 import type { ServerConfig } from './config.ts';
 
-/** The parts that the server is made of. */
+/** Holds the parts that the server is made of. */
 export interface Parts {
   backend: InferenceBackend;
   host: ModelHost;

@@ -80,7 +80,7 @@ export type ServerConfig = v.InferOutput<typeof ServerConfig>;
 
 type QuestionFlag = 'orders' | 'abstainBelow' | 'confidence';
 
-/** Flags of `assay serve`, as commander returns them. */
+/** Describes the flags of `assay serve`, as commander returns them. */
 export type ServerFlags = Partial<
   Record<
     | 'host'

@@ -131,7 +131,7 @@ function emptyWhereMissing(error: NodeJS.ErrnoException): null {
   throw error;
 }
 
-/** 192 random bits. */
+/** Returns a new secret of 192 random bits. */
 export function newSecret(): string {
   return `sk-assay-${randomBytes(24).toString('base64url')}`;
 }

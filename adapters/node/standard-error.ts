@@ -11,8 +11,9 @@ const RETRY_MS = 10;
 const LAST_MS = 500;
 
 /**
- * Not pino's own destination: if the disk is full or nobody reads, that one throws, blocks a request, or (`sync:
- * false`) never lets the process end. A line is written at once if possible, so that a crash loses none.
+ * Returns a log destination that never blocks or fails a request. Pino's own would: if the disk is full or nobody
+ * reads, it throws, blocks, or (`sync: false`) keeps the process alive. Lines are written at once where possible, so
+ * that a crash loses none.
  */
 export function standardError(): DestinationStream {
   let waiting: Buffer[] = [];

@@ -3,7 +3,7 @@
  * (developers.cloudflare.com/workers/runtime-apis).
  */
 declare module 'cloudflare:workers' {
-  /** Base class of Durable Objects; public methods can be called through a stub. */
+  /** Declares the base class of Durable Objects; public methods can be called through a stub. */
   export abstract class DurableObject<Env = unknown> {
     protected readonly ctx: DurableObjectState;
     protected readonly env: Env;
@@ -28,7 +28,7 @@ declare module 'cloudflare:workers' {
     getByName(name: string): Stub<T>;
   }
 
-  /** Methods of a remote object: each returns a promise. */
+  /** Maps the methods of a remote object: each returns a promise. */
   export type Stub<T> = {
     [K in keyof T]: T[K] extends (...args: infer A) => infer R ? (...args: A) => Promise<Awaited<R>> : never;
   };

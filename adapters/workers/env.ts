@@ -2,7 +2,7 @@ import type { DurableObjectNamespace, KVNamespace } from 'cloudflare:workers';
 import type { QuotaCalls } from './keys/quota-calls.ts';
 import type { FleetCalls } from './upstreams/report.ts';
 
-/** The bindings of `wrangler.toml`. Secrets are named by the upstreams' `key_secret`. */
+/** Describes the bindings of `wrangler.toml`. Secrets are named by the upstreams' `key_secret`. */
 export interface Env {
   /** The upstreams; more of them may be in BOXES_2, BOXES_3, … (`parseUpstreams`). */
   BOXES: unknown;

@@ -34,7 +34,7 @@ export function logError(message: string): void {
   console.error(message);
 }
 
-/** Log lines say `box`, the word of the configuration. */
+/** Returns the fields of a log line. They say `box`, the word of the configuration. */
 function fieldsOf({ requestId: _, kind: __, upstream, ...attempt }: AttemptRecord): object {
   return withError({ box: upstream, ...attempt });
 }

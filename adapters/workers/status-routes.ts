@@ -7,8 +7,8 @@ import type { EdgeHealth } from '../../lib/schema/status.ts';
 import type { Fleet } from './upstreams/fleet.ts';
 
 /**
- * `GET /` and `GET /health`: the edge itself, without a key; `GET /currentmodel`, the same as health, needs one as on a
- * box (docs/interface.md, E-2).
+ * Adds `GET /` and `GET /health`, which describe the edge and need no key, and `GET /currentmodel`, which answers like
+ * health but needs one, as on a box (docs/interface.md, E-2).
  */
 export function statusRoutes(app: Hono<AppEnv>, fleet: Fleet, keys: KeyStore): void {
   const open = routesOf(app, 'models');

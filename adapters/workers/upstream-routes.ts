@@ -35,8 +35,8 @@ const MOST_BYTES = 64 * 1024;
 const DEADLINE_MS = 90_000;
 
 /**
- * `/boxes/<name>` is the base address of one box's model server, for keys with the admin scope; `GET /boxes` lists the
- * boxes. The upstream validates the request, and its answer is returned unchanged, event streams as they arrive.
+ * Adds `/boxes/<name>`, the base address of one box's model server, and `GET /boxes`, their list, for keys with the
+ * admin scope. The box validates the request, and its answer is returned unchanged, event streams as they arrive.
  */
 export function upstreamRoutes(app: Hono<AppEnv>, deps: UpstreamRoutesDeps): void {
   const known = requireKey(deps.keys);

@@ -13,7 +13,7 @@ Workload W (a context of 1,024 tokens, n tasks of 24 + 6 tokens) on models of on
 its own, in messages. --systems: those whose ids begin so. --quick: a tiny shape, to see that it runs.
 Ids: ${[...new Set([...CONTENDERS, ...DECIDERS].map(({ id }) => id))].join(', ')}`;
 
-/** Costs by contender, a value for each round. */
+/** Maps each contender to its costs, a value for each round. */
 type Costs = Map<Contender, Cost[]>;
 
 export async function run(report: Report, args: readonly string[]): Promise<void> {
@@ -85,7 +85,10 @@ async function measureTasks(systems: Map<Contender, RunningSystem>, count: numbe
   reportCosts(`${tasks}, context cached`, cached, report);
 }
 
-/** The engine gets as many tokens as the peer counted, in the same split, so that only the computation differs. */
+/**
+ * Measures decide requests. The engine gets as many tokens as the peer counted, in the same split, so that only the
+ * computation differs.
+ */
 async function measureDecide(systems: Map<Contender, RunningSystem>, count: number, rounds: number, report: Report) {
   const costs: Costs = new Map();
   let question: number = W.task;

@@ -2,7 +2,7 @@ import { LOAD, type Load, passOver } from '../../adapters/workers/upstreams/load
 import { at } from '../../lib/at.ts';
 import type { SimulatedUpstream } from './simulated-upstream.ts';
 
-/** The state that a policy may use. `ranked`: the upstreams that a context prefers, best first. */
+/** Describes the state that a policy may use. `ranked`: the upstreams that a context prefers, best first. */
 export interface View {
   upstreams: readonly SimulatedUpstream[];
   ranked(context: number): readonly SimulatedUpstream[];

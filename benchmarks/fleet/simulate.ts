@@ -78,7 +78,7 @@ export function simulate(
   return { hitShare: hits / waits.length, waitP50: quantile(0.5), waitP99: quantile(0.99), busiest };
 }
 
-/** Upstreams by the time of their next end: a binary heap. */
+/** Orders upstreams by the time of their next end, in a binary heap. */
 class Ends {
   readonly #heap: { endsAt: number; upstream: SimulatedUpstream }[] = [];
 

@@ -1,5 +1,8 @@
 import { at } from '../../lib/at.ts';
-/** The parameters of a simulation: who asks, about what, and how long an upstream takes. Times are in milliseconds. */
+/**
+ * Describes the parameters of a simulation: who asks, about what, and how long an upstream takes. Times are in
+ * milliseconds.
+ */
 export interface World {
   upstreams: number;
   contexts: number;

@@ -60,7 +60,7 @@ export async function run(report: Report, args: readonly string[]): Promise<void
   }
 }
 
-/** Processor milliseconds of each workload. */
+/** Measures the processor milliseconds of each workload. */
 async function measureOnce(system: RunningSystem, seed: number): Promise<[work: string, ms: number][]> {
   const { cold, cached } = await system.branches({ tasks: TASKS, seed });
   const { cpuMs } = await system.decode({ context: 128, tokens: WRITTEN, seed });

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { at } from '../../lib/at.ts';
 import { kernelFamily } from '../../runtime/compile/kernels.ts';
 
-/** A family of kernels that a child process can be made to run, and the environment that does it. */
+/** Describes a family of kernels, and the environment that makes a child process run it. */
 export interface Kernels {
   family: string;
   /** The CPU feature hidden from onnxruntime so that it uses them; null if this machine uses them by itself. */

@@ -3,7 +3,7 @@ import type { JsonSchema } from '../../lib/answer-shape.ts';
 import { at } from '../../lib/at.ts';
 import type { Constraint, Vocabulary } from '../../lib/grammar/constraint.ts';
 
-/** The tokens of an answer in the order of generation: forced and chosen. */
+/** Returns the tokens of an answer in the order of generation, forced and chosen. */
 export function record(constraint: Constraint, choose: (constraint: Constraint) => number, limit: number): number[] {
   const tokens: number[] = [];
   while (tokens.length < limit) {
@@ -27,7 +27,7 @@ export function replay(constraint: Constraint, tokens: readonly number[], mask: 
   return performance.now() - began;
 }
 
-/** The source of the peer's vocabulary; one object for all schemas, so that its tables are built once. */
+/** Returns the source of the peer's vocabulary: one object for all schemas, so that its tables are built once. */
 export function peerTokenizer(vocabulary: Vocabulary): object {
   const [end] = vocabulary.end;
   return {

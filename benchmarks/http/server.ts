@@ -13,18 +13,18 @@ export const KEY = 'sk-assay-benchmark';
 
 export interface ServerProcess {
   url: string;
-  /** Process ids of the server and of its engine process. */
+  /** Returns the process ids of the server and of its engine process. */
   pids(): number[];
-  /** The current end of its log. */
+  /** Returns the current end of its log. */
   logEnd(): number;
-  /** The requests that it has logged since then. */
+  /** Returns the requests that it has logged since then. */
   logged(since: number): LoggedRequest[];
   stop(): Promise<void>;
 }
 
 /**
- * The duration of a request as the server measured it, from its headers to the head of the response, in whole
- * milliseconds.
+ * Describes a request in the log. Its duration is as the server measured it, from its headers to the head of the
+ * response, in whole milliseconds.
  */
 export interface LoggedRequest {
   path: string;

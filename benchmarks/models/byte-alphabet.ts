@@ -1,5 +1,6 @@
 /**
- * The 256 characters that represent bytes in byte-level BPE (`runtime/text/byte-level.ts`), in the order of the bytes.
+ * Returns the 256 characters that represent bytes in byte-level BPE (`runtime/text/byte-level.ts`), in the order of the
+ * bytes.
  */
 export function byteAlphabet(): string[] {
   const printable = (byte: number) =>

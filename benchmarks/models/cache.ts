@@ -77,12 +77,15 @@ export function transformersRandomModel(shape: ShapeName, precision: 'int8' | 'i
   });
 }
 
-/** The starter model as it is published, in blocks of 4 bits, on the packed path or over fixed shapes. */
+/** Compiles the starter model as published, in blocks of 4 bits, on the packed path or over fixed shapes. */
 export function compiledStarter(path: 'packed' | 'static'): Promise<string> {
   return cached(`starter-${path}-v${COMPILER_VERSION}`, (target) => compileBlocks(STARTER, target, path));
 }
 
-/** A random model of the Qwen2.5-0.5B shape, published in blocks of 4 bits, on the packed path or over fixed shapes. */
+/**
+ * Compiles a random model of the Qwen2.5-0.5B shape, published in blocks of 4 bits, on the packed path or over fixed
+ * shapes.
+ */
 export async function compiledBlockModel(path: 'packed' | 'static'): Promise<string> {
   const source = await cached('qwen2.5-0.5b-blocks', async (target) => {
     const model = readModel(join(await published('qwen2.5-0.5b'), 'model.onnx'));

@@ -24,7 +24,7 @@ export interface GgufTensor {
   type: TensorType;
   /** Innermost first, as ggml counts. */
   dims: readonly number[];
-  /** The data in order; its length follows from type and dims. */
+  /** Yields the data in order; its length follows from type and dims. */
   pieces(): Iterable<Uint8Array>;
 }
 

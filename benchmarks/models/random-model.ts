@@ -110,7 +110,7 @@ export function writeRandomModel(folder: string, shape: Shape): void {
   writeFileSync(join(folder, 'config.json'), JSON.stringify({ max_position_embeddings: context }));
 }
 
-/** Su et al. 2021, RoFormer, equation 15. */
+/** Computes the tables of rotary positions (Su et al. 2021, RoFormer, equation 15). */
 function rotaryTables({ context, headSize, ropeTheta }: Shape): [cos: Float32Array, sin: Float32Array] {
   const half = headSize / 2;
   const cos = new Float32Array(context * half);

@@ -1,4 +1,4 @@
-/** A decoder of the Llama kind; Qwen2's adds a bias to queries, keys and values. */
+/** Describes a decoder of the Llama kind; Qwen2's adds a bias to queries, keys and values. */
 export interface Shape {
   layers: number;
   hidden: number;

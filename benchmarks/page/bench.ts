@@ -30,7 +30,7 @@ export async function run(): Promise<void> {
   console.error(`docs/performance.md: ${measured.map(({ section }) => section.bench).join(', ')}`);
 }
 
-/** Missed goals come first. */
+/** Returns the text about goals that were missed, for the top of the page; empty if there are none. */
 function missedText(measured: readonly { section: Section; figures: readonly Figure[] }[]): string {
   const missed = measured.flatMap(({ section, figures }) =>
     (section.goals?.(figures) ?? [])

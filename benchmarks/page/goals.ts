@@ -1,7 +1,7 @@
 import type { Figure } from '../report.ts';
 import { shown } from './table.ts';
 
-/** A goal of a benchmark, and the figure that decides it. */
+/** Describes a goal of a benchmark, and the figure that decides it. */
 export interface Goal {
   /** The figure with its case: `health, p99, at 1,000 clients`. */
   what: string;

@@ -3,7 +3,7 @@ import type { Figure } from '../report.ts';
 import type { Goal } from './goals.ts';
 import { type Label, table } from './table.ts';
 
-/** The part of the page about one benchmark. */
+/** Describes the part of the page about one benchmark. */
 export interface Section {
   bench: string;
   title: string;
@@ -25,12 +25,12 @@ export const metricOf: Label = ({ metric }) => metric;
 /** Metrics that share one cell (`medianAndSpread`). */
 export const SPREAD: ReadonlySet<string> = new Set(['median', 'least', 'most']);
 
-/** A row for each metric of a case, a column for each system. */
+/** Formats a table with a row for each metric of a case and a column for each system. */
 export function byCase(figures: readonly Figure[]): string[] {
   return [table(figures, ({ case: what, metric }) => `${what}: ${metric}`, systemOf)];
 }
 
-/** A table for each metric, a row for each case, a column for each system. */
+/** Formats a table for each metric, with a row for each case and a column for each system. */
 export function byMetric(figures: readonly Figure[]): string[] {
   return [...new Set(figures.map(metricOf))].flatMap((metric) => [
     `${at(metric, 0).toUpperCase()}${metric.slice(1)}:`,

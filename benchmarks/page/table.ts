@@ -18,7 +18,7 @@ export function table(figures: readonly Figure[], row: Label, column: Label, cel
   return [`| | ${columns.join(' | ')} |`, `|---|${columns.map(() => '---:|').join('')}`, ...lines, ''].join('\n');
 }
 
-/** By number if all begin with one: parts of a benchmark may have run in any order. */
+/** Sorts names by number if all begin with one: parts of a benchmark may have run in any order. */
 function inOrder(names: string[]): string[] {
   return names.every((name) => /^\d/.test(name))
     ? names.sort((a, b) => Number.parseFloat(a) - Number.parseFloat(b))

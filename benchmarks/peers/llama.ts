@@ -77,7 +77,7 @@ async function copyState(to: LlamaContextSequence, from: LlamaContextSequence, l
   if (!(await inner._copyStateFromOtherSequence(from, length))) throw new Error('the state was not copied');
 }
 
-/** The last requested context; creating one is not measured. */
+/** Keeps the last requested context; creating one is not measured. */
 class Contexts {
   readonly #model: LlamaModel;
   readonly #settings: Settings;
@@ -103,7 +103,7 @@ class Contexts {
     });
   }
 
-  /** The model's tokens are bytes here, so a document has as many of them as characters. */
+  /** Answers decide tasks. The model's tokens are bytes here, so a document has as many tokens as characters. */
   async decide({
     questions,
     seed,

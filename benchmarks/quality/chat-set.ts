@@ -4,7 +4,9 @@ import * as v from 'valibot';
 const Wanted = v.pipe(v.array(v.pipe(v.array(v.string()), v.minLength(1))), v.minLength(1));
 const Talk = v.object({ context: v.string(), questions: v.array(v.object({ ask: v.string(), words: Wanted })) });
 
-/** A text with questions that a person would ask about it. `words` are those of a right answer: one of each list. */
+/**
+ * Holds a text with questions that a person would ask about it. `words` are those of a right answer: one of each list.
+ */
 export type Talk = v.InferOutput<typeof Talk>;
 
 /** Reads `sets/chat.jsonl`, written by hand; training never reads it. One text a line. */

@@ -14,7 +14,7 @@ export interface Scores {
   fields: Score;
 }
 
-/** An answer of the service: the option of a decide task, the object of an extraction. */
+/** Stands for an answer of the service: the option of a decide task, the object of an extraction. */
 export type Answer = unknown;
 
 export function noScores(): Scores {

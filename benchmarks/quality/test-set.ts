@@ -26,8 +26,8 @@ const ExtractCase = v.object({
 const Text = v.object({ context: v.string(), tasks: v.array(v.variant('type', [DecideCase, ExtractCase])) });
 
 /**
- * A text with its tasks, each with the expected answer. `corrected` is the answer of two readers who did not know the
- * expected one, where both contradict it (`models/starter/training/README.md`).
+ * Holds a text with its tasks, each with the expected answer. `corrected` is the answer of two readers who did not know
+ * the expected one, where both contradict it (`models/starter/training/README.md`).
  */
 export type Text = v.InferOutput<typeof Text>;
 export type Case = Text['tasks'][number];

@@ -67,7 +67,7 @@ export async function run(report: Report, args: readonly string[]): Promise<void
   reportSchemas(some(MEMBERS), Math.max(3, rounds), report);
 }
 
-/** The spread is reported only for more than one round. */
+/** Reports times; their spread only for more than one round. */
 function reportTimes(system: string, what: string, times: readonly number[], report: Report): void {
   const say = (metric: string, value: number) => report({ system, case: what, metric, value, unit: 'ms' });
   say('median', median(times));

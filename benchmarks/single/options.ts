@@ -11,7 +11,7 @@ import { answer, engineOf, openForBenchmark } from '../branches/workload.ts';
 import { readTestSet, TEST_SETS, type Text } from '../quality/test-set.ts';
 import type { Report } from '../report.ts';
 
-/** One scored question: for each option, the tokens of its path and its total log-probability. */
+/** Holds one scored question: for each option, the tokens of its path and its total log-probability. */
 interface Scored {
   lengths: number[];
   logprobs: number[];

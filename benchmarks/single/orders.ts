@@ -82,7 +82,7 @@ function used(server: ServerProcess): number {
   return server.pids().reduce((sum, pid) => sum + processorSeconds(pid), 0);
 }
 
-/** The option that each question is answered with. */
+/** Returns the option that each question is answered with. */
 async function ask(
   { url }: ServerProcess,
   input: string,

@@ -62,7 +62,7 @@ export async function run(report: Report): Promise<void> {
     rmSync(dir, { recursive: true });
   }
 
-  /** Milliseconds between tokens, as the backend's caller sees them. */
+  /** Measures the milliseconds between tokens, as the backend's caller sees them. */
   async function decodeMs(round: number): Promise<number> {
     const request: ChatRequest = {
       messages: [{ role: 'user', parts: [{ type: 'text', text: `${round}${'x'.repeat(PROMPT - 24)}` }] }],

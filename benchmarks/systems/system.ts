@@ -1,17 +1,17 @@
 import type { ShapeName } from '../models/shapes.ts';
 import type { Cost } from './measure.ts';
 
-/** A program that runs a random model, each in a process of its own (`child.ts`). */
+/** Runs a random model in a process of its own (`child.ts`). */
 export interface System {
   /**
-   * A context, then tasks on it, each answered by itself. Then other tasks on the same context, which may be cached.
+   * Runs a context and tasks on it, each answered by itself, then other tasks on the same context, which may be cached.
    */
   branches(work: BranchesWork): Promise<{ cold: Cost; cached: Cost }>;
   /** Questions with three options each about one context. */
   choices?(work: ChoicesWork): Promise<Cost & { promptTokens: number }>;
-  /** A prompt, up to its first token. */
+  /** Runs a prompt, up to its first token. */
   prefill(work: PrefillWork): Promise<Cost>;
-  /** `tokens` tokens, one after another, after a cached context. */
+  /** Decodes `tokens` tokens, one after another, after a cached context. */
   decode(work: DecodeWork): Promise<Cost>;
 }
 
@@ -48,7 +48,7 @@ export interface Settings {
   mode?: string;
 }
 
-/** The export `open` of a system's module. */
+/** Describes the export `open` of a system's module. */
 export type OpenSystem = (settings: Settings) => Promise<System>;
 
 export type Call = {

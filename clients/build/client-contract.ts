@@ -1,4 +1,4 @@
-/** A generator's form for the parts of the contract that have several. */
+/** Describes a generator's form for the parts of the contract that have several. */
 export interface Form {
   /** The operations whose schemas the client needs. */
   tags: readonly ('decision service' | 'model server')[];
@@ -111,7 +111,10 @@ function isNode(value: unknown): value is Node {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** A list of texts that may grow; one with a single text is the tag of a variant. */
+/**
+ * Tells whether a schema lists known texts and may get more. A list of one text is the tag of a variant, which does
+ * not.
+ */
 function isOpenList(node: Node): node is Node & { enum: string[] } {
   return node.type === 'string' && Array.isArray(node.enum) && node.enum.length > 1;
 }

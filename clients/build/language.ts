@@ -1,4 +1,4 @@
-/** The steps of `npm run clients` for one language. */
+/** Describes the steps of `npm run clients` for one language. */
 export interface Language {
   name: string;
   /** Its folder, which gets the licence. */
@@ -17,7 +17,7 @@ export interface Language {
   test(urls: ServerUrls): Promise<void>;
 }
 
-/** Environment variables for the tests of the packages. */
+/** Holds the environment variables for the tests of the packages. */
 export interface ServerUrls extends Record<string, string> {
   ASSAY_CASES_URL: string;
   ASSAY_STARTER_URL: string;

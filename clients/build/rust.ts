@@ -49,7 +49,7 @@ export const rust: Language = {
   },
 };
 
-/** The generator names the variant of a list after its type, which is not a valid name. */
+/** Renames two variants: the generator names them after their types, one of which is no valid name. */
 function nameParts(file: string): void {
   const text = readFileSync(file, 'utf8');
   const named = text.replace('ArrayVecmodels::ContentPart(', 'Parts(').replace('  String(String)', '  Text(String)');

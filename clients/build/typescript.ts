@@ -36,7 +36,10 @@ export const typescript: Language = {
   },
 };
 
-/** `'a' | 'b' | string` is only `string` to an editor; `(string & {})` keeps the known values in its suggestions. */
+/**
+ * Rewrites open unions: `'a' | 'b' | string` is only `string` to an editor; `(string & {})` keeps the known values in
+ * its suggestions.
+ */
 function openUnions(file: string): void {
   writeGenerated(file, readFileSync(file, 'utf8').replaceAll("' | string;", "' | (string & {});"));
 }

@@ -1,4 +1,4 @@
-/** Your own code that asks Assay. `fetch` is passed in: over the network, or an app in the same process. */
+/** Stands for your own code that asks Assay. `fetch` is passed in: over the network, or an app in the same process. */
 export async function wantsRefund(mail: string, fetch: (request: Request) => Promise<Response>): Promise<boolean> {
   const request = new Request('http://localhost/decide', {
     method: 'POST',

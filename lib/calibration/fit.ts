@@ -2,7 +2,7 @@ import { at } from '../at.ts';
 import { indexOfHighest } from '../decision/logprobs.ts';
 import { atTemperature, type CalibrationErrors, type TemperatureFit } from './calibration.ts';
 
-/** A question that was answered, and what is right. */
+/** Holds a question that was answered, and the right answer. */
 export interface Labelled {
   /** Of the options, uncalibrated. */
   logprobs: readonly number[];
@@ -36,8 +36,8 @@ export function scaled({ logprobs, label }: Labelled, temperature: number): Labe
 }
 
 /**
- * The temperature with the least negative log-likelihood, by golden-section search over its logarithm, where that is
- * convex enough.
+ * Finds the temperature with the least negative log-likelihood, by golden-section search over its logarithm, where that
+ * is convex enough.
  */
 function bestTemperature(samples: readonly Labelled[]): number {
   const loss = (log: number) => {
@@ -83,9 +83,9 @@ export function reliabilityBins(samples: readonly Labelled[]): Bin[] {
 }
 
 /**
- * Expected calibration error (Naeini et al. 2015): the gap between confidence and accuracy of each bin, weighted by
- * its share. Brier
- * score (1950): the squared error of the probabilities, summed over the options, averaged over the questions.
+ * Computes the expected calibration error and the Brier score. The former (Naeini et al. 2015) is the gap between
+ * confidence and accuracy of each bin, weighted by its share; the latter (Brier 1950) is the squared error of the
+ * probabilities, summed over the options, averaged over the questions.
  */
 export function errorsOf(samples: readonly Labelled[]): CalibrationErrors {
   const gaps = reliabilityBins(samples).map(
@@ -98,7 +98,7 @@ export function errorsOf(samples: readonly Labelled[]): CalibrationErrors {
   return { ece: round(total(gaps)), brier: round(total(squares)) };
 }
 
-/** Four decimals: more than so few labels can tell. */
+/** Rounds to four decimals, more than so few labels can tell. */
 function round(value: number): number {
   return Math.round(value * 10_000) / 10_000;
 }

@@ -6,7 +6,7 @@ import { DecisionsResponse, type ExtractAnswer } from '../schema/decisions-respo
 import { type CalibratedKind, rightOrWrong } from './calibration.ts';
 import type { Labelled } from './fit.ts';
 
-/** One line of a labels file: a question of /v1/decisions about a text, and the right answer. */
+/** Holds one line of a labels file: a question of /v1/decisions about a text, and the right answer. */
 export interface Label {
   input: string;
   question: Question;
@@ -33,7 +33,7 @@ export function readLabel(line: string): Label {
   return read;
 }
 
-/** The index of the right option, -1 where the label is none of them. */
+/** Returns the index of the right option; -1 if the label is none of them. */
 function indexOfLabel(question: Exclude<Question, { type: 'extract' }>, label: unknown): number {
   switch (question.type) {
     case 'predicate':
@@ -73,7 +73,7 @@ export function samplesOf(labels: readonly Label[], text: string): [CalibratedKi
   });
 }
 
-/** The value at a JSON Pointer; undefined where there is none. */
+/** Returns the value at a JSON Pointer; undefined if there is none. */
 function valueAt(value: unknown, path: string): unknown {
   const steps = path.split('/').slice(1);
   return steps.reduce<unknown>((at, step) => {

@@ -2,7 +2,7 @@ import type { ChatEvent, TokenLogprob } from '../backend.ts';
 import { AssayError } from '../errors.ts';
 import type { ChatCompletion, ChatCompletionChunk, ChatLogprobs, ChatUsage } from '../schema/chat-completion.ts';
 
-/** The members that every chunk of an answer, and a blocking answer, begin with. */
+/** Describes the first members of every chunk of an answer, and of a blocking answer. */
 export interface CompletionHead {
   id: string;
   /** Seconds since 1970-01-01 UTC. */

@@ -6,7 +6,7 @@ import { memberSize } from '../grammar/resolve/measure.ts';
 import { pathTo } from '../param-path.ts';
 import { checkAnswerSchema } from './check-answer-schema.ts';
 
-/** The members of an extract task that define its answer's shape; `fields` is an alias of `keys`. */
+/** Describes the members of an extract task that define its answer's shape; `fields` is an alias of `keys`. */
 interface ShapeFields {
   keys?: readonly string[];
   fields?: readonly string[];
@@ -30,7 +30,10 @@ export function answerShape(task: ShapeFields, path: string, fuel?: Fuel): Answe
   return checkAnswerSchema({ ...shared, keys, keysParam });
 }
 
-/** Without a schema, the shortest answer has an empty text for each key. */
+/**
+ * Returns the shape of an answer with these keys. Throws `invalid_value` if even its shortest form, an empty text for
+ * each key, is too long.
+ */
 function keysShape(keys: readonly string[], param: string): AnswerShape {
   const size = keys.reduce((sum, key) => sum + memberSize(key, 2), 2);
   if (size <= LIMITS.shortestAnswer) return { kind: 'keys', keys };

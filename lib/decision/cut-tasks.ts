@@ -1,4 +1,4 @@
-/** The tasks of a batch whose answers ended where the budget did. */
+/** Lists the tasks of a batch whose answers the budget cut. */
 export interface CutTasks {
   /** Their names, in the order sent. */
   names: readonly string[];

@@ -102,7 +102,7 @@ function decideConstraint(task: DecideTask, vocabulary: Vocabulary): GrammarCons
 
 const UNSETTLED_VALUE = new Map([['value', '""']]);
 
-/** A reason is allowed only where an instruction may ask for one. */
+/** Tells whether the answer may contain a reason: only an instruction can ask for one. */
 function mayReason(task: DecideTask): boolean {
   return isInstructed(task);
 }

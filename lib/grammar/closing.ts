@@ -11,7 +11,7 @@ import { StringFrame } from './automaton/string-frame.ts';
 import { pendingBytes } from './automaton/text-bytes.ts';
 import { ValueFrame } from './automaton/value-frame.ts';
 
-/** The JSON text of required members that were not reached, where it is not null. */
+/** Maps required members that were not reached to their JSON text, if that is not null. */
 export type Missing = ReadonlyMap<string, string>;
 
 /**

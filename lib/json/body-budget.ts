@@ -3,7 +3,7 @@ import { AssayError } from '../errors.ts';
 /** The bytes of each body that need no budget: small requests are accepted, however many large ones are running. */
 const FREE_BYTES = 64 * 1024;
 
-/** One request's share of the budget. */
+/** Manages one request's share of the budget. */
 export interface BodyShare {
   /**
    * Reserves bytes for the body, before they are kept.

@@ -33,10 +33,10 @@ export async function readJson(request: Request, rules: JsonBodyRules): Promise<
 const AT_ONCE = 1024 * 1024;
 
 /**
- * A body that announces too many bytes is not kept. Up to twice the bound it is read and discarded: a client that is
- * still sending when the connection closes may never see the answer (RFC 9112, 9.6). HTTP ensures that no more arrives
- * than was announced; but the length is the sender's claim, so the bytes are counted all the same, and those of a large
- * body are reserved as they arrive.
+ * Reads a body within a bound. One that announces too many bytes is not kept; up to twice the bound it is read and
+ * discarded, because a client that is still sending when the connection closes may never see the answer (RFC 9112,
+ * 9.6). HTTP ensures that no more arrives than was announced; but the length is the sender's claim, so the bytes are
+ * counted all the same, and those of a large body are reserved as they arrive.
  */
 async function readBody(request: Request, maxBytes: number, share: BodyShare): Promise<Uint8Array> {
   const announced = Number(request.headers.get('content-length') ?? Number.NaN);

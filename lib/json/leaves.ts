@@ -1,6 +1,6 @@
 import { endOfString } from './scan.ts';
 
-/** A value inside a JSON text that is neither an object nor a list. */
+/** Locates a value inside a JSON text that is neither an object nor a list. */
 export interface Leaf {
   /** JSON Pointer (RFC 6901) from the root. */
   path: string;
@@ -10,7 +10,7 @@ export interface Leaf {
 }
 
 /**
- * The leaves of a JSON text in the order in which they are written.
+ * Returns the leaves of a JSON text in the order in which they are written.
  *
  * @param text valid JSON, as a grammar wrote it or `JSON.parse` has accepted it
  */
@@ -61,7 +61,7 @@ export function leavesOf(text: string): Leaf[] {
   return leaves;
 }
 
-/** A name as one step of a JSON Pointer (RFC 6901, section 3). */
+/** Formats a name as one step of a JSON Pointer (RFC 6901, section 3). */
 export function pointerStep(name: string): string {
   return name.replaceAll('~', '~0').replaceAll('/', '~1');
 }

@@ -1,7 +1,7 @@
 import { AssayError } from '../errors.ts';
 import { excessOf, hasLoneSurrogate, MAX_DEPTH, MAX_PARTS } from './scan.ts';
 
-/** A value as `JSON.parse` returns it. */
+/** Represents a value as `JSON.parse` returns it. */
 export type JsonValue = null | boolean | number | string | JsonValue[] | { [key: string]: JsonValue };
 
 /** Skips a byte order mark; throws on bytes that are not UTF-8. */
@@ -47,7 +47,7 @@ function decode(bytes: Uint8Array): string {
   }
 }
 
-/** The position of the error, as V8 reports it. The rest of V8's message quotes the body, so it is not used. */
+/** Returns the position of the error, as V8 reports it. The rest of V8's message quotes the body, so it is not used. */
 function place(cause: unknown): string {
   const found = cause instanceof SyntaxError ? /line (\d+) column (\d+)/.exec(cause.message) : null;
   return found ? ` (line ${found[1]}, column ${found[2]})` : '';

@@ -1,7 +1,7 @@
 import type { ErrorFormat } from '../error-status.ts';
 import type { ComponentName } from './components.ts';
 
-/** One operation of the contract: path and method, request, responses. */
+/** Describes one operation of the contract: path and method, request, responses. */
 export interface Operation {
   api: ErrorFormat;
   method: 'get' | 'post' | 'delete';

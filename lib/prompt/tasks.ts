@@ -13,7 +13,7 @@ export const TASK_SYSTEM =
 export const TASK_SEPARATOR = '\n\n';
 
 /**
- * The prompt of a batch. The model's chat template renders `messages`, then one user message of `openMessage +
+ * Holds the prompt of a batch. The model's chat template renders `messages`, then one user message of `openMessage +
  * TASK_SEPARATOR + task`. The shared prefix ends before `task`, where the branches begin.
  */
 export interface TaskPrompt {
@@ -71,7 +71,7 @@ function optionLines({ options, descriptions = [] }: DecideTask): string[] {
   return [`Options: ${JSON.stringify(options)}`, ...described];
 }
 
-/** An empty instruction counts as none. */
+/** Tells whether a task has an instruction. An empty one counts as none. */
 export function isInstructed({ instruction }: DecideTask): boolean {
   return instruction !== undefined && instruction.trim() !== '';
 }

@@ -1,7 +1,7 @@
 import { indexOfHighest } from '../decision/logprobs.ts';
 import type { Confidence } from '../schema/question-fields.ts';
 
-/** The answer to a question with options, as numbers. */
+/** Holds the answer to a question with options, as numbers. */
 export interface Distribution {
   /** In the order of the options; they sum to 1. */
   probabilities: readonly number[];
@@ -13,7 +13,11 @@ export interface Distribution {
   confidence: number;
 }
 
-/** @param logprobs natural logarithms of probabilities that sum to 1 */
+/**
+ * Turns log-probabilities into a distribution and its confidence.
+ *
+ * @param logprobs natural logarithms of probabilities that sum to 1
+ */
 export function distributionOf(logprobs: readonly number[], confidence: Confidence): Distribution {
   const probabilities = logprobs.map(Math.exp);
   return {
@@ -41,7 +45,7 @@ const FORMULAS: Record<Confidence, (probabilities: readonly number[]) => number>
   },
 };
 
-/** Rounding may exceed the bounds by one part in 10^16. */
+/** Clamps a probability: rounding may exceed the bounds by one part in 10^16. */
 function within01(value: number): number {
   return Math.min(1, Math.max(0, value));
 }

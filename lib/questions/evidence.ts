@@ -1,6 +1,6 @@
 import { pointerStep } from '../json/leaves.ts';
 
-/** A text of the request that may contain the evidence of a value. */
+/** Holds a text of the request that may contain the evidence of a value. */
 export interface SourceText {
   /** JSON Pointer (RFC 6901) of the text in the request. */
   source: string;

@@ -1,7 +1,7 @@
 import type { ProbabilityOptions } from '../backend.ts';
 import type { Confidence } from '../schema/question-fields.ts';
 
-/** A server's defaults for what the request omits. */
+/** Holds a server's defaults for what the request omits. */
 export interface QuestionSettings {
   confidence: Confidence;
   /** A choice whose most probable option is below this probability is abstained from; 0: never. */

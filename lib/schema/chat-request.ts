@@ -6,8 +6,8 @@ import { AudioPart, ImagePart, ImageUrl, InputAudio, TextPart } from './message.
 // sent, as OpenAI's own clients write it (docs/interface.md, M-14).
 
 /**
- * A field that would change the meaning of the request: refused unless its value has no effect. It is not in the
- * contract, so that generated clients do not offer it.
+ * Returns the schema of a field that would change the meaning of the request: it is refused unless its value has no
+ * effect. It is not in the contract, so that generated clients do not offer it.
  */
 function unsupported(saysNothing: (value: unknown) => boolean, instead: string) {
   return v.nullish(

@@ -13,7 +13,7 @@ import { extraction, jsonObject, MOST_OPTIONS, OPTION_LENGTH, questionName, sett
 /** Text, or JSON that is shown as text. */
 const structured = v.union([v.string(), jsonObject, v.array(v.unknown())]);
 
-/** A label or level, as text for the model. */
+/** Returns the rule that a label or level, as text for the model, is as long as an option may be. */
 function fitsOption<TInput>() {
   return rule<TInput>((value) => {
     const length = [...textOf(value)].length;

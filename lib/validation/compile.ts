@@ -107,7 +107,10 @@ function compileList(node: ListNode): Check {
   };
 }
 
-/** The items before the first invalid one are valid, so a rule of the list that they break was broken before it. */
+/**
+ * Reports a broken rule of the list before an invalid item. The items before the first invalid one are valid, so a rule
+ * of the list that they break was broken before it.
+ */
 function preferEarlier(judges: readonly Judge[], goodItems: unknown[], walk: Walk): void {
   const later = walk.issue;
   walk.issue = null;
@@ -133,7 +136,10 @@ function compileVariant({ key, options }: VariantNode): Check {
   };
 }
 
-/** The members of a union are of kinds that JSON itself distinguishes: a string, a list, an object, true or false. */
+/**
+ * Compiles a union whose members are of kinds that JSON itself distinguishes: a string, a list, an object, true or
+ * false.
+ */
 function compileUnion(node: UnionNode): Check {
   const byKind = new Map(node.options.map((option) => [kindOf(option), compile(option)]));
   const judges = judgesBehind(node);

@@ -1,7 +1,7 @@
 import type * as v from 'valibot';
 import type { LateRule, Rule } from './rules.ts';
 
-/** The kinds of Valibot schema that requests use, as far as the walk reads them. */
+/** Lists the kinds of Valibot schema that requests use, as far as the walk reads them. */
 export type Node = ObjectNode | RecordNode | ListNode | VariantNode | UnionNode | OptionalNode | LeafNode;
 
 interface Piped {
@@ -12,7 +12,7 @@ export interface ObjectNode extends Piped {
   readonly type: 'strict_object' | 'object';
   readonly entries: { readonly [name: string]: Node };
 }
-/** An object whose names the caller chooses. */
+/** Describes an object whose names the caller chooses. */
 export interface RecordNode extends Piped {
   readonly type: 'record';
   readonly value: Node;

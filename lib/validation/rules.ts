@@ -3,7 +3,7 @@ import { at } from '../at.ts';
 import { AssayError, type ErrorCode } from '../errors.ts';
 import type { Fuel } from '../grammar/fuel.ts';
 
-/** An issue that a rule found. */
+/** Describes an issue that a rule found. */
 export interface Finding {
   code: ErrorCode;
   /** Its path, in steps from the value that has the rule; absent: that value itself. */
@@ -37,7 +37,7 @@ export function rule<TInput>(find: Rule<TInput>['find'], type: Rule<TInput>['typ
 }
 
 /**
- * A check that would be made anyway when the valid request is used, and is too expensive to make twice. It runs early
+ * Defers a check that is made anyway when the valid request is used, and is too expensive to make twice. It runs early
  * only if another value is invalid, to find which issue comes first in the document.
  */
 export interface LateRule<TInput> extends v.BaseValidation<TInput, TInput, v.BaseIssue<TInput>> {
@@ -46,7 +46,8 @@ export interface LateRule<TInput> extends v.BaseValidation<TInput, TInput, v.Bas
 }
 
 /**
- * `use` throws the `AssayError` of the value at `path`; `fuel` is the budget that all late rules of a request share.
+ * Creates a rule that runs late. `use` throws the `AssayError` of the value at `path`; `fuel` is the budget that all
+ * late rules of a request share.
  */
 export function lateRule<TInput>(use: (value: NoInfer<TInput>, path: string, fuel: Fuel) => unknown): LateRule<TInput> {
   return {

@@ -4,7 +4,7 @@ import { pathTo } from '../param-path.ts';
 import { issueAt } from './issue.ts';
 import type { Finding } from './rules.ts';
 
-/** One walk over a value: the current path, and the first issue. */
+/** Tracks one walk over a value: the current path, and the first issue. */
 export class Walk {
   /** In document order. */
   issue: AssayError | null = null;

@@ -1,6 +1,6 @@
 import type { WeightForm } from '../../lib/schema/weight-form.ts';
 
-/** Measurements of one form of the weights on this machine. */
+/** Holds the measurements of one form of the weights on this machine. */
 export interface MeasuredForm {
   form: WeightForm;
   /** Distance of its logits from those in 32-bit floats (`logitError`); null when it was not measured. */

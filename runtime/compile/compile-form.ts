@@ -60,7 +60,7 @@ interface Rewritten {
   graphs: { file: string; model: Model }[];
 }
 
-/** Plans one form of a published model, rewritten in memory and ready to be written. */
+/** Holds one form of a published model, rewritten in memory and ready to be written. */
 export interface PlannedForm {
   facts: GraphFacts & Pick<Manifest, 'form' | 'contextLength'>;
   /** The form of the weights as published. */

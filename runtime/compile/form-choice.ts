@@ -12,7 +12,7 @@ import type { Precision } from './precision.ts';
  */
 const SLACK = 1.25;
 
-/** Options of the compile that decide the form (`CompileOptions`). */
+/** Describes the options of the compile that decide the form (`CompileOptions`). */
 interface Asked {
   device: Device;
   precision: Precision;
@@ -46,7 +46,7 @@ export function formsToMake(
   return candidates.length > 0 ? candidates : ['float'];
 }
 
-/** Facts at the time of the choice. */
+/** Holds what is known at the time of the choice. */
 export interface Decision {
   options: Asked;
   chosen: MeasuredForm;

@@ -8,7 +8,7 @@ export interface Accelerator {
   driver: string | null;
 }
 
-/** Folders in which Linux lists devices. */
+/** Names the folders in which Linux lists devices. */
 export interface DeviceFolders {
   pci: string;
   /** Accelerators with a driver of the kernel's `accel` class. */

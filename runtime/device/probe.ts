@@ -3,10 +3,15 @@ import type { PluginTarget } from '../ort-plugin/plugin-target.ts';
 import { type Accelerator, vendorOf } from './hardware.ts';
 import { NO_TELEMETRY } from './no-telemetry.ts';
 
-/** Result of running something on a device; `identity` names a plugin's device, its chip and its driver. */
+/**
+ * Describes the result of running something on a device; `identity` names a plugin's device, its chip and its driver.
+ */
 export type ProbeResult = { works: true; identity?: string } | { works: false; reason: string };
 
-/** Task of the probe process: compute on a provider of onnxruntime-node or on a plugin's device, or list hardware. */
+/**
+ * Describes the task of the probe process: compute on a provider of onnxruntime-node or on a plugin's device, or list
+ * hardware.
+ */
 export type Probe =
   | { kind: 'binding'; provider: string }
   | { kind: 'plugin'; target: PluginTarget }

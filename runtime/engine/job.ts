@@ -76,7 +76,7 @@ export interface ChosenToken {
   top?: readonly { token: number; logprob: number }[];
 }
 
-/** A token that the model chose under a grammar. */
+/** Describes a token that the model chose under a grammar. */
 export interface ScoredChoice {
   /** Natural logarithm of its probability among the tokens that the grammar allowed. */
   logprob: number;

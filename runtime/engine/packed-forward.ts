@@ -15,7 +15,7 @@ export class PackedForward implements Forward {
   readonly #batch: PackedGraph;
   readonly #alone: PackedGraph;
 
-  /** `alone`: the session of the manifest's graph for single sequences. */
+  /** @param alone the session of the manifest's graph for single sequences */
   constructor(session: InferenceSession, manifest: Manifest, alone?: InferenceSession) {
     const { slots, alone: aloneFacts, ...facts } = manifest;
     this.vocabSize = manifest.vocabSize;

@@ -64,7 +64,7 @@ async function onCpu(
   return (file) => PluginSession.create(env, file, { config, ...(threads ? { threads } : {}) });
 }
 
-/** The session configuration as the C API takes it: `{ session: { intra_op: { a: '1' } } }` is `session.intra_op.a`. */
+/** Flattens a session configuration for the C API: `{ session: { intra_op: { a: '1' } } }` is `session.intra_op.a`. */
 function entriesOf(extra: object): [key: string, value: string][] {
   return Object.entries(extra).flatMap(([key, value]): [string, string][] =>
     typeof value === 'object' && value !== null

@@ -2,7 +2,7 @@ import { AssayError } from '../../lib/errors.ts';
 import type { ModelId } from '../../lib/model-id.ts';
 import { retryAfterMs } from './retry.ts';
 
-/** Thrown for an answer of the hub other than success, before it is known whether another attempt helps. */
+/** Reports an answer of the hub other than success, before it is known whether another attempt helps. */
 export class HubRefusal extends Error {
   readonly status: number;
   /** `X-Error-Code`: `RepoNotFound`, `GatedRepo`, `RevisionNotFound`, `EntryNotFound`; null when absent. */

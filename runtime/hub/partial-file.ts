@@ -1,7 +1,7 @@
 import type * as nodeFs from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 
-/** File operations of a download, so that tests can make them fail. */
+/** Describes the file operations of a download, so that tests can make them fail. */
 export type FileSystem = Pick<typeof nodeFs, 'open' | 'rename' | 'readFile' | 'rm' | 'stat' | 'statfs'>;
 
 /** Describes a part of the file: bytes `start` to `end` (exclusive), of which `[start, next)` are on the disk. */

@@ -2,9 +2,9 @@ const FIRST_MS = 500;
 const LONGEST_MS = 30_000;
 
 /**
- * Milliseconds to wait before the next try: doubling from half a second to 30 s, each between half of that and all of
- * it, so that many clients do not come back at once ("equal jitter" in the AWS architecture blog's "Exponential Backoff
- * And Jitter").
+ * Returns the milliseconds to wait before the next attempt: doubling from half a second to 30 s, each between half of
+ * that and all of it, so that many clients do not come back at once ("equal jitter" in the AWS architecture blog's
+ * "Exponential Backoff And Jitter").
  *
  * @param tried how many tries have failed, at least 1
  * @param random 0 to 1
@@ -17,7 +17,8 @@ export function backoff(tried: number, random: number): number {
 const LONGEST_RETRY_AFTER_MS = 5 * 60_000;
 
 /**
- * `Retry-After` in milliseconds (RFC 9110, 10.2.3), at most five minutes; null when it is absent or no number or date.
+ * Reads `Retry-After` in milliseconds (RFC 9110, 10.2.3), at most five minutes; null if it is absent or neither a
+ * number nor a date.
  */
 export function retryAfterMs(headers: Headers | undefined, nowMs: number = Date.now()): number | null {
   const value = headers?.get('retry-after');

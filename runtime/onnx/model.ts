@@ -44,7 +44,7 @@ export interface Node {
   rest: Field[];
 }
 
-/** Fields of an attribute; `attribute` reads the common kinds. */
+/** Holds the fields of an attribute; `attribute` reads the common kinds. */
 export type Attribute = readonly Field[];
 
 /** TensorProto.DataType, as far as language models use it. */

@@ -1,8 +1,8 @@
 import { unusable } from './unusable.ts';
 
 /**
- * Wire types of protobuf, as far as ONNX files need them (protobuf.dev, "Encoding"). Written here because the npm
- * libraries load a whole file with its weights and drop unknown fields; this code leaves weights on disk and keeps
+ * Lists the wire types of protobuf, as far as ONNX files need them (protobuf.dev, "Encoding"). Written here because the
+ * npm libraries load a whole file with its weights and drop unknown fields; this code leaves weights on disk and keeps
  * unknown fields byte for byte.
  */
 export type WireType = 0 | 1 | 2 | 5;

@@ -71,7 +71,7 @@ export class OrtEnvironment {
     });
   }
 
-  /** The processors that onnxruntime finds on this machine, whether a provider drives them or not. */
+  /** Returns the processors that onnxruntime finds on this machine, whether a provider drives them or not. */
   hardware(): { hardware: HardwareType; vendor: string; vendorId: number }[] {
     const { api } = this;
     const count: [number | bigint] = [0];

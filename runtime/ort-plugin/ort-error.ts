@@ -19,8 +19,8 @@ const ORT_ERROR_CODES = [
 export type OrtErrorCode = (typeof ORT_ERROR_CODES)[number] | 'unknown';
 
 /**
- * Thrown when a C call of onnxruntime fails. `message` is onnxruntime's own: it may contain paths, so it is logged and
- * shown by `assay doctor`, and never sent to a client.
+ * Reports that a C call of onnxruntime failed. `message` is onnxruntime's own: it may contain paths, so it is logged
+ * and shown by `assay doctor`, and never sent to a client.
  */
 export class OrtError extends Error {
   override readonly name = 'OrtError';

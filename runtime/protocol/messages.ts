@@ -154,5 +154,5 @@ export const FromEngine = v.variant('type', [
 ]);
 export type FromEngine = v.InferOutput<typeof FromEngine>;
 
-/** Messages that answer one request, from `prepared` to the end. */
+/** Lists the messages that answer one request, from `prepared` to the end. */
 export type Reply = Extract<FromEngine, { type: 'queued' | 'reasoning' | 'content' | 'answers' | 'finished' }>;

@@ -70,7 +70,7 @@ export class LocalModelHost implements ModelHost {
     this.#slot = new ModelSlot({ engine, log: compile.log, devices, now: () => performance.now() });
   }
 
-  /** The calibration of the loaded model. */
+  /** Returns the calibration of the loaded model. */
   async calibration(): Promise<ActiveCalibration | null> {
     const { model } = this.slot();
     const fingerprint = this.#slot.compiled?.record.fingerprint.source;

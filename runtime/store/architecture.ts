@@ -49,7 +49,7 @@ const GenaiConfig = v.looseObject({
   }),
 });
 
-/** Verdict from a model's configuration on whether it runs, before its weights are here. */
+/** Says by a model's configuration whether it runs, before its weights are here. */
 export interface ArchitectureVerdict {
   /** Says why the model cannot run, with what to try; null when nothing is known against it. */
   refusal: string | null;

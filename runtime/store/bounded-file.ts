@@ -3,7 +3,7 @@ import { basename } from 'node:path';
 import { AssayError } from '../../lib/errors.ts';
 import { excessOf } from '../../lib/json/scan.ts';
 
-/** Bounds a model's file. */
+/** Holds the bounds of a model's file. */
 export interface FileBounds {
   bytes: number;
   /** Members and items of its JSON; absent: `MAX_PARTS`, as for a request. */

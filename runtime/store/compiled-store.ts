@@ -69,7 +69,7 @@ export async function listCompiled(paths: StorePaths, model: ModelId): Promise<C
   return found.filter((compiled) => compiled !== null);
 }
 
-/** All complete compiled forms of all models. */
+/** Lists all complete compiled forms of all models. */
 export async function listAllCompiled(paths: StorePaths): Promise<(CompiledModel & { model: ModelId })[]> {
   const folders = await fs.readdir(paths.compiledRoot()).catch(() => []);
   const models = folders.map(idOfRepositoryFolder).filter((model) => model !== null);

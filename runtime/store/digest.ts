@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 
-/** Hash that names a file on a hub: sha256 of the bytes (64 digits), or git's sha1 of a blob (40 digits). */
+/**
+ * Represents the hash that names a file on a hub: sha256 of the bytes (64 digits), or git's sha1 of a blob (40 digits).
+ */
 export type FileHash = string;
 
 /**

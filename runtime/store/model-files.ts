@@ -42,7 +42,7 @@ const PREFERENCE: Readonly<Record<Device, readonly Dtype[]>> = {
   NPU: ['q4f16', 'q4', 'int8', 'q8', 'fp16', 'fp32'],
 };
 
-/** Layout of a repository: that of `onnx-community` (transformers.js) or of onnxruntime-genai. */
+/** Names the layout of a repository: that of `onnx-community` (transformers.js) or of onnxruntime-genai. */
 export type Layout = 'transformers' | 'genai';
 
 /** Names the files of one variant. */

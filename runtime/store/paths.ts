@@ -8,7 +8,7 @@ import { asModelId, type ModelId } from '../../lib/model-id.ts';
  * repository, links on the disk), so that nothing outside the roots is ever read, written or removed.
  */
 
-/** Absolute paths of the directories that the store may use. */
+/** Holds the absolute paths of the directories that the store may use. */
 export interface Roots {
   /** Hugging Face cache: blobs, snapshots, refs, `.locks`. */
   hubCache: string;
@@ -193,12 +193,12 @@ export class StorePaths {
     return path.join(this.roots.bundled, name);
   }
 
-  /** The calibration that was fitted here for a model with these files. */
+  /** Returns the path of the calibration that was fitted here for a model with these files. */
   calibration(fingerprint: string): string {
     return path.join(this.roots.assayHome, 'calibrations', `${checked(fingerprint, HASH, 'fingerprint')}.json`);
   }
 
-  /** The calibration that ships with a model; null for models that do not ship. */
+  /** Returns the path of the calibration that ships with a model; null for models that do not ship. */
   bundledCalibration(id: ModelId): string | null {
     const directory = this.bundledModel(id);
     return directory === null ? null : path.join(directory, 'calibration.json');

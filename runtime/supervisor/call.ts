@@ -12,12 +12,12 @@ export interface CallOptions {
 export interface CallWire {
   id: string;
   send(message: { type: 'prepare'; work: Work } | { type: 'run'; timeoutMs: number } | { type: 'cancel' }): void;
-  /** Called once, when the call is `settled`. `answered`: the request got its whole answer. */
+  /** Receives the end of the call, once, when it is `settled`. `answered`: the request got its whole answer. */
   settled(answered: boolean): void;
 }
 
 /**
- * States of a request:
+ * Lists the states of a request:
  * - `new`: not sent yet
  * - `sent`: the engine process has not reacted, so all of its bytes may still wait to be read there
  * - `read`: the engine process has it
@@ -30,7 +30,7 @@ type CallState = 'new' | 'sent' | 'read' | 'abandoned' | 'settled';
 const GRACE_MS = 2_000;
 const LEFT = 'The caller disconnected before the answer was ready.';
 
-/** One request in flight, on the server's side. */
+/** Tracks one request in flight, on the server's side. */
 export class Call {
   readonly #wire: CallWire;
   readonly #options: CallOptions;

@@ -20,7 +20,7 @@ export interface ChildOptions {
   launch(nodeFlags: readonly string[]): Launch;
 }
 
-/** Milliseconds without a message after which the process counts as hung, by phase. */
+/** Holds the milliseconds without a message after which the process counts as hung, by phase. */
 export type Patience = Readonly<Record<Phase | 'start', number>>;
 
 /** Default patience. That of `open` and `compile` follows from the model's size (`model-limits.ts`). */
@@ -53,7 +53,7 @@ const HEAP_MB = 1024;
 
 export interface ChildEvents {
   message(message: FromEngine): void;
-  /** Called once, when the process is gone. `reason` completes the sentence "The engine process …". */
+  /** Receives the end of the process, once. `reason` completes the sentence "The engine process …". */
   exit(reason: string): void;
 }
 

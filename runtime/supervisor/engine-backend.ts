@@ -106,7 +106,7 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
     }
   }
 
-  /** The answers with the active calibration, unless the batch wants them as the model gives them. */
+  /** Applies the active calibration to answers, unless the batch wants them as the model gives them. */
   async function calibratedAnswers(batch: TaskBatch, answers: readonly TaskAnswer[]): Promise<readonly TaskAnswer[]> {
     if (!batch.probabilities?.calibrated) return answers;
     const calibration = (await options.calibration?.()) ?? null;
@@ -168,7 +168,7 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
   };
 }
 
-/** A batch that says in how many orders its options are to be shown, where it asks for probabilities. */
+/** Sets in how many orders options are shown, for a batch that asks for probabilities without saying so. */
 function withOrders(batch: TaskBatch, orders: number): TaskBatch {
   return batch.probabilities ? { ...batch, probabilities: { orders, ...batch.probabilities } } : batch;
 }

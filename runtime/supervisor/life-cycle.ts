@@ -32,7 +32,7 @@ export function nextState(state: ModelState, event: ModelEvent): ModelState | nu
   return LIFE_CYCLE[state][event] ?? null;
 }
 
-/** The model in memory, or on its way in or out. */
+/** Describes the model in memory, or on its way in or out. */
 export interface ModelLife {
   readonly state: ModelState;
   /** Null while `unloaded`. */

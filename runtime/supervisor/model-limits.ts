@@ -8,7 +8,7 @@ import { cellBytes } from '../engine/sequence.ts';
 import type { CompileSpec } from '../protocol/messages.ts';
 import { CONFIG_BOUNDS, readBoundedJson } from '../store/bounded-file.ts';
 
-/** Limits that no valid model exceeds; a process that exceeds them is killed. */
+/** Holds limits that no valid model exceeds; a process that exceeds them is killed. */
 export interface ModelLimits {
   /** Milliseconds without progress while native code opens the model, or a compile works on a weight. */
   openMs: number;

@@ -1,6 +1,6 @@
 import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from 'node:worker_threads';
 
-/** Thrown when a template refuses its input (`raise_exception`), fails, does not end, or uses too much memory. */
+/** Reports that a template refuses its input (`raise_exception`), fails, does not end, or uses too much memory. */
 export class TemplateError extends Error {
   override readonly name = 'TemplateError';
 }

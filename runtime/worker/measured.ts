@@ -1,7 +1,7 @@
 import type { Metrics } from '../../lib/backend.ts';
 import type { JobResult } from '../engine/job.ts';
 
-/** A finished job with the times that the engine does not measure. */
+/** Holds a finished job with the times that the engine does not measure. */
 export interface Measured {
   result: JobResult;
   /** Milliseconds from submission to the first chosen token; null when none was chosen. */

@@ -42,12 +42,12 @@ export interface WorkChannel {
 export type Unaddressed<M> = M extends unknown ? Omit<M, 'id'> : never;
 
 export interface Served {
-  /** `onPhase` is told what begins, and of progress within it. */
+  /** Loads a model. `onPhase` receives what begins, and progress within it. */
   load(spec: LoadSpec, onPhase: (phase: Phase) => void): Promise<ServedModel>;
   compile(spec: CompileSpec, onProgress: (progress: CompileProgress) => void): Promise<CompileReport>;
 }
 
-/** The part of `process` that the engine process uses. */
+/** Describes the part of `process` that the engine process uses. */
 export interface Channel {
   on(event: 'message', listener: (message: unknown) => void): unknown;
   on(event: 'disconnect' | 'SIGINT' | 'SIGTERM' | 'SIGHUP', listener: () => void): unknown;

@@ -127,7 +127,11 @@ function taskSampling(temperature: number): Sampling {
 
 type Answered = Served & { result: BranchResult };
 
-/** @param answered the task's branches, one for each order of its options */
+/**
+ * Combines the answers of a task's branches.
+ *
+ * @param answered the task's branches, one for each order of its options
+ */
 function taskAnswer(task: Task, answered: readonly Answered[], { probabilities }: TaskBatch): TaskAnswer {
   const { name } = task;
   const [{ grammar, result }] = answered as [Answered];

@@ -45,6 +45,9 @@ describe('comments', () => {
     ['What', '/** What a caller sees. */'],
     ['Whether, on the second line', '/**\n * Whether it may run.\n */'],
     ['How, of a member', 'interface A {\n  /** How many there are. */\n  count: number;\n}'],
+    ['a noun, of a function', '/** The number of cells. */\nexport async function count(): number {}'],
+    ['a plural, of a type', '/**\n * Flags of all commands.\n */\nexport interface Flags {}'],
+    ['a parameter alone, of a method', 'class A {\n  /** @param from included */\n  private count(from: number) {}\n}'],
   ])('%s is refused', (_, source) => {
     expect(commentViolations('a.ts', source)).toHaveLength(1);
   });
@@ -52,6 +55,7 @@ describe('comments', () => {
   test.each([
     ['a long line of code', `const url = 'https://example.test/${long}';`],
     ['a verb', '/** Returns what a caller sees. */'],
+    ['a noun, of a constant or a getter', '/** Cells in use. */\nconst cells = 1;\n/** Cells. */\n  get cells() {}'],
     ['a question in a plain comment', '// How many there are decides.'],
     ['a later sentence', '/**\n * Returns the id.\n *\n * Which one it is depends.\n */'],
   ])('%s is allowed', (_, source) => {

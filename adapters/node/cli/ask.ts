@@ -9,14 +9,14 @@ import { temperature, wholeNumber } from './parse-flags.ts';
 import type { Connection } from './request.ts';
 import { isWatched, screen, shown } from './screen.ts';
 
-/** Flags of all commands that ask the model. */
+/** Describes the flags of all commands that ask the model. */
 export interface ModelFlags extends ConnectionFlags {
   model?: string;
   temperature?: number;
   maxOutputTokens?: number;
 }
 
-/** Flags of the commands that ask the decision service. */
+/** Describes the flags of the commands that ask the decision service. */
 export interface AskFlags extends ModelFlags {
   language?: string;
 }

@@ -23,7 +23,7 @@ interface CalibrateFlags extends ModelFlags {
 /** Questions about one text that are asked in one request. */
 const AT_ONCE = 64;
 
-/** `assay calibrate` */
+/** Adds `assay calibrate`. */
 export function addCalibrate(program: Command): void {
   const command = program
     .command('calibrate')
@@ -153,7 +153,7 @@ async function reset(flags: CalibrateFlags, fingerprint: string): Promise<void> 
   screen.note(removed ? 'Removed. A calibration that ships with the model counts again.' : 'There was none.');
 }
 
-/** Those of this machine's home. Loaded only when it is needed. */
+/** Opens the calibrations of this machine's home. Loads their code only when it is needed. */
 async function calibrations(flags: CalibrateFlags) {
   const [{ Calibrations }, { StorePaths }] = await Promise.all([
     import('../../../runtime/store/calibrations.ts'),

@@ -17,7 +17,7 @@ interface Message {
   content: string;
 }
 
-/** `assay chat` */
+/** Adds `assay chat`. */
 export function addChat(program: Command): void {
   modelFlags(
     program

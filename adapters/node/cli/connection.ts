@@ -10,7 +10,7 @@ import { NoServerError } from './exit-code.ts';
 import { localKey } from './local-key.ts';
 import { type Connection, type RequestOptions, requestOf, successOf } from './request.ts';
 
-/** Flags of every command that talks to a server or works without one. */
+/** Describes the flags of every command that talks to a server or works without one. */
 export interface ConnectionFlags extends KeyFlags {
   url?: string;
   home?: string;

@@ -16,7 +16,7 @@ type DecideFlags = AskFlags &
 /** Default token budgets: options are settled in few tokens, the model's own words need more. */
 const TOKENS = { options: 32, free: 128 };
 
-/** `assay decide` */
+/** Adds `assay decide`. */
 export function addDecide(program: Command): void {
   askFlags(
     program

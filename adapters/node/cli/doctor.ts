@@ -24,7 +24,7 @@ import { configOf } from './config-of.ts';
 import { EXIT } from './exit-code.ts';
 import { screen } from './screen.ts';
 
-/** `assay doctor` */
+/** Adds `assay doctor`. */
 export function addDoctor(program: Command): void {
   program
     .command('doctor')

@@ -19,7 +19,7 @@ interface PluginFlags {
   json?: boolean;
 }
 
-/** `assay ep` */
+/** Adds `assay ep`. */
 export function addPlugins(program: Command): void {
   const plugins = program
     .command('ep')

@@ -10,7 +10,7 @@ type ExtractFlags = AskFlags & InputFlags & { key?: string[]; schema?: string };
 
 const TOKENS = 512;
 
-/** `assay extract` */
+/** Adds `assay extract`. */
 export function addExtract(program: Command): void {
   askFlags(
     program

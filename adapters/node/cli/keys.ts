@@ -15,7 +15,7 @@ interface KeyFlags {
 
 type AddFlags = KeyFlags & { models: string[]; requestsPerMinute?: number; admin: boolean };
 
-/** `assay keys` */
+/** Adds `assay keys`. */
 export function addKeys(program: Command): void {
   const keys = program.command('keys').description('Make, list and revoke API keys.').addHelpText('after', KEYS_HELP);
   const storeOf = (flags: KeyFlags): KeysStore | EdgeKeys => {

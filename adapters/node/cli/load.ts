@@ -11,7 +11,7 @@ import { screen } from './screen.ts';
 
 type LoadFlags = ConnectionFlags & { maxPromptLen?: number };
 
-/** `assay load` and `assay unload` */
+/** Adds `assay load` and `assay unload`. */
 export function addLoad(program: Command): void {
   connectionFlags(
     program

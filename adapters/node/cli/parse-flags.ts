@@ -11,7 +11,7 @@ export function wholeNumber(least: number, most: number): (text: string) => numb
 
 export const promptLength = wholeNumber(16, 1_048_576);
 
-/** 0 to 2. */
+/** Parses a temperature, 0 to 2. */
 export function temperature(text: string): number {
   const value = Number(text);
   if (text.trim() !== '' && value >= 0 && value <= 2) return value;

@@ -5,7 +5,7 @@ import { bars } from './bars.ts';
 import type { Connection } from './request.ts';
 import { screen, shown } from './screen.ts';
 
-/** Flags of `assay decide --probabilities`. */
+/** Describes the flags of `assay decide --probabilities`. */
 export interface ProbabilityFlags {
   probabilities?: boolean;
   orders?: number;

@@ -20,7 +20,7 @@ export function progressView(quiet: boolean, now: () => number = () => performan
   return isWatched() ? barView(now) : lineView(now, screen.note);
 }
 
-/** Bytes per second over the last few seconds. */
+/** Measures the bytes per second of the last few seconds. */
 class Speed {
   #seen: { at: number; bytes: number }[] = [];
 

@@ -8,7 +8,7 @@ import { screen } from './screen.ts';
 
 type PullFlags = ConnectionFlags & { maxPromptLen?: number; dtype?: string };
 
-/** `assay pull` and `assay compile` */
+/** Adds `assay pull` and `assay compile`. */
 export function addPull(program: Command): void {
   const modelFlags = (command: Command): Command =>
     command

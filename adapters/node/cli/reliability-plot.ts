@@ -4,7 +4,7 @@ const SIDE = 260;
 const MARGIN = 48;
 const GAP = 40;
 
-/** One diagram: how often answers are right, by how sure they are. */
+/** Describes one diagram: how often answers are right, by how sure they are. */
 export interface ReliabilityDiagram {
   title: string;
   bins: readonly Bin[];

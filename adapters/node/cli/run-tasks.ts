@@ -11,7 +11,7 @@ type RunFlags = AskFlags & InputFlags;
 
 const TOKENS = 1024;
 
-/** `assay run` */
+/** Adds `assay run`. */
 export function addRun(program: Command): void {
   askFlags(
     program

@@ -5,7 +5,7 @@ import type { ServerFlags } from '../config.ts';
 import { LOG_LEVELS } from '../log-level.ts';
 import { configOf } from './config-of.ts';
 
-/** `assay serve`, with the parts that `compose` creates. */
+/** Adds `assay serve`; `compose` creates the server's parts. */
 export function addServe(program: Command, compose: typeof composeParts): void {
   program
     .command('serve')

@@ -4,7 +4,7 @@ import { EdgeHealth, Health } from '../../../lib/schema/status.ts';
 import { type ConnectionFlags, connect, connectionFlags } from './connection.ts';
 import { screen, table } from './screen.ts';
 
-/** `assay status` */
+/** Adds `assay status`. */
 export function addStatus(program: Command): void {
   connectionFlags(program.command('status').description('Tell whether a server runs, and what it has loaded.'))
     .addHelpText('after', '\nExit code 3 where no server runs.\n\nExample:\n  $ assay status --json | jq -r .state')

@@ -2,7 +2,7 @@ import type { DecisionsResponse } from '../../../lib/schema/decisions-response.t
 import type { RunTasksResponse } from '../../../lib/schema/task-response.ts';
 import type { TaskDraft } from './task.ts';
 
-/** A value as it is shown, with what is known about it. */
+/** Describes a value as it is shown, with what is known about it. */
 export interface AnswerRow {
   label: string;
   /** Null: not in the text. */
@@ -12,7 +12,7 @@ export interface AnswerRow {
   evidence?: { start: number; end: number };
 }
 
-/** One answer in the form that is shown. */
+/** Describes one answer in the form that is shown. */
 export interface Answer {
   name: string;
   /** The answer of a decide task, or the fields of an extract task. */
@@ -21,7 +21,7 @@ export interface Answer {
   options: { label: string; probability: number }[];
 }
 
-/** All answers of a request, and what they cost. */
+/** Holds all answers of a request, and what they cost. */
 export interface Answers {
   answers: Answer[];
   /** The budget ended before the answers did. */

@@ -1,4 +1,4 @@
-/** One task in the editor; lists are text, a line for each item. */
+/** Describes one task in the editor; lists are text, a line for each item. */
 export interface TaskDraft {
   /** Stays the same when the task is moved or renamed. */
   id: number;

@@ -36,7 +36,10 @@ export function questionsAnswer(text: string, batch: TaskBatch): BatchAnswer {
   }
 }
 
-/** @param text the answer as received: the data of an extraction keeps the order of its members */
+/**
+ * Converts an upstream's answer to one question. Works on the text as received, so that the data of an extraction keeps
+ * the order of its members.
+ */
 function taskAnswer(text: string, task: Task): TaskAnswer {
   const { name } = task;
   const answer: unknown = JSON.parse(text);

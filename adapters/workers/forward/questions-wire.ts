@@ -23,7 +23,7 @@ export function questionsBody({ model, input, media, tasks, maxOutputTokens, pro
   });
 }
 
-/** Media of the whole request are inserted after the last message. */
+/** Returns the conversation as messages, with the media of the whole request after the last one. */
 function messages(conversation: readonly ChatMessage[], media: readonly MediaPart[]): object[] {
   const told = conversation.map(({ role, parts }) => ({ role, content: parts.map((one) => part(role, one)) }));
   return media.length === 0 ? told : [...told, { role: 'user', content: media.map((one) => part('user', one)) }];

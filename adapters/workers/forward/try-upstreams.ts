@@ -6,7 +6,7 @@ import { UpstreamFault, unreachable } from './upstream-fault.ts';
 /** The most upstreams that one request is sent to. */
 const MOST_UPSTREAMS = 3;
 
-/** One attempt at one upstream, from its beginning to its one end. */
+/** Tracks one attempt at one upstream, from its beginning to its only end. */
 export interface Attempt<T> {
   saw(chunk: T): void;
   end(outcome: Outcome, error?: unknown): void;

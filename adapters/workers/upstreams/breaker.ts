@@ -1,4 +1,4 @@
-/** The record of one upstream's failures. Circuit breaker after Nygard, "Release It!", chapter 5. */
+/** Records the failures of one upstream. Circuit breaker after Nygard, "Release It!", chapter 5. */
 export interface Breaker {
   /** Failures since the last answer. */
   readonly failures: number;
@@ -8,7 +8,7 @@ export interface Breaker {
   readonly opensUntil: number | null;
 }
 
-/** `closed`: in use. `open`: not asked. `half-open`: one trial decides. */
+/** Lists the states of a breaker. `closed`: in use. `open`: not asked. `half-open`: one trial decides. */
 export type BreakerState = 'closed' | 'open' | 'half-open';
 
 export interface BreakerSettings {

@@ -9,8 +9,8 @@ import { parseUpstreams } from './upstream.ts';
 const PROBE_EVERY_MS = 5_000;
 
 /**
- * The one object that every edge reports to. Probes the upstreams while any edge has something to report, and sleeps
- * otherwise.
+ * Collects the reports of every edge in one object. Probes the upstreams while any edge has something to report, and
+ * sleeps otherwise.
  */
 export class FleetObject extends DurableObject<Env> implements FleetCalls {
   readonly #health: Health;

@@ -16,7 +16,7 @@ export interface FleetDeps {
   edge: string;
 }
 
-/** The end of an attempt at an upstream. `left`: the caller left, which says nothing about the upstream. */
+/** Lists how an attempt at an upstream can end. `left`: the caller left, which says nothing about the upstream. */
 export type Outcome = 'answered' | 'failed' | 'left';
 
 /** Milliseconds between two reports of one edge; a failure is reported earlier. */
@@ -38,7 +38,10 @@ interface Seen {
   told: number;
 }
 
-/** The upstreams as this edge sees them: its own attempts at once, those of others a second later. Never waits. */
+/**
+ * Tracks the upstreams as this edge sees them: its own attempts at once, those of other edges a second later. Never
+ * waits.
+ */
 export class Fleet {
   readonly #deps: FleetDeps;
   readonly #seen: Map<string, Seen>;
@@ -158,7 +161,7 @@ function fits(upstream: Upstream, model: string | undefined): boolean {
   return model === undefined || upstream.models.some((one) => one === model);
 }
 
-/** A half-open upstream gets one request at a time from each edge. */
+/** Tells whether an upstream may get a request now. A half-open one gets one request at a time from each edge. */
 function lets(seen: Seen, now: number): boolean {
   const state = breakerState(seen.breaker, now);
   return state === 'closed' || (state === 'half-open' && seen.load.running === 0);

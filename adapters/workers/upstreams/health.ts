@@ -34,8 +34,8 @@ interface Edge {
 }
 
 /**
- * The fleet as all edges together see it: the owner of every breaker. Kept in memory: lost state is soon observed
- * again.
+ * Owns every breaker: tracks the fleet as all edges together see it. Kept in memory, because lost state is soon
+ * observed again.
  */
 export class Health {
   readonly #deps: HealthDeps;

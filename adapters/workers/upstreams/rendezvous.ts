@@ -1,7 +1,7 @@
-/** 64 bits of a hash, as two unsigned 32-bit halves. */
+/** Holds the 64 bits of a hash, as two unsigned 32-bit halves. */
 export type Hash64 = readonly [number, number];
 
-/** The members of an upstream that hashing uses. */
+/** Describes the members of an upstream that hashing uses. */
 export interface Weighted {
   readonly name: string;
   /** Relative share of the keys; above 0. */
@@ -35,7 +35,8 @@ function uniform(key: Hash64, seed: number): number {
 }
 
 /**
- * The 32-bit finaliser of MurmurHash3 (Appleby): every input bit changes every output bit with probability one half.
+ * Mixes 32 bits with the finaliser of MurmurHash3 (Appleby): every input bit changes every output bit with probability
+ * one half.
  */
 function mix(bits: number): number {
   let h = bits;
@@ -44,7 +45,7 @@ function mix(bits: number): number {
   return (h ^ (h >>> 16)) >>> 0;
 }
 
-/** FNV-1a of a name, finished by `mix` because names differ in their last character only. */
+/** Hashes a name with FNV-1a, finished by `mix` because names differ in their last character only. */
 function seedOf(name: string): number {
   let hash = 0x811c9dc5;
   for (let i = 0; i < name.length; i++) hash = Math.imul(hash ^ name.charCodeAt(i), 0x01000193);

@@ -22,7 +22,7 @@ export const EdgeReport = v.strictObject({
 });
 export type EdgeReport = v.InferOutput<typeof EdgeReport>;
 
-/** The shared state of one upstream. Upstreams in their initial state are omitted. */
+/** Describes the shared state of one upstream. Upstreams in their initial state are omitted. */
 export interface UpstreamStatus {
   /** Its breaker, with milliseconds from now instead of a time, as clocks differ. */
   failures: number;
@@ -36,7 +36,7 @@ export interface UpstreamStatus {
 
 export type FleetStatus = Record<string, UpstreamStatus>;
 
-/** The calls that edges make to the fleet's Durable Object. */
+/** Declares the calls that edges make to the fleet's Durable Object. */
 export interface FleetCalls {
   report(report: EdgeReport): Promise<FleetStatus>;
 }

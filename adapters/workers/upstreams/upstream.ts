@@ -82,7 +82,10 @@ function fromJsonText(name: string, value: unknown): unknown {
   }
 }
 
-/** Keys are sent in the Authorization header, so plain http is allowed only for the same machine. */
+/**
+ * Tells whether a text is an allowed address of a box. Keys are sent in the Authorization header, so plain http is
+ * allowed only for the same machine.
+ */
 function isUpstreamUrl(text: string): boolean {
   const url = URL.parse(text);
   if (!url || url.search || url.hash || url.username || url.password) return false;

@@ -58,7 +58,7 @@ export class Assay {
     return this.#post('/v1/tasks', request, options);
   }
 
-  /** The original name of `runTasks`, on its original path. */
+  /** Calls `runTasks` by its original name, on its original path. */
   decideExtract(request: RunTasksRequest, options?: CallOptions): Promise<RunTasksResponse> {
     return this.#post('/v1/decide-extract', request, options);
   }

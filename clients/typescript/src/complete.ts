@@ -8,7 +8,7 @@ const WHY: Record<string, string> = {
   content_filter: 'The answer was filtered: sending the same input again does not help.',
 };
 
-/** The answer is incomplete. `response` is the part that exists; `finishReason` is `length` or `content_filter`. */
+/** Reports an incomplete answer. `response` is the part that exists; `finishReason` is `length` or `content_filter`. */
 export class IncompleteError extends AssayError {
   override readonly name: string = 'IncompleteError';
   readonly finishReason: string;

@@ -1,21 +1,23 @@
 import type { ErrorDetails } from './generated/types.gen.ts';
 
-/** The base of all errors of this package. */
+/** Serves as the base of all errors of this package. */
 export class AssayError extends Error {
   override readonly name: string = 'AssayError';
 }
 
-/** No answer: the server cannot be reached, the connection broke, or the response is not Assay's. */
+/**
+ * Reports that there is no answer: the server cannot be reached, the connection broke, or the response is not Assay's.
+ */
 export class AssayConnectionError extends AssayError {
   override readonly name: string = 'AssayConnectionError';
 }
 
-/** No answer within the time-out. Not sent again: the work may have been done. */
+/** Reports that no answer came within the time-out. The request is not sent again: the work may have been done. */
 export class AssayTimeoutError extends AssayConnectionError {
   override readonly name: string = 'AssayTimeoutError';
 }
 
-/** The server answered with an error. Branch on `code`; the message is for logs, not for end users. */
+/** Reports an error that the server answered with. Branch on `code`; the message is for logs, not for end users. */
 export class AssayStatusError extends AssayError {
   override readonly name: string = 'AssayStatusError';
   /** HTTP status. */
@@ -45,27 +47,27 @@ export class AssayStatusError extends AssayError {
   }
 }
 
-/** 400: the request is malformed. */
+/** Reports status 400: the request is malformed. */
 export class BadRequestError extends AssayStatusError {
   override readonly name: string = 'BadRequestError';
 }
-/** 401: no key, or an unknown one. */
+/** Reports status 401: no key, or an unknown one. */
 export class AuthenticationError extends AssayStatusError {
   override readonly name: string = 'AuthenticationError';
 }
-/** 403: the key may not use this model. */
+/** Reports status 403: the key may not use this model. */
 export class PermissionDeniedError extends AssayStatusError {
   override readonly name: string = 'PermissionDeniedError';
 }
-/** 422: a value is invalid. */
+/** Reports status 422: a value is invalid. */
 export class UnprocessableEntityError extends AssayStatusError {
   override readonly name: string = 'UnprocessableEntityError';
 }
-/** 429: too many requests, also after the retries; wait `retryAfter` seconds. */
+/** Reports status 429: too many requests, also after the retries; wait `retryAfter` seconds. */
 export class RateLimitError extends AssayStatusError {
   override readonly name: string = 'RateLimitError';
 }
-/** 5xx: the server failed, also after the retries. */
+/** Reports a status of 5xx: the server failed, also after the retries. */
 export class ServerError extends AssayStatusError {
   override readonly name: string = 'ServerError';
 }

@@ -23,7 +23,11 @@ export class ArrayFrame extends OpenFrame {
     this.expects = expects;
   }
 
-  /** @param depth number of objects and arrays that are open inside the array, itself included */
+  /**
+   * Returns the frame after the opening bracket.
+   *
+   * @param depth number of objects and arrays that are open inside the array, itself included
+   */
   static first(shape: ArrayAlternative, after: Frame, depth: number): ArrayFrame {
     return ArrayFrame.make(shape, 0, 'first', after, depth);
   }

@@ -113,7 +113,7 @@ export class State {
     this.id = id;
   }
 
-  /** Is true after the whole answer, when nothing may follow. */
+  /** True after the whole answer, when nothing may follow. */
   get complete(): boolean {
     return this.frames.length === 1 && this.frames[0] instanceof EndFrame;
   }

@@ -1,7 +1,7 @@
 import type { LiteralsAlternative } from '../resolve/node.ts';
 import { type Frame, idOf, OpenFrame } from './frame.ts';
 
-/** Byte strings in ascending order, without duplicates. */
+/** Holds byte strings in ascending order, without duplicates. */
 export type SortedTexts = readonly Uint8Array[];
 
 const encoder = new TextEncoder();

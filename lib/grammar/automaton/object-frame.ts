@@ -31,7 +31,11 @@ export class ObjectFrame extends OpenFrame implements EnclosingObject {
     this.extras = extras;
   }
 
-  /** @param depth number of objects and arrays that are open inside the object, itself included */
+  /**
+   * Returns the frame after the opening brace.
+   *
+   * @param depth number of objects and arrays that are open inside the object, itself included
+   */
   static first(shape: ObjectAlternative, after: Frame, depth: number): ObjectFrame {
     return ObjectFrame.make(shape, 0, 'first', [], after, depth);
   }

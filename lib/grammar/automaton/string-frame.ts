@@ -15,8 +15,8 @@ import {
 } from './text-bytes.ts';
 
 /**
- * A position in a string: the state of its language, the number of characters so far, and the part of the next one that
- * is written.
+ * Describes a position in a string: the state of its language, the number of characters so far, and the part of the
+ * next one that is written.
  */
 export interface Place {
   state: number;
@@ -25,7 +25,7 @@ export interface Place {
   pending: number;
 }
 
-/** The effect of one more byte: 'no' (not allowed), 'on' (the position moved), or 'end' (the closing quote). */
+/** Lists the effects of one more byte: 'no' (not allowed), 'on' (the position moved), or 'end' (the closing quote). */
 export type Advance = 'no' | 'on' | 'end';
 
 /** Moves `place` forward by one byte of JSON string text. */

@@ -1,4 +1,4 @@
-/** An exact decimal: `units / 10^places`. */
+/** Represents an exact decimal: `units / 10^places`. */
 export interface Decimal {
   units: bigint;
   /** Digits after the point, at least 0. */

@@ -2,7 +2,10 @@ import { TooLarge } from '../fuel.ts';
 import { LIMITS } from '../limits.ts';
 import { atScale, ceilTo, decimal, lcm, power } from './decimal.ts';
 
-/** The rules of a schema about a number. Bounds are inclusive unless `above` or `below`; every `multipleOf` holds. */
+/**
+ * Describes the rules of a schema about a number. Bounds are inclusive unless `above` or `below`; every `multipleOf`
+ * holds.
+ */
 export interface NumberRules {
   integer: boolean;
   minimum?: number;
@@ -21,7 +24,7 @@ const LARGEST = BigInt(Number.MAX_SAFE_INTEGER);
 /** The number of multiples that are tried to find one outside of all exclusions; whole ranges are jumped over. */
 const TRIES = 64;
 
-/** A set of numbers at one scale: the multiples of `step` from `from` to `to` (null: no bound). */
+/** Describes a set of numbers at one scale: the multiples of `step` from `from` to `to` (null: no bound). */
 interface Progression {
   from: bigint | null;
   to: bigint | null;

@@ -4,8 +4,8 @@ import type { SchemaDocument } from '../schema/document.ts';
 import { refuse } from '../schema/problem.ts';
 
 /**
- * One way to satisfy a set of subschemas: all the subschemas that then hold, and those that must not match because of
- * `oneOf`.
+ * Describes one way to satisfy a set of subschemas: all the subschemas that then hold, and those that must not match
+ * because of `oneOf`.
  */
 export interface Leaf {
   constraints: readonly number[];

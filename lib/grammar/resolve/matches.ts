@@ -5,7 +5,7 @@ import { atScale, decimal } from '../number/decimal.ts';
 import type { SchemaDocument, Subschema, TypeName } from '../schema/document.ts';
 import { isObject, refuse } from '../schema/problem.ts';
 
-/** The dependencies of `matches`. */
+/** Holds the dependencies of `matches`. */
 export interface MatchContext {
   document: SchemaDocument;
   /** Counts the work. */

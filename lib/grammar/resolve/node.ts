@@ -3,8 +3,8 @@ import type { NumberLanguage, NumberRules } from '../number/number-language.ts';
 import type { StringLanguage, StringRules } from '../text/string-language.ts';
 
 /**
- * One value in the answer and its alternatives. References, `allOf`, `anyOf` and `oneOf` are resolved; nodes refer to
- * each other and may form cycles.
+ * Describes one value in the answer and its alternatives. References, `allOf`, `anyOf` and `oneOf` are resolved; nodes
+ * refer to each other and may form cycles.
  */
 export interface Node {
   /** The subschemas that all hold here. */

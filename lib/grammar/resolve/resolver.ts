@@ -109,7 +109,11 @@ export class Resolver implements MatchContext {
     return false;
   }
 
-  /** @param texts literals that the node already has */
+  /**
+   * Returns the alternatives that one leaf allows.
+   *
+   * @param texts literals that the node already has
+   */
   private alternatives(node: Node, leaf: Leaf, texts: Set<string>): Alternative[] {
     const constraints = leaf.constraints.map((id) => at(this.document.subschemas, id));
     const make = (shape: object, written: boolean): Alternative => {

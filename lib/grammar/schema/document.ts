@@ -3,7 +3,7 @@ import type { Json } from '../../answer-shape.ts';
 export const TYPES = ['null', 'boolean', 'object', 'array', 'number', 'integer', 'string'] as const;
 export type TypeName = (typeof TYPES)[number];
 
-/** A parsed JSON Schema document. Every subschema has an index; the root is 0. */
+/** Holds a parsed JSON Schema document. Every subschema has an index; the root is 0. */
 export interface SchemaDocument {
   subschemas: readonly Subschema[];
   /** The number of JSON values in it, annotations included. */
@@ -11,7 +11,8 @@ export interface SchemaDocument {
 }
 
 /**
- * One subschema of a document. `true` has no keywords, `false` has `nothing`. Children are indices into the document.
+ * Holds one subschema of a document. `true` has no keywords, `false` has `nothing`. Children are indices into the
+ * document.
  */
 export interface Subschema {
   /** Its path in the caller's input, for messages. */

@@ -18,7 +18,7 @@ export const FORMATS = [
 ] as const;
 export type Format = (typeof FORMATS)[number];
 
-/** The value of a keyword: a schema, a list or map of schemas, or a value that `check` validates. */
+/** Describes the value of a keyword: a schema, a list or map of schemas, or a value that `check` validates. */
 type Keyword =
   | { holds: 'schema' | 'schemas' | 'schema map' }
   | { holds: 'value'; check(value: Json, path: string): void };

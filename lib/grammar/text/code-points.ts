@@ -1,5 +1,6 @@
 /**
- * A set of Unicode code points: inclusive ranges `[first, last, first, last, ...]`, ascending, none touching another.
+ * Represents a set of Unicode code points: inclusive ranges `[first, last, first, last, ...]`, ascending, none touching
+ * another.
  */
 export type CodePoints = readonly number[];
 

@@ -3,8 +3,8 @@ import { LIMITS } from '../limits.ts';
 import { type CodePoints, rangesOf, TEXT } from './code-points.ts';
 
 /**
- * A deterministic automaton over the characters of `TEXT`. State 0 is the start; -1 is no state. Every state can reach
- * an accepting one; if there is none, `states` is 0.
+ * Represents a deterministic automaton over the characters of `TEXT`. State 0 is the start; -1 is no state. Every state
+ * can reach an accepting one; if there is none, `states` is 0.
  */
 export interface Dfa {
   states: number;
@@ -15,8 +15,8 @@ export interface Dfa {
 }
 
 /**
- * Characters that no state distinguishes share a class. `firsts` are ascending; class `of[i]` holds from `firsts[i]`
- * on.
+ * Groups characters into classes: those that no state distinguishes share one. `firsts` are ascending; class `of[i]`
+ * holds from `firsts[i]` on.
  */
 export interface Alphabet {
   classes: number;

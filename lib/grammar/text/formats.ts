@@ -61,7 +61,7 @@ function duration(): string {
   return `^P(?:${days}(?:T${clock})?|T${clock}|${n}W)$`;
 }
 
-/** Eight groups, or fewer with one `::` that stands for at least two. */
+/** Returns the pattern of an IPv6 address: eight groups, or fewer with one `::` that stands for at least two. */
 function ipv6(): string {
   const group = '[0-9A-Fa-f]{1,4}';
   const forms = [`(?:${group}:){7}${group}`, '::', `::${group}(?::${group}){0,5}`];

@@ -2,17 +2,18 @@ import { TooLarge } from '../fuel.ts';
 import { LIMITS } from '../limits.ts';
 import type { CodePoints } from './code-points.ts';
 
-/** The condition of an edge that reads no character: none, the beginning of the text, or its end. */
+/** Lists the conditions of an edge that reads no character: none, the beginning of the text, or its end. */
 export type Assertion = 'none' | 'start' | 'end';
 
-/** An edge that reads no character. */
+/** Describes an edge that reads no character. */
 interface FreeEdge {
   to: number;
   asks: Assertion;
 }
 
 /**
- * A fragment of an automaton: the states `from` up to `to`, entered at `start`, left at `end`. Its edges stay inside.
+ * Describes a fragment of an automaton: the states `from` up to `to`, entered at `start`, left at `end`. Its edges stay
+ * inside.
  */
 export interface Fragment {
   from: number;

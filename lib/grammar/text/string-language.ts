@@ -9,7 +9,7 @@ import { FORMAT_RULES } from './formats.ts';
 import { parsePattern } from './pattern.ts';
 import { searchDfa } from './search.ts';
 
-/** The rules of a schema about a string. Lengths are in code points; `max` may be Infinity. */
+/** Describes the rules of a schema about a string. Lengths are in code points; `max` may be Infinity. */
 export interface StringRules {
   min: number;
   max: number;
@@ -213,6 +213,8 @@ export function patternDfa(pattern: string, fuel: Fuel): Dfa {
 }
 
 /**
+ * Returns the language of texts that keep to all rules.
+ *
  * @param side `generates`: the texts that are generated; `accepts`: every text that is valid (formats are wider then)
  */
 export function stringLanguage(
@@ -230,7 +232,7 @@ export function stringLanguage(
   return new StringLanguage(dfa, rules.min, rules.max, fuel);
 }
 
-/** A format without other rules is one language for all schemas, so that its masks are shared too. */
+/** Returns the language of a format without other rules. All schemas share it, and so its masks. */
 function wholeFormat(format: Format, side: 'generates' | 'accepts'): StringLanguage {
   const key = `${side} ${format}`;
   let language = wholeFormats.get(key);

@@ -2,8 +2,8 @@ import type { State } from '../automaton/automaton.ts';
 import type { Trie } from './trie.ts';
 
 /**
- * The tokens that close a string and continue, such as `",`, as a small trie over the bytes after the closing quote.
- * Whatever is before the quote, tokens with the same rest share a node, so finding the allowed ones takes a few steps.
+ * Holds the tokens that close a string and continue, such as `",`, in a small trie over the bytes after the closing
+ * quote. Tokens that differ only before the quote share a node, so finding the allowed ones takes a few steps.
  */
 export class Exits {
   readonly tokens: number[] = [];

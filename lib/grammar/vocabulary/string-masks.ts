@@ -7,7 +7,7 @@ import { StringLanguage } from '../text/string-language.ts';
 import { Exits } from './exits.ts';
 import { mark, type Trie } from './trie.ts';
 
-/** The tokens that are allowed at one position of a string, whatever surrounds the string. */
+/** Holds the tokens that are allowed at one position of a string, whatever surrounds the string. */
 export interface StringMask {
   /** Tokens that stay inside the string. */
   inside: Uint32Array;
@@ -140,6 +140,8 @@ class FreeText {
   }
 
   /**
+   * Returns the mask between two characters.
+   *
    * @param missing characters that must still come
    * @param left characters that may still come
    */

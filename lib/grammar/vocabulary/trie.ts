@@ -1,8 +1,8 @@
 import type { Vocabulary } from '../constraint.ts';
 
 /**
- * The tokens of a vocabulary as a trie over their bytes, laid out in preorder: the descendants of node `n` are `n + 1`
- * up to `skip[n]`. Node 0 is the root. A walk is one pass over flat arrays.
+ * Holds the tokens of a vocabulary in a trie over their bytes, laid out in preorder: the descendants of node `n` are `n
+ * + 1` up to `skip[n]`. Node 0 is the root. A walk is one pass over flat arrays.
  */
 export interface Trie {
   readonly nodes: number;

@@ -22,7 +22,7 @@ export interface StaticAttention {
   rotary?: { cos: string; sin: string; turned: number };
 }
 
-/** Attributes of a GroupQueryAttention. */
+/** Holds the attributes of a GroupQueryAttention. */
 interface Heads {
   queries: number;
   keys: number;

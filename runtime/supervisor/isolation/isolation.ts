@@ -37,7 +37,7 @@ const TEXTS = {
   },
 } as const satisfies Record<Layer['name'], Pick<Layer, 'protectsFrom' | 'notFrom'>>;
 
-/** Program and arguments in front of the module to run, as `fork` accepts them. */
+/** Holds the program and the arguments in front of the module to run, as `fork` accepts them. */
 export interface Launch {
   execPath: string;
   execArgv: string[];
