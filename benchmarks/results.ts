@@ -14,8 +14,8 @@ export function keptFigures(bench: string): Figure[] {
 }
 
 /**
- * Keeps figures beside those of cases that ran before. A case that is measured again loses all its old figures, those
- * of omitted systems too: figures side by side come from one run. The same holds for the machine.
+ * Keeps figures together with those of cases that ran before. A case that is measured again loses all its old figures,
+ * those of omitted systems too: figures side by side come from one run. The same holds for the machine.
  */
 export function keepFigures(bench: string, figures: readonly Figure[]): void {
   mkdirSync(FOLDER, { recursive: true });

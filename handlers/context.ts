@@ -94,7 +94,7 @@ export interface AppEnv {
     api: ErrorFormat;
     /** The request's share of the budget for bodies. */
     body: BodyShare;
-    /** Set where the route needs a key. */
+    /** Set if the route needs a key. */
     key?: ApiKey;
   };
 }

@@ -14,7 +14,7 @@ interface Route {
   handler: AppHandler;
 }
 
-/** Returns a function that mounts routes of one interface or format, each behind `before`. */
+/** Returns a function that mounts routes of one interface or format, each after `before`. */
 export function routesOf(app: Hono<AppEnv>, api: ErrorFormat, ...before: AppMiddleware[]): Mount {
   return (method, paths, handler) => {
     for (const path of paths) mountPath(app, api, path, [{ method, before, handler }]);

@@ -43,17 +43,15 @@ export interface Call {
 export interface ListedModel {
   id: ModelId;
   status: ModelStatus;
-  /** When the model came to this machine, in seconds since 1970-01-01 UTC; absent where the backend does not know. */
+  /** Time when the model came to this machine, in seconds since 1970-01-01 UTC; absent if the backend does not know. */
   created?: number;
-  /**
-   * Of the active model, where the backend knows it: sha256 over its files, and the calibration of its probabilities.
-   */
+  /** Of the active model, if the backend knows it: sha256 over its files, and the calibration of its probabilities. */
   fingerprint?: string;
   calibration?: ModelCalibration;
 }
 
 export interface TaskBatch {
-  /** As sent. The backend throws `model_not_found` (also for a string that is no id) or `model_not_loaded`. */
+  /** As sent. The backend throws `model_not_found` (also for a string that is not an id) or `model_not_loaded`. */
   model: string;
   /** The shared input: free text, or messages. */
   input: { context: string } | { messages: readonly ChatMessage[] };
@@ -65,9 +63,7 @@ export interface TaskBatch {
   maxOutputTokens: number;
   /** For tasks that have no language of their own. */
   language?: Language;
-  /**
-   * Asks for the probabilities of the answers too. Decisions with options are then always settled, outside the budget.
-   */
+  /** Asks for the probabilities of the answers too. Decisions with options are then always made, outside the budget. */
   probabilities?: ProbabilityOptions;
 }
 
@@ -94,7 +90,7 @@ export interface DecideTask {
   question: string;
   /** The allowed answers; absent: a short answer in the model's own words. */
   options?: readonly string[];
-  /** A description of each option, null where there is none; as many as there are options. */
+  /** A description of each option, null for none; as many as there are options. */
   descriptions?: readonly (string | null)[];
   /** The kind of calibration for its probabilities; absent: that of a choice. */
   kind?: QuestionKind;
@@ -116,7 +112,7 @@ export interface BatchAnswer {
   /** One entry for each task, in the order sent. */
   answers: readonly TaskAnswer[];
   finishReason: 'stop' | 'length' | 'content_filter';
-  /** Absent where no answer was cut. */
+  /** Absent if no answer was cut. */
   cut?: CutTasks;
   usage: Usage;
   /** Prompt tokens that were in the prefix cache. Only if probabilities were requested. */

@@ -32,7 +32,7 @@ export interface DeviceDecision {
   device: Device;
   used: boolean;
   reason: string;
-  /** Its measured accuracy and speed beside the CPU's; null if it was not measured. */
+  /** Its measured accuracy and speed, and the CPU's; null if it was not measured. */
   figures: DeviceFigures | null;
 }
 
@@ -42,11 +42,11 @@ export interface Slot {
   model: ModelId | null;
   /** The device in use; for an empty slot the one that would be used. */
   device: Device;
-  /** Why the slot is in `error`. */
+  /** Reason for the state `error`. */
   reason?: string;
   /**
-   * The devices that were tried before the one that runs, and that one where it was measured; absent where only the CPU
-   * was tried.
+   * The devices that were tried before the one that runs, and that one if it was measured; absent if only the CPU was
+   * tried.
    */
   devices?: readonly DeviceDecision[];
   /** The form of the loaded model's weights, and why this one. */

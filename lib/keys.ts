@@ -5,7 +5,7 @@ export interface ApiKey {
   models: readonly string[];
   /** Absent: no limit. */
   requestsPerMinute?: number;
-  /** `admin` may load, unload, download and delete where the model server requires a key, and on a box of the edge. */
+  /** `admin` may load, unload, download and delete if the model server requires a key, and on a box of the edge. */
   scopes: readonly 'admin'[];
 }
 

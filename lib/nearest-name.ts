@@ -1,6 +1,6 @@
 import { closestMatch } from 'leven';
 
-/** The most characters that may differ; more would suggest a name that nobody meant. */
+/** The most characters that may differ; more would suggest an unrelated name. */
 const MOST_DIFFERENT = 2;
 /** Longer names are not typos, and comparing takes time that grows with their length. */
 const LONGEST = 64;

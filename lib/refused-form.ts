@@ -6,7 +6,7 @@ interface Refusal {
   refusedForm: WeightForm;
 }
 
-/** Returns a cause that `refusedForm` recognises, also where an error has gone through another process. */
+/** Returns a cause that `refusedForm` recognises, also after the error has crossed a process boundary. */
 export function refusal(form: WeightForm): Refusal {
   return { refusedForm: form };
 }

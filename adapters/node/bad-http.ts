@@ -29,7 +29,7 @@ export function answerBadHttp(server: Server): void {
     // Node refuses further bytes of a refused client again.
     if (refused.has(socket)) return;
     refused.add(socket);
-    // A response that has begun, or is still pending, comes first: bytes written now would be taken for it.
+    // A response that has begun, or is still pending, comes first: bytes written now would look like part of it.
     const owed = [...(open.get(socket) ?? [])].filter(({ request, response: r }) => request.complete || r.headersSent);
     if (owed.length === 0) return endSoon(socket, await inText(response));
     await Promise.all(owed.map(({ response: r }) => new Promise((resolve) => r.once('close', resolve))));

@@ -19,7 +19,7 @@ export interface Parts {
   close(): Promise<void>;
 }
 
-/** Milliseconds that a request may take, its wait in the queue included. */
+/** Milliseconds that a request may take, including its wait in the queue. */
 const REQUEST_TIMEOUT_MS = 300_000;
 
 /** Creates the engine, the store and the slot. */

@@ -18,7 +18,7 @@ export const StoredKeySchema = v.strictObject({
   /** Time of creation (ISO 8601). */
   created: v.pipe(v.string(), v.isoTimestamp()),
 });
-/** Name of the key that the command line makes for itself; nobody else has it. */
+/** Name of the key that the command line makes for itself. */
 export const CLI_KEY = 'cli';
 
 const KeysFile = v.strictObject({ version: v.literal(1), keys: v.array(StoredKeySchema) });
@@ -119,7 +119,7 @@ export class KeysStore {
 
 /**
  * Returns a value that changes with the file: every write creates a new one. Called on every request, and
- * synchronously: that takes microseconds, while a thread of the pool would wait behind those of the model.
+ * synchronously: that takes microseconds, while a pool thread would wait for the model's threads.
  */
 function stampOf(file: string): string {
   const seen = statSync(file, { bigint: true, throwIfNoEntry: false });

@@ -45,13 +45,13 @@ export async function startServer(
   return { url: `http://${urlHost(host)}:${taken}`, close: (graceMs) => close(server, graceMs) };
 }
 
-/** A request that cannot become a `Request`, because its Host is no host name. */
+/** A request that cannot become a `Request`, because its Host is not a host name. */
 const unreadable = () => badHttp(new AssayError('forbidden_origin', 'The Host header is not a host name.'));
 
 /** Protects from clients that ask and never read: they would keep their connections for ever. */
 function endWhenUnread(response: ServerResponse, timeoutMs: number): void {
   response.setTimeout(timeoutMs, () => {
-    // Silence alone is no fault: an answer may take long.
+    // Silence alone is not a fault: an answer may take long.
     if (response.writableLength > 0) response.destroy();
   });
 }

@@ -11,9 +11,9 @@ const RETRY_MS = 10;
 const LAST_MS = 500;
 
 /**
- * Returns a log destination that never blocks or fails a request. Pino's own would: if the disk is full or nobody
- * reads, it throws, blocks, or (`sync: false`) keeps the process alive. Lines are written at once where possible, so
- * that a crash loses none.
+ * Returns a log destination that never blocks or fails a request. Pino's own would: if the disk is full or the output
+ * is not read, it throws, blocks, or (`sync: false`) keeps the process alive. Lines are written at once where possible,
+ * so that a crash loses none.
  */
 export function standardError(): DestinationStream {
   let waiting: Buffer[] = [];

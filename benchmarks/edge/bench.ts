@@ -22,9 +22,9 @@ interface Route {
 }
 
 /**
- * Measures what an edge in workerd adds to a call, beside a Worker that only passes it on. The routes take turns, one
- * request at a time, so that each sees the same machine. Each round starts with another route, and every other round
- * runs backwards, so that each route follows each other one. The first argument is the number of rounds (1,000).
+ * Measures what an edge in workerd adds to a call, compared with a Worker that only forwards it. The routes take turns,
+ * one request at a time, so that each sees the same machine. Each round starts with another route, and every other
+ * round runs backwards, so that each route follows each other one. The first argument is the number of rounds (1,000).
  */
 export async function run(report: Report, [rounds = '1000']: readonly string[]): Promise<void> {
   const upstream = spawn(process.execPath, [fileURLToPath(new URL('upstream-process.ts', import.meta.url))], {

@@ -26,7 +26,7 @@ const OPERAND_BYTES = 4;
 /**
  * Returns the families of kernels that this machine can run, its own first. onnxruntime has no setting for it, so a
  * copy of its library whose tests of AVX-512 or VNNI always fail is put in front of its own (`LD_LIBRARY_PATH`): the
- * kernels are those that a CPU without them gets, at the speed of this one. Throws where the tests are not found, as in
+ * kernels are those that a CPU without them gets, at the speed of this one. Throws if the tests are not found, as in
  * another version of onnxruntime.
  */
 export function availableKernels(): Kernels[] {
@@ -52,7 +52,7 @@ function patchedLibrary(name: string, test: Buffer): Kernels['env'] {
   return { LD_LIBRARY_PATH: folder };
 }
 
-/** Returns where the two tests are: the one place where one follows the other closely. */
+/** Returns the offset of the two tests: the only place with one closely after the other. */
 export function findTests(library: Buffer): { avx512: number; vnni: number } {
   const found: { avx512: number; vnni: number }[] = [];
   for (let avx512 = library.indexOf(AVX512_TEST); avx512 >= 0; avx512 = library.indexOf(AVX512_TEST, avx512 + 1)) {

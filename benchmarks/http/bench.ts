@@ -16,7 +16,7 @@ The clients run on the same machine, in a process of their own; a third process 
 
 /** Requests before the measurement. */
 const WARM_UP_MS = 2_000;
-/** The rate at which clients arrive, per second, so that nobody is measured during the initial rush. */
+/** The rate at which clients arrive, per second, so that no request is measured during the initial rush. */
 const ARRIVALS_PER_SECOND = 200;
 /** Clients of the rush: all arrive at the same moment, each with one request. */
 const RUSH_MS = 100;

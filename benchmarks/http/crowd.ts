@@ -33,7 +33,7 @@ export interface CrowdReport {
 const RESOLUTION_MS = 1;
 
 /**
- * Runs so many clients for so long. Each sends at least one request, and its next one when it has the answer, or,
+ * Runs a number of clients for a time. Each sends at least one request, and its next one when it has the answer, or,
  * refused with 429 or 503, after the time that the server names.
  */
 async function crowd({ url, clients, arriveMs, ms, from }: CrowdWork): Promise<CrowdReport> {

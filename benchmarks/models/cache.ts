@@ -19,8 +19,8 @@ import { SHAPES, type ShapeName } from './shapes.ts';
 const CACHE = process.env.ASSAY_BENCHMARK_MODELS ?? join(tmpdir(), 'assay-benchmark-models');
 
 /**
- * Returns the folder of a random model, compiled, with `slots` sequences in a run (absent: the default). Makes it where
- * it is not there yet.
+ * Returns the folder of a random model, compiled, with `slots` sequences in a run (absent: the default). Makes it if it
+ * does not exist.
  */
 export function compiledRandomModel(shape: ShapeName, precision: Precision, slots?: number): Promise<string> {
   const name = slots === undefined ? precision : `${precision}-slots${slots}`;

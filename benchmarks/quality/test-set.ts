@@ -27,7 +27,7 @@ const Text = v.object({ context: v.string(), tasks: v.array(v.variant('type', [D
 
 /**
  * Holds a text with its tasks, each with the expected answer. `corrected` is the answer of two readers who did not know
- * the expected one, where both contradict it (`models/starter/training/README.md`).
+ * the expected one, if both contradict it (`models/starter/training/README.md`).
  */
 export type Text = v.InferOutput<typeof Text>;
 export type Case = Text['tasks'][number];

@@ -8,9 +8,9 @@ import { memoryQuota } from '../../lib/quota.ts';
 import { median, quantile, type Report } from '../report.ts';
 
 /*
- * Measures the handlers alone: the cost of the guard, the key, reading, validation, shaping and the quota, beside a
- * bare hono route that parses the same JSON and sends the same body. Both run in one process, in turn, so that both see
- * the same machine.
+ * Measures the handlers alone: the cost of the guard, the key, reading, validation, shaping and the quota, compared
+ * with a bare hono route that parses the same JSON and sends the same body. Both run in one process, in turn, so that
+ * both see the same machine.
  */
 
 const ROUNDS = 40;

@@ -20,8 +20,8 @@ interface Scored {
 
 /**
  * Measures the length bias of options: how often the best by total log-probability, and the best by its mean per token,
- * is right, and how often it is a shortest one, where the options of a question differ in length. Arguments:
- * `--model=models/starter --precision=auto`.
+ * is right, and how often it is a shortest one, for options that differ in length. Arguments: `--model=models/starter
+ * --precision=auto`.
  */
 export async function run(report: Report, args: readonly string[]): Promise<void> {
   const { values } = parseArgs({

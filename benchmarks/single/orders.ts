@@ -64,7 +64,7 @@ async function askText(
   tallies: ReadonlyMap<number, Tally>,
 ): Promise<void> {
   if (questions.length === 0) return;
-  // Reads the text, so that what is timed below are the branches behind it.
+  // Reads the text, so that only the branches after it are timed below.
   await ask(server, context, questions.slice(0, 1), 1);
   const reversed = questions.map((question) => ({ ...question, options: question.options.toReversed() }));
   for (const [orders, tally] of tallies) {

@@ -3,9 +3,7 @@ import type { Cost } from './measure.ts';
 
 /** Runs a random model in a process of its own (`child.ts`). */
 export interface System {
-  /**
-   * Runs a context and tasks on it, each answered by itself, then other tasks on the same context, which may be cached.
-   */
+  /** Runs a context and tasks on it, each answered alone, then other tasks on the same context, which may be cached. */
   branches(work: BranchesWork): Promise<{ cold: Cost; cached: Cost }>;
   /** Questions with three options each about one context. */
   choices?(work: ChoicesWork): Promise<Cost & { promptTokens: number }>;

@@ -19,7 +19,7 @@ export function writeContract(language: string, form: Form): string {
   return file;
 }
 
-/** Writes a generated file; leaves it alone if it is unchanged, so that compilers see no change. */
+/** Writes a generated file; skips it if it is unchanged, so that compilers see no change. */
 export function writeGenerated(file: string, wanted: string): void {
   mkdirSync(dirname(file), { recursive: true });
   if (readIfThere(file) !== wanted) writeFileSync(file, wanted);

@@ -49,7 +49,7 @@ export const rust: Language = {
   },
 };
 
-/** Renames two variants: the generator names them after their types, one of which is no valid name. */
+/** Renames two variants: the generator names them after their types, one of which is not a valid name. */
 function nameParts(file: string): void {
   const text = readFileSync(file, 'utf8');
   const named = text.replace('ArrayVecmodels::ContentPart(', 'Parts(').replace('  String(String)', '  Text(String)');

@@ -9,12 +9,15 @@ import { startCasesServer } from '../cases-server.ts';
 import type { ServerUrls } from './language.ts';
 import { ROOT, WORK } from './paths.ts';
 
-/** Slow enough that a test can watch and leave the download of `acme/qwen3`, whose weights have 334 kB. */
+/**
+ * Speed of the test hub, slow enough that a test can watch and leave the download of `acme/qwen3`, whose weights have
+ * 334 kB.
+ */
 const HUB_BYTES_PER_SECOND = 150_000;
 
 /**
- * Runs `work` beside the servers that the tests need: scripted cases, the real program with its starter model, and the
- * real program without a model, which downloads from a hub on this machine.
+ * Runs `work` while the servers that the tests need are up: scripted cases, the real program with its starter model,
+ * and the real program without a model, which downloads from a hub on this machine.
  */
 export async function withServers<T>(work: (urls: ServerUrls) => Promise<T>): Promise<T> {
   const cases = await startCasesServer();

@@ -38,13 +38,13 @@ export const Calibration = v.object({
   /** sha256 over the model's files: a calibration is for these weights alone. */
   fingerprint: v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/)),
   model: v.string(),
-  /** When it was fitted: a date. */
+  /** Date on which it was fitted. */
   fitted: v.string(),
   kinds: CalibratedKinds,
 });
 export type Calibration = v.InferOutput<typeof Calibration>;
 
-/** Returns the temperature of a kind; questions without labels of their own take that of choices. */
+/** Returns the temperature of a kind; questions without labels use that of choices. */
 export function temperatureOf({ kinds }: Calibration, kind: CalibratedKind): number {
   const own = kinds[kind] ?? (kind === 'field' ? undefined : kinds.choice);
   return own?.temperature ?? 1;

@@ -36,8 +36,8 @@ export function scaled({ logprobs, label }: Labelled, temperature: number): Labe
 }
 
 /**
- * Finds the temperature with the least negative log-likelihood, by golden-section search over its logarithm, where that
- * is convex enough.
+ * Finds the temperature with the least negative log-likelihood, by golden-section search over its logarithm, which is
+ * convex enough there.
  */
 function bestTemperature(samples: readonly Labelled[]): number {
   const loss = (log: number) => {

@@ -46,9 +46,8 @@ function indexOfLabel(question: Exclude<Question, { type: 'extract' }>, label: u
 }
 
 /**
- * Returns what the answers to labelled questions say, by kind. The values of an extraction count one by one: right
- * where the label has the same
- * value at the same place.
+ * Returns what the answers to labelled questions say, by kind. The values of an extraction count one by one: right if
+ * the label has the same value at the same place.
  *
  * @param text the body of a DecisionsResponse to the questions of these labels, in order, without calibration and
  *   abstention

@@ -8,7 +8,10 @@ import { expandShorthand, isShorthand } from '../grammar/schema/shorthand.ts';
 export interface AnswerSchemaRequest {
   /** The schema as parsed: JSON Schema 2020-12 or, unless `jsonSchemaOnly`, the shorthand (docs/interface.md, D-11). */
   schema: unknown;
-  /** A chat's `json_schema` has no shorthand: `{"type":"string"}` would be an object with a field `type`. */
+  /**
+   * True for a chat's `json_schema`, which allows no shorthand: `{"type":"string"}` would mean an object with a field
+   * `type`.
+   */
   jsonSchemaOnly?: boolean;
   /** Its path in the request: `tasks[2].schema`. */
   param: string;

@@ -22,9 +22,7 @@ export interface TaskGrammar {
    * @param path index of the chosen path; only with `choice`
    */
   constraint(path?: number): Constraint;
-  /**
-   * The whole answer if nothing was generated after the head: the budget ran out before, or the choice was not settled.
-   */
+  /** The whole answer if nothing was generated after the head: the budget ran out before, or no option was chosen. */
   unsettled: string;
 }
 

@@ -15,8 +15,8 @@ import { ValueFrame } from './automaton/value-frame.ts';
 export type Missing = ReadonlyMap<string, string>;
 
 /**
- * Completes an answer that is cut here (docs/interface.md, D-29), so that it is valid JSON. A string ends where it got
- * to, after a complete character. An unfinished number, `enum` value or name is omitted. Required members that were not
+ * Completes an answer that is cut here (docs/interface.md, D-29), so that it is valid JSON. A string ends after its
+ * last complete character. An unfinished number, `enum` value or name is omitted. Required members that were not
  * reached become null.
  *
  * @param bytes the text so far
@@ -32,7 +32,7 @@ export function close(bytes: Uint8Array, state: State, missing: Missing): string
   const value = top instanceof ValueFrame || top instanceof NumberFrame || top instanceof LiteralFrame;
   if (top instanceof StringFrame) text += '"';
   else if (value && open[0] instanceof ObjectFrame) text += missingText(open[0], open[0].index - 1, missing);
-  // An omitted part was behind a comma, unless it was the first.
+  // An omitted part followed a comma, unless it was the first.
   else if (text.endsWith(',')) text = text.slice(0, -1);
   for (const frame of open) text += rest(frame, text, missing);
   return text;

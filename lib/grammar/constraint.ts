@@ -15,7 +15,7 @@ export interface Vocabulary {
  */
 export interface Constraint {
   /**
-   * Returns the tokens that must come next, whatever the model prefers, and accepts them. Empty where the model has a
+   * Returns the tokens that must come next, whatever the model prefers, and accepts them. Empty if the model has a
    * choice, or at the end.
    */
   takeForced(): number[];

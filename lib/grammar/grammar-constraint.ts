@@ -18,7 +18,9 @@ import { anyBelow } from './vocabulary/walk.ts';
  */
 const MOST_FORCED = 65_536;
 
-/** When the text of a string only repeats itself. From then on the string is closed wherever the grammar allows it. */
+/**
+ * Detects a string whose text only repeats itself. From then on the string is closed wherever the grammar allows it.
+ */
 const STRING_LOOP: LoopBounds = { tokens: 64, distinct: 16 };
 
 /**
@@ -39,7 +41,7 @@ export class GrammarConstraint implements Constraint {
   /** Bytes that must come next but are not written yet; `state` is after them. Empty except before a choice. */
   private held: Uint8Array = NOTHING;
   private heldNode = 0;
-  /** The JSON text of each required member that was not reached; `null` where the map has no entry. */
+  /** The JSON text of each required member that was not reached; `null` if the map has no entry. */
   private readonly missing: Missing;
   /** Sees the tokens of the string that is being written. */
   private stringLoop = new LoopDetector(STRING_LOOP);
@@ -124,7 +126,7 @@ export class GrammarConstraint implements Constraint {
     return copy;
   }
 
-  /** Marks the tokens that begin by closing the string that is being written; false where none can. */
+  /** Marks the tokens that begin by closing the string that is being written; returns false if none can. */
   private closingQuote(into: Uint32Array): boolean {
     const closed = inString(this.state) ? this.state.next(BYTE.quote) : null;
     const node = descend(this.masks.trie, Uint8Array.of(BYTE.quote));
@@ -134,7 +136,7 @@ export class GrammarConstraint implements Constraint {
     return into.some((word) => word !== 0);
   }
 
-  /** Accepts known text; throws where the grammar does not allow it. */
+  /** Accepts known text; throws if the grammar does not allow it. */
   skip(text: string): void {
     const bytes = new TextEncoder().encode(text);
     let state: State | null = this.state;
@@ -159,7 +161,7 @@ export class GrammarConstraint implements Constraint {
     return { text: Uint8Array.from(bytes.slice(0, whole.length)), state: whole.state };
   }
 
-  /** Withholds the last token where a longer one could take its place, so that the model chooses it. */
+  /** Withholds the last token if a longer one could replace it, so that the model chooses it. */
   private holdBack(tokens: number[]): void {
     const { vocabulary, trie } = this.masks;
     const last = vocabulary.bytes(tokens.at(-1)!)!;

@@ -8,7 +8,9 @@ export const MAX_BODY_BYTES = 20 * 1024 * 1024;
 
 export interface JsonBodyRules {
   maxBytes?: number;
-  /** The model server requires a JSON content type on every body; the decision service only where one is sent. */
+  /**
+   * The model server requires a JSON content type on every body; the decision service checks it only if one is sent.
+   */
   contentType: 'required' | 'where sent';
   /** Reserves the bytes before they are kept. */
   share: BodyShare;

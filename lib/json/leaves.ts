@@ -42,7 +42,7 @@ export function leavesOf(text: string): Leaf[] {
   const walkItems = (path: string): void => {
     for (let more = enter(']'), i = 0; more; more = next(), i++) walk(`${path}/${i}`);
   };
-  /** Steps into a container; false where it is empty. */
+  /** Steps into a container; returns false if it is empty. */
   const enter = (close: string): boolean => {
     at++;
     skipSpace();
@@ -50,7 +50,7 @@ export function leavesOf(text: string): Leaf[] {
     at++;
     return false;
   };
-  /** Steps over what stands behind a value; false at the end of the container. */
+  /** Skips what follows a value; returns false at the end of the container. */
   const next = (): boolean => {
     skipSpace();
     const more = text[at++] === ',';

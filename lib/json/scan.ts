@@ -46,7 +46,7 @@ export function endOfString(text: string, start: number): number {
 }
 
 /**
- * Tells whether an escape writes half a surrogate pair (`\ud83d` without its other half). Such a string is no text and
+ * Tells whether an escape writes half a surrogate pair (`\ud83d` without its other half). Such a string is not text and
  * cannot be written in UTF-8, so no answer could repeat it (RFC 8259, section 8.2; RFC 7493, section 2.1).
  */
 export function hasLoneSurrogate(text: string): boolean {

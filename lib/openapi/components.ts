@@ -18,7 +18,7 @@ import * as task from '../schema/task.ts';
 import * as request from '../schema/task-request.ts';
 import * as response from '../schema/task-response.ts';
 
-/** Every schema that has a name in the contract. The contract refers to it where it is part of another. */
+/** Every schema that has a name in the contract. The contract refers to it by this name inside other schemas. */
 export const COMPONENTS = {
   // the decision service
   RunTasksRequest: request.RunTasksRequest,

@@ -27,7 +27,7 @@ export function refTo(name: string): string {
 
 type SchemaContext = Parameters<NonNullable<ConversionConfig['overrideSchema']>>[0];
 
-/** Forms that client generators understand, where the plain conversion has others. */
+/** Replaces forms of the plain conversion that client generators do not understand. */
 function plain(
   { valibotSchema, jsonSchema }: SchemaContext,
   names: Map<unknown, string>,

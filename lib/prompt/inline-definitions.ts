@@ -4,13 +4,13 @@ import { KEYWORDS } from '../grammar/schema/keywords.ts';
 
 /** Keywords that say nothing to the model, as they say nothing to the grammar. */
 const UNUSED: readonly string[] = ['$schema', '$id', '$comment'];
-/** Keywords that may stand beside a `$ref` that is replaced by its definition; those beside it count. */
+/** Keywords that may accompany a `$ref` that is replaced by its definition; those beside it count. */
 const ANNOTATIONS: readonly string[] = ['title', 'description', 'default', 'examples'];
 
 /**
- * Returns a schema with the same meaning and less to read: definitions that nothing refers to are left out, those that
- * are used once stand where they are used, and one that only refers to another is skipped. It never grows. A schema
- * with references to other places than definitions stays as it is.
+ * Returns a schema with the same meaning and less to read: definitions that nothing refers to are omitted, those that
+ * are used once replace their reference, and one that only refers to another is skipped. It never grows. A schema with
+ * references to other places than definitions stays as it is.
  */
 export function inlineDefinitions(schema: JsonSchema): JsonSchema {
   const { $defs, ...root } = schema;
@@ -49,8 +49,8 @@ export function inlineDefinitions(schema: JsonSchema): JsonSchema {
 }
 
 /**
- * Counts the references to each definition that the root reaches; null where one leads to another place than a
- * definition or the root.
+ * Counts the references to each definition that the root reaches; null if one leads to anything but a definition or the
+ * root.
  */
 function countUses(root: JsonSchema, definitions: JsonSchema): Map<string, number> | null {
   const uses = new Map<string, number>();

@@ -101,7 +101,7 @@ function optionTexts(values: readonly (string | boolean)[]): string[] {
   });
 }
 
-/** Joins parts to text: texts one below the other, JSON as it is. Images are handled where they are refused or read. */
+/** Joins parts to text: texts one below the other, JSON as it is. Images are handled elsewhere. */
 function wordsOf(content: string | readonly DecisionPart[]): string {
   if (typeof content === 'string') return content;
   return content.flatMap((part) => textOfPart(part) ?? []).join('\n');

@@ -15,8 +15,8 @@ export interface Evidence {
 }
 
 /**
- * Finds the evidence of a value: its first occurrence that is no part of a longer word or number, else, for a text, its
- * first occurrence. Returns null if there is none, and for true, false and null, which have no words.
+ * Finds the evidence of a value: its first occurrence that is not part of a longer word or number or, for a text
+ * without one, its first occurrence. Returns null if there is none, and for true, false and null, which have no words.
  *
  * @param value the answered value
  * @param written the value as the answer's JSON writes it: a number keeps its digits
@@ -49,7 +49,7 @@ function isWhole(text: string, start: number, end: number): boolean {
   const [last, after] = [text.charAt(end - 1), String.fromCodePoint(text.codePointAt(end) ?? 0x20)];
   if (WORD.test(first) && WORD.test(before)) return false;
   if (WORD.test(last) && WORD.test(after)) return false;
-  // 49.9 is no part of 49.90, nor 5 of 1,5: a point or comma with digits on both sides belongs to the number.
+  // 49.9 is not part of 49.90, nor 5 of 1,5: a point or comma with digits on both sides belongs to the number.
   const digit = /\p{N}/u;
   if (digit.test(first) && IN_NUMBER.test(before) && digit.test(characterBefore(text, start - 1))) return false;
   return !(digit.test(last) && IN_NUMBER.test(after) && digit.test(text[end + 1] ?? ''));

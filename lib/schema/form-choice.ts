@@ -1,7 +1,7 @@
 import * as v from 'valibot';
 import { WeightForm } from './weight-form.ts';
 
-/** Why a model runs in its form, and what that rests on. */
+/** Says why a model runs in its form, with the measurements behind the choice. */
 export const FormChoice = v.strictObject({
   /** For people: in `assay doctor` and `GET /health`. */
   reason: v.pipe(v.string(), v.maxLength(1000)),
@@ -9,7 +9,7 @@ export const FormChoice = v.strictObject({
   kernels: v.pipe(v.string(), v.maxLength(64)),
   /** Error against 32-bit floats and processor milliseconds of each form that was tried. */
   measured: v.array(v.strictObject({ form: WeightForm, error: v.nullable(v.number()), ms: v.number() })),
-  /** An error beyond this at load refuses the form; null where no reference could be computed. */
+  /** An error beyond this at load refuses the form; null if no reference could be computed. */
   errorLimit: v.nullable(v.number()),
 });
 export type FormChoice = v.InferOutput<typeof FormChoice>;

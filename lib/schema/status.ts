@@ -19,8 +19,8 @@ export const ServerStatus = v.object({
 export type ServerStatus = v.InferOutput<typeof ServerStatus>;
 
 /**
- * Why a device that was tried is or is not used for the loaded model, with what was measured beside the CPU (null: it
- * came to no measurement).
+ * Says why a device that was tried is or is not used for the loaded model, with its figures beside the CPU's (null: not
+ * measured).
  */
 export const TriedDevice = v.object({
   device: Device,
@@ -42,7 +42,7 @@ export const Health = v.object({
   /** The device in use; for an empty slot the one that would be used. */
   device: Device,
   active_model: ActiveModel,
-  /** Why the slot is in `error`. */
+  /** Reason for the state `error`. */
   reason: v.optional(v.string()),
   precision: v.optional(v.pipe(WeightForm, v.description("The form of the loaded model's weights."))),
   precision_reason: v.optional(v.pipe(v.string(), v.description('Why the weights are in this form.'))),

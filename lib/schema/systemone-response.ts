@@ -45,7 +45,7 @@ export const InvalidValue = v.object({
   type: v.string(),
 });
 
-/** The error body of FastAPI servers, with this server's own error body beside it. */
+/** The error body of FastAPI servers, with this server's own error body in addition. */
 export const SystemOneErrorBody = v.object({
   detail: v.union([v.string(), v.array(InvalidValue)]),
   error: ErrorDetails,

@@ -18,7 +18,7 @@ import { unknownField } from './unknown-field.ts';
 import type { Walk } from './walk.ts';
 import { findingOf } from './wording.ts';
 
-/** Checks a value of one schema: notes what is invalid, throws where a field is unknown or missing. */
+/** Checks a value of one schema: notes what is invalid, throws if a field is unknown or missing. */
 export type Check = (value: unknown, walk: Walk) => void;
 
 /**

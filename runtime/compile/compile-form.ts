@@ -121,7 +121,7 @@ function longestPast(shapes: readonly StaticShape[] = []): number {
   return shapes.length > 0 ? Math.max(...shapes.map(({ past }) => past)) : Number.POSITIVE_INFINITY;
 }
 
-/** Rewrites a graph so that branches are packed, in any length, for devices that take graphs as they are. */
+/** Rewrites a graph so that branches are packed, in any length, for devices that run graphs unchanged. */
 function rewrite(model: Model, layout: Layout, precision: FixedPrecision, slots: number): Rewritten {
   if (isHalf(model)) toFloat32(model);
   keepWholePast(model);

@@ -90,7 +90,7 @@ export const Manifest = v.strictObject({
    */
   alone: v.optional(v.strictObject({ graph: Name, inputs: GraphInputs })),
   logits: Name,
-  /** Name of a first output that is no tensor, so that results are not copied (`onnx/end-results.ts`). */
+  /** Name of a first output that is not a tensor, so that results are not copied (`onnx/end-results.ts`). */
   end: v.optional(Name),
   kv: v.pipe(
     v.array(

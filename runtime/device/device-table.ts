@@ -16,8 +16,8 @@ export interface DeviceRow {
   /** Platforms that have the provider, as `process.platform`-`process.arch`. */
   platforms: readonly string[];
   /**
-   * True when it is used by default. The CPU is, and so are plugins, because each model is measured on their device
-   * beside the CPU and has to run there in one part (`judge.ts`). A provider of onnxruntime-node may run only part of a
+   * True when it is used by default. The CPU is, and so are plugins, because each model is measured on their device and
+   * on the CPU and has to run there in one part (`judge.ts`). A provider of onnxruntime-node may run only part of a
    * graph, copy keys and values at each step, and be slower than the CPU.
    */
   automatic: boolean;

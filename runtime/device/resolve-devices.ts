@@ -23,8 +23,8 @@ export interface ResolveEffects {
 }
 
 /**
- * Decides which devices a server tries, and finds the plugin behind each. Reads hardware and plugins once, when the
- * server starts.
+ * Decides which devices a server tries, and finds the plugin of each. Reads hardware and plugins once, when the server
+ * starts.
  */
 export class DeviceResolver {
   /** Kinds of devices to try, best first; the CPU is the last. */

@@ -66,7 +66,7 @@ export class BranchRun {
     return this.#queue.heads;
   }
 
-  /** Cells that later tokens will surely follow, or the branch ends: what waits, and what is being said. */
+  /** Cells that later tokens will surely follow, or the branch ends: waiting tokens, and the answer so far. */
   get growing(): number[] {
     const { heads, tip } = this.#queue;
     return this.#decoding && tip !== null ? [...heads, tip] : heads;
@@ -77,7 +77,7 @@ export class BranchRun {
     return this.#queue.takeRollback();
   }
 
-  /** Takes the logits behind a cell that `feed` reported. */
+  /** Takes the logits after a cell that `feed` reported. */
   deliver(node: number, logits: Float32Array): void {
     this.#queue.noteRead();
     if (this.#decoding) {
@@ -139,7 +139,7 @@ export class BranchRun {
   #cut(limit: number): void {
     const settled = this.#settled;
     if (this.#scoring && settled && limit < settled.chosen) {
-      // Without an option there is nothing to take back but the tokens.
+      // Without an option, only the tokens have to be removed.
       this.#keep(settled.option ? this.#scoring.cut(settled, limit) : { ...settled, chosen: limit });
       return;
     }

@@ -5,12 +5,12 @@ interface Item {
   token: number;
   /** Index of the item it follows; -1: the prefix. */
   after: number;
-  /** Node of the options' tree whose logits are needed behind this token (0 without options); null: none. */
+  /** Node of the options' tree whose logits are needed after this token (0 without options); null: none. */
   node: number | null;
 }
 
 /**
- * Queues the tokens of one branch for the model: a tree behind the prefix, fed in the order in which they were added.
+ * Queues the tokens of one branch for the model: a tree after the prefix, fed in the order in which they were added.
  */
 export class BranchTokens {
   readonly #prefixLength: number;
@@ -55,19 +55,19 @@ export class BranchTokens {
     }
   }
 
-  /** Adds a token beside the line, behind `after`, whose logits are needed for `node`. Returns its index. */
+  /** Adds a token outside the line, after the token `after`, whose logits are needed for `node`. Returns its index. */
   pushNode(token: number, after: number, node: number): number {
     this.#unread++;
     return this.#items.push({ token, after, node }) - 1;
   }
 
-  /** Asks for the logits behind the last token. */
+  /** Requests the logits after the last token. */
   ask(): void {
     this.#unread++;
     at(this.#items, this.#items.length - 1).node = 0;
   }
 
-  /** Continues the line behind the token that was added for `node`; returns false when there is none. */
+  /** Continues the line after the token that was added for `node`; returns false when there is none. */
   continueBehind(node: number): boolean {
     const index = this.#items.findIndex((item) => item.node === node);
     if (index >= 0) this.#end = index;

@@ -42,7 +42,7 @@ async function measure(
   return { logits, ms };
 }
 
-/** Returns the logits after the prompt and behind each branch. */
+/** Returns the logits after the prompt and after each branch. */
 async function promptAndBranches(forward: Forward, kv: KvShape, prompt: readonly number[]): Promise<Float32Array[]> {
   const sequence = new Sequence(kv, prompt.length + BRANCHES * BRANCH_TOKENS);
   for (const token of prompt) sequence.append(token, sequence.length - 1);

@@ -24,7 +24,7 @@ export class Decoding {
   readonly #tokens: number[] = [];
   /** Index in `#tokens` of each chosen token. */
   readonly #chosenAt: number[] = [];
-  /** One entry for each chosen token, where the branch is scored. */
+  /** One entry for each chosen token if the branch is scored. */
   readonly #choices: ScoredChoice[] = [];
   #constraint: Constraint | null;
   /** The constraint before the first token, for an answer that the budget cuts afterwards. */
@@ -45,7 +45,7 @@ export class Decoding {
     return this.#tokens;
   }
 
-  /** The probability of each chosen token; empty where the branch is not scored. */
+  /** The probability of each chosen token; empty if the branch is not scored. */
   get choices(): readonly ScoredChoice[] {
     return this.#choices;
   }
@@ -63,7 +63,7 @@ export class Decoding {
     this.#reason = reason;
   }
 
-  /** Feeds tokens, with the forced text behind them, and asks for the next choice; or ends. */
+  /** Feeds tokens and the forced text after them, then requests the next choice, or ends. */
   feed(tokens: readonly number[]): void {
     const { queue, share, contextLength } = this.#context;
     const forced = this.#constraint?.takeForced() ?? [];
@@ -113,14 +113,12 @@ export class Decoding {
     }
   }
 
-  /**
-   * Reports `length` where the end token came after the last token of the budget: without budget nobody asks for it.
-   */
+  /** Reports `length` if the end token came after the last token of the budget, as no further choice was due. */
   forgetEndToken(): void {
     if (this.#endedByToken) this.#reason = 'length';
   }
 
-  /** Moves the grammar past a chosen token, and scores the token where that was asked for. */
+  /** Moves the grammar past a chosen token, and scores the token if requested. */
   #accept(token: number, logits: Float32Array, mask: Uint32Array | null): void {
     if (!this.#constraint) return;
     const start = this.#constraint.length;

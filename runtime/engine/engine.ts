@@ -43,7 +43,7 @@ interface PlannedTurn {
   newTokens: number;
 }
 
-/** Tokens up to which a job is in every run: so few cost little beside reading the weights. */
+/** Tokens up to which a job is in every run: so few cost little compared with reading the weights. */
 const SHORT = 64;
 
 /**

@@ -7,7 +7,7 @@ import type { Sequence } from './sequence.ts';
 import { TokenBudget } from './token-budget.ts';
 
 export interface Limits {
-  /** New tokens of one run, approximately. More are no faster, need more memory, and hold up other jobs. */
+  /** New tokens of one run, approximately. More are not faster, need more memory, and delay other jobs. */
   tokens: number;
   /**
    * Tokens of prompts in a run that also decodes answers, so that these continue. Measured: docs/performance.md, "A
@@ -33,7 +33,7 @@ export interface Plan {
   rows: readonly PlannedRow[];
   /** Cells whose states are kept, for a model that has states. */
   keep: readonly number[];
-  /** In a run that only reads branches again for their states: the cells that `keep` stands for. */
+  /** In a run that only reads branches again for their states: the cells that `keep` repeats. */
   again?: readonly number[];
 }
 

@@ -44,13 +44,13 @@ export interface Choice {
    * One token path for each option, or for each of its endings. No path is a prefix of another, so a path ends with
    * what follows the option, such as the closing quote. At temperature 0 the option whose paths have the highest total
    * probability wins, the first on a tie, and of its paths the likeliest; above 0 one is drawn from the exact
-   * probabilities. A token counts as chosen where the paths that are still possible differ. `onToken` does not report
-   * the tokens of a path. A single path is settled without the model, with the log-probability 0.
+   * probabilities. A token counts as chosen if the paths that are still possible differ there. `onToken` does not
+   * report the tokens of a path. A single path is chosen without the model, with the log-probability 0.
    */
   paths: readonly (readonly number[])[];
   /**
-   * The option of each path, where an option may end in several ways; absent: each path is its own option. When the
-   * budget ends between the endings of an option, its first path is the answer, with the reason `length`.
+   * The option of each path, if options may end in several ways; absent: each path is its own option. When the budget
+   * ends between the endings of an option, its first path is the answer, with the reason `length`.
    */
   options?: readonly number[];
   /**

@@ -110,7 +110,7 @@ export class KvCache {
     return { sequence, cached };
   }
 
-  /** Returns an empty sequence: a new one, or the oldest idle one whose buffers fit. Spares `source` where possible. */
+  /** Returns an empty sequence: a new one, or the oldest idle one whose buffers fit. Spares `source` if possible. */
   #fresh(capacity: number, source: Sequence | undefined): Sequence | undefined {
     const bytes = capacity * this.#cellBytes;
     if (this.bytes + bytes > this.#maxBytes) {

@@ -101,7 +101,7 @@ export class OptionScoring {
     return { ...rest, option, next: this.#choice.after?.(index) ?? null };
   }
 
-  /** Returns the tokens to feed so that the model reads on after a settled path. */
+  /** Returns the tokens to feed so that the model continues after a chosen path. */
   tokensToFeed(path: number): readonly number[] {
     const tokens = this.#trie.path(path);
     if (this.#queue.empty) return [...this.#suffix, ...tokens];
@@ -111,7 +111,7 @@ export class OptionScoring {
     return tokens;
   }
 
-  /** Queues the next part of the tree behind the suffix. */
+  /** Queues the next part of the tree after the suffix. */
   #queuePart(): void {
     const itemOf = new Map([[0, this.#suffix.length - 1]]);
     for (const node of this.#parts.shift() ?? []) {

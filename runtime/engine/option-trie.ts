@@ -76,7 +76,7 @@ export class OptionTrie {
     return this.parent(at(this.#ends, path));
   }
 
-  /** Counts the tokens of a path that the model chooses: those where the paths that are still possible differ. */
+  /** Counts the tokens of a path that the model chooses: those at which the paths that are still possible differ. */
   choices(path: number): number {
     return this.#count(path, ({ children }) => children.size > 1);
   }
@@ -121,7 +121,7 @@ export class OptionTrie {
     return parts.map((nodes) => [...nodes]);
   }
 
-  /** Scores the children of a node by the model's distribution behind it. Parents come first; 0 is the root. */
+  /** Scores the children of a node by the model's distribution after it. Parents come first; 0 is the root. */
   score(node: number, logits: Float32Array): void {
     const normaliser = logSumExp(logits);
     const { children, logprob } = this.#node(node);

@@ -6,7 +6,7 @@ import { PackedGraph } from './packed-graph.ts';
 import { LogitRows } from './tensors.ts';
 
 /**
- * Runs the tokens of all branches as one sequence: positions restart behind the prefix and a mask hides the branches
+ * Runs the tokens of all branches as one sequence: positions restart after the prefix and a mask hides the branches
  * from each other. The KV buffers are both past and present, so nothing is copied.
  */
 export class PackedForward implements Forward {
@@ -46,8 +46,8 @@ export class PackedForward implements Forward {
 }
 
 /**
- * Splits a run whose past is empty: the operator then ignores positions and counts by itself, which is right for the
- * trunk only.
+ * Splits a run whose past is empty: the operator then ignores positions and counts itself, which is right for the trunk
+ * only.
  */
 function inStretches({ sequence, start, rows, keep = [] }: SequenceRun): { first: Stretch; behind: Stretch | null } {
   const { length, trunkLength, parents } = sequence;

@@ -7,7 +7,7 @@ import { gather, integers } from './tensors.ts';
 
 /**
  * Runs graphs that read the past as one line and return a new one. Every stretch of cells that follow each other runs
- * by itself: the KV of its ancestors is gathered in front, and its own KV is copied back.
+ * alone: the KV of its ancestors is gathered in front, and its own KV is copied back.
  */
 export class PlainForward implements Forward {
   readonly vocabSize: number;

@@ -8,14 +8,14 @@ import { spreadTokens } from './spread-tokens.ts';
 
 /**
  * Largest allowed difference as a share of the logits' spread. Measured: 1e-6 with weights in 8 and 32 bits; 0.10 with
- * SmolLM2-135M in 4 bits, depending on the number of tokens beside the branch and not on which; 0.37 to 1.1 when a
- * branch sees the other one, or less of the prefix.
+ * SmolLM2-135M in 4 bits, depending on how many other tokens are in the run, not on which; 0.37 to 1.1 when a branch
+ * sees the other one, or less of the prefix.
  */
 const TOLERANCE = 0.2;
 
 /**
- * Runs a branch beside another and by itself, and compares. Devices differ in which inputs of an operator they respect;
- * one that ignores the mask would silently mix the answers of a request. Throws `engine_failed`.
+ * Runs a branch together with another and alone, and compares. Devices differ in which inputs of an operator they
+ * respect; one that ignores the mask would silently mix the answers of a request. Throws `engine_failed`.
  */
 export async function checkPacking(forward: Forward, shape: KvShape): Promise<void> {
   const [prefix, other, branch] = [
@@ -54,7 +54,7 @@ export async function logitsOf(
   });
 }
 
-/** Returns the logits behind the last branch. */
+/** Returns the logits after the last branch. */
 async function logitsBehind(
   forward: Forward,
   shape: KvShape,

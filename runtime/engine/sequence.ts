@@ -117,7 +117,7 @@ export function cellBytes(shape: KvShape): number {
   return shape.layers.reduce((sum, { heads, headSize }) => sum + 2 * 4 * heads * headSize, 0);
 }
 
-/** Returns the bytes of a cached prefix with so many tokens. */
+/** Returns the bytes of a cached prefix of `length` tokens. */
 export function prefixBytes(shape: KvShape, length: number): number {
   return length * cellBytes(shape) + MOST_SNAPSHOTS * snapshotBytes(shape.states ?? []);
 }

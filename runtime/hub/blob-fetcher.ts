@@ -121,7 +121,7 @@ export class BlobFetcher {
       await allOrAbort(calls, signal);
     } finally {
       await partial.close();
-      // Nothing is left behind when nothing arrived, as for a gated model.
+      // No file remains when nothing arrived, as for a gated model.
       if (partial.written === 0 && file.size > 0) await this.#removePartial(file);
     }
   }

@@ -6,7 +6,7 @@ export interface ConstantMatrix {
   transposed: boolean;
 }
 
-/** Returns a function that finds the constant matrix of a name, also behind a `Transpose` (tied embeddings). */
+/** Returns a function that finds the constant matrix of a name, also through a `Transpose` (tied embeddings). */
 export function constantMatrices(graph: Graph): (name: string) => ConstantMatrix | undefined {
   const producers = new Map<string, Node>(graph.nodes.flatMap((node) => node.outputs.map((output) => [output, node])));
   return (name) => {

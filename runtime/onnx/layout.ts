@@ -12,7 +12,7 @@ export interface Layout {
   vocabSize: number;
   /** KV cache of each layer, in order. */
   kv: KvLayer[];
-  /** Of layers without attention, in order. */
+  /** States of the layers without attention, in order. */
   states: StateTensor[];
 }
 

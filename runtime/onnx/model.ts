@@ -89,7 +89,7 @@ export function dataLength(data: TensorData): number {
 
 export interface ValueInfo {
   name: string;
-  /** Element type; 0 when the value is no tensor. */
+  /** Element type; 0 when the value is not a tensor. */
   dataType: number;
   /** Dimensions: a number, a name when it is known only at run time, null without a name. */
   dims: (number | string | null)[];

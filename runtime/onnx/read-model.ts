@@ -82,8 +82,8 @@ function readGraph(source: ByteSource, graphSpan: FieldSpan, file: string, graph
 }
 
 /**
- * Reads a TensorProto in `source`. `file` is the path of `source`, null where it is memory; external data must be in
- * the same folder.
+ * Reads a TensorProto in `source`. `file` is the path of `source`, null if it is memory; external data must be in the
+ * same folder.
  */
 export function readTensor(
   source: ByteSource,
@@ -122,7 +122,7 @@ export function readTensor(
   return tensor;
 }
 
-/** Returns the tensor of a `Constant` node; undefined for other nodes and for constants that are no tensor. */
+/** Returns the tensor of a `Constant` node; undefined for other nodes and for constants that are not tensors. */
 export function constantOf(node: Node | undefined): Tensor | undefined {
   const bytes = node?.op === 'Constant' ? tensorAttribute(node, 'value') : undefined;
   if (!bytes) return undefined;

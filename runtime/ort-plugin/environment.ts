@@ -41,7 +41,8 @@ export class OrtEnvironment {
   }
 
   /**
-   * Loads a plugin's library. Throws `OrtError` for a file that is no plugin, does not load, or is registered already.
+   * Loads a plugin's library. Throws `OrtError` for a file that is not a plugin, does not load, or is registered
+   * already.
    */
   register(name: string, library: string): void {
     this.api.call('RegisterExecutionProviderLibrary', this.handle, name, library);

@@ -2,7 +2,7 @@ import * as v from 'valibot';
 
 const Text = v.pipe(v.string(), v.minLength(1), v.maxLength(4096));
 
-/** Names a device behind a plugin for another process. */
+/** Names a plugin's device for another process. */
 export const PluginTarget = v.object({
   /** Name of the plugin for people, with its version. */
   plugin: Text,

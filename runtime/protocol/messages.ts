@@ -66,7 +66,7 @@ export type CompileSpec = v.InferOutput<typeof CompileSpec>;
 
 export const CompileProgress = v.object({
   step: v.picklist(['reading', 'weights', 'measuring', 'graph', 'device']),
-  /** `done` of `total` bytes of weights; of graphs, where the device compiles them. */
+  /** `done` of `total` bytes of weights; of graphs, if the device compiles them. */
   done: v.number(),
   total: v.number(),
 });
@@ -78,7 +78,7 @@ export const CompileReport = v.object({
   maxPromptLen: Count,
   form: WeightForm,
   choice: FormChoice,
-  /** Measurements of a device behind a plugin. */
+  /** Measurements of a plugin's device. */
   figures: v.exactOptional(DeviceFigures),
 });
 export type CompileReport = v.InferOutput<typeof CompileReport>;

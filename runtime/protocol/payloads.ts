@@ -52,7 +52,7 @@ const ChatMessages = v.array(
   }),
 );
 
-/** The decision formats take the most questions in one request. */
+/** Most tasks in a request: that of the decision formats, which accept the most. */
 const MOST_TASKS = 400;
 const Orders = v.pipe(Count, v.minValue(1), v.maxValue(MOST_ORDERS));
 const common = { name: Short, language: v.exactOptional(LanguageName) };

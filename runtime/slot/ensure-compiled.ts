@@ -39,7 +39,7 @@ export interface CompileContext {
   /** Tells whether an execution provider or a plugin on this machine may drive a device. */
   drives(device: Device): boolean;
   /**
-   * Returns the plugin behind a device; null for a device of onnxruntime-node. Throws `engine_failed` when nothing
+   * Returns the plugin that drives a device; null for a device of onnxruntime-node. Throws `engine_failed` when nothing
    * drives it.
    */
   plugin(device: Device): Promise<DevicePlugin | null>;
@@ -149,7 +149,7 @@ function decide({ automatic }: CompileContext, { record }: CompiledModel): Devic
   return record.figures ? judge(record.device, record.figures, { automatic }) : null;
 }
 
-/** Returns the kernels where the form was chosen by speed: it suits the CPU that it was measured on. */
+/** Returns the kernels if the form was chosen by speed: it suits the CPU that it was measured on. */
 function kernelsFor({ precision, kernels }: CompileContext, device: Device): Pick<Fingerprint, 'kernels'> {
   return precision === 'auto' && device === 'CPU' ? { kernels } : {};
 }

@@ -22,7 +22,7 @@ const Record = v.strictObject({
    */
   form: v.exactOptional(WeightForm),
   choice: v.exactOptional(FormChoice),
-  /** Measurements of a device behind a plugin. */
+  /** Measurements of a plugin's device. */
   figures: v.exactOptional(DeviceFigures),
   /** Every other file of the directory. */
   files: v.array(

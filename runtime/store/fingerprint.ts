@@ -19,9 +19,9 @@ export const Fingerprint = v.strictObject({
   /** Number format of the source; null when its repository does not say. */
   dtype: v.nullable(v.string()),
   precision: v.string(),
-  /** The CPU's kernels (`kernelFamily`), where the form is chosen by how fast they are. */
+  /** The CPU's kernels (`kernelFamily`), if the form is chosen by their speed. */
   kernels: v.exactOptional(v.string()),
-  /** Plugin, chip and driver, where a plugin drives the device. */
+  /** Plugin, chip and driver, if a plugin drives the device. */
   plugin: v.exactOptional(v.string()),
   maxPromptLen: v.number(),
 });

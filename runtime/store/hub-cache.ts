@@ -133,7 +133,7 @@ export async function publishSnapshot(
 }
 
 /**
- * Makes a relative link, as `huggingface_hub` does, or a hard link where the system allows no other (Windows without
+ * Makes a relative link, as `huggingface_hub` does, or a hard link if the system allows no other (Windows without
  * rights).
  */
 async function linkBlob(blob: string, link: string): Promise<void> {

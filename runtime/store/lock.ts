@@ -91,7 +91,7 @@ const SQLITE_BUSY = 5;
 const SQLITE_CANTOPEN = 14;
 const POLL_MS = 200;
 
-/** Waits for the lock. Calls `onWait` whenever it is still taken. */
+/** Waits for the lock. Calls `onWait` whenever another process still has it. */
 export async function lock(file: string, clock: Clock, signal: AbortSignal, onWait?: () => void): Promise<HeldLock> {
   for (;;) {
     signal.throwIfAborted();

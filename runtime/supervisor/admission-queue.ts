@@ -20,7 +20,7 @@ export interface AdmissionSlot {
 
 /** Weight of earlier measurements after the next answer; the speed is an average over about ten answers. */
 const DECAY = 0.9;
-/** Assumed speed before the first answer: milliseconds for so many characters. */
+/** Assumed speed before the first answer: milliseconds for a number of characters. */
 const INITIAL_SPEED = { ms: 500, characters: 1_000 };
 /**
  * Longest wait, in milliseconds, that follows from the work ahead: callers that ignore `Retry-After` must not keep the
@@ -33,7 +33,7 @@ const GOLDEN_RATIO = (Math.sqrt(5) - 1) / 2;
 /**
  * Bounds the requests in the engine process. The server keeps it, because it can refuse at once, while the engine
  * process reads messages only between two steps. A refusal says when the work ahead will be done, at the speed measured
- * so far. Callers that were refused earlier count as ahead, so that those who obey `Retry-After` come back one after
+ * so far. Callers that were refused earlier count as ahead, so that clients that obey `Retry-After` return one after
  * another.
  */
 export class AdmissionQueue {
@@ -59,7 +59,7 @@ export class AdmissionQueue {
     return this.#held.size;
   }
 
-  /** Admits a request of so many characters. Throws `overloaded` with `Retry-After` when the queue is full. */
+  /** Admits a request with this number of characters. Throws `overloaded` with `Retry-After` when the queue is full. */
   admit(characters: number): AdmissionSlot {
     const full = this.#held.size >= this.#limits.requests;
     const large = this.#held.size > 0 && this.#characters + characters > this.#limits.characters;

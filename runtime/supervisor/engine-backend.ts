@@ -30,11 +30,11 @@ export interface EngineBackendOptions {
   log: Logger;
   /** Milliseconds allowed for one request, including its wait in the queue. */
   timeoutMs: number;
-  /** Tokens of a chat's answer where the request sets no limit: a small model may go on for ever. */
+  /** Tokens of a chat's answer if the request sets no limit: a small model may never end. */
   chatMaxTokens: number;
   /** The calibration of the loaded model; absent: none for any. */
   calibration?(): Promise<Calibration | null>;
-  /** Orders in which questions show their options, where a batch with probabilities does not say. */
+  /** Orders in which questions show their options, if a batch with probabilities sets none. */
   orders?: number;
   /** Logs prompts and answers, too. Off by default: prompts are private. */
   logPrompts: boolean;

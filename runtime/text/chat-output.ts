@@ -25,7 +25,7 @@ export class ChatOutput {
   readonly #detokenizer: Detokenizer;
   readonly #splitter: ThinkSplitter;
   readonly #scanner: StopScanner;
-  /** Log-probabilities of tokens whose text is held back, each with its end in the answer. */
+  /** Log-probabilities of tokens whose text is withheld, each with its end in the answer. */
   #pending: { end: number; logprob: TokenLogprob }[] = [];
   #heard = 0;
   #given = 0;
@@ -56,7 +56,7 @@ export class ChatOutput {
     return this.#give(said.reasoning, this.#scanner.push(said.content));
   }
 
-  /** Returns what was held back, when no more tokens follow. */
+  /** Returns the withheld text, when no more tokens follow. */
   end(_cut?: boolean): ChatDelta {
     const last = this.#splitter.push(this.#detokenizer.end());
     const rest = this.#splitter.end();

@@ -14,7 +14,7 @@ export interface ChatTemplate {
    */
   readonly afterAnswer: string;
   /**
-   * Renders the prompt up to where the model writes. Each message's text is a `user` segment of its own, in order;
+   * Renders the prompt up to the model's answer. Each message's text is a `user` segment of its own, in order;
    * reasoning of earlier answers is omitted. `thinking: false` closes the reasoning block before it begins; absent: the
    * model decides.
    */

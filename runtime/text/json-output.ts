@@ -43,9 +43,7 @@ export class JsonOutput {
     return { ...delta, content: delta.content + rest + closing, logprobs: this.#pending };
   }
 
-  /**
-   * Returns the text that stays wherever the answer is cut: without an unfinished character, number, literal or name.
-   */
+  /** Returns the text that remains if the answer is cut: without an unfinished character, number, literal or name. */
   #settled(): string {
     const text = this.#constraint.text();
     const closed = this.#constraint.closed();

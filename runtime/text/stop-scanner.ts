@@ -25,7 +25,7 @@ export class StopScanner {
     return this.#take(this.#held.length - Math.max(0, ...this.#stops.map((stop) => overlap(this.#held, stop))));
   }
 
-  /** Returns what was held back, when no more text follows. */
+  /** Returns the withheld text, when no more text follows. */
   end(): string {
     return this.#stopped ? '' : this.#take(this.#held.length);
   }

@@ -12,7 +12,7 @@ export interface TemplateMessage {
 export interface TemplateTraits {
   /** Accepts a system message at the start. */
   system: boolean;
-  /** Accepts a system message elsewhere. */
+  /** Accepts a system message at any place. */
   lateSystem: boolean;
   /** Accepts two messages of the same role in a row. */
   repeats: boolean;

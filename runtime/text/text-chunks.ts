@@ -8,8 +8,9 @@ const REACH = 4_096;
 const LETTER = /\p{L}/u;
 
 /**
- * Cuts a long text where every tokenizer for running text begins a new word anyway: before a space between letters, and
- * after a line break before a letter. Cuts a text without such places (data, one endless word) at the chunk's length.
+ * Cuts a long text at places where every tokenizer for running text begins a new word: before a space between letters,
+ * and after a line break before a letter. Cuts a text without such places (data, one endless word) at the chunk's
+ * length.
  */
 export function* textChunks(text: string): Generator<string> {
   let from = 0;

@@ -37,7 +37,7 @@ export class ThinkSplitter {
     return said;
   }
 
-  /** Returns what was held back, when no more text follows. */
+  /** Returns the withheld text, when no more text follows. */
   end(): Said {
     const rest = this.#take(this.#held.length);
     if (this.#state === 'reasoning') return { reasoning: this.#speak(rest).trimEnd(), content: '' };

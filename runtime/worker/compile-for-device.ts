@@ -18,8 +18,8 @@ export interface DeviceCompileOptions {
 
 /**
  * Compiles the graphs of a model over fixed shapes for a device, keeps the device's own binaries beside them
- * (EPContext), and measures the device beside the CPU. The manifest then names the binaries, what they depend on, and
- * the measurements. Throws `engine_failed` when the device does not run a graph as a single part.
+ * (EPContext), and measures the device and the CPU. The manifest then names the binaries, what they depend on, and the
+ * measurements. Throws `engine_failed` when the device does not run a graph as a single part.
  */
 export async function compileForDevice(
   folder: string,

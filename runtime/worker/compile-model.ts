@@ -26,7 +26,7 @@ export interface CompileOptions {
   device: Device;
   precision: Precision;
   maxPromptLen: number;
-  /** Sequences that one run can take, where the model allows it. Default: 8 on a CPU, else 1. */
+  /** Sequences that one run can take, if the model supports it. Default: 8 on a CPU, 1 elsewhere. */
   slots?: number;
   /**
    * Splits the model into graphs over fixed shapes, which NPUs need (`static-graphs.ts`): `auto` chooses sizes for
@@ -96,7 +96,7 @@ export async function compileModel(options: CompileOptions): Promise<Manifest> {
   return manifest;
 }
 
-/** Providers of other devices are not known to run so many attention nodes well. */
+/** Providers of other devices are not known to run that many attention nodes well. */
 function slotsFor({ device, slots }: CompileOptions): number {
   return slots ?? (device === 'CPU' ? DEFAULT_SLOTS : 1);
 }

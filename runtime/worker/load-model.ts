@@ -37,7 +37,7 @@ export async function loadModel(
   return new LoadedModel({ model, device, maxPromptLen, contextLength, text, engine });
 }
 
-/** Opens the model with the first execution provider of its device that accepts it. Throws what the last one said. */
+/** Opens the model with the first execution provider of its device that accepts it. Throws the last one's error. */
 async function openOnDevice(
   dir: string,
   plugin: PluginTarget | undefined,

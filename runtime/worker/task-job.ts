@@ -96,7 +96,7 @@ function inOrders(task: Task, index: number, { probabilities }: TaskBatch): Aske
 }
 
 /**
- * Returns what probabilities change in a branch: every choice is settled, outside the budget, and every other token is
+ * Returns what probabilities change in a branch: every choice is made, outside the budget, and every other token is
  * scored.
  */
 function measured(grammar: TaskGrammar): Partial<BranchSpec> {

@@ -2,12 +2,12 @@
 const COLUMNS = 120;
 
 /** Question words: a doc comment that begins with one describes a thing instead of saying what it does. */
-const QUESTION = /^(What|Whether|How|Who|Whose|Which|Where)\b/;
+const QUESTION = /^(What|Whether|When|How|Why|Who|Whose|Which|Where)\b/;
 
 /** Verbs in the third person. Nouns in the plural look the same, so those that comments began with are excluded. */
 const VERB = /^(?!(?:Its|This|Those|Always)\b)[A-Z][a-z]+s\b/;
 const NOUN =
-  /^(Attributes|Bytes|Cells|Characters|Facts|Fields|Files|Flags|Folders|Keys|Measurements|Messages|Methods|Milliseconds|Options|Process|Requests|Rows|Seconds|Tokens|Upstreams)\b/;
+  /^(Attributes|Bytes|Cells|Characters|Facts|Fields|Files|Flags|Folders|Keys|Measurements|Messages|Methods|Milliseconds|Options|Process|Rows|Seconds|Tokens|Upstreams)\b/;
 
 /** Declarations whose doc comment begins with a verb. Constants, members and getters may begin with a noun. */
 const DECLARATION =

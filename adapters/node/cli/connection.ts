@@ -84,7 +84,7 @@ function serverConnection(url: string, given: string | undefined, home: string):
         throw new NoServerError(`The connection to ${url} broke. Is the server still running?`, { cause });
       };
       let response = await send(path, options).catch(lost);
-      // On the user's own machine nobody should have to paste a key: one is made, and stored beside the others.
+      // Users need not paste a key on their own machine: one is made and stored with the others.
       if (response.status === 401 && given === undefined && isLoopback(url)) {
         key = await localKey(home);
         response = await send(path, options).catch(lost);

@@ -13,7 +13,7 @@ type DecideFlags = AskFlags &
   InputFlags &
   ProbabilityFlags & { option?: string[]; instruction?: string; expect?: string };
 
-/** Default token budgets: options are settled in few tokens, the model's own words need more. */
+/** Default token budgets: an option takes few tokens, an answer in the model's own words more. */
 const TOKENS = { options: 32, free: 128 };
 
 /** Adds `assay decide`. */

@@ -18,7 +18,7 @@ export async function main(): Promise<void> {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     // A server keeps running when its output has no reader or cannot be written.
     if (process.argv[2] === 'serve') return;
-    // `assay list | head -1`: a reader that stops early is no error.
+    // `assay list | head -1`: a reader that stops early is not an error.
     if (error.code !== 'EPIPE') throw error;
     process.exit();
   });

@@ -33,7 +33,7 @@ function draw({ title, bins }: ReliabilityDiagram, left: number): string {
   const bars = bins.map(({ count, accuracy }, bin) => {
     if (count === 0) return '';
     const tall = accuracy * SIDE;
-    // Fainter where few answers stand behind it.
+    // Fainter if it counts few answers.
     const opacity = (0.25 + 0.75 * Math.sqrt(count / most)).toFixed(2);
     const [x, y] = [left + bin * step + 1, MARGIN + SIDE - tall].map((value) => value.toFixed(1));
     const about = `${count} answers, ${(100 * accuracy).toFixed(0)}% right`;

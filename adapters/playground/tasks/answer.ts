@@ -17,7 +17,7 @@ export interface Answer {
   name: string;
   /** The answer of a decide task, or the fields of an extract task. */
   rows: AnswerRow[];
-  /** Every option with its probability, in the order sent; empty where there are none. */
+  /** Every option with its probability, in the order sent; empty if there are none. */
   options: { label: string; probability: number }[];
 }
 

@@ -18,7 +18,7 @@ export interface Tries<T> {
   ask(upstream: Upstream): AsyncIterable<T>;
   /** Tells whether, after this chunk, no other upstream may be asked: the caller has a part of the answer. */
   isOutput(chunk: T): boolean;
-  /** Tells whether this chunk completes the answer: a caller who stops there has not left early. */
+  /** Tells whether this chunk completes the answer: a caller that stops there has not left early. */
   isLast(chunk: T): boolean;
 }
 
@@ -54,7 +54,7 @@ export async function* tryUpstreams<T>(candidates: readonly Upstream[], tries: T
 
 /**
  * Classifies an error: a fault of the request counts as an answer, a missed deadline as a failure of the upstream,
- * anything else as a caller who left.
+ * anything else as a caller that left.
  */
 function outcome(error: unknown): Outcome {
   if (error instanceof UpstreamFault) return error.broken ? 'failed' : 'answered';

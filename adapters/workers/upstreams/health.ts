@@ -11,7 +11,7 @@ export interface HealthDeps {
   clock: Clock;
 }
 
-/** An edge that does not report for this long is gone, and its running requests with it. */
+/** Milliseconds without a report after which an edge counts as stopped, and its running requests as ended. */
 const EDGE_GONE_MS = 30_000;
 const PROBE_DEADLINE_MS = 2_000;
 /** Upstreams probed in one round, those probed longest ago first, so that a large fleet causes no burst. */

@@ -1,8 +1,10 @@
-/** Measures how busy upstreams are, as one number each. */
+/** Sets how load is measured, and from what load an upstream is skipped. */
 export interface LoadSettings {
   /** An upstream over this many times the mean is skipped (Mirrokni, Thorup & Zadimoghaddam 2018: "bounded loads"). */
   bound: number;
-  /** An upstream below this is never skipped: nobody waits there, and its cache is worth more than an even count. */
+  /**
+   * An upstream below this is never skipped: no request waits there, and its cache is worth more than an even count.
+   */
   idle: number;
   /** Milliseconds in which the weight of a finished request falls to 1/e. */
   memoryMs: number;
@@ -40,10 +42,7 @@ export class Load {
   }
 }
 
-/**
- * Moves upstreams over the bound behind the others; inside both groups the order stays. `mean`: load per unit of
- * weight.
- */
+/** Moves upstreams over the bound to the end; both groups keep their order. `mean`: load per unit of weight. */
 export function passOver<B extends { weight: number }>(
   ranked: readonly B[],
   loadOf: (upstream: B) => number,

@@ -25,7 +25,7 @@ export const forms: Section = {
   },
 };
 
-/** Names the families that nobody has measured. */
+/** Names the families that have not been measured. */
 export function missingText(figures: readonly Figure[]): string {
   const measured = new Set(figures.map((figure) => kernels(figure).replace(/ \(.*$/, '')));
   const missing = FAMILIES.filter((family) => !measured.has(family));

@@ -4,9 +4,7 @@ import { EndFrame, type Frame, type FrameTable, single } from './frame.ts';
 import { StringFrame } from './string-frame.ts';
 import { ValueFrame } from './value-frame.ts';
 
-/**
- * When a grammar has this many frames, its tables are emptied. That keeps it at about 5 MB, however long it is used.
- */
+/** Number of frames at which the tables of a grammar are emptied. It stays at about 5 MB, however long it is used. */
 const TABLE_LIMIT = 10_000;
 
 /**

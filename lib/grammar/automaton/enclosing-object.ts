@@ -8,8 +8,8 @@ export interface EnclosingObject extends Frame {
   readonly extras: readonly string[];
   /** Tells whether the declared member at this index can come next. */
   allows(index: number): boolean;
-  /** Returns the object behind the value of a declared member. */
+  /** Returns the object after the value of a declared member. */
   afterMember(index: number): Frame;
-  /** Returns the object behind the value of another member. */
+  /** Returns the object after the value of another member. */
   afterExtra(name: string): Frame;
 }

@@ -9,7 +9,7 @@ export interface FrameTable {
   nextFrameId(): number;
   /** Returns the frame that is kept under `key`; without one, keeps and returns the one that `make` returns. */
   frame<F extends Frame>(key: string, make: () => F): F;
-  /** Returns the frame of a value that is about to begin; `after` continues behind it. */
+  /** Returns the frame of a value that is about to begin; `after` continues when it has ended. */
   value(node: Node, after: Frame, depth: number): Frame;
 }
 
@@ -37,7 +37,7 @@ export abstract class Frame {
   abstract forced(): number;
 }
 
-/** Represents an unfinished part of the answer. `after` is the frame that continues behind it. */
+/** Represents an unfinished part of the answer. `after` is the frame that continues when it has ended. */
 export abstract class OpenFrame extends Frame {
   readonly after: Frame;
 

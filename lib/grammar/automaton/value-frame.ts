@@ -12,7 +12,7 @@ export class ValueFrame extends OpenFrame {
   /** The alternatives that can be written here, given the depth. */
   private readonly alternatives: readonly Alternative[];
 
-  /** @param after continues behind the value */
+  /** @param after continues when the value has ended */
   constructor(node: Node, after: Frame, depth: number) {
     super(after, depth);
     this.node = node;

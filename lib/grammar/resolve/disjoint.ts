@@ -69,9 +69,7 @@ function stringsApart(
   }
 }
 
-/**
- * Objects certainly differ where a member that one of them always has is impossible, or of another kind, in the other.
- */
+/** Objects certainly differ if a member that one of them always has is impossible, or of another kind, in the other. */
 function objectsApart(a: ObjectAlternative, b: ObjectAlternative, resolver: Resolver, depth: number): boolean {
   const always = new Set([...a.members, ...b.members].flatMap(({ name, required }) => (required ? [name] : [])));
   for (const name of always) {

@@ -3,7 +3,7 @@ import { LIMITS } from '../limits.ts';
 import { type CodePoints, rangesOf, TEXT } from './code-points.ts';
 
 /**
- * Represents a deterministic automaton over the characters of `TEXT`. State 0 is the start; -1 is no state. Every state
+ * Represents a deterministic automaton over the characters of `TEXT`. State 0 is the start; -1 means none. Every state
  * can reach an accepting one; if there is none, `states` is 0.
  */
 export interface Dfa {

@@ -119,7 +119,7 @@ export function setBit(into: Uint32Array, id: number): void {
   into[id >> 5] = (into[id >> 5] ?? 0) | (1 << (id & 31));
 }
 
-/** Splits a text into tokens, each time the longest one that fits. Throws where no token spells the next byte. */
+/** Splits a text into tokens, each time the longest one that fits. Throws if no token spells the next byte. */
 export function longestTokens(trie: Trie, text: Uint8Array): number[] {
   const tokens: number[] = [];
   for (let from = 0; from < text.length; ) {
