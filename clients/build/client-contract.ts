@@ -1,7 +1,7 @@
 /** Describes a generator's form for the parts of the contract that have several. */
 export interface Form {
   /** The operations whose schemas the client needs. */
-  tags: readonly ('decision service' | 'model server')[];
+  tags: readonly ('decision service' | 'decision formats' | 'model server')[];
   /**
    * Lists of known values: `union` writes "one of these, or any other text", `text` writes text and lists them in the
    * description.

@@ -24,7 +24,7 @@ export const python: Language = {
   async generate() {
     checkVersion(`${HOME}/pyproject.toml`, /^version = "(.*)"$/m);
     const input = writeContract('python', {
-      tags: ['decision service', 'model server'],
+      tags: ['decision service', 'decision formats', 'model server'],
       enums: 'union',
       tag: 'default',
     });

@@ -3,10 +3,14 @@ import { CONTRACT_VERSION } from './generated/contract.ts';
 import type {
   DecideRequest,
   DecideResponse,
+  DecisionsRequest,
+  DecisionsResponse,
   ExtractRequest,
   ExtractResponse,
   RunTasksRequest,
   RunTasksResponse,
+  SystemOneRequest,
+  SystemOneResponse,
 } from './generated/types.gen.ts';
 import { sleep, waitBeforeRetry } from './retry.ts';
 
@@ -73,12 +77,22 @@ export class Assay {
     return this.#post('/extract', request, options);
   }
 
-  async #post<R>(path: string, body: object, { signal }: CallOptions = {}): Promise<R> {
+  /** Answers questions with the probability of every option, in the format of OpenAI's Decisions API. */
+  decisions(request: DecisionsRequest, options?: CallOptions): Promise<DecisionsResponse> {
+    return this.#post('/v1/decisions', request, options, hasAnswers);
+  }
+
+  /** Answers questions by name with the probability of every option, in the format of System One. */
+  systemOne(request: SystemOneRequest, options?: CallOptions): Promise<SystemOneResponse> {
+    return this.#post('/v1/systemone', request, options, hasAnswers);
+  }
+
+  async #post<R>(path: string, body: object, { signal }: CallOptions = {}, isAnswer = hasResults): Promise<R> {
     for (let attempt = 0; ; attempt++) {
       const timeout = AbortSignal.timeout(this.#timeout);
       try {
         const response = await this.#send(path, body, signal ? AbortSignal.any([signal, timeout]) : timeout);
-        if (response.ok) return answerIn<R>(await response.json());
+        if (response.ok) return answerIn<R>(await response.json(), isAnswer);
         const wait = waitBeforeRetry(response, attempt);
         if (wait === null || attempt >= this.#maxRetries) throw await statusError(response);
         await response.body?.cancel();
@@ -119,15 +133,24 @@ export class Assay {
 }
 
 /**
- * Parses the answer and checks the members that every answer of Assay has; throws a `SyntaxError` for anything else, as
- * for invalid JSON.
+ * Returns the body if it has the members that every answer of its operation has; throws a `SyntaxError` for anything
+ * else, as for invalid JSON.
  */
-function answerIn<R>(body: unknown): R {
-  const { id, choices, results, result } = Object(body);
-  if (typeof id !== 'string' || typeof choices?.[0]?.finish_reason !== 'string' || !(results ?? result)) {
-    throw new SyntaxError('an answer has id, choices and results');
-  }
+function answerIn<R>(body: unknown, isAnswer: (body: unknown) => boolean): R {
+  if (!isAnswer(body)) throw new SyntaxError('it lacks the members that every answer has');
   return body as R;
+}
+
+/** Finds the members that every answer of the decision service has. */
+function hasResults(body: unknown): boolean {
+  const { id, choices, results, result } = Object(body);
+  return typeof id === 'string' && typeof choices?.[0]?.finish_reason === 'string' && Boolean(results ?? result);
+}
+
+/** Finds the members that every answer of the two decision formats has. */
+function hasAnswers(body: unknown): boolean {
+  const { model, answers, usage } = Object(body);
+  return typeof model === 'string' && typeof answers === 'object' && answers !== null && typeof usage === 'object';
 }
 
 /** Returns a variable of the environment, if there is one: not in a browser. Empty counts as not set. */

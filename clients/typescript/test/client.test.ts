@@ -72,3 +72,38 @@ test('the types are those that a user would write', () => {
   const reason: FinishReason = 'paused_for_thought';
   assert.deepEqual([texts[0], texts[1], reason], ['?', '!', 'paused_for_thought']);
 });
+
+test('the two decision formats, against the real server', async () => {
+  const client = new Assay({ baseUrl: process.env.ASSAY_STARTER_URL!, apiKey: 'demo' });
+  const text = 'The parcel came late. I want my money back.';
+  const { answers } = await client.decisions({
+    model: 'assay/starter',
+    input: text,
+    questions: [
+      { type: 'predicate', name: 'refund', instructions: 'Does the customer want money back?' },
+      { type: 'choice', instructions: 'Which team?', choices: [{ value: 'billing' }, { value: true }] },
+      { type: 'score', instructions: 'How angry?', levels: [{ label: 'calm' }, { label: 'angry' }] },
+      { type: 'extract', instructions: 'What came late?', keys: ['thing'] },
+    ],
+  });
+  assert.deepEqual(
+    answers.map(({ type }) => type),
+    ['predicate', 'choice', 'score', 'extract'],
+  );
+  const [refund] = answers;
+  assert.ok(refund?.type === 'predicate' && refund.probability > 0.5 && refund.name === 'refund');
+  const named = await client.systemOne({
+    model: 'assay/starter',
+    state: { message: text },
+    questions: { team: { type: 'choice', criteria: { billing: 'Payments', shipping: null } } },
+  });
+  const { team } = named.answers;
+  assert.ok(team?.type === 'choice');
+  const sum = Object.values(team.probabilities).reduce((total, probability) => total + probability, 0);
+  assert.ok(Math.abs(sum - 1) < 1e-6);
+  await assert.rejects(client.decisions({ model: 'assay/starter', input: text, questions: [] }), {
+    name: 'BadRequestError',
+    code: 'invalid_value',
+    param: 'questions',
+  });
+});

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx
+from pydantic import BaseModel
 from typing_extensions import Self, TypedDict, Unpack
 
-from .complete import Response
 from .connection import DEFAULT_MAX_RETRIES, DEFAULT_TIMEOUT, base_url_from, headers_from, send, send_async
 from .models import (
     AudioInput,
     DecideRequest,
     DecideResponse,
+    DecisionItem,
+    DecisionQuestion,
+    DecisionsRequest,
+    DecisionsResponse,
     ExtractRequest,
     ExtractResponse,
     ImageInput,
@@ -22,8 +26,14 @@ from .models import (
     ResponseFormat,
     RunTasksRequest,
     RunTasksResponse,
+    SystemOneQuestion,
+    SystemOneRequest,
+    SystemOneResponse,
     Task,
 )
+
+
+Answer = TypeVar("Answer", bound=BaseModel)
 
 
 class SharedFields(TypedDict, total=False):
@@ -54,6 +64,17 @@ class ExtractFields(SharedFields, total=False):
     keys: Sequence[str]
     fields: Sequence[str]
     schema: dict[str, Any]
+
+
+class QuestionFields(TypedDict, total=False):
+    """Settings of the two decision formats. `extra_body` is merged into what is sent: fields that this version does not know."""
+
+    orders: int
+    abstain_below: float
+    confidence: str
+    calibrated: bool
+    max_output_tokens: int
+    extra_body: Mapping[str, Any]
 
 
 class Assay:
@@ -94,7 +115,29 @@ class Assay:
         """Extracts one object."""
         return self._send("/extract", extract_body(model, instruction, fields), ExtractResponse)
 
-    def _send(self, path: str, body: dict[str, Any], answer: type[Response]) -> Response:
+    def decisions(
+        self,
+        *,
+        model: str,
+        input: str | Sequence[DecisionItem],
+        questions: Sequence[DecisionQuestion],
+        **fields: Unpack[QuestionFields],
+    ) -> DecisionsResponse:
+        """Answers questions with the probability of every option, in the format of OpenAI's Decisions API."""
+        return self._send("/v1/decisions", decisions_body(model, input, questions, fields), DecisionsResponse)
+
+    def system_one(
+        self,
+        *,
+        model: str,
+        state: str | dict[str, Any] | list[Any],
+        questions: Mapping[str, SystemOneQuestion],
+        **fields: Unpack[QuestionFields],
+    ) -> SystemOneResponse:
+        """Answers questions by name with the probability of every option, in the format of System One."""
+        return self._send("/v1/systemone", system_one_body(model, state, questions, fields), SystemOneResponse)
+
+    def _send(self, path: str, body: dict[str, Any], answer: type[Answer]) -> Answer:
         return send(self._http, self._max_retries, path, body, answer)
 
     def close(self) -> None:
@@ -142,7 +185,29 @@ class AsyncAssay:
         """Extracts one object."""
         return await self._send("/extract", extract_body(model, instruction, fields), ExtractResponse)
 
-    async def _send(self, path: str, body: dict[str, Any], answer: type[Response]) -> Response:
+    async def decisions(
+        self,
+        *,
+        model: str,
+        input: str | Sequence[DecisionItem],
+        questions: Sequence[DecisionQuestion],
+        **fields: Unpack[QuestionFields],
+    ) -> DecisionsResponse:
+        """Answers questions with the probability of every option, in the format of OpenAI's Decisions API."""
+        return await self._send("/v1/decisions", decisions_body(model, input, questions, fields), DecisionsResponse)
+
+    async def system_one(
+        self,
+        *,
+        model: str,
+        state: str | dict[str, Any] | list[Any],
+        questions: Mapping[str, SystemOneQuestion],
+        **fields: Unpack[QuestionFields],
+    ) -> SystemOneResponse:
+        """Answers questions by name with the probability of every option, in the format of System One."""
+        return await self._send("/v1/systemone", system_one_body(model, state, questions, fields), SystemOneResponse)
+
+    async def _send(self, path: str, body: dict[str, Any], answer: type[Answer]) -> Answer:
         return await send_async(self._http, self._max_retries, path, body, answer)
 
     async def aclose(self) -> None:
@@ -167,7 +232,20 @@ def extract_body(model: str, instruction: str, fields: ExtractFields) -> dict[st
     return _body(ExtractRequest(model=model, instruction=instruction, **fields))
 
 
-def _body(request: RunTasksRequest | DecideRequest | ExtractRequest) -> dict[str, Any]:
+def decisions_body(
+    model: str, input: str | Sequence[DecisionItem], questions: Sequence[DecisionQuestion], fields: QuestionFields
+) -> dict[str, Any]:
+    sent = input if isinstance(input, str) else list(input)
+    return _body(DecisionsRequest(model=model, input=sent, questions=list(questions), **fields))
+
+
+def system_one_body(
+    model: str, state: str | dict[str, Any] | list[Any], questions: Mapping[str, SystemOneQuestion], fields: QuestionFields
+) -> dict[str, Any]:
+    return _body(SystemOneRequest(model=model, state=state, questions=dict(questions), **fields))
+
+
+def _body(request: BaseModel) -> dict[str, Any]:
     """As JSON. What was not set is not sent, so that the server's defaults hold."""
     body = request.model_dump(mode="json", by_alias=True, exclude_none=True)
     extra = body.pop("extra_body", {})
