@@ -8,6 +8,11 @@ export interface Form {
    */
   enums: 'union' | 'text';
   /**
+   * Unions without a name, such as "a string or a boolean", and null in optional members: `keep`, or `any`, which
+   * allows any value and leaves null out, for generators that make a class of each union.
+   */
+  unions: 'keep' | 'any';
+  /**
    * The member that distinguishes the variants of a union, inside each variant: kept, filled in automatically, or left
    * to the union.
    */
@@ -91,6 +96,7 @@ function openSchema(schema: Node, form: Form): Node {
   // Exactly one branch of these unions holds, and generators handle `oneOf` better.
   const named = kept.map(([keyword, value]) => [keyword === 'anyOf' ? 'oneOf' : keyword, value] as const);
   const node = Object.fromEntries(named.map(([keyword, value]) => [keyword, openKeyword(keyword, value, form)]));
+  if (form.unions === 'any' && isNode(node.properties)) node.properties = withoutNull(node);
   if (form.saysOpen && node.properties) return { ...node, additionalProperties: {} };
   return isOpenList(node) ? openList(node, form) : node;
 }
@@ -98,13 +104,44 @@ function openSchema(schema: Node, form: Form): Node {
 function openKeyword(keyword: string, value: unknown, form: Form): unknown {
   if (keyword === 'properties') {
     return Object.fromEntries(
-      Object.entries(value as Node).map(([name, one]) => [name, openSchema(one as Node, form)]),
+      Object.entries(value as Node).map(([name, one]) => [name, openInside(one as Node, form)]),
     );
   }
-  if (Array.isArray(value)) return value.map((one) => (isNode(one) ? openSchema(one, form) : one));
+  if (Array.isArray(value)) return value.map((one) => (isNode(one) ? openInside(one, form) : one));
   // Any value: the form that generators turn into a plain map.
   if (keyword === 'additionalProperties' && value === true) return {};
-  return isNode(value) && keyword !== 'discriminator' ? openSchema(value, form) : value;
+  return isNode(value) && keyword !== 'discriminator' ? openInside(value, form) : value;
+}
+
+/** Opens a schema that has no name, in a form that the generator can express. */
+function openInside(schema: Node, form: Form): Node {
+  const node = openSchema(schema, form);
+  if (form.unions === 'keep') return node;
+  const { description, oneOf, properties } = node;
+  const described = description ? { description } : {};
+  if (Array.isArray(oneOf) && !isNullable(oneOf)) return described;
+  // A map in place of an object whose members have names that few languages allow.
+  if (isNode(properties) && 'true' in properties) return { type: 'object', ...described, additionalProperties: {} };
+  return node;
+}
+
+/** Returns the properties of an object; the optional ones without null, which says the same as leaving them out. */
+function withoutNull({ properties, required = [] }: Node): Node {
+  const plain = (one: Node): Node => {
+    const [only] = Array.isArray(one.oneOf) ? one.oneOf.filter(({ type }: Node) => type !== 'null') : [];
+    if (only) return { ...one, ...only, oneOf: undefined };
+    return Array.isArray(one.type) ? { ...one, type: one.type.find((type) => type !== 'null') } : one;
+  };
+  const members = Object.entries(properties as Record<string, Node>);
+  return Object.fromEntries(
+    members.map(([name, one]) => [name, (required as string[]).includes(name) || one.discriminator ? one : plain(one)]),
+  );
+}
+
+/** Recognises a union of one known form and null. */
+function isNullable(union: readonly Node[]): boolean {
+  const forms = union.filter(({ type }) => type !== 'null');
+  return forms.length === 1 && ('$ref' in forms[0]! || 'type' in forms[0]!);
 }
 
 function isNode(value: unknown): value is Node {

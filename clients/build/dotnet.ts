@@ -25,7 +25,12 @@ export const dotnet: Language = {
     checkVersion(`${HOME}/src/Assay.Client.csproj`, /<Version>(.*)<\/Version>/);
     const settings = {
       generatorName: 'csharp',
-      inputSpec: writeContract('dotnet', { tags: ['decision service'], enums: 'text', tag: 'drop' }),
+      inputSpec: writeContract('dotnet', {
+        tags: ['decision service', 'decision formats'],
+        enums: 'text',
+        unions: 'any',
+        tag: 'drop',
+      }),
       outputDir: GENERATED,
       templateDir: `${HOME}/template`,
       additionalProperties: {

@@ -21,7 +21,13 @@ export const java: Language = {
     checkVersion(`${HOME}/pom.xml`, /<artifactId>assay-client<\/artifactId>\s*<version>(.*)<\/version>/);
     const settings = {
       generatorName: 'java',
-      inputSpec: writeContract('java', { tags: ['decision service'], enums: 'text', tag: 'default', saysOpen: true }),
+      inputSpec: writeContract('java', {
+        tags: ['decision service', 'decision formats'],
+        enums: 'text',
+        unions: 'any',
+        tag: 'default',
+        saysOpen: true,
+      }),
       outputDir: GENERATED,
       additionalProperties: {
         library: 'restclient',
@@ -36,6 +42,7 @@ export const java: Language = {
         containerDefaultToNull: true,
         hideGenerationTimestamp: true,
       },
+      typeMappings: { number: 'Double' },
       // Text or a list of parts: Java has no union of the two.
       schemaMappings: { MessageContent: 'Object' },
       globalProperties: { models: '', modelTests: 'false', modelDocs: 'false' },

@@ -26,6 +26,7 @@ export const python: Language = {
     const input = writeContract('python', {
       tags: ['decision service', 'decision formats', 'model server'],
       enums: 'union',
+      unions: 'keep',
       tag: 'default',
     });
     await install('requirements-build.txt');

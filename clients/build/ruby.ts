@@ -1,4 +1,4 @@
-import { rmSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { checkVersion, FINGERPRINT, VERSION, writeContract, writeGenerated } from './contract.ts';
 import type { Language } from './language.ts';
 import { generateModels, generatorMissing } from './openapi-generator.ts';
@@ -7,6 +7,7 @@ import { run, saysOf } from './run.ts';
 
 const HOME = `${CLIENTS}ruby`;
 const GEM = `${DIST}/assay-client-${VERSION}.gem`;
+const MODELS = `${HOME}/lib/assay/models`;
 const INSTALLED = `${WORK}/gems`;
 
 /** OpenAPI Generator's models, with tasks as classes of their own. */
@@ -21,7 +22,12 @@ export const ruby: Language = {
     checkVersion(`${HOME}/assay-client.gemspec`, /spec\.version = '(.*)'/);
     const settings = {
       generatorName: 'ruby',
-      inputSpec: writeContract('ruby', { tags: ['decision service'], enums: 'text', tag: 'default' }),
+      inputSpec: writeContract('ruby', {
+        tags: ['decision service', 'decision formats'],
+        enums: 'text',
+        unions: 'any',
+        tag: 'default',
+      }),
       outputDir: HOME,
       additionalProperties: {
         gemName: 'assay',
@@ -33,7 +39,8 @@ export const ruby: Language = {
       schemaMappings: { TaskResults: 'Object' },
       globalProperties: { models: '', modelTests: 'false', modelDocs: 'false', supportingFiles: 'api_model_base.rb' },
     };
-    await generateModels('ruby', settings, `${HOME}/lib/assay/models`);
+    await generateModels('ruby', settings, MODELS);
+    for (const file of readdirSync(MODELS)) readStringKeys(`${MODELS}/${file}`);
     const constants =
       `  # The version of the contract that this package was made from, and its SHA-256.\n  CONTRACT_VERSION = '${VERSION}'\n` +
       `  CONTRACT_FINGERPRINT = '${FINGERPRINT}'\n`;
@@ -54,3 +61,14 @@ export const ruby: Language = {
     await run(HOME, ['ruby', 'examples/refund.rb'], env);
   },
 };
+
+/** Makes a generated union read the member that distinguishes its variants by a string, as in parsed JSON. */
+function readStringKeys(file: string): void {
+  const text = readFileSync(file, 'utf8');
+  const bySymbol = 'data[openapi_discriminator_name]\n';
+  // A variant that this version does not know stays as it is.
+  const read = text
+    .replace(bySymbol, 'data[openapi_discriminator_name.to_s]\n')
+    .replace('return nil unless klass\n', 'return data unless klass\n');
+  writeGenerated(file, read);
+}

@@ -1,4 +1,4 @@
-import { copyFileSync, readFileSync, rmSync } from 'node:fs';
+import { copyFileSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { checkVersion, FINGERPRINT, VERSION, writeContract, writeGenerated } from './contract.ts';
 import type { Language } from './language.ts';
 import { generateModels, generatorMissing } from './openapi-generator.ts';
@@ -6,6 +6,7 @@ import { CLIENTS, DIST } from './paths.ts';
 import { run, saysOf } from './run.ts';
 
 const HOME = `${CLIENTS}rust`;
+const MODELS = `${HOME}/src/models`;
 const CRATE = `assay-client-${VERSION}.crate`;
 
 /** OpenAPI Generator's models: plain structs, and an enum for tasks with serde's own tag. */
@@ -19,7 +20,12 @@ export const rust: Language = {
     checkVersion(`${HOME}/Cargo.toml`, /^version = "(.*)"$/m);
     const settings = {
       generatorName: 'rust',
-      inputSpec: writeContract('rust', { tags: ['decision service'], enums: 'text', tag: 'drop' }),
+      inputSpec: writeContract('rust', {
+        tags: ['decision service', 'decision formats'],
+        enums: 'text',
+        unions: 'any',
+        tag: 'drop',
+      }),
       outputDir: HOME,
       additionalProperties: { packageName: 'assay', avoidBoxedModels: true },
       globalProperties: { models: '', modelTests: 'false', modelDocs: 'false', supportingFiles: 'mod.rs' },
@@ -27,7 +33,8 @@ export const rust: Language = {
     await generateModels('rust', settings, `${HOME}/src/models`);
     // Belongs to the models' mod.rs, which has the same file name.
     rmSync(`${HOME}/src/apis`, { recursive: true, force: true });
-    nameParts(`${HOME}/src/models/message_content.rs`);
+    nameParts(`${MODELS}/message_content.rs`);
+    for (const file of readdirSync(MODELS)) plainOptions(`${MODELS}/${file}`);
     const constants =
       `/// The version of the contract that this package was made from.\npub const CONTRACT_VERSION: &str = "${VERSION}";\n` +
       `/// SHA-256 of that contract.\npub const CONTRACT_FINGERPRINT: &str =\n    "${FINGERPRINT}";\n`;
@@ -54,4 +61,11 @@ function nameParts(file: string): void {
   const text = readFileSync(file, 'utf8');
   const named = text.replace('ArrayVecmodels::ContentPart(', 'Parts(').replace('  String(String)', '  Text(String)');
   writeGenerated(file, named.replace('Self::String(', 'Self::Text('));
+}
+
+/** Unwraps optional values of any type: the generator wraps them twice, with a crate that nothing else needs. */
+function plainOptions(file: string): void {
+  const text = readFileSync(file, 'utf8');
+  const plain = text.replaceAll(', default, with = "::serde_with::rust::double_option"', '');
+  writeGenerated(file, plain.replaceAll('Option<Option<serde_json::Value>>', 'Option<serde_json::Value>'));
 }

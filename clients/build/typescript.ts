@@ -16,7 +16,12 @@ export const typescript: Language = {
 
   async generate() {
     checkVersion(`${HOME}/package.json`, /"version": "(.*)"/);
-    writeContract('typescript', { tags: ['decision service', 'decision formats'], enums: 'union', tag: 'keep' });
+    writeContract('typescript', {
+      tags: ['decision service', 'decision formats'],
+      enums: 'union',
+      unions: 'keep',
+      tag: 'keep',
+    });
     if (!existsSync(`${HOME}/node_modules/.bin/openapi-ts`)) await run(HOME, ['npm', 'ci', '--no-audit', '--no-fund']);
     await run(HOME, ['npm', 'run', '--silent', 'generate']);
     openUnions(`${GENERATED}/types.gen.ts`);

@@ -1,4 +1,5 @@
-// Two judgements about one mail, in one request. Run `assay serve` first, and set ASSAY_API_KEY to the key that it prints.
+// Two judgements about one mail, in one request, and a choice with probabilities. Run `assay serve` first, and set
+// ASSAY_API_KEY to the key that it prints.
 using System;
 using Assay.Client;
 
@@ -22,3 +23,24 @@ response.EnsureComplete();
 
 Console.WriteLine($"wants a refund: {response.Results["wants_refund"].GetProperty("value")}");
 Console.WriteLine($"order: {response.Results["order"]}");
+
+DecisionsResponse decisions = await assay.DecisionsAsync(new DecisionsRequest
+{
+    Model = "assay/starter",
+    Input = Mail,
+    Questions =
+    {
+        new ChoiceQuestion
+        {
+            Instructions = "Which team should answer?",
+            Choices = { new DecisionChoice { Value = "billing", Description = "Payments and refunds" }, new DecisionChoice { Value = "shipping" } },
+        },
+    },
+});
+if (decisions.Answers[0] is ChoiceAnswer team)
+{
+    foreach (ChoiceProbability one in team.Probabilities)
+    {
+        Console.WriteLine($"team {one.Value}: {one.Probability:0.000}");
+    }
+}

@@ -51,6 +51,14 @@ public sealed class AssayClient : IDisposable
     public Task<ExtractResponse> ExtractAsync(ExtractRequest request, CancellationToken cancellationToken = default) =>
         PostAsync<ExtractRequest, ExtractResponse>("/extract", request, cancellationToken);
 
+    /// <summary>Answers questions with the probability of every option, in the format of OpenAI's Decisions API.</summary>
+    public Task<DecisionsResponse> DecisionsAsync(DecisionsRequest request, CancellationToken cancellationToken = default) =>
+        PostAsync<DecisionsRequest, DecisionsResponse>("/v1/decisions", request, cancellationToken);
+
+    /// <summary>Answers questions by name with the probability of every option, in the format of System One.</summary>
+    public Task<SystemOneResponse> SystemOneAsync(SystemOneRequest request, CancellationToken cancellationToken = default) =>
+        PostAsync<SystemOneRequest, SystemOneResponse>("/v1/systemone", request, cancellationToken);
+
     /// <summary>Closes the connections, where they are the client's own.</summary>
     public void Dispose()
     {

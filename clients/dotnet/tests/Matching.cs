@@ -24,9 +24,9 @@ internal static class Matching
             return some.EnumerateArray().Any(one => Matches(value, one));
         }
 
-        if (expected.TryGetProperty("$type", out _))
+        if (expected.TryGetProperty("$type", out JsonElement type))
         {
-            return value.ValueKind == JsonValueKind.String;
+            return value.ValueKind == (type.GetString() == "number" ? JsonValueKind.Number : JsonValueKind.String);
         }
 
         if (value.ValueKind != JsonValueKind.Object)

@@ -1,6 +1,9 @@
-"""Two judgements about one mail, in one request. Run `assay serve` first, and set ASSAY_API_KEY to the key that it prints."""
+"""
+Two judgements about one mail, in one request, and a choice with probabilities. Run `assay serve` first, and set
+ASSAY_API_KEY to the key that it prints.
+"""
 
-from assay import Assay, DecideTask, ExtractTask, ensure_complete
+from assay import Assay, ChoiceQuestion, DecideTask, DecisionChoice, ExtractTask, ensure_complete
 
 MAIL = (
     "Order A-1042 from Lumen Ltd arrived on 3 March with a broken lamp. I have asked twice for my 49.90 euro back. "
@@ -19,6 +22,14 @@ with Assay() as assay:
             max_output_tokens=64,
         )
     )
+    choices = [DecisionChoice(value="billing", description="Payments and refunds"), DecisionChoice(value="shipping")]
+    team = assay.decisions(
+        model="assay/starter",
+        input=MAIL,
+        questions=[ChoiceQuestion(instructions="Which team should answer?", choices=choices)],
+    ).answers[0]
 
 print("wants a refund:", response.results["wants_refund"]["value"])
 print("order:", response.results["order"])
+if team.type == "choice":
+    print("team:", {str(one.value): one.probability for one in team.probabilities})

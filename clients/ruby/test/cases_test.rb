@@ -28,7 +28,9 @@ class CasesTest < Minitest::Test
     'run_tasks' => Assay::RunTasksRequest,
     'decide_extract' => Assay::RunTasksRequest,
     'decide' => Assay::DecideRequest,
-    'extract' => Assay::ExtractRequest
+    'extract' => Assay::ExtractRequest,
+    'decisions' => Assay::DecisionsRequest,
+    'system_one' => Assay::SystemOneRequest
   }.freeze
 
   CASES.each do |one|
@@ -80,6 +82,8 @@ class CasesTest < Minitest::Test
   def check_response(response, expect)
     json = JSON.parse(JSON.generate(response.to_hash))
     assert matches(json, expect.fetch('response', {})), json.inspect
+    return unless response.respond_to?(:choices)
+
     return assert_same(response, Assay.ensure_complete(response)) unless expect['incomplete']
 
     error = assert_raises(Assay::IncompleteError) { Assay.ensure_complete(response) }

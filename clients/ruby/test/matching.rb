@@ -11,7 +11,7 @@ end
 
 def matches_members(value, expected)
   return expected['$oneOf'].include?(value) if expected.key?('$oneOf')
-  return value.is_a?(String) if expected.key?('$type')
+  return value.is_a?({ 'string' => String, 'number' => Numeric }.fetch(expected['$type'])) if expected.key?('$type')
   return false unless value.is_a?(Hash)
   return value.keys.sort == expected['$keys'].sort if expected.key?('$keys')
 

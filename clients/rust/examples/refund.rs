@@ -1,6 +1,8 @@
-//! Two judgements about one mail, in one request. Run `assay serve` first, and set ASSAY_API_KEY to the key that it prints.
+//! Two judgements about one mail, in one request, and a choice with probabilities. Run `assay serve` first, and set
+//! ASSAY_API_KEY to the key that it prints.
 
 use assay::{ensure_complete, Assay, DecideTask, ExtractTask, RunTasksRequest};
+use assay::{ChoiceQuestion, DecisionAnswer, DecisionChoice, DecisionsRequest};
 
 const MAIL: &str = "Order A-1042 from Lumen Ltd arrived on 3 March with a broken lamp. \
     I have asked twice for my 49.90 euro back. Please refund me today!";
@@ -23,5 +25,21 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     println!("wants a refund: {:?}", response.decision("wants_refund").map(|answer| answer.value));
     println!("order: {:?}", response.results["order"]);
+
+    let choices = vec![
+        DecisionChoice {
+            description: Some("Payments and refunds".into()),
+            ..DecisionChoice::new(Some("billing".into()))
+        },
+        DecisionChoice::new(Some("shipping".into())),
+    ];
+    let team = ChoiceQuestion::new(Some("Which team should answer?".into()), choices);
+    let request = DecisionsRequest::new("assay/starter".into(), Some(MAIL.into()), vec![team.into()]);
+    for answer in assay.decisions(&request)?.answers {
+        let DecisionAnswer::Choice(team) = answer else { continue };
+        for option in team.probabilities {
+            println!("team {:?}: {:.3}", option.value, option.probability);
+        }
+    }
     Ok(())
 }

@@ -1,6 +1,8 @@
 use std::fmt;
 
 use crate::models::{Choice, DecideResponse, DecideResult, DecideTask, ExtractResponse, ExtractTask};
+use crate::models::{ChoiceQuestion, DecisionQuestion, ExtractQuestion, PredicateQuestion, ScoreQuestion};
+use crate::models::{LabelChoiceQuestion, LevelQuestion, NamedExtractQuestion, NoulQuestion, SystemOneQuestion};
 use crate::models::{MessageContent, RunTasksResponse, Task};
 
 /// What the three responses have in common.
@@ -70,17 +72,16 @@ impl RunTasksResponse {
     }
 }
 
-impl From<DecideTask> for Task {
-    fn from(task: DecideTask) -> Self {
-        Self::Decide(task)
-    }
+macro_rules! one_of {
+    ($union:ty: $($variant:ident($from:ty)),*) => {$(
+        impl From<$from> for $union {
+            fn from(one: $from) -> Self { Self::$variant(one) }
+        }
+    )*};
 }
-
-impl From<ExtractTask> for Task {
-    fn from(task: ExtractTask) -> Self {
-        Self::Extract(task)
-    }
-}
+one_of!(Task: Decide(DecideTask), Extract(ExtractTask));
+one_of!(DecisionQuestion: Predicate(PredicateQuestion), Choice(ChoiceQuestion), Score(ScoreQuestion), Extract(ExtractQuestion));
+one_of!(SystemOneQuestion: Noul(NoulQuestion), Choice(LabelChoiceQuestion), Score(LevelQuestion), Extract(NamedExtractQuestion));
 
 impl From<&str> for MessageContent {
     fn from(text: &str) -> Self {

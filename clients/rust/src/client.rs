@@ -5,8 +5,9 @@ use ureq::{http::Response, Agent, Body};
 
 use crate::contract::CONTRACT_VERSION;
 use crate::error::{Error, StatusError};
-use crate::models::{DecideRequest, DecideResponse, ExtractRequest, ExtractResponse};
-use crate::models::{RunTasksRequest, RunTasksResponse};
+use crate::models::{DecideRequest, DecideResponse, DecisionsRequest, DecisionsResponse};
+use crate::models::{ExtractRequest, ExtractResponse, RunTasksRequest, RunTasksResponse};
+use crate::models::{SystemOneRequest, SystemOneResponse};
 use crate::retry::{parse_retry_after, wait_before_retry};
 
 const DEFAULT_BASE_URL: &str = "http://127.0.0.1:8080";
@@ -131,6 +132,16 @@ impl Assay {
     /// Extracts one object.
     pub fn extract(&self, request: &ExtractRequest) -> Result<ExtractResponse, Error> {
         self.post("/extract", request)
+    }
+
+    /// Answers questions with the probability of every option, in the format of OpenAI's Decisions API.
+    pub fn decisions(&self, request: &DecisionsRequest) -> Result<DecisionsResponse, Error> {
+        self.post("/v1/decisions", request)
+    }
+
+    /// Answers questions by name with the probability of every option, in the format of System One.
+    pub fn system_one(&self, request: &SystemOneRequest) -> Result<SystemOneResponse, Error> {
+        self.post("/v1/systemone", request)
     }
 
     /// Sends any JSON to any of the paths, for fields that this version does not know:

@@ -16,6 +16,9 @@ pub use client::{Assay, Builder};
 pub use contract::{CONTRACT_FINGERPRINT, CONTRACT_VERSION};
 pub use error::{Error, StatusError, StatusKind};
 pub use models::{
-    DecideRequest, DecideResponse, DecideResult, DecideTask, ExtractRequest, ExtractResponse,
-    ExtractTask, Message, MessageContent, RunTasksRequest, RunTasksResponse, Task,
+    ChoiceQuestion, DecideRequest, DecideResponse, DecideResult, DecideTask, DecisionAnswer, DecisionChoice,
+    DecisionLevel, DecisionQuestion, DecisionsRequest, DecisionsResponse, ExtractQuestion, ExtractRequest,
+    ExtractResponse, ExtractTask, LabelChoiceQuestion, LevelQuestion, Message, MessageContent, NamedExtractQuestion,
+    NoulQuestion, PredicateQuestion, RunTasksRequest, RunTasksResponse, ScoreQuestion, SystemOneAnswer,
+    SystemOneQuestion, SystemOneRequest, SystemOneResponse, Task,
 };

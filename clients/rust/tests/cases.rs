@@ -32,6 +32,8 @@ fn play(case: &Value) {
         "decide_extract" => check(expect, ask(case, &client, "/v1/decide-extract", Assay::decide_extract)),
         "decide" => check(expect, ask(case, &client, "/decide", Assay::decide)),
         "extract" => check(expect, ask(case, &client, "/extract", Assay::extract)),
+        "decisions" => drop(check_answers(expect, ask(case, &client, "/v1/decisions", Assay::decisions))),
+        "system_one" => drop(check_answers(expect, ask(case, &client, "/v1/systemone", Assay::system_one))),
         other => panic!("no call {other}"),
     }
     let least = expect["at_least_seconds"].as_f64().unwrap_or(0.0);
@@ -85,18 +87,25 @@ fn client(case: &Value) -> Assay {
 }
 
 fn check<R: Answered + Serialize + std::fmt::Debug>(expect: &Value, outcome: Result<R, Error>) {
-    if expect["error"].is_object() {
-        return check_error(&expect["error"], outcome.unwrap_err());
-    }
-    let response = outcome.unwrap();
-    let json = serde_json::to_value(&response).unwrap();
-    assert!(expect["response"].is_null() || matches(&json, &expect["response"]), "{json}");
+    let Some(response) = check_answers(expect, outcome) else { return };
     let complete = ensure_complete(response);
     match expect["incomplete"].as_str() {
         None => assert!(complete.is_ok()),
         Some("length") => assert_eq!(complete.unwrap_err().reason, IncompleteReason::Length),
         Some(_) => assert_eq!(complete.unwrap_err().reason, IncompleteReason::ContentFilter),
     }
+}
+
+/// The response; none where an error was expected and came.
+fn check_answers<R: Serialize + std::fmt::Debug>(expect: &Value, outcome: Result<R, Error>) -> Option<R> {
+    if expect["error"].is_object() {
+        check_error(&expect["error"], outcome.unwrap_err());
+        return None;
+    }
+    let response = outcome.unwrap();
+    let json = serde_json::to_value(&response).unwrap();
+    assert!(expect["response"].is_null() || matches(&json, &expect["response"]), "{json}");
+    Some(response)
 }
 
 fn check_error(expected: &Value, error: Error) {
@@ -144,8 +153,8 @@ fn matches(value: &Value, expected: &Value) -> bool {
             if let Some(any) = members.get("$oneOf") {
                 return any.as_array().unwrap().contains(value);
             }
-            if members.contains_key("$type") {
-                return value.is_string();
+            if let Some(kind) = members.get("$type") {
+                return if kind == "number" { value.is_number() } else { value.is_string() };
             }
             let Some(found) = value.as_object() else { return false };
             if let Some(keys) = members.get("$keys") {
@@ -157,6 +166,7 @@ fn matches(value: &Value, expected: &Value) -> bool {
         Value::Array(items) => value.as_array().is_some_and(|found| {
             found.len() == items.len() && found.iter().zip(items).all(|(value, one)| matches(value, one))
         }),
+        Value::Number(number) => value.as_f64() == number.as_f64(),
         _ => value == expected,
     }
 }

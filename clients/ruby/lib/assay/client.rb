@@ -50,6 +50,16 @@ module Assay
       post('/extract', ExtractRequest.new(fields), extra_body, ExtractResponse)
     end
 
+    # Answers questions with the probability of every option, in the format of OpenAI's Decisions API. Gives a DecisionsResponse.
+    def decisions(extra_body: {}, **fields)
+      post('/v1/decisions', DecisionsRequest.new(fields), extra_body, DecisionsResponse)
+    end
+
+    # Answers questions by name with the probability of every option, in the format of System One. Gives a SystemOneResponse.
+    def system_one(extra_body: {}, **fields)
+      post('/v1/systemone', SystemOneRequest.new(fields), extra_body, SystemOneResponse)
+    end
+
     private
 
     # A variable of the environment; empty counts as not set.

@@ -8,10 +8,14 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.json.JsonMapper;
 import dev.assay.model.DecideRequest;
 import dev.assay.model.DecideResponse;
+import dev.assay.model.DecisionsRequest;
+import dev.assay.model.DecisionsResponse;
 import dev.assay.model.ExtractRequest;
 import dev.assay.model.ExtractResponse;
 import dev.assay.model.RunTasksRequest;
 import dev.assay.model.RunTasksResponse;
+import dev.assay.model.SystemOneRequest;
+import dev.assay.model.SystemOneResponse;
 import java.io.IOException;
 import java.net.URI;
 import java.net.http.HttpClient;
@@ -76,6 +80,16 @@ public final class Assay {
   /** Extracts one object. */
   public ExtractResponse extract(ExtractRequest request) {
     return post("/extract", request, ExtractResponse.class);
+  }
+
+  /** Answers questions with the probability of every option, in the format of OpenAI's Decisions API. */
+  public DecisionsResponse decisions(DecisionsRequest request) {
+    return post("/v1/decisions", request, DecisionsResponse.class);
+  }
+
+  /** Answers questions by name with the probability of every option, in the format of System One. */
+  public SystemOneResponse systemOne(SystemOneRequest request) {
+    return post("/v1/systemone", request, SystemOneResponse.class);
   }
 
   private <R> R post(String path, Object body, Class<R> answer) {
@@ -144,7 +158,7 @@ public final class Assay {
       if (isAnswer(found)) {
         return JSON.treeToValue(found, answer);
       }
-      throw foreign("an answer has id, choices and results", null);
+      throw foreign("it lacks the members that every answer has", null);
     } catch (JsonProcessingException error) {
       throw foreign(error.getOriginalMessage(), error);
     }
@@ -152,6 +166,11 @@ public final class Assay {
 
   /** By the members that every answer of Assay's has: Jackson would leave null what is not there. */
   private static boolean isAnswer(JsonNode found) {
+    boolean hasAnswers = found.path("answers").isContainerNode() && found.path("usage").isObject();
+    return hasAnswers && found.path("model").isTextual() || hasResults(found);
+  }
+
+  private static boolean hasResults(JsonNode found) {
     return found.path("id").isTextual()
         && found.at("/choices/0/finish_reason").isTextual()
         && (found.hasNonNull("results") || found.hasNonNull("result"));

@@ -12,10 +12,14 @@ import com.fasterxml.jackson.databind.node.MissingNode;
 import com.fasterxml.jackson.databind.node.NullNode;
 import dev.assay.model.DecideRequest;
 import dev.assay.model.DecideResponse;
+import dev.assay.model.DecisionsRequest;
+import dev.assay.model.DecisionsResponse;
 import dev.assay.model.ExtractRequest;
 import dev.assay.model.ExtractResponse;
 import dev.assay.model.RunTasksRequest;
 import dev.assay.model.RunTasksResponse;
+import dev.assay.model.SystemOneRequest;
+import dev.assay.model.SystemOneResponse;
 import java.io.IOException;
 import java.net.URI;
 import java.net.http.HttpClient;
@@ -82,6 +86,8 @@ class CasesTest {
       case "run_tasks" -> assay.runTasks(JSON.treeToValue(request, RunTasksRequest.class));
       case "decide_extract" -> assay.decideExtract(JSON.treeToValue(request, RunTasksRequest.class));
       case "decide" -> assay.decide(JSON.treeToValue(request, DecideRequest.class));
+      case "decisions" -> assay.decisions(JSON.treeToValue(request, DecisionsRequest.class));
+      case "system_one" -> assay.systemOne(JSON.treeToValue(request, SystemOneRequest.class));
       case "extract" -> assay.extract(JSON.treeToValue(request, ExtractRequest.class));
       default -> throw new IllegalArgumentException(one.get("call").asText());
     };
@@ -134,6 +140,9 @@ class CasesTest {
   private static void checkResponse(Object response, JsonNode expect) {
     JsonNode json = JSON.valueToTree(response);
     assertTrue(!expect.has("response") || Matching.matches(json, expect.get("response")), json.toString());
+    if (response instanceof DecisionsResponse || response instanceof SystemOneResponse) {
+      return;
+    }
     if (!expect.has("incomplete")) {
       assertSame(response, ensureComplete(response));
       return;

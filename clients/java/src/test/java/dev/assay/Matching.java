@@ -25,7 +25,7 @@ final class Matching {
       return StreamSupport.stream(expected.get("$oneOf").spliterator(), false).anyMatch(value::equals);
     }
     if (expected.has("$type")) {
-      return value.isTextual();
+      return expected.get("$type").asText().equals("number") ? value.isNumber() : value.isTextual();
     }
     if (expected.has("$keys")) {
       Set<String> keys = new TreeSet<>();
