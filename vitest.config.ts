@@ -14,6 +14,7 @@ export default defineConfig({
   // The examples import the package by its name, as its users do; tests take it from the source.
   resolve: { alias: { 'assay/node': source('adapters/node/index.ts'), assay: source('handlers/index.ts') } },
   test: {
+    globalSetup: './tests/temporary-folder.ts',
     projects: [
       {
         extends: true,
