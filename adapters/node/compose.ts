@@ -15,6 +15,8 @@ export interface Parts {
   host: ModelHost;
   /** Answers `GET /metrics`. */
   metrics: () => Promise<Response>;
+  /** Ends downloads, compiles and loads, which can be repeated. Running requests continue. */
+  beginClose(): Promise<void>;
   /** Ends the engine process and closes all files; running work is aborted. */
   close(): Promise<void>;
 }
@@ -54,6 +56,10 @@ export async function compose(
     backend,
     host,
     metrics: () => metrics.handle(),
+    async beginClose() {
+      engine.beginClose();
+      await host.close();
+    },
     async close() {
       await host.close();
       await engine.close();

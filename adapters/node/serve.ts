@@ -31,7 +31,8 @@ export interface Serving {
   /** Resolves when loading the first model has ended, successfully or not. */
   loaded: Promise<unknown>;
   /**
-   * Stops in order: no new requests, then running ones, then the engine. Resolves to false if some had to be cut off.
+   * Stops in order: no new requests, downloads and loads, then running requests, then the engine. Resolves to false if
+   * some requests had to be cut off.
    */
   stop(): Promise<boolean>;
 }
@@ -61,7 +62,7 @@ export async function serve(config: ServerConfig, { log, say, terminal, compose 
       // Shown once it can be answered.
       loaded: loaded.then((ready) => ready && firstKey && say(firstRequest(server.url, config.model))),
       async stop() {
-        const inTime = await server.close(GRACE_MS);
+        const [inTime] = await Promise.all([server.close(GRACE_MS), parts.beginClose()]);
         await parts.close();
         return inTime;
       },

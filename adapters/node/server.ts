@@ -1,5 +1,5 @@
-import { createServer, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
 import { AssayError } from '../../lib/errors.ts';
 import { answerBadHttp, badHttp } from './bad-http.ts';
@@ -20,13 +20,22 @@ const LIMITS = {
   requireHostHeader: false,
 };
 const MAX_CONNECTIONS = 1024;
+/** Milliseconds that a request may take to arrive after the server was told to stop. */
+const SENDING_MS = 2_000;
+
+/** Holds what the server still has open. */
+interface Open {
+  readonly sockets: Set<Socket>;
+  /** Requests whose response has not ended. */
+  readonly requests: Set<IncomingMessage>;
+}
 
 export interface RunningServer {
   /** The address that it listens on, such as `http://127.0.0.1:8080`. */
   url: string;
   /**
-   * Accepts no new connections, gives running requests `graceMs` milliseconds to finish, then cuts them off, which
-   * aborts their work. Tells whether all of them finished.
+   * Accepts no new connections, gives running requests `graceMs` milliseconds to finish, and those still being sent two
+   * seconds to arrive, then cuts them off, which aborts their work. Tells whether all of them finished.
    */
   close(graceMs: number): Promise<boolean>;
 }
@@ -40,9 +49,18 @@ export async function startServer(
   server.maxConnections = MAX_CONNECTIONS;
   answerBadHttp(server);
   server.on('request', (_, response) => endWhenUnread(response, limits?.unreadTimeout ?? LIMITS.unreadTimeout));
+  const open: Open = { sockets: new Set(), requests: new Set() };
+  server.on('connection', (socket) => {
+    open.sockets.add(socket);
+    socket.once('close', () => open.sockets.delete(socket));
+  });
+  server.on('request', (request, response) => {
+    open.requests.add(request);
+    response.once('close', () => open.requests.delete(request));
+  });
   await listen(server, host, port);
   const taken = (server.address() as AddressInfo).port;
-  return { url: `http://${urlHost(host)}:${taken}`, close: (graceMs) => close(server, graceMs) };
+  return { url: `http://${urlHost(host)}:${taken}`, close: (graceMs) => close(server, open, graceMs) };
 }
 
 /** A request that cannot become a `Request`, because its Host is not a host name. */
@@ -84,18 +102,25 @@ function urlHost(host: string): string {
   return host.includes(':') ? `[${host}]` : host;
 }
 
-async function close(server: Server, graceMs: number): Promise<boolean> {
+async function close(server: Server, { sockets, requests }: Open, graceMs: number): Promise<boolean> {
   const closed = new Promise<true>((resolve) => server.close(() => resolve(true)));
   // A busy connection becomes idle when its response ends, and would be kept alive.
   const sweep = setInterval(() => server.closeIdleConnections(), 50);
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<false>((resolve) => {
-    timer = setTimeout(resolve, graceMs, false);
-  });
-  const inTime = await Promise.race([closed, late]);
-  clearTimeout(timer);
-  if (!inTime) server.closeAllConnections();
+  let inTime = true;
+  const timers = [
+    setTimeout(() => {
+      const received = [...requests].filter(({ complete }) => complete);
+      if (received.length < requests.size) inTime = false;
+      const answering = new Set(received.map(({ socket }) => socket));
+      // Node calls a connection idle only after its first request, so these stay open without an end.
+      for (const socket of sockets) if (!answering.has(socket)) socket.destroy();
+    }, SENDING_MS),
+    setTimeout(() => {
+      inTime = false;
+      server.closeAllConnections();
+    }, graceMs),
+  ];
   await closed;
-  clearInterval(sweep);
+  for (const timer of [sweep, ...timers]) clearTimeout(timer);
   return inTime;
 }

@@ -99,7 +99,7 @@ const CONFIGURATIONS: readonly string[] = ['config.json', 'genai_config.json'];
 async function checkArchitecture({ paths }: PullContext, model: ModelId, files: readonly HubFile[]): Promise<void> {
   const read = async (name: string) => {
     const file = files.find(({ path }) => baseName(path) === name);
-    return file && readBoundedJson(paths.blob(model, file.hash), CONFIG_BOUNDS);
+    return file && readBoundedJson(paths.blob(model, file.hash), CONFIG_BOUNDS, name);
   };
   const [config, genai] = await Promise.all(CONFIGURATIONS.map(read));
   const { refusal } = judgeArchitecture(config, genai);

@@ -14,11 +14,15 @@ export interface FileBounds {
 export const CONFIG_BOUNDS: FileBounds = { bytes: 4 * 1024 * 1024 };
 
 /**
- * Reads an untrusted file of a model; null when there is none.
+ * Reads an untrusted file of a model, which errors call `name`; null when there is none.
  *
  * @throws AssayError `engine_failed` for more than `maxBytes`; nothing of it is read
  */
-export async function readBounded(file: string, maxBytes: number): Promise<string | null> {
+export async function readBounded(
+  file: string,
+  maxBytes: number,
+  name: string = basename(file),
+): Promise<string | null> {
   const handle = await open(file).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return null;
     throw error;
@@ -26,7 +30,7 @@ export async function readBounded(file: string, maxBytes: number): Promise<strin
   if (!handle) return null;
   try {
     const { size } = await handle.stat();
-    if (size > maxBytes) throw new AssayError('engine_failed', `The model's ${basename(file)} is too large to read.`);
+    if (size > maxBytes) throw new AssayError('engine_failed', `The model's ${name} is too large to read.`);
     return await handle.readFile('utf8');
   } finally {
     await handle.close();
@@ -39,18 +43,22 @@ export async function readBounded(file: string, maxBytes: number): Promise<strin
  *
  * @throws AssayError `engine_failed` for a file beyond the bounds or one that is not JSON
  */
-export async function readBoundedJson(file: string, { bytes, parts }: FileBounds): Promise<unknown> {
-  const text = await readBounded(file, bytes);
+export async function readBoundedJson(
+  file: string,
+  { bytes, parts }: FileBounds,
+  name: string = basename(file),
+): Promise<unknown> {
+  const text = await readBounded(file, bytes, name);
   if (text === null) return undefined;
   const excess = excessOf(text, parts);
   if (excess) {
     const what = excess === 'depth' ? 'nests too deep' : 'has too many members';
-    throw new AssayError('engine_failed', `The model's ${basename(file)} ${what} to be read.`);
+    throw new AssayError('engine_failed', `The model's ${name} ${what} to be read.`);
   }
   try {
     return JSON.parse(text);
   } catch (cause) {
-    throw new AssayError('engine_failed', `The model's ${basename(file)} is damaged. Download the model again.`, {
+    throw new AssayError('engine_failed', `The model's ${name} is damaged. Download the model again.`, {
       cause,
     });
   }

@@ -27,6 +27,11 @@ export interface EngineProcess {
    * caller also adds the text files (tokenizer, template, configuration) that `load` reads from the same folder.
    */
   compile(spec: CompileSpec, options?: CompileCall): Promise<CompileReport>;
+  /**
+   * Ends compiles and loads at once, because they can be repeated. Running requests continue; one that is stuck has
+   * less time. To be followed by `close`.
+   */
+  beginClose(): void;
   /** Ends all processes at once; requests in flight fail. */
   close(): Promise<void>;
 }

@@ -143,6 +143,18 @@ class Supervisor implements EngineProcess, EngineCalls {
     }
   }
 
+  beginClose(): void {
+    for (const compile of this.#compiles) compile.abort();
+    const { state } = this.#life.now;
+    if (state === 'loaded' || state === 'unloading') {
+      this.#child?.hurry();
+      return;
+    }
+    this.#life.close();
+    clearTimeout(this.#restartTimer);
+    this.#child?.kill('was closed');
+  }
+
   async close(): Promise<void> {
     this.#life.close();
     for (const compile of this.#compiles) compile.abort();
@@ -227,7 +239,7 @@ class Supervisor implements EngineProcess, EngineCalls {
     if (child !== this.#child) return;
     this.#child = null;
     this.#queue = { running: 0, waiting: 0 };
-    const text = 'The engine stopped while it worked on this request and is starting again. Try again in a moment.';
+    const text = `The engine process ${reason}. It worked on this request and is starting again: try again in a moment.`;
     for (const call of [...this.#calls.values()]) call.fail(new AssayError('engine_failed', text), false);
     const { state, model } = this.#life.now;
     if (state === 'loaded') {

@@ -1,14 +1,12 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createGzip } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { parseModelId } from '../../lib/model-id.ts';
 import { testHost } from '../slot/machine.ts';
 import { HubServer } from './hub-server.ts';
-import { MODEL, machine, randomModel } from './pull.ts';
+import { type Answer, DIRECTORY, endless, endlessPages, lieAboutFiles, trickle } from './lies.ts';
+import { machine, randomModel } from './pull.ts';
 
 let hub: HubServer;
 
@@ -16,30 +14,6 @@ beforeEach(async () => {
   hub = await HubServer.start(randomModel(), randomModel({ id: 'acme/gated', access: 'gated' }));
 });
 afterEach(() => hub.stop());
-
-type Answer = (request: IncomingMessage, response: ServerResponse) => void;
-
-/** Starts a hub that answers each request for the list of files with `answer`. */
-function listing(answer: Answer): void {
-  hub.fail({ on: 'api', path: 'tree', fault: { kind: 'custom', answer } });
-}
-
-/** Sends `chunk` until the client closes the connection, compressed if requested. */
-function endless(chunk: string, { gzip = false, begin = '' } = {}): Answer {
-  return (_request, response) => {
-    response.setHeader('content-type', 'application/json');
-    if (gzip) response.setHeader('content-encoding', 'gzip');
-    const body = Readable.from(
-      (function* () {
-        yield begin;
-        for (;;) yield chunk;
-      })(),
-    );
-    (gzip ? pipeline(body, createGzip(), response) : pipeline(body, response)).catch(() => undefined);
-  };
-}
-
-const DIRECTORY = { type: 'directory', oid: 'a'.repeat(40), size: 0, path: 'x' };
 
 /** Returns the peak growth of this process's resident memory while `work` runs, in bytes. */
 async function memoryGained(work: () => Promise<unknown>): Promise<number> {
@@ -60,7 +34,7 @@ describe('a listing', () => {
     ['that is no array', (_, response) => void response.end('{"a":1}'), /does not answer like a hub/],
     ['whose entries are null', (_, response) => void response.end('[null]'), /does not answer like a hub/],
   ])('%s is refused, at the cost of little memory', async (_name, answer, message) => {
-    listing(answer);
+    lieAboutFiles(hub, answer);
     const box = await machine(hub);
     const gained = await memoryGained(() =>
       expect(box.pull()).rejects.toMatchObject({
@@ -77,11 +51,10 @@ describe('a listing', () => {
     ['nothing', []],
   ])('of pages of %s without end is refused', async (_name, page) => {
     let pages = 0;
-    listing((_request, response) => {
+    const onPage = () => {
       pages += 1;
-      response.setHeader('Link', `<${hub.endpoint}/api/models/${MODEL}/tree/main?cursor=${pages}>; rel="next"`);
-      response.end(JSON.stringify(page));
-    });
+    };
+    lieAboutFiles(hub, endlessPages(hub, page, { onPage }));
     const box = await machine(hub);
     await expect(box.pull()).rejects.toMatchObject({
       code: 'hub_unreachable',
@@ -91,16 +64,12 @@ describe('a listing', () => {
   });
 
   it('of too many directories is refused', async () => {
-    listing((_request, response) => void response.end(JSON.stringify(Array(20_001).fill(DIRECTORY))));
+    lieAboutFiles(hub, (_request, response) => void response.end(JSON.stringify(Array(20_001).fill(DIRECTORY))));
     await expect((await machine(hub)).pull()).rejects.toThrow(/more than 20000 entries/);
   });
 
   it('that trickles in is given up', async () => {
-    listing((_request, response) => {
-      response.write('[');
-      const drip = setInterval(() => response.write(' '), 20);
-      response.on('close', () => clearInterval(drip));
-    });
+    lieAboutFiles(hub, trickle);
     const box = await machine(hub, { settings: { listingMs: 300 } });
     await expect(box.pull()).rejects.toMatchObject({
       code: 'hub_unreachable',
@@ -124,7 +93,7 @@ describe('the token', () => {
 
   it('does not follow the next page to another origin', async () => {
     const other = await stranger();
-    listing((_request, response) => {
+    lieAboutFiles(hub, (_request, response) => {
       response.setHeader('Link', `<${other.origin}/page2>; rel="next"`);
       response.end('[]');
     });
@@ -186,22 +155,18 @@ describe('a redirect', () => {
 describe('a server whose caller has left', () => {
   const MODEL_ID = parseModelId('acme/tiny');
 
-  /**
-   * Starts a hub that answers each page with a further one, until no more are requested; reports how many pages it
-   * sent.
-   */
-  function endlessPages(): () => number {
+  /** Answers each page with a further one; reports how many pages the hub sent. */
+  function manyPages(): () => number {
     let pages = 0;
-    listing((_request, response) => {
+    const onPage = () => {
       pages += 1;
-      response.setHeader('Link', `<${hub.endpoint}/api/models/${MODEL}/tree/main?cursor=${pages}>; rel="next"`);
-      setTimeout(() => response.end('[]'), 20);
-    });
+    };
+    lieAboutFiles(hub, endlessPages(hub, [], { delayMs: 20, onPage }));
     return () => pages;
   }
 
   it('reads no list of files to its end', async () => {
-    const pages = endlessPages();
+    const pages = manyPages();
     const box = await testHost(hub, {}, { unfollowedMs: 50 });
     const leaving = new AbortController();
     const events = box.host.download(MODEL_ID, { allowDownload: true }, leaving.signal)[Symbol.asyncIterator]();
@@ -218,7 +183,7 @@ describe('a server whose caller has left', () => {
   });
 
   it('ends at once when it is closed', async () => {
-    const pages = endlessPages();
+    const pages = manyPages();
     const box = await testHost(hub);
     const download = box.download(MODEL_ID).catch((error: Error) => error.message);
     await expect.poll(pages).toBeGreaterThan(2);

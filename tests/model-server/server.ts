@@ -91,9 +91,9 @@ export async function processTree(pid: number): Promise<number[]> {
   return [pid, ...(await Promise.all(children.map(processTree))).flat()];
 }
 
-/** Returns the resident bytes of a process and all its descendants (Linux). */
-export async function residentBytes(pid: number): Promise<number> {
-  const sizes = (await processTree(pid)).map(async (one) => {
+/** Returns the resident bytes of a process and, unless told otherwise, all its descendants (Linux). */
+export async function residentBytes(pid: number, { children = true } = {}): Promise<number> {
+  const sizes = (children ? await processTree(pid) : [pid]).map(async (one) => {
     const status = await fs.readFile(`/proc/${one}/status`, 'utf8').catch(() => '');
     return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) * 1024;
   });

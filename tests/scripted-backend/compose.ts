@@ -9,6 +9,7 @@ export function composeScripted(script: Script = {}, recorded: Recorded[] = []):
     backend: scriptedBackend(script, recorded),
     host: scriptedHost(script, recorded),
     metrics: async () => new Response('up 1\n'),
+    beginClose: async () => undefined,
     close: async () => {},
   });
 }

@@ -239,6 +239,20 @@ test('a refused caller that keeps its side open loses the connection all the sam
   socket.destroy();
 });
 
+test.each([
+  ['nothing', '', true],
+  ['some headers', 'GET / HTTP/1.1\r\nX-Slow: ', true],
+  ['a part of its body', 'POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{', false],
+])('a caller that has sent %s does not keep the server from stopping', async (_, text, inTime) => {
+  const app = new Hono().post('/', async (c) => c.text(await c.req.text()));
+  const server = await startServer(app.fetch, { host: '127.0.0.1', port: 0 });
+  const socket = connect(Number(new URL(server.url).port), '127.0.0.1').on('error', () => undefined);
+  await new Promise<void>((sent) => socket.write(text, () => sent()));
+  expect((await fetch(server.url)).status).toBe(404);
+  // Without a time of their own, these connections would last as long as the grace period: longer than this test.
+  expect(await server.close(600_000)).toBe(inTime);
+});
+
 test('nothing is written into an answer that has begun, or instead of one that is to come', async () => {
   const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`;
   for (const [first, rest] of [
