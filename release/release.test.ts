@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { LIMITS, packageFigures, packageProblems } from './package-contents.ts';
 import { checksumLines, provenanceOf } from './provenance.ts';
 
 interface Locked {
@@ -59,4 +60,41 @@ it('the provenance names each file, the commit and the lockfile', () => {
     },
   });
   expect(checksumLines({ a: '1', b: '2' })).toBe('1  a\n2  b\n');
+});
+
+describe('the package', () => {
+  const packed = (paths: readonly string[], sizes = {}) => ({
+    filename: 'a.tgz',
+    size: 1_500_000,
+    unpackedSize: 2_000_000,
+    files: paths.map((path) => ({ path, size: 1 })),
+    ...sizes,
+  });
+
+  it.each([
+    ['dist/lib/a.js', true],
+    ['dist/adapters/node/bin.d.ts', true],
+    ['dist/pages/playground/index.html', true],
+    ['models/starter/onnx/model_q4f16.onnx', true],
+    ['package.json', true],
+    ['dist/lib/a.test.js', false],
+    ['dist/runtime/plugins/zip.fixture.js', false],
+    ['dist/tests/a.js', false],
+    ['lib/a.ts', false],
+    ['models/starter/training/bank.json', false],
+    ['.env', false],
+  ])('%s may be in it: %s', (path, allowed) => {
+    expect(packageProblems(packed([path]))).toEqual(allowed ? [] : [expect.stringContaining(`${path} is no runtime`)]);
+  });
+
+  it('has limits on its size', () => {
+    const large = packed([], { size: LIMITS.size + 1, unpackedSize: LIMITS.unpackedSize + 1 });
+    expect(packageProblems(large)).toEqual([
+      expect.stringContaining('17000001 bytes packed'),
+      expect.stringContaining('24000001 bytes unpacked'),
+    ]);
+    expect(packageFigures(packed(['a']))).toBe(
+      'a.tgz: 1.5 MB packed (limit 17.0 MB), 2.0 MB unpacked (limit 24.0 MB), 1 files',
+    );
+  });
 });

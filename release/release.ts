@@ -37,6 +37,7 @@ mkdirSync(OUT, { recursive: true });
 // Exactly what the lockfile names: `npm ci` refuses any other bytes.
 run('npm', 'ci');
 run('npm', 'run', 'build');
+console.log(run('npm', 'run', '--silent', 'package:check').trim());
 // Its scripts would build again, and write between the JSON.
 const [packed] = JSON.parse(run('npm', 'pack', '--ignore-scripts', '--json', '--pack-destination', OUT)) as {
   filename: string;

@@ -1,40 +1,10 @@
-/**
- * The runtime's interfaces beyond web standards, as far as this folder uses them
- * (developers.cloudflare.com/workers/runtime-apis).
- */
+/** Declares the module of the Workers runtime, as far as this folder uses it; its types are in `bindings.ts`. */
 declare module 'cloudflare:workers' {
   /** Declares the base class of Durable Objects; public methods can be called through a stub. */
   export abstract class DurableObject<Env = unknown> {
-    protected readonly ctx: DurableObjectState;
+    protected readonly ctx: import('./bindings.ts').DurableObjectState;
     protected readonly env: Env;
-    constructor(ctx: DurableObjectState, env: Env);
-  }
-
-  export interface DurableObjectState {
-    readonly storage: DurableObjectStorage;
-    blockConcurrencyWhile<T>(work: () => Promise<T>): Promise<T>;
-  }
-
-  export interface DurableObjectStorage {
-    get<T>(key: string): Promise<T | undefined>;
-    put<T>(key: string, value: T): Promise<void>;
-    deleteAll(): Promise<void>;
-    getAlarm(): Promise<number | null>;
-    setAlarm(at: number): Promise<void>;
-    deleteAlarm(): Promise<void>;
-  }
-
-  export interface DurableObjectNamespace<T> {
-    getByName(name: string): Stub<T>;
-  }
-
-  /** Maps the methods of a remote object: each returns a promise. */
-  export type Stub<T> = {
-    [K in keyof T]: T[K] extends (...args: infer A) => infer R ? (...args: A) => Promise<Awaited<R>> : never;
-  };
-
-  export interface KVNamespace {
-    get(key: string, options: { type: 'json'; cacheTtl?: number }): Promise<unknown>;
+    constructor(ctx: import('./bindings.ts').DurableObjectState, env: Env);
   }
 
   /** Keeps the event alive until the work is done. Belongs to the request that calls it. */

@@ -1,4 +1,4 @@
-import type { DurableObjectNamespace, KVNamespace } from 'cloudflare:workers';
+import type { DurableObjectNamespace, KVNamespace } from './bindings.ts';
 import type { QuotaCalls } from './keys/quota-calls.ts';
 import type { FleetCalls } from './upstreams/report.ts';
 

@@ -2,13 +2,24 @@ import type { Hono } from 'hono';
 import type { AppEnv } from '../../handlers/context.ts';
 import { errorResponse } from '../../handlers/error-response.ts';
 import { AssayError } from '../../lib/errors.ts';
+import type { DurableObjectState } from './bindings.ts';
 import { createEdge } from './edge.ts';
 import type { Env } from './env.ts';
+import type { QuotaCalls } from './keys/quota-calls.ts';
+import { QuotaObject as Quota } from './keys/quota-object.ts';
 import { logError } from './log.ts';
+import { FleetObject as EdgeFleet } from './upstreams/fleet-object.ts';
+import type { FleetCalls } from './upstreams/report.ts';
 
 export type { Env } from './env.ts';
-export { QuotaObject } from './keys/quota-object.ts';
-export { FleetObject } from './upstreams/fleet-object.ts';
+
+/** Describes a class that wrangler binds as a Durable Object. Its base class has types in the Workers runtime alone. */
+type DurableObjectClass<Calls> = new (state: DurableObjectState, env: Env) => Calls;
+
+/** Keeps the quota of one key. */
+export const QuotaObject: DurableObjectClass<QuotaCalls> = Quota;
+/** Keeps the state of all boxes. */
+export const FleetObject: DurableObjectClass<FleetCalls> = EdgeFleet;
 
 let edge: { env: Env; app: Hono<AppEnv> } | undefined;
 

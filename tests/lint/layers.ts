@@ -49,7 +49,10 @@ const LAYERS: readonly Layer[] = [
   { folder: 'adapters/workers/dev', imports: ['lib', 'adapters/workers'] },
   { folder: 'examples', imports: [] },
   { folder: 'clients', imports: ['lib', 'handlers', 'adapters', 'tests'] },
-  { folder: 'tests', imports: ['lib', 'handlers', 'runtime', 'adapters', 'examples', 'benchmarks', 'package.json'] },
+  {
+    folder: 'tests',
+    imports: ['lib', 'handlers', 'runtime', 'adapters', 'examples', 'benchmarks', 'release', 'package.json'],
+  },
   { folder: 'benchmarks', imports: ['lib', 'handlers', 'runtime', 'adapters', 'tests'] },
 ];
 

@@ -1,9 +1,9 @@
-import type { KVNamespace } from 'cloudflare:workers';
 import * as v from 'valibot';
 import type { Clock } from '../../../lib/clock.ts';
 import { AssayError } from '../../../lib/errors.ts';
 import type { ApiKey, KeyStore, Quota } from '../../../lib/keys.ts';
 import { rateLimited } from '../../../lib/quota.ts';
+import type { KVNamespace } from '../bindings.ts';
 import type { Env } from '../env.ts';
 import { withTimeout } from '../with-timeout.ts';
 

@@ -1,6 +1,7 @@
-import { DurableObject, type DurableObjectState } from 'cloudflare:workers';
+import { DurableObject } from 'cloudflare:workers';
 import * as v from 'valibot';
 import { systemClock } from '../../../lib/clock.ts';
+import type { DurableObjectState } from '../bindings.ts';
 import type { Env } from '../env.ts';
 import { Health } from './health.ts';
 import { EdgeReport, type FleetCalls, type FleetStatus } from './report.ts';

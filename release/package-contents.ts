@@ -1,0 +1,45 @@
+/** Holds the part of `npm pack --json` that is read here. */
+export interface Packed {
+  filename: string;
+  /** Bytes of the tarball. */
+  size: number;
+  unpackedSize: number;
+  files: readonly { path: string; size: number }[];
+}
+
+/** Bounds the package, in bytes. The starter model is 16.6 MB of each; the dependencies are not in it. */
+export const LIMITS = { size: 17_000_000, unpackedSize: 24_000_000 } as const;
+
+/** Lists the only files that the package may have. */
+const RUNTIME = [
+  /^(LICENSE|README\.md|package\.json|openapi\.json)$/,
+  /^dist\/(adapters|handlers|lib|runtime)\/.+\.(js|d\.ts)$/,
+  /^dist\/pages\/.+\.(html|js|css|svg|png|md|txt)$/,
+  /^models\/[a-z-]+\/([^/]+\.(json|md)|onnx\/[^/]+\.onnx)$/,
+];
+const NOT_RUNTIME = /\.(test|fixture)\.|\/(training|tests|benchmarks)\//;
+
+/** Returns what is wrong with the package, one line each; empty: nothing. */
+export function packageProblems({ size, unpackedSize, files }: Packed): string[] {
+  const stray = files
+    .map(({ path }) => path)
+    .filter((path) => NOT_RUNTIME.test(path) || !RUNTIME.some((pattern) => pattern.test(path)));
+  return [
+    ...stray.map(
+      (path) => `${path} is no runtime file. Exclude it in tsconfig.build.json or in "files" of package.json.`,
+    ),
+    ...(size > LIMITS.size ? [`The package has ${size} bytes packed; at most ${LIMITS.size} are allowed.`] : []),
+    ...(unpackedSize > LIMITS.unpackedSize
+      ? [`The package has ${unpackedSize} bytes unpacked; at most ${LIMITS.unpackedSize} are allowed.`]
+      : []),
+  ];
+}
+
+/** Returns the figures of the package as one line. */
+export function packageFigures({ filename, size, unpackedSize, files }: Packed): string {
+  const mb = (bytes: number) => `${(bytes / 1e6).toFixed(1)} MB`;
+  return (
+    `${filename}: ${mb(size)} packed (limit ${mb(LIMITS.size)}), ` +
+    `${mb(unpackedSize)} unpacked (limit ${mb(LIMITS.unpackedSize)}), ${files.length} files`
+  );
+}
