@@ -74,7 +74,7 @@ export class OptionScoring {
   }
 
   /**
-   * Returns the first path without asking the model: all that is left without a budget, and right for a single path.
+   * Returns the first path without running the model: correct for a single path, and the only answer without a budget.
    */
   unscored(): ScoredPath {
     return { path: 0, logprobs: this.#choice.paths.map(() => 0) };

@@ -4,7 +4,7 @@ import type { KoffiFunc } from 'koffi';
 import { API_VERSION, C_FUNCTIONS, type CFunction, type CFunctionName, ORT_VERSION } from './c-functions.ts';
 import { OrtError } from './ort-error.ts';
 
-/** Address in native memory; null and 0 are the null pointer. */
+/** Represents an address in native memory; null and 0 are the null pointer. */
 export type Pointer = bigint | null;
 
 /** Calls C functions of onnxruntime. Those that return an `OrtStatus` are checked and throw an `OrtError`. */

@@ -183,7 +183,7 @@ function ending(code: number | null, signal: string | null): string {
   return signal ? `was ended by ${signal}` : `ended with code ${code}`;
 }
 
-/** Returns the signal that ended a program behind a shell or bwrap, which exit with 128 plus its number. */
+/** Returns the signal that ended a program run by a shell or bwrap, which exit with 128 plus its number. */
 function signalIn(code: number | null): string | null {
   return Object.entries(constants.signals).find(([, number]) => code === 128 + number)?.[0] ?? null;
 }

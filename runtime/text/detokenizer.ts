@@ -15,7 +15,7 @@ export class Detokenizer {
     return this.#begin(this.#decoder.decode(this.#vocabulary.written(token), { stream: true }));
   }
 
-  /** Returns what is left of a character that was never finished. */
+  /** Returns the rest of an unfinished character. */
   end(): string {
     return this.#begin(this.#decoder.decode());
   }

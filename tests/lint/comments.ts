@@ -7,7 +7,7 @@ const QUESTION = /^(What|Whether|When|How|Why|Who|Whose|Which|Where)\b/;
 /** Verbs in the third person. Nouns in the plural look the same, so those that comments began with are excluded. */
 const VERB = /^(?!(?:Its|This|Those|Always)\b)[A-Z][a-z]+s\b/;
 const NOUN =
-  /^(Attributes|Bytes|Cells|Characters|Facts|Fields|Files|Flags|Folders|Keys|Measurements|Messages|Methods|Milliseconds|Options|Process|Rows|Seconds|Tokens|Upstreams)\b/;
+  /^(Access|Address|Alias|Attributes|Bytes|Cells|Characters|Facts|Fields|Files|Flags|Folders|Keys|Measurements|Messages|Methods|Milliseconds|Options|Process|Progress|Rows|Seconds|Status|Tokens|Upstreams)\b/;
 
 /** Declarations whose doc comment begins with a verb. Constants, members and getters may begin with a noun. */
 const DECLARATION =
