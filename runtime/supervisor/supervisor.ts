@@ -1,35 +1,24 @@
-import type { Logger } from 'pino';
 import { AssayError } from '../../lib/errors.ts';
 import type { ModelId } from '../../lib/model-id.ts';
-import { refusal } from '../../lib/refused-form.ts';
 import type { FromEngine, LoadSpec, ModelInfo } from '../protocol/messages.ts';
-import { type AdmissionLimits, AdmissionQueue, charactersOf } from './admission-queue.ts';
-import { Call, type CallOptions } from './call.ts';
-import { Child, type ChildOptions, ENGINE_ENTRY, PATIENCE, type Patience } from './child.ts';
-import { compileInChild } from './compile-in-child.ts';
+import type { AdmissionLimits } from './admission-queue.ts';
+import type { Call, CallOptions } from './call.ts';
+import { CallsInFlight } from './calls-in-flight.ts';
+import type { Child } from './child.ts';
+import { Compiles } from './compiles.ts';
 import type { EngineProcess, EngineStatus } from './engine-process.ts';
-import { type Isolation, NO_ISOLATION } from './isolation/isolation.ts';
-import { linkTargets, type ProcessNeeds } from './isolation/process-needs.ts';
 import { LifeCycle, type LifeListener, reasonOf } from './life-cycle.ts';
-import { compileLimits, loadLimits, type ModelLimits } from './model-limits.ts';
+import { loadInChild } from './load-in-child.ts';
+import { loadLimits, type ModelLimits } from './model-limits.ts';
+import { childOptions, type ProcessOptions } from './process-options.ts';
 
-export interface SupervisorOptions {
-  log: Logger;
-  /** Resident bytes above which a process is killed. Default: what its model can need (`model-limits.ts`). */
-  memoryLimitBytes?: number;
-  /** Milliseconds that a process may be silent in each phase. Default: `PATIENCE`, and by the size of its model. */
-  patience?: Partial<Patience>;
+export interface SupervisorOptions extends ProcessOptions {
   /** Milliseconds that a new request waits for a restart. Default: ten seconds. */
   restartPatienceMs?: number;
   /** Bounds the requests that are checked, wait, or run. */
   admission?: AdmissionLimits;
   /** Called for each restart; for the metrics. */
   onRestart?(): void;
-  /** Isolation of the processes from the rest of the machine. Default: none. */
-  isolation?: Isolation;
-  /** Entry point of the process; tests pass their own. */
-  entry?: URL;
-  watchMs?: number;
 }
 
 /** Sends requests to the engine process. */
@@ -51,9 +40,8 @@ export function createEngineProcess(options: SupervisorOptions): EngineProcess &
 
 class Supervisor implements EngineProcess, EngineCalls {
   readonly #options: SupervisorOptions;
-  readonly #admission: AdmissionQueue;
-  readonly #calls = new Map<string, Call>();
-  readonly #compiles = new Set<AbortController>();
+  readonly #calls: CallsInFlight;
+  readonly #compiles: Compiles;
   readonly #life = new LifeCycle();
   /** The last load, unload or restart: they run one after the other. */
   #turn: Promise<unknown> = Promise.resolve();
@@ -65,13 +53,13 @@ class Supervisor implements EngineProcess, EngineCalls {
   #failures = 0;
   #restartTimer: NodeJS.Timeout | undefined;
   #queue = { running: 0, waiting: 0 };
-  #nextId = 0;
   /** Resolves at a new state, at the end of the last call, and at the end of the process. */
   #changed = Promise.withResolvers<void>();
 
   constructor(options: SupervisorOptions) {
     this.#options = options;
-    this.#admission = new AdmissionQueue(options.admission);
+    this.#calls = new CallsInFlight(options.admission, () => this.#wake());
+    this.#compiles = new Compiles(options);
     this.#life.onEvent((now, event) => {
       options.log.debug({ event, state: now.state, model: now.model }, 'model');
       this.#wake();
@@ -129,22 +117,12 @@ class Supervisor implements EngineProcess, EngineCalls {
     return this.#inTurn(() => this.#stop());
   }
 
-  async compile(...[spec, call]: Parameters<EngineProcess['compile']>): ReturnType<EngineProcess['compile']> {
-    const closing = new AbortController();
-    this.#compiles.add(closing);
-    const signal = call?.signal ? AbortSignal.any([call.signal, closing.signal]) : closing.signal;
-    try {
-      const limits = await compileLimits(spec);
-      const read = [spec.source, ...(await linkTargets(spec.source))];
-      const options = this.#childOptions(limits, { read, write: [spec.target], drivers: drives(limits, spec) });
-      return await compileInChild(options, spec, { ...call, signal });
-    } finally {
-      this.#compiles.delete(closing);
-    }
+  compile(...request: Parameters<EngineProcess['compile']>): ReturnType<EngineProcess['compile']> {
+    return this.#compiles.run(...request);
   }
 
   beginClose(): void {
-    for (const compile of this.#compiles) compile.abort();
+    this.#compiles.abort();
     const { state } = this.#life.now;
     if (state === 'loaded' || state === 'unloading') {
       this.#child?.hurry();
@@ -157,57 +135,24 @@ class Supervisor implements EngineProcess, EngineCalls {
 
   async close(): Promise<void> {
     this.#life.close();
-    for (const compile of this.#compiles) compile.abort();
+    this.#compiles.abort();
     clearTimeout(this.#restartTimer);
     await this.#end('was closed');
   }
 
-  async call(options: CallOptions): Promise<Call> {
-    const slot = this.#admission.admit(charactersOf(options.work));
-    const child = await this.#ready(options.signal).catch((error) => {
-      slot.release(false);
-      throw error;
-    });
-    const id = (this.#nextId++).toString(36);
-    const call = new Call(
-      {
-        id,
-        send: (message) => child.send({ ...message, id }),
-        settled: (answered) => {
-          slot.release(answered);
-          this.#calls.delete(id);
-          if (this.#calls.size === 0) this.#wake();
-        },
-      },
-      options,
-    );
-    this.#calls.set(id, call);
-    return call;
+  call(options: CallOptions): Promise<Call> {
+    return this.#calls.open(options, () => this.#ready(options.signal));
   }
 
   /** Starts a process and loads the model in it. */
   async #start(spec: LoadSpec, limits: ModelLimits): Promise<ModelInfo> {
-    const loaded = Promise.withResolvers<ModelInfo>();
-    const child = new Child(
-      this.#childOptions(limits, { read: [spec.dir], write: [], drivers: drives(limits, spec) }),
-      {
-        message: (message) => {
-          if (message.type === 'loaded') loaded.resolve(message.info);
-          else if (message.type === 'failed' && message.id === LOAD_ID) {
-            const { error, detail, refusedForm } = message;
-            const cause = refusedForm ? refusal(refusedForm) : detail;
-            loaded.reject(new AssayError(error.code, error.message, { cause }));
-          } else this.#onMessage(message);
-        },
-        exit: (reason) => {
-          loaded.reject(new AssayError('engine_failed', `The engine process ${reason} while it loaded the model.`));
-          this.#died(child, reason);
-        },
-      },
-    );
+    const options = childOptions(this.#options, limits, spec, { read: [spec.dir], write: [] });
+    const { child, loaded } = loadInChild(options, spec, {
+      message: (message) => this.#onMessage(message),
+      exit: (reason) => this.#died(child, reason),
+    });
     this.#child = child;
-    child.send({ type: 'load', id: LOAD_ID, spec });
-    const info = await loaded.promise.catch(async (error) => {
+    const info = await loaded.catch(async (error) => {
       await this.#end('did not load the model');
       throw error;
     });
@@ -215,24 +160,10 @@ class Supervisor implements EngineProcess, EngineCalls {
     return info;
   }
 
-  #childOptions(limits: ModelLimits, needs: Omit<ProcessNeeds, 'memoryBytes'>): ChildOptions {
-    const { openMs, memoryBytes } = limits;
-    const { entry = ENGINE_ENTRY, log, memoryLimitBytes = memoryBytes, watchMs = 500, patience } = this.#options;
-    const { isolation = NO_ISOLATION } = this.#options;
-    return {
-      entry,
-      log,
-      memoryLimitBytes,
-      watchMs,
-      patience: { ...PATIENCE, open: openMs, compile: openMs, ...patience },
-      launch: (nodeFlags) => isolation.launch({ ...needs, memoryBytes: memoryLimitBytes }, nodeFlags),
-    };
-  }
-
   #onMessage(message: FromEngine): void {
     if (message.type === 'heartbeat') this.#queue = { running: message.running, waiting: message.waiting };
     if (message.type === 'finished') this.#failures = 0;
-    if ('id' in message) this.#calls.get(message.id)?.onMessage(message);
+    this.#calls.onMessage(message);
   }
 
   #died(child: Child, reason: string): void {
@@ -240,7 +171,7 @@ class Supervisor implements EngineProcess, EngineCalls {
     this.#child = null;
     this.#queue = { running: 0, waiting: 0 };
     const text = `The engine process ${reason}. It worked on this request and is starting again: try again in a moment.`;
-    for (const call of [...this.#calls.values()]) call.fail(new AssayError('engine_failed', text), false);
+    this.#calls.fail(new AssayError('engine_failed', text));
     const { state, model } = this.#life.now;
     if (state === 'loaded') {
       this.#options.log.error({ reason, model }, 'engine process died');
@@ -334,12 +265,4 @@ class Supervisor implements EngineProcess, EngineCalls {
     this.#changed.resolve();
     this.#changed = Promise.withResolvers();
   }
-}
-
-/** Id of the load. Requests have numbers as ids. */
-const LOAD_ID = 'load!';
-
-/** Tells whether a process uses a device other than the CPU. */
-function drives({ device }: ModelLimits, { plugin }: Pick<LoadSpec, 'plugin'>): boolean {
-  return device !== 'CPU' || plugin !== undefined;
 }

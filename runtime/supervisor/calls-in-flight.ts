@@ -1,0 +1,57 @@
+import type { AssayError } from '../../lib/errors.ts';
+import type { FromEngine } from '../protocol/messages.ts';
+import { type AdmissionLimits, AdmissionQueue, charactersOf } from './admission-queue.ts';
+import { Call, type CallOptions } from './call.ts';
+import type { Child } from './child.ts';
+
+/** Holds the requests that the engine process works on, and bounds them. */
+export class CallsInFlight {
+  readonly #admission: AdmissionQueue;
+  readonly #calls = new Map<string, Call>();
+  readonly #onIdle: () => void;
+  #nextId = 0;
+
+  /** @param onIdle is called when the last call has ended */
+  constructor(limits: AdmissionLimits | undefined, onIdle: () => void) {
+    this.#admission = new AdmissionQueue(limits);
+    this.#onIdle = onIdle;
+  }
+
+  get size(): number {
+    return this.#calls.size;
+  }
+
+  /** Admits a request to the process that `ready` waits for. Throws `overloaded`, or the error of `ready`. */
+  async open(options: CallOptions, ready: () => Promise<Child>): Promise<Call> {
+    const slot = this.#admission.admit(charactersOf(options.work));
+    const child = await ready().catch((error) => {
+      slot.release(false);
+      throw error;
+    });
+    const id = (this.#nextId++).toString(36);
+    const call = new Call(
+      {
+        id,
+        send: (message) => child.send({ ...message, id }),
+        settled: (answered) => {
+          slot.release(answered);
+          this.#calls.delete(id);
+          if (this.#calls.size === 0) this.#onIdle();
+        },
+      },
+      options,
+    );
+    this.#calls.set(id, call);
+    return call;
+  }
+
+  /** Passes a message of the process to its request. */
+  onMessage(message: FromEngine): void {
+    if ('id' in message) this.#calls.get(message.id)?.onMessage(message);
+  }
+
+  /** Fails all requests, because their process is gone. */
+  fail(error: AssayError): void {
+    for (const call of [...this.#calls.values()]) call.fail(error, false);
+  }
+}
