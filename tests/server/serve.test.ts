@@ -171,6 +171,8 @@ describe('the address', () => {
 
 describe('requests that are no HTTP as it should be', () => {
   const get = (rest: string) => `GET / HTTP/1.1\r\n${rest}Connection: close\r\n\r\n`;
+  const post = (rest: string, body = '{}') =>
+    `POST /unload HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n${rest}\r\n${body}`;
 
   test.each([
     ['no Host at all', get(''), 403, 'forbidden_origin'],
@@ -192,6 +194,27 @@ describe('requests that are no HTTP as it should be', () => {
       400,
       'malformed_json',
     ],
+    // Request smuggling (RFC 9112, section 11.2): requests of which a proxy in front may see another end.
+    ['a length and chunks', post('Content-Length: 3\r\nTransfer-Encoding: chunked\r\n'), 400, 'malformed_json'],
+    ['two lengths', post('Content-Length: 2\r\nContent-Length: 3\r\n'), 400, 'malformed_json'],
+    ['two lengths in one header', post('Content-Length: 2, 3\r\n'), 400, 'malformed_json'],
+    ['a signed length', post('Content-Length: +2\r\n'), 400, 'malformed_json'],
+    ['chunks that are not the last coding', post('Transfer-Encoding: chunked, gzip\r\n'), 400, 'malformed_json'],
+    ['a coding behind a space', post('Transfer-Encoding : chunked\r\n'), 400, 'malformed_json'],
+    [
+      'a coding in another case, twice',
+      post('Transfer-Encoding: chunked\r\nTransfer-Encoding: x\r\n'),
+      400,
+      'malformed_json',
+    ],
+    ['a header in two lines', post('X: a\r\n Content-Length: 2\r\n'), 400, 'malformed_json'],
+    [
+      'a chunk of a size that is no number',
+      post('Transfer-Encoding: chunked\r\n', '0x2\r\n{}\r\n0\r\n\r\n'),
+      400,
+      'malformed_json',
+    ],
+    ['a line feed alone in a header', post('X: a\nContent-Length: 2\r\n'), 400, 'malformed_json'],
     ['CONNECT', 'CONNECT a.example:443 HTTP/1.1\r\nHost: a.example:443\r\n\r\n', 405, 'method_not_allowed'],
   ])('%s gets the error body, and the server lives on', async (_, text, status, code) => {
     const { url } = await start();
