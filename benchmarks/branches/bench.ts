@@ -10,7 +10,7 @@ import { W } from './tokens.ts';
 const HELP = `npm run bench -- branches [--n=1,4,16,64] [--rounds=3] [--systems=assay,llama] [--parts=tasks,decide] [--quick]
 
 Workload W (a context of 1,024 tokens, n tasks of 24 + 6 tokens) on models of one shape and random weights, each system in a process of
-its own, in messages. --systems: those whose ids begin so. --quick: a tiny shape, to see that it runs.
+its own, in turn. --systems: those whose ids begin so. --quick: a tiny shape, to see that it runs.
 Ids: ${[...new Set([...CONTENDERS, ...DECIDERS].map(({ id }) => id))].join(', ')}`;
 
 /** Maps each contender to its costs, a value for each round. */

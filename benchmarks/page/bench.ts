@@ -16,9 +16,9 @@ export async function run(): Promise<void> {
   );
   const page = [
     '# Performance',
-    'Written by `npm run bench` from what it measured, the figures that disappoint included. Systems under comparison ran in one run, in messages, each in ' +
-      'a process of its own: compare within a table, not across machines or runs. Under each title stands where, when and with which versions it ran, and how busy the machine was ' +
-      'with other work when it began. Repeat any part with `npm run bench -- <name>`.',
+    '`npm run bench` writes this page from its measurements, including the figures that disappoint. Systems that are compared ran in one run, in turn, each in a process of ' +
+      'its own, so compare figures within a table, not across machines or runs. Each section says when, on which machine and with which versions it ran, and how busy the ' +
+      'machine was with other work before. To repeat a section, run `npm run bench -- <name>`.',
     missedText(measured),
     ...measured.flatMap(({ section, figures }) => sectionText(section, figures)),
   ];
@@ -37,7 +37,7 @@ function missedText(measured: readonly { section: Section; figures: readonly Fig
       .filter((goal) => !isMet(goal))
       .map((goal) => `- ${section.title}. ${goalText(goal)}`),
   );
-  return missed.length > 0 ? ['Goals that were missed:', '', ...missed].join('\n') : '';
+  return missed.length > 0 ? ['Missed goals:', '', ...missed].join('\n') : '';
 }
 
 function sectionText(section: Section, all: readonly Figure[]): string[] {

@@ -17,10 +17,10 @@ test('the worst figure decides, and a miss is said with its reason', () => {
   expect([isMet(missed!), isMet(met!)]).toEqual([false, true]);
   expect(goalsText([missed!, met!])).toBe(
     [
-      'What was aimed for:',
+      'Goals:',
       '',
-      '- **Missed**: refusal (worst: 1 clients): 80 ms, wanted at most 50. It is slow.',
-      '- Reached: refusal (worst: 0 clients): 12 ms, wanted at least 10.',
+      '- **Missed**: refusal (worst: 1 clients): 80 ms; goal: at most 50. It is slow.',
+      '- Reached: refusal (worst: 0 clients): 12 ms; goal: at least 10.',
     ].join('\n'),
   );
 });

@@ -29,12 +29,12 @@ export function worstOf(what: string, wanted: Goal['wanted'], figures: readonly 
 /** Returns a list, a line for each goal. */
 export function goalsText(goals: readonly Goal[]): string {
   if (goals.length === 0) return '';
-  return ['What was aimed for:', '', ...goals.map((goal) => `- ${goalText(goal)}`)].join('\n');
+  return ['Goals:', '', ...goals.map((goal) => `- ${goalText(goal)}`)].join('\n');
 }
 
 export function goalText(goal: Goal): string {
   const { what, wanted, measured, unit, why } = goal;
   const bound = 'most' in wanted ? `at most ${shown(wanted.most)}` : `at least ${shown(wanted.least)}`;
-  const said = `${what}: ${`${shown(measured)} ${unit}`.trim()}, wanted ${bound}.`;
+  const said = `${what}: ${`${shown(measured)} ${unit}`.trim()}; goal: ${bound}.`;
   return isMet(goal) ? `Reached: ${said}` : `**Missed**: ${said}${why ? ` ${why}` : ''}`;
 }

@@ -10,7 +10,7 @@ import { decodeBytes, prefillMultiplyAdds } from './needs.ts';
 
 const HELP = `npm run bench -- speed [--lengths=128,1024,4096] [--rounds=3] [--systems=assay,llama] [--quick]
 
-Tokens a second of one request, reading a prompt and writing behind it, each system in a process of its own, in messages.`;
+Tokens a second of one request, reading a prompt and writing an answer, each system in a process of its own, in turn.`;
 
 /** Tokens generated in one measurement. */
 const WRITTEN = 24;

@@ -7,13 +7,13 @@ import { medianAndSpread, table } from '../table.ts';
 /** Times faster than node-llama-cpp's best mode, cold, by tasks. */
 const WANTED = [
   {
-    why: 'With few tasks there is little to share, and what counts is how fast a prompt is read.',
+    why: 'With few tasks there is little to share, so the speed of reading the prompt decides.',
     bits: 8,
     gguf: 'Q8_0',
     ratios: { '1 task': 2.2, '16 tasks': 2.9, '64 tasks': 3.2 },
   },
   {
-    why: 'As with 8 bits; and 4-bit weights cost Assay more to unpack than they cost llama.cpp.',
+    why: 'With few tasks there is little to share, and Assay takes longer than llama.cpp to unpack 4-bit weights.',
     bits: 4,
     gguf: 'Q4_0',
     ratios: { '1 task': 1.1, '16 tasks': 1.5, '64 tasks': 2 },
@@ -24,14 +24,17 @@ export const branches: Section = {
   bench: 'branches',
   title: 'Many tasks on one context',
   about:
-    'Workload W: a context of 1,024 tokens, then tasks of 24 tokens of which each is answered with 6, on models of the Qwen2.5-0.5B shape ' +
-    'with random weights, which the benchmark writes itself. *Cold*: nothing is known of the context. *Context cached*: other tasks on a ' +
-    'context that was there before. Milliseconds, median of the rounds (least to most). node-llama-cpp runs in its two best modes: *one ' +
-    'sequence* is cut back to the context for every task; *copied sequences* run the tasks side by side, by a call that is not in its public ' +
-    'API. transformers.js runs the very weights that Assay runs, a request for each task; above 4 tasks it was left out, as it grows in ' +
-    'proportion. Ratios are to Assay at equal bits, taken in each round, and their median: above 1, Assay is faster. `decide()` is node-llama-cpp’s own call for ' +
-    'questions with options; Assay gets as many tokens as the peer counted. Bits are equal, forms are not: Q8_0 and Q4_0 have a scale for each 32 ' +
-    'weights, Assay’s 8 bits one for each row and each token, its 4 bits one for each 128 weights.',
+    'Workload W has a context of 1,024 tokens and tasks of 24 tokens, each answered with 6 tokens. The models ' +
+    'have the Qwen2.5-0.5B shape and random weights; the benchmark writes them itself. *Cold*: the context is ' +
+    'new. *Context cached*: other tasks were asked about the same context before. Milliseconds, median of the ' +
+    'rounds (least to most). node-llama-cpp runs in its two best modes: *one sequence* is cut back to the ' +
+    'context for every task; *copied sequences* runs the tasks side by side, with a call that is not in its ' +
+    'public API. transformers.js runs the same weights as Assay, with one request for each task; above 4 tasks ' +
+    'it was not measured, because its time grows in proportion. Ratios compare with Assay at equal bits. They ' +
+    'are computed in each round, and the table shows their median: above 1, Assay is faster. `decide()` is ' +
+    'node-llama-cpp’s own call for questions with options; Assay gets as many tokens as it counted. The number ' +
+    'of bits is equal, the forms are not: Q8_0 and Q4_0 have a scale for each 32 weights, Assay’s 8 bits have ' +
+    'one for each row and each token, and its 4 bits one for each 128 weights.',
   tables(figures) {
     const of = (ending: string) => figures.filter(({ case: what }) => / tasks?, /.test(what) && what.endsWith(ending));
     const decide = figures.filter(({ case: what }) => / questions?, /.test(what));
@@ -48,7 +51,11 @@ export const branches: Section = {
         caseOf,
       ),
     ]);
-    return [...shared, 'So many tasks, of the time of one, cold:', table(ofOne(figures), systemOf, caseOf)];
+    return [
+      ...shared,
+      'Time of several tasks, as a multiple of the time of one, cold:',
+      table(ofOne(figures), systemOf, caseOf),
+    ];
   },
   plot: (figures) =>
     growthPlot('Workload W, milliseconds', figures, 'tasks', [
@@ -63,14 +70,14 @@ export const branches: Section = {
             metric === 'time ratio' && what === `${tasks}, cold` && system.startsWith(`node-llama-cpp, ${gguf},`),
         );
         const measured = Math.min(...found.map(({ value }) => value));
-        const what = `${tasks}, cold, ${bits} bits, faster than the best way of node-llama-cpp`;
+        const what = `${tasks}, cold, ${bits} bits, speed compared with node-llama-cpp’s best mode`;
         return found.length > 0 ? [{ what, wanted: { least }, measured, unit: 'times', why }] : [];
       }),
     ),
     ...ofOne(figures)
       .filter(({ system, case: what }) => system === 'Assay, 8 bits' && what === '16 tasks')
       .map(({ value }) => ({
-        what: '16 tasks, of the time of one, cold, 8 bits',
+        what: '16 tasks, as a multiple of the time of one, cold, 8 bits',
         wanted: { most: 1.5 },
         measured: value,
         unit: 'times',
@@ -97,6 +104,6 @@ function cachedGain(figures: readonly Figure[]): Goal[] {
   const cold = medianOf(figures, 'Assay, 8 bits', '1 task, cold');
   const cached = medianOf(figures, 'Assay, 8 bits', '1 task, context cached');
   if (cold === undefined || cached === undefined) return [];
-  const what = '1 task, context cached, 8 bits, faster than cold';
+  const what = '1 task, context cached, 8 bits, speed compared with cold';
   return [{ what, wanted: { least: 9 }, measured: cold / cached, unit: 'times' }];
 }

@@ -14,9 +14,10 @@ export const forms: Section = {
   bench: 'forms',
   title: '8 and 4 bits, with and without VNNI',
   about:
-    'The same model in 8-bit and in 4-bit weights, on each family of kernels: processor seconds, median of the rounds (least to most). Without VNNI, 8 bits run on ' +
-    'onnxruntime\'s exact kernels (docs/engine.md). "Hidden" says that this CPU has more, and that onnxruntime was kept from seeing it: its kernels are those of a CPU without, ' +
-    'the speed of memory and clock is that of this one.',
+    'The same model in 8-bit and in 4-bit weights, on each family of kernels: processor seconds, median of the ' +
+    "rounds (least to most). Without VNNI, 8 bits run on onnxruntime's exact kernels (docs/engine.md). " +
+    '*Hidden* means that this CPU has newer instructions, but onnxruntime was kept from detecting them: its ' +
+    'kernels are those of an older CPU, at the memory speed and clock of this one.',
   tables(figures) {
     return [
       table(figures, (figure) => `${part(figure, 2)}: ${figure.system}`, kernels, medianAndSpread),

@@ -13,9 +13,12 @@ export const growth: Section = {
   bench: 'growth',
   title: 'How cost grows',
   about:
-    'Milliseconds, median of the rounds (least to most, where there was more than one). The engine: cold, 8 bits, the same shape; tasks and options stand on a context of 1,024 tokens. *Perfect* is ' +
-    'what an engine would need that takes for every token, read or chosen, the least time for a token that was seen in this run, and loses nothing: no attention that grows with the ' +
-    'context, no steps that wait for the choice before. The grammar: a schema checked, compiled, and its first mask over 150,000 tokens; a perfect one would need no time.',
+    'Milliseconds, median of the rounds (least to most, if there was more than one). The engine runs cold, in ' +
+    '8 bits, on the same shape; tasks and options are asked on a context of 1,024 tokens. *Perfect* is the ' +
+    'time of an ideal engine, which needs for each token, read or chosen, the least time per token seen in ' +
+    'this run: its attention does not grow with the context, and no step waits for an earlier choice. The ' +
+    'grammar rows measure checking and compiling a schema and its first mask over 150,000 tokens; a perfect ' +
+    'grammar would take no time.',
   tables: (figures) =>
     PARTS.flatMap(({ title, pattern }) => [
       `${title}:`,

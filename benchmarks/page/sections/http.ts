@@ -17,18 +17,22 @@ const DRAWN: readonly [system: string, metric: string, name: string][] = [
 ];
 
 const RUSH_WHY =
-  'A refusal itself takes no time, as the server’s own log shows: the time is that of opening so many connections and reading so many requests, on one thread of the server and one of the clients.';
+  'The refusal itself takes no time, as the server’s own log shows. The time is spent on opening all connections and reading all requests, on one thread of the server and one of the clients.';
 
 export const http: Section = {
   bench: 'http',
   title: 'The whole server',
   about:
-    '`assay serve` with the starter model, as it is started by default, logs to a file, under clients that send requests one after another: of ten, five ' +
-    'decide, three extract, two are chats, on the texts of the natural test set. A client that is refused comes back when the server told it to. Server, engine ' +
-    'and clients share the machine, so three views are given. *The clients*: what they saw, their own process’s share in it; *late for their own timers* is what that share ' +
-    'is at least. *One caller apart*: a process that sends one request of a kind at a time and does nothing else, which is what a caller on another machine would see, but for the network. ' +
-    '*Inside the server*: by its own log, whole milliseconds, from a request’s headers to the head of the response, without the wait for its turn. Clients arrive 200 a second, before ' +
-    'anything is measured; *in one moment* is what happens if they do not: all connect at once, each with one request.',
+    '`assay serve` with the starter model and its default settings, logging to a file. Clients send one ' +
+    'request after another about the texts of the natural test set: of ten requests, five decide, three ' +
+    'extract, two are chats. A client that is refused returns when the server told it to. Server, engine and ' +
+    'clients share the machine, so the page shows three views. *The clients*: what they measured, including ' +
+    'the delay in their own process; *late for their own timers* is the least of that delay. *One caller ' +
+    'apart*: a separate process that sends one request of a kind at a time and does nothing else; a caller on ' +
+    'another machine would see the same, plus the network. *Inside the server*: from its log, in whole ' +
+    'milliseconds, from a request’s headers to the head of the response, without the wait for the request’s ' +
+    'turn. Clients arrive at 200 a second before the measurement begins; *in one moment* shows what happens if ' +
+    'all connect at once, each with one request.',
   tables: (figures) =>
     [...new Set(figures.map(systemOf))].flatMap((system) => [
       `${at(system, 0).toUpperCase()}${system.slice(1)}:`,

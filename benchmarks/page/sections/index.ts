@@ -18,7 +18,8 @@ export const SECTIONS: readonly Section[] = [
     bench: 'decode',
     title: 'What the engine adds to onnxruntime',
     about:
-      'One token after another, by the engine and by onnxruntime alone on the same graph, in messages: what schedule, masks and choice cost. Mean of all tokens.',
+      'The engine and onnxruntime alone decode one token after another on the same graph, in turn. The ' +
+      'difference is the cost of scheduling, masks and choice. Mean of all tokens.',
     tables: byCase,
     goals: (figures) =>
       worstOf(
@@ -31,11 +32,12 @@ export const SECTIONS: readonly Section[] = [
     bench: 'process',
     title: 'What the engine process adds',
     about:
-      'The same model decodes within one process, and in the engine process, through messages, detokeniser and backend, in messages. Medians of the rounds.',
+      'The same model decodes within one process and in the engine process (through messages, detokenizer and ' +
+      'backend), in turn. Medians of the rounds.',
     tables: byCase,
     goals: (figures) =>
       worstOf(
-        'speed through the engine process, of the engine alone',
+        'speed through the engine process, as a share of the engine alone',
         { least: 0.95 },
         figures.filter(({ metric }) => metric === 'share of alone'),
       ),
@@ -43,11 +45,11 @@ export const SECTIONS: readonly Section[] = [
   {
     bench: 'memory',
     title: 'Memory',
-    about: 'Peak of the process with 16 tasks, beside the bytes of weights and KV. One run.',
+    about: 'Peak memory of the process with 16 tasks, and the bytes of weights and KV. One run.',
     tables: byCase,
     goals: (figures) =>
       worstOf(
-        'peak, of weights + KV',
+        'peak, as a multiple of weights + KV',
         { most: 1.25 },
         figures.filter(({ metric }) => metric === 'peak of weights + KV'),
       ),
@@ -56,16 +58,19 @@ export const SECTIONS: readonly Section[] = [
     bench: 'handlers',
     title: 'The handlers alone',
     about:
-      'Guard, key, reading, validation, shaping and quota, beside a bare hono route that parses the same JSON and sends the same body and checks nothing. Both in one ' +
-      'process, in messages. Ratios above 1 are what the checks cost.',
+      'The handlers (guard, key, reading, validation, shaping and quota) compared with a bare hono route that ' +
+      'parses the same JSON, sends the same body and checks nothing. Both run in one process, in turn. A ratio ' +
+      'above 1 is the cost of the checks.',
     tables: byMetric,
   },
   {
     bench: 'grammar',
     title: 'Grammars',
     about:
-      'Schemas compiled, and masks over 150,000 tokens at every choice of random answers (*first*: of a grammar’s first answer, when no mask was seen before); schemas made to be ' +
-      'expensive; and whole answers beside `@huggingface/transformers-structured-output`, which is slower where the ratio is above 1.',
+      'The time to compile schemas, and to compute the mask over 150,000 tokens at every choice of random ' +
+      'answers (*first*: during a grammar’s first answer, when no mask is known yet). Then schemas made to be ' +
+      'expensive. Last, whole answers compared with `@huggingface/transformers-structured-output`, which is ' +
+      'slower if the ratio is above 1.',
     tables(figures) {
       const ours = figures.filter(({ system, metric }) => system === 'assay' && metric !== 'per token of answer');
       return [table(ours, caseOf, metricOf), ...byMetric(figures.filter((figure) => !ours.includes(figure)))];
@@ -91,25 +96,33 @@ export const SECTIONS: readonly Section[] = [
     bench: 'edge',
     title: 'The edge',
     about:
-      'What the Worker, in workerd on this machine, adds to a call beside a Worker that only passes it on, one request at a time, in messages. *Direct* is the call to the box itself.',
+      'The time that the Worker, in workerd on this machine, adds to a call, compared with a Worker that only ' +
+      'forwards it. One request at a time, in turn. *Direct* is the call to the box itself.',
     tables: byMetric,
   },
   {
     bench: 'quality',
     title: 'Quality',
     about:
-      'How often the starter model is right, over HTTP, on two test sets: *held-out* was made by the generator of the training texts, from parts that training never saw; *natural* ' +
-      'was written by hand. *As corrected by readers*: the same answers, held against what two readers said who did not know the expected ones, where both said the same. *Majority* and *random* are what one gets without reading. A form after the name is that of the weights (`--precision`): the first is what a CPU with int8 dot products gets by itself, the same as int8; *int4* has the published blocks of 4 bits, *float* the same weights computed in 32. Other models of its size are not measured: they would have to be downloaded.',
+      'How often the starter model is right, over HTTP, on two test sets. *Held-out* was made by the generator ' +
+      'of the training texts, from parts that were not in the training; *natural* was written by hand. *As ' +
+      'corrected by readers*: the same answers, compared with what two readers answered who did not know the ' +
+      'expected answers, if both agreed. *Majority* and *random* are the scores without reading. A form after ' +
+      'the name is that of the weights (`--precision`). The first row is the default on a CPU with int8 dot ' +
+      'products, the same as int8; *int4* has the published blocks of 4 bits; *float* computes the same weights ' +
+      'in 32 bits. Other models of this size are not measured, because they would have to be downloaded.',
     tables: byCase,
   },
   {
     bench: 'orders',
     title: 'Options in several orders',
     about:
-      'The questions with options of both test sets, asked with the options in one order (as sent), in two (as sent and reversed) and in as many as there are options, at most eight; ' +
-      'the probabilities are averaged. *Right*: answers as expected. *Flipped*: answers that change when the caller sends the options reversed. Processor time is that of the ' +
-      'server for the branches behind a text that it has read, beside one order. The starter was trained on options in any order, so it flips seldom; one order is the default, ' +
-      'since more are not more often right than the few questions can tell, and cost about as much again.',
+      'The questions with options of both test sets, with the options in one order (as sent), in two (as sent ' +
+      'and reversed), and in as many orders as there are options, at most eight. The probabilities are averaged. ' +
+      '*Right*: answers as expected. *Flipped*: answers that change when the caller sends the options reversed. ' +
+      'Processor time is that of the server for the branches after a text that it has read, compared with one ' +
+      'order. The starter was trained on options in any order, so it seldom flips. One order is the default: on ' +
+      'these few questions more orders are not measurably better, and each costs about as much again.',
     tables: byMetric,
     goals: (figures) =>
       worstOf(
@@ -122,7 +135,8 @@ export const SECTIONS: readonly Section[] = [
     bench: 'fleet',
     title: 'Routing in a fleet',
     about:
-      'A simulation, the same on every machine: no network, every edge knows the exact load of every box. Real edges hear of it late, so this is the most that a policy can reach.',
+      'A simulation, the same on every machine: there is no network, and every edge knows the exact load of ' +
+      'every box. Real edges learn of it late, so this is the best that a policy can reach.',
     image: 'fleet-routing.svg',
     tables: byMetric,
   },

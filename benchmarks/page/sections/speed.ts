@@ -7,10 +7,13 @@ export const speed: Section = {
   bench: 'speed',
   title: 'Reading and writing tokens',
   about:
-    'One prompt, one answer, same models. Tokens a second, median of the rounds (least to most). The limits of the machine are measured in the same run: memory ' +
-    'read by all threads at once, and the largest rate of multiply-adds that onnxruntime reaches on one big product of 8-bit integers (4-bit weights are ' +
-    'multiplied as 8-bit integers, too). A share is the time that the limit would allow, of the time that was taken: for reading the multiply-adds ' +
-    'count, for writing the bytes of weights and KV. No engine reaches all of it; a share above 100% would say that the limit was measured in a bad moment.',
+    'One prompt and one answer on the same models. Tokens a second, median of the rounds (least to most). The ' +
+    'limits of the machine are measured in the same run: the memory bandwidth of all threads together, and the ' +
+    'highest rate of multiply-adds that onnxruntime reaches in one large product of 8-bit integers (4-bit ' +
+    'weights are also multiplied as 8-bit integers). *Share of the limit* is the time that the limit would ' +
+    'allow, divided by the measured time. For reading, the multiply-adds count; for writing, the bytes of ' +
+    'weights and KV. No engine reaches the whole limit; a share above 100% means that the limit was measured ' +
+    'at a bad moment.',
   tables(figures) {
     const limits = figures.filter(({ system }) => system === 'the machine');
     const rates = figures.filter(({ system }) => system !== 'the machine');
@@ -28,8 +31,8 @@ export const speed: Section = {
     };
     return [
       table(limits, metricOf, systemOf),
-      ...of('Reading a prompt of so many tokens, tokens a second:', 'reading'),
-      ...of('Writing behind so many tokens, tokens a second:', 'writing'),
+      ...of('Reading a prompt, by its length in tokens (tokens a second):', 'reading'),
+      ...of('Writing an answer, by the tokens before it (tokens a second):', 'writing'),
     ];
   },
   plot: (figures) =>
