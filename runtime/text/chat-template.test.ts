@@ -102,7 +102,7 @@ describe('templates that cannot be used', () => {
     ["{{ raise_exception('No.') }}", /No\./u],
     ['{% for a in range(1000000000) %}{% endfor %}', /counts too far/u],
     ['{% for a in range(90000) %}{% for b in range(90000) %}{% endfor %}{% endfor %}', /takes too long/u],
-    ['{% set n = namespace(a=[1]) %}{% for i in range(40) %}{% set n.a = n.a + n.a %}{% endfor %}', /takes too long/u],
+    ['{% set n = namespace(a=[1]) %}{% for i in range(40) %}{% set n.a = n.a + n.a %}{% endfor %}', /too long a list/u],
     [
       "{% set n = namespace(a='xxxxxxxx') %}{% for i in range(99) %}{% set n.a = n.a + n.a %}{% endfor %}",
       /cannot be used/u,
@@ -117,7 +117,7 @@ describe('templates that cannot be used', () => {
     const peak = () => process.resourceUsage().maxRSS * 1024;
     const before = peak();
     const doubling = '{% set n = namespace(a=[1]) %}{% for i in range(40) %}{% set n.a = n.a + n.a %}{% endfor %}';
-    for (let i = 0; i < 2; i += 1) expect(() => createChatTemplate(doubling)).toThrow(/takes too long/u);
+    for (let i = 0; i < 2; i += 1) expect(() => createChatTemplate(doubling)).toThrow(/too long a list/u);
     expect(peak() - before).toBeLessThan(256 * 1024 * 1024);
     expect(rendered('chatml', 'u:a')).toContain('user\na<|im_end|>');
   });

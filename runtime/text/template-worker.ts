@@ -30,12 +30,35 @@ function work({ source, values, output }: RenderCall): RenderAnswer {
     if (values === null) return { text: '' };
     const env = new Environment();
     for (const [name, value] of Object.entries({ ...GLOBALS, ...values })) env.set(name, value);
-    const text = String(new Interpreter(env).run(last.program).value);
+    const text = String(boundedInterpreter(env).run(last.program).value);
     return text.length > output ? { error: 'the template writes too much' } : { text };
   } catch (error) {
     return { error: (error as Error).message };
   }
 }
+
+/**
+ * Returns an interpreter that refuses values which grow without end: a list that doubles asks for a gigabyte at once,
+ * and V8 grants that before it looks at the limit of the heap.
+ */
+function boundedInterpreter(env: Environment): Interpreter {
+  const interpreter = new Interpreter(env);
+  // The package's types of its classes do not resolve.
+  const evaluate: (...args: unknown[]) => { value: unknown } = interpreter.evaluate.bind(interpreter);
+  interpreter.evaluate = (...args: unknown[]) => {
+    const result = evaluate(...args);
+    const { value } = result;
+    if (Array.isArray(value) && value.length > MAX_ITEMS) throw new Error('the template makes too long a list');
+    if (typeof value === 'string' && value.length > MAX_CHARACTERS) {
+      throw new Error('the template makes too long a text');
+    }
+    return result;
+  };
+  return interpreter;
+}
+
+const MAX_ITEMS = 100_000;
+const MAX_CHARACTERS = 16 * 1024 * 1024;
 
 const GLOBALS = {
   true: true,
@@ -66,11 +89,9 @@ function fixedDate(format: string): string {
   return format.replace(/%([YmdbBHM%])/gu, (_, part: string) => parts[part] ?? '');
 }
 
-const MAX_RANGE = 100_000;
-
 function range(first: number, end?: number, step = 1): number[] {
   const [start, stop] = end === undefined ? [0, first] : [first, end];
   const length = Math.max(0, Math.ceil((stop - start) / step));
-  if (!(length <= MAX_RANGE)) throw new Error('the template counts too far');
+  if (!(length <= MAX_ITEMS)) throw new Error('the template counts too far');
   return Array.from({ length }, (_, i) => start + i * step);
 }

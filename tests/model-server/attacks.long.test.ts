@@ -184,7 +184,8 @@ const ATTACKS: Attack[] = [
     name: 'a schema of 162 chained references',
     model: () => fixtureModel('optimum/qwen3', MODEL),
     prepare: downloadAndLoad,
-    run: (target) => call(target, '/extract', { model: MODEL, context: 'x', schema: chainedSchema() }),
+    run: (target) =>
+      call(target, '/extract', { model: MODEL, context: 'x', instruction: 'Extract x.', schema: chainedSchema() }),
     status: 422,
   },
   {
