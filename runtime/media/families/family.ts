@@ -1,0 +1,39 @@
+import type { PixelPlan } from '../pixel-plan.ts';
+
+export interface Size {
+  width: number;
+  height: number;
+}
+
+/** `low`: as few tokens as the model allows; `high`: as many as the model's makers use. */
+export type Detail = 'low' | 'high';
+
+/** How one picture is prepared and what stands for it in the prompt. */
+export interface PictureLayout {
+  plan: PixelPlan;
+  /** The text that replaces `ImageFamily.mark`; it has `ImageFamily.token` once for each of the picture's features. */
+  text: string;
+  /** Features of the picture: tokens of the prompt. */
+  tokens: number;
+}
+
+/** An input of an encoder. */
+export interface EncoderInput {
+  name: string;
+  type: 'float32' | 'bool';
+  data: Float32Array | Uint8Array;
+  dims: readonly number[];
+}
+
+/** What differs between families of models that read pictures. */
+export interface ImageFamily {
+  /** Text that the chat template writes for a picture. */
+  mark: string;
+  /** Token id that stands for one feature. */
+  token: number;
+  /** Output of the encoder, `[tiles, tokens of a tile, width]`. */
+  output: string;
+  layout(size: Size, detail: Detail): PictureLayout;
+  /** Returns the encoder's inputs for one tile of `side` × `side` pixels. */
+  inputs(tile: Uint8Array, side: number): readonly EncoderInput[];
+}

@@ -1,0 +1,34 @@
+import { join } from 'node:path';
+import * as v from 'valibot';
+import { AssayError } from '../../../lib/errors.ts';
+import { CONFIG_BOUNDS, readBoundedJson } from '../../store/bounded-file.ts';
+import type { ImageFamily } from './family.ts';
+import { Idefics3Config, idefics3 } from './idefics3.ts';
+
+/** Readers of the configuration, by `model_type` of `config.json`. */
+const FAMILIES: Readonly<Record<string, (files: unknown) => ImageFamily>> = {
+  idefics3: (files) => idefics3(v.parse(Idefics3Config, files)),
+  smolvlm: (files) => idefics3(v.parse(Idefics3Config, files)),
+};
+
+/**
+ * Returns how the model in `dir` reads pictures; null for a family that is not known, whose pictures are refused.
+ * Throws `engine_failed` for a known one whose configuration is damaged or incomplete.
+ */
+export async function readImageFamily(dir: string): Promise<ImageFamily | null> {
+  const read = (name: string) => readBoundedJson(join(dir, name), CONFIG_BOUNDS);
+  const [config, preprocessor, processor] = await Promise.all([
+    read('config.json'),
+    read('preprocessor_config.json'),
+    read('processor_config.json'),
+  ]);
+  const named = v.safeParse(v.looseObject({ model_type: v.string() }), config);
+  const type = named.success ? named.output.model_type : '';
+  if (!Object.hasOwn(FAMILIES, type)) return null;
+  try {
+    return FAMILIES[type]!({ config, preprocessor, processor });
+  } catch (cause) {
+    const message = `The model's preprocessor_config.json or processor_config.json does not say how ${type} reads pictures. Download the model again.`;
+    throw new AssayError('engine_failed', message, { cause });
+  }
+}

@@ -1,0 +1,47 @@
+import { describe, expect, it } from 'vitest';
+import type { MediaPart } from '../../lib/conversation.ts';
+import { imageBytes } from './media-bytes.ts';
+
+const PNG = Buffer.from('\x89PNG\r\n\x1a\n and the rest', 'latin1').toString('base64');
+const JPEG = Buffer.from('\xff\xd8\xff and the rest', 'latin1').toString('base64');
+const part = (source: MediaPart['source']): MediaPart => ({ type: 'image', source, param: 'images[3]' });
+const base64 = (data: string, mimeType = 'image/png') => part({ type: 'base64', data, mimeType });
+const url = (text: string) => part({ type: 'url', url: text });
+
+describe('a file', () => {
+  it.each<[string, MediaPart]>([
+    ['as base64', base64(PNG)],
+    ['in lines', base64(PNG.replace(/(.{8})/gu, '$1\r\n'))],
+    ['as a data URL', url(`data:image/png;base64,${PNG}`)],
+    ['with parameters', url(`DATA:image/png;name=a.png;BASE64,${PNG}`)],
+    ['under another name of its type', base64(JPEG, 'image/jpg')],
+    ['under no certain type', base64(JPEG, 'image/*')],
+  ])('%s', (_, sent) => {
+    expect(Buffer.from(imageBytes(sent)).toString('latin1')).toContain('and the rest');
+  });
+});
+
+describe('refused, with the path', () => {
+  it.each<[string, MediaPart, RegExp]>([
+    ['no bytes', base64(''), /not in a format/],
+    ['a data URL without a file', url('data:image/png;base64,'), /not in a format/],
+    ['text', base64(Buffer.from('hello, hello').toString('base64'), 'text/plain'), /Send JPEG, PNG, WEBP, GIF/],
+    [
+      'SVG',
+      base64(Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"/>').toString('base64'), 'image/svg+xml'),
+      /not in/,
+    ],
+    ['another type than was said', base64(JPEG), /is image\/jpeg by its first bytes, but was sent as image\/png/],
+    ['a data URL of another type', url(`data:image/gif;base64,${PNG}`), /was sent as image\/gif/],
+    ['cut base64', base64(PNG.slice(0, -2)), /not valid base64/],
+    ['letters that base64 has not', base64(`${PNG.slice(0, -4)}*...`), /not valid base64/],
+    ['the letters of base64url', base64('_-__'), /not valid base64/],
+    ['a data URL without base64', url('data:image/png,abc'), /is an address/],
+    ['an address', url('https://example.com/a.png'), /fetches none/],
+    ['a file of the server', url('file:///etc/passwd'), /fetches none/],
+    ['nonsense', url('nonsense'), /fetches none/],
+  ])('%s', (_, sent, message) => {
+    expect(() => imageBytes(sent)).toThrowError(expect.objectContaining({ code: 'invalid_value', param: 'images[3]' }));
+    expect(() => imageBytes(sent)).toThrowError(message);
+  });
+});

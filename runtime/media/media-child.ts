@@ -1,0 +1,33 @@
+import * as v from 'valibot';
+import { decodeImage, imageSize } from './decode-image.ts';
+import { MOST_PIXELS } from './limits.ts';
+import { type FromMedia, ToMedia } from './messages.ts';
+import { cutTiles } from './tiles.ts';
+
+/*
+ * The entry point of the media process: a fault of a decoder ends this process alone, without a model.
+ * `supervisor/media/media-process.ts` starts it.
+ */
+
+process.on('disconnect', () => process.exit(0));
+// Ctrl-C signals the whole process group. The server ends this process, after its last request.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {});
+process.on('message', (message) => {
+  const request = v.parse(ToMedia, message);
+  answer(request)
+    .catch((error: Error) => failure(request.id, error))
+    .then((reply) => process.send?.(reply));
+});
+
+async function answer(request: ToMedia): Promise<FromMedia> {
+  const { id, bytes } = request;
+  const { width, height } = await imageSize(bytes);
+  if (width * height > MOST_PIXELS) return { type: 'failed', id, fault: 'too_large', detail: `${width}x${height}` };
+  if (request.type === 'size') return { type: 'size', id, width, height };
+  return { type: 'pixels', id, data: cutTiles(await decodeImage(bytes), request.plan) };
+}
+
+function failure(id: number, error: Error): FromMedia {
+  const fault = /pixel limit/iu.test(error.message) ? 'too_large' : 'undecodable';
+  return { type: 'failed', id, fault, detail: error.message.slice(0, 4000) };
+}

@@ -1,0 +1,31 @@
+import * as v from 'valibot';
+import { PixelPlan } from './pixel-plan.ts';
+
+/*
+ * The messages between the server and the media process, which decodes files of strangers. It has one request at a time.
+ */
+
+const Id = v.pipe(v.number(), v.integer(), v.minValue(0));
+const Bytes = v.custom<Uint8Array>((value) => value instanceof Uint8Array);
+const Side = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(1_000_000));
+
+export const ToMedia = v.variant('type', [
+  /** Asks for the size of a picture, from its headers. */
+  v.object({ type: v.literal('size'), id: Id, bytes: Bytes }),
+  /** Asks for its tiles. */
+  v.object({ type: v.literal('pixels'), id: Id, bytes: Bytes, plan: PixelPlan }),
+]);
+export type ToMedia = v.InferOutput<typeof ToMedia>;
+
+export const FromMedia = v.variant('type', [
+  v.object({ type: v.literal('size'), id: Id, width: Side, height: Side }),
+  v.object({ type: v.literal('pixels'), id: Id, data: Bytes }),
+  /** `too_large`: more pixels than are decoded. `detail` is for the log. */
+  v.object({
+    type: v.literal('failed'),
+    id: Id,
+    fault: v.picklist(['undecodable', 'too_large']),
+    detail: v.pipe(v.string(), v.maxLength(4000)),
+  }),
+]);
+export type FromMedia = v.InferOutput<typeof FromMedia>;

@@ -1,0 +1,22 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { decodeImage } from './decode-image.ts';
+import type { Filter } from './pixel-plan.ts';
+import { resize } from './resize.ts';
+
+const fixture = (path: string) => readFileSync(new URL(`../../tests/fixtures/media/${path}`, import.meta.url));
+const wide = await decodeImage(fixture('pictures/wide.png'));
+interface Case {
+  filter: Filter;
+  size: [width: number, height: number];
+  sha256: string;
+}
+const { cases } = JSON.parse(fixture('resized.json').toString()) as { cases: Case[] };
+
+describe('a resized picture has the bytes of Pillow', () => {
+  it.each(cases)('$filter to $size', ({ filter, size, sha256 }) => {
+    const { data } = resize(wide, ...size, filter);
+    expect(createHash('sha256').update(data).digest('hex')).toBe(sha256);
+  });
+});

@@ -1,0 +1,25 @@
+/** The formats that are read, by their media type. */
+export const IMAGE_TYPES = ['image/jpeg', 'image/png', 'image/webp', 'image/gif'] as const;
+export type ImageType = (typeof IMAGE_TYPES)[number];
+
+/** Other names under which clients send the same formats. */
+const ALIASES: Readonly<Record<string, ImageType>> = {
+  'image/jpg': 'image/jpeg',
+  'image/pjpeg': 'image/jpeg',
+  'image/x-png': 'image/png',
+};
+
+/** Returns the format of a file by its first bytes; null for any that is not read. */
+export function sniffImage(bytes: Uint8Array): ImageType | null {
+  const starts = (text: string, at = 0) => [...text].every((c, i) => bytes[at + i] === c.charCodeAt(0));
+  if (starts('\xff\xd8\xff')) return 'image/jpeg';
+  if (starts('\x89PNG\r\n\x1a\n')) return 'image/png';
+  if (starts('RIFF') && starts('WEBP', 8)) return 'image/webp';
+  return starts('GIF87a') || starts('GIF89a') ? 'image/gif' : null;
+}
+
+/** Tells whether a type as sent names this format; `image/*` names any. */
+export function namesType(sent: string, type: ImageType): boolean {
+  const name = sent.split(';', 1)[0]!.trim().toLowerCase();
+  return name === type || name === 'image/*' || ALIASES[name] === type;
+}

@@ -1,0 +1,21 @@
+import { type PixelPlan, pixelBytes } from './pixel-plan.ts';
+import { type Picture, resize } from './resize.ts';
+
+/** Returns the tiles of a picture one after the other, row by row, the whole picture last: three bytes for each pixel. */
+export function cutTiles(picture: Picture, plan: PixelPlan): Uint8Array {
+  const { filter, sizes, rows, columns, side } = plan;
+  const resized = sizes.reduce<Picture>((from, { width, height }) => resize(from, width, height, filter), picture);
+  const tiles = new Uint8Array(pixelBytes(plan));
+  const line = side * 3;
+  let into = 0;
+  for (let row = 0; row < rows; row++) {
+    for (let column = 0; column < columns; column++) {
+      for (let y = 0; y < side; y++, into += line) {
+        const from = ((row * side + y) * resized.width + column * side) * 3;
+        tiles.set(resized.data.subarray(from, from + line), into);
+      }
+    }
+  }
+  tiles.set(resize(resized, side, side, filter).data, into);
+  return tiles;
+}
