@@ -6,6 +6,7 @@ import type { WeightForm } from '../../lib/schema/weight-form.ts';
 import { addAttentionSlots } from '../onnx/attention-slots.ts';
 import { chooseRotaryTables } from '../onnx/choose-rotary.ts';
 import { endResults } from '../onnx/end-results.ts';
+import { fuseEmbeddings } from '../onnx/fuse-embeddings.ts';
 import { gatherRows } from '../onnx/gather-rows.ts';
 import { attentionNodes, couplesRows, findLayout, type Layout } from '../onnx/layout.ts';
 import { attribute, attributeFields, DataType, dataLength, type Model } from '../onnx/model.ts';
@@ -21,7 +22,7 @@ import { unusable } from '../onnx/unusable.ts';
 import { WeightsWriter, writeModel } from '../onnx/write-model.ts';
 import type { Manifest } from './manifest.ts';
 import type { Precision } from './precision.ts';
-import { contextLength, publishedHeadSize, sourceFile } from './source.ts';
+import { contextLength, publishedHeadSize, type SourceGraphs, sourceGraphs } from './source.ts';
 import { staticGraphs } from './static-graphs.ts';
 import { blockWeights, int4Weights } from './weights/int4.ts';
 import { int8Embedding, int8Weights } from './weights/int8.ts';
@@ -37,11 +38,24 @@ const BATCH_FILE = 'batch.onnx';
 /** Largest weights of a small model, in bytes; it is opened a second time for runs of a single sequence. */
 const SMALL_WEIGHTS = 64 << 20;
 const WEIGHTS_FILE = 'weights.bin';
+const ENCODER_FILE = 'encoder.onnx';
+const ENCODER_WEIGHTS_FILE = 'encoder.bin';
 
 type FixedPrecision = Exclude<Precision, 'auto'>;
 type GraphFacts = Pick<
   Manifest,
-  'slots' | 'alone' | 'path' | 'graph' | 'vocabSize' | 'inputs' | 'logits' | 'end' | 'kv' | 'states' | 'static'
+  | 'slots'
+  | 'alone'
+  | 'path'
+  | 'graph'
+  | 'vocabSize'
+  | 'inputs'
+  | 'logits'
+  | 'end'
+  | 'kv'
+  | 'media'
+  | 'states'
+  | 'static'
 >;
 
 /** Describes what a form's graphs can run at once. */
@@ -60,15 +74,19 @@ interface Rewritten {
   graphs: { file: string; model: Model }[];
 }
 
-/** Holds one form of a published model, rewritten in memory and ready to be written. */
-export interface PlannedForm {
-  facts: GraphFacts & Pick<Manifest, 'form' | 'contextLength'>;
-  /** The form of the weights as published. */
-  published: WeightForm;
+/** Graphs that are rewritten in memory and ready to be written. */
+export interface PlannedGraphs {
   /** Bytes of weights that `write` will write. */
   bytes: number;
   /** Writes graphs and weights with one tensor in memory at a time, and reports the bytes of each piece. */
   write(folder: string, onBytes: (count: number) => void, signal: AbortSignal | undefined): Promise<void>;
+}
+
+/** Plans one form of a published model. */
+export interface PlannedForm extends PlannedGraphs {
+  facts: GraphFacts & Pick<Manifest, 'form' | 'contextLength'>;
+  /** The form of the weights as published. */
+  published: WeightForm;
 }
 
 /**
@@ -80,7 +98,7 @@ export async function planForm(
   precision: FixedPrecision,
   { maxPromptLen, shapes, slots }: FormShape,
 ): Promise<PlannedForm> {
-  const model = readModel(sourceFile(source, precision));
+  const model = readSource(sourceGraphs(source, precision));
   chooseRotaryTables(model, maxPromptLen);
   const context = await contextLength(source, model);
   const layout = findLayout(model, await publishedHeadSize(source));
@@ -88,16 +106,39 @@ export async function planForm(
   const { facts, form, graphs } = shapes
     ? rewriteStatic(model, layout, precision, shapes)
     : rewrite(model, layout, precision, slots);
+  return {
+    facts: { ...facts, form, contextLength: Math.min(context, longestPast(shapes)) },
+    published,
+    ...plannedGraphs(graphs, WEIGHTS_FILE),
+  };
+}
+
+/**
+ * Plans the graph that makes features of pixels, in 32 bits, with its weights as published; null where the model has
+ * none.
+ */
+export function planEncoder(source: string): PlannedGraphs | null {
+  const { encoder } = sourceGraphs(source, 'keep');
+  if (!encoder) return null;
+  const model = readModel(encoder);
+  if (isHalf(model)) toFloat32(model);
+  return plannedGraphs([{ file: ENCODER_FILE, model }], ENCODER_WEIGHTS_FILE);
+}
+
+/** Reads the graph of a language model that reads tokens. */
+function readSource({ model, embeddings }: SourceGraphs): Model {
+  return embeddings ? fuseEmbeddings(readModel(model), readModel(embeddings)) : readModel(model);
+}
+
+function plannedGraphs(graphs: Rewritten['graphs'], weightsFile: string): PlannedGraphs {
   // The parts of a model share their weights.
   const initializers = new Map(graphs.flatMap(({ model: { graph } }) => [...graph.initializers]));
   const tensors = Array.from(initializers.values(), widened);
   return {
-    facts: { ...facts, form, contextLength: Math.min(context, longestPast(shapes)) },
-    published,
     bytes: tensors.reduce((sum, tensor) => sum + dataLength(tensor.data), 0),
     async write(folder, onBytes, signal) {
       mkdirSync(folder, { recursive: true });
-      const weights = new WeightsWriter(folder, WEIGHTS_FILE);
+      const weights = new WeightsWriter(folder, weightsFile);
       const protos = new Map<string, Uint8Array>();
       try {
         for (const tensor of tensors) {
@@ -139,13 +180,14 @@ function rewrite(model: Model, layout: Layout, precision: FixedPrecision, slots:
   const end = attention ? endResults(model) : undefined;
   const form = convertWeights(model, layout.tokens, precision);
   prune(model.graph);
-  const { logits, vocabSize, kv } = layout;
+  const { logits, vocabSize, kv, media } = layout;
   const facts = {
     path: attention ? ('packed' as const) : ('plain' as const),
     vocabSize,
     logits,
     ...(end ? { end } : {}),
     kv,
+    ...(media ? { media: { ...media, encoder: ENCODER_FILE } } : {}),
     ...(lanes ? { states: layout.states } : {}),
   };
   const inputsOf = ({ tokens, attentionMask, positions }: Layout): Manifest['inputs'] => ({
@@ -192,6 +234,7 @@ function rewriteStatic(
   precision: FixedPrecision,
   shapes: readonly StaticShape[],
 ): Rewritten {
+  if (layout.media) throw unusable('static graphs have no place for pictures');
   if (layout.states.length > 0) throw unusable('static graphs have no place for layers that keep a state');
   if (isHalf(model)) toFloat32(model);
   const attention = attentionNodes(model.graph, layout);

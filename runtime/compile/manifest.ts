@@ -105,6 +105,16 @@ export const Manifest = v.strictObject({
     v.minLength(1),
     v.maxLength(1024),
   ),
+  /** What a model that reads pictures has for them (`onnx/fuse-embeddings.ts`). */
+  media: v.optional(
+    v.strictObject({
+      features: Name,
+      rows: Name,
+      width: Positive,
+      /** File of the graph that makes features of pixels, in the same folder. */
+      encoder: Name,
+    }),
+  ),
   /** States of layers without attention, for one sequence. */
   states: v.optional(
     v.pipe(

@@ -15,18 +15,29 @@ const PREFERENCE: Record<'float' | 'small', readonly string[]> = {
   small: ['_q4', '_q4f16', '', '_fp16', '_int8', '_quantized', '_uint8'],
 };
 
-/** Finds the published file that is the best source for a precision. */
-export function sourceFile(folder: string, precision: Exclude<Precision, 'auto'>): string {
+/** The graphs of a published model. */
+export interface SourceGraphs {
+  /** The language model; it reads embeddings where `embeddings` makes them of tokens. */
+  model: string;
+  embeddings?: string;
+  /** Makes features of pixels. */
+  encoder?: string;
+}
+
+/** Finds the published files that are the best source for a precision. */
+export function sourceGraphs(folder: string, precision: Exclude<Precision, 'auto'>): SourceGraphs {
   const files = [...listOnnx(folder, ''), ...listOnnx(folder, 'onnx')];
   const order = PREFERENCE[precision === 'int4' || precision === 'keep' ? 'small' : 'float'];
-  for (const suffix of order) {
-    const found = files.find(
-      (file) => file.endsWith(`model${suffix}.onnx`) && baseName(file) === `model${suffix}.onnx`,
-    );
-    if (found) return join(folder, found);
-  }
+  const best = (name: string): string | undefined => {
+    const found = order.flatMap((suffix) => files.find((file) => baseName(file) === `${name}${suffix}.onnx`) ?? [])[0];
+    return found && join(folder, found);
+  };
+  const model = best('model');
+  if (model) return { model };
+  const [decoder, embeddings, encoder] = ['decoder_model_merged', 'embed_tokens', 'vision_encoder'].map(best);
+  if (decoder && embeddings) return { model: decoder, embeddings, ...(encoder ? { encoder } : {}) };
   const only = files.length === 1 ? files[0] : undefined;
-  if (only) return join(folder, only);
+  if (only) return { model: join(folder, only) };
   throw unusable(
     files.length === 0 ? 'there is no .onnx file in its folder' : 'there is no model.onnx among its files',
   );

@@ -1,4 +1,5 @@
 import { at } from '../../lib/at.ts';
+import { MEDIA_FEATURES, MEDIA_ROWS } from './fuse-embeddings.ts';
 import { attribute, DataType, type Graph, type Model, makeTensor, type Node, type ValueInfo } from './model.ts';
 import { isHalfType } from './to-float32.ts';
 import { unusable } from './unusable.ts';
@@ -14,6 +15,8 @@ export interface Layout {
   kv: KvLayer[];
   /** States of the layers without attention, in order. */
   states: StateTensor[];
+  /** Inputs for pictures, whose features are `width` wide (`fuse-embeddings.ts`). */
+  media?: { features: string; rows: string; width: number };
 }
 
 /**
@@ -78,16 +81,32 @@ export function findLayout(model: Model, publishedHeadSize?: number): Layout {
 
   const states = findStates(inputs, graph.outputs);
   const vocabSize = vocabularySize(graph, logits);
-  const layout: Layout = { tokens: tokens.name, logits: logits.name, vocabSize, kv, states };
+  const media = mediaInputs(graph);
+  const layout: Layout = {
+    tokens: tokens.name,
+    logits: logits.name,
+    vocabSize,
+    kv,
+    states,
+    ...(media ? { media } : {}),
+  };
+  const known = new Set([tokens.name, KEEP, ...(media ? [MEDIA_FEATURES, MEDIA_ROWS] : [])]);
   for (const { name } of inputs) {
     if (name === 'attention_mask') layout.attentionMask = name;
     else if (name === 'position_ids') layout.positions = name;
-    else if (name !== tokens.name && !PAST.test(name) && !PAST_STATE.test(name) && name !== KEEP) {
+    else if (!known.has(name) && !PAST.test(name) && !PAST_STATE.test(name)) {
       throw unusable(`it has the input "${name}", which is not supported; choose another file of this model`);
     }
   }
   keepAllLogits(graph);
   return layout;
+}
+
+/** Returns what a fused graph has for pictures; undefined for a model of text alone. */
+function mediaInputs({ inputs }: Graph): Layout['media'] {
+  const features = inputs.find(({ name }) => name === MEDIA_FEATURES);
+  const width = features?.dims[1];
+  return typeof width === 'number' ? { features: MEDIA_FEATURES, rows: MEDIA_ROWS, width } : undefined;
 }
 
 /**
@@ -118,11 +137,20 @@ function keyHeads(graph: Graph, past: string): number | undefined {
 }
 
 /**
- * Returns the head size that follows from the width of the key projection; undefined when the graph does not show it.
+ * Returns the head size that follows from the width of the key projection, or of queries, keys and values together;
+ * undefined when the graph does not show it.
  */
 function keySize(graph: Graph, past: string, heads: number): number | undefined {
+  const attention = attentionOver(graph, past);
+  if (attention?.inputs[1]) return sizeOf(graph, attention.inputs[1], heads);
+  const queryHeads = attribute(attention, 'num_heads');
+  return typeof queryHeads === 'number' ? sizeOf(graph, attention?.inputs[0] ?? '', queryHeads + 2 * heads) : undefined;
+}
+
+/** Returns the size of a head where a projection makes so many side by side. */
+function sizeOf(graph: Graph, projected: string, heads: number): number | undefined {
   const producers = new Map(graph.nodes.flatMap((node) => node.outputs.map((output) => [output, node])));
-  let node = producers.get(attentionOver(graph, past)?.inputs[1] ?? '');
+  let node = producers.get(projected);
   // Norms, biases and reshapes keep the width of all heads together.
   while (node && KEEPS_WIDTH.has(node.op)) node = producers.get(at(node.inputs, 0));
   const width = node?.op === 'MatMul' ? graph.initializers.get(at(node.inputs, 1))?.dims[1] : attribute(node, 'N');

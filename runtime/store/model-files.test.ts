@@ -101,3 +101,41 @@ describe('what is missing', () => {
     expect(graphOf(files, { device: 'CPU' })).toContain(sentence);
   });
 });
+
+describe('a model in parts', () => {
+  /** As onnx-community publishes SmolVLM. */
+  const VISION = entries(
+    ...TEXT,
+    'preprocessor_config.json',
+    'processor_config.json',
+    'onnx/decoder_model_merged.onnx',
+    'onnx/decoder_model_merged_q4.onnx',
+    'onnx/decoder_model_merged_q4.onnx_data',
+    'onnx/embed_tokens.onnx',
+    'onnx/embed_tokens_q4.onnx',
+    'onnx/vision_encoder.onnx',
+    'onnx/vision_encoder.onnx_data',
+  );
+
+  it('comes with its embeddings and its encoder, each in the nearest format', () => {
+    const selection = selectModelFiles(VISION, { device: 'CPU' });
+    if (!('files' in selection)) throw new Error(selection.missing);
+    expect(pathsOf(selection.files).sort()).toEqual(
+      [
+        ...TEXT,
+        'preprocessor_config.json',
+        'processor_config.json',
+        'onnx/decoder_model_merged_q4.onnx',
+        'onnx/decoder_model_merged_q4.onnx_data',
+        'onnx/embed_tokens_q4.onnx',
+        'onnx/vision_encoder.onnx',
+        'onnx/vision_encoder.onnx_data',
+      ].sort(),
+    );
+  });
+
+  it('is none without its embeddings', () => {
+    const decoder = VISION.filter(({ path }) => !path.includes('embed_tokens'));
+    expect(graphOf(decoder, { device: 'CPU' })).toMatch(/^Looked for/u);
+  });
+});

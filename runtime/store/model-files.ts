@@ -1,6 +1,9 @@
 import type { Device } from '../../lib/backend.ts';
 
-/** Names of the text files that a compiled model keeps of its source: configuration, tokenizer and chat template. */
+/**
+ * Names of the text files that a compiled model keeps of its source: configuration, tokenizer, chat template, and how
+ * pictures are prepared.
+ */
 export const TEXT_FILES = [
   'tokenizer.json',
   'tokenizer_config.json',
@@ -9,6 +12,8 @@ export const TEXT_FILES = [
   'config.json',
   'generation_config.json',
   'genai_config.json',
+  'preprocessor_config.json',
+  'processor_config.json',
 ] as const;
 
 /** Describes a file of a repository or of a directory. */
@@ -52,7 +57,9 @@ export interface ModelFiles {
   dtype: Dtype | null;
   /** Path of the ONNX graph. */
   graph: string;
-  /** Paths of its external data. */
+  /** Paths of the other graphs: embeddings, and the encoder of pictures. Absent: the one graph is the whole model. */
+  parts?: readonly string[];
+  /** Paths of the external data of all graphs. */
   data: readonly string[];
   /** Maps the names of `TEXT_FILES` to their paths. */
   support: Readonly<Record<string, string>>;
@@ -84,7 +91,7 @@ export function selectModelFiles(entries: readonly FileEntry[], options: { devic
 
 /** Lists the paths of a selection. */
 export function pathsOf(files: ModelFiles): string[] {
-  return [...Object.values(files.support), ...files.data, files.graph];
+  return [...Object.values(files.support), ...files.data, ...(files.parts ?? []), files.graph];
 }
 
 function selectTransformers(paths: ReadonlySet<string>, wanted: readonly Dtype[]): ModelFiles | null {
@@ -96,7 +103,28 @@ function selectTransformers(paths: ReadonlySet<string>, wanted: readonly Dtype[]
       return { layout: 'transformers', dtype, graph, data: externalData(paths, graph), support: supportIn(paths, '') };
     }
   }
-  return null;
+  return selectParts(paths, wanted);
+}
+
+/**
+ * Selects a model that is published in parts: a decoder, the embeddings of its tokens, and the encoder of its pictures.
+ * A part that is not published in the decoder's format is used in the next best one.
+ */
+function selectParts(paths: ReadonlySet<string>, wanted: readonly Dtype[]): ModelFiles | null {
+  const named = (name: string, dtypes: readonly Dtype[]) =>
+    dtypes.find((dtype) => paths.has(`onnx/${name}${DTYPE_SUFFIX[dtype]}.onnx`));
+  const dtype = named('decoder_model_merged', wanted);
+  if (dtype === undefined) return null;
+  const path = (name: string) => {
+    const found = named(name, [dtype, ...wanted, ...DTYPES]);
+    return found === undefined ? [] : [`onnx/${name}${DTYPE_SUFFIX[found]}.onnx`];
+  };
+  const [graph] = path('decoder_model_merged');
+  const embeddings = path('embed_tokens');
+  if (graph === undefined || embeddings.length === 0) return null;
+  const parts = [...embeddings, ...path('vision_encoder')];
+  const data = [graph, ...parts].flatMap((file) => externalData(paths, file));
+  return { layout: 'transformers', dtype, graph, parts, data, support: supportIn(paths, '') };
 }
 
 /**

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Device } from '../../lib/backend.ts';
 import type { WeightForm } from '../../lib/schema/weight-form.ts';
 import { chooseForm, isAccurate, type MeasuredForm } from '../compile/choose-form.ts';
-import { type PlannedForm, planForm } from '../compile/compile-form.ts';
+import { type PlannedForm, planEncoder, planForm } from '../compile/compile-form.ts';
 import { choiceOf, formsToMake } from '../compile/form-choice.ts';
 import { COMPILER_VERSION, type Manifest, writeManifest } from '../compile/manifest.ts';
 import type { Precision } from '../compile/precision.ts';
@@ -60,7 +60,8 @@ export async function compileModel(options: CompileOptions): Promise<Manifest> {
   const forms = formsToMake(options, { published: float.published, hasReference: lack === null });
   const plans = await Promise.all(forms.map((form) => planForm(source, form, { maxPromptLen, shapes, slots })));
   const folders = new FormFolders(target, (step) => onStep?.(step), signal);
-  folders.expect(lack === null ? [float, ...plans] : plans);
+  const encoder = planEncoder(source);
+  folders.expect([...(lack === null ? [float] : []), ...plans, ...(encoder ? [encoder] : [])]);
   /** Writes a form that can be opened; the reason for the choice is added later. */
   const write = async (name: string, plan: PlannedForm): Promise<string> => {
     const folder = await folders.write(name, plan);
@@ -90,6 +91,7 @@ export async function compileModel(options: CompileOptions): Promise<Manifest> {
     chosen = { form: 'float', error: reference ? 0 : null, ms: 0, plan: float, folder };
   }
   folders.keep(chosen.folder);
+  if (encoder) await folders.add(encoder);
   const manifest = manifestOf(options, chosen.plan, choiceOf({ options, chosen, measured: made, lack }));
   if (reference) writeFileSync(join(target, REFERENCE_FILE), JSON.stringify(reference));
   writeManifest(target, manifest);

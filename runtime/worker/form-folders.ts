@@ -1,6 +1,6 @@
 import { mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import type { PlannedForm } from '../compile/compile-form.ts';
+import type { PlannedGraphs } from '../compile/compile-form.ts';
 import type { CompileProgress } from '../protocol/messages.ts';
 
 /** Writes forms side by side into folders below the target, one of which becomes the result. */
@@ -19,21 +19,30 @@ export class FormFolders {
   }
 
   /** Counts the bytes of forms that will be written, so that the progress knows its end. */
-  expect(plans: Iterable<PlannedForm>): void {
+  expect(plans: Iterable<PlannedGraphs>): void {
     for (const { bytes } of plans) this.#total += bytes;
   }
 
   /** Writes a form and returns its folder. */
-  async write(name: string, plan: PlannedForm): Promise<string> {
+  async write(name: string, plan: PlannedGraphs): Promise<string> {
     const folder = join(this.#target, name);
+    await this.#write(folder, plan);
+    this.#onStep({ step: 'measuring', done: this.#done, total: this.#total });
+    return folder;
+  }
+
+  /** Writes graphs into the target itself, beside the form that is kept. */
+  async add(plan: PlannedGraphs): Promise<void> {
+    await this.#write(this.#target, plan);
+  }
+
+  async #write(folder: string, plan: PlannedGraphs): Promise<void> {
     const onBytes = (count: number): void => {
       this.#done += count;
       this.#onStep({ step: 'weights', done: this.#done, total: this.#total });
     };
     await plan.write(folder, onBytes, this.#signal);
     this.#signal?.throwIfAborted();
-    this.#onStep({ step: 'measuring', done: this.#done, total: this.#total });
-    return folder;
   }
 
   /** Moves the files of one folder into the target, and removes all the others. */
