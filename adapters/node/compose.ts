@@ -5,6 +5,7 @@ import type { ModelHost } from '../../lib/host.ts';
 import { createModelHost } from '../../runtime/slot/create-model-host.ts';
 import { createEngineBackend } from '../../runtime/supervisor/engine-backend.ts';
 import { type Isolation, type IsolationMode, openIsolation } from '../../runtime/supervisor/isolation/isolation.ts';
+import { createMediaProcess } from '../../runtime/supervisor/media/media-process.ts';
 import { createEngineMetrics } from '../../runtime/supervisor/metrics.ts';
 import { createEngineProcess } from '../../runtime/supervisor/supervisor.ts';
 import type { ServerConfig } from './config.ts';
@@ -32,6 +33,7 @@ export async function compose(
   const isolation = await openIsolation(config.isolation);
   logIsolation(isolation, config.isolation, log);
   const engine = createEngineProcess({ log, isolation, onRestart: () => metrics.restarted() });
+  const media = createMediaProcess({ log, isolation });
   const metrics = createEngineMetrics(() => engine.status(), calibration);
   const host = await createModelHost({ ...config, engine, log });
   async function calibration(): Promise<Calibration | null> {
@@ -44,6 +46,7 @@ export async function compose(
   const backend = createEngineBackend({
     engine,
     models: host,
+    media,
     metrics,
     log,
     timeoutMs,
@@ -63,6 +66,7 @@ export async function compose(
     async close() {
       await host.close();
       await engine.close();
+      media.close();
     },
   };
 }

@@ -1,5 +1,5 @@
 import type { DecideTask, Task, TaskBatch } from '../backend.ts';
-import type { ChatMessage } from '../conversation.ts';
+import type { ChatMessage, Part } from '../conversation.ts';
 import { compactSchema } from './compact-schema.ts';
 import { LANGUAGE_NAMES } from './language-names.ts';
 
@@ -13,12 +13,14 @@ export const TASK_SYSTEM =
 export const TASK_SEPARATOR = '\n\n';
 
 /**
- * Holds the prompt of a batch. The model's chat template renders `messages`, then one user message of `openMessage +
- * TASK_SEPARATOR + task`. The shared prefix ends before `task`, where the branches begin.
+ * Holds the prompt of a batch. The model's chat template renders `messages`, then one user message of `media`, then
+ * `openMessage + TASK_SEPARATOR + task`. The shared prefix ends before `task`, where the branches begin.
  */
 export interface TaskPrompt {
   messages: readonly ChatMessage[];
-  /** The shared beginning of the last user message: the context, or the last message of the request. May be empty. */
+  /** The last user message up to the last of its images and audio: these, and the texts between them. May be empty. */
+  media: readonly Part[];
+  /** The text after that: the context, or the end of the last message of the request. May be empty. */
   openMessage: string;
   /** One text for each task, in the batch's order. */
   tasks: readonly string[];
@@ -27,7 +29,7 @@ export interface TaskPrompt {
 export function taskPrompt(batch: TaskBatch): TaskPrompt {
   const tasks = batch.tasks.map((task) => taskText(task, task.language ?? batch.language));
   if ('context' in batch.input) {
-    return { messages: [system([])], openMessage: batch.input.context, tasks };
+    return { messages: [system([])], media: batch.media, openMessage: batch.input.context, tasks };
   }
   const instructions = batch.input.messages.filter((turn) => turn.role === 'system');
   const talk = batch.input.messages.filter((turn) => turn.role !== 'system');
@@ -35,14 +37,35 @@ export function taskPrompt(batch: TaskBatch): TaskPrompt {
   const open = last?.role === 'user' ? last : undefined;
   return {
     messages: [system(instructions), ...(open ? talk.slice(0, -1) : talk)],
-    openMessage: open ? messageText(open) : '',
+    ...openParts(batch.media, open),
     tasks,
   };
 }
 
+/** Splits the open message behind its last image or audio. Those of the request itself come first. */
+function openParts(media: readonly Part[], open: ChatMessage | undefined): Pick<TaskPrompt, 'media' | 'openMessage'> {
+  if (!open) return { media, openMessage: '' };
+  const parts = namedParts(open);
+  const texts = parts.slice(parts.findLastIndex((part) => part.type !== 'text') + 1);
+  const before = parts.slice(0, parts.length - texts.length);
+  return { media: [...media, ...before], openMessage: joinedTexts(texts) };
+}
+
+/** Returns the parts of a message, after its sender's name if one was sent. */
+export function namedParts({ name, parts }: ChatMessage): readonly Part[] {
+  if (!name) return parts;
+  const [first, ...rest] = parts;
+  if (first?.type === 'text') return [{ ...first, text: `${name}: ${first.text}` }, ...rest];
+  return [{ type: 'text', text: `${name}: ` }, ...parts];
+}
+
+function joinedTexts(parts: readonly Part[]): string {
+  return parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n');
+}
+
 /** Joins the texts of a message by line breaks, after its sender's name if one was sent: templates know only roles. */
 export function messageText({ name, parts }: ChatMessage): string {
-  const text = parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n');
+  const text = joinedTexts(parts);
   return name ? `${name}: ${text}` : text;
 }
 

@@ -33,7 +33,9 @@ function fitting<TInput extends Source>() {
 export const ImageInput = v.pipe(
   v.strictObject(members),
   fitting(),
-  v.description('An image, by address or as base64.'),
+  v.description(
+    'An image as base64: JPEG, PNG, WebP or GIF, up to 40 megapixels; 16 a request. An address is refused.',
+  ),
 );
 export const AudioInput = v.pipe(v.strictObject(members), fitting(), v.description('Audio, by address or as base64.'));
 export type MediaInput = Source;

@@ -15,7 +15,7 @@ const PREFERENCE: Record<'float' | 'small', readonly string[]> = {
   small: ['_q4', '_q4f16', '', '_fp16', '_int8', '_quantized', '_uint8'],
 };
 
-/** The graphs of a published model. */
+/** Names the graphs of a published model. */
 export interface SourceGraphs {
   /** The language model; it reads embeddings where `embeddings` makes them of tokens. */
   model: string;

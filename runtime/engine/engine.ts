@@ -279,5 +279,7 @@ export class Engine {
 }
 
 function sequenceRun({ turn, plan }: PlannedTurn): SequenceRun {
-  return { sequence: turn.run.sequence, start: plan.start, rows: plan.rows.map(({ cell }) => cell), keep: plan.keep };
+  const { media } = turn.entry.job;
+  const rows = plan.rows.map(({ cell }) => cell);
+  return { sequence: turn.run.sequence, start: plan.start, rows, keep: plan.keep, ...(media ? { media } : {}) };
 }

@@ -1,4 +1,5 @@
 import type { Tensor } from 'onnxruntime-node';
+import type { MediaFeatures } from './media-feeds.ts';
 import type { Sequence } from './sequence.ts';
 
 /**
@@ -14,6 +15,8 @@ export interface SequenceRun {
    * follow.
    */
   keep?: readonly number[];
+  /** The pictures that tokens of the sequence stand for. */
+  media?: readonly MediaFeatures[];
 }
 
 /**

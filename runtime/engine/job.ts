@@ -1,4 +1,5 @@
 import type { Constraint } from '../../lib/grammar/constraint.ts';
+import type { MediaFeatures } from './media-feeds.ts';
 
 /**
  * Describes a unit of work for the scheduler: one shared prefix and the branches that grow from it. A chat is a job of
@@ -8,6 +9,8 @@ export interface Job {
   id: string;
   /** Token ids that all branches share; they stay in the prefix cache. */
   prefix: readonly number[];
+  /** The pictures that ids of the prefix stand for. */
+  media?: readonly MediaFeatures[];
   /** In the order in which the budget serves them. */
   branches: readonly BranchSpec[];
   /** Completion tokens of all branches together. */

@@ -2,6 +2,7 @@ import { Tensor } from 'onnxruntime-node';
 import type { Manifest } from '../compile/manifest.ts';
 import { SLOT_KEYS, SLOT_LAST_KEY, SLOT_POSITIONS, slotName } from '../onnx/attention-slots.ts';
 import { Scratch } from './forward.ts';
+import type { MediaFeatures } from './media-feeds.ts';
 import type { KvLayerBuffers, Sequence } from './sequence.ts';
 import { integers } from './tensors.ts';
 import { isPlainCausal, writeTreeMask } from './tree-mask.ts';
@@ -16,6 +17,8 @@ export interface Stretch {
   rows: readonly number[];
   /** Cells at which a model that keeps states stores a snapshot. */
   keep: readonly number[];
+  /** The pictures that tokens of the sequence stand for. */
+  media?: readonly MediaFeatures[] | undefined;
 }
 
 /**

@@ -49,15 +49,19 @@ export class PackedForward implements Forward {
  * Splits a run whose past is empty: the operator then ignores positions and counts itself, which is right for the trunk
  * only.
  */
-function inStretches({ sequence, start, rows, keep = [] }: SequenceRun): { first: Stretch; behind: Stretch | null } {
+function inStretches({ sequence, start, rows, keep = [], media }: SequenceRun): {
+  first: Stretch;
+  behind: Stretch | null;
+} {
   const { length, trunkLength, parents } = sequence;
-  if (start > 0 || trunkLength === length) return { first: { sequence, start, end: length, rows, keep }, behind: null };
+  if (start > 0 || trunkLength === length)
+    return { first: { sequence, start, end: length, rows, keep, media }, behind: null };
   const inTrunk = rows.filter((row) => row < trunkLength);
   const branching = parents.subarray(trunkLength, length).filter((cell) => cell >= 0 && cell < trunkLength);
   const keepFirst = [...new Set([...keep.filter((cell) => cell < trunkLength), ...branching])];
   const keepBehind = keep.filter((cell) => cell >= trunkLength);
   return {
-    first: { sequence, start, end: trunkLength, rows: inTrunk, keep: keepFirst },
-    behind: { sequence, start: trunkLength, end: length, rows: rows.slice(inTrunk.length), keep: keepBehind },
+    first: { sequence, start, end: trunkLength, rows: inTrunk, keep: keepFirst, media },
+    behind: { sequence, start: trunkLength, end: length, rows: rows.slice(inTrunk.length), keep: keepBehind, media },
   };
 }

@@ -4,6 +4,7 @@ import { BATCH_ROWS, SLOT_SIZES } from '../onnx/attention-slots.ts';
 import { isEndOfResults } from '../onnx/end-results.ts';
 import { Scratch } from './forward.ts';
 import { type Feeds, KvSlot, type Stretch } from './kv-slot.ts';
+import { tokenFeeds } from './media-feeds.ts';
 import type { Sequence } from './sequence.ts';
 import { StateFeeds } from './state-feeds.ts';
 import { gather, int64 } from './tensors.ts';
@@ -30,7 +31,7 @@ export class PackedGraph {
   /** Runs the stretches together. Returns the needed rows of logits in order. The next run reuses the array. */
   async run(stretches: readonly Stretch[]): Promise<Float32Array> {
     const { inputs, logits, end, vocabSize, slots } = this.#manifest;
-    const feeds: Feeds = { [inputs.tokens]: joined(stretches, ({ tokens }) => tokens) };
+    const feeds = tokenFeeds(this.#manifest, stretches);
     const fetches: Feeds = {};
     if (inputs.positions) feeds[inputs.positions] = joined(stretches, ({ positions }) => positions);
     for (const [index, slot] of this.#slots.entries()) {

@@ -2,6 +2,7 @@ import { type InferenceSession, Tensor } from 'onnxruntime-node';
 import { at } from '../../lib/at.ts';
 import type { Manifest } from '../compile/manifest.ts';
 import { type Forward, floatsOf, onlyRun, type SequenceRun } from './forward.ts';
+import { type Cells, tokenFeeds } from './media-feeds.ts';
 import type { Sequence } from './sequence.ts';
 import { gather, integers } from './tensors.ts';
 
@@ -22,12 +23,12 @@ export class PlainForward implements Forward {
   }
 
   async run(batch: readonly SequenceRun[]): Promise<Float32Array> {
-    const { sequence, start, rows } = onlyRun(batch);
+    const { sequence, start, rows, media } = onlyRun(batch);
     const logits = new Float32Array(rows.length * this.vocabSize);
     for (const [first, end] of stretches(sequence, start)) {
       const needed = rows.flatMap((row, index) => (row >= first && row < end ? [{ row, index }] : []));
       const local = needed.map(({ row }) => row - first);
-      const found = await this.#runStretch(sequence, first, end, local);
+      const found = await this.#runStretch({ sequence, start: first, end, media }, local);
       for (const [row, { index }] of needed.entries()) {
         logits.set(found.subarray(row * this.vocabSize, (row + 1) * this.vocabSize), index * this.vocabSize);
       }
@@ -35,12 +36,13 @@ export class PlainForward implements Forward {
     return logits;
   }
 
-  async #runStretch(sequence: Sequence, first: number, end: number, rows: number[]): Promise<Float32Array> {
+  async #runStretch(cells: Cells, rows: number[]): Promise<Float32Array> {
+    const { sequence, start: first, end } = cells;
     const { inputs, kv, logits } = this.#manifest;
     const ancestors = ancestorsOf(sequence, at(sequence.parents, first));
     const past = ancestors.length;
     const count = end - first;
-    const feeds: Record<string, Tensor> = { [inputs.tokens]: integers(sequence.tokens, first, end) };
+    const feeds = tokenFeeds(this.#manifest, [cells]);
     if (inputs.positions) feeds[inputs.positions] = integers(sequence.positions, first, end);
     if (inputs.attentionMask) {
       const ones = new BigInt64Array(past + count).fill(1n);

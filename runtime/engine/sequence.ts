@@ -24,7 +24,8 @@ export class Sequence {
   readonly #shape: KvShape;
   layers: readonly KvLayerBuffers[];
   capacity: number;
-  tokens: Int32Array;
+  /** Ids of the vocabulary, or above it (`FIRST_MEDIA_ID`). */
+  tokens: Float64Array;
   /** Cell that this one follows; -1 for the first token. */
   parents: Int32Array;
   /** Distance of each cell from the first token, along the parents. */
@@ -39,7 +40,7 @@ export class Sequence {
     this.capacity = capacity;
     this.layers = allocate(shape, capacity);
     this.snapshots = new Snapshots(shape.states ?? []);
-    this.tokens = new Int32Array(capacity);
+    this.tokens = new Float64Array(capacity);
     this.parents = new Int32Array(capacity);
     this.positions = new Int32Array(capacity);
   }
@@ -85,16 +86,15 @@ export class Sequence {
   resize(capacity: number): void {
     const layers = allocate(this.#shape, capacity);
     copyCells(this.#shape, this.layers, this.capacity, layers, capacity, this.length);
-    const grown = (from: Int32Array): Int32Array => {
-      const into = new Int32Array(capacity);
+    const grown = <T extends Int32Array | Float64Array>(from: T, into: T): T => {
       into.set(from.subarray(0, this.length));
       return into;
     };
     this.layers = layers;
     this.capacity = capacity;
-    this.tokens = grown(this.tokens);
-    this.parents = grown(this.parents);
-    this.positions = grown(this.positions);
+    this.tokens = grown(this.tokens, new Float64Array(capacity));
+    this.parents = grown(this.parents, new Int32Array(capacity));
+    this.positions = grown(this.positions, new Int32Array(capacity));
   }
 
   /** Throws when the table contradicts itself. */

@@ -1,7 +1,7 @@
 import { Tensor } from 'onnxruntime-node';
 
 /** Returns the entries `start` to `end` of a cell table as a `[1, n]` tensor. */
-export function integers(values: Int32Array, start: number, end: number): Tensor {
+export function integers(values: Int32Array | Float64Array, start: number, end: number): Tensor {
   return new Tensor('int64', BigInt64Array.from(values.subarray(start, end), BigInt), [1, end - start]);
 }
 

@@ -30,7 +30,7 @@ const NO_ADDRESS =
 /** Splits a data URL (RFC 2397) with base64; null for any other address. */
 function dataUrl(url: string): { mimeType: string; data: string } | null {
   const comma = url.slice(0, 1000).indexOf(',');
-  const head = /^data:(?<type>[^,;]*)(?:;[^,]*)?;base64$/iu.exec(url.slice(0, Math.max(0, comma)));
+  const head = /^data:([^,;]*)(?:;[^,]*)?;base64$/iu.exec(url.slice(0, Math.max(0, comma)));
   if (!head) return null;
-  return { mimeType: head.groups!.type!, data: url.slice(comma + 1) };
+  return { mimeType: head[1] ?? '', data: url.slice(comma + 1) };
 }

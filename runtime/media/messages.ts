@@ -2,7 +2,8 @@ import * as v from 'valibot';
 import { PixelPlan } from './pixel-plan.ts';
 
 /*
- * The messages between the server and the media process, which decodes files of strangers. It has one request at a time.
+ * The messages between the server and the media process, which decodes files of strangers. It has one request at a
+ * time.
  */
 
 const Id = v.pipe(v.number(), v.integer(), v.minValue(0));

@@ -1,6 +1,7 @@
+import { at } from '../../lib/at.ts';
 import type { Filter } from './pixel-plan.ts';
 
-/** A picture of 8-bit red, green and blue, row by row. */
+/** Holds a picture of 8-bit red, green and blue, row by row. */
 export interface Picture {
   width: number;
   height: number;
@@ -36,12 +37,12 @@ function resizeRows({ width: from, height, data }: Picture, width: number, filte
     const row = y * from * CHANNELS;
     for (let x = 0; x < width; x++) {
       let [red, green, blue] = [HALF, HALF, HALF];
-      let pixel = row + first[x]! * CHANNELS;
-      for (let tap = x * taps, end = tap + count[x]!; tap < end; tap++, pixel += CHANNELS) {
-        const weight = coefficients[tap]!;
-        red += data[pixel]! * weight;
-        green += data[pixel + 1]! * weight;
-        blue += data[pixel + 2]! * weight;
+      let pixel = row + at(first, x) * CHANNELS;
+      for (let tap = x * taps, end = tap + at(count, x); tap < end; tap++, pixel += CHANNELS) {
+        const weight = coefficients[tap] ?? 0;
+        red += (data[pixel] ?? 0) * weight;
+        green += (data[pixel + 1] ?? 0) * weight;
+        blue += (data[pixel + 2] ?? 0) * weight;
       }
       resized[into++] = clipped(red);
       resized[into++] = clipped(green);
@@ -58,12 +59,12 @@ function resizeColumns({ width, height: from, data }: Picture, height: number, f
   const sums = new Float64Array(line);
   for (let y = 0; y < height; y++) {
     sums.fill(HALF);
-    for (let tap = 0; tap < count[y]!; tap++) {
-      const weight = coefficients[y * taps + tap]!;
-      const row = (first[y]! + tap) * line;
-      for (let i = 0; i < line; i++) sums[i]! += data[row + i]! * weight;
+    for (let tap = 0; tap < at(count, y); tap++) {
+      const weight = at(coefficients, y * taps + tap);
+      const row = (at(first, y) + tap) * line;
+      for (let i = 0; i < line; i++) sums[i] = (sums[i] ?? 0) + (data[row + i] ?? 0) * weight;
     }
-    for (let i = 0; i < line; i++) resized[y * line + i] = clipped(sums[i]!);
+    for (let i = 0; i < line; i++) resized[y * line + i] = clipped(sums[i] ?? 0);
   }
   return { width, height, data: resized };
 }
@@ -114,7 +115,7 @@ function sinc(x: number): number {
   return angle === 0 ? 1 : Math.sin(angle) / angle;
 }
 
-/** Keys' cubic convolution with a = −0.5. */
+/** Computes Keys' cubic convolution with a = −0.5. */
 function cubic(x: number): number {
   const a = -0.5;
   if (x < 1) return ((a + 2) * x - (a + 3)) * x * x + 1;

@@ -20,6 +20,6 @@ export function sniffImage(bytes: Uint8Array): ImageType | null {
 
 /** Tells whether a type as sent names this format; `image/*` names any. */
 export function namesType(sent: string, type: ImageType): boolean {
-  const name = sent.split(';', 1)[0]!.trim().toLowerCase();
+  const name = sent.replace(/;.*$/su, '').trim().toLowerCase();
   return name === type || name === 'image/*' || ALIASES[name] === type;
 }

@@ -1,7 +1,9 @@
 import { type PixelPlan, pixelBytes } from './pixel-plan.ts';
 import { type Picture, resize } from './resize.ts';
 
-/** Returns the tiles of a picture one after the other, row by row, the whole picture last: three bytes for each pixel. */
+/**
+ * Returns the tiles of a picture one after the other, row by row, the whole picture last: three bytes for each pixel.
+ */
 export function cutTiles(picture: Picture, plan: PixelPlan): Uint8Array {
   const { filter, sizes, rows, columns, side } = plan;
   const resized = sizes.reduce<Picture>((from, { width, height }) => resize(from, width, height, filter), picture);

@@ -55,14 +55,16 @@ export function fuseEmbeddings(decoder: Model, embeddings: Model): Model {
 const ZERO = 'assay/media/zero';
 const LAST_AXIS = 'assay/media/last_axis';
 
+const MIXED = ['assay/media/rows', 'assay/media/is_media', 'assay/media/column', 'assay/media/text'] as const;
+
 /** Makes `inputs_embeds` of the text's embeddings and the rows of the features. */
 function mixNodes(text: string, dataType: number, cast: boolean): Node[] {
-  const [rows, isMedia, column, same] = ['rows', 'is_media', 'is_media_column', 'text'].map((n) => `assay/media/${n}`);
+  const [rows, isMedia, column, same] = MIXED;
   return [
-    ...(cast ? [makeNode('Cast', [text], [same!], { to: dataType })] : []),
-    makeNode('Gather', [MEDIA_FEATURES, MEDIA_ROWS], [rows!]),
-    makeNode('Greater', [MEDIA_ROWS, ZERO], [isMedia!]),
-    makeNode('Unsqueeze', [isMedia!, LAST_AXIS], [column!]),
-    makeNode('Where', [column!, rows!, cast ? same! : text], [EMBEDDINGS]),
+    ...(cast ? [makeNode('Cast', [text], [same], { to: dataType })] : []),
+    makeNode('Gather', [MEDIA_FEATURES, MEDIA_ROWS], [rows]),
+    makeNode('Greater', [MEDIA_ROWS, ZERO], [isMedia]),
+    makeNode('Unsqueeze', [isMedia, LAST_AXIS], [column]),
+    makeNode('Where', [column, rows, cast ? same : text], [EMBEDDINGS]),
   ];
 }

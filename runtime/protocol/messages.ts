@@ -7,8 +7,17 @@ import { FormChoice } from '../../lib/schema/form-choice.ts';
 import { Device } from '../../lib/schema/metrics.ts';
 import { WeightForm } from '../../lib/schema/weight-form.ts';
 import { PRECISIONS } from '../compile/precision.ts';
+import { PixelPlan } from '../media/pixel-plan.ts';
 import { PluginTarget } from '../ort-plugin/plugin-target.ts';
-import { ChatRequestSchema, CutNames, Finish, TaskAnswers, TaskBatchSchema, TokenLogprobs } from './payloads.ts';
+import {
+  ChatRequestSchema,
+  CutNames,
+  Finish,
+  Sha256,
+  TaskAnswers,
+  TaskBatchSchema,
+  TokenLogprobs,
+} from './payloads.ts';
 
 /*
  * The messages between server and engine process. Both sides check every message. A bad message from the server fails
@@ -45,6 +54,8 @@ export const ModelInfo = v.object({
   maxPromptLen: Count,
   /** Tokens of prompt and answer together. */
   contextLength: Count,
+  /** True if it reads images, which the server then opens. */
+  readsImages: v.exactOptional(v.boolean()),
   loadMs: v.number(),
 });
 export type ModelInfo = v.InferOutput<typeof ModelInfo>;
@@ -83,6 +94,17 @@ export const CompileReport = v.object({
 });
 export type CompileReport = v.InferOutput<typeof CompileReport>;
 
+/** Identifies a picture: its file, and how closely the model looks. */
+const PictureKey = { sha256: Sha256, detail: v.picklist(['low', 'high']) };
+/** A picture that has to be encoded, and how its pixels are prepared. */
+export const WantedPixels = v.object({ ...PictureKey, plan: PixelPlan });
+export type WantedPixels = v.InferOutput<typeof WantedPixels>;
+/** The tiles of a picture, as its plan says. */
+export const Pixels = v.object({ ...PictureKey, data: v.custom<Uint8Array>((value) => value instanceof Uint8Array) });
+export type Pixels = v.InferOutput<typeof Pixels>;
+/** Images that one request may have. */
+export const MOST_IMAGES = 16;
+
 export type Work = { kind: 'tasks'; batch: TaskBatch } | { kind: 'chat'; request: ChatRequest };
 
 /** Messages from the server to the engine process. */
@@ -99,7 +121,13 @@ export const ToEngine = v.variant('type', [
     ]),
   }),
   /** Queues a prepared request. It fails with `timeout` after `timeoutMs`. */
-  v.object({ type: v.literal('run'), id: Id, timeoutMs: v.pipe(v.number(), v.minValue(0)) }),
+  v.object({
+    type: v.literal('run'),
+    id: Id,
+    timeoutMs: v.pipe(v.number(), v.minValue(0)),
+    /** The pictures that `prepared` asked for. */
+    pixels: v.exactOptional(v.pipe(v.array(Pixels), v.maxLength(MOST_IMAGES))),
+  }),
   v.object({ type: v.literal('cancel'), id: Id }),
 ]);
 export type ToEngine = v.InferOutput<typeof ToEngine>;
@@ -110,6 +138,10 @@ export type ToEngine = v.InferOutput<typeof ToEngine>;
  */
 export const PHASES = ['open', 'text', 'step', 'compile'] as const;
 export type Phase = (typeof PHASES)[number];
+
+/** Counts what the pictures of a request took. */
+export const PictureFigures = v.object({ encoded: Count, cached: Count, encodeMs: v.pipe(v.number(), v.minValue(0)) });
+export type PictureFigures = v.InferOutput<typeof PictureFigures>;
 
 /** Messages from the engine process to the server. */
 export const FromEngine = v.variant('type', [
@@ -128,13 +160,19 @@ export const FromEngine = v.variant('type', [
     id: Id,
     report: CompileReport,
   }),
-  v.object({ type: v.literal('prepared'), id: Id, promptTokens: Count }),
+  v.object({
+    type: v.literal('prepared'),
+    id: Id,
+    promptTokens: Count,
+    /** Pictures of the request that are not encoded yet. */
+    wanted: v.exactOptional(v.pipe(v.array(WantedPixels), v.maxLength(MOST_IMAGES))),
+  }),
   /** The request is in the engine's queue. */
   v.object({ type: v.literal('queued'), id: Id }),
   v.object({ type: v.literal('reasoning'), id: Id, text: Text }),
   v.object({ type: v.literal('content'), id: Id, text: Text, logprobs: v.exactOptional(TokenLogprobs) }),
   v.object({ type: v.literal('answers'), id: Id, answers: TaskAnswers, cut: CutNames }),
-  v.object({ type: v.literal('finished'), id: Id, ...Finish }),
+  v.object({ type: v.literal('finished'), id: Id, ...Finish, pictures: v.exactOptional(PictureFigures) }),
   v.object({
     type: v.literal('failed'),
     id: Id,

@@ -35,6 +35,8 @@ const Shape = v.variant('kind', [
   v.strictObject({ kind: v.literal('any') }),
 ]);
 
+export const Sha256 = v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/u));
+const Pixels = v.pipe(Count, v.minValue(1), v.maxValue(1_000_000));
 const MediaPart = v.strictObject({
   type: v.picklist(['image', 'audio']),
   source: v.variant('type', [
@@ -43,6 +45,7 @@ const MediaPart = v.strictObject({
   ]),
   detail: v.exactOptional(v.picklist(['low', 'high', 'auto'])),
   param: Text,
+  opened: v.exactOptional(v.strictObject({ sha256: Sha256, width: Pixels, height: Pixels })),
 });
 const ChatMessages = v.array(
   v.strictObject({

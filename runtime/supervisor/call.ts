@@ -1,17 +1,32 @@
 import { AssayError } from '../../lib/errors.ts';
-import type { FromEngine, Reply, Work } from '../protocol/messages.ts';
+import type { FromEngine, Pixels, Reply, WantedPixels, Work } from '../protocol/messages.ts';
 
 export interface CallOptions {
   work: Work;
+  /** Opens the images of the work and makes their pixels; absent: there are none, or the model reads none. */
+  media?: CallMedia;
   /** Aborts when the caller leaves; the engine then drops the request within one step. */
   signal: AbortSignal;
   /** Milliseconds that checking the request may take, and again from `run` on. */
   timeoutMs: number;
 }
 
+/** Provides the images of one request. */
+export interface CallMedia {
+  /** Returns the work with its images opened. Throws `invalid_value`. */
+  open(work: Work): Promise<Work>;
+  /** Makes the pixels that the engine asks for. Throws `invalid_value`. */
+  pixels(wanted: readonly WantedPixels[]): Promise<Pixels[]>;
+}
+
 export interface CallWire {
   id: string;
-  send(message: { type: 'prepare'; work: Work } | { type: 'run'; timeoutMs: number } | { type: 'cancel' }): void;
+  send(
+    message:
+      | { type: 'prepare'; work: Work }
+      | { type: 'run'; timeoutMs: number; pixels?: Pixels[] }
+      | { type: 'cancel' },
+  ): void;
   /** Receives the end of the call, once, when it is `settled`. `answered`: the request got its whole answer. */
   settled(answered: boolean): void;
 }
@@ -40,6 +55,7 @@ export class Call {
   #failure: AssayError | null = null;
   #state: CallState = 'new';
   #timer: NodeJS.Timeout | undefined;
+  #wanted: readonly WantedPixels[] = [];
   readonly #onAbort = () => this.fail(new AssayError('internal_error', LEFT), true);
 
   constructor(wire: CallWire, options: CallOptions) {
@@ -54,10 +70,21 @@ export class Call {
     else {
       this.#options.signal.addEventListener('abort', this.#onAbort, { once: true });
       this.#setTimer();
-      this.#state = 'sent';
-      this.#wire.send({ type: 'prepare', work: this.#options.work });
+      const { media, work } = this.#options;
+      if (media)
+        media.open(work).then(
+          (opened) => this.#sendWork(opened),
+          (error) => this.fail(error, false),
+        );
+      else this.#sendWork(work);
     }
     return this.#prepared.promise;
+  }
+
+  #sendWork(work: Work): void {
+    if (this.#ended) return;
+    this.#state = 'sent';
+    this.#wire.send({ type: 'prepare', work });
   }
 
   /** Queues the request and yields the replies; the last one is `finished`. Leaving the loop early cancels. */
@@ -65,7 +92,9 @@ export class Call {
     try {
       if (this.#failure) throw this.#failure;
       this.#setTimer();
-      this.#wire.send({ type: 'run', timeoutMs: this.#options.timeoutMs });
+      const pixels = this.#wanted.length > 0 ? { pixels: await this.#pixels() } : {};
+      if (this.#failure) throw this.#failure;
+      this.#wire.send({ type: 'run', timeoutMs: this.#options.timeoutMs, ...pixels });
       for (;;) {
         for (let reply = this.#replies.shift(); reply; reply = this.#replies.shift()) {
           yield reply;
@@ -81,6 +110,12 @@ export class Call {
     }
   }
 
+  #pixels(): Promise<Pixels[]> {
+    const { media } = this.#options;
+    if (!media) throw new AssayError('engine_failed', 'The engine asks for pixels of a request without images.');
+    return media.pixels(this.#wanted);
+  }
+
   /** Drops the request; the engine frees what it holds. Does nothing when the call has ended. */
   cancel(): void {
     if (!this.#ended) this.fail(new AssayError('internal_error', 'The request was cancelled.'), true);
@@ -91,6 +126,7 @@ export class Call {
     if (this.#ended) return;
     switch (message.type) {
       case 'prepared':
+        this.#wanted = message.wanted ?? [];
         this.#prepared.resolve(message.promptTokens);
         return;
       case 'failed': {

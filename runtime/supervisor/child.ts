@@ -193,7 +193,7 @@ function signalIn(code: number | null): string | null {
  * flags for Node
  * (`NODE_OPTIONS`), too: a debugger or another module must not attach to it.
  */
-function withoutSecrets(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+export function withoutSecrets(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return Object.fromEntries(
     Object.entries(env).filter(([name]) => !/token|key|secret|password|credential|^NODE_OPTIONS$/iu.test(name)),
   );

@@ -17,8 +17,10 @@ import type { ModelHost } from '../../lib/host.ts';
 import { asModelId, type ModelId } from '../../lib/model-id.ts';
 import { unknownModel } from '../../lib/unknown-model.ts';
 import type { Reply, Work } from '../protocol/messages.ts';
-import type { Call } from './call.ts';
+import type { Call, CallMedia } from './call.ts';
 import type { EngineProcess } from './engine-process.ts';
+import type { MediaProcess } from './media/media-process.ts';
+import { hasImages, openMedia } from './media/open-media.ts';
 import type { EngineMetrics } from './metrics.ts';
 import type { EngineCalls } from './supervisor.ts';
 
@@ -26,7 +28,9 @@ export interface EngineBackendOptions {
   engine: Pick<EngineProcess, 'status'> & EngineCalls;
   /** Lists the models of this machine. */
   models: Pick<ModelHost, 'listModels'>;
-  metrics: Pick<EngineMetrics, 'answered' | 'failed'>;
+  /** Decodes images; absent: none is read. */
+  media?: Pick<MediaProcess, 'size' | 'pixels'>;
+  metrics: Pick<EngineMetrics, 'answered' | 'failed' | 'media'>;
   log: Logger;
   /** Milliseconds allowed for one request, including its wait in the queue. */
   timeoutMs: number;
@@ -83,11 +87,14 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
       const model = await activeModel(wanted);
       if (options.logPrompts) log.info({ model, work }, 'asked');
       const { signal } = outer;
-      call = await engine.call({ work, signal, timeoutMs: options.timeoutMs }).catch(async (error: AssayError) => {
-        // The quota is checked before the queue (D-15), also when a full queue is known first.
-        if (error.code === 'overloaded') await outer.admit();
-        throw error;
-      });
+      const media = mediaFor(work);
+      call = await engine
+        .call({ work, signal, timeoutMs: options.timeoutMs, ...(media ? { media } : {}) })
+        .catch(async (error: AssayError) => {
+          // The quota is checked before the queue (D-15), also when a full queue is known first.
+          if (error.code === 'overloaded') await outer.admit();
+          throw error;
+        });
       await call.prepare();
       await outer.admit();
       for await (const reply of call.run()) {
@@ -106,6 +113,12 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
     }
   }
 
+  /** Returns what opens the images of a request. Where the model reads none, the engine refuses them. */
+  function mediaFor(work: Work): CallMedia | null {
+    if (!options.media || !engine.status().info?.readsImages || !hasImages(work)) return null;
+    return openMedia(options.media, options.metrics.media);
+  }
+
   /** Applies the active calibration to answers, unless the batch wants them as the model gives them. */
   async function calibratedAnswers(batch: TaskBatch, answers: readonly TaskAnswer[]): Promise<readonly TaskAnswer[]> {
     if (!batch.probabilities?.calibrated) return answers;
@@ -113,8 +126,9 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
     return calibration ? answers.map((one, i) => calibrated(one, at(batch.tasks, i), calibration)) : answers;
   }
 
-  function finished(log: Logger, work: Work, model: ModelId, { usage, metrics, reason }: Finished): void {
+  function finished(log: Logger, work: Work, model: ModelId, { usage, metrics, reason, pictures }: Finished): void {
     options.metrics.answered(work.kind, usage, metrics);
+    if (pictures) options.metrics.media.encoded(pictures);
     const tasks = work.kind === 'tasks' ? { tasks: work.batch.tasks.length } : {};
     log.info({ model, ...tasks, reason, ...metrics }, 'answered');
   }

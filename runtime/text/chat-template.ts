@@ -1,3 +1,4 @@
+import type { MediaPart } from '../../lib/conversation.ts';
 import { AssayError } from '../../lib/errors.ts';
 import { compileJinja, type JinjaLimits, TemplateError } from './sandboxed-jinja.ts';
 import type { Segment } from './segment.ts';
@@ -16,9 +17,14 @@ export interface ChatTemplate {
   /**
    * Renders the prompt up to the model's answer. Each message's text is a `user` segment of its own, in order;
    * reasoning of earlier answers is omitted. `thinking: false` closes the reasoning block before it begins; absent: the
-   * model decides.
+   * model decides. `picture` is the text that the template writes for a picture.
    */
-  render(messages: readonly TemplateMessage[], options?: { thinking?: boolean }): Segment[];
+  render(messages: readonly TemplateMessage[], options?: RenderOptions): Segment[];
+}
+
+export interface RenderOptions {
+  thinking?: boolean | undefined;
+  picture?: string | undefined;
 }
 
 /** Template for a model without a chat template. */
@@ -46,22 +52,28 @@ export function createChatTemplate(
   const switchable = text.includes('enable_thinking');
   const jinja = usable(() => compileJinja(text, limits));
 
-  function write(messages: readonly TemplateMessage[], thinking: boolean | undefined): Segment[] {
+  function write(
+    messages: readonly TemplateMessage[],
+    { thinking, picture }: RenderOptions,
+    inParts: boolean,
+  ): Segment[] {
     const values = thinking === undefined || !switchable ? {} : { enable_thinking: thinking };
-    const marked = messages.map(({ role }, i) => ({ role, content: mark(i) }));
+    const { marked, parts } = markParts(messages, inParts);
     const variables = { ...special, ...NOTHING_ELSE, ...values, messages: marked, add_generation_prompt: true };
-    const segments = split(jinja(variables), messages);
+    const segments = split(jinja(variables), parts, picture);
     return thinking === false && thinks ? withoutThinking(segments) : segments;
   }
-  const { traits, afterAnswer } = usable(() => probe((messages) => write(messages, undefined)));
+  // Templates of models that read pictures may want the parts of a message, also where it is one text.
+  const tryOut = (inParts: boolean) => ({ inParts, ...probe((messages) => write(messages, {}, inParts)) });
+  const { traits, afterAnswer, inParts } = usable(() => firstThatWorks(tryOut, [false, true]));
   return {
     traits,
     afterAnswer,
     thinks,
     stops: source === null ? ['\n\nUser:', '\n\nSystem:', '\n\nAssistant:'] : [],
-    render(messages, { thinking } = {}) {
+    render(messages, options = {}) {
       const said = thinks ? messages.map(withoutReasoning) : messages;
-      return usable(() => write(fitMessages(said, traits), thinking));
+      return usable(() => write(fitMessages(said, traits), options, inParts));
     },
   };
 }
@@ -79,30 +91,77 @@ export function opensThinking(segments: readonly Segment[]): boolean {
 const mark = (index: number) => `\u3000\uE000${index}\uE001\u3000`;
 const MARK = /(\u3000?)\uE000(\d+)\uE001(\u3000?)/gu;
 
-/** Replaces the marks in a rendered text by the messages' texts. Throws when a mark is missing, moved or repeated. */
-function split(rendered: string, messages: readonly TemplateMessage[]): Segment[] {
+/**
+ * Puts marks in place of the messages' texts. A message with pictures, and with `inParts` any, is a list of parts, as
+ * transformers gives it. Returns the messages, and all parts in order: what the marks stand for, and the pictures.
+ */
+function markParts(messages: readonly TemplateMessage[], inParts: boolean) {
+  const parts: (string | MediaPart)[] = [];
+  const marked = messages.map(({ role, content }) => {
+    if (typeof content === 'string' && !inParts) return { role, content: mark(parts.push(content) - 1) };
+    const list = typeof content === 'string' ? [content] : content;
+    const made = list.map((part) => {
+      const index = parts.push(part) - 1;
+      return typeof part === 'string' ? { type: 'text', text: mark(index) } : { type: part.type };
+    });
+    return { role, content: made };
+  });
+  return { marked, parts };
+}
+
+/**
+ * Replaces the marks in a rendered text by the texts, and what the template writes for pictures by these. Throws when
+ * one is missing, moved or repeated.
+ */
+function split(rendered: string, parts: readonly (string | MediaPart)[], picture: string | undefined): Segment[] {
   const segments: Segment[] = [];
-  let from = 0;
   let next = 0;
+  /** Adds text of the template, which may have pictures in it. */
+  const addTemplate = (text: string): void => {
+    const pieces = picture ? text.split(picture) : [text];
+    for (const [index, piece] of pieces.entries()) {
+      const part = parts[next];
+      if (index > 0) {
+        if (part === undefined || typeof part === 'string') throw new TemplateError('the template moves pictures');
+        segments.push({ text: '', trust: 'picture', part });
+        next++;
+      }
+      if (piece) segments.push({ text: piece, trust: 'template' });
+    }
+  };
+  let from = 0;
   for (const match of rendered.matchAll(MARK)) {
     const [mark, spaceBefore, index, spaceAfter] = match;
-    const message = messages[next];
-    if (!message || Number(index) !== next) throw new TemplateError('the template repeats or reorders messages');
-    next++;
-    const start = spaceBefore === '' ? message.content.trimStart() : message.content;
-    const text = spaceAfter === '' ? start.trimEnd() : start;
     const before = rendered.slice(from, match.index);
     from = match.index + mark.length;
     // A space before a word is part of the word's token, so it belongs to the word.
     const space = before.endsWith(' ') ? ' ' : '';
-    const written = before.slice(0, before.length - space.length);
-    if (written) segments.push({ text: written, trust: 'template' });
-    segments.push({ text: space + text, trust: 'user' });
+    addTemplate(before.slice(0, before.length - space.length));
+    const content = parts[next];
+    if (typeof content !== 'string' || Number(index) !== next) {
+      throw new TemplateError('the template repeats or reorders messages or pictures');
+    }
+    next++;
+    const start = spaceBefore === '' ? content.trimStart() : content;
+    segments.push({ text: space + (spaceAfter === '' ? start.trimEnd() : start), trust: 'user' });
   }
-  if (next !== messages.length) throw new TemplateError('the template omits messages');
-  const rest = rendered.slice(from);
-  if (rest) segments.push({ text: rest, trust: 'template' });
+  addTemplate(rendered.slice(from));
+  if (next !== parts.length) throw new TemplateError('the template omits messages or pictures');
   return segments;
+}
+
+/** Returns the first result that is no `TemplateError`; throws the first of these where none is. */
+function firstThatWorks<A, R>(work: (argument: A) => R, candidates: readonly A[]): R {
+  let first: TemplateError | undefined;
+  for (const argument of candidates) {
+    try {
+      return work(argument);
+    } catch (error) {
+      if (!(error instanceof TemplateError)) throw error;
+      first ??= error;
+    }
+  }
+  throw first ?? new Error('no candidates');
 }
 
 function probe(write: (messages: readonly TemplateMessage[]) => Segment[]): {
@@ -155,7 +214,7 @@ function tailOf(segments: readonly Segment[]): string {
 
 /** Removes an assistant's reasoning: models are trained to read only the answers of earlier messages. */
 function withoutReasoning(message: TemplateMessage): TemplateMessage {
-  if (message.role !== 'assistant') return message;
+  if (message.role !== 'assistant' || typeof message.content !== 'string') return message;
   return { ...message, content: message.content.replace(/^\s*<think>[\s\S]*?<\/think>\s*/u, '') };
 }
 

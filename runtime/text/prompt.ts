@@ -5,7 +5,7 @@ import { AssayError } from '../../lib/errors.ts';
 import { TASK_SEPARATOR, taskPrompt } from '../../lib/prompt/tasks.ts';
 import { opensThinking } from './chat-template.ts';
 import { encodeSegments, type Segment } from './segment.ts';
-import { type TemplateMessage, toTemplateMessages } from './template-message.ts';
+import { toTemplateMessages } from './template-message.ts';
 import type { TextModel } from './text-model.ts';
 
 /** Texts are counted up to this many times the limit. */
@@ -38,12 +38,13 @@ export interface TaskTokens {
  * `input_too_long` for a prompt of more than `limit` tokens.
  */
 export function encodeTasks(model: TextModel, batch: TaskBatch, limit = Number.POSITIVE_INFINITY): TaskTokens {
-  refuseMedia(batch);
-  const { messages, openMessage, tasks } = taskPrompt(batch);
+  const reads = { images: model.pictures !== undefined };
+  refuseMedia(batch, reads);
+  const { messages, media, openMessage, tasks } = taskPrompt(batch);
   checkMessages(messages, limit);
-  const rendered = model.template.render([...toTemplateMessages(messages), { role: 'user', content: TASK_MARK }], {
-    thinking: false,
-  });
+  const open: ChatMessage = { role: 'user', parts: [...media, { type: 'text', text: TASK_MARK }] };
+  const templateMessages = toTemplateMessages([...messages, open], reads);
+  const rendered = model.template.render(templateMessages, { thinking: false, picture: model.pictures?.mark });
   const cut = rendered.findLastIndex(({ trust }) => trust === 'user');
   const last = at(rendered, cut).text;
   // The template may merge the mark with an earlier message; it is then at the end of that message.
@@ -52,7 +53,7 @@ export function encodeTasks(model: TextModel, batch: TaskBatch, limit = Number.P
   checkLength(prefix.length, limit);
   const tail = rendered.slice(cut + 1);
   const branches = tasks.map((task) => {
-    const branch = encodeSegments(model.tokenizer, [{ text: task, trust: 'user' }, ...tail], prefix);
+    const branch = encodeSegments(model, [{ text: task, trust: 'user' }, ...tail], prefix);
     // Each task is answered as if it were sent alone (D-26), so each has to fit alone.
     checkLength(prefix.length + branch.length, limit);
     return branch;
@@ -60,9 +61,9 @@ export function encodeTasks(model: TextModel, batch: TaskBatch, limit = Number.P
   return { prefix, branches };
 }
 
-/** Refuses images and audio. The messages are joined into one text later, so this is the place to find them. */
-function refuseMedia({ input, media }: TaskBatch): void {
-  toTemplateMessages([...('messages' in input ? input.messages : []), { role: 'user', parts: media }]);
+/** Refuses what the model does not read, in the order sent: the prompt has another one. */
+function refuseMedia({ input, media }: TaskBatch, reads: { images: boolean }): void {
+  toTemplateMessages([...('messages' in input ? input.messages : []), { role: 'user', parts: media }], reads);
 }
 
 /** Replaces the open message and the task while the template renders; merging keeps it at the end of its message. */
@@ -83,18 +84,16 @@ export function encodeChat(
   messages: readonly ChatMessage[],
   { thinking, limit = Number.POSITIVE_INFINITY }: { thinking?: false; limit?: number } = {},
 ): ChatTokens {
-  const rendered: TemplateMessage[] = toTemplateMessages(messages);
+  const rendered = toTemplateMessages(messages, { images: model.pictures !== undefined });
   checkMessages(messages, limit);
-  const segments = model.template.render(rendered, thinking === false ? { thinking } : {});
+  const segments = model.template.render(rendered, { thinking, picture: model.pictures?.mark });
   const ids = encodeWithBegin(model, segments);
   checkLength(ids.length, limit);
   return { ids, thinking: opensThinking(segments) };
 }
 
 /** Encodes a prompt. A template writes its begin token itself; for a model without a template it is added. */
-function encodeWithBegin({ tokenizer, template }: TextModel, segments: readonly Segment[]): number[] {
-  const begin = template.stops.length > 0 ? tokenizer.begin : null;
-  return begin === null
-    ? encodeSegments(tokenizer, segments)
-    : [begin, ...encodeSegments(tokenizer, segments, [begin])];
+function encodeWithBegin(model: TextModel, segments: readonly Segment[]): number[] {
+  const begin = model.template.stops.length > 0 ? model.tokenizer.begin : null;
+  return begin === null ? encodeSegments(model, segments) : [begin, ...encodeSegments(model, segments, [begin])];
 }

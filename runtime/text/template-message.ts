@@ -1,11 +1,11 @@
 import type { ChatMessage, MediaPart } from '../../lib/conversation.ts';
 import { AssayError } from '../../lib/errors.ts';
-import { messageText } from '../../lib/prompt/tasks.ts';
+import { messageText, namedParts } from '../../lib/prompt/tasks.ts';
 
-/** Describes a message as chat templates read it: one text. */
+/** Describes a message as chat templates read it: one text, or texts and pictures in their order. */
 export interface TemplateMessage {
   role: ChatMessage['role'];
-  content: string;
+  content: string | readonly (string | MediaPart)[];
 }
 
 /** Says which conversations a chat template accepts, found by trying. */
@@ -21,18 +21,30 @@ export interface TemplateTraits {
 }
 
 /**
- * Converts chat messages to the template's form. Throws `unsupported_modality` for an image or audio: these models read
- * text.
+ * Converts chat messages to the template's form. Throws `unsupported_modality` for a part that the model does not read.
+ *
+ * @param reads whether the model reads images
  */
-export function toTemplateMessages(messages: readonly ChatMessage[]): TemplateMessage[] {
-  return messages.map((turn) => {
-    const media = turn.parts.find((part): part is MediaPart => part.type !== 'text');
-    if (media) {
-      const message = `The model reads text only. Remove the ${media.type}, or load a model that reads it.`;
-      throw new AssayError('unsupported_modality', message, { param: media.param });
+export function toTemplateMessages(messages: readonly ChatMessage[], reads: { images: boolean }): TemplateMessage[] {
+  return messages.map((message): TemplateMessage => {
+    const media = message.parts.filter((part): part is MediaPart => part.type !== 'text');
+    const refused = media.find(({ type }) => type !== 'image' || !reads.images);
+    if (refused) throw unsupported(refused, reads);
+    if (media.length === 0) return { role: message.role, content: messageText(message) };
+    const content: (string | MediaPart)[] = [];
+    for (const part of namedParts(message)) {
+      const last = content.at(-1);
+      if (part.type !== 'text') content.push(part);
+      else if (typeof last === 'string') content[content.length - 1] = `${last}\n${part.text}`;
+      else content.push(part.text);
     }
-    return { role: turn.role, content: messageText(turn) };
+    return { role: message.role, content };
   });
+}
+
+function unsupported({ type, param }: MediaPart, { images }: { images: boolean }): AssayError {
+  const message = `The model reads ${images ? 'text and images' : 'text'} only. Remove the ${type}, or load a model that reads it.`;
+  return new AssayError('unsupported_modality', message, { param });
 }
 
 /**
@@ -51,13 +63,27 @@ export function fitMessages(messages: readonly TemplateMessage[], traits: Templa
   if (!traits.assistantFirst && first?.role === 'assistant') {
     fitted.splice(fitted.indexOf(first), 0, { role: 'user', content: '' });
   }
-  const runs: { role: TemplateMessage['role']; texts: string[] }[] = [];
+  const runs: { role: TemplateMessage['role']; contents: TemplateMessage['content'][] }[] = [];
   for (const { role, content } of fitted) {
     const last = runs.at(-1);
     // Moved system texts are always joined: templates that accept one accept only one.
     const join = last?.role === role && (!traits.repeats || (role === 'system' && !traits.lateSystem));
-    if (join) last.texts.push(content);
-    else runs.push({ role, texts: [content] });
+    if (join) last.contents.push(content);
+    else runs.push({ role, contents: [content] });
   }
-  return runs.map(({ role, texts }) => ({ role, content: texts.filter((text) => text !== '').join('\n\n') }));
+  return runs.map(({ role, contents }) => ({ role, content: joined(contents) }));
+}
+
+/** Joins contents by a blank line between texts, without empty ones; a single content stays as it is. */
+function joined(contents: readonly TemplateMessage['content'][]): TemplateMessage['content'] {
+  const [only] = contents;
+  if (only !== undefined && contents.length === 1) return only;
+  const parts: (string | MediaPart)[] = [];
+  for (const part of contents.flat()) {
+    const last = parts.at(-1);
+    if (typeof part !== 'string') parts.push(part);
+    else if (part !== '' && typeof last === 'string') parts[parts.length - 1] = `${last}\n\n${part}`;
+    else if (part !== '') parts.push(part);
+  }
+  return parts.every((part) => typeof part === 'string') ? parts.join('') : parts;
 }

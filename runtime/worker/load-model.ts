@@ -1,18 +1,22 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { prepareVocabulary } from '../../lib/decision/task-grammar.ts';
 import { AssayError } from '../../lib/errors.ts';
-import { readManifest } from '../compile/manifest.ts';
+import { type Manifest, readManifest } from '../compile/manifest.ts';
 import { availableMemory } from '../device/available-memory.ts';
 import { providersOf } from '../device/device-table.ts';
 import { Engine } from '../engine/engine.ts';
 import type { Forward } from '../engine/forward.ts';
 import { kvShape, type Model, openModel } from '../engine/model.ts';
 import { prefixBytes } from '../engine/sequence.ts';
+import { readImageFamily } from '../media/families/read-family.ts';
 import type { PluginTarget } from '../ort-plugin/plugin-target.ts';
 import type { LoadSpec, Phase } from '../protocol/messages.ts';
 import { readModelText } from '../text/model-files.ts';
 import { COUNTED_LIMITS } from '../text/prompt.ts';
 import { createTextModel } from '../text/text-model.ts';
 import { LoadedModel } from './loaded-model.ts';
+import { openPictures, type Pictures } from './pictures.ts';
 import type { ServedModel } from './serve.ts';
 
 /** Prompts of full length whose keys and values are kept by default. */
@@ -25,6 +29,7 @@ export async function loadModel(
 ): Promise<ServedModel> {
   const { manifest, forward } = await openOnDevice(dir, plugin, threads);
   const { maxPromptLen, contextLength, device, vocabSize } = manifest;
+  const pictures = await openImages(dir, manifest, threads);
   onPhase('text');
   const files = await readModelText(dir);
   onPhase('text');
@@ -34,7 +39,18 @@ export async function loadModel(
   const kv = kvShape(manifest);
   const kvBytes = prefixCacheBytes ?? Math.min(KEPT_PROMPTS * prefixBytes(kv, maxPromptLen), availableMemory() / 4);
   const engine = new Engine({ forward, kv, maxPromptLen, contextLength, kvBytes });
-  return new LoadedModel({ model, device, maxPromptLen, contextLength, text, engine });
+  return new LoadedModel({ model, device, maxPromptLen, contextLength, text, engine, pictures });
+}
+
+/** Opens what reads images; undefined for a model of text alone. */
+async function openImages(
+  dir: string,
+  { media }: Manifest,
+  threads: number | undefined,
+): Promise<Pictures | undefined> {
+  if (!media || !existsSync(join(dir, media.encoder))) return undefined;
+  const family = await readImageFamily(dir);
+  return family ? openPictures(dir, media, family, threads) : undefined;
 }
 
 /** Opens the model with the first execution provider of its device that accepts it. Throws the last one's error. */

@@ -3,11 +3,12 @@ import type { ChatRequest, Device, TaskBatch } from '../../lib/backend.ts';
 import type { ModelId } from '../../lib/model-id.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { Job } from '../engine/job.ts';
-import type { Work } from '../protocol/messages.ts';
+import type { PictureFigures, Pixels, Work } from '../protocol/messages.ts';
 import type { ChatDelta } from '../text/chat-output.ts';
 import type { TextModel } from '../text/text-model.ts';
 import { planChat } from './chat-job.ts';
 import { figuresOf, type Measured } from './measured.ts';
+import { featuresOf, type Picture, type Pictures } from './pictures.ts';
 import type { PreparedWork, ServedModel, WorkChannel } from './serve.ts';
 import { type JobPlan, planTasks } from './task-job.ts';
 
@@ -18,19 +19,27 @@ export interface LoadedModelParts {
   contextLength: number;
   text: TextModel;
   engine: Engine;
+  /** Absent: the model reads no images. */
+  pictures?: Pictures | undefined;
 }
+
+type MeasuredWork = Measured & { pictures?: PictureFigures };
 
 /** Turns requests into jobs of the engine and their results into replies. */
 export class LoadedModel implements ServedModel {
   readonly info: ServedModel['info'];
   readonly #text: TextModel;
   readonly #engine: Engine;
+  readonly #pictures: Pictures | undefined;
+  /** Work that waits for the end of a step. */
+  readonly #between: (() => Promise<void>)[] = [];
   #nextJob = 0;
   #stepping = false;
 
-  constructor({ text, engine, ...info }: LoadedModelParts) {
-    this.info = info;
-    this.#text = text;
+  constructor({ text, engine, pictures, ...info }: LoadedModelParts) {
+    this.info = { ...info, ...(pictures ? { readsImages: true } : {}) };
+    this.#text = pictures ? { ...text, pictures } : text;
+    this.#pictures = pictures;
     this.#engine = engine;
   }
 
@@ -39,15 +48,17 @@ export class LoadedModel implements ServedModel {
   }
 
   prepare(work: Work): PreparedWork {
-    return work.kind === 'tasks' ? this.#prepareTasks(work.batch) : this.#prepareChat(work.request);
+    const pictures = this.#pictures?.of(work) ?? [];
+    return work.kind === 'tasks' ? this.#prepareTasks(work.batch, pictures) : this.#prepareChat(work.request, pictures);
   }
 
-  #prepareTasks(batch: TaskBatch): PreparedWork {
+  #prepareTasks(batch: TaskBatch, pictures: readonly Picture[]): PreparedWork {
     const { promptTokens, plan, answers } = planTasks(this.#text, batch, this.info);
     return {
       promptTokens,
-      run: async (channel, timeoutMs) => {
-        const measured = await this.#run(plan, channel, timeoutMs);
+      wanted: this.#pictures?.wanted(pictures) ?? [],
+      run: async (channel, timeoutMs, pixels) => {
+        const measured = await this.#run({ plan, pictures, pixels }, channel, timeoutMs);
         const answered = answers(measured.result);
         channel.reply({ type: 'answers', ...answered });
         const reason = answered.cut.length > 0 ? 'length' : 'stop';
@@ -56,18 +67,19 @@ export class LoadedModel implements ServedModel {
     };
   }
 
-  #prepareChat(request: ChatRequest): PreparedWork {
+  #prepareChat(request: ChatRequest, pictures: readonly Picture[]): PreparedWork {
     const { promptTokens, plan, end } = planChat(this.#text, request, this.info);
     return {
       promptTokens,
-      run: async (channel, timeoutMs) => {
+      wanted: this.#pictures?.wanted(pictures) ?? [],
+      run: async (channel, timeoutMs, pixels) => {
         const onDelta = ({ reasoning, content, logprobs }: ChatDelta) => {
           if (reasoning !== '') channel.reply({ type: 'reasoning', text: reasoning });
           if (content !== '' || logprobs.length > 0) {
             channel.reply({ type: 'content', text: content, ...(logprobs.length > 0 ? { logprobs } : {}) });
           }
         };
-        const measured = await this.#run(plan(onDelta), channel, timeoutMs);
+        const measured = await this.#run({ plan: plan(onDelta), pictures, pixels }, channel, timeoutMs);
         const { delta, reason } = end(measured.result);
         onDelta(delta);
         channel.reply({ type: 'finished', reason, ...this.#figures(measured, promptTokens) });
@@ -75,16 +87,23 @@ export class LoadedModel implements ServedModel {
     };
   }
 
-  #figures(measured: Measured, promptTokens: number) {
-    return figuresOf(measured, { promptTokens, device: this.info.device });
+  #figures({ pictures, ...measured }: MeasuredWork, promptTokens: number) {
+    const figures = figuresOf(measured, { promptTokens, device: this.info.device });
+    return { ...figures, ...(pictures ? { pictures } : {}) };
   }
 
-  /** Runs a job and measures it. */
-  async #run(plan: JobPlan, { reply, signal }: WorkChannel, timeoutMs: number): Promise<Measured> {
+  /** Encodes the pictures of a job, runs it, and measures it. */
+  async #run(
+    { plan, pictures, pixels }: { plan: JobPlan; pictures: readonly Picture[]; pixels: readonly Pixels[] },
+    { reply, signal }: WorkChannel,
+    timeoutMs: number,
+  ): Promise<MeasuredWork> {
     const startedAt = performance.now();
+    const figures = await this.#encode(pictures, pixels, signal);
     let firstTokenMs: number | null = null;
     const job: Job = {
       ...plan,
+      ...(figures ? { media: featuresOf(pictures) } : {}),
       id: String(this.#nextJob++),
       deadline: startedAt + timeoutMs,
       onToken: (branch, token) => {
@@ -98,7 +117,31 @@ export class LoadedModel implements ServedModel {
     await Promise.race([submitted, null]);
     reply({ type: 'queued' });
     const result = await submitted;
-    return { result, firstTokenMs, totalMs: performance.now() - startedAt };
+    const measured = { result, firstTokenMs, totalMs: performance.now() - startedAt };
+    return figures ? { ...measured, pictures: figures } : measured;
+  }
+
+  async #encode(
+    pictures: readonly Picture[],
+    pixels: readonly Pixels[],
+    signal: AbortSignal,
+  ): Promise<PictureFigures | null> {
+    if (!this.#pictures || pictures.length === 0) return null;
+    const before = performance.now();
+    const encoded = await this.#pictures.encode(pictures, pixels, {
+      between: (work) => this.#betweenSteps(work),
+      signal,
+    });
+    const encodeMs = encoded > 0 ? performance.now() - before : 0;
+    return { encoded, cached: pictures.length - encoded, encodeMs };
+  }
+
+  /** Runs work while the engine is not in a step: both use all cores. */
+  #betweenSteps<T>(work: () => Promise<T>): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      this.#between.push(() => work().then(resolve, reject));
+      void this.#stepWhileBusy();
+    });
   }
 
   /**
@@ -108,7 +151,13 @@ export class LoadedModel implements ServedModel {
   async #stepWhileBusy(): Promise<void> {
     if (this.#stepping) return;
     this.#stepping = true;
-    while (await this.#engine.step()) await setImmediate();
+    for (;;) {
+      const work = this.#between.shift();
+      await work?.();
+      const stepped = await this.#engine.step();
+      if (!work && !stepped && this.#between.length === 0) break;
+      await setImmediate();
+    }
     this.#stepping = false;
   }
 }

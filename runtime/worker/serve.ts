@@ -9,8 +9,10 @@ import {
   type LoadSpec,
   type ModelInfo,
   type Phase,
+  type Pixels,
   type Reply,
   ToEngine,
+  type WantedPixels,
   type Work,
 } from '../protocol/messages.ts';
 
@@ -20,17 +22,18 @@ export interface ServedModel {
   /** Checks a request and encodes it. Throws `AssayError`. */
   prepare(work: Work): PreparedWork;
   /** Counts the requests in progress and in the queue. */
-  /** Counts the requests in progress and in the queue. */
   load(): { running: number; waiting: number };
 }
 
 export interface PreparedWork {
   promptTokens: number;
+  /** Pictures whose pixels `run` needs. Absent: none. */
+  wanted?: readonly WantedPixels[];
   /**
    * Queues the request, replies `queued`, and resolves after the last reply. Throws `AssayError`. An abort frees the
    * request's KV before the next step.
    */
-  run(channel: WorkChannel, timeoutMs: number): Promise<void>;
+  run(channel: WorkChannel, timeoutMs: number, pixels: readonly Pixels[]): Promise<void>;
 }
 
 export interface WorkChannel {
@@ -123,7 +126,8 @@ export function serve(served: Served, channel: Channel): void {
         if (!model) throw new AssayError('model_not_loaded', 'No model is loaded.');
         const work = inText(model, message.work);
         prepared.set(id, work);
-        send({ type: 'prepared', id, promptTokens: work.promptTokens });
+        const wanted = work.wanted?.length ? { wanted: [...work.wanted] } : {};
+        send({ type: 'prepared', id, promptTokens: work.promptTokens, ...wanted });
         return;
       }
       case 'run': {
@@ -134,7 +138,8 @@ export function serve(served: Served, channel: Channel): void {
         const leaving = new AbortController();
         running.set(id, leaving);
         const reply = (answer: Unaddressed<Reply>) => send({ ...answer, id } as FromEngine);
-        await work.run({ reply, signal: leaving.signal }, message.timeoutMs).finally(() => running.delete(id));
+        const channel = { reply, signal: leaving.signal };
+        await work.run(channel, message.timeoutMs, message.pixels ?? []).finally(() => running.delete(id));
       }
     }
   }

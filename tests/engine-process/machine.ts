@@ -8,6 +8,7 @@ import type { ModelId } from '../../lib/model-id.ts';
 import { TEXT_FILES } from '../../runtime/store/model-files.ts';
 import { createEngineBackend } from '../../runtime/supervisor/engine-backend.ts';
 import type { EngineProcess } from '../../runtime/supervisor/engine-process.ts';
+import { createMediaProcess } from '../../runtime/supervisor/media/media-process.ts';
 import { createEngineMetrics } from '../../runtime/supervisor/metrics.ts';
 import { createEngineProcess, type EngineCalls, type SupervisorOptions } from '../../runtime/supervisor/supervisor.ts';
 
@@ -15,6 +16,8 @@ export const MODEL = 'test/tiny' as ModelId;
 
 /** The real engine process with a tiny model, and the backend over it. */
 export interface Machine {
+  /** Returns the value of a metric, over all of its labels or with these: `name` or `name{label="value"}`. */
+  metric(name: string): Promise<number>;
   engine: EngineProcess & EngineCalls;
   backend: InferenceBackend;
   load(): Promise<void>;
@@ -33,15 +36,19 @@ export async function startMachine(
   fixture: string,
   { maxPromptLen = 512, chatMaxTokens = 1024, edit, ...options }: Partial<SupervisorOptions> & MachineOptions = {},
 ): Promise<Machine> {
-  const source = fileURLToPath(new URL(`../fixtures/models/${fixture}`, import.meta.url));
+  const source = fileURLToPath(
+    new URL(`../fixtures/${fixture.startsWith('media/') ? '' : 'models/'}${fixture}`, import.meta.url),
+  );
   const target = mkdtempSync(join(tmpdir(), 'assay-compiled-'));
   const log = pino({ level: 'silent' });
   const engine = createEngineProcess({ log, watchMs: 50, ...options });
   const metrics = createEngineMetrics(() => engine.status());
+  const media = createMediaProcess({ log, ...(options.isolation ? { isolation: options.isolation } : {}) });
   const models = { listModels: async () => [{ id: MODEL, status: 'compiled' as const }] };
   const backend = createEngineBackend({
     engine,
     models,
+    media,
     metrics,
     log,
     timeoutMs: 60_000,
@@ -55,11 +62,17 @@ export async function startMachine(
   const machine: Machine = {
     engine,
     backend,
+    async metric(name) {
+      const lines = (await (await metrics.handle()).text()).split('\n');
+      const values = lines.filter((line) => line.startsWith(`${name} `) || line.startsWith(`${name}{`));
+      return values.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' ') + 1)), 0);
+    },
     async load() {
       await engine.load({ model: MODEL, dir: target, threads: 1 });
     },
     async close() {
       await engine.close();
+      media.close();
       rmSync(target, { recursive: true });
     },
   };

@@ -32,14 +32,28 @@ const LAYERS: readonly Layer[] = [
   runtime('plugins', 'hub', 'store'),
   runtime('device', 'ort-plugin', 'plugins'),
   runtime('text', 'store'),
+  // Shared by the server, the media process and the engine process; pixels and sizes, no model.
+  runtime('media', 'store'),
   runtime('compile', 'onnx', 'store'),
   runtime('engine', 'compile', 'onnx', 'ort-plugin'),
   // The messages between the server and the engine process, and the two sides: neither can reach into the other.
-  runtime('protocol', 'compile', 'ort-plugin/plugin-target.ts'),
+  runtime('protocol', 'compile', 'media/pixel-plan.ts', 'ort-plugin/plugin-target.ts'),
   // `engine/sequence.ts` tells the size of the KV cache, from which the limits of the process follow.
-  runtime('supervisor', 'protocol', 'compile', 'device', 'store', 'engine/sequence.ts'),
+  runtime('supervisor', 'protocol', 'compile', 'device', 'media', 'store', 'engine/sequence.ts'),
   runtime('slot', 'supervisor', 'protocol', 'compile', 'device', 'hub', 'store', 'ort-plugin/plugin-target.ts'),
-  runtime('worker', 'protocol', 'engine', 'text', 'compile', 'device', 'onnx', 'ort-plugin', 'plugins', 'store'),
+  runtime(
+    'worker',
+    'protocol',
+    'engine',
+    'text',
+    'media',
+    'compile',
+    'device',
+    'onnx',
+    'ort-plugin',
+    'plugins',
+    'store',
+  ),
   { folder: 'adapters/node', imports: ['lib', 'handlers', 'runtime'] },
   {
     folder: 'adapters/workers',

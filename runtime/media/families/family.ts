@@ -5,10 +5,13 @@ export interface Size {
   height: number;
 }
 
-/** `low`: as few tokens as the model allows; `high`: as many as the model's makers use. */
+/**
+ * Says how closely the model looks. `low`: as few tokens as the model allows; `high`: as many as the model's makers
+ * use.
+ */
 export type Detail = 'low' | 'high';
 
-/** How one picture is prepared and what stands for it in the prompt. */
+/** Describes how one picture is prepared and what stands for it in the prompt. */
 export interface PictureLayout {
   plan: PixelPlan;
   /** The text that replaces `ImageFamily.mark`; it has `ImageFamily.token` once for each of the picture's features. */
@@ -17,7 +20,7 @@ export interface PictureLayout {
   tokens: number;
 }
 
-/** An input of an encoder. */
+/** Describes an input of an encoder. */
 export interface EncoderInput {
   name: string;
   type: 'float32' | 'bool';
@@ -25,7 +28,7 @@ export interface EncoderInput {
   dims: readonly number[];
 }
 
-/** What differs between families of models that read pictures. */
+/** Holds what differs between families of models that read pictures. */
 export interface ImageFamily {
   /** Text that the chat template writes for a picture. */
   mark: string;

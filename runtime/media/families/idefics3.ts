@@ -6,7 +6,10 @@ import { normalisation } from './normalise.ts';
 const Side = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(4096));
 const Channels = v.tuple([v.number(), v.number(), v.number()]);
 
-/** What the published files of the family say (`config.json`, `preprocessor_config.json`, `processor_config.json`). */
+/**
+ * Checks what the published files of the family say (`config.json`, `preprocessor_config.json`,
+ * `processor_config.json`).
+ */
 export const Idefics3Config = v.object({
   config: v.looseObject({ image_token_id: v.pipe(v.number(), v.integer(), v.minValue(0)) }),
   preprocessor: v.looseObject({
@@ -27,7 +30,8 @@ const MOST_SIDE = 4096;
 const [FAKE, IMAGE, GLOBAL] = ['<fake_token_around_image>', '<image>', '<global-img>'];
 
 /**
- * Idefics3 and SmolVLM: the picture in tiles, row by row, then the whole. Source: transformers 4.57,
+ * Creates the family of Idefics3 and SmolVLM: the picture in tiles, row by row, then the whole. Source: transformers
+ * 4.57,
  * `image_processing_idefics3.py` and `processing_idefics3.py`.
  */
 export function idefics3({ config, preprocessor, processor }: Idefics3Config): ImageFamily {

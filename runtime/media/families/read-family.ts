@@ -6,10 +6,10 @@ import type { ImageFamily } from './family.ts';
 import { Idefics3Config, idefics3 } from './idefics3.ts';
 
 /** Readers of the configuration, by `model_type` of `config.json`. */
-const FAMILIES: Readonly<Record<string, (files: unknown) => ImageFamily>> = {
-  idefics3: (files) => idefics3(v.parse(Idefics3Config, files)),
-  smolvlm: (files) => idefics3(v.parse(Idefics3Config, files)),
-};
+const FAMILIES = new Map<string, (files: unknown) => ImageFamily>([
+  ['idefics3', (files) => idefics3(v.parse(Idefics3Config, files))],
+  ['smolvlm', (files) => idefics3(v.parse(Idefics3Config, files))],
+]);
 
 /**
  * Returns how the model in `dir` reads pictures; null for a family that is not known, whose pictures are refused.
@@ -24,9 +24,10 @@ export async function readImageFamily(dir: string): Promise<ImageFamily | null> 
   ]);
   const named = v.safeParse(v.looseObject({ model_type: v.string() }), config);
   const type = named.success ? named.output.model_type : '';
-  if (!Object.hasOwn(FAMILIES, type)) return null;
+  const family = FAMILIES.get(type);
+  if (!family) return null;
   try {
-    return FAMILIES[type]!({ config, preprocessor, processor });
+    return family({ config, preprocessor, processor });
   } catch (cause) {
     const message = `The model's preprocessor_config.json or processor_config.json does not say how ${type} reads pictures. Download the model again.`;
     throw new AssayError('engine_failed', message, { cause });

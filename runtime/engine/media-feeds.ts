@@ -1,0 +1,62 @@
+import { Tensor } from 'onnxruntime-node';
+import { at } from '../../lib/at.ts';
+import type { Manifest } from '../compile/manifest.ts';
+import type { Sequence } from './sequence.ts';
+
+/**
+ * Token ids from here on stand for features of pictures. They are above every vocabulary, and no two pictures share
+ * one, so the KV cache never takes one picture for another.
+ */
+export const FIRST_MEDIA_ID = 2 ** 31;
+
+/** Holds the features of one picture, in the order of the ids that stand for them in a prompt. */
+export interface MediaFeatures {
+  firstId: number;
+  count: number;
+  /** `[count, width]`. */
+  rows: Float32Array;
+}
+
+/** Names the cells of a sequence that one run takes, and the pictures that they may stand for. */
+export interface Cells {
+  sequence: Sequence;
+  start: number;
+  end: number;
+  media?: readonly MediaFeatures[] | undefined;
+}
+
+/** Feeds the tokens of some cells, and features in place of those that stand for pictures. */
+export function tokenFeeds(
+  { inputs, media }: Pick<Manifest, 'inputs' | 'media'>,
+  parts: readonly Cells[],
+): Record<string, Tensor> {
+  const tokens = parts.flatMap(({ sequence, start, end }) => [...sequence.tokens.subarray(start, end)]);
+  const dims = [1, tokens.length];
+  const ids = BigInt64Array.from(tokens, (token) => (token >= FIRST_MEDIA_ID ? 0n : BigInt(token)));
+  const feeds: Record<string, Tensor> = { [inputs.tokens]: new Tensor('int64', ids, dims) };
+  if (!media) {
+    if (tokens.some((token) => token >= FIRST_MEDIA_ID)) throw new Error('this model has no place for pictures');
+    return feeds;
+  }
+  const rows = new BigInt64Array(tokens.length);
+  const found: Float32Array[] = [];
+  let index = 0;
+  for (const { sequence, start, end, media: known = [] } of parts) {
+    for (let cell = start; cell < end; cell++, index++) {
+      const token = at(sequence.tokens, cell);
+      if (token >= FIRST_MEDIA_ID) rows[index] = BigInt(found.push(featureOf(token, known, media.width)));
+    }
+  }
+  const features = new Float32Array((found.length + 1) * media.width);
+  for (const [row, values] of found.entries()) features.set(values, (row + 1) * media.width);
+  feeds[media.features] = new Tensor('float32', features, [found.length + 1, media.width]);
+  feeds[media.rows] = new Tensor('int64', rows, dims);
+  return feeds;
+}
+
+function featureOf(token: number, known: readonly MediaFeatures[], width: number): Float32Array {
+  const picture = known.find(({ firstId, count }) => token >= firstId && token < firstId + count);
+  if (!picture) throw new Error(`no picture has the token ${token}`);
+  const row = token - picture.firstId;
+  return picture.rows.subarray(row * width, (row + 1) * width);
+}

@@ -1,0 +1,174 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import type { Logger } from 'pino';
+import * as v from 'valibot';
+import { FromMedia, type ToMedia } from '../../media/messages.ts';
+import type { PixelPlan } from '../../media/pixel-plan.ts';
+import { withoutSecrets } from '../child.ts';
+import { type Isolation, NO_ISOLATION } from '../isolation/isolation.ts';
+
+/** Decodes pictures in a process of its own, one after the other; it is started at the first, and after each death. */
+export interface MediaProcess {
+  /** Returns the size of a picture, as it is shown. Throws `MediaFault`. */
+  size(bytes: Uint8Array): Promise<{ width: number; height: number }>;
+  /** Returns the tiles of a picture (`PixelPlan`). Throws `MediaFault`. */
+  pixels(bytes: Uint8Array, plan: PixelPlan): Promise<Uint8Array>;
+  /** Process id; null while there is no process. */
+  readonly pid: number | null;
+  close(): void;
+}
+
+/** Names a fault. `slow`: it took longer than a picture may. `crash`: it ended the process, also when tried again. */
+export type FaultKind = Extract<FromMedia, { type: 'failed' }>['fault'] | 'slow' | 'crash';
+
+/** Says why a picture was not decoded. */
+export class MediaFault extends Error {
+  readonly kind: FaultKind;
+
+  constructor(kind: FaultKind, detail: string) {
+    super(detail);
+    this.kind = kind;
+  }
+}
+
+export interface MediaProcessOptions {
+  log: Logger;
+  isolation?: Isolation;
+  /** Module to run; tests pass one of their own. */
+  entry?: URL;
+  /** Milliseconds for one picture, the start of the process included. */
+  timeoutMs?: number;
+}
+
+const MEDIA_ENTRY = new URL(
+  `../../media/media-child${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`,
+  import.meta.url,
+);
+/** A picture of the largest size takes 120 MB as it is decoded, and as much again while it is resized. */
+const MEMORY_BYTES = 2 ** 30;
+const HEAP_MB = 256;
+const TIMEOUT_MS = 30_000;
+/** Tries of one picture: the process may have died of something else. */
+const TRIES = 2;
+/** Characters of what native code writes that are logged. */
+const MAX_TEXT = 2_000;
+
+type Question = { type: 'size'; bytes: Uint8Array } | { type: 'pixels'; bytes: Uint8Array; plan: PixelPlan };
+
+interface Job {
+  question: Question;
+  tries: number;
+  resolve(reply: FromMedia): void;
+  reject(fault: MediaFault): void;
+}
+
+/** Creates the media process; nothing runs until the first picture. */
+export function createMediaProcess(options: MediaProcessOptions): MediaProcess {
+  const { log, isolation = NO_ISOLATION, entry = MEDIA_ENTRY, timeoutMs = TIMEOUT_MS } = options;
+  const waiting: Job[] = [];
+  let child: ChildProcess | null = null;
+  let current: { job: Job; id: number; timer: NodeJS.Timeout } | null = null;
+  let nextId = 0;
+  let closed = false;
+
+  function start(): ChildProcess {
+    const started = fork(entry, [], {
+      serialization: 'advanced',
+      stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+      ...isolation.launch({ read: [], write: [], memoryBytes: MEMORY_BYTES, drivers: false }, [
+        `--max-old-space-size=${HEAP_MB}`,
+      ]),
+      env: withoutSecrets(process.env),
+    });
+    started.on('message', (message) => started === child && onMessage(message));
+    started.on('error', (error) => started === child && onGone(`could not be started (${error.message})`));
+    started.on('exit', (code, signal) => started === child && onGone(`ended with ${signal ?? `code ${code}`}`));
+    started.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      log.warn({ pid: started.pid, text: text.slice(0, MAX_TEXT) }, 'media process wrote');
+    });
+    return started;
+  }
+
+  function next(): void {
+    const job = current || closed ? undefined : waiting.shift();
+    if (!job) return;
+    child ??= start();
+    const id = nextId++;
+    const timer = setTimeout(() => {
+      finish((one) => one.reject(new MediaFault('slow', `no answer for ${timeoutMs} ms`)));
+      end();
+    }, timeoutMs);
+    current = { job, id, timer };
+    const message: ToMedia = { ...job.question, id };
+    child.send(message, () => {});
+  }
+
+  /** Settles the job in progress, then starts the next one. */
+  function finish(settle: (job: Job) => void): void {
+    const ended = current;
+    current = null;
+    if (!ended) return;
+    clearTimeout(ended.timer);
+    settle(ended.job);
+    // After the caller of `finish` has put the process in order.
+    queueMicrotask(next);
+  }
+
+  function onMessage(message: unknown): void {
+    const read = v.safeParse(FromMedia, message);
+    if (!read.success || read.output.id !== current?.id) {
+      onGone('sent a message that is not valid');
+      return;
+    }
+    const reply = read.output;
+    finish((job) => {
+      if (reply.type === 'failed') job.reject(new MediaFault(reply.fault, reply.detail));
+      else job.resolve(reply);
+    });
+  }
+
+  function onGone(reason: string): void {
+    end();
+    log.warn({ reason }, 'media process is gone');
+    finish((job) => {
+      if (--job.tries > 0 && !closed) waiting.unshift(job);
+      else job.reject(new MediaFault('crash', reason));
+    });
+  }
+
+  function end(): void {
+    const ended = child;
+    child = null;
+    ended?.kill('SIGKILL');
+  }
+
+  function ask(question: Question): Promise<FromMedia> {
+    if (closed) throw new MediaFault('crash', 'the server is shutting down');
+    return new Promise((resolve, reject) => {
+      waiting.push({ question, tries: TRIES, resolve, reject });
+      next();
+    });
+  }
+
+  return {
+    async size(bytes) {
+      const reply = await ask({ type: 'size', bytes });
+      if (reply.type !== 'size') throw new MediaFault('crash', 'the media process answered another question');
+      return { width: reply.width, height: reply.height };
+    },
+    async pixels(bytes, plan) {
+      const reply = await ask({ type: 'pixels', bytes, plan });
+      if (reply.type !== 'pixels') throw new MediaFault('crash', 'the media process answered another question');
+      return reply.data;
+    },
+    get pid() {
+      return child?.pid ?? null;
+    },
+    close() {
+      closed = true;
+      end();
+      const fault = new MediaFault('crash', 'the server is shutting down');
+      finish((job) => job.reject(fault));
+      for (const job of waiting.splice(0)) job.reject(fault);
+    },
+  };
+}
