@@ -7,7 +7,6 @@ import { limitBodies } from './body.ts';
 import { chatCompletions } from './chat.ts';
 import type { AppContext, AppDeps, AppEnv, Services } from './context.ts';
 import { contract } from './contract.ts';
-import { decide, extract, runTasks } from './decisions.ts';
 import { download } from './download.ts';
 import { errorResponse } from './error-response.ts';
 import { guard } from './guard.ts';
@@ -18,6 +17,7 @@ import { answerQuestions } from './questions.ts';
 import { requestId } from './request-id.ts';
 import { mountPath, routesOf } from './routes.ts';
 import { health, serverStatus } from './status.ts';
+import { decide, extract, runTasks } from './tasks.ts';
 
 /**
  * Creates both interfaces, or one of them, as one `fetch` for any host: `createApp({ backend, host, keys
@@ -71,7 +71,7 @@ export function createApp(deps: AppDeps): Hono<AppEnv> {
       managing('POST', ['/download', '/v1/models/download'], download(host, services));
       managing('POST', ['/delete', '/v1/models/delete'], deleteModel(host));
     }
-    // Behind the operations, whose paths it would match too.
+    // After the operations, whose paths it would match too.
     mountPath(app, 'models', '/v1/models/:model_id{.+}', [
       { method: 'GET', before: known, handler: retrieveModel(services) },
       ...(host ? [{ method: 'DELETE' as const, before: admin, handler: deleteModelByPath(host) }] : []),

@@ -10,16 +10,16 @@ import { checkRight } from './auth.ts';
 import { callOf } from './call.ts';
 import type { AppDeps, AppHandler } from './context.ts';
 
-/** `POST /v1/tasks` and its alias `POST /v1/decide-extract`. */
+/** Handles `POST /v1/tasks` and its alias `POST /v1/decide-extract`. */
 export const runTasks = (deps: AppDeps) => answering(deps, RunTasksRequest, batchOfTasks, tasksBody);
 
-/** `POST /decide`. */
+/** Handles `POST /decide`. */
 export const decide = (deps: AppDeps) => answering(deps, DecideRequest, batchOfDecision, decisionBody);
 
-/** `POST /extract`. */
+/** Handles `POST /extract`. */
 export const extract = (deps: AppDeps) => answering(deps, ExtractRequest, batchOfExtraction, extractionBody);
 
-/** Checks in the order of docs/interface.md, D-15, after the key; read them from top to bottom. */
+/** Returns a handler that makes the checks of docs/interface.md, D-15, after the key, in this order. */
 function answering<TSchema extends v.GenericSchema>(
   { backend, quota }: Pick<AppDeps, 'backend' | 'quota'>,
   schema: TSchema,
