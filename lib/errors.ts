@@ -70,3 +70,13 @@ export class AssayError extends Error {
     this.retryAfterSeconds = details.retryAfterSeconds;
   }
 }
+
+/** Tells whether something thrown is an `AssayError` with this code. */
+export function isAssayError(thrown: unknown, code: ErrorCode): thrown is AssayError {
+  return thrown instanceof AssayError && thrown.code === code;
+}
+
+/** Returns the message of something thrown, which need not be an `Error`. */
+export function messageOf(thrown: unknown): string {
+  return thrown instanceof Error ? thrown.message : String(thrown);
+}

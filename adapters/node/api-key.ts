@@ -1,4 +1,5 @@
 import { readFileSync, statSync } from 'node:fs';
+import { systemCode } from '../../runtime/store/disk-error.ts';
 import { UsageError } from './usage-error.ts';
 
 /** Describes the ways to give a key: directly or in a file, as a flag or in the environment. */
@@ -36,7 +37,7 @@ function keyInFile(file: string): string {
   try {
     text = statSync(file).size > MAX_FILE_BYTES ? '' : readFileSync(file, 'utf8').trim();
   } catch (cause) {
-    const { code } = cause as NodeJS.ErrnoException;
+    const code = systemCode(cause);
     throw new UsageError(`The key file ${file} cannot be read (${code}). Name one that holds the key alone.`, {
       cause,
     });

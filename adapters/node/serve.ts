@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import { createApp } from '../../handlers/app.ts';
 import { systemClock } from '../../lib/clock.ts';
+import { messageOf } from '../../lib/errors.ts';
 import type { ModelHost } from '../../lib/host.ts';
 import { memoryQuota } from '../../lib/quota.ts';
 import { accessOf, makeFirstKey } from './access.ts';
@@ -84,7 +85,7 @@ async function loadFirst(model: ServerConfig['model'], host: ModelHost, say: (te
     say(`${model} is ready on the ${device} after ${(load_ms / 1000).toFixed(1)} s.`);
     return true;
   } catch (error) {
-    say(`${model} is not loaded. ${error instanceof Error ? error.message : String(error)}`);
+    say(`${model} is not loaded. ${messageOf(error)}`);
     return false;
   }
 }

@@ -1,5 +1,6 @@
 import { writeSync } from 'node:fs';
 import { type DestinationStream, pino } from 'pino';
+import { systemCode } from '../../runtime/store/disk-error.ts';
 
 /**
  * Bytes of lines that wait for a reader; further lines are only counted. A single line may be longer: it may contain a
@@ -42,7 +43,7 @@ export function standardError(): DestinationStream {
         }
       }
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'EAGAIN') retry = setTimeout(flush, RETRY_MS).unref();
+      if (systemCode(error) === 'EAGAIN') retry = setTimeout(flush, RETRY_MS).unref();
       else {
         dropped += waiting.length;
         waiting = [];

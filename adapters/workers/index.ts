@@ -1,7 +1,7 @@
 import type { Hono } from 'hono';
 import type { AppEnv } from '../../handlers/context.ts';
 import { errorResponse } from '../../handlers/error-response.ts';
-import { AssayError } from '../../lib/errors.ts';
+import { AssayError, messageOf } from '../../lib/errors.ts';
 import type { DurableObjectState } from './bindings.ts';
 import { createEdge } from './edge.ts';
 import type { Env } from './env.ts';
@@ -29,7 +29,7 @@ export default {
     try {
       if (edge?.env !== env) edge = { env, app: createEdge(env) };
     } catch (error) {
-      logError(error instanceof Error ? error.message : String(error));
+      logError(messageOf(error));
       const message = 'The edge is not configured. Its log says what to fix (wrangler tail).';
       return errorResponse(new AssayError('internal_error', message), 'models');
     }

@@ -1,5 +1,6 @@
 import { mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { parseArgs } from 'node:util';
+import { messageOf } from '../../lib/errors.ts';
 import { FINGERPRINT, VERSION, writeGenerated } from './contract.ts';
 import { dotnet } from './dotnet.ts';
 import { java } from './java.ts';
@@ -69,7 +70,7 @@ async function make(language: Language, urls: ServerUrls | undefined): Promise<s
     return `${packed}, ${tested} in ${seconds()}`;
   } catch (error) {
     console.error(error);
-    return `FAILED after ${seconds()}: ${(error as Error).message}`;
+    return `FAILED after ${seconds()}: ${messageOf(error)}`;
   }
 }
 

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { InferenceSession, Tensor } from 'onnxruntime-node';
 import { at } from '../../lib/at.ts';
+import { messageOf } from '../../lib/errors.ts';
 import { OrtEnvironment } from '../ort-plugin/environment.ts';
 import { identityOf, openDevice } from '../ort-plugin/open-device.ts';
 import type { PluginTarget } from '../ort-plugin/plugin-target.ts';
@@ -52,7 +53,7 @@ async function answer(probe: Probe): Promise<unknown> {
     if (probe.kind === 'hardware') return (await OrtEnvironment.open()).hardware();
     return await (probe.kind === 'plugin' ? probePlugin(probe.target) : probeBinding(probe.provider));
   } catch (error) {
-    return { works: false, reason: (error as Error).message.split('\n')[0]?.slice(0, 300) ?? 'unknown' };
+    return { works: false, reason: messageOf(error).split('\n')[0]?.slice(0, 300) ?? 'unknown' };
   }
 }
 

@@ -6,6 +6,7 @@ import { judgeArchitecture } from '../store/architecture.ts';
 import { CONFIG_BOUNDS } from '../store/bounded-file.ts';
 import { type Dtype, type ModelFiles, pathsOf, selectModelFiles } from '../store/model-files.ts';
 import { DEFAULT_PROMPT_LEN } from '../store/prompt-length.ts';
+import { chunksOf } from './chunks-of.ts';
 import type { HubAccess } from './hub-access.ts';
 import { type HubListing, listModelFiles } from './hub-client.ts';
 import { HubRefusal, hubError } from './hub-error.ts';
@@ -98,7 +99,7 @@ async function readJson(
     const chunks: Uint8Array[] = [];
     let bytes = 0;
     // Leaving the loop closes the connection.
-    for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
+    for await (const chunk of chunksOf(response)) {
       bytes += chunk.byteLength;
       if (bytes > size)
         throw new AssayError('hub_unreachable', `The hub sends more of ${path} than it lists. Try again.`);

@@ -1,5 +1,6 @@
 import { AssayError } from '../../lib/errors.ts';
 import { isFileError } from '../store/disk-error.ts';
+import { chunksOf } from './chunks-of.ts';
 import type { HubAccess } from './hub-access.ts';
 import { HubRefusal } from './hub-error.ts';
 import { hubFetch } from './hub-fetch.ts';
@@ -76,7 +77,7 @@ async function fetchOnce(
       throw new HubRefusal(response);
     }
     let skip = bytesBefore(response, range, partial.size);
-    for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
+    for await (const chunk of chunksOf(response)) {
       lastByte = hub.clock.now();
       const wanted = chunk.subarray(Math.min(skip, chunk.length));
       skip -= chunk.length - wanted.length;

@@ -1,6 +1,7 @@
 import * as v from 'valibot';
 import { AssayError } from '../../lib/errors.ts';
 import { excessOf } from '../../lib/json/scan.ts';
+import { chunksOf } from './chunks-of.ts';
 import type { HubAccess } from './hub-access.ts';
 import { HubRefusal } from './hub-error.ts';
 import { hubFetch } from './hub-fetch.ts';
@@ -90,7 +91,7 @@ export class MetadataReader {
   async #read(response: Response, host: string): Promise<string> {
     const chunks: Uint8Array[] = [];
     // Leaving the loop closes the connection.
-    for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
+    for await (const chunk of chunksOf(response)) {
       this.#bytes += chunk.byteLength;
       if (this.#bytes > LIMITS.bytes) throw tooMuch(host, `is longer than ${LIMITS.bytes / 1024 / 1024} MiB`);
       chunks.push(chunk);

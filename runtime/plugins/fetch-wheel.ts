@@ -1,6 +1,7 @@
 import { open, rename, rm, stat } from 'node:fs/promises';
 import type { Clock } from '../../lib/clock.ts';
 import { AssayError } from '../../lib/errors.ts';
+import { chunksOf } from '../hub/chunks-of.ts';
 import { backoff } from '../hub/retry.ts';
 import { hashFile } from '../store/digest.ts';
 import { isFileError } from '../store/disk-error.ts';
@@ -86,7 +87,7 @@ async function continueFile(
     let at = response.status === 206 ? from : 0;
     const handle = await open(part, at > 0 ? 'r+' : 'w');
     try {
-      for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
+      for await (const chunk of chunksOf(response)) {
         alive();
         if (at + chunk.length > total) throw tooLong(url);
         await handle.write(chunk, 0, chunk.length, at);

@@ -1,4 +1,5 @@
 import { AssayError } from '../../lib/errors.ts';
+import { chunksOf } from '../hub/chunks-of.ts';
 import type { Plugin, Wheel } from './catalogue.ts';
 
 /** Registry that pip uses by default. */
@@ -84,7 +85,7 @@ function inHtml(text: string, file: string): string | undefined {
 async function readBounded(response: Response): Promise<string> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
-  for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
+  for await (const chunk of chunksOf(response)) {
     bytes += chunk.length;
     if (bytes > MAX_PAGE_BYTES) throw unreachable(new URL(response.url), new Error('its page is too long'));
     chunks.push(chunk);

@@ -2,7 +2,7 @@ import * as fs from 'node:fs/promises';
 import type { Logger } from 'pino';
 import type { Device } from '../../lib/backend.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { AssayError } from '../../lib/errors.ts';
+import { AssayError, isAssayError } from '../../lib/errors.ts';
 import type { DeviceDecision } from '../../lib/host.ts';
 import type { WeightForm } from '../../lib/schema/weight-form.ts';
 import { COMPILER_VERSION } from '../compile/manifest.ts';
@@ -132,8 +132,8 @@ export async function ensureCompiled(
         }
         return { compiled, made: known === null, decisions, ...(plugin ? { plugin: plugin.target } : {}) };
       } catch (error) {
-        if (!next || options.signal.aborted || (error as AssayError).code !== 'engine_failed') throw error;
-        decisions.push({ device, used: false, reason: (error as AssayError).message, figures: null });
+        if (!next || options.signal.aborted || !isAssayError(error, 'engine_failed')) throw error;
+        decisions.push({ device, used: false, reason: error.message, figures: null });
         log.warn({ model: model.id, device, next, err: error }, 'cannot compile for this device');
       }
     }

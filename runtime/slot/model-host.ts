@@ -1,5 +1,5 @@
 import type { ListedModel, ModelStatus } from '../../lib/backend.ts';
-import { AssayError } from '../../lib/errors.ts';
+import { AssayError, isAssayError } from '../../lib/errors.ts';
 import type {
   DownloadEvent,
   DownloadReport,
@@ -241,7 +241,7 @@ export class LocalModelHost implements ModelHost {
       });
       return bytes;
     } catch (error) {
-      if (!here || (error as AssayError).code !== 'hub_unreachable') throw error;
+      if (!here || !isAssayError(error, 'hub_unreachable')) throw error;
       compile.log.warn({ model, err: error }, 'cannot reach the hub; using the model on this machine');
       return 0;
     }

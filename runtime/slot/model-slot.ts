@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import type { Device } from '../../lib/backend.ts';
-import { AssayError } from '../../lib/errors.ts';
+import { AssayError, isAssayError } from '../../lib/errors.ts';
 import type { DeviceDecision, LoadReport, Slot, SlotState, UnloadReport } from '../../lib/host.ts';
 import type { ModelId } from '../../lib/model-id.ts';
 import { refusedForm } from '../../lib/refused-form.ts';
@@ -195,9 +195,9 @@ export class ModelSlot {
           log.warn({ model: request.model, form, err: error }, 'wrong numbers in this form; another one is compiled');
           continue;
         }
-        if (device === 'CPU' || (error as AssayError).code !== 'engine_failed') throw error;
+        if (device === 'CPU' || !isAssayError(error, 'engine_failed')) throw error;
         this.#failedDevices.add(device);
-        const reason = (error as AssayError).message;
+        const reason = error.message;
         this.#tried = [
           ...this.#tried.filter((one) => one.device !== device),
           { device, used: false, reason, figures: null },

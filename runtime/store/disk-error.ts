@@ -5,7 +5,7 @@ export const SPARE_BYTES = 64 * 1024 * 1024;
 
 /** Turns an error of the file system into one for users; returns any other error unchanged. */
 export function diskError(error: unknown, variable: 'HF_HUB_CACHE' | 'ASSAY_HOME'): unknown {
-  const code = (error as NodeJS.ErrnoException | null)?.code;
+  const code = systemCode(error);
   if (code === 'ENOSPC' || code === 'EDQUOT') {
     return new AssayError(
       'disk_full',
@@ -32,12 +32,17 @@ export function diskError(error: unknown, variable: 'HF_HUB_CACHE' | 'ASSAY_HOME
   );
 }
 
+/** Returns the code of the system's error, such as `ENOENT`; undefined for other errors. */
+export function systemCode(error: unknown): string | undefined {
+  return error instanceof Error && 'code' in error ? String(error.code) : undefined;
+}
+
 /**
  * Tells whether the file system failed. An error of `fetch` has the system's error as its cause, so an error that names
  * a system call itself comes from a file, and trying again does not help.
  */
 export function isFileError(error: unknown): boolean {
-  return error instanceof Error && typeof (error as NodeJS.ErrnoException).syscall === 'string';
+  return error instanceof Error && 'syscall' in error && typeof error.syscall === 'string';
 }
 
 /** Formats bytes in decimal units, as disks are sold: 1.2 GB is 1,200,000,000 bytes. */

@@ -3,6 +3,7 @@ import type { Device } from '../../lib/backend.ts';
 import type { ModelId } from '../../lib/model-id.ts';
 import { readBounded } from './bounded-file.ts';
 import type { FileHash } from './digest.ts';
+import { systemCode } from './disk-error.ts';
 import { type Dtype, type FileEntry, type ModelFiles, selectModelFiles } from './model-files.ts';
 import { dirname, idOfRepositoryFolder, join, relativeTo, type StorePaths } from './paths.ts';
 
@@ -143,7 +144,7 @@ async function linkBlob(blob: string, link: string): Promise<void> {
   try {
     await fs.symlink(target, link, 'file');
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EPERM') throw error;
+    if (systemCode(error) !== 'EPERM') throw error;
     await fs.link(blob, link);
   }
 }

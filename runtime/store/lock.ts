@@ -2,6 +2,7 @@ import { closeSync, openSync, rmSync, statSync } from 'node:fs';
 import { mkdir, open, readFile, stat } from 'node:fs/promises';
 import { DatabaseSync } from 'node:sqlite';
 import type { Clock } from '../../lib/clock.ts';
+import { systemCode } from './disk-error.ts';
 import { dirname } from './paths.ts';
 
 /*
@@ -60,7 +61,7 @@ function mayBeOpened(file: string): true {
   try {
     closeSync(openSync(file, 'a'));
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    if (systemCode(error) !== 'ENOENT') throw error;
   }
   return true;
 }

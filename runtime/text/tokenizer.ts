@@ -1,5 +1,5 @@
 import { Tokenizer as LibraryTokenizer } from '@huggingface/tokenizers';
-import { AssayError } from '../../lib/errors.ts';
+import { AssayError, messageOf } from '../../lib/errors.ts';
 import type { ModelText, TokenizerJson } from './model-files.ts';
 import { RecentEncodings } from './recent-encodings.ts';
 import { textChunks } from './text-chunks.ts';
@@ -85,7 +85,7 @@ function readable<T>(work: () => T): T {
   try {
     return work();
   } catch (cause) {
-    const message = `The model's tokenizer cannot be used: ${(cause as Error).message}.`;
+    const message = `The model's tokenizer cannot be used: ${messageOf(cause)}.`;
     throw new AssayError('engine_failed', message.slice(0, 500), { cause });
   }
 }

@@ -4,6 +4,7 @@ import * as v from 'valibot';
 import { CALIBRATED_KINDS, type CalibratedKind, type Calibration } from '../../../lib/calibration/calibration.ts';
 import { FEWEST_LABELS, fitTemperature, type Labelled, reliabilityBins, scaled } from '../../../lib/calibration/fit.ts';
 import { type Label, readLabel, samplesOf } from '../../../lib/calibration/labels.ts';
+import { messageOf } from '../../../lib/errors.ts';
 import { ModelList } from '../../../lib/schema/model-list.ts';
 import { assayHome } from '../config.ts';
 import { UsageError } from '../usage-error.ts';
@@ -53,9 +54,7 @@ async function readLabels(file: string): Promise<Label[]> {
     try {
       return [readLabel(line)];
     } catch (error) {
-      throw new UsageError(
-        `${file}, line ${i + 1}: ${(error as Error).message}. assay calibrate --help shows the form.`,
-      );
+      throw new UsageError(`${file}, line ${i + 1}: ${messageOf(error)}. assay calibrate --help shows the form.`);
     }
   });
   if (labels.length < FEWEST_LABELS) {

@@ -3,7 +3,7 @@ import { text } from 'node:stream/consumers';
 import { styleText } from 'node:util';
 import type { Command } from 'commander';
 import * as v from 'valibot';
-import { AssayError } from '../../../lib/errors.ts';
+import { AssayError, messageOf } from '../../../lib/errors.ts';
 import { ChatCompletion, ChatCompletionChunk } from '../../../lib/schema/chat-completion.ts';
 import type { Metrics } from '../../../lib/schema/metrics.ts';
 import { type ModelFlags, modelFlags, warnIfCut, withModel } from './ask.ts';
@@ -62,7 +62,7 @@ async function converse(connection: Connection, model: string, talk: Message[], 
         talk.push({ role: 'assistant', content: await answer(connection, model, talk, flags, stop.signal) });
       } catch (error) {
         talk.pop();
-        screen.note(stop.signal.aborted ? '\n(stopped)' : (error as Error).message);
+        screen.note(stop.signal.aborted ? '\n(stopped)' : messageOf(error));
       }
       stop = null;
     }

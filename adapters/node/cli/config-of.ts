@@ -1,3 +1,4 @@
+import { messageOf } from '../../../lib/errors.ts';
 import { type ServerConfig, type ServerFlags, serverConfig } from '../config.ts';
 import { UsageError } from '../usage-error.ts';
 
@@ -6,6 +7,6 @@ export function configOf(flags: ServerFlags): ServerConfig {
   try {
     return serverConfig(flags, process.env);
   } catch (error) {
-    throw new UsageError((error as Error).message, { cause: error });
+    throw new UsageError(messageOf(error), { cause: error });
   }
 }

@@ -1,4 +1,5 @@
 import { createParser } from 'eventsource-parser';
+import { chunksOf } from '../../../runtime/hub/chunks-of.ts';
 import { NoServerError } from './exit-code.ts';
 
 /**
@@ -12,7 +13,7 @@ export async function* eventsOf(response: Response): AsyncGenerator<string> {
   const decoder = new TextDecoder();
   if (!response.body) return;
   try {
-    for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
+    for await (const chunk of chunksOf(response)) {
       parser.feed(decoder.decode(chunk, { stream: true }));
       yield* ready.splice(0);
     }

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import * as v from 'valibot';
-import { AssayError } from '../../../lib/errors.ts';
+import { AssayError, isAssayError } from '../../../lib/errors.ts';
 import { parseModelId } from '../../../lib/model-id.ts';
 import { LoadResponse, UnloadResponse } from '../../../lib/schema/model-operations.ts';
 import { type ConnectionFlags, connect, connectionFlags } from './connection.ts';
@@ -56,7 +56,7 @@ export async function loadModel(connection: Connection, model: string, flags: Lo
   const quiet = flags.json ?? false;
   await prepareModel(connection, { model, allow_download: false, ...length }, { quiet }).catch((error) => {
     // A model that is missing or busy is reported by the load.
-    const expected = ['not_downloaded', 'operation_in_progress'].includes((error as AssayError).code);
+    const expected = isAssayError(error, 'not_downloaded') || isAssayError(error, 'operation_in_progress');
     if (!(error instanceof AssayError && expected)) throw error;
   });
   const response = await connection.request('/v1/models/load', { body: { model, ...length } });

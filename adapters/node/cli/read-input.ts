@@ -1,6 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { messageOf } from '../../../lib/errors.ts';
+import { systemCode } from '../../../runtime/store/disk-error.ts';
 import { UsageError } from '../usage-error.ts';
 
 export interface InputFlags {
@@ -31,7 +33,7 @@ export async function readText(file: string): Promise<string> {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(await readFile(file));
   } catch (cause) {
-    const code = (cause as NodeJS.ErrnoException).code;
+    const code = systemCode(cause);
     const why =
       code === 'ENOENT'
         ? 'is not there'
@@ -52,6 +54,6 @@ export async function readJson(fileOrText: string): Promise<unknown> {
   try {
     return JSON.parse(source);
   } catch (cause) {
-    throw new UsageError(`${inPlace ? 'The text' : fileOrText} is not JSON: ${(cause as Error).message}`, { cause });
+    throw new UsageError(`${inPlace ? 'The text' : fileOrText} is not JSON: ${messageOf(cause)}`, { cause });
   }
 }
