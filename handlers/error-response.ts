@@ -48,6 +48,7 @@ function detailOf({ message, param, code }: AssayError): string | object[] {
  */
 function sendable(thrown: unknown, format: ErrorFormat): ErrorStatus & { error: AssayError } {
   const status = thrown instanceof AssayError ? errorStatus(thrown.code, format) : undefined;
+  // There is a status only for an `AssayError`.
   if (status) return { error: thrown as AssayError, ...status };
   const message = 'Something failed inside the server. The request id finds it in the log.';
   return { error: new AssayError('internal_error', message, { cause: thrown }), ...INTERNAL_ERROR };

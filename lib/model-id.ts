@@ -12,6 +12,7 @@ const MODEL_ID = new RegExp(MODEL_ID_PATTERN);
 
 /** Returns a well-formed model id, or null (docs/interface.md, M-2). */
 export function asModelId(text: string): ModelId | null {
+  // The only place that makes a `ModelId`.
   return MODEL_ID.test(text) ? (text as ModelId) : null;
 }
 

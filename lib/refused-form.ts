@@ -13,6 +13,7 @@ export function refusal(form: WeightForm): Refusal {
 
 /** Returns the form that an error refuses; undefined for any other error. */
 export function refusedForm(error: unknown): WeightForm | undefined {
+  // A cause may be any value; its only member is compared below.
   const cause = error instanceof AssayError ? (error.cause as Partial<Refusal> | null | undefined) : undefined;
   return WEIGHT_FORMS.find((form) => form === cause?.refusedForm);
 }

@@ -143,6 +143,7 @@ export function serverConfig(flags: ServerFlags, env: Record<string, string | un
   });
   if (said.success) return said.output;
   const [issue] = said.issues;
+  // The schema is an object with these members.
   throw new Error(`${FLAG[issue.path?.[0]?.key as keyof ServerConfig]} ${issue.message}.`);
 }
 

@@ -74,6 +74,7 @@ export class KeysStore {
     try {
       return stampOf(this.file);
     } catch (error) {
+      // Opening and reading a file throw only system errors.
       return this.#unusable(error as NodeJS.ErrnoException);
     }
   }

@@ -59,6 +59,7 @@ export async function startServer(
     response.once('close', () => open.requests.delete(request));
   });
   await listen(server, host, port);
+  // The server listens on a TCP port, not on a pipe.
   const taken = (server.address() as AddressInfo).port;
   return { url: `http://${urlHost(host)}:${taken}`, close: (graceMs) => close(server, open, graceMs) };
 }

@@ -37,6 +37,7 @@ export function readLabel(line: string): Label {
 function indexOfLabel(question: Exclude<Question, { type: 'extract' }>, label: unknown): number {
   switch (question.type) {
     case 'predicate':
+      // `indexOf` compares only; any other value is not found.
       return [true, false].indexOf(label as boolean);
     case 'choice':
       return question.choices.findIndex(({ value }) => value === label);
@@ -57,6 +58,7 @@ export function samplesOf(labels: readonly Label[], text: string): [CalibratedKi
   return labels.flatMap(({ question, label }, i): [CalibratedKind, Labelled][] => {
     const answer = at(answers, i);
     if (question.type === 'extract') {
+      // The answer to an `extract` question has this type.
       return (answer as v.InferOutput<typeof ExtractAnswer>).fields.map(({ path, value, probability }) => [
         'field',
         { logprobs: rightOrWrong(probability), label: valueAt(label, path) === value ? 0 : 1 },

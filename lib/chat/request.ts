@@ -23,6 +23,7 @@ export function chatRequest(sent: ChatCompletionRequest): ChatRequest {
 
 /** Returns the member as an object to spread; empty if it is undefined. */
 function given<K extends string, V>(name: K, value: V | null | undefined): { [key in K]?: V } {
+  // TypeScript infers an index signature for a computed name.
   return value === null || value === undefined ? {} : ({ [name]: value } as { [key in K]?: V });
 }
 

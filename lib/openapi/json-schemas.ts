@@ -15,7 +15,8 @@ export function jsonSchemas(schemas: Record<string, v.GenericSchema>): Record<st
     overrideRef: ({ referenceId }) => refTo(referenceId),
     overrideAction: ({ valibotAction, jsonSchema }) =>
       valibotAction.type === 'max_code_points'
-        ? { ...jsonSchema, maxLength: (valibotAction as v.MaxCodePointsAction<string, number, undefined>).requirement }
+        ? // Only actions of this class have this `type`.
+          { ...jsonSchema, maxLength: (valibotAction as v.MaxCodePointsAction<string, number, undefined>).requirement }
         : undefined,
     overrideSchema: (context) => plain(context, names),
   }) as Record<string, JsonSchemaObject>;
@@ -50,6 +51,7 @@ function plain(
     case 'nullish':
       return orNull(jsonSchema);
     case 'variant':
+      // Only a variant schema has this `type`; `discriminator` is a member of OpenAPI, not of JSON Schema.
       return { ...jsonSchema, discriminator: discriminator(valibotSchema as Variant, names) } as typeof jsonSchema;
     default:
       return undefined;
@@ -76,6 +78,7 @@ type Variant = v.VariantSchema<string, v.VariantOptions<string>, undefined>;
 
 function discriminator({ key, options }: Variant, names: Map<unknown, string>) {
   const mapping = options.map((option) => {
+    // Every option of a variant is an object with a literal under the key.
     const literal = (option as unknown as { entries: Record<string, v.LiteralSchema<string, undefined>> }).entries[key]!
       .literal;
     const name = names.get(option);

@@ -36,10 +36,12 @@ function shorthandOf(schema: Json | undefined, nullable: boolean): Json | undefi
     const item = shorthandOf(items, false);
     return item === undefined ? undefined : [item];
   }
+  // `NAMES` are texts.
   return items === undefined && NAMES.includes(name) ? (name as string) : undefined;
 }
 
 function nullableName(type: Json | undefined): Json | undefined {
+  // The list has two items.
   return Array.isArray(type) && type.length === 2 && type[1] === 'null' ? (type[0] as Json) : undefined;
 }
 

@@ -41,6 +41,7 @@ export function inlineDefinitions(schema: JsonSchema): JsonSchema {
     return Object.fromEntries(said.map(([keyword, member]) => [keyword, mapSchemas(keyword, member, nested)]));
   }
 
+  // An object is rendered as an object.
   const rendered = render(root, 1) as JsonSchema;
   for (let name = waiting.shift(); name !== undefined; name = waiting.shift()) {
     kept.set(name, render(definitions[name]!, 1));

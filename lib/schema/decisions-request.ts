@@ -49,6 +49,7 @@ export type DecisionItemType = keyof typeof NEEDS;
 
 export const DecisionItem = v.pipe(
   v.object({
+    // `Object.keys` returns texts, whatever the type of the keys.
     type: v.exactOptional(v.picklist(Object.keys(NEEDS) as DecisionItemType[])),
     role: v.exactOptional(v.picklist(['user', 'developer', 'system', 'assistant'])),
     content: v.exactOptional(content),

@@ -173,6 +173,7 @@ function compileOptional(node: OptionalNode): Check {
 }
 
 function compileLeaf(node: LeafNode): Check {
+  // A `Node` is a Valibot schema, of which the walk's type shows only some members.
   const judges = [schemaOf(node) as unknown as v.GenericSchema, ...judgesBehind(node)];
   return (value, walk) => judgeAll(judges, value, walk);
 }
@@ -182,6 +183,7 @@ function judgeAll(judges: readonly Judge[], value: unknown, walk: Walk): void {
   for (let i = 0; i < judges.length && walk.issue === null; i++) {
     const judge = at(judges, i);
     if (judge.type === 'late_rule') {
+      // Only late rules have this `type`.
       if (walk.fuel) walk.issue = (judge as LateRule<unknown>).judge(value, walk.path, walk.fuel);
     } else {
       const finding = 'find' in judge ? judge.find(value) : findingOf(judge, value);
@@ -203,6 +205,7 @@ function isRequired({ type }: Node): boolean {
 }
 
 function literalOf(node: Node): unknown {
+  // Only literal schemas have this `type`.
   if (node.type === 'literal') return (node as unknown as v.LiteralSchema<v.Literal, undefined>).literal;
   throw new Error('The options of a variant are told apart by literals.');
 }

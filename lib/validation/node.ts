@@ -45,13 +45,16 @@ export type Judge = v.GenericValidation | v.GenericSchema | Rule<unknown> | Late
 /** Returns the actions that are piped after a schema: bounds and rules, those of nested pipes included. */
 export function judgesBehind(node: Node): Judge[] {
   return (node.pipe ?? []).flatMap((item, i) => {
+    // Only schemas have a pipe.
     if ('pipe' in item) return judgesBehind(item as Node);
+    // All other items of a pipe are validations.
     return i === 0 || ('kind' in item && item.kind === 'metadata') ? [] : [item as Judge];
   });
 }
 
 /** Returns the schema that a pipe begins with. */
 export function schemaOf(node: Node): Node {
+  // The first item of a pipe is its schema.
   const first = node.pipe?.[0] as Node | undefined;
   return first ? schemaOf(first) : node;
 }

@@ -11,9 +11,11 @@ import { Walk } from './walk.ts';
  * `conflicting_input`, then the codes of 422; each in document order.
  */
 export function validate<TSchema extends v.GenericSchema>(schema: TSchema, value: unknown): v.InferOutput<TSchema> {
+  // `Node` lists the kinds of schema that requests use.
   const { check, defaults } = compiled(schema as unknown as Node);
   const walk = new Walk();
   check(value, walk);
+  // Defaults exist for objects only, and the value has passed its schema.
   if (!walk.issue) return { ...defaults, ...(value as object) };
   // Late rules run when the request is used. As this one never will be, they run now, to see whether one of their
   // issues comes first.
@@ -40,6 +42,7 @@ function compiled(schema: Node): Compiled {
 
 function defaultsOf(schema: Node): object {
   if (schema.type !== 'strict_object' && schema.type !== 'object') return {};
+  // Members without a default have no such property.
   const members = Object.entries(schema.entries).filter(([, member]) => (member as OptionalNode).default !== undefined);
   return Object.fromEntries(members.map(([name, member]) => [name, (member as OptionalNode).default]));
 }

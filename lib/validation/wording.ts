@@ -7,6 +7,7 @@ import type { Finding } from './rules.ts';
  */
 export function findingOf(judge: v.GenericSchema | v.GenericValidation, value: unknown): Finding | null {
   dataset.value = value;
+  // A judge is a Valibot validation; its type here shows only what the walk reads.
   const { issues } = (judge as v.GenericValidation)['~run'](dataset, ABORT_EARLY);
   if (!issues) return null;
   dataset = { typed: true, value: undefined };
@@ -52,6 +53,7 @@ function boundOf(type: string, requirement: unknown, unit: string): string {
     case 'max_code_points':
       return `must have at most ${requirement} ${unit}`;
     case 'regex':
+      // The requirement of `regex` is a pattern.
       return `must match ${(requirement as RegExp).source}`;
     default:
       return 'is not allowed';

@@ -86,6 +86,7 @@ function baseName(file: string): string {
 
 function property(value: unknown, key: string): unknown {
   return typeof value === 'object' && value !== null && Object.hasOwn(value, key)
-    ? (value as Record<string, unknown>)[key]
+    ? // It is an object, as the line before has found.
+      (value as Record<string, unknown>)[key]
     : undefined;
 }

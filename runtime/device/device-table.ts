@@ -140,5 +140,6 @@ export function drives(row: DeviceRow, found: Accelerator): boolean {
 }
 
 function asDevice(choice: Exclude<DeviceChoice, 'auto'>): Device {
-  return { npu: 'NPU', gpu: 'GPU', cpu: 'CPU' }[choice] as Device;
+  const devices = { npu: 'NPU', gpu: 'GPU', cpu: 'CPU' } as const;
+  return devices[choice];
 }

@@ -57,4 +57,5 @@ async function answer(probe: Probe): Promise<unknown> {
   }
 }
 
+// The parent process wrote it (`probe.ts`).
 process.send?.(await answer(JSON.parse(at(process.argv, 2)) as Probe));

@@ -56,6 +56,7 @@ function ask<T>(probe: Probe, failed: (reason: string) => T): Promise<T> {
       child.kill('SIGKILL');
       resolve(result);
     };
+    // The child is this package's own program.
     child.once('message', (message) => end(message as T));
     child.once('error', (error) => end(failed(error.message)));
     child.once('exit', (code, signal) => end(failed(`the driver ended the process (${signal ?? code})`)));

@@ -61,6 +61,7 @@ function redirectTarget(location: string, from: URL): URL {
 
 /** Throws the refusal inside an error of `fetch`, which wraps what the lookup throws. */
 function refusalInside(error: unknown): never {
+  // `fetch` throws errors only.
   const { cause } = error as Error;
   throw cause instanceof AssayError ? cause : error;
 }

@@ -42,5 +42,6 @@ export async function allOrAbort(
       }
     }),
   );
+  // TypeScript does not see the assignment in the callback.
   if (failure) throw (failure as { error: unknown }).error;
 }

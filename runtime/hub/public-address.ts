@@ -31,6 +31,7 @@ export const fetchPublic: typeof fetch = async (input, init) => {
   agent ??= import('undici').then(({ Agent, fetch: undiciFetch }) => {
     const dispatcher = new Agent({ connect: { lookup: lookupPublic } });
     return ((url, options) =>
+      // undici has types of its own for the same values.
       undiciFetch(url as string, {
         ...(options as object),
         dispatcher,

@@ -59,6 +59,7 @@ export function addAttentionSlots(
       nodes.push(makeNode('Split', [padded, SLOT_SIZES], [...split, `${input}/unused`], { axis: 1 }));
       return split;
     });
+    // GroupQueryAttention has three outputs.
     const [output, ...present] = node.outputs as [string, string, string];
     for (const slot of slots) {
       const inputs = [...parts.map((part) => part[slot] ?? ''), ...node.inputs.slice(PAST_KEY)];

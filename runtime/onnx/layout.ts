@@ -127,6 +127,7 @@ export function attentionNodes(graph: Graph, layout: Layout): Node[] | undefined
       !node.inputs[10] &&
       !node.inputs[11],
   );
+  // `fits` is true only if there is a node for every layer.
   return fits && nodes.length === layout.kv.length ? (ordered as Node[]) : undefined;
 }
 

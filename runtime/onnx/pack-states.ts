@@ -107,6 +107,7 @@ class Rewrite {
   /** Rewrites CausalConvWithState: `[1, channels, rows]`, state `[lanes, channels, width]`. */
   convolution(): Node[] {
     const { cells, slots, kept } = this.#lanes;
+    // The operators that `stateNode` accepts require these dimensions and inputs; this holds for the casts below.
     const [channels, width] = this.#state.dims as [number, number];
     const [input, ...rest] = this.#node.inputs as [string, ...string[]];
     const past = this.#rootStates();

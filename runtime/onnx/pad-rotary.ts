@@ -14,6 +14,7 @@ export function padRotaryTables({ graph }: Model, attention: readonly Node[]): v
   for (const name of new Set(attention.flatMap((node) => node.inputs.slice(7, 9)))) {
     const table = graph.initializers.get(name);
     if (table?.dims.length !== 2) continue;
+    // The line before says so.
     const [rows, columns] = table.dims as [number, number];
     const length = dataLength(table.data);
     const spare = (length / rows) * SPARE_ROWS;

@@ -107,6 +107,7 @@ export function openData(data: TensorData): DataReader {
   if ('bytes' in data) {
     return {
       length: data.bytes.length,
+      // A slice has a buffer of its own.
       read: (start, end) => data.bytes.slice(start, end) as Uint8Array<ArrayBuffer>,
       close() {},
     };

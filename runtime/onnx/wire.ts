@@ -52,6 +52,7 @@ export function* fieldSpans(source: ByteSource, start = 0, end = source.size): G
       to = from + length.value;
     } else throw unusable(`it has a field of the unknown wire type ${wire}`);
     if (to > end) throw unusable('it ends in the middle of a field');
+    // Any other type was refused above.
     yield { no, wire: wire as WireType, start: from, end: to };
     at = to;
   }

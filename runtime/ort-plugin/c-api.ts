@@ -71,6 +71,7 @@ async function bind(): Promise<CApi> {
   const results = { status: 'void *', pointer: 'void *', string: 'const char *' } as const;
   const functions = new Map<string, NativeFunction>();
   for (const [name, [index, result, args]] of Object.entries<CFunction>(C_FUNCTIONS)) {
+    // `in` does not narrow the type of the name.
     const type = result in results ? results[result as keyof typeof results] : result;
     functions.set(name, koffi.decode(pointerAt(api, index), koffi.proto(`${type} assay_${name}(${args})`)));
   }

@@ -68,6 +68,7 @@ function parseIndex(index: string): { url: URL; headers: Record<string, string> 
 
 function inJson(text: string, file: string): string | undefined {
   try {
+    // Every member is checked below.
     const page = JSON.parse(text) as { files?: { filename?: unknown; url?: unknown }[] };
     const entry = page.files?.find(({ filename }) => filename === file);
     return typeof entry?.url === 'string' ? entry.url : undefined;

@@ -25,6 +25,7 @@ const Short = v.pipe(v.string(), v.maxLength(4096));
 const list = <S extends v.GenericSchema>(schema: S, most: number) => v.pipe(v.array(schema), v.maxLength(most));
 const Count = v.pipe(v.number(), v.integer(), v.minValue(0));
 const Real = v.pipe(v.number(), v.finite());
+// `Object.keys` returns texts, whatever the type of the keys.
 const LanguageName = v.picklist(Object.keys(LANGUAGE_NAMES) as Language[]);
 
 const Schema = v.custom<JsonSchema>((value) => typeof value === 'object' && value !== null && !Array.isArray(value));

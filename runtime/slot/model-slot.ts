@@ -119,6 +119,7 @@ export class ModelSlot {
   async load(request: LoadRequest): Promise<LoadReport> {
     const now = this.#work?.request;
     if (now?.model === request.model && now.maxPromptLen === request.maxPromptLen) {
+      // Work with a request is a load.
       return this.#work?.promise as Promise<LoadReport>;
     }
     return this.#exclusively(request, () => this.#load(request));
@@ -126,6 +127,7 @@ export class ModelSlot {
 
   /** Frees the memory: requests in flight finish, then the engine process ends. */
   async unload(): Promise<UnloadReport> {
+    // Work without a request is an unload.
     if (this.#work && this.#work.request === null) return this.#work.promise as Promise<UnloadReport>;
     return this.#exclusively(null, async () => {
       const { engine } = this.#options;

@@ -24,6 +24,7 @@ export async function hashFile(
     highWaterMark: 1 << 20,
     ...(options.signal ? { signal: options.signal } : {}),
   });
+  // The stream has no encoding, so it returns buffers.
   for await (const chunk of stream as AsyncIterable<Buffer>) {
     hash.update(chunk);
     bytes += chunk.length;

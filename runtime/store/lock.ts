@@ -46,6 +46,7 @@ function openExclusively(file: string): DatabaseSync | null {
     return database;
   } catch (error) {
     database?.close();
+    // `node:sqlite` adds the code to its errors; any other value has none.
     const { errcode } = error as { errcode?: number };
     if (errcode === SQLITE_BUSY || (errcode === SQLITE_CANTOPEN && mayBeOpened(file))) return null;
     // Marks SQLite's error as one of the file system (`isFileError`).

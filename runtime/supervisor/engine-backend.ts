@@ -146,6 +146,7 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
           const { cut } = answered;
           const answers = await calibratedAnswers(batch, answered.answers);
           return {
+            // The batch's model is the active one (`activeModel`).
             model: batch.model as ModelId,
             answers,
             finishReason: reply.reason,

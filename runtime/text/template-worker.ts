@@ -6,6 +6,7 @@ import type { RenderAnswer, RenderCall, TemplateWorkerData } from './sandboxed-j
  * The thread that renders chat templates. It has a small heap of its own, and templates reach nothing of the host: no
  * clock, no files, no functions but these. `sandboxed-jinja.ts` starts and stops it, and waits for each answer.
  */
+// The thread that started this one wrote it.
 const { port, answered } = workerData as TemplateWorkerData;
 
 type Program = ReturnType<typeof parse>;
@@ -33,6 +34,7 @@ function work({ source, values, output }: RenderCall): RenderAnswer {
     const text = String(boundedInterpreter(env).run(last.program).value);
     return text.length > output ? { error: 'the template writes too much' } : { text };
   } catch (error) {
+    // The template engine throws errors only.
     return { error: (error as Error).message };
   }
 }

@@ -140,12 +140,14 @@ interface Step {
 }
 
 function dropPrefix(step: unknown, list: 'normalizers' | 'pretokenizers'): unknown {
+  // Members of `tokenizer.json` are read one by one; missing ones are undefined.
   const { type, ...rest } = (step ?? {}) as Step;
   switch (type) {
     case 'Sequence':
       return {
         type,
         ...rest,
+        // As above.
         [list]: ((rest[list] ?? []) as Step[]).map((child) => dropPrefix(child, list) ?? NOTHING),
       };
     case 'Prepend':

@@ -56,7 +56,8 @@ function readPieces(json: TokenizerJson): { pieces: Iterable<[string, number]>; 
   const vocab = json.model.vocab;
   const pieces: [string, number][] = Array.isArray(vocab)
     ? vocab.map((entry, id) => [String(entry[0]), id])
-    : Object.entries((vocab ?? {}) as Record<string, number>);
+    : // The tokenizer has loaded with it.
+      Object.entries((vocab ?? {}) as Record<string, number>);
   let size = 0;
   for (const [, id] of pieces) {
     if (!(Number.isInteger(id) && id >= 0 && id <= MAX_TOKEN_ID))
@@ -97,6 +98,7 @@ interface DecoderStep {
 }
 
 function decoderSteps(decoder: unknown): DecoderStep[] {
+  // Members of `tokenizer.json` are read one by one; missing ones are undefined.
   const step = (decoder ?? {}) as DecoderStep;
   return step.type === 'Sequence' ? (step.decoders ?? []).flatMap(decoderSteps) : [step];
 }

@@ -21,5 +21,6 @@ serve(
       return { device, maxPromptLen, form, choice, figures: { error, deviceMs, cpuMs } };
     },
   },
+  // The supervisor forks this program with a channel.
   process as Channel,
 );

@@ -137,6 +137,7 @@ export function serve(served: Served, channel: Channel): void {
         prepared.delete(id);
         const leaving = new AbortController();
         running.set(id, leaving);
+        // TypeScript does not distribute the added id over the union.
         const reply = (answer: Unaddressed<Reply>) => send({ ...answer, id } as FromEngine);
         const channel = { reply, signal: leaving.signal };
         await work.run(channel, message.timeoutMs, message.pixels ?? []).finally(() => running.delete(id));

@@ -134,6 +134,7 @@ type Answered = Served & { result: BranchResult };
  */
 function taskAnswer(task: Task, answered: readonly Answered[], { probabilities }: TaskBatch): TaskAnswer {
   const { name } = task;
+  // An extraction has one branch.
   const [{ grammar, result }] = answered as [Answered];
   if (!probabilities) return { name, json: answer(grammar, result) };
   if (task.type === 'decide' && task.options) {

@@ -127,6 +127,7 @@ function figures(kinds: Calibration['kinds']): string {
 
 function plot(samples: ReadonlyMap<CalibratedKind, readonly Labelled[]>, kinds: Calibration['kinds']): string {
   const diagrams = Object.entries(kinds).flatMap(([kind, { temperature }]) => {
+    // Any other kind has no samples.
     const own = samples.get(kind as CalibratedKind) ?? [];
     return [
       { title: `${kind}, before`, bins: reliabilityBins(own) },

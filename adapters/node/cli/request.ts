@@ -49,5 +49,6 @@ export function errorOf(text: string): AssayError | null {
   const parsed = v.safeParse(v.pipe(v.string(), v.parseJson(), ErrorBody), text);
   if (!parsed.success) return null;
   const { code, message, param } = parsed.output.error;
+  // A newer server may send a code that this version does not know; it is only shown.
   return new AssayError(code as ErrorCode, message, param === undefined ? {} : { param });
 }

@@ -33,6 +33,7 @@ export interface Answers {
 /** Reads the response of `POST /v1/tasks`, in the order of the tasks: names such as `10` would move in an object. */
 export function readTasks(tasks: readonly TaskDraft[], { results, choices, usage }: RunTasksResponse): Answers {
   const answers = tasks.map(({ name, type }): Answer => {
+    // The results of another server version are read member by member.
     const result = (results[name] ?? {}) as Record<string, unknown>;
     if (type === 'extract') {
       const rows = Object.entries(result).map(([label, value]) => ({ label, value: shown(value) }));

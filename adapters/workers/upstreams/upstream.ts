@@ -27,6 +27,7 @@ const Upstream = v.strictObject({
       v.pipe(
         v.string(),
         v.check((text) => asModelId(text) !== null, 'A model is <namespace>/<name>.'),
+        // The check before it accepts model ids only.
         v.transform((text) => text as ModelId),
       ),
     ),

@@ -40,6 +40,7 @@ export class Automaton implements FrameTable {
       frame = make();
       this.frames.set(key, frame);
     }
+    // A key contains the kind of its frame.
     return frame as F;
   }
 

@@ -7,6 +7,7 @@ export interface Decimal {
 
 /** Reads the decimal that a number is written as: 0.1 is one tenth, not the nearest binary fraction. */
 export function decimal(value: number | string): Decimal {
+  // `split` returns at least one part.
   const [mantissa, exponent] = String(value).split('e') as [string, string?];
   const [whole, fraction = ''] = mantissa.split('.') as [string, string?];
   const places = fraction.length - Number(exponent ?? 0);

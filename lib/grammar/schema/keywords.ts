@@ -101,6 +101,7 @@ function checkType(v: Json, path: string): void {
   names.forEach((name, i) => {
     const at = Array.isArray(v) ? pathTo(path, i) : path;
     if (typeof name !== 'string') wrongType(at, 'a type name', name);
+    // `includes` compares only.
     if (!TYPES.includes(name as TypeName)) {
       refuse(at, `${show(name)} is not a type; use one of ${TYPES.join(', ')}.`, 'invalid_value');
     }
@@ -127,6 +128,7 @@ function checkList(v: Json, path: string): readonly Json[] {
 
 function checkFormat(v: Json, path: string): void {
   if (typeof v !== 'string') wrongType(path, 'a string', v);
+  // `includes` compares only.
   if (!FORMATS.includes(v as Format)) {
     refuse(path, `the format ${show(v)} cannot be kept to; use one of ${FORMATS.join(', ')}, or a \`pattern\`.`);
   }

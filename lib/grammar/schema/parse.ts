@@ -69,6 +69,7 @@ function read(draft: Draft, add: (json: Json, path: string) => number): void {
       ]),
     );
     draft.children.set(keyword, ids);
+    // The children of `properties` have names.
     if (keyword === 'properties') draft.properties = ids as Map<string, number>;
     else if (keyword === 'items' || keyword === 'additionalProperties') draft[keyword] = ids.get('')!;
     else if (keyword !== '$defs') {
@@ -80,6 +81,7 @@ function read(draft: Draft, add: (json: Json, path: string) => number): void {
 function store(draft: Draft, keyword: string, value: Json): void {
   switch (keyword) {
     case 'type':
+      // The value of each keyword was checked before (`keywords.ts`); this holds for all casts below.
       draft.types = (Array.isArray(value) ? value : [value]) as TypeName[];
       break;
     case 'enum':
@@ -138,6 +140,7 @@ export function checkSize(schema: Json, path: string): number {
       }
       for (const name of names) {
         if (!Array.isArray(value)) characters += name.length;
+        // `isObject` or `Array.isArray` is true for it.
         open.push([(value as { readonly [name: string]: Json })[name]!, depth + 1]);
       }
     }

@@ -21,6 +21,7 @@ export function commonOperators(graph: Graph): void {
  */
 function separateSum(node: Node): Node[] {
   const simplified = node.op === 'SkipSimplifiedLayerNormalization';
+  // SkipLayerNormalization requires these inputs.
   const [input, skip, gamma] = node.inputs as [string, string, string];
   const beta = simplified ? undefined : node.inputs[3];
   const bias = node.inputs[simplified ? 3 : 4];
