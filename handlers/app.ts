@@ -15,6 +15,7 @@ import { listModels, retrieveModel } from './models.ts';
 import { page } from './pages.ts';
 import { answerQuestions } from './questions.ts';
 import { requestId } from './request-id.ts';
+import { responses } from './responses.ts';
 import { mountPath, routesOf } from './routes.ts';
 import { health, serverStatus } from './status.ts';
 import { decide, extract, runTasks } from './tasks.ts';
@@ -61,6 +62,7 @@ export function createApp(deps: AppDeps): Hono<AppEnv> {
     const managing = routesOf(app, 'models', ...admin);
     models('GET', ['/v1/models', '/models'], listModels(services));
     models('POST', ['/v1/chat/completions'], chatCompletions(services));
+    models('POST', ['/v1/responses'], responses(services));
     if (metrics) models('GET', ['/metrics'], metrics);
     if (host) {
       open('GET', ['/'], serverStatus(host));

@@ -6,13 +6,15 @@ import { logged } from './request-log.ts';
 /**
  * Sends each text as it arrives, and a comment after each silence, which also detects that the reader is gone. An error
  * becomes the last event (docs/interface.md, M-17). The next text is pulled only when the connection has accepted the
- * previous one, so a slow reader slows the source and nothing is buffered. `leaving` aborts when the reader leaves.
+ * previous one, so a slow reader slows the source and nothing is buffered. `leaving` aborts when the reader leaves;
+ * `failure` formats the last event of an error.
  */
 export function eventStream(
   c: AppContext,
   services: Services,
   texts: AsyncIterable<string>,
   leaving: AbortController,
+  failure: (error: unknown) => string = (error) => sseData(errorBody(error, c.get('api'))),
 ): Response {
   const encoder = new TextEncoder();
   const source = texts[Symbol.asyncIterator]();
@@ -31,7 +33,7 @@ export function eventStream(
       } catch (error) {
         if (leaving.signal.aborted) return;
         logged(c, services, 'stream_failed', error);
-        controller.enqueue(encoder.encode(sseData(errorBody(error, c.get('api')))));
+        controller.enqueue(encoder.encode(failure(error)));
         controller.close();
       } finally {
         waited.abort();

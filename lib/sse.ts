@@ -3,6 +3,11 @@ export function sseData(value: unknown): string {
   return `data: ${JSON.stringify(value)}\n\n`;
 }
 
+/** Formats one server-sent event with a name and JSON data. */
+export function sseEvent(name: string, value: unknown): string {
+  return `event: ${name}\n${sseData(value)}`;
+}
+
 /** The last event of a chat stream. */
 export const SSE_DONE = 'data: [DONE]\n\n';
 

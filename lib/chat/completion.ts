@@ -79,10 +79,16 @@ function chatUsage({ usage, metrics }: Finish): ChatUsage {
 }
 
 function chatLogprobs(tokens: readonly TokenLogprob[]): ChatLogprobs {
-  const plain = ({ token, logprob, bytes }: Omit<TokenLogprob, 'top'>) => ({ token, logprob, bytes: [...bytes] });
-  return { content: tokens.map((one) => ({ ...plain(one), top_logprobs: one.top.map(plain) })), refusal: null };
+  return { content: tokenLogprobs(tokens), refusal: null };
 }
 
-function endedEarly(): AssayError {
+/** Returns log-probabilities as OpenAI's APIs have them. */
+export function tokenLogprobs(tokens: readonly TokenLogprob[]): NonNullable<ChatLogprobs['content']> {
+  const plain = ({ token, logprob, bytes }: Omit<TokenLogprob, 'top'>) => ({ token, logprob, bytes: [...bytes] });
+  return tokens.map((one) => ({ ...plain(one), top_logprobs: one.top.map(plain) }));
+}
+
+/** Returns the error of a backend whose events end before `finish`. */
+export function endedEarly(): AssayError {
   return new AssayError('engine_failed', 'The model stopped before its answer was whole. Try again.');
 }

@@ -17,7 +17,7 @@ export function chatRequest(sent: ChatCompletionRequest): ChatRequest {
     presencePenalty: sent.presence_penalty ?? 0,
     frequencyPenalty: sent.frequency_penalty ?? 0,
     ...given('topLogprobs', sent.logprobs ? (sent.top_logprobs ?? 0) : null),
-    format: format(sent.response_format),
+    format: chatFormat(responseFormat(sent.response_format), 'response_format.json_schema.schema'),
   };
 }
 
@@ -31,15 +31,21 @@ function message({ role, content, name }: ChatCompletionRequest['messages'][numb
   return { role, content: content ?? '', ...given('name', name) };
 }
 
-function format(sent: ChatCompletionRequest['response_format']): ChatRequest['format'] {
+type Sent = ChatCompletionRequest['response_format'];
+type Format = { type: 'text' | 'json_object' } | { type: 'json_schema'; schema: { readonly [key: string]: unknown } };
+
+/** Returns the format with the members of a `json_schema` beside its type, as the Responses API has them. */
+function responseFormat(sent: Sent): Format | null {
+  return sent?.type === 'json_schema' ? { type: 'json_schema', ...sent.json_schema } : (sent ?? null);
+}
+
+/** Converts a format to the form of the backends. `param` is the path of its schema. Throws as `checkAnswerSchema`. */
+export function chatFormat(sent: Format | null | undefined, param: string): ChatRequest['format'] {
   switch (sent?.type) {
     case 'json_object':
       return { type: 'json', shape: { kind: 'any' } };
-    case 'json_schema': {
-      const { schema } = sent.json_schema;
-      const param = 'response_format.json_schema.schema';
-      return { type: 'json', shape: checkAnswerSchema({ schema, param, jsonSchemaOnly: true }) };
-    }
+    case 'json_schema':
+      return { type: 'json', shape: checkAnswerSchema({ schema: sent.schema, param, jsonSchemaOnly: true }) };
     default:
       return { type: 'text' };
   }

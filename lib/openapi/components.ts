@@ -11,6 +11,8 @@ import * as message from '../schema/message.ts';
 import { Device, Metrics } from '../schema/metrics.ts';
 import * as list from '../schema/model-list.ts';
 import * as operation from '../schema/model-operations.ts';
+import * as responses from '../schema/responses-request.ts';
+import * as responded from '../schema/responses-response.ts';
 import { EdgeHealth, Health, ServerStatus, SlotState } from '../schema/status.ts';
 import * as systemOne from '../schema/systemone-request.ts';
 import * as answered from '../schema/systemone-response.ts';
@@ -146,6 +148,26 @@ export const COMPONENTS = {
   TokenLogprob: completion.TokenLogprob,
   TokenAlternative: completion.TokenAlternative,
   Metrics,
+  ResponsesRequest: responses.ResponsesRequest,
+  ResponsesItem: responses.ResponsesItem,
+  ResponsesPart: responses.ResponsesPart,
+  ResponsesTextFormat: responses.ResponsesTextFormat,
+  ResponsesJsonSchemaFormat: responses.ResponsesJsonSchemaFormat,
+  ResponsesAnswer: responded.ResponsesAnswer,
+  ResponsesOutputItem: responded.ResponsesOutputItem,
+  ResponsesMessage: responded.ResponsesMessage,
+  ResponsesReasoning: responded.ResponsesReasoning,
+  ResponsesOutputText: responded.ResponsesOutputText,
+  ResponsesReasoningText: responses.ResponsesReasoningText,
+  ResponsesLogprob: responded.ResponsesLogprob,
+  ResponsesUsage: responded.ResponsesUsage,
+  ResponsesEvent: responded.ResponsesEvent,
+  ResponsesLifeCycleEvent: responded.ResponsesLifeCycleEvent,
+  ResponsesItemEvent: responded.ResponsesItemEvent,
+  ResponsesPartEvent: responded.ResponsesPartEvent,
+  ResponsesDeltaEvent: responded.ResponsesDeltaEvent,
+  ResponsesDoneEvent: responded.ResponsesDoneEvent,
+  ResponsesErrorEvent: responded.ResponsesErrorEvent,
 
   // both
   ErrorBody,

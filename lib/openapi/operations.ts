@@ -181,4 +181,18 @@ export const OPERATIONS: readonly Operation[] = [
     events: 'ChatCompletionChunk',
     errors: [...BODY, 404, 409],
   },
+  {
+    ...post,
+    path: '/v1/responses',
+    id: 'createResponse',
+    summary: "Complete a chat, in the format of OpenAI's Responses API",
+    description:
+      'Nothing is stored: store must be false or absent, previous_response_id and conversation are refused, and the items of earlier ' +
+      'answers are sent in input. With stream: true the answer is a stream of events; the last one has the whole response. An error ' +
+      'after the first event is one event of type error.',
+    request: 'ResponsesRequest',
+    response: 'ResponsesAnswer',
+    events: 'ResponsesEvent',
+    errors: [...BODY, 404, 409],
+  },
 ];

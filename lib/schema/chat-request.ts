@@ -1,25 +1,13 @@
 import * as v from 'valibot';
 import { aliases, rule } from '../validation/rules.ts';
 import { AudioPart, ImagePart, ImageUrl, InputAudio, TextPart } from './message.ts';
+import { jsonObject } from './question-fields.ts';
+import * as sampling from './sampling-fields.ts';
+import { isEmpty, unsupported } from './unsupported.ts';
 
 // Requests of POST /v1/chat/completions. Unknown fields are ignored, as clients send extras, and null counts as not
 // sent, as OpenAI's own clients write it (docs/interface.md, M-14).
 
-/**
- * Returns the schema of a field that would change the meaning of the request: it is refused unless its value has no
- * effect. It is not in the contract, so that generated clients do not offer it.
- */
-function unsupported(saysNothing: (value: unknown) => boolean, instead: string) {
-  return v.nullish(
-    v.pipe(
-      v.unknown(),
-      rule((value) => (saysNothing(value) ? null : { code: 'unsupported_parameter', message: instead })),
-      v.metadata({ 'x-unsupported': true }),
-    ),
-  );
-}
-
-const isEmpty = (value: unknown) => typeof value === 'object' && value !== null && Object.keys(value).length === 0;
 const noTools = unsupported(isEmpty, 'is not supported: ask for JSON with response_format');
 const noToolChoice = unsupported(
   (value) => value === 'none' || value === 'auto',
@@ -60,26 +48,21 @@ export type ChatMessage = v.InferOutput<typeof ChatMessage>;
 
 export const TextFormat = v.object({ type: v.literal('text') });
 export const JsonObjectFormat = v.object({ type: v.literal('json_object') });
+/** Lists the members of a JSON Schema format, here and in the Responses API. */
+export const jsonSchemaMembers = {
+  name: v.pipe(v.string(), v.regex(/^[a-zA-Z0-9_-]{1,64}$/)),
+  description: v.nullish(v.string()),
+  schema: v.pipe(jsonObject, v.description('JSON Schema 2020-12. The answer always obeys it, whatever `strict` says.')),
+  strict: v.nullish(v.boolean()),
+};
 export const JsonSchemaFormat = v.object({
   type: v.literal('json_schema'),
-  json_schema: v.object({
-    name: v.pipe(v.string(), v.regex(/^[a-zA-Z0-9_-]{1,64}$/)),
-    description: v.nullish(v.string()),
-    schema: v.pipe(
-      v.custom<{ readonly [key: string]: unknown }>(
-        (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
-      ),
-      v.metadata({ type: 'object', additionalProperties: true }),
-      v.description('JSON Schema 2020-12. The answer always obeys it, whatever `strict` says.'),
-    ),
-    strict: v.nullish(v.boolean()),
-  }),
+  json_schema: v.object(jsonSchemaMembers),
 });
 
 export const ChatResponseFormat = v.variant('type', [TextFormat, JsonObjectFormat, JsonSchemaFormat]);
 
 const penalty = v.nullish(v.pipe(v.number(), v.minValue(-2), v.maxValue(2)));
-const tokenCount = v.nullish(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(1_048_576)));
 const stopText = v.pipe(v.string(), v.minLength(1), v.maxLength(1024));
 
 export const ChatCompletionRequest = v.pipe(
@@ -87,14 +70,14 @@ export const ChatCompletionRequest = v.pipe(
     model: v.nullish(v.pipe(v.string(), v.minLength(1), v.description('Default: the active model.'))),
     messages: v.pipe(v.array(ChatMessage), v.minLength(1), v.maxLength(4096)),
     max_completion_tokens: v.pipe(
-      tokenCount,
+      sampling.tokenCount,
       v.description(
         "Default: the server's --chat-max-tokens, 1024 unless changed. Never more than what is left of the model's context.",
       ),
     ),
-    max_tokens: v.pipe(tokenCount, v.description('Earlier name of max_completion_tokens.')),
-    temperature: v.nullish(v.pipe(v.number(), v.minValue(0), v.maxValue(2))),
-    top_p: v.nullish(v.pipe(v.number(), v.minValue(0), v.maxValue(1))),
+    max_tokens: v.pipe(sampling.tokenCount, v.description('Earlier name of max_completion_tokens.')),
+    temperature: sampling.temperature,
+    top_p: sampling.topP,
     seed: v.nullish(
       v.pipe(v.number(), v.integer(), v.minValue(Number.MIN_SAFE_INTEGER), v.maxValue(Number.MAX_SAFE_INTEGER)),
     ),
@@ -105,7 +88,7 @@ export const ChatCompletionRequest = v.pipe(
     presence_penalty: penalty,
     frequency_penalty: penalty,
     logprobs: v.nullish(v.boolean()),
-    top_logprobs: v.nullish(v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(20))),
+    top_logprobs: sampling.topLogprobs,
     n: v.nullish(
       v.pipe(
         v.number(),

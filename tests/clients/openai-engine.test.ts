@@ -62,3 +62,13 @@ test('without max_completion_tokens an answer has as many tokens as the server s
   const { choices, usage } = await openai.chat.completions.create(unset);
   expect([choices[0]?.finish_reason, usage?.completion_tokens]).toEqual(['length', 200]);
 });
+
+test('the Responses API on the engine: an answer that obeys its schema, and its tokens', async () => {
+  const { json_schema, type } = strings('city');
+  const { output_text, usage, status } = await openai.responses.create({
+    ...{ model: 'test/tiny', input: 'Tell me about the parcel.', temperature: 0, max_output_tokens: 100 },
+    text: { format: { type, ...json_schema } },
+  });
+  expect(Object.keys(JSON.parse(output_text))).toEqual(['city']);
+  expect(status).toBe(usage?.output_tokens === 100 ? 'incomplete' : 'completed');
+});

@@ -16,6 +16,7 @@ import { downloadRows } from './rows/downloads.ts';
 import { operationRows } from './rows/operations.ts';
 import { questionsAccess } from './rows/questions-access.ts';
 import { questionsResponses } from './rows/questions-responses.ts';
+import { responsesRows } from './rows/responses.ts';
 import { routeRows } from './rows/routes.ts';
 import { statusRows } from './rows/status.ts';
 import { systemOneErrors } from './rows/systemone-errors.ts';
@@ -32,6 +33,7 @@ export const tables: Record<string, readonly Row[]> = {
   'chat responses': chatResponses,
   'chat refusals': chatRefusals,
   'chat streams': chatStreamRows,
+  responses: responsesRows,
   'bad JSON': badJson,
   'decision service: requests': decisionRequests,
   'decision service: responses': decisionResponses,

@@ -16,6 +16,7 @@ const modelServer = [
   ['GET', '/v1/models/assay/starter', 'GET, HEAD, DELETE'],
   ['DELETE', '/v1/models/assay/starter', 'GET, HEAD, DELETE'],
   ['POST', '/v1/chat/completions'],
+  ['POST', '/v1/responses'],
 ] as const;
 
 const open = new Set(['/', '/health']);

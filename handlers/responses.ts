@@ -1,0 +1,40 @@
+import { responsesEvents } from '../lib/responses/events.ts';
+import { responsesHead } from '../lib/responses/head.ts';
+import { responsesRequest } from '../lib/responses/request.ts';
+import { ResponsesRequest } from '../lib/schema/responses-request.ts';
+import type { ResponsesAnswer, ResponsesEvent } from '../lib/schema/responses-response.ts';
+import { sseEvent } from '../lib/sse.ts';
+import { readRequest } from './body.ts';
+import type { AppHandler, Services } from './context.ts';
+import { errorBody } from './error-response.ts';
+import { eventStream } from './event-stream.ts';
+import { startChat } from './started-chat.ts';
+
+/** Answers `POST /v1/responses`, blocking or as a stream: a chat in the format of the Responses API. Stores nothing. */
+export function responses(services: Services): AppHandler {
+  return async (c) => {
+    const sent = await readRequest(c, ResponsesRequest);
+    const { model, created, events, leaving } = await startChat(c, services, responsesRequest(sent));
+    const head = responsesHead(sent, { id: `resp_${c.get('requestId')}`, created, model });
+    const all = responsesEvents(head, events);
+    if (!sent.stream) return c.json(await lastAnswer(all));
+    let next = 0;
+    const failure = (error: unknown) => {
+      const { code, message, param = null } = errorBody(error, 'models').error;
+      return sseEvent('error', { type: 'error', sequence_number: next, code, message, param });
+    };
+    const texts = async function* () {
+      for await (const event of all) {
+        next = event.sequence_number + 1;
+        yield sseEvent(event.type, event);
+      }
+    };
+    return eventStream(c, services, texts(), leaving, failure);
+  };
+}
+
+async function lastAnswer(events: AsyncIterable<ResponsesEvent>): Promise<ResponsesAnswer | undefined> {
+  let last: ResponsesAnswer | undefined;
+  for await (const event of events) if ('response' in event) last = event.response;
+  return last;
+}

@@ -1,0 +1,73 @@
+import type { ChatEvent } from '../backend.ts';
+import { endedEarly } from '../chat/completion.ts';
+import type { ResponsesAnswer, ResponsesEvent } from '../schema/responses-response.ts';
+import { type OutputItem, outputItem, type UnnumberedEvent } from './output-item.ts';
+
+type Finish = Extract<ChatEvent, { type: 'finish' }>;
+
+/** Holds the members that the answer has from its first event on. */
+export type ResponsesHead = Omit<ResponsesAnswer, 'status' | 'output' | 'usage' | 'incomplete_details' | 'metrics'>;
+
+/**
+ * Yields the events of an answer from the chat events after `start`: the life cycle, and begin, text and end of each
+ * output item (reasoning, then the message). The last one has the whole answer (docs/interface.md, M-25).
+ */
+export async function* responsesEvents(
+  head: ResponsesHead,
+  chat: AsyncIterable<ChatEvent>,
+): AsyncGenerator<ResponsesEvent> {
+  let number = 0;
+  for await (const event of unnumbered(head, chat)) yield { ...event, sequence_number: number++ } as ResponsesEvent;
+}
+
+async function* unnumbered(head: ResponsesHead, chat: AsyncIterable<ChatEvent>): AsyncGenerator<UnnumberedEvent> {
+  const begun = { ...head, status: 'in_progress', output: [], usage: null, incomplete_details: null } as const;
+  yield { type: 'response.created', response: { ...begun, output: [] } };
+  yield { type: 'response.in_progress', response: { ...begun, output: [] } };
+  const items: OutputItem[] = [];
+  for await (const event of chat) {
+    const open = items.at(-1);
+    if (event.type === 'finish') {
+      if (open) yield* open.end(event.reason === 'stop' ? 'completed' : 'incomplete');
+      yield finished(head, items, event);
+      return;
+    }
+    if (event.type === 'start') continue;
+    if (open?.kind === event.type) {
+      yield* open.write(event.text, event.type === 'content' ? event.logprobs : undefined);
+      continue;
+    }
+    if (open) yield* open.end('completed');
+    const item = outputItem(event.type, head.id, items.length);
+    items.push(item);
+    yield* item.begin();
+    yield* item.write(event.text, event.type === 'content' ? event.logprobs : undefined);
+  }
+  throw endedEarly();
+}
+
+function finished(
+  head: ResponsesHead,
+  items: readonly OutputItem[],
+  { reason, usage, metrics }: Finish,
+): UnnumberedEvent {
+  const complete = reason === 'stop';
+  const { promptTokens, completionTokens } = usage;
+  const reasoned = items.some(({ kind }) => kind === 'reasoning');
+  const response: ResponsesAnswer = {
+    ...head,
+    status: complete ? 'completed' : 'incomplete',
+    incomplete_details: complete ? null : { reason: reason === 'length' ? 'max_output_tokens' : 'content_filter' },
+    output: items.map((item) => item.whole()),
+    usage: {
+      input_tokens: promptTokens,
+      // Writing to the prefix cache costs nothing, so it is not counted.
+      input_tokens_details: { cached_tokens: metrics.cached_tokens ?? 0, cache_write_tokens: 0 },
+      output_tokens: completionTokens,
+      ...(reasoned ? {} : { output_tokens_details: { reasoning_tokens: 0 } }),
+      total_tokens: promptTokens + completionTokens,
+    },
+    metrics,
+  };
+  return { type: complete ? 'response.completed' : 'response.incomplete', response };
+}

@@ -1,0 +1,28 @@
+import type { ResponsesRequest } from '../schema/responses-request.ts';
+import type { ResponsesHead } from './events.ts';
+
+/** Returns the members that repeat the request. */
+export function responsesHead(
+  sent: ResponsesRequest,
+  { id, created, model }: { id: string; created: number; model: string },
+): ResponsesHead {
+  return {
+    id,
+    object: 'response',
+    created_at: created,
+    error: null,
+    instructions: sent.instructions ?? null,
+    max_output_tokens: sent.max_output_tokens ?? null,
+    metadata: sent.metadata ?? {},
+    model,
+    parallel_tool_calls: true,
+    previous_response_id: null,
+    store: false,
+    temperature: sent.temperature ?? null,
+    text: { format: sent.text?.format ?? { type: 'text' } },
+    tool_choice: 'auto',
+    tools: [],
+    top_p: sent.top_p ?? null,
+    truncation: 'disabled',
+  };
+}

@@ -1,0 +1,62 @@
+import type { TokenLogprob } from '../backend.ts';
+import { tokenLogprobs } from '../chat/completion.ts';
+import type { ResponsesEvent, ResponsesOutputItem } from '../schema/responses-response.ts';
+
+type Part = Extract<ResponsesEvent, { part: unknown }>['part'];
+type Unnumbered<T> = T extends unknown ? Omit<T, 'sequence_number'> : never;
+/** Describes an event without the number that its place in the stream gives it. */
+export type UnnumberedEvent = Unnumbered<ResponsesEvent>;
+
+/** Writes the events of one output item, in the order `begin`, `write`…, `end`. */
+export interface OutputItem {
+  /** The type of the chat events whose text it has. */
+  kind: 'reasoning' | 'content';
+  begin(): UnnumberedEvent[];
+  write(text: string, logprobs?: readonly TokenLogprob[]): UnnumberedEvent[];
+  end(status: 'completed' | 'incomplete'): UnnumberedEvent[];
+  /** Returns the item after its end. */
+  whole(): ResponsesOutputItem;
+}
+
+/** Creates the item at `index` of the output of a response. */
+export function outputItem(kind: OutputItem['kind'], responseId: string, index: number): OutputItem {
+  const reasons = kind === 'reasoning';
+  const id = responseId.replace(/^resp_/, reasons ? 'rs_' : 'msg_');
+  const at = { item_id: id, output_index: index, content_index: 0 } as const;
+  const type = reasons ? 'response.reasoning_text' : 'response.output_text';
+  let text = '';
+  let status: ResponsesOutputItem['status'] = 'in_progress';
+  const logprobs: ReturnType<typeof tokenLogprobs> = [];
+
+  const part = (): Part =>
+    reasons
+      ? { type: 'reasoning_text', text }
+      : { type: 'output_text', text, annotations: [], logprobs: [...logprobs] };
+  const item = (content: Part[]): ResponsesOutputItem =>
+    (reasons
+      ? { id, type: 'reasoning', status, summary: [], content }
+      : { id, type: 'message', role: 'assistant', status, content }) as ResponsesOutputItem;
+
+  return {
+    kind,
+    begin: () => [
+      { type: 'response.output_item.added', output_index: index, item: item([]) },
+      { type: 'response.content_part.added', ...at, part: part() },
+    ],
+    write(delta, tokens = []) {
+      text += delta;
+      const added = tokenLogprobs(tokens);
+      logprobs.push(...added);
+      return [{ type: `${type}.delta`, ...at, delta, ...(reasons ? {} : { logprobs: added }) }];
+    },
+    end(ended) {
+      status = ended;
+      return [
+        { type: `${type}.done`, ...at, text, ...(reasons ? {} : { logprobs: [...logprobs] }) },
+        { type: 'response.content_part.done', ...at, part: part() },
+        { type: 'response.output_item.done', output_index: index, item: item([part()]) },
+      ];
+    },
+    whole: () => item([part()]),
+  };
+}

@@ -1,0 +1,130 @@
+import * as v from 'valibot';
+import { TokenAlternative } from './chat-completion.ts';
+import { Metrics } from './metrics.ts';
+import { ModelIdText } from './model-list.ts';
+import { ResponsesReasoningText, ResponsesTextFormat } from './responses-request.ts';
+
+/*
+ * The answer of `POST /v1/responses` and its events, in the shape of OpenAI's Responses API, with `metrics` as in chat
+ * (docs/interface.md, M-24 and M-25).
+ */
+
+const Count = v.pipe(v.number(), v.integer(), v.minValue(0));
+const ItemStatus = v.picklist(['in_progress', 'completed', 'incomplete']);
+
+export const ResponsesLogprob = v.object({ ...TokenAlternative.entries, top_logprobs: v.array(TokenAlternative) });
+export const ResponsesOutputText = v.object({
+  type: v.literal('output_text'),
+  text: v.string(),
+  annotations: v.pipe(v.array(v.unknown()), v.maxLength(0)),
+  logprobs: v.array(ResponsesLogprob),
+});
+
+export const ResponsesMessage = v.object({
+  id: v.string(),
+  type: v.literal('message'),
+  role: v.literal('assistant'),
+  status: ItemStatus,
+  content: v.array(ResponsesOutputText),
+});
+export const ResponsesReasoning = v.object({
+  id: v.string(),
+  type: v.literal('reasoning'),
+  status: ItemStatus,
+  summary: v.pipe(v.array(v.unknown()), v.maxLength(0)),
+  content: v.array(ResponsesReasoningText),
+});
+export const ResponsesOutputItem = v.variant('type', [ResponsesMessage, ResponsesReasoning]);
+export type ResponsesOutputItem = v.InferOutput<typeof ResponsesOutputItem>;
+
+export const ResponsesUsage = v.object({
+  input_tokens: Count,
+  input_tokens_details: v.object({ cached_tokens: Count, cache_write_tokens: v.literal(0) }),
+  output_tokens: Count,
+  output_tokens_details: v.exactOptional(
+    v.pipe(
+      v.object({ reasoning_tokens: v.literal(0) }),
+      v.description('Absent where the model reasoned: the tokens of reasoning are not counted apart.'),
+    ),
+  ),
+  total_tokens: Count,
+});
+
+export const ResponsesAnswer = v.object({
+  id: v.string(),
+  object: v.literal('response'),
+  created_at: Count,
+  status: v.picklist(['in_progress', 'completed', 'incomplete']),
+  error: v.null(),
+  incomplete_details: v.nullable(v.object({ reason: v.picklist(['max_output_tokens', 'content_filter']) })),
+  instructions: v.nullable(v.string()),
+  max_output_tokens: v.nullable(Count),
+  metadata: v.record(v.string(), v.string()),
+  model: ModelIdText,
+  output: v.array(ResponsesOutputItem),
+  parallel_tool_calls: v.boolean(),
+  previous_response_id: v.null(),
+  store: v.literal(false),
+  temperature: v.nullable(v.number()),
+  text: v.object({ format: ResponsesTextFormat }),
+  tool_choice: v.literal('auto'),
+  tools: v.pipe(v.array(v.unknown()), v.maxLength(0)),
+  top_p: v.nullable(v.number()),
+  truncation: v.literal('disabled'),
+  usage: v.nullable(ResponsesUsage),
+  metrics: v.exactOptional(Metrics),
+});
+export type ResponsesAnswer = v.InferOutput<typeof ResponsesAnswer>;
+
+const numbered = { sequence_number: Count };
+const inItem = { item_id: v.string(), output_index: Count, content_index: v.literal(0) };
+
+export const ResponsesLifeCycleEvent = v.object({
+  type: v.picklist(['response.created', 'response.in_progress', 'response.completed', 'response.incomplete']),
+  ...numbered,
+  response: ResponsesAnswer,
+});
+export const ResponsesItemEvent = v.object({
+  type: v.picklist(['response.output_item.added', 'response.output_item.done']),
+  ...numbered,
+  output_index: Count,
+  item: ResponsesOutputItem,
+});
+export const ResponsesPartEvent = v.object({
+  type: v.picklist(['response.content_part.added', 'response.content_part.done']),
+  ...numbered,
+  ...inItem,
+  part: v.variant('type', [ResponsesOutputText, ResponsesReasoningText]),
+});
+export const ResponsesDeltaEvent = v.object({
+  type: v.picklist(['response.output_text.delta', 'response.reasoning_text.delta']),
+  ...numbered,
+  ...inItem,
+  delta: v.string(),
+  logprobs: v.exactOptional(v.array(ResponsesLogprob)),
+});
+export const ResponsesDoneEvent = v.object({
+  type: v.picklist(['response.output_text.done', 'response.reasoning_text.done']),
+  ...numbered,
+  ...inItem,
+  text: v.string(),
+  logprobs: v.exactOptional(v.array(ResponsesLogprob)),
+});
+export const ResponsesErrorEvent = v.object({
+  type: v.literal('error'),
+  ...numbered,
+  code: v.string(),
+  message: v.string(),
+  param: v.nullable(v.string()),
+});
+
+/** Describes one event of a stream. */
+export const ResponsesEvent = v.union([
+  ResponsesLifeCycleEvent,
+  ResponsesItemEvent,
+  ResponsesPartEvent,
+  ResponsesDeltaEvent,
+  ResponsesDoneEvent,
+  ResponsesErrorEvent,
+]);
+export type ResponsesEvent = v.InferOutput<typeof ResponsesEvent>;

@@ -1,0 +1,266 @@
+import { expect } from 'vitest';
+import type { ErrorCode } from '../../../lib/errors.ts';
+import type { Row } from '../row.ts';
+import { asked, finish, metrics, model, says, start, thinks } from './chat-parts.ts';
+
+const path = '/v1/responses';
+const chat = [start, says('Hello'), finish];
+const text = (text: string) => [{ type: 'text', text }];
+const plain = { stop: [], presencePenalty: 0, frequencyPenalty: 0, format: { type: 'text' } };
+const schema = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] };
+const image = 'data:image/png;base64,iVBORw0KGgo=';
+
+/** Requests, and what the backend is asked. docs/interface.md, M-24. */
+const requests: readonly [name: string, sent: object, request: object][] = [
+  ['a text', { input: 'Hi' }, { messages: [{ role: 'user', parts: text('Hi') }], ...plain }],
+  [
+    'instructions come first, as the system',
+    { model, input: 'Hi', instructions: 'Be brief.' },
+    {
+      model,
+      messages: [
+        { role: 'system', parts: text('Be brief.') },
+        { role: 'user', parts: text('Hi') },
+      ],
+    },
+  ],
+  [
+    'items: messages, parts, and the output of an earlier response without its reasoning',
+    {
+      input: [
+        { role: 'developer', content: 'Be brief.' },
+        { type: 'message', role: 'user', content: [{ type: 'input_text', text: 'Hi' }] },
+        { id: 'rs_1', type: 'reasoning', summary: [], content: [{ type: 'reasoning_text', text: 'Hm' }] },
+        {
+          id: 'msg_1',
+          type: 'message',
+          role: 'assistant',
+          status: 'completed',
+          content: [{ type: 'output_text', text: 'Hello', annotations: [], logprobs: [] }],
+        },
+        { role: 'user', content: 'And?' },
+      ],
+    },
+    {
+      messages: [
+        { role: 'system', parts: text('Be brief.') },
+        { role: 'user', parts: text('Hi') },
+        { role: 'assistant', parts: text('Hello') },
+        { role: 'user', parts: text('And?') },
+      ],
+    },
+  ],
+  [
+    'an image',
+    { input: [{ role: 'user', content: [{ type: 'input_image', image_url: image, detail: 'low' }] }] },
+    {
+      messages: [
+        {
+          role: 'user',
+          parts: [
+            {
+              type: 'image',
+              source: { type: 'url', url: image },
+              detail: 'low',
+              param: 'input[0].content[0].image_url',
+            },
+          ],
+        },
+      ],
+    },
+  ],
+  [
+    'settings, and extras that are ignored',
+    { input: 'Hi', max_output_tokens: 9, temperature: 0, top_p: 0.5, top_logprobs: 2, reasoning: { effort: 'low' } },
+    { maxTokens: 9, temperature: 0, topP: 0.5, topLogprobs: 2 },
+  ],
+  ['log-probabilities by include', { input: 'Hi', include: ['message.output_text.logprobs'] }, { topLogprobs: 0 }],
+  [
+    'a schema',
+    { input: 'Hi', text: { format: { type: 'json_schema', name: 'place', schema, strict: true }, verbosity: 'low' } },
+    { format: { type: 'json', shape: { kind: 'schema', schema } } },
+  ],
+  [
+    'JSON',
+    { input: 'Hi', text: { format: { type: 'json_object' } } },
+    { format: { type: 'json', shape: { kind: 'any' } } },
+  ],
+  [
+    'values that say nothing, and null',
+    {
+      ...{ input: 'Hi', model: null, instructions: null, text: null, metadata: null, store: false, tools: [] },
+      ...{ tool_choice: 'auto', background: false, truncation: 'disabled', previous_response_id: null, stream: null },
+    },
+    { messages: [{ role: 'user', parts: text('Hi') }] },
+  ],
+];
+
+const refused: readonly [sent: object, code: ErrorCode, param?: string][] = [
+  [{}, 'missing_field', 'input'],
+  [{ input: [] }, 'invalid_value', 'input'],
+  [{ input: 3 }, 'invalid_type', 'input'],
+  [{ input: [{ content: 'Hi' }] }, 'missing_field', 'input[0].role'],
+  [{ input: [{ role: 'user' }] }, 'missing_field', 'input[0].content'],
+  [{ input: [{ role: 'tool', content: 'x' }] }, 'invalid_value', 'input[0].role'],
+  [{ input: [{ type: 'item_reference', id: 'msg_1' }] }, 'invalid_value', 'input[0].type'],
+  [{ input: [{ role: 'user', content: [{ type: 'input_file' }] }] }, 'invalid_value', 'input[0].content[0].type'],
+  [{ input: 'Hi', max_output_tokens: 0 }, 'invalid_value', 'max_output_tokens'],
+  [{ input: 'Hi', temperature: 3 }, 'invalid_value', 'temperature'],
+  [{ input: 'Hi', store: true }, 'unsupported_parameter', 'store'],
+  [{ input: 'Hi', previous_response_id: 'resp_1' }, 'unsupported_parameter', 'previous_response_id'],
+  [{ input: 'Hi', conversation: 'conv_1' }, 'unsupported_parameter', 'conversation'],
+  [{ input: 'Hi', prompt: { id: 'p' } }, 'unsupported_parameter', 'prompt'],
+  [{ input: 'Hi', background: true }, 'unsupported_parameter', 'background'],
+  [{ input: 'Hi', truncation: 'auto' }, 'unsupported_parameter', 'truncation'],
+  [{ input: 'Hi', tools: [{ type: 'web_search' }] }, 'unsupported_parameter', 'tools'],
+  [{ input: 'Hi', tool_choice: 'required' }, 'unsupported_parameter', 'tool_choice'],
+  [
+    { input: 'Hi', text: { format: { type: 'json_schema', name: 'x', schema: { if: {} } } } },
+    'unsupported_schema',
+    'text.format.schema.if',
+  ],
+];
+
+const answer = {
+  id: 'resp_generated-id',
+  object: 'response',
+  created_at: expect.any(Number),
+  status: 'completed',
+  error: null,
+  incomplete_details: null,
+  instructions: null,
+  max_output_tokens: null,
+  metadata: {},
+  model,
+  output: [
+    {
+      id: 'msg_generated-id',
+      type: 'message',
+      role: 'assistant',
+      status: 'completed',
+      content: [{ type: 'output_text', text: 'Hello', annotations: [], logprobs: [] }],
+    },
+  ],
+  parallel_tool_calls: true,
+  previous_response_id: null,
+  store: false,
+  temperature: null,
+  text: { format: { type: 'text' } },
+  tool_choice: 'auto',
+  tools: [],
+  top_p: null,
+  truncation: 'disabled',
+  usage: {
+    input_tokens: 12,
+    input_tokens_details: { cached_tokens: 8, cache_write_tokens: 0 },
+    output_tokens: 4,
+    output_tokens_details: { reasoning_tokens: 0 },
+    total_tokens: 16,
+  },
+  metrics,
+};
+const begun = { ...answer, status: 'in_progress', output: [], usage: null, metrics: undefined };
+const { metrics: _, ...begunAnswer } = begun;
+const cut = { event: { type: 'finish', reason: 'length', usage: { promptTokens: 1, completionTokens: 1 }, metrics } };
+const inMessage = { item_id: 'msg_generated-id', output_index: 1, content_index: 0 };
+const inReasoning = { item_id: 'rs_generated-id', output_index: 0, content_index: 0 };
+const part = (text: string) => ({ type: 'output_text', text, annotations: [], logprobs: [] });
+const message = (status: string, content: object[]) => ({
+  ...{ id: 'msg_generated-id', type: 'message', role: 'assistant', status, content },
+});
+const reasoning = (status: string, content: object[]) => ({
+  ...{ id: 'rs_generated-id', type: 'reasoning', status, summary: [], content },
+});
+const thought = { type: 'reasoning_text', text: 'Hm' };
+
+export const responsesRows: readonly Row[] = [
+  ...requests.map(
+    ([name, json, request]): Row => ({
+      name: `asks the backend: ${name}`,
+      script: { chat },
+      request: { path, json },
+      expect: asked(request),
+    }),
+  ),
+  ...refused.map(
+    ([json, code, param]): Row => ({
+      name: `400 ${code}: ${JSON.stringify(json)}`,
+      request: { path, json },
+      expect: { status: 400, error: { code, type: 'invalid_request_error', ...(param ? { param } : {}) }, calls: [] },
+    }),
+  ),
+  {
+    name: 'the whole answer',
+    script: { chat },
+    request: { path, json: { input: 'Hi', metadata: { order: 'A-1' } } },
+    expect: { json: { ...answer, metadata: { order: 'A-1' } } },
+  },
+  {
+    name: 'an answer with reasoning that was cut',
+    script: { chat: [start, thinks('Hm'), says('Hel'), cut as never] },
+    request: { path, json: { input: 'Hi' } },
+    expect: {
+      like: {
+        status: 'incomplete',
+        incomplete_details: { reason: 'max_output_tokens' },
+        output: [reasoning('completed', [thought]), message('incomplete', [part('Hel')])],
+        usage: { input_tokens: 1, total_tokens: 2 },
+      },
+    },
+  },
+  {
+    name: 'the events of a stream: life cycle, reasoning, message',
+    script: { chat: [start, thinks('Hm'), says('Hel'), says('lo'), finish] },
+    request: { path, json: { input: 'Hi', stream: true } },
+    expect: {
+      headers: { 'content-type': /^text\/event-stream/ },
+      events: [
+        { type: 'response.created', response: begunAnswer },
+        { type: 'response.in_progress', response: begunAnswer },
+        { type: 'response.output_item.added', output_index: 0, item: reasoning('in_progress', []) },
+        { type: 'response.content_part.added', ...inReasoning, part: { type: 'reasoning_text', text: '' } },
+        { type: 'response.reasoning_text.delta', ...inReasoning, delta: 'Hm' },
+        { type: 'response.reasoning_text.done', ...inReasoning, text: 'Hm' },
+        { type: 'response.content_part.done', ...inReasoning, part: thought },
+        { type: 'response.output_item.done', output_index: 0, item: reasoning('completed', [thought]) },
+        { type: 'response.output_item.added', output_index: 1, item: message('in_progress', []) },
+        { type: 'response.content_part.added', ...inMessage, part: part('') },
+        { type: 'response.output_text.delta', ...inMessage, delta: 'Hel', logprobs: [] },
+        { type: 'response.output_text.delta', ...inMessage, delta: 'lo', logprobs: [] },
+        { type: 'response.output_text.done', ...inMessage, text: 'Hello', logprobs: [] },
+        { type: 'response.content_part.done', ...inMessage, part: part('Hello') },
+        { type: 'response.output_item.done', output_index: 1, item: message('completed', [part('Hello')]) },
+        {
+          type: 'response.completed',
+          response: {
+            ...answer,
+            output: [reasoning('completed', [thought]), message('completed', [part('Hello')])],
+            usage: {
+              input_tokens: 12,
+              input_tokens_details: { cached_tokens: 8, cache_write_tokens: 0 },
+              output_tokens: 4,
+              total_tokens: 16,
+            },
+          },
+        },
+      ].map((event, i) => ({ ...event, sequence_number: i })),
+    },
+  },
+  {
+    name: 'an error after the start is the last event',
+    script: { chat: [start, says('Hel'), { fail: { code: 'engine_failed', message: 'It broke.' } }] },
+    request: { path, json: { input: 'Hi', stream: true } },
+    expect: {
+      events: [
+        ...Array.from({ length: 5 }, () => expect.anything()),
+        { type: 'error', sequence_number: 5, code: 'engine_failed', message: 'It broke.', param: null },
+      ],
+    },
+  },
+  {
+    name: 'an error before the start is a status',
+    script: { chat: [{ fail: { code: 'model_not_loaded', message: 'Load it.' } }] },
+    request: { path, json: { input: 'Hi', stream: true } },
+    expect: { status: 409, error: 'model_not_loaded' },
+  },
+];
