@@ -49,7 +49,7 @@ export const requireAdmin: AppMiddleware = (c, next) => {
   );
 };
 
-/** Refuses a model that the caller's key has no right to (403). Where no key is needed, every model is allowed. */
+/** Refuses a model that the caller's key has no right to (403). Without a required key, every model is allowed. */
 export function checkRight(c: AppContext, model: string): void {
   const key = c.get('key');
   if (!key || mayUse(key, model)) return;

@@ -20,7 +20,7 @@ export interface Kernels {
 const AVX512_TEST = Buffer.from('41f7c200000100', 'hex');
 const VNNI_TEST = Buffer.from('4181e300080000', 'hex');
 const APART = 1024;
-/** Both end in the bits that are tested, four bytes. */
+/** Bytes at the end of both tests: the bits that they test. */
 const OPERAND_BYTES = 4;
 
 /**

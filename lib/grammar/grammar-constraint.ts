@@ -26,11 +26,11 @@ const STRING_LOOP: LoopBounds = { tokens: 64, distinct: 16 };
 /**
  * Turns a byte automaton and a vocabulary into a `Constraint`.
  *
- * Jump-forward and token healing: forced text is written in the vocabulary's own tokens (`encode`). Where it ends
- * before a choice other than free text, its last token is withheld if a longer token begins with it. In `{"a":` before
- * a string or null, a model trained on whole texts has seen `":"` as one token, so forcing `":` would almost rule out
- * strings. The model then chooses among the tokens that begin with the withheld bytes. Before free text nothing is
- * withheld: saving one choice for each string outweighs the few texts that begin with a quote or slash.
+ * Jump-forward and token healing: forced text is written in the vocabulary's own tokens (`encode`). If it ends before a
+ * choice other than free text, its last token is withheld if a longer token begins with it. In `{"a":` before a string
+ * or null, a model trained on whole texts has seen `":"` as one token, so forcing `":` would almost rule out strings.
+ * The model then chooses among the tokens that begin with the withheld bytes. Before free text nothing is withheld:
+ * saving one choice for each string outweighs the few texts that begin with a quote or slash.
  */
 export class GrammarConstraint implements Constraint {
   private readonly automaton: Automaton;

@@ -113,7 +113,7 @@ function exampleOf(id: string, side: 'request' | 'response'): object {
 }
 
 /**
- * Returns the statuses of errors: the operation's own, 403 (a foreign page) and 500 for all, 401 where a key may be
+ * Returns the statuses of errors: the operation's own, 403 (a foreign page) and 500 for all, 401 if a key may be
  * needed.
  */
 function statusesOf({ key, errors }: Operation): number[] {

@@ -88,7 +88,7 @@ function discriminator({ key, options }: Variant, names: Map<unknown, string>) {
   return { propertyName: key, mapping: Object.fromEntries(mapping) };
 }
 
-/** Rewrites `anyOf: [X, null]` with the null inside X where possible. */
+/** Rewrites `anyOf: [X, null]` with the null inside X if possible. */
 function orNull(jsonSchema: SchemaContext['jsonSchema']): SchemaContext['jsonSchema'] | undefined {
   const { anyOf, ...rest } = jsonSchema;
   const inner = anyOf?.[0];

@@ -42,7 +42,7 @@ export function taskPrompt(batch: TaskBatch): TaskPrompt {
   };
 }
 
-/** Splits the open message behind its last image or audio. Those of the request itself come first. */
+/** Splits the open message after its last image or audio. Those of the request itself come first. */
 function openParts(media: readonly Part[], open: ChatMessage | undefined): Pick<TaskPrompt, 'media' | 'openMessage'> {
   if (!open) return { media, openMessage: '' };
   const parts = namedParts(open);

@@ -114,8 +114,7 @@ export async function planForm(
 }
 
 /**
- * Plans the graph that makes features of pixels, in 32 bits, with its weights as published; null where the model has
- * none.
+ * Plans the graph that makes features of pixels, in 32 bits, with its weights as published; null if the model has none.
  */
 export function planEncoder(source: string): PlannedGraphs | null {
   const { encoder } = sourceGraphs(source, 'keep');

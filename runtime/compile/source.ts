@@ -17,10 +17,10 @@ const PREFERENCE: Record<'float' | 'small', readonly string[]> = {
 
 /** Names the graphs of a published model. */
 export interface SourceGraphs {
-  /** The language model; it reads embeddings where `embeddings` makes them of tokens. */
+  /** The language model; it reads embeddings if `embeddings` computes them from tokens. */
   model: string;
   embeddings?: string;
-  /** Makes features of pixels. */
+  /** File of the graph that computes features from pixels. */
   encoder?: string;
 }
 

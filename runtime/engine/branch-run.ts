@@ -42,7 +42,7 @@ export class BranchRun {
     return this.#queue.waiting;
   }
 
-  /** Queues the first tokens. The branch may be done at once, when nothing is left to the model. */
+  /** Queues the first tokens. The branch may be done at once, when the model has no choice. */
   start(): void {
     const { suffix, choice, constraint } = this.#spec;
     const { prefixLength, contextLength, share } = this.#context;
@@ -89,8 +89,8 @@ export class BranchRun {
   }
 
   /**
-   * Returns the result, cut to the budget. Earlier branches give their results first: what they do not use is left to
-   * this one.
+   * Returns the result, cut to the budget. Earlier branches give their results first: this one gets what they do not
+   * use.
    */
   result(): BranchResult {
     const { share } = this.#context;
@@ -128,7 +128,7 @@ export class BranchRun {
     else decoding.feed(scoring.tokensToFeed(settled.path));
   }
 
-  /** Ends the branch with what the budget left of its first phase. */
+  /** Ends the branch with the part of its first phase that the budget allowed. */
   #keep(settled: Settled): void {
     this.#settled = settled;
     this.#context.share.used = settled.chosen;

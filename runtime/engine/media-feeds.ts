@@ -4,12 +4,12 @@ import type { Manifest } from '../compile/manifest.ts';
 import type { Sequence } from './sequence.ts';
 
 /**
- * Token ids from here on stand for features of pictures. They are above every vocabulary, and no two pictures share
+ * Token ids from here on represent features of pictures. They are above every vocabulary, and no two pictures share
  * one, so the KV cache never takes one picture for another.
  */
 export const FIRST_MEDIA_ID = 2 ** 31;
 
-/** Holds the features of one picture, in the order of the ids that stand for them in a prompt. */
+/** Holds the features of one picture, in the order of the ids that represent them in a prompt. */
 export interface MediaFeatures {
   firstId: number;
   count: number;
@@ -17,7 +17,7 @@ export interface MediaFeatures {
   rows: Float32Array;
 }
 
-/** Names the cells of a sequence that one run takes, and the pictures that they may stand for. */
+/** Names the cells of a sequence that one run takes, and the pictures that they may represent. */
 export interface Cells {
   sequence: Sequence;
   start: number;
@@ -25,7 +25,7 @@ export interface Cells {
   media?: readonly MediaFeatures[] | undefined;
 }
 
-/** Feeds the tokens of some cells, and features in place of those that stand for pictures. */
+/** Feeds the tokens of some cells, and features in place of those that represent pictures. */
 export function tokenFeeds(
   { inputs, media }: Pick<Manifest, 'inputs' | 'media'>,
   parts: readonly Cells[],

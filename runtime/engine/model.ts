@@ -114,8 +114,8 @@ export function kvShape({ kv, states, static: graphs }: Manifest): KvShape {
 
 /** Returns onnxruntime's options for a graph on this machine, for any device. */
 export async function sessionOptions(threads?: number): Promise<InferenceSession.SessionOptions> {
-  // Products of unsigned weights are exact on every CPU; where signed ones are too, those are faster (0.6 of the time
-  // with VNNI).
+  // Products of unsigned weights are exact on every CPU; signed ones, if they are exact too, are faster (0.6 of the
+  // time with VNNI).
   const x64quantprecision = (await int8ProductsSaturate()) ? '1' : '0';
   return {
     logSeverityLevel: 3,

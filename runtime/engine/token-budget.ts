@@ -1,7 +1,7 @@
 /**
  * Shares the completion tokens of a job among its branches. Earlier branches come first: a branch may choose what the
- * branches before it have not used, as things stand. Branches run side by side, so a branch may have used more than its
- * limit in the end; then its result is cut.
+ * branches before it have not used so far. Branches run side by side, so a branch may have used more than its limit in
+ * the end; then its result is cut.
  */
 export class TokenBudget {
   readonly #total: number;

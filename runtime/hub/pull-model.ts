@@ -19,8 +19,8 @@ export interface PullReport {
 }
 
 /**
- * Downloads the files that the engine needs into the hub cache. Nothing is visible before it is verified. Continues
- * what an earlier attempt left; waits for another process that pulls the same model, and uses its files.
+ * Downloads the files that the engine needs into the hub cache. Nothing is visible before it is verified. Continues an
+ * earlier attempt; waits for another process that pulls the same model, and uses its files.
  *
  * @throws AssayError `model_not_found`, `model_not_allowed`, `hub_unreachable`, `disk_full`
  */

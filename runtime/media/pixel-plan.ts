@@ -13,7 +13,7 @@ const Tiles = v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(64));
 
 /**
  * Describes how a picture becomes square tiles: it is resized to each of the sizes in turn, cut into `rows` × `columns`
- * tiles (none where these are 0), and at last resized to one tile, which shows the whole.
+ * tiles (none if these are 0), and finally resized to one tile, which shows the whole.
  */
 export const PixelPlan = v.pipe(
   v.strictObject({

@@ -9,7 +9,7 @@ export interface Picture {
 }
 
 const CHANNELS = 3;
-/** Bits behind the point of a coefficient: 32, less 8 for the pixel and 2 for sums beyond it. */
+/** Fraction bits of a coefficient: 32, less 8 for the pixel and 2 for sums beyond it. */
 const PRECISION = 22;
 
 /**

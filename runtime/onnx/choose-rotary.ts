@@ -7,9 +7,9 @@ import { fieldsOf, memorySource, text } from './wire.ts';
 /**
  * Fixes the rotary tables of a model with two sets of them (LongRoPE: Phi-3 and Phi-4-mini). Its graph chooses by the
  * length of the text so far, so a token's numbers would depend on the branches beside it, and the KV of a prefix on
- * what followed it before. The tables for short texts are used, and limit the context, where prompts of `maxPromptLen`
- * tokens fit them; else those for long texts, for all texts. vLLM chooses the same way, by its `max_model_len`
- * (`Phi3LongRoPEScaledRotaryEmbedding`).
+ * what followed it before. The tables for short texts are used, and limit the context, if prompts of `maxPromptLen`
+ * tokens fit them; otherwise those for long texts are used for all texts. vLLM chooses the same way, by its
+ * `max_model_len` (`Phi3LongRoPEScaledRotaryEmbedding`).
  */
 export function chooseRotaryTables({ graph }: Model, maxPromptLen: number): void {
   const tables = new Set(

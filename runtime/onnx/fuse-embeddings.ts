@@ -1,7 +1,7 @@
 import { DataType, type Model, makeNode, makeTensor, type Node } from './model.ts';
 import { unusable } from './unusable.ts';
 
-/** Inputs that a fused graph has for pictures, beside the tokens. */
+/** Inputs of a fused graph for pictures, besides the tokens. */
 export const MEDIA_FEATURES = 'media_features';
 export const MEDIA_ROWS = 'media_rows';
 

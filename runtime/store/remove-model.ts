@@ -11,7 +11,7 @@ type Removed = RemoveReport['removed'][number];
  * Removes a model's compiled files, and with `compiledOnly: false` also its weights and lock files. Bundled weights
  * stay: they are part of the program.
  *
- * @returns what was removed, and whether weights are left; null when nothing of the model was on this machine
+ * @returns what was removed, and whether weights remain; null when nothing of the model was on this machine
  * @throws AssayError `operation_in_progress` while another process fetches or compiles it
  */
 export async function removeModel(

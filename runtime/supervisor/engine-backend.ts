@@ -113,7 +113,10 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
     }
   }
 
-  /** Returns what opens the images of a request. Where the model reads none, the engine refuses them. */
+  /**
+   * Returns the media of a call, which open the images of its request; null if it has none. A model that reads no
+   * images refuses them in the engine.
+   */
   function mediaFor(work: Work): CallMedia | null {
     if (!options.media || !engine.status().info?.readsImages || !hasImages(work)) return null;
     return openMedia(options.media, options.metrics.media);

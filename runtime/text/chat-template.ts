@@ -63,7 +63,7 @@ export function createChatTemplate(
     const segments = split(jinja(variables), parts, picture);
     return thinking === false && thinks ? withoutThinking(segments) : segments;
   }
-  // Templates of models that read pictures may want the parts of a message, also where it is one text.
+  // Templates of models that read pictures may need the parts of a message, even if it is a single text.
   const tryOut = (inParts: boolean) => ({ inParts, ...probe((messages) => write(messages, {}, inParts)) });
   const { traits, afterAnswer, inParts } = usable(() => firstThatWorks(tryOut, [false, true]));
   return {
@@ -150,7 +150,7 @@ function split(rendered: string, parts: readonly (string | MediaPart)[], picture
   return segments;
 }
 
-/** Returns the first result that is no `TemplateError`; throws the first of these where none is. */
+/** Returns the first result that is not a `TemplateError`; throws the first error if all are. */
 function firstThatWorks<A, R>(work: (argument: A) => R, candidates: readonly A[]): R {
   let first: TemplateError | undefined;
   for (const argument of candidates) {

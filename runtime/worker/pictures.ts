@@ -9,7 +9,7 @@ import { pixelBytes } from '../media/pixel-plan.ts';
 import type { Pixels, WantedPixels, Work } from '../protocol/messages.ts';
 import type { PictureText } from '../text/segment.ts';
 
-/** Holds a picture of a request: what stands for it in prompts, and its features once it is encoded. */
+/** Holds a picture of a request: its text in prompts, and its features once it is encoded. */
 export interface Picture {
   sha256: string;
   detail: Detail;
@@ -17,7 +17,7 @@ export interface Picture {
   layout: PictureLayout;
   /** `[layout.tokens, width]`; null until it is encoded. */
   rows: Float32Array | null;
-  /** Resolves when the encoding that is in progress ends, also where it fails. */
+  /** Resolves when the current encoding ends, even if it fails. */
   encoding: Promise<void> | null;
 }
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { decimal } from './decimal.ts';
-import { NumberLanguage, type NumberRules, numbersApart } from './number-language.ts';
+import { NumberLanguage, type NumberRules, numbersAreDisjoint } from './number-language.ts';
 
 const bound = fc.constantFrom(undefined, undefined, -20, -1.5, -1, -0.5, 0, 0.25, 0.3, 1, 7, 9.9, 12, 99.5, 120);
 const rules: fc.Arbitrary<NumberRules> = fc
@@ -110,8 +110,8 @@ test.each<[Partial<NumberRules>, Partial<NumberRules>, boolean]>([
   [{ integer: true }, { minimum: 0.1, maximum: 0.9 }, true],
 ])('%j and %j have nothing in common: %s', (a, b, apart) => {
   const full = (part: Partial<NumberRules>): NumberRules => ({ integer: false, multipleOf: [], ...part });
-  expect(numbersApart(full(a), full(b))).toBe(apart);
-  expect(numbersApart(full(b), full(a))).toBe(apart);
+  expect(numbersAreDisjoint(full(a), full(b))).toBe(apart);
+  expect(numbersAreDisjoint(full(b), full(a))).toBe(apart);
 });
 
 test.each([

@@ -200,7 +200,7 @@ function progression(rules: NumberRules, scale: number): Progression {
 }
 
 /** Tells whether no number is in both. Exact; numbers that cannot be written count too. */
-export function numbersApart(a: NumberRules, b: NumberRules): boolean {
+export function numbersAreDisjoint(a: NumberRules, b: NumberRules): boolean {
   const numbers = [a, b].flatMap((r) => [r.minimum, r.maximum, r.above, r.below, ...r.multipleOf]);
   // One place more than any bound has, so that there is a unit between two different bounds.
   const scale = 1 + Math.max(0, ...numbers.map((n) => (n === undefined ? 0 : decimal(n).places)));

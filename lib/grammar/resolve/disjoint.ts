@@ -1,6 +1,6 @@
 import { at } from '../../at.ts';
 import { TooLarge } from '../fuel.ts';
-import { numbersApart } from '../number/number-language.ts';
+import { numbersAreDisjoint } from '../number/number-language.ts';
 import { combine } from '../text/combine.ts';
 
 import { matches, matchesAlone } from './matches.ts';
@@ -19,7 +19,7 @@ const NUMBER_STEPS = 20;
  * @param a its values as they are generated
  * @param b all of its values, generated or not
  */
-export function apart(a: Alternative, b: Alternative, resolver: Resolver, depth = LOOK_DOWN): boolean {
+export function areDisjoint(a: Alternative, b: Alternative, resolver: Resolver, depth = LOOK_DOWN): boolean {
   resolver.spend(1);
   if (a.kind === 'literals') {
     return a.values.every((value) => !b.from.constraints.every((id) => matches(value, id, resolver)));
@@ -31,7 +31,7 @@ export function apart(a: Alternative, b: Alternative, resolver: Resolver, depth 
   if (a.kind === 'string' && b.kind === 'string') return stringsApart(a, b, resolver);
   if (a.kind === 'number' && b.kind === 'number') {
     resolver.spend(NUMBER_STEPS);
-    return numbersApart(a.rules, b.rules);
+    return numbersAreDisjoint(a.rules, b.rules);
   }
   if (a.kind === 'object' && b.kind === 'object') return depth > 0 && objectsApart(a, b, resolver, depth);
   if (a.kind === 'array' && b.kind === 'array') {
@@ -48,7 +48,7 @@ export function apart(a: Alternative, b: Alternative, resolver: Resolver, depth 
 
 function nodesApart(a: Node, b: Node, resolver: Resolver, depth: number): boolean {
   return a.alternatives.every(
-    (one) => !one.from.written || b.alternatives.every((other) => apart(one, other, resolver, depth)),
+    (one) => !one.from.written || b.alternatives.every((other) => areDisjoint(one, other, resolver, depth)),
   );
 }
 

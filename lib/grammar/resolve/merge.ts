@@ -13,7 +13,7 @@ export interface Types {
 
 const BASE: readonly TypeName[] = ['object', 'array', 'string', 'number', 'boolean', 'null'];
 
-/** Keywords that apply to one type only. Where no `type` is named, they imply one. */
+/** Keywords that apply to one type only. Without a `type`, they imply one. */
 const SPEAKS_OF: readonly (readonly [TypeName, readonly string[]])[] = [
   ['object', ['properties', 'required', 'additionalProperties']],
   ['array', ['items', 'prefixItems', 'minItems', 'maxItems']],

@@ -4,7 +4,7 @@ import { refuse } from '../schema/problem.ts';
 import { combine, listDfa } from '../text/combine.ts';
 import type { Dfa } from '../text/dfa.ts';
 import { StringLanguage } from '../text/string-language.ts';
-import { apart } from './disjoint.ts';
+import { areDisjoint } from './disjoint.ts';
 import type { Alternative } from './node.ts';
 import { guard, type Resolver } from './resolver.ts';
 
@@ -21,7 +21,7 @@ export function keepExactlyOne(resolver: Resolver): void {
       const overlaps = exclusions.flatMap((id) =>
         resolver
           .node([id])
-          .alternatives.filter((other) => !apart(alternative, other, resolver))
+          .alternatives.filter((other) => !areDisjoint(alternative, other, resolver))
           .map((other) => ({ id, other })),
       );
       if (overlaps.length === 0) continue;

@@ -11,7 +11,7 @@ export interface Size {
  */
 export type Detail = 'low' | 'high';
 
-/** Describes how one picture is prepared and what stands for it in the prompt. */
+/** Describes how one picture is prepared, and its text in the prompt. */
 export interface PictureLayout {
   plan: PixelPlan;
   /** The text that replaces `ImageFamily.mark`; it has `ImageFamily.token` once for each of the picture's features. */
@@ -32,7 +32,7 @@ export interface EncoderInput {
 export interface ImageFamily {
   /** Text that the chat template writes for a picture. */
   mark: string;
-  /** Token id that stands for one feature. */
+  /** Token id that represents one feature. */
   token: number;
   /** Output of the encoder, `[tiles, tokens of a tile, width]`. */
   output: string;

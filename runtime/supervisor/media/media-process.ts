@@ -47,7 +47,7 @@ const MEDIA_ENTRY = new URL(
 const MEMORY_BYTES = 2 ** 30;
 const HEAP_MB = 256;
 const TIMEOUT_MS = 30_000;
-/** Tries of one picture: the process may have died of something else. */
+/** Attempts for one picture: the process may have died for another reason. */
 const TRIES = 2;
 /** Characters of what native code writes that are logged. */
 const MAX_TEXT = 2_000;
