@@ -45,6 +45,27 @@ describe('prefixes', () => {
     expect(taskPrefix(one)).not.toBe(taskPrefix(other));
   });
 
+  const shown = (url: string) => ({
+    type: 'image' as const,
+    source: { type: 'url' as const, url },
+    param: 'images[0]',
+  });
+  it.each([
+    [
+      'tasks',
+      taskPrefix(batch({ context: 'x' }, { media: [shown('u')] })),
+      taskPrefix(batch({ context: 'y' }, { media: [shown('u')] })),
+    ],
+    [
+      'chats',
+      chat([{ role: 'user', parts: [shown('u'), { type: 'text', text: 'a' }] }]),
+      chat([system, { role: 'user', parts: [shown('u')] }]),
+    ],
+  ])('of %s about the same image are equal, whatever is asked', (_, one, other) => {
+    expect(one).toBe(other);
+    expect(one).not.toBe(taskPrefix(batch({ context: 'x' }, { media: [shown('v')] })));
+  });
+
   const long = Array.from({ length: 20_000 }, (_, i) => `${i} `).join('');
   it.each([
     ['beginning', `!${long.slice(1)}`],

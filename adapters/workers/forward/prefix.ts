@@ -10,20 +10,22 @@ const PIECES = 32;
 
 /**
  * Returns the text that requests for the same upstream share: its prefix cache then contains the beginning of the
- * prompt.
+ * prompt. Of a request with images or audio these alone count: they come first, and are dear to read.
  */
 export function taskPrefix({ model, input, media }: TaskBatch): string {
-  const shared = 'context' in input ? [input.context] : opening(input.messages);
-  return prefixText([model, ...shared, ...media.map(partText)]);
+  const shared: Part[] = 'context' in input ? [{ type: 'text', text: input.context }] : opening(input.messages);
+  return prefixText(model, [...media, ...shared]);
 }
 
 /** Returns the prefix of a chat, as `taskPrefix`. Without a model the upstream's active one answers. */
 export function chatPrefix({ model, messages }: ChatRequest): string {
-  return prefixText([model ?? '', ...opening(messages)]);
+  return prefixText(model ?? '', opening(messages));
 }
 
-function prefixText(texts: readonly string[]): string {
-  return texts.map(sampled).join(SEPARATOR);
+function prefixText(model: string, parts: readonly Part[]): string {
+  const media = parts.filter(({ type }) => type !== 'text');
+  const shared = media.length > 0 ? media : parts;
+  return [model, ...shared.map(partText).map(sampled)].join(SEPARATOR);
 }
 
 /**
@@ -43,10 +45,10 @@ function sampled(text: string): string {
  * Returns the instructions and the first user message: they stay when a conversation grows, so it stays on its
  * upstream.
  */
-function opening(messages: readonly ChatMessage[]): string[] {
+function opening(messages: readonly ChatMessage[]): Part[] {
   const first = messages.findIndex(({ role }) => role === 'user');
   const own = messages.filter(({ role }, i) => role === 'system' || i === first);
-  return own.flatMap(({ role, parts }) => [role, ...parts.map(partText)]);
+  return own.flatMap(({ role, parts }) => [{ type: 'text' as const, text: role }, ...parts]);
 }
 
 function partText(part: Part): string {

@@ -1,5 +1,5 @@
 import type { DecideTask, Task, TaskBatch } from '../../../lib/backend.ts';
-import type { ChatMessage, MediaPart, Part } from '../../../lib/conversation.ts';
+import type { ChatMessage, Part } from '../../../lib/conversation.ts';
 import { AssayError } from '../../../lib/errors.ts';
 import { shape } from './task-wire.ts';
 
@@ -8,12 +8,15 @@ import { shape } from './task-wire.ts';
  * the same names.
  */
 export function questionsBody({ model, input, media, tasks, maxOutputTokens, probabilities }: TaskBatch): string {
-  const conversation: readonly ChatMessage[] =
-    'messages' in input ? input.messages : [{ role: 'user', parts: [{ type: 'text', text: input.context }] }];
   const plain = 'context' in input && media.length === 0;
   return JSON.stringify({
     model,
-    input: plain ? input.context : messages(conversation, media),
+    input: plain
+      ? input.context
+      : conversationOf({ input, media }).map(({ role, parts }) => ({
+          role,
+          content: parts.map((one) => part(role, one)),
+        })),
     questions: tasks.map(question),
     max_output_tokens: maxOutputTokens,
     orders: probabilities?.orders,
@@ -23,10 +26,17 @@ export function questionsBody({ model, input, media, tasks, maxOutputTokens, pro
   });
 }
 
-/** Returns the conversation as messages, with the media of the whole request after the last one. */
-function messages(conversation: readonly ChatMessage[], media: readonly MediaPart[]): object[] {
-  const told = conversation.map(({ role, parts }) => ({ role, content: parts.map((one) => part(role, one)) }));
-  return media.length === 0 ? told : [...told, { role: 'user', content: media.map((one) => part('user', one)) }];
+/**
+ * Returns the conversation as messages. The media of the whole request are at the beginning of the last message of the
+ * user, where the prompt has them.
+ */
+function conversationOf({ input, media }: Pick<TaskBatch, 'input' | 'media'>): readonly ChatMessage[] {
+  const told: readonly ChatMessage[] =
+    'messages' in input ? input.messages : [{ role: 'user', parts: [{ type: 'text', text: input.context }] }];
+  if (media.length === 0) return told;
+  const last = told.at(-1);
+  if (last?.role !== 'user') return [...told, { role: 'user', parts: media }];
+  return [...told.slice(0, -1), { ...last, parts: [...media, ...last.parts] }];
 }
 
 function part(role: ChatMessage['role'], one: Part): object {
@@ -54,13 +64,11 @@ function options({ kind = 'choice', options = [], descriptions = [] }: DecideTas
   }
 }
 
-/**
- * Returns an upstream's error with the `param` of the caller's request: the upstream refuses the first of the media,
- * which has another path in its own request.
- */
-export function askedHere(error: unknown, { input, media }: TaskBatch): unknown {
-  if (!(error instanceof AssayError) || error.code !== 'unsupported_modality') return error;
-  const told = 'messages' in input ? input.messages.flatMap(({ parts }) => parts) : [];
-  const first = [...told, ...media].find((one) => one.type !== 'text');
-  return first ? new AssayError(error.code, error.message, { param: first.param }) : error;
+/** Returns an upstream's error about an image with the `param` of the caller's request, where it has another path. */
+export function askedHere(error: unknown, batch: TaskBatch): unknown {
+  if (!(error instanceof AssayError) || error.param === undefined) return error;
+  const [there, message, index] = /^input\[(\d+)\]\.content\[(\d+)\]\.image_url/u.exec(error.param) ?? [];
+  const sent = conversationOf(batch)[Number(message)]?.parts[Number(index)];
+  if (there === undefined || sent === undefined || sent.type === 'text') return error;
+  return new AssayError(error.code, error.message.replaceAll(there, sent.param), { param: sent.param });
 }
