@@ -1,7 +1,9 @@
+import { readFileSync } from 'node:fs';
 import { readFile, stat, writeFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createProgram } from '../../adapters/node/cli/program.ts';
@@ -9,7 +11,7 @@ import { serverConfig } from '../../adapters/node/config.ts';
 import { serve } from '../../adapters/node/serve.ts';
 import { composeScripted } from '../scripted-backend/compose.ts';
 import type { Recorded, Script } from '../scripted-backend/script.ts';
-import { assay, newFolder, type Ran } from './assay.ts';
+import { assay, BIN, newFolder, type Ran } from './assay.ts';
 
 /** Starts a server with a scripted backend; the command line beside it shares its home. */
 async function beside(script: Script = {}) {
@@ -56,6 +58,16 @@ describe('decide', () => {
     expect(asked).toMatchObject({
       batch: { input: { context: 'Help!\n' }, tasks: [{ question: 'Is this urgent?', options: ['yes', 'no'] }] },
     });
+  });
+
+  it('--image sends the file, and reads no standard input', async () => {
+    const { run, recorded } = await beside(yes);
+    const file = fileURLToPath(new URL('../fixtures/media/pictures/wide.png', import.meta.url));
+    const { code } = await run(['decide', 'A cat?', '-o', 'yes', '-o', 'no', '--image', file, '-i', file], 'unread');
+    expect(code).toBe(0);
+    const source = { type: 'base64', mimeType: 'image/png', data: readFileSync(file).toString('base64') };
+    const asked = recorded.find(({ call }) => call === 'runTasks');
+    expect(asked).toMatchObject({ batch: { input: { context: '' }, media: [{ source }, { source }] } });
   });
 
   it('--json prints the whole answer', async () => {
@@ -119,6 +131,8 @@ describe('decide', () => {
     [['decide', 'Urgent?', '--option', 'yes', '--expect', 'maybe'], '--expect maybe is none of the options (yes).'],
     [['decide', 'Urgent?', '--file', '/none.txt'], '/none.txt is not there.'],
     [['decide', 'Urgent?', '--file', '/'], '/ is a folder.'],
+    [['decide', 'Urgent?', '--image', '/none.png'], '/none.png is not there.'],
+    [['decide', 'Urgent?', '--image', BIN], 'is no image of these types'],
     [['decide', 'Urgent?', '--file', 'x', '--context', 'y'], 'Give --context or --file, not both.'],
     [['decide', 'Urgent?', '--temperature', '3'], 'Use a number from 0 to 2.'],
     [['decide', 'Urgent?', '--language', 'xx', '-c', ''], 'target_language'],

@@ -8,13 +8,16 @@ import { ChatCompletion, ChatCompletionChunk } from '../../../lib/schema/chat-co
 import type { Metrics } from '../../../lib/schema/metrics.ts';
 import { type ModelFlags, modelFlags, warnIfCut, withModel } from './ask.ts';
 import { eventsOf } from './events.ts';
+import { repeated } from './parse-flags.ts';
+import { IMAGE_HELP, type ImageFlags, readImages, type SentImage } from './read-image.ts';
 import { type Connection, errorOf } from './request.ts';
 import { isWatched, screen, shown } from './screen.ts';
 
-type ChatFlags = ModelFlags & { system?: string };
+type ChatFlags = ModelFlags & ImageFlags & { system?: string };
+type Content = string | ({ type: 'image'; image: SentImage } | { type: 'text'; text: string })[];
 interface Message {
   role: 'system' | 'user' | 'assistant';
-  content: string;
+  content: Content;
 }
 
 /** Adds `assay chat`. */
@@ -24,18 +27,20 @@ export function addChat(program: Command): void {
       .command('chat')
       .description('Chat with the model; the answer is written as it comes.')
       .argument('[message]', 'what to say (default: standard input; on a terminal, a conversation)')
-      .option('--system <text>', 'instructions for the whole conversation'),
+      .option('--system <text>', 'instructions for the whole conversation')
+      .option('-i, --image <path>', `${IMAGE_HELP}, before the first message`, repeated),
     'what the model comes with, else 1',
   )
     .addHelpText('after', CHAT_HELP)
-    .action((message: string | undefined, flags: ChatFlags) =>
-      withModel(flags, async (connection, model) => {
+    .action(async (message: string | undefined, flags: ChatFlags) => {
+      const images = await readImages(flags);
+      await withModel(flags, async (connection, model) => {
         const talk: Message[] = flags.system === undefined ? [] : [{ role: 'system', content: flags.system }];
-        if (message === undefined && process.stdin.isTTY) return converse(connection, model, talk, flags);
-        talk.push({ role: 'user', content: message ?? (await text(process.stdin)) });
+        if (message === undefined && process.stdin.isTTY) return converse(connection, model, talk, flags, images);
+        talk.push({ role: 'user', content: shownWith(images, message ?? (await text(process.stdin))) });
         await answer(connection, model, talk, flags);
-      }),
-    );
+      });
+    });
 }
 
 const CHAT_HELP = `
@@ -45,9 +50,22 @@ terminal, dimmed, and is never part of the output.
 Examples:
   $ assay chat
   $ assay chat "Write a haiku about parcels."
+  $ assay chat --image photo.jpg "What is this?"
   $ assay chat --system "You translate to German." < letter.txt`;
 
-async function converse(connection: Connection, model: string, talk: Message[], flags: ChatFlags): Promise<void> {
+/** Puts images in front of a text. */
+function shownWith(images: readonly SentImage[], said: string): Content {
+  if (images.length === 0) return said;
+  return [...images.map((image) => ({ type: 'image' as const, image })), { type: 'text', text: said }];
+}
+
+async function converse(
+  connection: Connection,
+  model: string,
+  talk: Message[],
+  flags: ChatFlags,
+  images: readonly SentImage[],
+): Promise<void> {
   const terminal = createInterface({ input: process.stdin, output: process.stderr, prompt: '> ' });
   screen.note(`${model}. Ctrl-D or /exit ends the conversation.`);
   let stop: AbortController | null = null;
@@ -56,7 +74,8 @@ async function converse(connection: Connection, model: string, talk: Message[], 
   for await (const line of terminal) {
     if (line.trim() === '/exit') break;
     if (line.trim() !== '') {
-      talk.push({ role: 'user', content: line });
+      const isFirst = talk.every(({ role }) => role !== 'user');
+      talk.push({ role: 'user', content: isFirst ? shownWith(images, line) : line });
       stop = new AbortController();
       try {
         talk.push({ role: 'assistant', content: await answer(connection, model, talk, flags, stop.signal) });

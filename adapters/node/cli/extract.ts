@@ -3,10 +3,11 @@ import * as v from 'valibot';
 import { ExtractResponse } from '../../../lib/schema/task-response.ts';
 import { type AskFlags, askFlags, sharedFields, warnIfCut, withModel } from './ask.ts';
 import { repeated } from './parse-flags.ts';
+import { IMAGE_HELP, type ImageFlags, readImages } from './read-image.ts';
 import { type InputFlags, readContext, readJson } from './read-input.ts';
 import { screen } from './screen.ts';
 
-type ExtractFlags = AskFlags & InputFlags & { key?: string[]; schema?: string };
+type ExtractFlags = AskFlags & InputFlags & ImageFlags & { key?: string[]; schema?: string };
 
 const TOKENS = 512;
 
@@ -15,20 +16,23 @@ export function addExtract(program: Command): void {
   askFlags(
     program
       .command('extract')
-      .description('Take fields out of a text, as JSON.')
+      .description('Take fields out of a text or an image, as JSON.')
       .argument('[instruction]', 'what to extract', 'Extract the requested fields.')
       .option('-k, --key <name>', 'a field; repeat it for each', repeated)
       .option('--schema <file or JSON>', 'JSON Schema of the answer, or the short form {"total":"number"}')
       .option('-f, --file <path>', 'file with the text (default: standard input)')
-      .option('-c, --context <text>', 'the text itself'),
+      .option('-c, --context <text>', 'the text itself')
+      .option('-i, --image <path>', IMAGE_HELP, repeated),
   )
     .addHelpText('after', EXTRACT_HELP)
     .action(async (instruction: string, flags: ExtractFlags) => {
       const schema = flags.schema === undefined ? {} : { schema: await readJson(flags.schema) };
       const context = await readContext(flags, 'assay extract --key total');
+      const read = await readImages(flags);
+      const images = read.length > 0 ? { images: read } : {};
       const answer = await withModel(flags, async (connection, model) => {
         const keys = flags.key === undefined ? {} : { keys: flags.key };
-        const body = { model, instruction, context, ...sharedFields(flags, TOKENS), ...keys, ...schema };
+        const body = { model, instruction, context, ...images, ...sharedFields(flags, TOKENS), ...keys, ...schema };
         return (await connection.request('/extract', { body })).json();
       });
       const response = v.parse(ExtractResponse, answer);
@@ -43,4 +47,5 @@ A field that the text does not have is null.
 Examples:
   $ assay extract --key vendor --key total --file invoice.txt
   $ assay extract "The order" --schema '{"vendor":"string","lines":[{"sku":"string","qty":"integer"}]}' < order.txt
+  $ assay extract --image receipt.jpg -k total -k date
   $ assay extract -k total -f invoice.txt | jq .total`;

@@ -2,6 +2,7 @@ import * as v from 'valibot';
 import { LabelChoiceAnswer } from '../../../lib/schema/systemone-response.ts';
 import { UsageError } from '../usage-error.ts';
 import { bars } from './bars.ts';
+import { dataUrl, type SentImage } from './read-image.ts';
 import type { Connection } from './request.ts';
 import { screen, shown } from './screen.ts';
 
@@ -15,6 +16,7 @@ export interface ProbabilityFlags {
 interface AskedChoice {
   question: string;
   context: string;
+  images: readonly SentImage[];
   options: readonly string[];
   instruction: string | undefined;
 }
@@ -43,13 +45,14 @@ export function checkProbabilityFlags(
 export async function askProbabilities(
   connection: Connection,
   model: string,
-  { question, context, options, instruction }: AskedChoice,
+  { question, context, images, options, instruction }: AskedChoice,
   { orders, abstainBelow }: ProbabilityFlags,
 ): Promise<unknown> {
   const instructions = instruction === undefined ? question : `${question}\n${instruction}`;
   const body = {
     model,
     state: context,
+    ...(images.length > 0 ? { images: images.map(dataUrl) } : {}),
     questions: { decision: { type: 'choice', instructions, criteria: options } },
     ...(orders === undefined ? {} : { orders }),
     ...(abstainBelow === undefined ? {} : { abstain_below: abstainBelow }),

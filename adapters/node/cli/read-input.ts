@@ -8,10 +8,12 @@ import { UsageError } from '../usage-error.ts';
 export interface InputFlags {
   context?: string;
   file?: string;
+  image?: string[];
 }
 
 /**
- * Returns the text that tasks read: `--context`, a file, or standard input.
+ * Returns the text that tasks read: `--context`, a file, or standard input. With images the text may be missing, and
+ * standard input is read only if the file is `-`.
  *
  * @throws UsageError if there is none of them, or more than one
  */
@@ -20,6 +22,7 @@ export async function readContext(flags: InputFlags, command: string): Promise<s
     throw new UsageError('Give --context or --file, not both.');
   if (flags.context !== undefined) return flags.context;
   if (flags.file !== undefined && flags.file !== '-') return readText(flags.file);
+  if (flags.image && flags.file === undefined) return '';
   if (process.stdin.isTTY) {
     throw new UsageError(
       `What shall be read? Pipe it in, or name a file: ${command} < mail.txt, or ${command} --file mail.txt`,
@@ -33,18 +36,17 @@ export async function readText(file: string): Promise<string> {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(await readFile(file));
   } catch (cause) {
-    const code = systemCode(cause);
-    const why =
-      code === 'ENOENT'
-        ? 'is not there'
-        : code === 'EISDIR'
-          ? 'is a folder'
-          : code?.startsWith('E')
-            ? `cannot be read (${code})`
-            : 'is not UTF-8 text';
     // The absolute path: `npm run` starts in the checkout, wherever it was typed.
-    throw new UsageError(`${resolve(file)} ${why}.`, { cause });
+    throw new UsageError(`${resolve(file)} ${whyNotRead(cause)}.`, { cause });
   }
+}
+
+/** Says why a file was not read, as the end of a sentence. */
+export function whyNotRead(cause: unknown): string {
+  const code = systemCode(cause);
+  if (code === 'ENOENT') return 'is not there';
+  if (code === 'EISDIR') return 'is a folder';
+  return code?.startsWith('E') ? `cannot be read (${code})` : 'is not UTF-8 text';
 }
 
 /** Reads a JSON file, or JSON given directly: `{"a":"string"}`. */

@@ -4,10 +4,12 @@ import { CUT_TASKS_HEADER } from '../../../lib/decision/cut-tasks.ts';
 import { RunTasksResponse } from '../../../lib/schema/task-response.ts';
 import { UsageError } from '../usage-error.ts';
 import { type AskFlags, askFlags, sharedFields, warnIfCut, withModel } from './ask.ts';
+import { repeated } from './parse-flags.ts';
+import { IMAGE_HELP, type ImageFlags, readImages } from './read-image.ts';
 import { type InputFlags, readContext, readJson } from './read-input.ts';
 import { screen } from './screen.ts';
 
-type RunFlags = AskFlags & InputFlags;
+type RunFlags = AskFlags & InputFlags & ImageFlags;
 
 const TOKENS = 1024;
 
@@ -16,10 +18,11 @@ export function addRun(program: Command): void {
   askFlags(
     program
       .command('run')
-      .description('Run a file of tasks about one text, in one request.')
+      .description('Run a file of tasks about one text or image, in one request.')
       .argument('<tasks.json>', 'a list of tasks, or a whole request as POST /v1/tasks takes it')
       .option('-f, --file <path>', 'file with the text, where the tasks file has none (default: standard input)')
-      .option('-c, --context <text>', 'the text itself'),
+      .option('-c, --context <text>', 'the text itself')
+      .option('-i, --image <path>', IMAGE_HELP, repeated),
   )
     .addHelpText('after', RUN_HELP)
     .action(async (file: string, flags: RunFlags) => {
@@ -30,6 +33,7 @@ export function addRun(program: Command): void {
       }
       const hasInput = 'context' in request || 'messages' in request;
       const input = hasInput ? {} : { context: await readContext(flags, `assay run ${file}`) };
+      const images = await readImages(flags);
       const named = 'model' in request && typeof request.model === 'string' ? request.model : undefined;
       const asked = flags.model ?? named;
       const { answer, cut } = await withModel(
@@ -43,6 +47,7 @@ export function addRun(program: Command): void {
           const body = {
             ...request,
             ...input,
+            ...(images.length > 0 ? { images } : {}),
             ...sharedFields(flags, TOKENS),
             ...(defaults === undefined ? {} : { max_output_tokens: defaults }),
             model,

@@ -30,9 +30,8 @@ const MOST_SIDE = 4096;
 const [FAKE, IMAGE, GLOBAL] = ['<fake_token_around_image>', '<image>', '<global-img>'];
 
 /**
- * Creates the family of Idefics3 and SmolVLM: the picture in tiles, row by row, then the whole. Source: transformers
- * 4.57,
- * `image_processing_idefics3.py` and `processing_idefics3.py`.
+ * Creates the family of Idefics3 and SmolVLM: the picture in tiles, row by row, then the whole.
+ * Source: transformers 4.57, `image_processing_idefics3.py` and `processing_idefics3.py`.
  */
 export function idefics3({ config, preprocessor, processor }: Idefics3Config): ImageFamily {
   const side = preprocessor.max_image_size.longest_edge;
