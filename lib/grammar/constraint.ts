@@ -23,6 +23,10 @@ export interface Constraint {
   mask(into: Uint32Array): void;
   /** Accepts a token that `mask` allowed; throws on any other. */
   accept(token: number): void;
+  /** Tells whether `accept` takes a token. */
+  accepts(token: number): boolean;
+  /** Returns the token that probably comes next; null where the grammar expects none. Only a guess. */
+  expected(): number | null;
   /** Is true when the answer is whole, so that nothing may follow. */
   readonly complete: boolean;
   /** Returns the text so far, forced and chosen. */

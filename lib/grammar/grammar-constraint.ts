@@ -84,24 +84,44 @@ export class GrammarConstraint implements Constraint {
 
   accept(token: number): void {
     if (this.complete && this.masks.vocabulary.end.has(token)) return;
-    const bytes = this.masks.vocabulary.end.has(token) ? null : this.masks.vocabulary.bytes(token);
-    let state: State | null = this.state;
+    const bytes = this.bytesOf(token);
+    let state: State | null = bytes && this.state;
     let leftString = false;
-    const { held } = this;
-    if (!bytes || bytes.length === 0 || held.some((byte, i) => bytes[i] !== byte)) state = null;
-    else {
-      for (let i = held.length; i < bytes.length && state; i++) {
-        state = state.next(at(bytes, i));
-        if (state && !inString(state)) leftString = true;
-      }
+    for (let i = this.held.length; bytes && state && i < bytes.length; i++) {
+      state = state.next(at(bytes, i));
+      if (state && !inString(state)) leftString = true;
     }
-    if (!state) throw new RangeError(`token ${token} is not allowed here`);
+    if (!bytes || !state) throw new RangeError(`token ${token} is not allowed here`);
     if (leftString) this.stringLoop.clear();
     if (inString(state)) this.stringLoop.push(token);
     this.state = state;
-    this.append(bytes!);
+    this.append(bytes);
     this.held = NOTHING;
     this.heldNode = 0;
+  }
+
+  accepts(token: number): boolean {
+    if (this.complete) return this.masks.vocabulary.end.has(token);
+    const bytes = this.bytesOf(token);
+    let state: State | null = bytes && this.state;
+    for (let i = this.held.length; bytes && state && i < bytes.length; i++) state = state.next(at(bytes, i));
+    return state !== null;
+  }
+
+  /** Expects a string where the beginning of a value is withheld: most values are strings. */
+  expected(): number | null {
+    if (this.held.length === 0 || !this.state.next(BYTE.quote)) return null;
+    const { trie } = this.masks;
+    const node = descend(trie, Uint8Array.of(...this.held, BYTE.quote));
+    const token = node < 0 ? -1 : at(trie.token, node);
+    return token < 0 ? null : token;
+  }
+
+  /** Returns what a token writes; null for one that writes nothing, ends the answer, or begins otherwise than withheld. */
+  private bytesOf(token: number): Uint8Array | null {
+    const { vocabulary } = this.masks;
+    const bytes = vocabulary.end.has(token) ? null : vocabulary.bytes(token);
+    return bytes && bytes.length > 0 && this.held.every((byte, i) => bytes[i] === byte) ? bytes : null;
   }
 
   text(): string {

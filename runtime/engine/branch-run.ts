@@ -8,7 +8,8 @@ import type { Sequence } from './sequence.ts';
 import type { BudgetShare } from './token-budget.ts';
 
 export interface BranchContext {
-  prefixLength: number;
+  /** Tokens before the suffix. */
+  prefix: readonly number[];
   contextLength: number;
   vocabSize: number;
   share: BudgetShare;
@@ -29,7 +30,7 @@ export class BranchRun {
     this.#spec = spec;
     this.#context = context;
     this.#random = new Random(spec.sampling.seed);
-    this.#queue = new BranchTokens(context.prefixLength);
+    this.#queue = new BranchTokens(context.prefix.length);
     this.#scoring = spec.choice ? new OptionScoring(spec.choice, spec, this.#queue, this.#random) : null;
   }
 
@@ -45,11 +46,11 @@ export class BranchRun {
   /** Queues the first tokens. The branch may be done at once, when the model has no choice. */
   start(): void {
     const { suffix, choice, constraint } = this.#spec;
-    const { prefixLength, contextLength, share } = this.#context;
+    const { prefix, contextLength, share } = this.#context;
     const scoring = this.#scoring;
     if (!scoring) this.#decode(constraint).feed(suffix);
     else if (choice?.paths.length === 1) this.#settle(scoring, scoring.unscored());
-    else if (prefixLength + suffix.length + scoring.longest > contextLength) this.#decode(null).end('length');
+    else if (prefix.length + suffix.length + scoring.longest > contextLength) this.#decode(null).end('length');
     else if (share.limit === 0) this.#keep(scoring.cut(scoring.unscored(), 0));
     else scoring.start();
   }
@@ -59,6 +60,22 @@ export class BranchRun {
    */
   feed(sequence: Sequence, room: number, rows: number): { cell: number; node: number }[] {
     return this.#queue.feed(sequence, room, rows);
+  }
+
+  /**
+   * Appends up to `most` tokens that probably follow to the sequence, which must hold all others; returns the new cells
+   * whose logits are needed. What is answered does not depend on them.
+   */
+  draft(sequence: Sequence, most: number): { cell: number; node: number }[] {
+    const steps = this.#decoding?.draft(most) ?? [];
+    this.#queue.draft(steps);
+    return this.#queue.feed(sequence, Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY);
+  }
+
+  /** Returns, once, the cells of drafted tokens that did not follow. */
+  takeRejected(): number[] {
+    this.#queue.rejectDraft();
+    return this.#queue.takeRejected();
   }
 
   /** Cells that tokens which wait follow, those of the prefix aside. */
@@ -81,7 +98,8 @@ export class BranchRun {
   deliver(node: number, logits: Float32Array): void {
     this.#queue.noteRead();
     if (this.#decoding) {
-      this.#decoding.deliver(logits);
+      // Otherwise they are behind a drafted token that did not follow.
+      if (!this.done && this.#queue.endsAt(node)) this.#decoding.deliver(logits);
       return;
     }
     const scored = this.#scoring?.deliver(node, logits);

@@ -9,6 +9,9 @@ interface Item {
   node: number | null;
 }
 
+/** Tokens that probably follow, of which the last one's logits decide what follows them. */
+export type DraftStep = readonly number[];
+
 /**
  * Queues the tokens of one branch for the model: a tree after the prefix, fed in the order in which they were added.
  */
@@ -21,6 +24,10 @@ export class BranchTokens {
   #end = -1;
   #unread = 0;
   #rollback: number | null = null;
+  /** Steps of the draft that were not reached: their tokens, and the index of the first one's item. */
+  #draft: { tokens: DraftStep; first: number }[] = [];
+  /** Cells of drafted tokens that did not follow. */
+  #rejected: number[] = [];
 
   constructor(prefixLength: number) {
     this.#prefixLength = prefixLength;
@@ -47,8 +54,22 @@ export class BranchTokens {
     return depth;
   }
 
-  /** Adds tokens at the end of the line. */
+  /** Tokens of the line, without the prefix. */
+  get line(): number[] {
+    const line: number[] = [];
+    for (let index = this.#end; index >= 0; index = at(this.#items, index).after) line.push(at(this.#items, index).token);
+    return line.reverse();
+  }
+
+  /** Adds tokens at the end of the line. Those that the draft has there already are not fed again. */
   push(tokens: readonly number[]): void {
+    const step = this.#draft.shift();
+    if (step && step.tokens.length === tokens.length && step.tokens.every((token, i) => token === tokens[i])) {
+      this.#end = step.first + tokens.length - 1;
+      return;
+    }
+    if (step) this.#draft.unshift(step);
+    this.rejectDraft();
     for (const token of tokens) {
       this.#items.push({ token, after: this.#end, node: null });
       this.#end = this.#items.length - 1;
@@ -63,8 +84,46 @@ export class BranchTokens {
 
   /** Requests the logits after the last token. */
   ask(): void {
+    const last = at(this.#items, this.#end);
+    if (last.node !== null) return;
     this.#unread++;
-    at(this.#items, this.#items.length - 1).node = 0;
+    last.node = 0;
+  }
+
+  /** Adds steps that probably follow the line, each with the logits that decide the next one. */
+  draft(steps: readonly DraftStep[]): void {
+    let after = this.#end;
+    for (const tokens of steps) {
+      const first = this.#items.length;
+      this.#draft.push({ tokens, first });
+      for (const token of tokens) {
+        this.#items.push({ token, after, node: null });
+        after = this.#items.length - 1;
+      }
+      // Its own index: no other item of a branch that decodes has this node.
+      at(this.#items, after).node = after;
+      this.#unread++;
+    }
+  }
+
+  /** Drops the rest of the draft, all of which was fed. */
+  rejectDraft(): void {
+    for (const { tokens, first } of this.#draft) {
+      for (const index of tokens.keys()) this.#rejected.push(at(this.#cells, first + index));
+    }
+    this.#draft = [];
+  }
+
+  /** Returns, once, the cells of drafted tokens that did not follow. */
+  takeRejected(): number[] {
+    const rejected = this.#rejected;
+    this.#rejected = [];
+    return rejected;
+  }
+
+  /** Tells whether logits that were asked for as `node` are those behind the end of the line. */
+  endsAt(node: number): boolean {
+    return at(this.#items, this.#end).node === node;
   }
 
   /** Continues the line after the token that was added for `node`; returns false when there is none. */

@@ -1,11 +1,17 @@
 import type { Constraint } from '../../lib/grammar/constraint.ts';
-import type { BranchTokens } from './branch-tokens.ts';
+import type { BranchTokens, DraftStep } from './branch-tokens.ts';
 import type { BranchSpec, ChosenToken, ScoredChoice } from './job.ts';
+import { continuationOf } from './prompt-lookup.ts';
 import type { Random } from './random.ts';
 import { chooseToken, logProbability } from './sampler.ts';
 import type { BudgetShare } from './token-budget.ts';
 
+/** Shortest match in the prompt from which text without a grammar is drafted: shorter ones are often chance. */
+const LEAST_MATCH = 3;
+
 export interface DecodingContext {
+  /** Tokens before the suffix. */
+  prefix: readonly number[];
   queue: BranchTokens;
   share: BudgetShare;
   random: Random;
@@ -96,6 +102,38 @@ export class Decoding {
     this.#accept(token, logits, mask);
     if (enough) this.#reason = 'stop';
     else this.feed([token]);
+  }
+
+  /**
+   * Returns what probably comes next, at most `most` tokens: what followed the same text before, as far as the grammar
+   * allows it, and what the grammar expects or forces. A grammar that is moved ahead here is a copy.
+   */
+  draft(most: number): DraftStep[] {
+    const { prefix, queue, share, contextLength, vocabSize } = this.#context;
+    if (this.#reason) return [];
+    const text = [...prefix, ...queue.line];
+    const grammar = this.#constraint?.fork();
+    const steps: DraftStep[] = [];
+    // The next choice needs no draft, and is the last one of the budget or not.
+    const choices = Math.min(most, share.limit - share.used - 1);
+    let left = Math.min(most, contextLength - text.length);
+    let found = continuationOf(text);
+    if (!grammar && (found?.matched ?? 0) < LEAST_MATCH) return [];
+    while (steps.length < choices) {
+      const expected = grammar?.expected();
+      const token = expected ?? (found ? text[found.from] : undefined);
+      // Ids above the vocabulary stand for pictures.
+      if (token === undefined || token >= vocabSize || this.#spec.endTokens.has(token)) break;
+      if (grammar && !grammar.accepts(token)) break;
+      grammar?.accept(token);
+      const step = [token, ...(grammar?.takeForced() ?? [])];
+      left -= step.length;
+      if (left < 0 || grammar?.complete) break;
+      text.push(...step);
+      found = step.length === 1 && found && expected === undefined ? { ...found, from: found.from + 1 } : continuationOf(text);
+      steps.push(step);
+    }
+    return steps;
   }
 
   /** Takes back all but the first `kept` chosen tokens, as if no further one had been asked for. */

@@ -312,6 +312,77 @@ test('tokens are reported as they are chosen', async () => {
   expect(seen[0]![1].logprob).toBeCloseTo(seen[0]![1].top![0]!.logprob, 9);
 });
 
+describe('drafts', () => {
+  const draftRows = 16;
+  const said = ({ branches }: Awaited<ReturnType<typeof finish>>) =>
+    branches.map(({ tokens: all, reason, chosen, choices }) => ({ all, reason, chosen, choices }));
+
+  test('an answer that copies from its prompt takes a run for several tokens, and is the same', async () => {
+    const { PatternConstraint } = await import('../../tests/oracle/pattern-constraint.ts');
+    const copied = tokens(40).slice(10, 30);
+    const work = () =>
+      job({
+        prefix: tokens(40),
+        branches: [0, 1].map((from) =>
+          branch({
+            constraint: new PatternConstraint(copied.slice(from).map((token) => ({ among: [token, 63], times: 1 }))),
+            endTokens: new Set([63]),
+            maxTokens: 50,
+          }),
+        ),
+      });
+    const plain = await finish(engineOf(), work());
+    const runs = forward.runs.length;
+    const drafted = await finish(engineOf({ limits: { draftRows } }), work());
+    expect(said(drafted)).toEqual(said(plain));
+    expect(forward.runs.length - runs).toBeLessThanOrEqual(runs);
+  });
+
+  test('what is forced goes with the draft', async () => {
+    const { PatternConstraint } = await import('../../tests/oracle/pattern-constraint.ts');
+    const text = [1, 2, 3, 4, 5, 6, 7, 8];
+    const steps = text.slice(1).map((token, i) => (i % 2 === 0 ? { among: [token], times: 1 } : { forced: [token] }));
+    const work = () => job({ prefix: text, branches: [branch({ suffix: [1], constraint: new PatternConstraint(steps) })] });
+    const { branches } = await finish(engineOf({ limits: { draftRows } }), work());
+    expect(branches[0]).toMatchObject({ tokens: [2, 3, 4, 5, 6, 7, 8], chosen: 4, reason: 'stop' });
+    expect(forward.runs).toHaveLength(1);
+  });
+
+  test.each([0, 1])('at temperature %i, with penalties, answers are the same', async (temperature) => {
+    const { PatternConstraint } = await import('../../tests/oracle/pattern-constraint.ts');
+    for (let seed = 0; seed < 30; seed++) {
+      const sampling = { ...GREEDY, temperature, seed, presencePenalty: 0.3, frequencyPenalty: 0.2 };
+      const work = () =>
+        job({
+          prefix: [...tokens(20), 1, 2, 1, 2, 2, 1],
+          branches: [1, 2, 3].map((suffix) =>
+            branch({
+              suffix: [suffix],
+              sampling,
+              constraint: new PatternConstraint([{ among: [1, 2], times: 30 }]),
+              maxTokens: 25,
+            }),
+          ),
+          budget: 60,
+        });
+      const plain = await finish(engineOf(), work());
+      const runs = forward.runs.length;
+      expect(said(await finish(engineOf({ limits: { draftRows } }), work()))).toEqual(said(plain));
+      expect(forward.runs.length - runs).toBeLessThan(runs);
+      forward.runs.length = 0;
+    }
+  });
+
+  test('a wrong draft leaves no cell behind for the next message of a chat', async () => {
+    const chat = () => job({ prefix: [...tokens(20), 1, 2, 3, 4, 1, 2, 3], branches: [branch({ suffix: [4] })] });
+    const engine = engineOf({ limits: { draftRows } });
+    const first = await finish(engine, chat());
+    expect(Math.max(...forward.runs.slice(1))).toBeLessThanOrEqual(9);
+    const next = [...chat().prefix, 4, ...at(first.branches, 0).tokens, 1, 2, 3];
+    expect((await finish(engine, job({ prefix: next }))).cachedTokens).toBe(next.length - 4);
+  });
+});
+
 test('the same seed says the same, alone and in company', async () => {
   const random = { ...GREEDY, temperature: 1, seed: 11 };
   const spoken = (extra: number, seed: number) =>

@@ -218,7 +218,17 @@ export class Engine {
       batch.push(...planned);
       left -= planned.reduce((sum, { newTokens }) => sum + newTokens, 0);
     }
-    return batch;
+    return this.#withDrafts(batch);
+  }
+
+  /** Adds drafted tokens where few rows of logits are needed, shared evenly. */
+  #withDrafts(batch: readonly PlannedTurn[]): PlannedTurn[] {
+    let left = this.#limits.draftRows - batch.reduce((sum, { plan }) => sum + plan.rows.length, 0);
+    return batch.map((planned, index) => {
+      const plan = planned.turn.run.draft(planned.plan, Math.floor(left / (batch.length - index)));
+      left -= plan.rows.length - planned.plan.rows.length;
+      return { ...planned, plan };
+    });
   }
 
   /** Plans one job's part. Ends the job and returns nothing when that fails. */

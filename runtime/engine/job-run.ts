@@ -17,6 +17,11 @@ export interface Limits {
   /** Rows of logits of one job in a run. */
   rows: number;
   /**
+   * Rows of logits of a run up to which tokens are drafted, so that one run can settle several. 0: none are. A further
+   * row costs little as long as reading the weights takes most of a run.
+   */
+  draftRows: number;
+  /**
    * Branches side by side. With more, each read of the weights serves more branches, but attention reads more hidden
    * cells.
    */
@@ -25,7 +30,10 @@ export interface Limits {
   groupTokens: number;
 }
 
-export const DEFAULT_LIMITS: Limits = { tokens: 256, tokensBesideDecode: 32, rows: 32, group: 16, groupTokens: 1024 };
+export const DEFAULT_LIMITS: Limits = { tokens: 256, tokensBesideDecode: 32, rows: 32, draftRows: 0, group: 16, groupTokens: 1024 };
+
+/** Tokens that are drafted for a branch at most. */
+const MOST_DRAFTED = 8;
 
 /** Plans one run of the model: the cells from `start` on are new, the logits of `rows` are needed. */
 export interface Plan {
@@ -73,7 +81,7 @@ export class JobRun {
     this.#branches = job.branches.map(
       (spec, index) =>
         new BranchRun(spec, {
-          prefixLength: job.prefix.length,
+          prefix: job.prefix,
           contextLength,
           vocabSize,
           share: spec.unmetered ? budget.unmetered(spec.maxTokens) : budget.addShare(spec.maxTokens),
@@ -114,6 +122,24 @@ export class JobRun {
     const growing = this.#group.flatMap((branch) => this.#branch(branch).growing);
     keep.push(...new Set(growing.filter((cell) => cell >= start)));
     return { start, rows, keep };
+  }
+
+  /**
+   * Adds up to `tokens` drafted ones to a plan, for branches that decode and are read as far as they go. States cannot
+   * be rolled back, so a model that has such gets none.
+   */
+  draft(plan: Plan, tokens: number): Plan {
+    const { sequence } = this;
+    if (plan.rows.length === 0 || plan.again || sequence.snapshots.needed || this.waitingTokens > 0) return plan;
+    const room = Math.min(tokens, sequence.capacity - sequence.length, this.#limits.rows - plan.rows.length);
+    const each = Math.min(MOST_DRAFTED, Math.floor(room / this.#group.length));
+    if (each <= 0) return plan;
+    const rows = this.#group.flatMap((branch) =>
+      this.#branch(branch)
+        .draft(sequence, each)
+        .map((row) => ({ ...row, branch })),
+    );
+    return { ...plan, rows: [...plan.rows, ...rows] };
   }
 
   /**
@@ -175,8 +201,17 @@ export class JobRun {
       const rollback = run.takeRollback();
       if (rollback !== null && this.#group.length === 1) this.sequence.truncate(rollback);
     }
+    this.#dropDrafts();
     this.#group = this.#group.filter((branch) => !this.#branch(branch).done);
     this.#dropSnapshots();
+  }
+
+  /** Frees the cells of drafted tokens that did not follow, as far as no other cell is behind them. */
+  #dropDrafts(): void {
+    const rejected = new Set(this.#group.flatMap((branch) => this.#branch(branch).takeRejected()));
+    let { length } = this.sequence;
+    while (rejected.has(length - 1)) length--;
+    this.sequence.truncate(length);
   }
 
   /** Keeps only the snapshots after which branches continue, and those that a later job can use. */

@@ -15,6 +15,7 @@ import type { LoadSpec, Phase } from '../protocol/messages.ts';
 import { readModelText } from '../text/model-files.ts';
 import { COUNTED_LIMITS } from '../text/prompt.ts';
 import { createTextModel } from '../text/text-model.ts';
+import { draftRows } from './draft-rows.ts';
 import { LoadedModel } from './loaded-model.ts';
 import { openPictures, type Pictures } from './pictures.ts';
 import type { ServedModel } from './serve.ts';
@@ -38,7 +39,8 @@ export async function loadModel(
   prepareVocabulary(text.vocabulary);
   const kv = kvShape(manifest);
   const kvBytes = prefixCacheBytes ?? Math.min(KEPT_PROMPTS * prefixBytes(kv, maxPromptLen), availableMemory() / 4);
-  const engine = new Engine({ forward, kv, maxPromptLen, contextLength, kvBytes });
+  const limits = { draftRows: draftRows(manifest) };
+  const engine = new Engine({ forward, kv, maxPromptLen, contextLength, kvBytes, limits });
   return new LoadedModel({ model, device, maxPromptLen, contextLength, text, engine, pictures });
 }
 

@@ -36,6 +36,15 @@ export class PatternConstraint implements Constraint {
     for (const token of step.among) into[token >> 5]! |= 1 << (token & 31);
   }
 
+  accepts(token: number): boolean {
+    const step = this.#steps[this.#step];
+    return step !== undefined && !('forced' in step) && step.among.includes(token);
+  }
+
+  expected(): null {
+    return null;
+  }
+
   accept(token: number): void {
     const step = this.#steps[this.#step];
     if (!step || 'forced' in step || !step.among.includes(token)) throw new Error(`token ${token} is not allowed`);

@@ -28,7 +28,8 @@ interface JobPlan {
 
 /** Generates random jobs, limits and cache sizes over a vocabulary. */
 function scenarios(vocabSize: number) {
-  const token = fc.integer({ min: 0, max: vocabSize - 1 });
+  /** Often one of a few, so that a text repeats itself and drafts are right now and then. */
+  const token = fc.oneof(fc.integer({ min: 0, max: vocabSize - 1 }), fc.integer({ min: 0, max: 3 }));
   const tokens = (minLength: number, maxLength: number) => fc.array(token, { minLength, maxLength });
 
   const step: fc.Arbitrary<PatternStep> = fc.oneof(
@@ -77,6 +78,7 @@ function scenarios(vocabSize: number) {
         tokens: fc.integer({ min: 1, max: 60 }),
         tokensBesideDecode: fc.integer({ min: 1, max: 30 }),
         rows: fc.integer({ min: 1, max: 16 }),
+        draftRows: fc.integer({ min: 0, max: 24 }),
         group: fc.integer({ min: 1, max: 6 }),
         groupTokens: fc.integer({ min: 8, max: 200 }),
       }),
