@@ -16,7 +16,7 @@ import type { Report } from '../report.ts';
 
 const CHAT_TOKENS = 64;
 
-/** The cost of all requests of a set, with so many rows for drafts. */
+/** Holds the cost of all requests of a set. */
 interface Cost {
   cpuMs: number;
   runs: number;
@@ -58,8 +58,7 @@ export async function run(report: Report, args: readonly string[]): Promise<void
   for (const { name, plans } of sets) {
     const asked = plans.slice(0, Number(values.most));
     const [without, drafted] = await compare(asked, [0, Number(values.rows)], model);
-    const tell = (metric: string, value: number, unit: string) =>
-      report({ system, case: name, metric, value, unit });
+    const tell = (metric: string, value: number, unit: string) => report({ system, case: name, metric, value, unit });
     tell('speed (processor)', without.cpuMs / drafted.cpuMs, 'of no drafts');
     tell('runs of the model', drafted.runs / without.runs, 'of no drafts');
     const all = without.answers.flat();

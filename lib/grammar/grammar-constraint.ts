@@ -117,7 +117,7 @@ export class GrammarConstraint implements Constraint {
     return token < 0 ? null : token;
   }
 
-  /** Returns what a token writes; null for one that writes nothing, ends the answer, or begins otherwise than withheld. */
+  /** Returns what a token writes; null if it writes nothing, ends the answer, or contradicts the withheld bytes. */
   private bytesOf(token: number): Uint8Array | null {
     const { vocabulary } = this.masks;
     const bytes = vocabulary.end.has(token) ? null : vocabulary.bytes(token);

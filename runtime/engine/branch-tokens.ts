@@ -9,7 +9,7 @@ interface Item {
   node: number | null;
 }
 
-/** Tokens that probably follow, of which the last one's logits decide what follows them. */
+/** Holds tokens that probably follow. The logits after the last one decide what follows them. */
 export type DraftStep = readonly number[];
 
 /**
@@ -57,7 +57,8 @@ export class BranchTokens {
   /** Tokens of the line, without the prefix. */
   get line(): number[] {
     const line: number[] = [];
-    for (let index = this.#end; index >= 0; index = at(this.#items, index).after) line.push(at(this.#items, index).token);
+    for (let index = this.#end; index >= 0; index = at(this.#items, index).after)
+      line.push(at(this.#items, index).token);
     return line.reverse();
   }
 

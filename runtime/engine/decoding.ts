@@ -130,7 +130,10 @@ export class Decoding {
       left -= step.length;
       if (left < 0 || grammar?.complete) break;
       text.push(...step);
-      found = step.length === 1 && found && expected === undefined ? { ...found, from: found.from + 1 } : continuationOf(text);
+      found =
+        step.length === 1 && found && expected === undefined
+          ? { ...found, from: found.from + 1 }
+          : continuationOf(text);
       steps.push(step);
     }
     return steps;

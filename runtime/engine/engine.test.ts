@@ -342,7 +342,8 @@ describe('drafts', () => {
     const { PatternConstraint } = await import('../../tests/oracle/pattern-constraint.ts');
     const text = [1, 2, 3, 4, 5, 6, 7, 8];
     const steps = text.slice(1).map((token, i) => (i % 2 === 0 ? { among: [token], times: 1 } : { forced: [token] }));
-    const work = () => job({ prefix: text, branches: [branch({ suffix: [1], constraint: new PatternConstraint(steps) })] });
+    const work = () =>
+      job({ prefix: text, branches: [branch({ suffix: [1], constraint: new PatternConstraint(steps) })] });
     const { branches } = await finish(engineOf({ limits: { draftRows } }), work());
     expect(branches[0]).toMatchObject({ tokens: [2, 3, 4, 5, 6, 7, 8], chosen: 4, reason: 'stop' });
     expect(forward.runs).toHaveLength(1);

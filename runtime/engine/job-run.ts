@@ -30,7 +30,14 @@ export interface Limits {
   groupTokens: number;
 }
 
-export const DEFAULT_LIMITS: Limits = { tokens: 256, tokensBesideDecode: 32, rows: 32, draftRows: 0, group: 16, groupTokens: 1024 };
+export const DEFAULT_LIMITS: Limits = {
+  tokens: 256,
+  tokensBesideDecode: 32,
+  rows: 32,
+  draftRows: 0,
+  group: 16,
+  groupTokens: 1024,
+};
 
 /** Tokens that are drafted for a branch at most. */
 const MOST_DRAFTED = 8;

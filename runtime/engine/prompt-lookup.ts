@@ -1,7 +1,7 @@
 /** The longest run of tokens that is compared: a longer match predicts no better. */
 const LONGEST_MATCH = 8;
 
-/** Tokens that followed the end of a text where it was read before. */
+/** Describes an earlier place in a text that looks like its end. */
 export interface Continuation {
   /** Tokens at the end of the text that are the same there. */
   matched: number;

@@ -8,9 +8,9 @@ const DRAFT_ROWS = 16;
 const MEASURED_KERNELS: ReadonlySet<string> = new Set(['AVX-512 VNNI']);
 
 /**
- * Returns the rows of logits up to which a run drafts tokens (`Limits.draftRows`). 0 where drafts would change close
- * choices, as a run of one token then takes other kernels than a run of several (4 bits; 8 bits without VNNI), and where
- * nothing was measured.
+ * Returns the rows of logits up to which a run drafts tokens (`Limits.draftRows`). 0 if drafts would change near-ties,
+ * because a run of one token uses other kernels than a run of several (4 bits; 8 bits without VNNI), and if nothing was
+ * measured.
  */
 export function draftRows({ device, form }: Pick<Manifest, 'device' | 'form'>, kernels = kernelFamily()): number {
   return device === 'CPU' && form === 'int8' && MEASURED_KERNELS.has(kernels) ? DRAFT_ROWS : 0;

@@ -29,6 +29,26 @@ export const SECTIONS: readonly Section[] = [
       ),
   },
   {
+    bench: 'drafts',
+    title: 'Drafts',
+    about:
+      'The extractions of both test sets, a request for each text, and the questions of the chat set: each request without drafts and with them, in turn, the order changing (docs/engine.md). ' +
+      'Speed is the processor time without drafts, of that with them.',
+    tables: byCase,
+    goals: (figures) => [
+      ...worstOf(
+        'speed of extraction with drafts',
+        { least: 1.25 },
+        figures.filter(({ case: what, metric }) => what.startsWith('extract') && metric.startsWith('speed')),
+      ),
+      ...worstOf(
+        'answers that drafts change',
+        { most: 0 },
+        figures.filter(({ metric }) => metric === 'answers that differ'),
+      ),
+    ],
+  },
+  {
     bench: 'process',
     title: 'What the engine process adds',
     about:
