@@ -2,6 +2,7 @@ import { Hono } from 'hono';
 import { systemClock } from '../lib/clock.ts';
 import { APIS } from '../lib/error-status.ts';
 import { AssayError } from '../lib/errors.ts';
+import { BodyBudget } from '../lib/json/body-budget.ts';
 import { requireAdmin, requireKey } from './auth.ts';
 import { limitBodies } from './body.ts';
 import { chatCompletions } from './chat.ts';
@@ -41,7 +42,8 @@ export function createApp(deps: AppDeps): Hono<AppEnv> {
   app.onError(failed);
   app.notFound(nothingThere);
   if (deps.guard) app.use(guard(deps.guard));
-  app.use(limitBodies(services));
+  const bodies = new BodyBudget(services.bodyBytes);
+  app.use(limitBodies(bodies));
 
   routesOf(app, 'models')('GET', ['/openapi.json'], contract());
   for (const [path, file] of deps.pages ?? []) routesOf(app, 'models')('GET', [path], page(path, file));
@@ -63,7 +65,7 @@ export function createApp(deps: AppDeps): Hono<AppEnv> {
     models('GET', ['/v1/models', '/models'], listModels(services));
     models('POST', ['/v1/chat/completions'], chatCompletions(services));
     models('POST', ['/v1/responses'], responses(services));
-    if (metrics) models('GET', ['/metrics'], metrics);
+    if (metrics) models('GET', ['/metrics'], () => metrics({ bodyBytes: bodies.used }));
     if (host) {
       open('GET', ['/'], serverStatus(host));
       open('GET', ['/health'], health(host));

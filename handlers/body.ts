@@ -1,15 +1,14 @@
 import type * as v from 'valibot';
 import { checkContentType, MAX_BODY_BYTES, readBytes, readJson } from '../lib/json/body.ts';
-import { BodyBudget } from '../lib/json/body-budget.ts';
+import type { BodyBudget } from '../lib/json/body-budget.ts';
 import { parseJson } from '../lib/json/parse.ts';
 import { validate } from '../lib/validation/validate.ts';
-import type { AppContext, AppMiddleware, Services } from './context.ts';
+import type { AppContext, AppMiddleware } from './context.ts';
 
 /** Gives each request its share of the budget for bodies, until it is answered or its stream begins. */
-export function limitBodies({ bodyBytes }: Services): AppMiddleware {
-  const room = new BodyBudget(bodyBytes);
+export function limitBodies(budget: BodyBudget): AppMiddleware {
   return async (c, next) => {
-    const share = room.share();
+    const share = budget.share();
     c.set('body', share);
     try {
       await next();

@@ -33,7 +33,7 @@ export interface AppDeps {
    */
   guard?: GuardSettings;
   /** Answers `GET /metrics`, in Prometheus' text format. Absent: there is no such route. */
-  metrics?: () => Promise<Response>;
+  metrics?: (app: AppFigures) => Promise<Response>;
   /**
    * Pages for people: the playground at `/playground`, the API reference at `/docs`. They need no key. Default: none.
    */
@@ -53,6 +53,12 @@ export interface AppDeps {
    * Called once for each request, and for each stream that fails or whose reader leaves. Default: nothing is logged.
    */
   log?: RequestLog;
+}
+
+/** Holds what the app itself measures, for the metrics. */
+export interface AppFigures {
+  /** Bytes of the budget for bodies that running requests hold. */
+  bodyBytes: number;
 }
 
 /** Holds the dependencies with their defaults filled in. */

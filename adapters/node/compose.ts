@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import type { AppFigures } from '../../handlers/context.ts';
 import type { InferenceBackend } from '../../lib/backend.ts';
 import type { Calibration } from '../../lib/calibration/calibration.ts';
 import type { ModelHost } from '../../lib/host.ts';
@@ -15,7 +16,7 @@ export interface Parts {
   backend: InferenceBackend;
   host: ModelHost;
   /** Answers `GET /metrics`. */
-  metrics: () => Promise<Response>;
+  metrics: (app: AppFigures) => Promise<Response>;
   /** Ends downloads, compiles and loads, which can be repeated. Running requests continue. */
   beginClose(): Promise<void>;
   /** Ends the engine process and closes all files; running work is aborted. */
@@ -58,7 +59,7 @@ export async function compose(
   return {
     backend,
     host,
-    metrics: () => metrics.handle(),
+    metrics: (app) => metrics.handle(app),
     async beginClose() {
       engine.beginClose();
       await host.close();

@@ -17,10 +17,17 @@ export interface BodyShare {
 
 /** Bounds the bodies of all requests together: each may have 20 MiB, and there may be many connections. */
 export class BodyBudget {
+  readonly #bytes: number;
   #left: number;
 
   constructor(bytes: number) {
+    this.#bytes = bytes;
     this.#left = bytes;
+  }
+
+  /** Bytes reserved by running requests. */
+  get used(): number {
+    return this.#bytes - this.#left;
   }
 
   share(): BodyShare {

@@ -111,6 +111,11 @@ export class Engine {
     return this.#running.length;
   }
 
+  /** Cells of running jobs, and of idle sequences that keep prefixes. */
+  get kvCells(): { running: number; cached: number } {
+    return this.#kv.cells;
+  }
+
   get kvBytes(): number {
     return this.#kv.bytes;
   }

@@ -32,6 +32,12 @@ export class KvCache {
     this.#maxBytes = maxBytes;
   }
 
+  /** Cells that hold a token: in sequences of running jobs, and in idle ones. */
+  get cells(): { running: number; cached: number } {
+    const sum = (sequences: Iterable<Sequence>) => [...sequences].reduce((cells, { length }) => cells + length, 0);
+    return { running: sum(this.#used), cached: sum(this.#idle) };
+  }
+
   /** Bytes of the buffers of all sequences. */
   get bytes(): number {
     const all = [...this.#idle, ...this.#used];

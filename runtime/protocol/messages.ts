@@ -143,6 +143,17 @@ export type Phase = (typeof PHASES)[number];
 export const PictureFigures = v.object({ encoded: Count, cached: Count, encodeMs: v.pipe(v.number(), v.minValue(0)) });
 export type PictureFigures = v.InferOutput<typeof PictureFigures>;
 
+/** Counts KV cells: those of running requests, and those of idle sequences, which keep prefixes for later ones. */
+export const KvCells = v.object({ running: Count, cached: Count });
+export type KvCells = v.InferOutput<typeof KvCells>;
+
+/** Describes the work in the engine process. */
+export const EngineLoad = v.object({ running: Count, waiting: Count, kvCells: KvCells });
+export type EngineLoad = v.InferOutput<typeof EngineLoad>;
+
+/** The load of a process without a model. */
+export const NO_LOAD: EngineLoad = { running: 0, waiting: 0, kvCells: { running: 0, cached: 0 } };
+
 /** Messages from the engine process to the server. */
 export const FromEngine = v.variant('type', [
   /** The process is ready for messages. */
@@ -188,7 +199,7 @@ export const FromEngine = v.variant('type', [
     detail: v.exactOptional(Text),
   }),
   /** Sent every half second, except during a step. */
-  v.object({ type: v.literal('heartbeat'), rssBytes: Count, running: Count, waiting: Count }),
+  v.object({ type: v.literal('heartbeat'), rssBytes: Count, ...EngineLoad.entries }),
 ]);
 export type FromEngine = v.InferOutput<typeof FromEngine>;
 

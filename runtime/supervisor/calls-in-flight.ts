@@ -21,6 +21,11 @@ export class CallsInFlight {
     return this.#calls.size;
   }
 
+  /** Requests that hold a slot of the admission queue. */
+  get admitted(): number {
+    return this.#admission.held;
+  }
+
   /** Admits a request to the process that `ready` waits for. Throws `overloaded`, or the error of `ready`. */
   async open(options: CallOptions, ready: () => Promise<Child>): Promise<Call> {
     const slot = this.#admission.admit(charactersOf(options.work));

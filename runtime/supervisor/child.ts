@@ -4,7 +4,7 @@ import { constants } from 'node:os';
 import type { Logger } from 'pino';
 import * as v from 'valibot';
 import { NO_TELEMETRY } from '../device/no-telemetry.ts';
-import { FromEngine, type Phase, type ToEngine } from '../protocol/messages.ts';
+import { type EngineLoad, FromEngine, NO_LOAD, type Phase, type ToEngine } from '../protocol/messages.ts';
 import type { Launch } from './isolation/isolation.ts';
 
 export interface ChildOptions {
@@ -78,6 +78,8 @@ const STALL_MS = 2_000;
 /** Runs one engine process: checks its messages and watches its memory and its silence. */
 export class Child {
   rssBytes: number | null = null;
+  /** The work in the process, as of its last heartbeat. */
+  load: EngineLoad = NO_LOAD;
   readonly #process: ChildProcess;
   readonly #options: ChildOptions;
   readonly #events: ChildEvents;
@@ -140,7 +142,11 @@ export class Child {
       this.kill(`sent a message that is not valid (${where}: ${checked.issues[0].expected})`);
       return;
     }
-    if (checked.output.type === 'heartbeat') this.rssBytes = checked.output.rssBytes;
+    if (checked.output.type === 'heartbeat') {
+      const { type: _, rssBytes, ...load } = checked.output;
+      this.rssBytes = rssBytes;
+      this.load = load;
+    }
     if (checked.output.type === 'phase') this.#phase = checked.output.phase;
     this.#events.message(checked.output);
   }

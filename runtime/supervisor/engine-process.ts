@@ -1,6 +1,13 @@
 import type { Device } from '../../lib/backend.ts';
 import type { ModelId } from '../../lib/model-id.ts';
-import type { CompileProgress, CompileReport, CompileSpec, LoadSpec, ModelInfo } from '../protocol/messages.ts';
+import type {
+  CompileProgress,
+  CompileReport,
+  CompileSpec,
+  KvCells,
+  LoadSpec,
+  ModelInfo,
+} from '../protocol/messages.ts';
 import type { LifeListener, ModelLife } from './life-cycle.ts';
 
 /**
@@ -41,9 +48,13 @@ export interface EngineStatus extends ModelLife {
   device: Device | null;
   /** Restarts after a death since the server started. */
   restarts: number;
-  /** Requests in progress and in the queue. */
+  /** Requests in progress and in the queue of the engine process, as of its last heartbeat. */
   running: number;
   waiting: number;
+  /** Requests with a slot in the admission queue: checked, waiting or running. */
+  admitted: number;
+  /** KV cells as of the last heartbeat. */
+  kvCells: KvCells;
   /** Process id, for operators; null while there is no process. */
   pid: number | null;
   /** Resident memory of the process. */

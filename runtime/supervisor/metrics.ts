@@ -1,3 +1,4 @@
+import { readdir } from 'node:fs/promises';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { Metrics, Usage } from '../../lib/backend.ts';
 import type { Calibration } from '../../lib/calibration/calibration.ts';
@@ -18,7 +19,7 @@ export interface EngineMetrics {
   /** Counts images. */
   media: MediaCounts & { encoded(figures: PictureFigures): void };
   /** Answers `GET /metrics`. */
-  handle(): Promise<Response>;
+  handle(app: { bodyBytes: number }): Promise<Response>;
 }
 
 const SECONDS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 60, 120, 300];
@@ -77,7 +78,24 @@ export function createEngineMetrics(
   gauge('assay_engine_ready', '1 while a model is loaded and answers.', ({ state }) => Number(state === 'loaded'));
   gauge('assay_requests_running', 'Requests that the engine is answering.', ({ running }) => running);
   gauge('assay_requests_waiting', 'Requests in the queue.', ({ waiting }) => waiting);
+  gauge('assay_requests_admitted', 'Requests with a slot: checked, waiting or running.', ({ admitted }) => admitted);
+  new Gauge({
+    name: 'assay_kv_cells',
+    help: 'KV cells of running requests, and of cached prefixes.',
+    labelNames: ['state'],
+    registers,
+    collect() {
+      for (const [state, cells] of Object.entries(status().kvCells)) this.set({ state }, cells);
+    },
+  });
+  const bodies = new Gauge({
+    name: 'assay_request_body_bytes',
+    help: 'Bytes of the budget for large bodies that running requests hold.',
+    registers,
+  });
   gauge('assay_engine_resident_bytes', 'Memory of the engine process.', ({ rssBytes }) => rssBytes ?? 0);
+
+  addProcessGauges(registers);
 
   new Gauge({
     name: 'assay_calibration_error',
@@ -123,8 +141,31 @@ export function createEngineMetrics(
         encoding.inc(encodeMs / 1000);
       },
     },
-    async handle() {
+    async handle({ bodyBytes }) {
+      bodies.set(bodyBytes);
       return new Response(await registry.metrics(), { headers: { 'content-type': registry.contentType } });
     },
   };
+}
+
+/** Adds the server process's own gauges, under the names that all Prometheus clients use for them. */
+function addProcessGauges(registers: Registry[]): void {
+  new Gauge({
+    name: 'process_resident_memory_bytes',
+    help: 'Memory of the server process.',
+    registers,
+    collect() {
+      this.set(process.memoryUsage.rss());
+    },
+  });
+  if (process.platform !== 'linux') return;
+  new Gauge({
+    name: 'process_open_fds',
+    help: 'Open file descriptors of the server process.',
+    registers,
+    async collect() {
+      const open = await readdir('/proc/self/fd').catch(() => null);
+      if (open) this.set(open.length);
+    },
+  });
 }

@@ -1,6 +1,6 @@
 import { AssayError } from '../../lib/errors.ts';
 import type { ModelId } from '../../lib/model-id.ts';
-import type { FromEngine, LoadSpec, ModelInfo } from '../protocol/messages.ts';
+import { type FromEngine, type LoadSpec, type ModelInfo, NO_LOAD } from '../protocol/messages.ts';
 import type { AdmissionLimits } from './admission-queue.ts';
 import type { Call, CallOptions } from './call.ts';
 import { CallsInFlight } from './calls-in-flight.ts';
@@ -52,7 +52,6 @@ class Supervisor implements EngineProcess, EngineCalls {
   /** Deaths since the last answer; they determine the pause before the next start. */
   #failures = 0;
   #restartTimer: NodeJS.Timeout | undefined;
-  #queue = { running: 0, waiting: 0 };
   /** Resolves at a new state, at the end of the last call, and at the end of the process. */
   #changed = Promise.withResolvers<void>();
 
@@ -72,7 +71,8 @@ class Supervisor implements EngineProcess, EngineCalls {
       ...now,
       device: now.info?.device ?? null,
       restarts: this.#restarts,
-      ...this.#queue,
+      ...(this.#child?.load ?? NO_LOAD),
+      admitted: this.#calls.admitted,
       pid: this.#child?.pid ?? null,
       rssBytes: this.#child?.rssBytes ?? null,
     };
@@ -161,7 +161,6 @@ class Supervisor implements EngineProcess, EngineCalls {
   }
 
   #onMessage(message: FromEngine): void {
-    if (message.type === 'heartbeat') this.#queue = { running: message.running, waiting: message.waiting };
     if (message.type === 'finished') this.#failures = 0;
     this.#calls.onMessage(message);
   }
@@ -169,7 +168,6 @@ class Supervisor implements EngineProcess, EngineCalls {
   #died(child: Child, reason: string): void {
     if (child !== this.#child) return;
     this.#child = null;
-    this.#queue = { running: 0, waiting: 0 };
     const text = `The engine process ${reason}. It worked on this request and is starting again: try again in a moment.`;
     this.#calls.fail(new AssayError('engine_failed', text));
     const { state, model } = this.#life.now;

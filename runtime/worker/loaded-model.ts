@@ -3,7 +3,7 @@ import type { ChatRequest, Device, TaskBatch } from '../../lib/backend.ts';
 import type { ModelId } from '../../lib/model-id.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { Job } from '../engine/job.ts';
-import type { PictureFigures, Pixels, Work } from '../protocol/messages.ts';
+import type { EngineLoad, PictureFigures, Pixels, Work } from '../protocol/messages.ts';
 import type { ChatDelta } from '../text/chat-output.ts';
 import type { TextModel } from '../text/text-model.ts';
 import { planChat } from './chat-job.ts';
@@ -43,8 +43,9 @@ export class LoadedModel implements ServedModel {
     this.#engine = engine;
   }
 
-  load(): { running: number; waiting: number } {
-    return { running: this.#engine.running, waiting: this.#engine.queued };
+  load(): EngineLoad {
+    const { running, queued: waiting, kvCells } = this.#engine;
+    return { running, waiting, kvCells };
   }
 
   prepare(work: Work): PreparedWork {

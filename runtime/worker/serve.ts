@@ -5,9 +5,11 @@ import {
   type CompileProgress,
   type CompileReport,
   type CompileSpec,
+  type EngineLoad,
   type FromEngine,
   type LoadSpec,
   type ModelInfo,
+  NO_LOAD,
   type Phase,
   type Pixels,
   type Reply,
@@ -22,7 +24,8 @@ export interface ServedModel {
   /** Checks a request and encodes it. Throws `AssayError`. */
   prepare(work: Work): PreparedWork;
   /** Counts the requests in progress and in the queue. */
-  load(): { running: number; waiting: number };
+  /** Counts the requests in progress and in the queue. */
+  load(): EngineLoad;
 }
 
 export interface PreparedWork {
@@ -81,7 +84,7 @@ export function serve(served: Served, channel: Channel): void {
     else send(failure(v.parse(Addressed, message).id, badMessage(read.issues)));
   });
   setInterval(() => {
-    send({ type: 'heartbeat', rssBytes: channel.memoryUsage.rss(), ...(model?.load() ?? { running: 0, waiting: 0 }) });
+    send({ type: 'heartbeat', rssBytes: channel.memoryUsage.rss(), ...(model?.load() ?? NO_LOAD) });
   }, HEARTBEAT_MS).unref();
   send({ type: 'hello' });
 

@@ -118,7 +118,7 @@ describe('runTasks', () => {
     await expect.poll(() => first.admitted).toBe(1);
     leave.abort();
     await expect(backend.runTasks(batch('x'), call())).resolves.toMatchObject({ finishReason: 'stop' });
-    expect(await (await metrics.handle()).text()).toContain('outcome="overloaded"} 1');
+    expect(await (await metrics.handle({ bodyBytes: 0 })).text()).toContain('outcome="overloaded"} 1');
   });
 
   it('refuses where the quota does, and the engine forgets the request', async () => {
@@ -150,7 +150,7 @@ describe('what operators see', () => {
     await backend.runTasks(batch('x'), call());
     await backend.runTasks(batch('crash'), call()).catch(() => {});
     await backend.runTasks(batch('y'), call());
-    const response = await metrics.handle();
+    const response = await metrics.handle({ bodyBytes: 7 });
     expect(response.headers.get('content-type')).toMatch(/^text\/plain/u);
     const text = await response.text();
     for (const line of [
@@ -162,10 +162,16 @@ describe('what operators see', () => {
       'assay_engine_ready 1',
       'assay_prefix_cache_lookups_total{result="miss"} 2',
       'assay_request_seconds_count{kind="tasks"} 2',
+      'assay_requests_admitted 0',
+      'assay_kv_cells{state="running"} 0',
+      'assay_kv_cells{state="cached"} 0',
+      'assay_request_body_bytes 7',
     ]) {
       expect(text.split('\n')).toContain(line);
     }
     expect(text).toMatch(/^assay_engine_resident_bytes [1-9]\d+$/mu);
+    expect(text).toMatch(/^process_resident_memory_bytes [1-9]\d+$/mu);
+    if (process.platform === 'linux') expect(text).toMatch(/^process_open_fds [1-9]\d*$/mu);
   });
 
   it('logs the request id and figures, never what was asked, unless told to', async () => {

@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import koffi from 'koffi';
 import { AssayError } from '../../lib/errors.ts';
+import { NO_LOAD } from '../../runtime/protocol/messages.ts';
 import { type Channel, type PreparedWork, serve } from '../../runtime/worker/serve.ts';
 
 /*
@@ -65,7 +66,7 @@ serve(
       return {
         info: { model, device: 'CPU', maxPromptLen: 8, contextLength: 16 },
         prepare: (work) => prepare(work.kind === 'tasks' ? questionOf(work.batch.tasks[0]) : ''),
-        load: () => ({ running: 0, waiting: 0 }),
+        load: () => NO_LOAD,
       };
     },
     async compile() {

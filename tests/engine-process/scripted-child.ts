@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { AssayError } from '../../lib/errors.ts';
 import { wrongNumbers } from '../../runtime/engine/wrong-numbers.ts';
+import { NO_LOAD } from '../../runtime/protocol/messages.ts';
 import type { Channel, PreparedWork, ServedModel } from '../../runtime/worker/serve.ts';
 import { serve } from '../../runtime/worker/serve.ts';
 
@@ -66,7 +67,7 @@ serve(
       return {
         info: { model, device: 'CPU', maxPromptLen: 8, contextLength: 16 },
         prepare: (work) => prepare(work.kind === 'tasks' ? questionOf(work.batch.tasks[0]) : ''),
-        load: () => ({ running: 0, waiting: 0 }),
+        load: () => NO_LOAD,
       };
     },
     async compile({ source }, onProgress) {

@@ -12,6 +12,7 @@ import { readManifest } from '../../runtime/compile/manifest.ts';
 import { providersOf } from '../../runtime/device/device-table.ts';
 import type { PullContext } from '../../runtime/hub/pull-context.ts';
 import { TRANSFER_SETTINGS } from '../../runtime/hub/pull-context.ts';
+import { NO_LOAD } from '../../runtime/protocol/messages.ts';
 import type { CompileContext } from '../../runtime/slot/ensure-compiled.ts';
 import { LocalModelHost } from '../../runtime/slot/model-host.ts';
 import type { SlotEngine } from '../../runtime/slot/model-slot.ts';
@@ -64,7 +65,7 @@ export class ScriptedEngine implements SlotEngine, Pick<EngineProcess, 'compile'
   readonly #life = new LifeCycle();
 
   status(): EngineStatus {
-    const idle = { restarts: 0, running: 0, waiting: 0, pid: null, rssBytes: null };
+    const idle = { ...NO_LOAD, admitted: 0, restarts: 0, pid: null, rssBytes: null };
     return { ...this.#life.now, device: this.#life.now.info?.device ?? null, ...idle };
   }
 
