@@ -6,6 +6,7 @@ import type { ModelHost } from '../../lib/host.ts';
 import { createModelHost } from '../../runtime/slot/create-model-host.ts';
 import { createEngineBackend } from '../../runtime/supervisor/engine-backend.ts';
 import { type Isolation, type IsolationMode, openIsolation } from '../../runtime/supervisor/isolation/isolation.ts';
+import { createImageFetcher } from '../../runtime/supervisor/media/fetch-image.ts';
 import { createMediaProcess } from '../../runtime/supervisor/media/media-process.ts';
 import { createEngineMetrics } from '../../runtime/supervisor/metrics.ts';
 import { createEngineProcess } from '../../runtime/supervisor/supervisor.ts';
@@ -28,7 +29,10 @@ const REQUEST_TIMEOUT_MS = 300_000;
 
 /** Creates the engine, the store and the slot. */
 export async function compose(
-  config: Pick<ServerConfig, 'home' | 'device' | 'dtype' | 'precision' | 'chatMaxTokens' | 'orders' | 'isolation'>,
+  config: Pick<
+    ServerConfig,
+    'home' | 'device' | 'dtype' | 'precision' | 'chatMaxTokens' | 'orders' | 'isolation' | 'allowMediaHost'
+  >,
   log: Logger,
 ): Promise<Parts> {
   const isolation = await openIsolation(config.isolation);
@@ -43,11 +47,12 @@ export async function compose(
   const timeoutMs = REQUEST_TIMEOUT_MS;
   // Prompts are private: they are logged only on request, under this name.
   const logPrompts = process.env.ASSAY_LOG_PROMPTS === '1';
-  const { chatMaxTokens, orders } = config;
+  const { chatMaxTokens, orders, allowMediaHost } = config;
   const backend = createEngineBackend({
     engine,
     models: host,
     media,
+    fetcher: allowMediaHost.length > 0 ? createImageFetcher({ hosts: allowMediaHost }) : undefined,
     metrics,
     log,
     timeoutMs,

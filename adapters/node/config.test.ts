@@ -19,6 +19,7 @@ test('the defaults', () => {
     confidence: 'entropy',
     load: true,
     allowOrigin: [],
+    allowMediaHost: [],
   });
 });
 
@@ -55,6 +56,7 @@ describe('flags come before the environment, and the environment before the defa
       confidence: 'margin',
       load: false,
       allowOrigin: ['http://x'],
+      allowMediaHost: ['a.example.com', '*.example.org'],
     };
     expect(serverConfig(flags, env)).toEqual({
       ...flags,
@@ -91,6 +93,15 @@ test.each([
   [{ isolation: 'some' }, '--isolation (ASSAY_ISOLATION) is one of auto, strict, off.'],
   [{ apiKey: 'a b' }, '--api-key (ASSAY_API_KEY) is 1 to 256 visible ASCII characters.'],
   [{ allowOrigin: ['http://x/'] }, '--allow-origin is an origin, such as http://localhost:3000.'],
+  [
+    { allowMediaHost: ['https://a.example.com'] },
+    '--allow-media-host is a host name, such as images.example.com or *.example.com.',
+  ],
+  [
+    { allowMediaHost: ['127.0.0.1'] },
+    '--allow-media-host is a host name, such as images.example.com or *.example.com.',
+  ],
+  [{ allowMediaHost: ['*'] }, '--allow-media-host is a host name, such as images.example.com or *.example.com.'],
   [{ allowOrigin: ['*'] }, '--allow-origin is an origin, such as http://localhost:3000.'],
 ])('%j is refused', (flags, message) => {
   expect(() => serverConfig(flags, {})).toThrow(new Error(message));

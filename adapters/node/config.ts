@@ -14,6 +14,14 @@ const Origin = v.pipe(
   v.check((text) => URL.canParse(text) && new URL(text).origin === text, 'is an origin, such as http://localhost:3000'),
 );
 
+const MediaHost = v.pipe(
+  v.string(),
+  v.regex(
+    /^(\*\.)?([a-z0-9_]([a-z0-9_-]*[a-z0-9])?\.)+[a-z][a-z0-9-]*$/,
+    'is a host name, such as images.example.com or *.example.com',
+  ),
+);
+
 /** The most that a chat request itself may ask for. */
 const MOST_TOKENS = 1_048_576;
 const WHOLE_TOKENS = `is a whole number, 1 to ${MOST_TOKENS}`;
@@ -75,6 +83,8 @@ export const ServerConfig = v.object({
   /** False with `--no-load`: no model is loaded at start. */
   load: v.boolean(),
   allowOrigin: v.array(Origin),
+  /** Hosts from which images are fetched. */
+  allowMediaHost: v.array(MediaHost),
 });
 export type ServerConfig = v.InferOutput<typeof ServerConfig>;
 
@@ -99,6 +109,7 @@ export type ServerFlags = Partial<
   KeyFlags & {
     load?: boolean;
     allowOrigin?: string[];
+    allowMediaHost?: string[];
   };
 
 const FLAG: Record<keyof ServerConfig, string> = {
@@ -117,6 +128,7 @@ const FLAG: Record<keyof ServerConfig, string> = {
   isolation: '--isolation (ASSAY_ISOLATION)',
   load: '--no-load',
   allowOrigin: '--allow-origin',
+  allowMediaHost: '--allow-media-host',
 };
 
 /**
@@ -140,6 +152,7 @@ export function serverConfig(flags: ServerFlags, env: Record<string, string | un
     isolation: flags.isolation ?? (env.ASSAY_ISOLATION || 'auto'),
     load: flags.load ?? true,
     allowOrigin: flags.allowOrigin ?? [],
+    allowMediaHost: flags.allowMediaHost ?? [],
   });
   if (said.success) return said.output;
   const [issue] = said.issues;

@@ -34,7 +34,7 @@ export const ImageInput = v.pipe(
   v.strictObject(members),
   fitting(),
   v.description(
-    'An image as base64: JPEG, PNG, WebP or GIF, up to 40 megapixels; 16 a request. An address is refused.',
+    'An image as base64: JPEG, PNG, WebP or GIF, up to 40 megapixels; 16 a request. An address is fetched only if the server allows its host.',
   ),
 );
 export const AudioInput = v.pipe(v.strictObject(members), fitting(), v.description('Audio, by address or as base64.'));

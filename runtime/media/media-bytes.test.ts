@@ -17,8 +17,12 @@ describe('a file', () => {
     ['under another name of its type', base64(JPEG, 'image/jpg')],
     ['under no certain type', base64(JPEG, 'image/*')],
   ])('%s', (_, sent) => {
-    expect(Buffer.from(imageBytes(sent)).toString('latin1')).toContain('and the rest');
+    expect(Buffer.from(imageBytes(sent) ?? []).toString('latin1')).toContain('and the rest');
   });
+});
+
+it('a web address has no file here', () => {
+  expect(imageBytes(url('https://example.com/a.png'))).toBe(null);
 });
 
 describe('refused, with the path', () => {
@@ -36,10 +40,9 @@ describe('refused, with the path', () => {
     ['cut base64', base64(PNG.slice(0, -2)), /not valid base64/],
     ['letters that base64 has not', base64(`${PNG.slice(0, -4)}*...`), /not valid base64/],
     ['the letters of base64url', base64('_-__'), /not valid base64/],
-    ['a data URL without base64', url('data:image/png,abc'), /is an address/],
-    ['an address', url('https://example.com/a.png'), /fetches none/],
-    ['a file of the server', url('file:///etc/passwd'), /fetches none/],
-    ['nonsense', url('nonsense'), /fetches none/],
+    ['a data URL without base64', url('data:image/png,abc'), /neither a data: URL/],
+    ['a file of the server', url('file:///etc/passwd'), /neither a data: URL/],
+    ['nonsense', url('nonsense'), /neither a data: URL/],
   ])('%s', (_, sent, message) => {
     expect(() => imageBytes(sent)).toThrowError(expect.objectContaining({ code: 'invalid_value', param: 'images[3]' }));
     expect(() => imageBytes(sent)).toThrowError(message);

@@ -1,31 +1,37 @@
 import type { MediaPart } from '../../lib/conversation.ts';
 import { AssayError } from '../../lib/errors.ts';
-import { IMAGE_TYPES, namesType, sniffImage } from './sniff.ts';
+import { IMAGE_TYPES, type ImageType, namesType, sniffImage } from './sniff.ts';
 
 /**
- * Returns the file of an image part. Throws `invalid_value` with the part's path for an address, for wrong base64, and
- * for a file of another format than one that is read or than was said.
+ * Returns the file of an image part; null for one at a web address. Throws `invalid_value` with the part's path for
+ * wrong base64, and for a file of another format than one that is read or than was said.
  */
-export function imageBytes({ source, param }: MediaPart): Uint8Array {
+export function imageBytes({ source, param }: MediaPart): Uint8Array | null {
+  if (source.type === 'url' && /^https?:/iu.test(source.url)) return null;
   const refuse = (message: string): never => {
     throw new AssayError('invalid_value', `${param} ${message}`, { param });
   };
-  const { mimeType, data } = source.type === 'base64' ? source : (dataUrl(source.url) ?? refuse(NO_ADDRESS));
+  const { mimeType, data } = source.type === 'base64' ? source : (dataUrl(source.url) ?? refuse(NO_FILE));
   const text = data.replace(/[\t\n\r ]+/gu, '');
   if (text.length % 4 !== 0 || !BASE64.test(text)) return refuse('is not valid base64. Encode the file again.');
   const bytes = Buffer.from(text, 'base64');
-  const type = sniffImage(bytes);
-  if (!type) return refuse(`is not in a format that is read. Send ${NAMES}.`);
+  const type = checkFormat(bytes, param);
   if (!namesType(mimeType, type)) {
     return refuse(`is ${type} by its first bytes, but was sent as ${mimeType.slice(0, 100)}. Correct the type.`);
   }
   return bytes;
 }
 
+/** Returns the format of a file. Throws `invalid_value` for one that is not read. */
+export function checkFormat(bytes: Uint8Array, param: string): ImageType {
+  const type = sniffImage(bytes);
+  if (type) return type;
+  throw new AssayError('invalid_value', `${param} is not in a format that is read. Send ${NAMES}.`, { param });
+}
+
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/u;
 const NAMES = IMAGE_TYPES.map((type) => type.replace('image/', '').toUpperCase()).join(', ');
-const NO_ADDRESS =
-  'is an address, and this server fetches none. Send the file itself, as base64 or as a data: URL with base64.';
+const NO_FILE = 'is neither a data: URL with base64 nor a web address. Send the file as base64 or as a data: URL.';
 
 /** Splits a data URL (RFC 2397) with base64; null for any other address. */
 function dataUrl(url: string): { mimeType: string; data: string } | null {

@@ -19,6 +19,7 @@ import { unknownModel } from '../../lib/unknown-model.ts';
 import type { Reply, Work } from '../protocol/messages.ts';
 import type { Call, CallMedia } from './call.ts';
 import type { EngineProcess } from './engine-process.ts';
+import type { ImageFetcher } from './media/fetch-image.ts';
 import type { MediaProcess } from './media/media-process.ts';
 import { hasImages, openMedia } from './media/open-media.ts';
 import type { EngineMetrics } from './metrics.ts';
@@ -30,6 +31,8 @@ export interface EngineBackendOptions {
   models: Pick<ModelHost, 'listModels'>;
   /** Decodes images; absent: none is read. */
   media?: Pick<MediaProcess, 'size' | 'pixels'>;
+  /** Fetches images from the hosts that the operator allows; absent: addresses are refused. */
+  fetcher?: ImageFetcher | undefined;
   metrics: Pick<EngineMetrics, 'answered' | 'failed' | 'media'>;
   log: Logger;
   /** Milliseconds allowed for one request, including its wait in the queue. */
@@ -87,7 +90,7 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
       const model = await activeModel(wanted);
       if (options.logPrompts) log.info({ model, work }, 'asked');
       const { signal } = outer;
-      const media = mediaFor(work);
+      const media = mediaFor(work, signal);
       call = await engine
         .call({ work, signal, timeoutMs: options.timeoutMs, ...(media ? { media } : {}) })
         .catch(async (error: AssayError) => {
@@ -117,9 +120,9 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
    * Returns the media of a call, which open the images of its request; null if it has none. A model that reads no
    * images refuses them in the engine.
    */
-  function mediaFor(work: Work): CallMedia | null {
+  function mediaFor(work: Work, signal: AbortSignal): CallMedia | null {
     if (!options.media || !engine.status().info?.readsImages || !hasImages(work)) return null;
-    return openMedia(options.media, options.metrics.media);
+    return openMedia(options.media, { counts: options.metrics.media, fetcher: options.fetcher, signal });
   }
 
   /** Applies the active calibration to answers, unless the batch wants them as the model gives them. */

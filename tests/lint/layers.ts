@@ -39,7 +39,16 @@ const LAYERS: readonly Layer[] = [
   // The messages between the server and the engine process, and the two sides: neither can reach into the other.
   runtime('protocol', 'compile', 'media/pixel-plan.ts', 'ort-plugin/plugin-target.ts'),
   // `engine/sequence.ts` tells the size of the KV cache, from which the limits of the process follow.
-  runtime('supervisor', 'protocol', 'compile', 'device', 'media', 'store', 'engine/sequence.ts'),
+  runtime(
+    'supervisor',
+    'protocol',
+    'compile',
+    'device',
+    'media',
+    'store',
+    'engine/sequence.ts',
+    'hub/public-address.ts',
+  ),
   runtime('slot', 'supervisor', 'protocol', 'compile', 'device', 'hub', 'store', 'ort-plugin/plugin-target.ts'),
   runtime(
     'worker',

@@ -46,7 +46,7 @@ export function whyNotRead(cause: unknown): string {
   const code = systemCode(cause);
   if (code === 'ENOENT') return 'is not there';
   if (code === 'EISDIR') return 'is a folder';
-  return code?.startsWith('E') ? `cannot be read (${code})` : 'is not UTF-8 text';
+  return /^E[A-Z0-9]+$/u.test(code ?? '') ? `cannot be read (${code})` : 'is not UTF-8 text';
 }
 
 /** Reads a JSON file, or JSON given directly: `{"a":"string"}`. */

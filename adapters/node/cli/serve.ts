@@ -46,6 +46,10 @@ export function addServe(program: Command, compose: typeof composeParts): void {
       'auto: the model runs with all the isolation that the system has (see assay doctor); strict: with all, or not at all; off (env: ASSAY_ISOLATION, default: auto)',
     )
     .option('--no-load', 'load no model at start')
+    .option(
+      '--allow-media-host <host...>',
+      'hosts that images may be fetched from, such as images.example.com or *.example.com (default: none)',
+    )
     .option('--allow-origin <origin...>', 'web pages that may call the server, such as http://localhost:3000')
     .addOption(
       new Option('--log-level <level>', 'what is logged to standard error').choices(LOG_LEVELS).default('info'),

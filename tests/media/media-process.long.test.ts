@@ -1,0 +1,72 @@
+import { readFileSync } from 'node:fs';
+import { setTimeout } from 'node:timers/promises';
+import { pino } from 'pino';
+import { afterAll, expect, it } from 'vitest';
+import { openIsolation } from '../../runtime/supervisor/isolation/isolation.ts';
+import { createMediaProcess } from '../../runtime/supervisor/media/media-process.ts';
+
+const log = pino({ level: 'silent' });
+const media = createMediaProcess({ log, isolation: await openIsolation('auto') });
+afterAll(() => media.close());
+
+const picture = (file: string) => readFileSync(new URL(`../fixtures/media/pictures/${file}`, import.meta.url));
+const PLAN = { filter: 'lanczos' as const, sizes: [{ width: 256, height: 192 }], rows: 3, columns: 4, side: 64 };
+
+/** Kills; ASSAY_PROPERTY_RUNS sets more. */
+const KILLS = Number(process.env.ASSAY_PROPERTY_RUNS ?? 20);
+
+it(`${KILLS} kills under load lose no request but their own`, { timeout: 60_000 + KILLS * 3_000 }, async () => {
+  const files = ['large.png', 'square.webp', 'tall.jpg', 'strip.gif'].map(picture);
+  const expected = await Promise.all(files.map((bytes) => media.pixels(bytes, PLAN)));
+  let killing = true;
+  let killed = 0;
+  const kills = (async () => {
+    for (; killed < KILLS; killed++) {
+      const { pid } = media;
+      if (pid !== null) process.kill(pid, 'SIGKILL');
+      while (media.pid === pid || media.pid === null) await setTimeout(1);
+      await setTimeout(Math.random() * 600);
+    }
+    killing = false;
+  })();
+  let answered = 0;
+  let lost = 0;
+  await Promise.all(
+    Array.from({ length: 8 }, async () => {
+      while (killing) {
+        const index = Math.floor(Math.random() * files.length);
+        const result = await media.pixels(files[index] ?? Buffer.of(), PLAN).catch((fault) => fault.kind);
+        if (result === 'crash') lost++;
+        else {
+          expect(result).toEqual(expected[index]);
+          answered++;
+        }
+      }
+    }),
+  );
+  await kills;
+  // A request is lost when its process was killed twice.
+  expect(lost).toBeLessThanOrEqual(KILLS / 2);
+  expect(answered).toBeGreaterThan(0);
+});
+
+it('a decoder that hangs ends its own request; the next ones are answered', async () => {
+  const entry = new URL('./hanging-child.ts', import.meta.url);
+  const hanging = createMediaProcess({ log, entry, timeoutMs: 2_000 });
+  const [hung, fine] = await Promise.allSettled([hanging.size(Buffer.from('hang')), hanging.size(Buffer.from('fine'))]);
+  hanging.close();
+  expect(hung).toMatchObject({ status: 'rejected', reason: { kind: 'slow' } });
+  expect(fine).toMatchObject({ status: 'fulfilled', value: { width: 1, height: 1 } });
+});
+
+it('a picture that ends the process is refused after two tries; the next ones are answered', async () => {
+  const entry = new URL('./hanging-child.ts', import.meta.url);
+  const crashing = createMediaProcess({ log, entry });
+  const [crashed, fine] = await Promise.allSettled([
+    crashing.size(Buffer.from('crash')),
+    crashing.size(Buffer.from('fine')),
+  ]);
+  crashing.close();
+  expect(crashed).toMatchObject({ status: 'rejected', reason: { kind: 'crash' } });
+  expect(fine).toMatchObject({ status: 'fulfilled', value: { width: 1, height: 1 } });
+});
