@@ -1,16 +1,17 @@
 import { type RunningServer, startServer } from '../../adapters/node/server.ts';
 import { createApp } from '../../handlers/app.ts';
+import type { KeyStore } from '../../lib/keys.ts';
 import { scriptedBackend } from '../scripted-backend/backend.ts';
 import { scriptedHost } from '../scripted-backend/host.ts';
 import type { Recorded, Script } from '../scripted-backend/script.ts';
 
-/** Starts the model server on a socket, with a scripted backend. */
-export async function serveScript(script: Script): Promise<RunningServer & { recorded: Recorded[] }> {
+/** Starts the model server on a socket, with a scripted backend; with keys the decision service too. */
+export async function serveScript(script: Script, keys?: KeyStore): Promise<RunningServer & { recorded: Recorded[] }> {
   const recorded: Recorded[] = [];
   const app = createApp({
     backend: scriptedBackend(script, recorded),
     host: scriptedHost(script, recorded),
-    apis: ['models'],
+    ...(keys ? { keys } : { apis: ['models'] }),
     guard: { loopbackOnly: true, allowOrigins: [] },
     heartbeatMs: 20,
   });

@@ -66,7 +66,12 @@ export async function withModel<T>(
   }
 }
 
-async function modelOf(connection: Connection, flags: ModelFlags): Promise<string> {
+/**
+ * Returns the model to ask: the named one, or the server's active one. Without a server, loads one in this process.
+ *
+ * @throws AssayError `model_not_loaded`
+ */
+export async function modelOf(connection: Connection, flags: ModelFlags): Promise<string> {
   if (connection.url === null) {
     const model = flags.model ?? (process.env.ASSAY_MODEL || 'assay/starter');
     if (isWatched())

@@ -10,6 +10,7 @@ import { addExtract } from './extract.ts';
 import { addKeys } from './keys.ts';
 import { addList } from './list.ts';
 import { addLoad } from './load.ts';
+import { addMcp } from './mcp.ts';
 import { addPull } from './pull.ts';
 import { addRemove } from './rm.ts';
 import { addRun } from './run-tasks.ts';
@@ -32,6 +33,7 @@ export function createProgram(parts: { compose: typeof compose }): Command {
   addCalibrate(program);
   program.commandsGroup('Server:');
   addServe(program, parts.compose);
+  addMcp(program);
   addStatus(program);
   addLoad(program);
   addKeys(program);

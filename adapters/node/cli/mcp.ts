@@ -1,0 +1,105 @@
+import type { Command } from 'commander';
+import { KeysStore } from '../keys-file.ts';
+import type { Ask } from '../mcp/tools.ts';
+import { UsageError } from '../usage-error.ts';
+import { type ModelFlags, modelOf } from './ask.ts';
+import { configOf } from './config-of.ts';
+import { connect, connectionFlags } from './connection.ts';
+import { wholeNumber } from './parse-flags.ts';
+import type { Connection } from './request.ts';
+import { screen } from './screen.ts';
+
+type McpFlags = ModelFlags & { http?: boolean; port: number };
+
+/** Adds `assay mcp`. The SDK is loaded only here, when the command runs. */
+export function addMcp(program: Command): void {
+  connectionFlags(
+    program
+      .command('mcp')
+      .description('Serve the tools decide and extract to agents, by the Model Context Protocol.')
+      .option('--http', 'streamable HTTP at /mcp on this machine, in place of standard input and output')
+      .option('--port <number>', 'port for --http, 0 for any free one', wholeNumber(0, 65_535), 8081)
+      .option('--model <id>', 'model to ask (default: the one that the server has loaded)'),
+  )
+    .addHelpText('after', MCP_HELP)
+    .action(async (flags: McpFlags) => {
+      const asking = asker(flags);
+      try {
+        if (flags.http) await serveHttp(asking.ask, flags);
+        else await serveStdio(asking.ask);
+      } finally {
+        await asking.close();
+      }
+    });
+}
+
+const MCP_HELP = `
+With a running server, its model answers; without one, the first call loads a model in this process.
+
+In an agent's configuration:
+  { "mcpServers": { "assay": { "command": "assay", "args": ["mcp"] } } }
+
+Examples:
+  $ assay mcp
+  $ assay mcp --http --port 8081    # needs a key: assay keys add agent`;
+
+/** Connects at the first call, so that the tools are listed at once. A connection that failed is tried again. */
+function asker(flags: ModelFlags): { ask: Ask; close(): Promise<void> } {
+  let opened: Promise<{ connection: Connection; loaded: string | null }> | undefined;
+  const open = async () => {
+    const connection = await connect(flags, { alone: true });
+    return { connection, loaded: connection.url === null ? await modelOf(connection, flags) : null };
+  };
+  return {
+    async ask(path, body, signal) {
+      opened ??= open().catch((error: unknown) => {
+        opened = undefined;
+        throw error;
+      });
+      const { connection, loaded } = await opened;
+      const model = loaded ?? (await modelOf(connection, flags));
+      return (await connection.request(path, { body: { model, ...body }, signal })).json();
+    },
+    close: async () => (await opened)?.connection.close(),
+  };
+}
+
+async function serveStdio(ask: Ask): Promise<void> {
+  const [{ serveStdio: serve }, { createMcpServer }] = await Promise.all([
+    import('@modelcontextprotocol/server/stdio'),
+    import('../mcp/tools.ts'),
+  ]);
+  const ended = Promise.race([
+    new Promise((resolve) => process.stdin.once('end', resolve).once('close', resolve)),
+    stopSignal(),
+  ]);
+  const handle = serve(() => createMcpServer(ask), { onerror: (error) => screen.note(`assay mcp: ${error.message}`) });
+  await ended;
+  await handle.close();
+}
+
+async function serveHttp(ask: Ask, flags: McpFlags): Promise<void> {
+  const [{ accessOf }, { startServer }, { mcpOverHttp }] = await Promise.all([
+    import('../access.ts'),
+    import('../server.ts'),
+    import('../mcp/http.ts'),
+  ]);
+  const { home, apiKey, apiKeyFile } = flags;
+  const config = configOf({
+    ...(home === undefined ? {} : { home }),
+    ...(apiKey === undefined ? {} : { apiKey }),
+    ...(apiKeyFile === undefined ? {} : { apiKeyFile }),
+  });
+  const access = await accessOf({ ...config, host: '127.0.0.1' }, new KeysStore(config.home));
+  if (access.firstKey) throw new UsageError('MCP over HTTP needs a key. Make one first: assay keys add agent');
+  const server = await startServer(mcpOverHttp(ask, access).fetch, { host: '127.0.0.1', port: flags.port });
+  screen.line(`assay mcp listens on ${server.url}/mcp. Stop with Ctrl-C.`);
+  await stopSignal();
+  await server.close(5_000);
+}
+
+function stopSignal(): Promise<void> {
+  return new Promise((resolve) => {
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve());
+  });
+}

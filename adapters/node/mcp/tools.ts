@@ -1,0 +1,108 @@
+import { type CallToolResult, McpServer } from '@modelcontextprotocol/server';
+import { toStandardJsonSchema } from '@valibot/to-json-schema';
+import * as v from 'valibot';
+import { AssayError } from '../../../lib/errors.ts';
+import { LabelChoiceAnswer } from '../../../lib/schema/systemone-response.ts';
+import { DecideResponse, ExtractResponse } from '../../../lib/schema/task-response.ts';
+import { VERSION } from '../../../lib/version.ts';
+
+/** Sends a request to the decision service, with the model that is to answer. Throws `AssayError`. */
+export type Ask = (path: string, body: object, signal: AbortSignal) => Promise<unknown>;
+
+const described = <S extends v.GenericSchema>(schema: S, text: string) => v.pipe(schema, v.description(text));
+const text = described(v.string(), 'The text to judge. It may be long; the same text again is almost free.');
+
+const DecideInput = v.object({
+  text,
+  question: described(v.pipe(v.string(), v.minLength(1)), 'The question, such as: Is this urgent?'),
+  options: v.optional(
+    described(
+      v.pipe(v.array(v.pipe(v.string(), v.minLength(1), v.maxLength(1024))), v.minLength(1), v.maxLength(255)),
+      'The allowed answers. Without them the answer is a few words of the model.',
+    ),
+  ),
+  instruction: v.optional(described(v.string(), 'Extra guidance, such as when an option applies.')),
+});
+const DecideOutput = v.object({
+  answer: v.string(),
+  probabilities: v.optional(described(v.record(v.string(), v.number()), 'By option.')),
+});
+
+const ExtractInput = v.object({
+  text,
+  instruction: v.optional(described(v.string(), 'What to extract.'), 'Extract the requested fields.'),
+  keys: v.optional(
+    described(
+      v.pipe(v.array(v.pipe(v.string(), v.minLength(1))), v.minLength(1), v.maxLength(128)),
+      'Names of the fields. A field that the text does not have is null.',
+    ),
+  ),
+  schema: v.optional(
+    described(v.record(v.string(), v.unknown()), 'JSON Schema of the answer, or the short form {"total":"number"}.'),
+  ),
+});
+const ExtractOutput = v.object({ data: v.record(v.string(), v.unknown()) });
+
+const Chosen = v.object({ answers: v.object({ decision: LabelChoiceAnswer }) });
+
+/** Creates an MCP server with the tools `decide` and `extract`, answered by `ask`. */
+export function createMcpServer(ask: Ask): McpServer {
+  const server = new McpServer({ name: 'assay', version: VERSION }, { instructions: INSTRUCTIONS });
+  const annotations = { readOnlyHint: true, idempotentHint: true, openWorldHint: false };
+
+  server.registerTool(
+    'decide',
+    {
+      title: 'Decide',
+      description: 'Answers one question about a text: with one of the options, and the probability of each.',
+      inputSchema: toStandardJsonSchema(DecideInput),
+      outputSchema: toStandardJsonSchema(DecideOutput),
+      annotations,
+    },
+    ({ text: context, question, options, instruction }, { mcpReq: { signal } }) =>
+      answered(async () => {
+        if (options === undefined) {
+          const said = instruction === undefined ? {} : { instruction };
+          const body = { context, question, max_output_tokens: 128, ...said };
+          return { answer: v.parse(DecideResponse, await ask('/decide', body, signal)).value };
+        }
+        const instructions = instruction === undefined ? question : `${question}\n${instruction}`;
+        const questions = { decision: { type: 'choice', instructions, criteria: options } };
+        const { answers } = v.parse(Chosen, await ask('/v1/systemone', { state: context, questions }, signal));
+        return { answer: answers.decision.choice, probabilities: answers.decision.probabilities };
+      }),
+  );
+
+  server.registerTool(
+    'extract',
+    {
+      title: 'Extract',
+      description: 'Takes fields out of a text, as JSON: the keys that are named, or what a JSON Schema describes.',
+      inputSchema: toStandardJsonSchema(ExtractInput),
+      outputSchema: toStandardJsonSchema(ExtractOutput),
+      annotations,
+    },
+    ({ text: context, instruction, keys, schema }, { mcpReq: { signal } }) =>
+      answered(async () => {
+        const shape = { ...(keys === undefined ? {} : { keys }), ...(schema === undefined ? {} : { schema }) };
+        const body = { context, instruction, max_output_tokens: 512, ...shape };
+        return { data: v.parse(ExtractResponse, await ask('/extract', body, signal)).result };
+      }),
+  );
+  return server;
+}
+
+const INSTRUCTIONS =
+  'Cheap judgements by a small local model: use decide to classify or to check a text, and extract to take fields out of it. ' +
+  'Nothing leaves this machine.';
+
+/** Returns the result of a tool as text and as data. An error that the caller can fix becomes the result's text. */
+async function answered(work: () => Promise<Record<string, unknown>>): Promise<CallToolResult> {
+  try {
+    const data = await work();
+    return { content: [{ type: 'text', text: JSON.stringify(data) }], structuredContent: data };
+  } catch (error) {
+    if (!(error instanceof AssayError)) throw error;
+    return { content: [{ type: 'text', text: `${error.code}: ${error.message}` }], isError: true };
+  }
+}

@@ -1,0 +1,134 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
+import { afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { hashSecret, listedKeys } from '../../lib/keys.ts';
+import { BIN, newFolder } from '../cli/assay.ts';
+import { serveScript } from '../clients/scripted.ts';
+import type { Script } from '../scripted-backend/script.ts';
+
+/* The SDK's own client on `assay mcp`, which asks a server with a scripted backend. */
+
+type Server = Awaited<ReturnType<typeof serveScript>>;
+let server: Server | undefined;
+let client: Client | undefined;
+let child: ChildProcess | undefined;
+let home: string;
+beforeAll(async () => {
+  home = await newFolder();
+});
+afterEach(async () => {
+  await client?.close();
+  if (child && child.exitCode === null) {
+    child.kill('SIGTERM');
+    await once(child, 'exit');
+  }
+  await server?.close(0);
+  child = undefined;
+});
+
+const KEY = 'test-key';
+const keys = async () => listedKeys([{ name: 'agent', sha256: await hashSecret(KEY), models: ['*'], scopes: [] }]);
+const env = () => ({ PATH: process.env.PATH ?? '', HOME: home, ASSAY_API_KEY: KEY, ASSAY_URL: server?.url ?? '' });
+
+async function overStdio(script: Script): Promise<Client> {
+  server = await serveScript(script, await keys());
+  client = new Client({ name: 'test', version: '1.0.0' });
+  const args = [BIN, 'mcp', '--home', home];
+  await client.connect(new StdioClientTransport({ command: process.execPath, args, env: env(), stderr: 'inherit' }));
+  return client;
+}
+
+/** Starts `assay mcp --http` and returns its address. */
+async function startHttp(script: Script): Promise<string> {
+  server = await serveScript(script, await keys());
+  const args = [BIN, 'mcp', '--http', '--port', '0', '--home', home];
+  child = spawn(process.execPath, args, { env: env(), stdio: ['ignore', 'pipe', 'inherit'] });
+  for await (const chunk of child.stdout!) {
+    const url = /listens on (http:\/\/\S+\/mcp)/.exec(String(chunk))?.[1];
+    if (url) return url;
+  }
+  throw new Error('assay mcp ended');
+}
+
+async function overHttp(script: Script): Promise<Client> {
+  const url = new URL(await startHttp(script));
+  client = new Client({ name: 'test', version: '1.0.0' });
+  const requestInit = { headers: { authorization: `Bearer ${KEY}` } };
+  await client.connect(new StreamableHTTPClientTransport(url, { requestInit }));
+  return client;
+}
+
+const decision: Script = { tasks: { answers: ['{"value":"yes"}'], probabilities: [[0.9, 0.1]] } };
+const urgent = { text: 'Help!', question: 'Is this urgent?', options: ['yes', 'no'] };
+
+describe.each([
+  ['stdio', overStdio],
+  ['streamable HTTP', overHttp],
+])('over %s', (_, open) => {
+  it('lists both tools, with their schemas', async () => {
+    const { tools } = await (await open({})).listTools();
+    expect(tools.map(({ name }) => name)).toEqual(['decide', 'extract']);
+    expect(tools[0]).toMatchObject({
+      annotations: { readOnlyHint: true },
+      inputSchema: { type: 'object', required: ['text', 'question'] },
+      outputSchema: { type: 'object', required: ['answer'] },
+    });
+  });
+
+  it('decides among options, with probabilities', async () => {
+    const result = await (await open(decision)).callTool({ name: 'decide', arguments: urgent });
+    expect(result.structuredContent).toMatchObject({
+      answer: 'yes',
+      probabilities: { yes: expect.closeTo(0.9), no: expect.closeTo(0.1) },
+    });
+    expect(server?.recorded.find(({ call }) => call === 'runTasks')).toMatchObject({
+      batch: { model: 'assay/starter', input: { context: 'Help!' }, tasks: [{ options: ['yes', 'no'] }] },
+    });
+  });
+
+  it('extracts fields', async () => {
+    const script = { tasks: { answers: ['{"total":"49.90"}'] } };
+    const args = { text: 'It cost 49.90.', keys: ['total'] };
+    const result = await (await open(script)).callTool({ name: 'extract', arguments: args });
+    expect(result.structuredContent).toEqual({ data: { total: '49.90' } });
+  });
+});
+
+describe('over stdio', () => {
+  it('decides in its own words without options', async () => {
+    const mcp = await overStdio({ tasks: { answers: ['{"value":"A refund"}'] } });
+    const { options: _, ...open } = urgent;
+    const result = await mcp.callTool({ name: 'decide', arguments: open });
+    expect(result.structuredContent).toEqual({ answer: 'A refund' });
+  });
+
+  it('an error says what to do, as the result of the tool', async () => {
+    const fail = { code: 'overloaded', message: 'Try again later.', retryAfterSeconds: 1 } as const;
+    const mcp = await overStdio({ tasks: { fail } });
+    const result = await mcp.callTool({ name: 'decide', arguments: urgent });
+    expect(result).toMatchObject({ isError: true, content: [{ text: 'overloaded: Try again later.' }] });
+  });
+
+  it('refuses arguments that its schema does not have', async () => {
+    const mcp = await overStdio({});
+    const wrong = mcp.callTool({ name: 'decide', arguments: { text: 'x' } });
+    await expect(wrong.then(({ isError }) => isError).catch(() => true)).resolves.toBe(true);
+    expect(server?.recorded.filter(({ call }) => call === 'runTasks')).toEqual([]);
+  });
+});
+
+describe('over streamable HTTP', () => {
+  const ping = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' });
+  const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
+
+  it.each([
+    ['without a key', {}, 401],
+    ['with an unknown key', { authorization: 'Bearer wrong' }, 401],
+    ['from another page', { authorization: `Bearer ${KEY}`, origin: 'https://evil.example' }, 403],
+  ])('%s: %o is %i', async (_, sent, status) => {
+    const url = await startHttp({});
+    expect((await fetch(url, { method: 'POST', headers: { ...headers, ...sent }, body: ping })).status).toBe(status);
+  });
+});
