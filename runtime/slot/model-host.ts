@@ -20,6 +20,7 @@ import type { Dtype } from '../store/model-files.ts';
 import { choosePromptLength, contextLength } from '../store/prompt-length.ts';
 import { removeModel } from '../store/remove-model.ts';
 import type { EngineProcess } from '../supervisor/engine-process.ts';
+import { type DownloadOptions, type DownloadProgress, Downloads } from './downloads.ts';
 import {
   type CompileContext,
   type EnsuredModel,
@@ -28,7 +29,6 @@ import {
   wouldServe,
 } from './ensure-compiled.ts';
 import { ModelSlot, type SlotEngine } from './model-slot.ts';
-import { Operation } from './operation.ts';
 
 export interface HostOptions {
   calibrations: Pick<Calibrations, 'find'>;
@@ -38,10 +38,6 @@ export interface HostOptions {
   /** Number format to download and compile. Default: the best for the device. */
   dtype?: Dtype;
 }
-
-type DownloadProgress = Extract<DownloadEvent, { type: 'progress' }>;
-type DownloadOptions = Parameters<ModelHost['download']>[1];
-type Download = Operation<DownloadProgress, DownloadReport> & { readonly options: DownloadOptions };
 
 /** Says why a model in the slot cannot be deleted. */
 const IN_USE: Readonly<Record<Slot['state'], string>> = {
@@ -56,7 +52,7 @@ const IN_USE: Readonly<Record<Slot['state'], string>> = {
 export class LocalModelHost implements ModelHost {
   readonly #options: HostOptions;
   readonly #slot: ModelSlot;
-  readonly #downloads = new Map<ModelId, Download>();
+  readonly #downloads: Downloads;
   /** Models with a load that has not reached the slot yet. */
   readonly #loads = new Set<ModelId>();
   readonly #removals = new Set<ModelId>();
@@ -67,6 +63,11 @@ export class LocalModelHost implements ModelHost {
     this.#options = options;
     // A device that nothing here drives is tried and logged, but not shown as the one that would be used.
     const devices = compile.devices.filter((device) => compile.drives(device));
+    this.#downloads = new Downloads({
+      checkBegin: (model) => this.#refuseDuringRemoval(model),
+      download: (...request) => this.#download(...request),
+      unfollowedMs: options.pull.settings.unfollowedMs,
+    });
     this.#slot = new ModelSlot({ engine, log: compile.log, devices, now: () => performance.now() });
   }
 
@@ -99,7 +100,7 @@ export class LocalModelHost implements ModelHost {
   async listModels(): Promise<readonly ListedModel[]> {
     const { paths } = this.#options.compile;
     const { model } = this.slot();
-    const ids = new Set([...(await localModelIds(paths)), ...this.#downloads.keys(), ...(model ? [model] : [])]);
+    const ids = new Set([...(await localModelIds(paths)), ...this.#downloads.models, ...(model ? [model] : [])]);
     const listed = [...ids].sort().map(async (id) => ({
       id,
       status: await this.#statusOf(id),
@@ -112,7 +113,7 @@ export class LocalModelHost implements ModelHost {
   async load(model: ModelId, options: { maxPromptLen?: number }): Promise<LoadReport> {
     const loaded = this.#downloads.has(model) ? this.#slot.loaded(model, options.maxPromptLen) : null;
     if (loaded) return loaded;
-    this.#refuseDuringDownload(model, 'load');
+    this.#downloads.refuseDuring(model, 'load');
     this.#refuseDuringRemoval(model);
     this.#loads.add(model);
     try {
@@ -138,43 +139,12 @@ export class LocalModelHost implements ModelHost {
     return this.#slot.unload();
   }
 
-  async *download(model: ModelId, options: DownloadOptions, leaving?: AbortSignal): AsyncGenerator<DownloadEvent> {
-    for (;;) {
-      const running = this.#downloads.get(model) ?? this.#begin(model, options);
-      const first = running.options;
-      const wanted = options.maxPromptLen ?? first.maxPromptLen;
-      if (first.maxPromptLen !== undefined && first.maxPromptLen !== wanted) {
-        const other = `${model} is being downloaded with another max_prompt_len. Try again when it has finished.`;
-        throw new AssayError('operation_in_progress', other, { param: 'max_prompt_len' });
-      }
-      // A running download may deliver less: it may not ask the hub, or it compiles the default length, which is known
-      // at its end.
-      const less = options.allowDownload && !first.allowDownload;
-      const report = yield* less ? resultOrUndefined(running.follow(leaving), leaving) : running.follow(leaving);
-      const enough = report && !less && (wanted === undefined || report.max_prompt_len === wanted);
-      if (report && (enough || first === options)) {
-        yield { type: 'done', report };
-        return;
-      }
-    }
-  }
-
-  #begin(model: ModelId, options: DownloadOptions): Download {
-    this.#refuseDuringRemoval(model);
-    const work = new Operation<DownloadProgress, DownloadReport>(async (report, unfollowed) => {
-      try {
-        return await this.#download(model, options, report, unfollowed);
-      } finally {
-        this.#downloads.delete(model);
-      }
-    }, this.#options.pull.settings.unfollowedMs);
-    const download = Object.assign(work, { options });
-    this.#downloads.set(model, download);
-    return download;
+  download(model: ModelId, options: DownloadOptions, leaving?: AbortSignal): AsyncGenerator<DownloadEvent> {
+    return this.#downloads.follow(model, options, leaving);
   }
 
   async remove(model: ModelId, options: { compiledOnly: boolean }): Promise<RemoveReport> {
-    this.#refuseDuringDownload(model, 'delete');
+    this.#downloads.refuseDuring(model, 'delete');
     this.#refuseDuringRemoval(model);
     if (this.#slot.uses(model) || this.#loads.has(model)) {
       const slot = this.slot();
@@ -200,7 +170,7 @@ export class LocalModelHost implements ModelHost {
   /** Stops downloads and compiles. Downloaded files stay. */
   async close(): Promise<void> {
     this.#closing.abort(new AssayError('internal_error', 'The server is shutting down.'));
-    await Promise.allSettled([...this.#downloads.values()].map((download) => download.result));
+    await this.#downloads.settled();
   }
 
   async #download(
@@ -281,20 +251,6 @@ export class LocalModelHost implements ModelHost {
     return findLocalModel(this.#options.compile.paths, model, this.#variant);
   }
 
-  #refuseDuringDownload(model: ModelId, verb: 'load' | 'delete'): void {
-    const progress = this.#downloads.get(model);
-    if (!progress) return;
-    const { stage, bytes, total } = progress.latest ?? { stage: 'downloading', bytes: 0, total: null };
-    const far = total ? ` (${Math.floor((100 * bytes) / total)} %)` : '';
-    throw new AssayError(
-      'operation_in_progress',
-      `${model} is ${stage} now${far}. Try to ${verb} it again when that has finished.`,
-      {
-        param: 'model',
-      },
-    );
-  }
-
   #refuseDuringRemoval(model: ModelId): void {
     if (!this.#removals.has(model)) return;
     const busy = `${model} is being deleted now. Try again when that has finished.`;
@@ -304,29 +260,13 @@ export class LocalModelHost implements ModelHost {
   async #statusOf(model: ModelId): Promise<ModelStatus | null> {
     const slot = this.slot();
     if (slot.model === model && slot.state !== 'unloaded') return slot.state === 'loaded' ? 'active' : slot.state;
-    const download = this.#downloads.get(model);
-    if (download) return download.latest?.stage === 'compiling' ? 'compiling' : 'downloading';
+    const download = this.#downloads.statusOf(model);
+    if (download) return download;
     if (this.#slot.uses(model)) return this.#slot.isReading(model) ? 'loading' : 'compiling';
     const local = await this.#find(model);
     if (!local) return null;
     const compiled = await listCompiled(this.#options.compile.paths, model);
     if (compiled.some(({ record }) => wouldServe(this.#options.compile, local, record.fingerprint))) return 'compiled';
     return local.origin === 'bundled' ? 'available' : 'downloaded';
-  }
-}
-
-/**
- * Follows the work of another caller; returns undefined when it fails, which only that caller reports. Throws when this
- * caller leaves.
- */
-async function* resultOrUndefined<P, R>(
-  work: AsyncGenerator<P, R>,
-  leaving?: AbortSignal,
-): AsyncGenerator<P, R | undefined> {
-  try {
-    return yield* work;
-  } catch {
-    leaving?.throwIfAborted();
-    return undefined;
   }
 }

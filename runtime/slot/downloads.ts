@@ -1,0 +1,119 @@
+import { AssayError } from '../../lib/errors.ts';
+import type { DownloadEvent, DownloadReport, ModelHost } from '../../lib/host.ts';
+import type { ModelId } from '../../lib/model-id.ts';
+import { Operation } from './operation.ts';
+
+export type DownloadProgress = Extract<DownloadEvent, { type: 'progress' }>;
+export type DownloadOptions = Parameters<ModelHost['download']>[1];
+type Download = Operation<DownloadProgress, DownloadReport> & { readonly options: DownloadOptions };
+
+/** Describes what a download does and when it may begin. */
+export interface DownloadSettings {
+  /** Throws when a download of this model may not begin now. */
+  checkBegin(model: ModelId): void;
+  /** Downloads and compiles one model. `unfollowed` aborts when no caller follows any more. */
+  download(
+    model: ModelId,
+    options: DownloadOptions,
+    report: (progress: DownloadProgress) => void,
+    unfollowed: AbortSignal,
+  ): Promise<DownloadReport>;
+  /** Milliseconds without a caller after which `unfollowed` aborts. */
+  unfollowedMs: number;
+}
+
+/** Runs at most one download of each model, which any number of callers follow. */
+export class Downloads {
+  readonly #running = new Map<ModelId, Download>();
+  readonly #settings: DownloadSettings;
+
+  constructor(settings: DownloadSettings) {
+    this.#settings = settings;
+  }
+
+  /** Models that are being downloaded. */
+  get models(): Iterable<ModelId> {
+    return this.#running.keys();
+  }
+
+  has(model: ModelId): boolean {
+    return this.#running.has(model);
+  }
+
+  /** Returns the status of a model that is being downloaded; undefined for any other. */
+  statusOf(model: ModelId): 'downloading' | 'compiling' | undefined {
+    const download = this.#running.get(model);
+    if (!download) return undefined;
+    return download.latest?.stage === 'compiling' ? 'compiling' : 'downloading';
+  }
+
+  /**
+   * Joins the running download of a model, or begins one. Continues if the running one delivers less than these options
+   * ask for.
+   */
+  async *follow(model: ModelId, options: DownloadOptions, leaving?: AbortSignal): AsyncGenerator<DownloadEvent> {
+    for (;;) {
+      const running = this.#running.get(model) ?? this.#begin(model, options);
+      const first = running.options;
+      const wanted = options.maxPromptLen ?? first.maxPromptLen;
+      if (first.maxPromptLen !== undefined && first.maxPromptLen !== wanted) {
+        const other = `${model} is being downloaded with another max_prompt_len. Try again when it has finished.`;
+        throw new AssayError('operation_in_progress', other, { param: 'max_prompt_len' });
+      }
+      // A running download may deliver less: it may not ask the hub, or it compiles the default length, which is known
+      // at its end.
+      const less = options.allowDownload && !first.allowDownload;
+      const report = yield* less ? resultOrUndefined(running.follow(leaving), leaving) : running.follow(leaving);
+      const enough = report && !less && (wanted === undefined || report.max_prompt_len === wanted);
+      if (report && (enough || first === options)) {
+        yield { type: 'done', report };
+        return;
+      }
+    }
+  }
+
+  #begin(model: ModelId, options: DownloadOptions): Download {
+    this.#settings.checkBegin(model);
+    const operation = new Operation<DownloadProgress, DownloadReport>(async (report, unfollowed) => {
+      try {
+        return await this.#settings.download(model, options, report, unfollowed);
+      } finally {
+        this.#running.delete(model);
+      }
+    }, this.#settings.unfollowedMs);
+    const download = Object.assign(operation, { options });
+    this.#running.set(model, download);
+    return download;
+  }
+
+  /** Throws `operation_in_progress` with the progress while a model is being downloaded. */
+  refuseDuring(model: ModelId, verb: 'load' | 'delete'): void {
+    const download = this.#running.get(model);
+    if (!download) return;
+    const { stage, bytes, total } = download.latest ?? { stage: 'downloading', bytes: 0, total: null };
+    const far = total ? ` (${Math.floor((100 * bytes) / total)} %)` : '';
+    const message = `${model} is ${stage} now${far}. Try to ${verb} it again when that has finished.`;
+    throw new AssayError('operation_in_progress', message, { param: 'model' });
+  }
+
+  /** Resolves when all downloads have ended. */
+  async settled(): Promise<void> {
+    await Promise.allSettled([...this.#running.values()].map((download) => download.result));
+  }
+}
+
+/**
+ * Follows the work of another caller; returns undefined when it fails, which only that caller reports. Throws when this
+ * caller leaves.
+ */
+async function* resultOrUndefined<P, R>(
+  work: AsyncGenerator<P, R>,
+  leaving?: AbortSignal,
+): AsyncGenerator<P, R | undefined> {
+  try {
+    return yield* work;
+  } catch {
+    leaving?.throwIfAborted();
+    return undefined;
+  }
+}
