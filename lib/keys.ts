@@ -3,7 +3,7 @@ export interface ApiKey {
   name: string;
   /** Patterns of the models it may use: a model id, or one with `*` for any run of characters. */
   models: readonly string[];
-  /** Absent: no limit. */
+  /** Quota of the key; absent: no limit. */
   requestsPerMinute?: number;
   /** `admin` may load, unload, download and delete if the model server requires a key, and on a box of the edge. */
   scopes: readonly 'admin'[];

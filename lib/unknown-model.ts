@@ -6,9 +6,9 @@ const MOST_NAMED = 8;
 
 /** Lists the models that a backend has instead of an unknown one. */
 export interface KnownModels {
-  /** Those that answer now. */
+  /** Models that answer now. */
   served: readonly string[];
-  /** All of them. */
+  /** All models of the backend. */
   known: readonly string[];
 }
 

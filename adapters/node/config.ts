@@ -30,7 +30,7 @@ const WHOLE_TOKENS = `is a whole number, 1 to ${MOST_TOKENS}`;
 export const ServerConfig = v.object({
   /** Address to listen on. */
   host: v.pipe(v.string(), v.nonEmpty('is an address or a host name')),
-  /** 0: any free port. */
+  /** Port to listen on; 0: any free port. */
   port: v.pipe(
     v.string(),
     v.regex(/^\d{1,5}$/, 'is 0 to 65535'),

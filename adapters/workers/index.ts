@@ -23,7 +23,7 @@ export const FleetObject: DurableObjectClass<FleetCalls> = EdgeFleet;
 
 let edge: { env: Env; app: Hono<AppEnv> } | undefined;
 
-/** The Worker. */
+/** Handles the requests of the Worker, and creates its app at the first one. */
 export default {
   fetch(request: Request, env: Env): Response | Promise<Response> {
     try {

@@ -14,11 +14,11 @@ const HELP = `npm run bench -- http [--clients=1,16,256,1000] [--seconds=30] [--
 The whole server (assay serve, the starter model) under clients that send decide, extract and chat requests, each one after another.
 The clients run on the same machine, in a process of their own; a third process measures refusals and /health, and does nothing else.`;
 
-/** Requests before the measurement. */
+/** Milliseconds of requests before the measurement. */
 const WARM_UP_MS = 2_000;
 /** The rate at which clients arrive, per second, so that no request is measured during the initial rush. */
 const ARRIVALS_PER_SECOND = 200;
-/** Clients of the rush: all arrive at the same moment, each with one request. */
+/** Milliseconds of the rush: all clients arrive at the same moment, each with one request. */
 const RUSH_MS = 100;
 
 export async function run(report: Report, args: readonly string[]): Promise<void> {

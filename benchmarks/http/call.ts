@@ -1,7 +1,7 @@
 import { Agent, request } from 'node:http';
 
 export interface Answer {
-  /** 0: the connection failed. */
+  /** Status of the response; 0: the connection failed. */
   status: number;
   /** Milliseconds until the last byte of the answer. */
   ms: number;

@@ -6,7 +6,7 @@ import { KEY } from './server.ts';
 
 export interface Outcome {
   kind: Kind;
-  /** 0: the connection failed. */
+  /** Status of the response; 0: the connection failed. */
   status: number;
   ms: number;
 }

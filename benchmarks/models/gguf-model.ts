@@ -4,7 +4,7 @@ import { type GgufTensor, type Metadata, TENSOR_TYPES, type TensorType, tensorBy
 import type { Noise } from './noise.ts';
 import type { Shape } from './shapes.ts';
 
-/** Named like Qwen2's, so that programs that read the names recognise the tensors. */
+/** Special tokens with Qwen2's names, so that programs that read them recognise the model. */
 const SPECIAL = ['<|endoftext|>', '<|im_start|>', '<|im_end|>'];
 /** `token_type` of llama.cpp's vocabulary. */
 const NORMAL = 1;

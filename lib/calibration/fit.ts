@@ -4,7 +4,7 @@ import { atTemperature, type CalibrationErrors, type TemperatureFit } from './ca
 
 /** Holds a question that was answered, and the right answer. */
 export interface Labelled {
-  /** Of the options, uncalibrated. */
+  /** Uncalibrated log-probabilities of the options. */
   logprobs: readonly number[];
   /** Index of the right option. */
   label: number;

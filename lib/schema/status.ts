@@ -13,7 +13,7 @@ const ActiveModel = v.pipe(v.string(), v.description('The loaded model, or none.
 export const ServerStatus = v.object({
   status: v.literal('running'),
   active_model: ActiveModel,
-  /** For people to read. */
+  /** Description for people. */
   description: v.string(),
 });
 export type ServerStatus = v.InferOutput<typeof ServerStatus>;

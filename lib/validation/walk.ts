@@ -6,7 +6,7 @@ import type { Finding } from './rules.ts';
 
 /** Tracks one walk over a value: the current path, and the first issue. */
 export class Walk {
-  /** In document order. */
+  /** The first issue in document order. */
   issue: AssayError | null = null;
   /** The budget that the late rules share; absent: they do not run. */
   readonly fuel: Fuel | undefined;

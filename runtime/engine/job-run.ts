@@ -10,8 +10,7 @@ export interface Limits {
   /** New tokens of one run, approximately. More are not faster, need more memory, and delay other jobs. */
   tokens: number;
   /**
-   * Tokens of prompts in a run that also decodes answers, so that these continue. Measured: docs/performance.md, "A
-   * crowd".
+   * Tokens of prompts in a run that also decodes answers, so that these continue. Measured: `npm run bench -- crowd`.
    */
   tokensBesideDecode: number;
   /** Rows of logits of one job in a run. */

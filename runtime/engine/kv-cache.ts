@@ -22,7 +22,7 @@ export class KvCache {
   readonly #shape: KvShape;
   readonly #cellBytes: number;
   readonly #maxBytes: number;
-  /** Least recently used first. */
+  /** Idle sequences, the least recently used first. */
   readonly #idle: Sequence[] = [];
   readonly #used = new Set<Sequence>();
 

@@ -30,7 +30,7 @@ export interface PullProgress {
   bytes: number;
   total: number;
   file?: string;
-  /** Reason for waiting. */
+  /** Reason for a wait. */
   step?: string;
 }
 

@@ -13,7 +13,7 @@ const Side = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(1_000_000
 export const ToMedia = v.variant('type', [
   /** Asks for the size of a picture, from its headers. */
   v.object({ type: v.literal('size'), id: Id, bytes: Bytes }),
-  /** Asks for its tiles. */
+  /** Asks for the tiles of a picture. */
   v.object({ type: v.literal('pixels'), id: Id, bytes: Bytes, plan: PixelPlan }),
 ]);
 export type ToMedia = v.InferOutput<typeof ToMedia>;

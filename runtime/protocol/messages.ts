@@ -139,7 +139,7 @@ export type ToEngine = v.InferOutput<typeof ToEngine>;
 export const PHASES = ['open', 'text', 'step', 'compile'] as const;
 export type Phase = (typeof PHASES)[number];
 
-/** Counts what the pictures of a request took. */
+/** Counts the pictures of a request, and the time to encode them. */
 export const PictureFigures = v.object({ encoded: Count, cached: Count, encodeMs: v.pipe(v.number(), v.minValue(0)) });
 export type PictureFigures = v.InferOutput<typeof PictureFigures>;
 

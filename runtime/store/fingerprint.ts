@@ -40,7 +40,7 @@ export function fingerprintKey(fingerprint: Fingerprint): string {
 export interface SourceFile {
   /** Relative to the model's directory. */
   path: string;
-  /** Real path. */
+  /** Path without links. */
   real: string;
   size: number;
   hash: string;

@@ -35,7 +35,7 @@ export function nextState(state: ModelState, event: ModelEvent): ModelState | nu
 /** Describes the model in memory, or on its way in or out. */
 export interface ModelLife {
   readonly state: ModelState;
-  /** Null while `unloaded`. */
+  /** The model; null while `unloaded`. */
   readonly model: ModelId | null;
   /** Set while `loaded` and `unloading`. */
   readonly info: ModelInfo | null;

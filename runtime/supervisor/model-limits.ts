@@ -12,7 +12,7 @@ import { CONFIG_BOUNDS, readBoundedJson } from '../store/bounded-file.ts';
 export interface ModelLimits {
   /** Milliseconds without progress while native code opens the model, or a compile works on a weight. */
   openMs: number;
-  /** Resident bytes. */
+  /** Resident bytes that the process may use. */
   memoryBytes: number;
   device: Device;
 }

@@ -40,7 +40,7 @@ export interface CompileOptions {
   signal?: AbortSignal;
 }
 
-/** Measured: docs/performance.md, "A crowd". */
+/** Slots of a model on a CPU. Measured: `npm run bench -- crowd`. */
 const DEFAULT_SLOTS = 8;
 
 /**

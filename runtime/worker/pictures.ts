@@ -38,7 +38,7 @@ export class Pictures implements PictureText {
   readonly #family: ImageFamily;
   readonly #encoder: InferenceSession;
   readonly #width: number;
-  /** Least recently used first. */
+  /** Recent pictures, the least recently used first. */
   readonly #recent = new Map<string, Picture>();
   #nextId = FIRST_MEDIA_ID;
 

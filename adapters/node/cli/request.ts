@@ -3,7 +3,7 @@ import { AssayError, type ErrorCode } from '../../../lib/errors.ts';
 import { ErrorBody } from '../../../lib/schema/error-body.ts';
 
 export interface RequestOptions {
-  /** Sent as JSON. */
+  /** Body, which is sent as JSON. */
   body?: unknown;
   /** Default: POST with a body, GET without. */
   method?: string;

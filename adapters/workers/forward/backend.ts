@@ -33,7 +33,7 @@ export interface Deadlines {
   answerMs: number;
   /** Without a byte in a stream. */
   silenceMs: number;
-  /** For an upstream's model list. */
+  /** Milliseconds for an upstream's model list. */
   listMs: number;
 }
 

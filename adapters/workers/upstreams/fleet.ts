@@ -32,7 +32,7 @@ interface Seen {
   others: number;
   breaker: Breaker;
   active: string | null | undefined;
-  /** Not yet reported. */
+  /** Observations that have not been reported yet. */
   news: Omit<UpstreamReport, 'running'>;
   /** Running requests as last reported. */
   told: number;

@@ -8,7 +8,7 @@ import { isObject, refuse } from '../schema/problem.ts';
 /** Holds the dependencies of `matches`. */
 export interface MatchContext {
   document: SchemaDocument;
-  /** Counts the work. */
+  /** Spends steps of the budget. */
   spend(steps: number): void;
   /** Tells whether a text satisfies `pattern` and `format`. */
   textFits(text: string, schema: Subschema): boolean;

@@ -7,7 +7,7 @@ import type { StringRules } from '../text/string-language.ts';
 export interface Types {
   allowed: ReadonlySet<TypeName>;
   written: ReadonlySet<TypeName>;
-  /** Numbers must be whole. */
+  /** True if numbers must be whole. */
   integer: boolean;
 }
 

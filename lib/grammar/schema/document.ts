@@ -28,7 +28,7 @@ export interface Subschema {
   allOf: readonly number[];
   anyOf?: readonly number[];
   oneOf?: readonly number[];
-  /** In the order sent. */
+  /** Indices of the schemas of properties, in the order sent. */
   properties: ReadonlyMap<string, number>;
   required: readonly string[];
   additionalProperties?: number;

@@ -21,7 +21,7 @@ export interface Dfa {
 export interface Alphabet {
   classes: number;
   firsts: Int32Array;
-  /** -1: outside `TEXT`. */
+  /** Class of each range; -1: outside `TEXT`. */
   of: Int32Array;
   /** The classes of the first 128 code points, which most text consists of. */
   ascii: Int32Array;
