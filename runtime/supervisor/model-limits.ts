@@ -28,6 +28,8 @@ const BASE_BYTES = 1.5 * 2 ** 30;
 const COPIES_OF_WEIGHTS = 4;
 /** Growth of the weights: a compile compares its forms with one in 32 bits, and published weights may have 4. */
 const WIDENED = 8;
+/** Features of pictures that are kept, and the pixels of those that wait to be encoded. */
+const PICTURE_BYTES = 2 ** 30;
 /** Largest share of the available memory. */
 const SHARE = 0.9;
 
@@ -37,13 +39,13 @@ export async function loadLimits(dir: string): Promise<ModelLimits> {
   const read = await readBoundedJson(join(dir, MANIFEST_FILE), CONFIG_BOUNDS).catch(() => undefined);
   const manifest = v.safeParse(Manifest, read);
   if (!manifest.success) return { openMs: openMs(bytes), memoryBytes: availableMemory() * SHARE, device: 'CPU' };
-  const { kv, device, maxPromptLen, contextLength } = manifest.output;
+  const { kv, media, device, maxPromptLen, contextLength } = manifest.output;
   // Cached prefixes, those in use, and one answer that grows to the whole context, with the copy that growing takes.
   const cells = 8 * maxPromptLen + 2.5 * contextLength;
   return {
     device,
     openMs: device === 'CPU' ? openMs(bytes) : OTHER_DEVICE_MS,
-    memoryBytes: memoryFor(COPIES_OF_WEIGHTS * bytes + cells * cellBytes({ layers: kv })),
+    memoryBytes: memoryFor(COPIES_OF_WEIGHTS * bytes + cells * cellBytes({ layers: kv }) + (media ? PICTURE_BYTES : 0)),
   };
 }
 

@@ -15,6 +15,8 @@ export interface EdgeOptions {
   keys?: Record<string, object>;
   edges?: number;
   vars?: Record<string, string | number>;
+  /** The models of every upstream. Default: `assay/starter`. */
+  models?: readonly string[];
 }
 
 interface WritableKv {
@@ -25,9 +27,9 @@ interface WritableKv {
 export async function startEdge(
   script: string,
   upstreams: readonly Pick<TestUpstream, 'name' | 'url'>[],
-  { keys = { 'test-key': {} }, edges = 1, vars = {} }: EdgeOptions = {},
+  { keys = { 'test-key': {} }, edges = 1, vars = {}, models = ['assay/starter'] }: EdgeOptions = {},
 ): Promise<TestEdge> {
-  const listed = upstreams.map(({ name, url }) => ({ name, url, key_secret: 'BOX_KEY', models: ['assay/starter'] }));
+  const listed = upstreams.map(({ name, url }) => ({ name, url, key_secret: 'BOX_KEY', models }));
   const worker = (i: number) => {
     const elsewhere = i === 0 ? {} : { scriptName: 'edge-0' };
     return {
