@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { COMPILER_VERSION } from '../../runtime/compile/manifest.ts';
-import { blockWeights, int4Weights } from '../../runtime/compile/weights/int4.ts';
+import { blockWeights, int4Weights } from '../../runtime/compile/weights/blocks.ts';
 import { int8Embedding, int8Weights } from '../../runtime/compile/weights/int8.ts';
 import { prune } from '../../runtime/onnx/prune.ts';
 import { readModel } from '../../runtime/onnx/read-model.ts';

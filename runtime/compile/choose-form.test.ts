@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { chooseForm, type MeasuredForm, measuredText } from './choose-form.ts';
+import { chooseForm, type MeasuredForm, measuredText, refuseUseless } from './choose-form.ts';
 
 const form = (name: MeasuredForm['form'], error: number | null, ms: number): MeasuredForm => ({
   form: name,
@@ -21,4 +21,14 @@ test('what was measured, for people', () => {
   expect(measuredText([form('int8', 0.0304, 41), form('int4', null, 67.25)])).toBe(
     'int8 41.0 ms, logits off by 3.0%; int4 67.3 ms, accuracy not measured',
   );
+});
+
+test.each([
+  ['int4' as const, 0.98, /does not stand the form int4: logits off by 98.0%/],
+  ['int4' as const, 0.5, null],
+  ['int8' as const, null, null],
+])('%s off by %s, asked for: refused with %s', (name, error, message) => {
+  const refuse = () => refuseUseless({ form: name, error });
+  if (message) expect(refuse).toThrow(message);
+  else expect(refuse).not.toThrow();
 });

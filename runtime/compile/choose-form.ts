@@ -1,3 +1,4 @@
+import { AssayError } from '../../lib/errors.ts';
 import type { WeightForm } from '../../lib/schema/weight-form.ts';
 
 /** Holds the measurements of one form of the weights on this machine. */
@@ -15,6 +16,12 @@ export interface MeasuredForm {
  * sums (AVX2, models with random weights) 0.31 to 0.52.
  */
 export const ACCEPTED_ERROR = 0.2;
+
+/**
+ * Error above which a form is refused even if it was asked for: its answers have little to do with the model's.
+ * Measured: 4 bits made here of SmolLM2-135M 1.0 to 1.3, of small random models 0.3 to 0.5.
+ */
+const REFUSED_ERROR = 0.75;
 
 /** Factor up to which a slower form counts as equally fast. */
 const SAME_SPEED = 1.1;
@@ -34,6 +41,15 @@ export function chooseForm<Form extends MeasuredForm>(measured: readonly Form[])
 /** Tells whether a form is accurate. NaN is not. */
 export function isAccurate({ error }: Pick<MeasuredForm, 'error'>): boolean {
   return error === null || error <= ACCEPTED_ERROR;
+}
+
+/** Throws `engine_failed` for a form that changes the model's answers beyond use. */
+export function refuseUseless({ form, error }: Pick<MeasuredForm, 'form' | 'error'>): void {
+  if (error === null || error <= REFUSED_ERROR) return;
+  throw new AssayError(
+    'engine_failed',
+    `This model does not stand the form ${form}: ${errorText(error)}, so its answers would be nonsense. Use --precision auto, which chooses an accurate form.`,
+  );
 }
 
 /** Formats measurements for people: `int8 41.0 ms, off by 3.0%; int4 67.2 ms, off by 2.1%`. */

@@ -24,7 +24,7 @@ import type { Manifest } from './manifest.ts';
 import type { Precision } from './precision.ts';
 import { contextLength, publishedHeadSize, type SourceGraphs, sourceGraphs } from './source.ts';
 import { staticGraphs } from './static-graphs.ts';
-import { blockWeights, int4Weights } from './weights/int4.ts';
+import { blockWeights, int4Weights } from './weights/blocks.ts';
 import { int8Embedding, int8Weights } from './weights/int8.ts';
 
 /**

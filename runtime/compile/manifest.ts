@@ -13,7 +13,7 @@ export const MANIFEST_FILE = 'compiled.json';
  * Version of the compiled output, part of the fingerprint. Raise it with every change of the output, so that older
  * forms are rebuilt.
  */
-export const COMPILER_VERSION = 7;
+export const COMPILER_VERSION = 8;
 
 const Positive = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(1 << 24));
 const Name = v.pipe(v.string(), v.minLength(1), v.maxLength(256));

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { type Dtype, pathsOf, selectModelFiles } from './model-files.ts';
 
-const entries = (...paths: string[]) => paths.map((path) => ({ path, size: 1 }));
+/** Returns files of a model that is large, with a gigabyte in each graph. */
+const entries = (...paths: string[]) => paths.map((path) => ({ path, size: path.includes('.onnx') ? 2 ** 30 : 1000 }));
 const TEXT = ['config.json', 'generation_config.json', 'tokenizer.json', 'tokenizer_config.json'];
 /** As onnx-community publishes Qwen3-0.6B. */
 const COMMUNITY = entries(
@@ -52,6 +53,25 @@ describe('the best variant', () => {
     ['CPU', 'q8', 'onnx/model_quantized.onnx'],
   ])('on %s, asked for %s: %s', (device, dtype, graph) => {
     expect(graphOf(COMMUNITY, { device, ...(dtype ? { dtype } : {}) })).toBe(graph);
+  });
+
+  it.each<['CPU' | 'GPU', Dtype | undefined, number, string]>([
+    ['CPU', undefined, 100e6, 'onnx/model_fp16.onnx'],
+    ['CPU', undefined, 250e6, 'onnx/model_q4.onnx'],
+    ['CPU', 'q4', 100e6, 'onnx/model_q4.onnx'],
+    ['GPU', undefined, 100e6, 'onnx/model_q4f16.onnx'],
+  ])('on %s, asked for %s, of a small model with files of %i bytes: %s', (device, dtype, size, graph) => {
+    const small = COMMUNITY.map(({ path }) => ({ path, size: path.includes('.onnx') ? size : 1000 }));
+    expect(graphOf(small, { device, ...(dtype ? { dtype } : {}) })).toBe(graph);
+  });
+
+  it.each<[number, string]>([
+    [100e6, 'cpu-fp32/model.onnx'],
+    [2 ** 30, 'cpu-int4/model.onnx'],
+  ])('of folders for onnxruntime-genai with files of %i bytes: %s', (size, graph) => {
+    const files = entries(...genai('cpu-fp32'), ...genai('cpu-int4'));
+    const sized = files.map(({ path }) => ({ path, size: path.includes('.onnx') ? size : 1000 }));
+    expect(graphOf(sized, { device: 'CPU' })).toBe(graph);
   });
 
   it('comes with its external data and the text files, and with nothing else', () => {

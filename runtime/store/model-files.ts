@@ -47,6 +47,13 @@ const PREFERENCE: Readonly<Record<Device, readonly Dtype[]>> = {
   NPU: ['q4f16', 'q4', 'int8', 'q8', 'fp16', 'fp32'],
 };
 
+/**
+ * Largest weights in half precision, in bytes, of a model that a CPU takes unquantised: 300 million parameters. Small
+ * models lose most by 4 bits, and are small anyway. Measured (docs/models.md, "Precisions"): SmolLM2-135M finds 40% of
+ * the fields in floats and 22% in published 4 bits.
+ */
+const SMALL_BYTES = 600_000_000;
+
 /** Names the layout of a repository: that of `onnx-community` (transformers.js) or of onnxruntime-genai. */
 export type Layout = 'transformers' | 'genai';
 
@@ -81,12 +88,22 @@ const GENAI_CONFIG = 'genai_config.json';
  */
 export function selectModelFiles(entries: readonly FileEntry[], options: { device: Device; dtype?: Dtype }): Selection {
   const paths = new Set(entries.map((entry) => entry.path));
+  const select = (wanted: readonly Dtype[]) => selectTransformers(paths, wanted) ?? selectGenai(paths, wanted, options);
   const wanted = options.dtype ? [options.dtype] : PREFERENCE[options.device];
-  const files = selectTransformers(paths, wanted) ?? selectGenai(paths, wanted, options);
+  const whole = options.device === 'CPU' && !options.dtype ? select(['fp16', 'fp32']) : null;
+  const files = whole && isSmall(entries, whole) ? whole : select(wanted);
   if (!files) return { missing: missingGraph(paths, wanted) };
   const lacking = REQUIRED[files.layout].filter((name) => !(name in files.support));
   if (lacking.length > 0) return { missing: `It has no ${lacking.join(' and ')}.` };
   return { files };
+}
+
+/** Tells whether an unquantised selection is that of a small model. */
+function isSmall(entries: readonly FileEntry[], { dtype, graph, data, parts = [] }: ModelFiles): boolean {
+  if (dtype !== 'fp16' && dtype !== 'fp32') return false;
+  const weights = new Set([graph, ...data, ...parts]);
+  const bytes = entries.reduce((sum, { path, size }) => sum + (weights.has(path) ? size : 0), 0);
+  return bytes <= (dtype === 'fp16' ? 1 : 2) * SMALL_BYTES;
 }
 
 /** Lists the paths of a selection. */
@@ -149,7 +166,8 @@ function selectGenai(
   }
   const rank = (files: ModelFiles): number => {
     const byDevice = GENAI_FOLDER[options.device].findIndex((pattern) => pattern.test(files.graph));
-    const byDtype = files.dtype === null ? wanted.length : wanted.indexOf(files.dtype);
+    const known = files.dtype === null ? wanted.length : wanted.indexOf(files.dtype);
+    const byDtype = known < 0 ? wanted.length + 1 : known;
     return (byDevice < 0 ? 9 : byDevice) * 100 + byDtype;
   };
   return found.sort((a, b) => rank(a) - rank(b) || a.graph.localeCompare(b.graph))[0] ?? null;

@@ -2,7 +2,7 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Device } from '../../lib/backend.ts';
 import type { WeightForm } from '../../lib/schema/weight-form.ts';
-import { chooseForm, isAccurate, type MeasuredForm } from '../compile/choose-form.ts';
+import { chooseForm, isAccurate, type MeasuredForm, refuseUseless } from '../compile/choose-form.ts';
 import { type PlannedForm, planEncoder, planForm } from '../compile/compile-form.ts';
 import { choiceOf, formsToMake } from '../compile/form-choice.ts';
 import { COMPILER_VERSION, type Manifest, writeManifest } from '../compile/manifest.ts';
@@ -81,7 +81,9 @@ export async function compileModel(options: CompileOptions): Promise<Manifest> {
   for (const [index, plan] of plans.entries()) {
     const folder = await write(`form-${index}`, plan);
     const figures = reference ? await measureForm(folder, reference, plans.length > 1) : { error: null, ms: 0 };
-    made.push({ form: plan.facts.form, plan, folder, ...figures });
+    const measured = { form: plan.facts.form, plan, folder, ...figures };
+    if (options.precision !== 'auto') refuseUseless(measured);
+    made.push(measured);
   }
   let chosen = plans.length > 1 ? chooseForm(made) : made[0];
   const auto = options.precision === 'auto' && device === 'CPU';

@@ -1,4 +1,6 @@
 import { createHash } from 'node:crypto';
+import { readdir, readFile } from 'node:fs/promises';
+import { join, relative, sep } from 'node:path';
 
 /** A file as the hub's tree describes it. Large files have an LFS sha256; small ones only git's blob sha1. */
 export interface HubFile {
@@ -43,9 +45,26 @@ export function hubRepository(
   files: Readonly<Record<string, Buffer | string>>,
   access: HubRepository['access'] = 'public',
 ): HubRepository {
-  const list = Object.entries(files).map(([path, content]) => hubFile(path, Buffer.from(content)));
+  const list = Object.entries(files).map(([path, content]) =>
+    hubFile(path, typeof content === 'string' ? Buffer.from(content) : content),
+  );
   const commit = createHash('sha1')
     .update(JSON.stringify([id, list.map((file) => [file.path, file.oid])]))
     .digest('hex');
   return { id, commit, files: list, access };
+}
+
+/** Creates a repository of all files of a folder but the expected answers of a fixture. */
+export async function folderRepository(
+  folder: string,
+  id: string,
+  access: HubRepository['access'] = 'public',
+): Promise<HubRepository> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  const files = entries.filter((entry) => entry.isFile() && entry.name !== 'golden.json');
+  const contents = files.map(async (entry) => {
+    const path = join(entry.parentPath, entry.name);
+    return [relative(folder, path).split(sep).join('/'), await readFile(path)] as const;
+  });
+  return hubRepository(id, Object.fromEntries(await Promise.all(contents)), access);
 }

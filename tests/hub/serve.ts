@@ -1,14 +1,27 @@
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import { fixtureModel } from '../slot/machine.ts';
 import { HubServer } from './hub-server.ts';
+import { folderRepository, type HubRepository } from './repository.ts';
 
 /*
- * A hub to try the command line against, without a network: `npm run dev:hub [-- bytes per second]`, then
- * `HF_ENDPOINT=<the printed address> assay pull acme/qwen3`. It has two tiny models with random weights.
+ * A hub to try the command line against, without a network: `npm run dev:hub [-- bytes per second [folder]]`, then
+ * `HF_ENDPOINT=<the printed address> assay pull acme/qwen3`. It has two tiny models with random weights, or those of a
+ * folder, each in `namespace/name`.
  */
-const hub = await HubServer.start(
-  await fixtureModel('optimum/qwen3', 'acme/qwen3'),
-  await fixtureModel('genai/llama-int4', 'acme/llama'),
-);
-const bytesPerSecond = Number(process.argv[2] ?? 0);
+const [bytesPerSecond = 0, folder] = [Number(process.argv[2] ?? 0), process.argv[3]];
+const hub = await HubServer.start(...(folder ? await modelsIn(folder) : await tinyModels()));
 if (bytesPerSecond > 0) hub.fail({ on: 'content', fault: { kind: 'throttle', bytesPerSecond } });
 console.log(hub.endpoint);
+
+function tinyModels(): Promise<HubRepository[]> {
+  return Promise.all([fixtureModel('optimum/qwen3', 'acme/qwen3'), fixtureModel('genai/llama-int4', 'acme/llama')]);
+}
+
+async function modelsIn(folder: string): Promise<HubRepository[]> {
+  const ids: string[] = [];
+  for (const namespace of await readdir(folder)) {
+    for (const name of await readdir(join(folder, namespace))) ids.push(`${namespace}/${name}`);
+  }
+  return Promise.all(ids.map((id) => folderRepository(join(folder, id), id)));
+}

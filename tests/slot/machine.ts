@@ -23,24 +23,17 @@ import { LifeCycle, type LifeListener, reasonOf } from '../../runtime/supervisor
 import { compileModel } from '../../runtime/worker/compile-model.ts';
 import type { HubServer } from '../hub/hub-server.ts';
 import { machine as pullMachine } from '../hub/pull.ts';
-import { type HubRepository, hubRepository } from '../hub/repository.ts';
+import { folderRepository, type HubRepository } from '../hub/repository.ts';
 
 const FIXTURES = fileURLToPath(new URL('../fixtures/models/', import.meta.url));
 
-/** A real tiny model (`optimum/qwen3`, `genai/llama`), as a repository of the test hub. */
-export async function fixtureModel(
+/** Returns a real tiny model (`optimum/qwen3`, `genai/llama`) as a repository of the test hub. */
+export function fixtureModel(
   fixture: string,
   id: string,
   access: HubRepository['access'] = 'public',
 ): Promise<HubRepository> {
-  const folder = join(FIXTURES, fixture);
-  const entries = await fs.readdir(folder, { recursive: true, withFileTypes: true });
-  const files = entries.filter((entry) => entry.isFile() && entry.name !== 'golden.json');
-  const contents = files.map(async (entry) => {
-    const path = join(entry.parentPath, entry.name);
-    return [path.slice(folder.length + 1), await fs.readFile(path)] as const;
-  });
-  return hubRepository(id, Object.fromEntries(await Promise.all(contents)), access);
+  return folderRepository(join(FIXTURES, fixture), id, access);
 }
 
 /**

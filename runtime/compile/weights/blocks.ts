@@ -1,0 +1,145 @@
+import { at } from '../../../lib/at.ts';
+import { constantMatrices } from '../../onnx/constants.ts';
+import { attributeFields, DataType, type Graph, type Model, makeNode } from '../../onnx/model.ts';
+import { centreBlock, fitBlock } from './fit-block.ts';
+import { asLinear, type Linear } from './linear.ts';
+
+/** Describes weights in blocks of a column that share a scale. */
+export interface BlockFormat {
+  bits: 4 | 8;
+  /** Inputs that share a scale. */
+  size: number;
+  /** Gives each block a zero point of its own, for 4 bits. */
+  zeroPoints?: boolean;
+}
+
+/**
+ * Format for CPUs. Measured: blocks of 32 leave a fifth to a quarter less error and take 1.38 times as long; zero points
+ * cost no time.
+ */
+const CPU_BLOCKS: BlockFormat = { bits: 4, size: 128, zeroPoints: true };
+/** `accuracy_level` for sums in 8-bit integers, where each block of an activation row has its own scale. */
+const ACCURACY = 4;
+const MS = 'com.microsoft';
+
+/** Turns float products into MatMulNBits of 4 bits; weights that are published in blocks stay as they are. */
+export function int4Weights(model: Model): void {
+  blockWeights(model, CPU_BLOCKS);
+}
+
+/** Turns float products into MatMulNBits; weights that are published in blocks stay as they are. */
+export function blockWeights({ graph, opsets }: Model, format: BlockFormat): void {
+  const constant = constantMatrices(graph);
+  opsets.set(MS, opsets.get(MS) ?? 1);
+  graph.nodes = graph.nodes.map((node) => {
+    if (node.op === 'MatMulNBits') {
+      node.attributes.set('accuracy_level', attributeFields('accuracy_level', ACCURACY));
+      return node;
+    }
+    const linear = asLinear(node, graph, constant);
+    if (!linear) return node;
+    const weights = addBlocks(graph, linear, format);
+    const { inputs, outputs } = linear;
+    const attributes = { K: inputs, N: outputs, bits: format.bits, block_size: format.size, accuracy_level: ACCURACY };
+    return makeNode('MatMulNBits', [at(node.inputs, 0), ...weights], [at(node.outputs, 0)], attributes, MS);
+  });
+}
+
+/**
+ * Adds the weights in blocks, once when several nodes share them, and returns the names of levels, scales and zero
+ * points. Shapes: docs/ContribOperators.md, com.microsoft.MatMulNBits.
+ */
+function addBlocks(graph: Graph, linear: Linear, format: BlockFormat): string[] {
+  const { weight, inputs, outputs } = linear;
+  const { bits, size, zeroPoints } = format;
+  const blocks = Math.ceil(inputs / size);
+  const names = { levels: `${weight}/int${bits}`, scales: `${weight}/block_scale`, zeros: `${weight}/block_zero` };
+  const all = [names.levels, names.scales, ...(zeroPoints ? [names.zeros] : [])];
+  if (graph.initializers.has(names.levels)) return all;
+  // The levels are written last and freed then, so that one tensor is in memory at a time.
+  let packed: PackedBlocks | undefined;
+  const add = (name: string, dataType: number, dims: number[], length: number, part: keyof PackedBlocks): void => {
+    graph.initializers.set(name, {
+      name,
+      dataType,
+      dims,
+      data: {
+        length,
+        *pieces() {
+          packed ??= packBlocks(linear, blocks, format);
+          const { buffer } = packed[part];
+          if (part === 'levels') packed = undefined;
+          yield new Uint8Array(buffer);
+        },
+      },
+    });
+  };
+  add(names.scales, DataType.float, [outputs * blocks], outputs * blocks * 4, 'scales');
+  const zeroBytes = Math.ceil((blocks * bits) / 8);
+  if (zeroPoints) add(names.zeros, DataType.uint8, [outputs * zeroBytes], outputs * zeroBytes, 'zeros');
+  const blockBytes = (size * bits) / 8;
+  add(names.levels, DataType.uint8, [outputs, blocks, blockBytes], outputs * blocks * blockBytes, 'levels');
+  return all;
+}
+
+interface PackedBlocks {
+  levels: Uint8Array<ArrayBuffer>;
+  scales: Float32Array<ArrayBuffer>;
+  zeros: Uint8Array<ArrayBuffer>;
+}
+
+function packBlocks(linear: Linear, blocks: number, { bits, size, zeroPoints }: BlockFormat): PackedBlocks {
+  const { outputs } = linear;
+  const blockBytes = (size * bits) / 8;
+  const zeroBytes = Math.ceil((blocks * bits) / 8);
+  const packed = {
+    levels: new Uint8Array(outputs * blocks * blockBytes),
+    scales: new Float32Array(outputs * blocks),
+    zeros: new Uint8Array(outputs * zeroBytes),
+  };
+  const levels = new Uint8Array(size);
+  forEachBlock(linear, size, (output, block, values) => {
+    const { scale, zero } = zeroPoints ? fitBlock(values, levels) : centreBlock(values, levels, bits);
+    const index = output * blocks + block;
+    packed.scales[index] = scale;
+    packed.zeros[output * zeroBytes + ((block * bits) >> 3)]! |= bits === 4 ? zero << (4 * (block & 1)) : zero;
+    levels.fill(zero, values.length); // padding
+    const start = index * blockBytes;
+    if (bits === 8) packed.levels.set(levels, start);
+    else for (let i = 0; i < size; i++) packed.levels[start + (i >> 1)]! |= levels[i]! << (4 * (i & 1));
+  });
+  return packed;
+}
+
+/** Calls `visit` with each block of inputs of each output; the last block of an output may be shorter. */
+function forEachBlock(
+  { matrix, byOutput, inputs }: Linear,
+  size: number,
+  visit: (output: number, block: number, values: Float32Array) => void,
+): void {
+  if (byOutput) {
+    matrix.forEachBlock((floats, firstRow, rowCount) => {
+      for (let row = 0; row < rowCount; row++) {
+        for (let from = 0; from < inputs; from += size) {
+          const start = row * inputs;
+          visit(firstRow + row, from / size, floats.subarray(start + from, start + Math.min(inputs, from + size)));
+        }
+      }
+    });
+    return;
+  }
+  // One row for each input: a strip of as many rows as a block has values gives a block of each output.
+  const { columns } = matrix;
+  const strip = new Float32Array(columns * size);
+  matrix.forEachBlock((floats, firstRow, rowCount) => {
+    for (let row = 0; row < rowCount; row++) {
+      const input = firstRow + row;
+      const inStrip = input % size;
+      for (let column = 0; column < columns; column++) strip[column * size + inStrip] = floats[row * columns + column]!;
+      if (inStrip + 1 < size && input + 1 < inputs) continue;
+      for (let column = 0; column < columns; column++) {
+        visit(column, Math.floor(input / size), strip.subarray(column * size, column * size + inStrip + 1));
+      }
+    }
+  });
+}
