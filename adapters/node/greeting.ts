@@ -1,3 +1,4 @@
+import { downloadBytes, modelFor } from '../../lib/catalogue/recommended-models.ts';
 import { VERSION } from '../../lib/version.ts';
 import type { ServerConfig } from './config.ts';
 
@@ -32,6 +33,14 @@ export function noKeyYet(home: string): string {
 
 function shellWord(text: string): string {
   return /^[\w./~-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}
+
+/** Returns the message that names the model to pull for real work; null where none fits the machine. */
+export function nextModel(totalMemory: number): string | null {
+  const model = modelFor(totalMemory);
+  if (!model) return null;
+  const size = (downloadBytes(model) / 1e9).toFixed(1);
+  return `The bundled model is small and often wrong. For real work on this machine (${size} GB to download, ${model.licence}; assay models lists more):\n  assay pull ${model.id} && assay load ${model.id}\n`;
 }
 
 /** Returns a request to paste into a shell where `ASSAY_API_KEY` is set. */

@@ -1,3 +1,4 @@
+import { totalmem } from 'node:os';
 import type { Logger } from 'pino';
 import { createApp } from '../../handlers/app.ts';
 import { systemClock } from '../../lib/clock.ts';
@@ -7,7 +8,7 @@ import { memoryQuota } from '../../lib/quota.ts';
 import { accessOf, makeFirstKey } from './access.ts';
 import type { compose as composeParts } from './compose.ts';
 import type { ServerConfig } from './config.ts';
-import { firstKeyMade, firstRequest, listening, noKeyYet } from './greeting.ts';
+import { firstKeyMade, firstRequest, listening, nextModel, noKeyYet } from './greeting.ts';
 import { KeysStore } from './keys-file.ts';
 import { requestLog } from './log.ts';
 import { readPages } from './pages.ts';
@@ -61,7 +62,12 @@ export async function serve(config: ServerConfig, { log, say, terminal, compose 
     return {
       url: server.url,
       // Shown once it can be answered.
-      loaded: loaded.then((ready) => ready && firstKey && say(firstRequest(server.url, config.model))),
+      loaded: loaded.then((ready) => {
+        if (!ready || !firstKey) return;
+        say(firstRequest(server.url, config.model));
+        const next = config.model.startsWith('assay/') ? nextModel(totalmem()) : null;
+        if (next) say(next);
+      }),
       async stop() {
         const [inTime] = await Promise.all([server.close(GRACE_MS), parts.beginClose()]);
         await parts.close();

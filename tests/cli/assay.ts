@@ -19,13 +19,18 @@ export interface Ran {
  */
 export function assay(
   args: readonly string[],
-  options: { input?: string; env?: Record<string, string> } = {},
+  options: { input?: string; env?: Record<string, string>; timeoutMs?: number } = {},
 ): Promise<Ran> {
   const env = { PATH: process.env.PATH ?? '', HOME: '/nonexistent', ...options.env };
   return new Promise((resolve) => {
-    const child = execFile(process.execPath, [BIN, ...args], { env, timeout: 60_000 }, (error, out, err) => {
-      resolve({ code: error ? Number(error.code ?? 255) : 0, out, err });
-    });
+    const child = execFile(
+      process.execPath,
+      [BIN, ...args],
+      { env, timeout: options.timeoutMs ?? 60_000 },
+      (error, out, err) => {
+        resolve({ code: error ? Number(error.code ?? 255) : 0, out, err });
+      },
+    );
     child.stdin?.end(options.input ?? '');
   });
 }

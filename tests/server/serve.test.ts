@@ -41,6 +41,7 @@ describe('a first start', () => {
     const { said, home } = await start();
     const greeting = said.join('\n');
     expect(greeting.match(/sk-assay-\S+/g)).toHaveLength(1);
+    expect(greeting).toMatch(/assay pull \S+ && assay load \S+/);
     expect(await new KeysStore(home).list()).toMatchObject([{ name: 'default', models: ['*'] }]);
     const exported = /export ASSAY_API_KEY=\S+/.exec(greeting)?.[0];
     const command = greeting.slice(greeting.indexOf('curl ')).split('\n\n')[0] ?? '';
@@ -86,8 +87,9 @@ describe('a first start', () => {
   test('loads the model, and says how that went', async () => {
     const good = await start({ model: 'assay/starter' });
     expect(good.recorded).toMatchObject([{ call: 'load', model: 'assay/starter' }]);
-    expect(good.said.at(-2)).toBe('assay/starter is ready on the CPU after 0.0 s.');
-    expect(good.said.at(-1)).toContain('Try it:');
+    expect(good.said.at(-3)).toBe('assay/starter is ready on the CPU after 0.0 s.');
+    expect(good.said.at(-2)).toContain('Try it:');
+    expect(good.said.at(-1)).toMatch(/assay pull \S+/);
     const absent = await start({ model: 'org/absent' });
     expect(absent.said.at(-1)).toMatch(/^org\/absent is not loaded\. .*assay pull org\/absent/);
     expect((await fetch(absent.url)).status).toBe(200);

@@ -11,6 +11,7 @@ import { addKeys } from './keys.ts';
 import { addList } from './list.ts';
 import { addLoad } from './load.ts';
 import { addMcp } from './mcp.ts';
+import { addModels } from './models.ts';
 import { addPull } from './pull.ts';
 import { addRemove } from './rm.ts';
 import { addRun } from './run-tasks.ts';
@@ -38,6 +39,7 @@ export function createProgram(parts: { compose: typeof compose }): Command {
   addLoad(program);
   addKeys(program);
   program.commandsGroup('Models and machine:');
+  addModels(program);
   addPull(program);
   addList(program);
   addRemove(program);

@@ -14,8 +14,8 @@ export interface BlockFormat {
 }
 
 /**
- * Format for CPUs. Measured: blocks of 32 leave a fifth to a quarter less error and take 1.38 times as long; zero points
- * cost no time.
+ * Format for CPUs. Measured: blocks of 32 leave a fifth to a quarter less error and take 1.38 times as long; zero
+ * points cost no time.
  */
 const CPU_BLOCKS: BlockFormat = { bits: 4, size: 128, zeroPoints: true };
 /** `accuracy_level` for sums in 8-bit integers, where each block of an activation row has its own scale. */

@@ -1,6 +1,6 @@
 import { at } from '../../../lib/at.ts';
 
-/** What the levels of a block mean: `value = (level - zero) * scale`. */
+/** Describes what the levels of a block mean: `value = (level - zero) * scale`. */
 export interface FittedBlock {
   scale: number;
   zero: number;

@@ -1,0 +1,111 @@
+import { totalmem } from 'node:os';
+import type { Command } from 'commander';
+import {
+  downloadBytes,
+  fitsMemory,
+  memoryBytes,
+  modelFor,
+  RECOMMENDED_MODELS,
+  type RecommendedModel,
+} from '../../../lib/catalogue/recommended-models.ts';
+import { messageOf } from '../../../lib/errors.ts';
+import { parseModelId } from '../../../lib/model-id.ts';
+import { examineModel } from '../../../runtime/hub/examine-model.ts';
+import { openHub } from '../../../runtime/hub/open-hub.ts';
+import { formatBytes } from '../../../runtime/store/disk-error.ts';
+import { hubEnvironment } from '../../../runtime/store/environment.ts';
+import { EXIT } from './exit-code.ts';
+import { screen, table } from './screen.ts';
+
+/** Difference of a download from the stated size that `--check` reports. */
+const TOLERANCE = 0.25;
+
+/** Adds `assay models`. */
+export function addModels(program: Command): void {
+  program
+    .command('models')
+    .description('List published models to start with, the likely best first, and which fit this machine.')
+    .option('--check', 'ask the hub whether each is there, runs here, and has the stated size')
+    .option('--json', 'print JSON')
+    .addHelpText('after', MODELS_HELP)
+    .action(async ({ check, json }: { check?: boolean; json?: boolean }) => {
+      const memory = totalmem();
+      const models = RECOMMENDED_MODELS.map((model) => ({
+        ...model,
+        download_bytes: downloadBytes(model),
+        memory_bytes: memoryBytes(model),
+        fits: fitsMemory(model, memory),
+        recommended: model === modelFor(memory),
+      }));
+      if (check) return checkAll(json ?? false);
+      if (json) return screen.json(models);
+      const rows = models.map((model) => [
+        model.recommended ? `${model.id} *` : model.id,
+        `${(model.parameters / 1e9).toFixed(2)}B`,
+        formatBytes(model.download_bytes),
+        formatBytes(model.memory_bytes),
+        model.fits ? 'yes' : 'no',
+        `${Math.round(model.context / 1024)}k`,
+        model.modalities.join('+'),
+        languagesOf(model),
+        model.licence,
+        model.uses.join(', '),
+      ]);
+      screen.line(table([HEAD, ...rows]));
+      const recommended = models.find((model) => model.recommended);
+      if (recommended) screen.line(`\n* for this machine: assay pull ${recommended.id}`);
+    });
+}
+
+const HEAD = [
+  'MODEL',
+  'WEIGHTS',
+  'DOWNLOAD',
+  'MEMORY',
+  'FITS',
+  'CONTEXT',
+  'READS',
+  'LANGUAGES',
+  'LICENCE',
+  'GOOD FOR',
+] as const;
+
+const MODELS_HELP = `
+Sizes are about: 4-bit weights to download; in memory 8-bit weights and the KV of a prompt of 4,096 tokens. The order follows the publishers'
+benchmarks; nothing of it was measured here. Any other model that runs can be pulled, too: assay doctor --model <id> tells.
+
+Examples:
+  $ assay models
+  $ assay models --json | jq -r '.[] | select(.fits) | .id'
+  $ assay models --check`;
+
+function languagesOf({ languages }: RecommendedModel): string {
+  if (typeof languages === 'number') return String(languages);
+  return languages.length > 4 ? String(languages.length) : languages.join(' ');
+}
+
+/** Compares the list with the hub. Exit code 1 if a model is missing, is refused, or has another size. */
+async function checkAll(json: boolean): Promise<void> {
+  const hub = await openHub(hubEnvironment());
+  const results: { id: string; problem: string | null }[] = [];
+  for (const model of RECOMMENDED_MODELS) {
+    const problem = await problemOf(model, hub);
+    results.push({ id: model.id, problem });
+    if (!json) screen.line(`${model.id}: ${problem ?? 'as stated'}`);
+  }
+  if (json) screen.json(results);
+  if (results.some(({ problem }) => problem !== null)) process.exitCode = EXIT.no;
+}
+
+async function problemOf(model: RecommendedModel, hub: Awaited<ReturnType<typeof openHub>>): Promise<string | null> {
+  try {
+    const signal = new AbortController().signal;
+    const { refusal, chosen } = await examineModel(hub, parseModelId(model.id), { device: 'CPU', signal });
+    if (refusal !== null || !chosen) return `cannot run here: ${refusal}`;
+    const stated = downloadBytes(model);
+    if (Math.abs(chosen.downloadBytes / stated - 1) <= TOLERANCE) return null;
+    return `${formatBytes(chosen.downloadBytes)} to download, stated as ${formatBytes(stated)}`;
+  } catch (error) {
+    return messageOf(error);
+  }
+}

@@ -1,0 +1,160 @@
+/** Names what a model is likely good at; chat alone for models too small to decide or extract well. */
+export type Use = 'decisions' | 'extraction' | 'chat';
+
+/** Describes a published model by what its card and configuration say. */
+export interface RecommendedModel {
+  /** Repository on the hub with the ONNX files. */
+  id: string;
+  /** Page that states licence, languages and context. */
+  source: string;
+  licence: string;
+  /** Tags of BCP 47, or the number of languages where a card names only that. */
+  languages: readonly string[] | number;
+  modalities: readonly ('text' | 'image')[];
+  /** Tokens of prompt and answer together. */
+  context: number;
+  uses: readonly Use[];
+  parameters: number;
+  /** Parameters of the embedding alone, which stays in floats in 4-bit files. */
+  embedding: number;
+  /** Shape of the KV cache. */
+  kv: { layers: number; heads: number; headSize: number };
+}
+
+const ALL: readonly Use[] = ['decisions', 'extraction', 'chat'];
+const TEXT = ['text'] as const;
+const card = (id: string) => `https://huggingface.co/${id}`;
+
+/**
+ * Published models to start with, the likely best first: larger and newer ones, by their publishers' benchmarks. They
+ * were not measured here. `assay models --check` compares this list with the hub.
+ */
+export const RECOMMENDED_MODELS: readonly RecommendedModel[] = [
+  {
+    id: 'onnx-community/Qwen3-4B-Instruct-2507-ONNX',
+    source: card('Qwen/Qwen3-4B-Instruct-2507'),
+    licence: 'Apache-2.0',
+    languages: 119,
+    modalities: TEXT,
+    context: 262_144,
+    uses: ALL,
+    parameters: 4_022_468_096,
+    embedding: 151_936 * 2560,
+    kv: { layers: 36, heads: 8, headSize: 128 },
+  },
+  {
+    id: 'HuggingFaceTB/SmolLM3-3B-ONNX',
+    source: card('HuggingFaceTB/SmolLM3-3B'),
+    licence: 'Apache-2.0',
+    languages: ['en', 'fr', 'es', 'de', 'it', 'pt'],
+    modalities: TEXT,
+    context: 65_536,
+    uses: ALL,
+    parameters: 3_080_000_000,
+    embedding: 128_256 * 2048,
+    kv: { layers: 36, heads: 4, headSize: 128 },
+  },
+  {
+    id: 'onnx-community/Qwen3-1.7B-ONNX',
+    source: card('Qwen/Qwen3-1.7B'),
+    licence: 'Apache-2.0',
+    languages: 119,
+    modalities: TEXT,
+    context: 32_768,
+    uses: ALL,
+    parameters: 1_720_000_000,
+    embedding: 151_936 * 2048,
+    kv: { layers: 28, heads: 8, headSize: 128 },
+  },
+  {
+    id: 'onnx-community/Llama-3.2-1B-Instruct-ONNX',
+    source: card('meta-llama/Llama-3.2-1B-Instruct'),
+    licence: 'Llama 3.2 Community License',
+    languages: ['en', 'de', 'fr', 'it', 'pt', 'hi', 'es', 'th'],
+    modalities: TEXT,
+    context: 131_072,
+    uses: ALL,
+    parameters: 1_236_000_000,
+    embedding: 128_256 * 2048,
+    kv: { layers: 16, heads: 8, headSize: 64 },
+  },
+  {
+    id: 'onnx-community/gemma-3-1b-it-ONNX',
+    source: card('google/gemma-3-1b-it'),
+    licence: 'Gemma Terms of Use',
+    languages: ['en'],
+    modalities: TEXT,
+    context: 32_768,
+    uses: ALL,
+    parameters: 1_000_000_000,
+    embedding: 262_144 * 1152,
+    kv: { layers: 26, heads: 1, headSize: 256 },
+  },
+  {
+    id: 'onnx-community/Qwen3-0.6B-ONNX',
+    source: card('Qwen/Qwen3-0.6B'),
+    licence: 'Apache-2.0',
+    languages: 119,
+    modalities: TEXT,
+    context: 32_768,
+    uses: ALL,
+    parameters: 595_776_512,
+    embedding: 151_936 * 1024,
+    kv: { layers: 28, heads: 8, headSize: 128 },
+  },
+  {
+    id: 'onnx-community/Qwen2.5-0.5B-Instruct',
+    source: card('Qwen/Qwen2.5-0.5B-Instruct'),
+    licence: 'Apache-2.0',
+    languages: 29,
+    modalities: TEXT,
+    context: 32_768,
+    uses: ALL,
+    parameters: 494_000_000,
+    embedding: 151_936 * 896,
+    kv: { layers: 24, heads: 2, headSize: 64 },
+  },
+  {
+    id: 'HuggingFaceTB/SmolLM2-360M-Instruct',
+    source: card('HuggingFaceTB/SmolLM2-360M-Instruct'),
+    licence: 'Apache-2.0',
+    languages: ['en'],
+    modalities: TEXT,
+    context: 8192,
+    uses: ['chat'],
+    parameters: 362_000_000,
+    embedding: 49_152 * 960,
+    kv: { layers: 32, heads: 5, headSize: 64 },
+  },
+];
+
+/** Prompt length that the memory is stated for: the default of `--max-prompt-len`. */
+const PROMPT_TOKENS = 4096;
+/** Bytes of a 4-bit weight with the scale of its block of 32. */
+const Q4_BYTES = 0.5625;
+/** Share of the machine's memory that a model may need to be recommended: inference on a CPU gets slow beyond. */
+const COMFORTABLE = 1 / 8;
+/** Share of the machine's memory that a model may need to fit. */
+const FITS = 0.7;
+
+/** Returns about how many bytes a pull for a CPU fetches: 4-bit weights beside an embedding in floats. */
+export function downloadBytes({ parameters, embedding }: RecommendedModel): number {
+  return Math.round(parameters * Q4_BYTES + embedding * 4);
+}
+
+/** Returns about how many bytes the model needs in memory: weights in 8 bits, and KV in floats for a long prompt. */
+export function memoryBytes({ parameters, kv }: RecommendedModel): number {
+  return parameters + 2 * 4 * kv.layers * kv.heads * kv.headSize * PROMPT_TOKENS;
+}
+
+export function fitsMemory(model: RecommendedModel, totalMemory: number): boolean {
+  return memoryBytes(model) <= FITS * totalMemory;
+}
+
+/** Returns the first model to pull on a machine; undefined where none fits. */
+export function modelFor(totalMemory: number): RecommendedModel | undefined {
+  return (
+    RECOMMENDED_MODELS.find((model) => memoryBytes(model) <= COMFORTABLE * totalMemory) ??
+    RECOMMENDED_MODELS.findLast((model) => fitsMemory(model, totalMemory))
+  );
+}
