@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { expect } from 'vitest';
+import { AssayError } from '../../lib/errors.ts';
 import type { Engine } from '../../runtime/engine/engine.ts';
 import type { BranchSpec, Job, JobResult } from '../../runtime/engine/job.ts';
 import type { Model } from '../../runtime/engine/model.ts';
@@ -24,6 +25,8 @@ interface JobPlan {
   budget: number;
   /** Steps after which the caller leaves; null: stays. */
   leavesAfter: number | null;
+  /** Steps after which the deadline passes; null: never. */
+  deadline: number | null;
 }
 
 /** Generates random jobs, limits and cache sizes over a vocabulary. */
@@ -70,6 +73,7 @@ function scenarios(vocabSize: number) {
           branches: fc.array(branch, { minLength: 1, maxLength: 6 }),
           budget: fc.oneof(fc.integer({ min: 0, max: 12 }), fc.constant(200)),
           leavesAfter: fc.option(fc.nat(6), { freq: 5 }),
+          deadline: fc.option(fc.nat(8), { freq: 8 }),
         }),
         { minLength: 1, maxLength: 6 },
       ),
@@ -115,14 +119,16 @@ export async function checkAgainstOracle(
       }
       fc.pre(nearTie === 0 || oracle.gap > nearTie);
 
-      const engine = engineFor(model, { limits, kvBytes, maxRunning });
-      const results: (JobResult | 'left')[] = [];
-      if (together) results.push(...(await run(engine, jobs)));
-      else for (const plan of jobs) results.push(...(await run(engine, [plan])));
+      const clock = { steps: 0 };
+      const engine = engineFor(model, { limits, kvBytes, maxRunning, now: () => clock.steps });
+      const results: Outcome[] = [];
+      if (together) results.push(...(await run(engine, jobs, clock)));
+      else for (const plan of jobs) results.push(...(await run(engine, [plan], clock)));
       engine.checkIntegrity();
 
       for (const [id, result] of results.entries()) {
         if (result === 'left') expect(jobs[id]!.leavesAfter).not.toBeNull();
+        else if (result === 'late') expect(jobs[id]!.deadline).not.toBeNull();
         else compare(result, expected[id]!, jobs[id]!, apart);
       }
     }),
@@ -136,7 +142,7 @@ function jobOf(plan: JobPlan, id: number): Job {
     prefix: plan.prefix,
     branches: plan.branches.map(branchOf),
     budget: plan.budget,
-    deadline: Number.POSITIVE_INFINITY,
+    deadline: plan.deadline ?? Number.POSITIVE_INFINITY,
   };
 }
 
@@ -153,18 +159,23 @@ function branchOf({ suffix, paths: options, steps, maxTokens, endTokens }: Branc
   };
 }
 
-/** Runs the jobs, all at once or one after another; callers that leave do so after some steps. */
-async function run(engine: Engine, plans: readonly JobPlan[]): Promise<(JobResult | 'left')[]> {
+type Outcome = JobResult | 'left' | 'late';
+
+/** Runs the jobs together. Callers leave and deadlines pass after some steps, which are the engine's clock. */
+async function run(engine: Engine, plans: readonly JobPlan[], clock: { steps: number }): Promise<Outcome[]> {
+  clock.steps = 0;
   const answers = plans.map((plan, id) => {
     const leaving = new AbortController();
     if (plan.leavesAfter === 0) leaving.abort('left');
     const answer = engine.submit(jobOf(plan, id), leaving.signal).catch((error: unknown) => {
       if (error === 'left') return 'left' as const;
+      if (error instanceof AssayError && error.code === 'timeout') return 'late' as const;
       throw error;
     });
     return { answer, leaving, leavesAfter: plan.leavesAfter };
   });
   for (let steps = 1; await engine.step(); steps++) {
+    clock.steps = steps;
     for (const { leaving, leavesAfter } of answers) if (leavesAfter === steps) leaving.abort('left');
     engine.checkIntegrity();
   }
