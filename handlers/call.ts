@@ -1,15 +1,34 @@
-import type { Call } from '../lib/backend.ts';
+import { type Call, PRIORITIES, type Priority } from '../lib/backend.ts';
+import { AssayError } from '../lib/errors.ts';
 import type { Quota } from '../lib/keys.ts';
 import type { AppContext } from './context.ts';
 
-/** Returns the context that a backend gets with a request. `signal` aborts when the caller leaves. */
+/** Names the request header that says how urgent a request is (D-34). */
+export const PRIORITY_HEADER = 'assay-priority';
+
+/**
+ * Returns the context that a backend gets with a request. `signal` aborts when the caller leaves. Throws
+ * `invalid_value` for an unknown priority.
+ */
 export function callOf(c: AppContext, quota: Quota | undefined, signal: AbortSignal = c.req.raw.signal): Call {
+  const priority = priorityOf(c);
   return {
     requestId: c.get('requestId'),
+    ...(priority ? { priority } : {}),
     signal,
     async admit() {
       const key = c.get('key');
       if (key) await quota?.take(key);
     },
   };
+}
+
+function priorityOf(c: AppContext): Priority | undefined {
+  const value = c.req.header(PRIORITY_HEADER);
+  if (value === undefined) return undefined;
+  const priority = PRIORITIES.find((one) => one === value);
+  if (priority) return priority;
+  throw new AssayError('invalid_value', `The header ${PRIORITY_HEADER} has to be ${PRIORITIES.join(' or ')}.`, {
+    param: PRIORITY_HEADER,
+  });
 }

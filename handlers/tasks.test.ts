@@ -103,3 +103,22 @@ test("a key's requests per minute, with the exact seconds to wait", async () => 
   now = 30_000;
   expect((await send()).status).toBe(200);
 });
+
+test.each([
+  [undefined, 200, undefined],
+  ['interactive', 200, 'interactive'],
+  ['batch', 200, 'batch'],
+  ['urgent', 422, null],
+])('the priority %s is answered %i (D-34)', async (header, status, priority) => {
+  let seen: string | null | undefined = null;
+  const send = appOf(async (batch, call) => {
+    seen = call.priority;
+    return admitting(batch, call);
+  });
+  const headers = { authorization: 'Bearer s', 'content-type': 'application/json' };
+  const response = await send({ headers: header === undefined ? headers : { ...headers, 'assay-priority': header } });
+  expect([response.status, seen]).toEqual([status, priority]);
+  if (status === 422) {
+    expect(await response.json()).toMatchObject({ error: { code: 'invalid_value', param: 'assay-priority' } });
+  }
+});

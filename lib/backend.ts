@@ -28,9 +28,15 @@ export interface InferenceBackend {
 }
 
 /** Holds the context of one call. */
+/** `batch` requests run when no interactive one waits, and at least once for every three of those that pass them. */
+export const PRIORITIES = ['interactive', 'batch'] as const;
+export type Priority = (typeof PRIORITIES)[number];
+
 export interface Call {
   /** The `x-request-id` of this request, for logs and for the upstreams of an edge. */
   requestId: string;
+  /** Absent: `interactive`. */
+  priority?: Priority;
   /** Aborts when the caller leaves; the backend then frees its resources within one decode step. */
   signal: AbortSignal;
   /**

@@ -19,7 +19,8 @@ export function openApiDocument(): object {
       version: CONTRACT_VERSION,
       description:
         'Many small judgement tasks about one shared context in one request, with a local language model: the decision service, ' +
-        'and the model server that runs the models.',
+        'and the model server that runs the models. The request header `assay-priority: batch` lets interactive requests go first, ' +
+        'for work that nobody waits for.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: 'http://127.0.0.1:8080', description: 'The default of npm start' }],

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { at } from '../../lib/at.ts';
+import type { Priority } from '../../lib/backend.ts';
 import { TOY_KV, ToyForward } from '../../tests/oracle/toy-forward.ts';
 import { Engine, type EngineOptions } from './engine.ts';
 import type { BranchSpec, ChosenToken, Job } from './job.ts';
@@ -130,6 +131,32 @@ describe('scheduling', () => {
     }
     expect(runs).toBeLessThan(40);
     while (await engine.step());
+  });
+
+  test('interactive jobs go before batch jobs, of which one goes first after three', async () => {
+    const engine = engineOf({ maxRunning: 1 });
+    const order: string[] = [];
+    const submit = (id: string, priority: Priority) =>
+      engine.submit(job({ priority, prefix: tokens(20, id.charCodeAt(1)) })).then(() => order.push(id));
+    const all = [
+      ...['b1', 'b2'].map((id) => submit(id, 'batch')),
+      ...['i1', 'i2', 'i3', 'i4', 'i5'].map((id) => submit(id, 'interactive')),
+    ];
+    while (await engine.step());
+    await Promise.all(all);
+    expect(order).toEqual(['i1', 'i2', 'i3', 'b1', 'i4', 'i5', 'b2']);
+  });
+
+  test('prompts of interactive jobs are read first, those of batch jobs in every fourth run', async () => {
+    const engine = engineOf();
+    const batch = engine.submit(job({ priority: 'batch', prefix: tokens(1500, 1) }));
+    const interactive = engine.submit(job({ prefix: tokens(1500, 2) }));
+    const read: number[] = [];
+    forward.onRun = (runs) => void read.push(at(at(runs, 0).sequence.tokens, 0));
+    for (let step = 0; step < 5; step++) await engine.step();
+    expect(read).toEqual([2, 2, 2, 1, 2]);
+    while (await engine.step());
+    await Promise.all([batch, interactive]);
   });
 
   test('a prefill goes in chunks, and options are scored with the suffixes', async () => {

@@ -46,6 +46,9 @@ interface PlannedTurn {
 /** Tokens up to which a job is in every run: so few cost little compared with reading the weights. */
 const SHORT = 64;
 
+/** Interactive jobs that may pass a waiting batch job before it has its turn. */
+const MOST_PASSING = 3;
+
 /**
  * Runs jobs on one model. `step()` does all of it: schedule, forward, choose, deliver. Running jobs take turns step by
  * step, so a long chat and a batch of tasks share the model fairly.
@@ -60,6 +63,10 @@ export class Engine {
   /** Running jobs; those served longest ago come first. */
   #running: Turn[] = [];
   #stepping: Promise<boolean> | null = null;
+  /** Interactive jobs that were admitted since a batch job waits. */
+  #passed = 0;
+  /** Runs so far that read prompts. */
+  #promptRuns = 0;
 
   constructor(options: EngineOptions) {
     this.#options = options;
@@ -163,14 +170,15 @@ export class Engine {
     }
   }
 
-  /** Gives sequences to waiting jobs, first come first served. */
+  /** Gives sequences to waiting jobs: interactive ones first, each kind in the order in which it came. */
   #admit(): void {
     const { maxRunning = Math.max(4, this.#forward.slots) } = this.#options;
-    for (const entry of [...this.#queue]) {
+    for (let entry = this.#nextWaiting(); entry; entry = this.#nextWaiting()) {
       if (this.#running.length >= maxRunning) return;
       const acquired = this.#kv.acquire(entry.job.prefix, this.#cells(entry.job));
       if (!acquired) return;
-      this.#queue.shift();
+      this.#queue.splice(this.#queue.indexOf(entry), 1);
+      this.#passed = isBatch(entry) || !this.#queue.some(isBatch) ? 0 : this.#passed + 1;
       entry.startedAt = this.#now();
       const sizes = { contextLength: this.#options.contextLength, vocabSize: this.#forward.vocabSize };
       try {
@@ -180,6 +188,14 @@ export class Engine {
         entry.reject(new AssayError('internal_error', 'A task could not be prepared.', { cause }));
       }
     }
+  }
+
+  /** Returns the next job to admit. A batch job waits for at most `MOST_PASSING` interactive ones that came later. */
+  #nextWaiting(): Entry | undefined {
+    const batch = this.#queue.find(isBatch);
+    const interactive = this.#queue.find((entry) => !isBatch(entry));
+    if (batch && this.#passed >= MOST_PASSING) return batch;
+    return interactive ?? batch;
   }
 
   /** Estimates the cells that a job will need; it may grow beyond. */
@@ -212,7 +228,7 @@ export class Engine {
     const { tokens, tokensBesideDecode } = this.#limits;
     const candidates = this.#running.slice(0, this.#forward.slots);
     const short = candidates.filter(({ run }) => run.waitingTokens <= SHORT);
-    const long = candidates.filter(({ run }) => run.waitingTokens > SHORT);
+    const long = this.#promptOrder(candidates.filter(({ run }) => run.waitingTokens > SHORT));
     const batch = short.flatMap((turn) => this.#planTurn(turn, SHORT));
     const decodes = batch.some(({ turn }) => turn.entry.promptDoneAt !== null);
     const used = batch.reduce((sum, { newTokens }) => sum + newTokens, 0);
@@ -224,6 +240,14 @@ export class Engine {
       left -= planned.reduce((sum, { newTokens }) => sum + newTokens, 0);
     }
     return this.#withDrafts(batch);
+  }
+
+  /** Returns prompts in the order in which they get tokens: interactive first, but batch first in every fourth run. */
+  #promptOrder(turns: readonly Turn[]): readonly Turn[] {
+    if (turns.length > 0) this.#promptRuns++;
+    const batch = turns.filter(({ entry }) => isBatch(entry));
+    const interactive = turns.filter(({ entry }) => !isBatch(entry));
+    return this.#promptRuns % (MOST_PASSING + 1) === 0 ? [...batch, ...interactive] : [...interactive, ...batch];
   }
 
   /** Adds drafted tokens where few rows of logits are needed, shared evenly. */
@@ -291,6 +315,10 @@ export class Engine {
       generationMs: end - promptDone,
     });
   }
+}
+
+function isBatch({ job }: Entry): boolean {
+  return job.priority === 'batch';
 }
 
 function sequenceRun({ turn, plan }: PlannedTurn): SequenceRun {

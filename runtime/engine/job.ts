@@ -1,3 +1,4 @@
+import type { Priority } from '../../lib/backend.ts';
 import type { Constraint } from '../../lib/grammar/constraint.ts';
 import type { MediaFeatures } from './media-feeds.ts';
 
@@ -15,6 +16,8 @@ export interface Job {
   branches: readonly BranchSpec[];
   /** Completion tokens of all branches together. */
   budget: number;
+  /** Absent: `interactive`. */
+  priority?: Priority;
   /** Time of `performance.now()` at which the job fails with `timeout`, in milliseconds. */
   deadline: number;
   /**

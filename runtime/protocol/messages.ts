@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import type { ChatRequest, TaskBatch } from '../../lib/backend.ts';
+import { type ChatRequest, PRIORITIES, type TaskBatch } from '../../lib/backend.ts';
 import { ERROR_CODES } from '../../lib/errors.ts';
 import type { ModelId } from '../../lib/model-id.ts';
 import { DeviceFigures } from '../../lib/schema/device-figures.ts';
@@ -125,6 +125,7 @@ export const ToEngine = v.variant('type', [
     type: v.literal('run'),
     id: Id,
     timeoutMs: v.pipe(v.number(), v.minValue(0)),
+    priority: v.exactOptional(v.picklist(PRIORITIES)),
     /** The pictures that `prepared` asked for. */
     pixels: v.exactOptional(v.pipe(v.array(Pixels), v.maxLength(MOST_IMAGES))),
   }),

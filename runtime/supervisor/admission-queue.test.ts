@@ -1,54 +1,57 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { AssayError } from '../../lib/errors.ts';
-import { AdmissionQueue, type AdmissionSlot, charactersOf } from './admission-queue.ts';
+import { AdmissionQueue, type AdmissionSlot } from './admission-queue.ts';
+import { answerTokens, type Cost, costOf, sizeOf } from './cost.ts';
 
 let now: number;
 let admission: AdmissionQueue;
 beforeEach(() => {
   now = 5_000;
-  admission = new AdmissionQueue({ requests: 4, characters: 10_000 }, () => now);
+  admission = new AdmissionQueue({ requests: 4, tokens: 10_000, characters: 20_000 }, () => now);
 });
 
-function refusal(characters = 100): AssayError {
+const cost = (tokens: number, characters = tokens): Cost => ({ tokens, characters });
+
+function refusal(tokens = 100): AssayError {
   try {
-    admission.admit(characters);
+    admission.admit(cost(tokens));
   } catch (error) {
     return error as AssayError;
   }
   throw new Error('admitted');
 }
 
-/** Four requests of 100 characters at a time, one answered every `ms`: what stays is the speed. */
+/** Four requests of 100 tokens at a time, one answered every `ms`: what stays is the speed. */
 function answerMany(ms: number, count = 200): AdmissionSlot[] {
-  const held = Array.from({ length: 4 }, () => admission.admit(100));
+  const held = Array.from({ length: 4 }, () => admission.admit(cost(100)));
   for (let i = 0; i < count; i++) {
     now += ms;
     held.shift()!.release(true);
-    held.push(admission.admit(100));
+    held.push(admission.admit(cost(100)));
   }
   return held;
 }
 
 describe('how many', () => {
   test('requests there may be', () => {
-    const held = Array.from({ length: 4 }, () => admission.admit(1));
+    const held = Array.from({ length: 4 }, () => admission.admit(cost(1)));
     expect(refusal()).toMatchObject({ code: 'overloaded', retryAfterSeconds: 1 });
     held[2]!.release(false);
     held[2]!.release(true);
-    admission.admit(1);
+    admission.admit(cost(1));
     expect(refusal().code).toBe('overloaded');
     expect(admission.held).toBe(4);
   });
 
-  test('characters there may be, but for one request alone', () => {
-    const whole = admission.admit(50_000);
+  test('tokens there may be, but for one request alone', () => {
+    const whole = admission.admit(cost(50_000));
     expect(refusal(1).code).toBe('overloaded');
     whole.release(false);
-    admission.admit(6_000);
-    const rest = admission.admit(4_000);
+    admission.admit(cost(6_000));
+    const rest = admission.admit(cost(4_000));
     expect(refusal(1).code).toBe('overloaded');
     rest.release(false);
-    admission.admit(4_000);
+    admission.admit(cost(4_000));
   });
 });
 
@@ -93,7 +96,7 @@ describe('when to come back', () => {
 
   test('large requests in front count for more than small ones', () => {
     for (const slot of answerMany(1_000)) slot.release(false);
-    for (let i = 0; i < 4; i++) admission.admit(300);
+    for (let i = 0; i < 4; i++) admission.admit(cost(300));
     expect(refusal().retryAfterSeconds).toBe(12);
   });
 
@@ -108,12 +111,54 @@ describe('when to come back', () => {
     const held = answerMany(1_000);
     for (let i = 0; i < 500; i++) {
       held.shift()!.release(false);
-      held.push(admission.admit(100));
+      held.push(admission.admit(cost(100)));
     }
     expect(refusal().retryAfterSeconds).toBe(4);
   });
 });
 
-test('characters are counted wherever they stand', () => {
-  expect(charactersOf({ a: 'xyz', b: [{ c: 'é' }, 'pq', 5, null, true], d: {} })).toBe(1 + 3 + 1 + 1 + 1 + 2 + 1);
+describe('what counts', () => {
+  test('characters of all requests together', () => {
+    admission.admit(cost(1, 15_000));
+    expect(() => admission.admit(cost(1, 6_000))).toThrow('waiting');
+    admission.admit(cost(1, 5_000));
+  });
+
+  test('tokens as they are counted, once they are', () => {
+    const slot = admission.admit(cost(9_000));
+    expect(refusal(2_000).code).toBe('overloaded');
+    slot.recount(5_000);
+    const other = admission.admit(cost(5_000));
+    expect(refusal(1).code).toBe('overloaded');
+    slot.release(true);
+    slot.recount(50_000);
+    admission.admit(cost(5_000));
+    other.release(true);
+  });
+
+  test('batch requests leave a quarter to interactive ones', () => {
+    admission.admit(cost(5_000), 'batch');
+    expect(() => admission.admit(cost(3_000), 'batch')).toThrow('waiting');
+    admission.admit(cost(2_500), 'batch');
+    admission.admit(cost(2_500), 'interactive');
+  });
+});
+
+describe('the cost of a request', () => {
+  const batch = { model: '', input: { context: 'x'.repeat(300) }, media: [], tasks: [], temperature: 0 };
+
+  test('its characters wherever they stand, media aside', () => {
+    const source = { type: 'base64', data: 'x'.repeat(1_000), mimeType: 'a' };
+    expect(sizeOf({ a: 'xyz', b: [{ c: 'é' }, 'pq', 5, null, true], d: {} }).characters).toBe(10);
+    expect(sizeOf([source, source]).media).toEqual({ count: 2, characters: 2_000 });
+  });
+
+  test.each([
+    [16, 16],
+    [4_096, 256],
+  ])('an answer of at most %i tokens counts as %i', (maxOutputTokens, tokens) => {
+    const work = { kind: 'tasks' as const, batch: { ...batch, maxOutputTokens } };
+    expect(answerTokens(work)).toBe(tokens);
+    expect(costOf(work).tokens).toBe(Math.ceil(sizeOf(work).characters / 3) + tokens);
+  });
 });

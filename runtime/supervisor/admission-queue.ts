@@ -1,13 +1,24 @@
+import type { Priority } from '../../lib/backend.ts';
 import { AssayError } from '../../lib/errors.ts';
+import type { Cost } from './cost.ts';
 
 export interface AdmissionLimits {
   /** Requests that are checked, wait, or run. */
   requests: number;
+  /** Tokens of all their work together; a single request may have more. */
+  tokens: number;
   /** Characters of all their texts together; a single request may have more. */
   characters: number;
 }
 
-export const DEFAULT_ADMISSION_LIMITS: AdmissionLimits = { requests: 64, characters: 64 * 1024 * 1024 };
+export const DEFAULT_ADMISSION_LIMITS: AdmissionLimits = {
+  requests: 1_024,
+  tokens: 131_072,
+  characters: 64 * 1024 * 1024,
+};
+
+/** Share of each limit that batch requests may use, so that interactive ones are admitted beside them. */
+const BATCH_SHARE = 0.75;
 
 /** Holds one request's slot in the queue. */
 export interface AdmissionSlot {
@@ -16,12 +27,14 @@ export interface AdmissionSlot {
    * speed.
    */
   release(answered: boolean): void;
+  /** Replaces the estimate of the request's tokens. */
+  recount(tokens: number): void;
 }
 
 /** Weight of earlier measurements after the next answer; the speed is an average over about ten answers. */
 const DECAY = 0.9;
-/** Assumed speed before the first answer: milliseconds for a number of characters. */
-const INITIAL_SPEED = { ms: 500, characters: 1_000 };
+/** Assumed speed before the first answer: milliseconds for a number of tokens. */
+const INITIAL_SPEED = { ms: 500, tokens: 300 };
 /**
  * Longest wait, in milliseconds, that follows from the work ahead: callers that ignore `Retry-After` must not keep the
  * others away for longer. Further callers are spread over the same time again.
@@ -40,6 +53,7 @@ export class AdmissionQueue {
   readonly #limits: AdmissionLimits;
   readonly #now: () => number;
   readonly #held = new Set<AdmissionSlot>();
+  #tokens = 0;
   #characters = 0;
   #speed = INITIAL_SPEED;
   /** Start of the current measurement: the last answer, or the arrival of the first request in an empty queue. */
@@ -59,37 +73,54 @@ export class AdmissionQueue {
     return this.#held.size;
   }
 
-  /** Admits a request with this number of characters. Throws `overloaded` with `Retry-After` when the queue is full. */
-  admit(characters: number): AdmissionSlot {
-    const full = this.#held.size >= this.#limits.requests;
-    const large = this.#held.size > 0 && this.#characters + characters > this.#limits.characters;
-    if (full || large) throw this.#refusal(characters);
+  /** Admits a request. Throws `overloaded` with `Retry-After` when the queue is full. */
+  admit(cost: Cost, priority: Priority = 'interactive'): AdmissionSlot {
+    const share = priority === 'batch' ? BATCH_SHARE : 1;
+    if (this.#held.size > 0 && !this.#fits(cost, share)) throw this.#refusal(cost.tokens);
     if (this.#held.size === 0) this.#since = this.#now();
+    let { tokens } = cost;
     const slot: AdmissionSlot = {
       release: (answered) => {
         if (!this.#held.delete(slot)) return;
-        this.#characters -= characters;
-        if (answered) this.#measure(characters);
+        this.#tokens -= tokens;
+        this.#characters -= cost.characters;
+        if (answered) this.#measure(tokens);
+      },
+      recount: (counted) => {
+        if (!this.#held.has(slot)) return;
+        this.#tokens += counted - tokens;
+        tokens = counted;
       },
     };
     this.#held.add(slot);
-    this.#characters += characters;
+    this.#tokens += tokens;
+    this.#characters += cost.characters;
     return slot;
   }
 
-  #measure(characters: number): void {
+  /** Tells whether a request fits beside the others, within a share of the limits. */
+  #fits({ tokens, characters }: Cost, share: number): boolean {
+    const most = this.#limits;
+    return (
+      this.#held.size + 1 <= share * most.requests &&
+      this.#tokens + tokens <= share * most.tokens &&
+      this.#characters + characters <= share * most.characters
+    );
+  }
+
+  #measure(tokens: number): void {
     const now = this.#now();
     this.#speed = {
       ms: DECAY * this.#speed.ms + now - this.#since,
-      characters: DECAY * this.#speed.characters + characters,
+      tokens: DECAY * this.#speed.tokens + tokens,
     };
     this.#since = now;
   }
 
-  #refusal(characters: number): AssayError {
+  #refusal(tokens: number): AssayError {
     const now = this.#now();
-    const ahead = Math.max(now + this.#msOf(this.#characters), this.#bookedUntil);
-    this.#bookedUntil = Math.min(ahead + this.#msOf(characters), now + MAX_ESTIMATED_WAIT_MS);
+    const ahead = Math.max(now + this.#msOf(this.#tokens), this.#bookedUntil);
+    this.#bookedUntil = Math.min(ahead + this.#msOf(tokens), now + MAX_ESTIMATED_WAIT_MS);
     const waitMs = ahead - now < MAX_ESTIMATED_WAIT_MS ? ahead - now : this.#spreadWaitMs();
     return new AssayError('overloaded', 'Too many requests are waiting. Try again after the seconds in Retry-After.', {
       retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1000)),
@@ -100,23 +131,7 @@ export class AdmissionQueue {
     return MAX_ESTIMATED_WAIT_MS * (1 + ((this.#spread++ * GOLDEN_RATIO) % 1));
   }
 
-  #msOf(characters: number): number {
-    return (characters * this.#speed.ms) / this.#speed.characters;
+  #msOf(tokens: number): number {
+    return (tokens * this.#speed.ms) / this.#speed.tokens;
   }
-}
-
-/**
- * Counts the characters of all texts and object keys in a request, which estimate its work before its tokens are known.
- */
-export function charactersOf(request: object): number {
-  let characters = 0;
-  const open: object[] = [request];
-  for (let value = open.pop(); value; value = open.pop()) {
-    for (const [key, member] of Object.entries(value)) {
-      characters += Array.isArray(value) ? 0 : key.length;
-      if (typeof member === 'string') characters += member.length;
-      else if (typeof member === 'object' && member !== null) open.push(member);
-    }
-  }
-  return characters;
 }

@@ -1,8 +1,11 @@
+import type { Priority } from '../../lib/backend.ts';
 import { AssayError } from '../../lib/errors.ts';
 import type { FromEngine, Pixels, Reply, WantedPixels, Work } from '../protocol/messages.ts';
 
 export interface CallOptions {
   work: Work;
+  /** Absent: `interactive`. */
+  priority?: Priority;
   /** Opens the images of the work and makes their pixels; absent: there are none, or the model reads none. */
   media?: CallMedia;
   /** Aborts when the caller leaves; the engine then drops the request within one step. */
@@ -24,9 +27,11 @@ export interface CallWire {
   send(
     message:
       | { type: 'prepare'; work: Work }
-      | { type: 'run'; timeoutMs: number; pixels?: Pixels[] }
+      | { type: 'run'; timeoutMs: number; priority?: Priority; pixels?: Pixels[] }
       | { type: 'cancel' },
   ): void;
+  /** Receives the tokens of the prompt when the engine process has counted them. */
+  counted(promptTokens: number): void;
   /** Receives the end of the call, once, when it is `settled`. `answered`: the request got its whole answer. */
   settled(answered: boolean): void;
 }
@@ -94,7 +99,8 @@ export class Call {
       this.#setTimer();
       const pixels = this.#wanted.length > 0 ? { pixels: await this.#pixels() } : {};
       if (this.#failure) throw this.#failure;
-      this.#wire.send({ type: 'run', timeoutMs: this.#options.timeoutMs, ...pixels });
+      const { timeoutMs, priority } = this.#options;
+      this.#wire.send({ type: 'run', timeoutMs, ...(priority ? { priority } : {}), ...pixels });
       for (;;) {
         for (let reply = this.#replies.shift(); reply; reply = this.#replies.shift()) {
           yield reply;
@@ -127,6 +133,7 @@ export class Call {
     switch (message.type) {
       case 'prepared':
         this.#wanted = message.wanted ?? [];
+        this.#wire.counted(message.promptTokens);
         this.#prepared.resolve(message.promptTokens);
         return;
       case 'failed': {

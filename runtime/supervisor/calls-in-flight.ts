@@ -1,8 +1,9 @@
 import type { AssayError } from '../../lib/errors.ts';
 import type { FromEngine } from '../protocol/messages.ts';
-import { type AdmissionLimits, AdmissionQueue, charactersOf } from './admission-queue.ts';
+import { type AdmissionLimits, AdmissionQueue, DEFAULT_ADMISSION_LIMITS } from './admission-queue.ts';
 import { Call, type CallOptions } from './call.ts';
 import type { Child } from './child.ts';
+import { answerTokens, costOf } from './cost.ts';
 
 /** Holds the requests that the engine process works on, and bounds them. */
 export class CallsInFlight {
@@ -12,8 +13,8 @@ export class CallsInFlight {
   #nextId = 0;
 
   /** @param onIdle is called when the last call has ended */
-  constructor(limits: AdmissionLimits | undefined, onIdle: () => void) {
-    this.#admission = new AdmissionQueue(limits);
+  constructor(limits: Partial<AdmissionLimits> | undefined, onIdle: () => void) {
+    this.#admission = new AdmissionQueue({ ...DEFAULT_ADMISSION_LIMITS, ...limits });
     this.#onIdle = onIdle;
   }
 
@@ -28,7 +29,8 @@ export class CallsInFlight {
 
   /** Admits a request to the process that `ready` waits for. Throws `overloaded`, or the error of `ready`. */
   async open(options: CallOptions, ready: () => Promise<Child>): Promise<Call> {
-    const slot = this.#admission.admit(charactersOf(options.work));
+    const { work, priority } = options;
+    const slot = this.#admission.admit(costOf(work), priority);
     const child = await ready().catch((error) => {
       slot.release(false);
       throw error;
@@ -38,6 +40,7 @@ export class CallsInFlight {
       {
         id,
         send: (message) => child.send({ ...message, id }),
+        counted: (promptTokens) => slot.recount(promptTokens + answerTokens(work)),
         settled: (answered) => {
           slot.release(answered);
           this.#calls.delete(id);

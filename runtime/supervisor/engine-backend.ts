@@ -89,10 +89,16 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
     try {
       const model = await activeModel(wanted);
       if (options.logPrompts) log.info({ model, work }, 'asked');
-      const { signal } = outer;
+      const { signal, priority } = outer;
       const media = mediaFor(work, signal);
       call = await engine
-        .call({ work, signal, timeoutMs: options.timeoutMs, ...(media ? { media } : {}) })
+        .call({
+          work,
+          signal,
+          timeoutMs: options.timeoutMs,
+          ...(priority ? { priority } : {}),
+          ...(media ? { media } : {}),
+        })
         .catch(async (error: AssayError) => {
           // The quota is checked before the queue (D-15), also when a full queue is known first.
           if (error.code === 'overloaded') await outer.admit();

@@ -16,7 +16,7 @@ export interface SupervisorOptions extends ProcessOptions {
   /** Milliseconds that a new request waits for a restart. Default: ten seconds. */
   restartPatienceMs?: number;
   /** Bounds the requests that are checked, wait, or run. */
-  admission?: AdmissionLimits;
+  admission?: Partial<AdmissionLimits>;
   /** Called for each restart; for the metrics. */
   onRestart?(): void;
 }

@@ -96,7 +96,7 @@ export class LoadedModel implements ServedModel {
   /** Encodes the pictures of a job, runs it, and measures it. */
   async #run(
     { plan, pictures, pixels }: { plan: JobPlan; pictures: readonly Picture[]; pixels: readonly Pixels[] },
-    { reply, signal }: WorkChannel,
+    { reply, signal, priority }: WorkChannel,
     timeoutMs: number,
   ): Promise<MeasuredWork> {
     const startedAt = performance.now();
@@ -105,6 +105,7 @@ export class LoadedModel implements ServedModel {
     const job: Job = {
       ...plan,
       ...(figures ? { media: featuresOf(pictures) } : {}),
+      ...(priority ? { priority } : {}),
       id: String(this.#nextJob++),
       deadline: startedAt + timeoutMs,
       onToken: (branch, token) => {

@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import type { Priority } from '../../lib/backend.ts';
 import { AssayError } from '../../lib/errors.ts';
 import { refusedForm } from '../../lib/refused-form.ts';
 import {
@@ -42,6 +43,8 @@ export interface PreparedWork {
 export interface WorkChannel {
   reply(message: Unaddressed<Reply>): void;
   signal: AbortSignal;
+  /** Absent: `interactive`. */
+  priority?: Priority | undefined;
 }
 
 /** Removes the id of the request from a message. */
@@ -142,7 +145,7 @@ export function serve(served: Served, channel: Channel): void {
         running.set(id, leaving);
         // TypeScript does not distribute the added id over the union.
         const reply = (answer: Unaddressed<Reply>) => send({ ...answer, id } as FromEngine);
-        const channel = { reply, signal: leaving.signal };
+        const channel = { reply, signal: leaving.signal, priority: message.priority };
         await work.run(channel, message.timeoutMs, message.pixels ?? []).finally(() => running.delete(id));
       }
     }

@@ -22,7 +22,7 @@ async function start({
 }: {
   load?: boolean;
   logPrompts?: boolean;
-  admission?: AdmissionLimits;
+  admission?: Partial<AdmissionLimits>;
 } = {}) {
   const lines: string[] = [];
   const sink = new Writable({

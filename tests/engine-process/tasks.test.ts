@@ -142,7 +142,7 @@ describe.each(['optimum/qwen3', 'genai/llama', 'genai/gemma3'])('%s', (fixture) 
 describe('many callers at once', () => {
   let machine: Machine;
   beforeAll(async () => {
-    machine = await startMachine('optimum/qwen2');
+    machine = await startMachine('optimum/qwen2', { admission: { tokens: 4_000 } });
   });
   afterAll(() => machine.close());
 

@@ -101,7 +101,7 @@ const asError = (promise: Promise<unknown>) =>
 describe('runTasks', () => {
   it('gives each answer under its name, in the order sent, byte for byte', async () => {
     const { backend, asked, attempts } = edge([ok]);
-    const one = call();
+    const one = { ...call(), priority: 'batch' as const };
     expect(await backend.runTasks(batch, one)).toEqual({
       model,
       finishReason: 'stop',
@@ -115,6 +115,7 @@ describe('runTasks', () => {
     expect(one.admitted).toBe(1);
     expect(asked[0]?.headers.get('authorization')).toBe('Bearer secret');
     expect(asked[0]?.headers.get('x-request-id')).toBe('request-1');
+    expect(asked[0]?.headers.get('assay-priority')).toBe('batch');
     expect(attempts).toMatchObject([{ outcome: 'answered', usage: { promptTokens: 7, completionTokens: 3 } }]);
   });
 

@@ -167,8 +167,12 @@ export class ForwardingBackend implements InferenceBackend {
     yield* chatEvents(readChunks(response.body, { clock, silenceMs, signal: call.signal }));
   }
 
-  #request({ requestId, signal }: Call, request: Pick<UpstreamRequest, 'method' | 'path' | 'body'>): UpstreamRequest {
-    return { ...request, requestId, signal, deadlineMs: this.#deadlines.answerMs };
+  #request(
+    { requestId, signal, priority }: Call,
+    request: Pick<UpstreamRequest, 'method' | 'path' | 'body'>,
+  ): UpstreamRequest {
+    const headers = priority ? { headers: { 'assay-priority': priority } } : {};
+    return { ...request, ...headers, requestId, signal, deadlineMs: this.#deadlines.answerMs };
   }
 
   /** Returns an upstream's models, or the fault. */
