@@ -1,0 +1,187 @@
+import { cpSync, mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Random } from '../../runtime/engine/random.ts';
+import { HubServer } from '../hub/hub-server.ts';
+import type { HubRepository } from '../hub/repository.ts';
+import { fixtureModel } from '../slot/machine.ts';
+import { problemsOf } from './check-answer.ts';
+import { inject, possibleFaults, prepareMachine } from './faults.ts';
+import { nextOperation, STARTER, TINY } from './operations.ts';
+import { describePlan, type Plan, planOf } from './plan.ts';
+import { mannerOf, send } from './send.ts';
+import { halfFiles } from './store.ts';
+import { startTarget, type Target } from './target.ts';
+
+export interface RunOptions {
+  seconds: number;
+  /**
+   * Milliseconds in which a killed engine has to answer again. On a busy machine, where the server starts slowly, it
+   * has twice the time of that start.
+   */
+  recoveryMs: number;
+  /** Folder with a compiled starter, so that no run has to compile it. */
+  template: string;
+}
+
+export interface RunReport {
+  plan: string;
+  /** Ends of requests: statuses, `left`, and the codes of broken connections. */
+  outcomes: Record<string, number>;
+  missing: Record<string, string>;
+  /** Milliseconds from the start of the server to a loaded model, and from a kill to the next answer. */
+  startMs: number;
+  recoveryMs: number;
+  violations: string[];
+}
+
+/** Gauges that must return to their start, and how much more they may be. */
+const GAUGES = {
+  assay_requests_running: 0,
+  assay_requests_waiting: 0,
+  assay_requests_admitted: 0,
+  'assay_kv_cells{state="running"}': 0,
+  assay_request_body_bytes: 0,
+  process_open_fds: 2,
+};
+/** Milliseconds for the gauges: connections that were left have to be noticed. */
+const SETTLE_MS = 45_000;
+const DECIDE = {
+  method: 'POST',
+  path: '/decide',
+  body: { model: STARTER, context: 'The mug is broken.', question: 'Is it?', options: ['yes', 'no'] },
+} as const;
+
+/** Runs one seed against a new server. */
+export async function runSeed(seed: number, { seconds, recoveryMs, template }: RunOptions): Promise<RunReport> {
+  const plan = planOf(seed, seconds);
+  const machine = prepareMachine(mkdtempSync(join(tmpdir(), 'assay-chaos-')));
+  const model = await fixtureModel('optimum/qwen3', TINY);
+  const hub = await HubServer.start(model);
+  const run: Run = { plan, violations: [], outcomes: {} };
+  try {
+    cpSync(template, machine.base, { recursive: true });
+    const begin = performance.now();
+    const target = await startTarget({ hub, base: machine.base, env: machine.env, ...plan });
+    const startMs = Math.round(performance.now() - begin);
+    try {
+      await call(target, DECIDE);
+      // Opens what is opened once: the connections to the hub, the files of the store.
+      await call(target, { method: 'POST', path: '/download', body: { model: TINY } });
+      const before = await settled(target, null);
+      const faults = possibleFaults(plan, machine).map(async ({ atMs, fault, forMs }) => {
+        await sleep(atMs);
+        await inject(fault, forMs, { target, machine, hub });
+      });
+      await Promise.all([...faults, ...clients(run, target)]);
+      run.violations.push(...halfFiles(machine.base, model).map((path) => `half in the store: ${path}`));
+      await proveWhole(run, target, model, machine.base);
+      const recovery = await recover(run, target, Math.max(recoveryMs, 2 * startMs));
+      await proveSettled(run, target, before);
+      const code = await target.stop();
+      if (code !== 0) run.violations.push(`the server ended with code ${code}`);
+      return { ...run, plan: describePlan(plan), missing: machine.missing, startMs, recoveryMs: recovery };
+    } finally {
+      target.kill();
+    }
+  } finally {
+    await hub.stop();
+    machine.remove();
+  }
+}
+
+/** Compiles the starter once, into a home that every run begins with a copy of. */
+export async function prepareTemplate(template: string): Promise<void> {
+  const hub = await HubServer.start();
+  const options = { hub, base: template, descriptors: null, logRead: true, env: {} };
+  const target = await startTarget(options).finally(() => hub.stop());
+  await target.stop();
+}
+
+interface Run {
+  plan: Plan;
+  violations: string[];
+  outcomes: Record<string, number>;
+}
+
+/** Starts the clients; the first one changes models. */
+function clients({ plan, violations, outcomes }: Run, target: Target): Promise<void>[] {
+  const end = performance.now() + plan.loadMs;
+  return Array.from({ length: plan.clients }, async (_, client) => {
+    const random = new Random(plan.seed * 1000 + client);
+    while (performance.now() < end) {
+      const operation = nextOperation(random, client === 0);
+      const outcome = await send(target.url, target.headers, operation, mannerOf(random));
+      const name = outcome.kind === 'answered' ? outcome.status : outcome.kind === 'left' ? 'left' : outcome.reason;
+      outcomes[name] = (outcomes[name] ?? 0) + 1;
+      const at = `${operation.method} ${operation.path} (${name})`;
+      if (outcome.kind === 'answered')
+        violations.push(...problemsOf(operation, outcome).map((problem) => `${at}: ${problem}`));
+      // Without a free descriptor the system ends the connection before the server sees a request.
+      else if (outcome.kind === 'broken' && !(plan.descriptors !== null && outcome.reason === 'ECONNRESET'))
+        violations.push(`${at}: no answer`);
+      if (client === 0) await sleep(random.uniform() * 500);
+    }
+  });
+}
+
+async function call(target: Target, operation: Parameters<typeof send>[2]) {
+  const outcome = await send(target.url, target.headers, operation);
+  return outcome.kind === 'answered' ? outcome : { status: 0, text: JSON.stringify(outcome) };
+}
+
+/** Checks that the store still works as a whole: what was interrupted resumes. */
+async function proveWhole(run: Run, target: Target, model: HubRepository, base: string): Promise<void> {
+  for (const operation of [
+    { method: 'POST', path: '/download', body: { model: TINY } },
+    { method: 'POST', path: '/load', body: { model: TINY } },
+    { method: 'POST', path: '/decide', body: { ...DECIDE.body, model: TINY } },
+    { method: 'POST', path: '/load', body: { model: STARTER } },
+    DECIDE,
+  ] as const) {
+    const { status, text } = await call(target, operation);
+    if (status !== 200)
+      run.violations.push(`after the faults ${operation.path} answers ${status}: ${text.slice(0, 300)}`);
+  }
+  run.violations.push(...halfFiles(base, model).map((path) => `half in the store: ${path}`));
+}
+
+/** Kills the engine process and returns the milliseconds until a request is answered again. */
+async function recover(run: Run, target: Target, mostMs: number): Promise<number> {
+  await inject('kill', 0, { target } as Parameters<typeof inject>[2]);
+  const begin = performance.now();
+  let answer = { status: 0, text: '' };
+  while (answer.status !== 200 && performance.now() - begin < 3 * mostMs) answer = await call(target, DECIDE);
+  const ms = Math.round(performance.now() - begin);
+  if (ms > mostMs) run.violations.push(`recovery took ${ms} ms: ${answer.text.slice(0, 200)}`);
+  return ms;
+}
+
+/** Waits until the gauges are at most `most` (null: until they stand still), and returns them. */
+async function settled(target: Target, most: Map<string, number> | null): Promise<Map<string, number>> {
+  const until = performance.now() + SETTLE_MS;
+  const read = async () => new Map([...(await target.gauges())].filter(([name]) => name in GAUGES));
+  let now = await read();
+  const isSettled = (before: Map<string, number>) =>
+    Object.entries(GAUGES).every(([name, more]) => {
+      const value = now.get(name) ?? Number.NaN;
+      return most === null ? value === before.get(name) : value <= (most.get(name) ?? 0) + more;
+    });
+  for (let before = new Map<string, number>(); !isSettled(before) && performance.now() < until; ) {
+    before = now;
+    // Longer than a heartbeat of the engine process.
+    await sleep(700);
+    now = await read();
+  }
+  return now;
+}
+
+async function proveSettled(run: Run, target: Target, before: Map<string, number>): Promise<void> {
+  const after = await settled(target, before);
+  for (const [name, more] of Object.entries(GAUGES)) {
+    const [was, is] = [before.get(name), after.get(name)];
+    if (was === undefined || is === undefined) run.violations.push(`${name} is not in /metrics`);
+    else if (is > was + more) run.violations.push(`${name} was ${was} and is ${is}`);
+  }
+}

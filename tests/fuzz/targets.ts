@@ -1,0 +1,197 @@
+import assert from 'node:assert/strict';
+import { cpSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { chatEvents } from '../../adapters/workers/forward/chat-events.ts';
+import { UpstreamFault } from '../../adapters/workers/forward/upstream-fault.ts';
+import { checkAnswerSchema } from '../../lib/decision/check-answer-schema.ts';
+import { AssayError } from '../../lib/errors.ts';
+import { leavesOf } from '../../lib/json/leaves.ts';
+import { parseJson } from '../../lib/json/parse.ts';
+import { readModel } from '../../runtime/onnx/read-model.ts';
+import { createChatTemplate } from '../../runtime/text/chat-template.ts';
+import { loadTextModel } from '../../runtime/text/text-model.ts';
+
+/** A parser of untrusted input. */
+export interface FuzzTarget {
+  /** Reads one input; throws when the parser breaks a promise. A refusal by a named error is none. */
+  run(bytes: Uint8Array): void | Promise<void>;
+  /** Words of the format. */
+  words: readonly string[];
+}
+
+const JSON_WORDS = [
+  'null',
+  'true',
+  '""',
+  '"a"',
+  '[]',
+  '{}',
+  '0',
+  '-1',
+  '1e999',
+  '0.5',
+  '9007199254740993',
+  '\\ud83d',
+  '\\u0000',
+  ',',
+  ':',
+];
+const SCHEMA_WORDS = [
+  ...['type', 'properties', 'required', 'items', 'prefixItems', 'enum', 'const', 'anyOf', 'oneOf', 'allOf', 'not'],
+  ...['$ref', '$defs', 'pattern', 'format', 'minLength', 'maxLength', 'minimum', 'maximum', 'multipleOf'],
+  ...['minItems', 'maxItems', 'uniqueItems', 'additionalProperties', 'object', 'array', 'string', 'integer', 'number'],
+].map((word) => `"${word}"`);
+const REFERENCES = ['"#"', '"#/$defs/a"', '"^[a-z]{2,5}$"', '"(a|b)*"', '"date-time"', '"uuid"'];
+const TEMPLATE_WORDS = [
+  ...['{% for m in messages %}', '{% endfor %}', '{% if add_generation_prompt %}', '{% endif %}', '{% else %}'],
+  ...['{{ m.content }}', "{{ m['role'] }}", '{% set a = 1 %}', 'namespace(a=1)', 'loop.index0', 'range(9)', ' | trim'],
+  ...[
+    " + 'x'",
+    'messages[0]',
+    '[1:]',
+    'is defined',
+    'raise_exception("x")',
+    '__proto__',
+    'constructor',
+    '{#',
+    '#}',
+    '{%-',
+    '-%}',
+  ],
+];
+const EVENT_WORDS = [
+  'data: ',
+  'data:',
+  '\n\n',
+  '\r\n',
+  '\r',
+  'event: x\n',
+  'id: 1\n',
+  ': c\n',
+  'retry: 1\n',
+  '[DONE]',
+  '\ufeff',
+  'data: [DONE]\n\n',
+];
+const TOKENIZER_WORDS = [
+  ...['added_tokens', 'normalizer', 'pre_tokenizer', 'post_processor', 'decoder', 'model', 'vocab', 'merges', 'type'],
+  ...[
+    'ByteLevel',
+    'BPE',
+    'Sequence',
+    'Split',
+    'Regex',
+    'Replace',
+    'Prepend',
+    'Metaspace',
+    'Unigram',
+    'WordPiece',
+    'NFC',
+  ],
+].map((word) => `"${word}"`);
+
+const FIXTURE = join(import.meta.dirname, '../fixtures/models/optimum/qwen3');
+let folder: string | undefined;
+/** A folder with the small files of a model. */
+function modelFolder(): string {
+  if (folder === undefined) {
+    folder = mkdtempSync(join(tmpdir(), 'assay-fuzz-'));
+    for (const name of ['config.json', 'tokenizer_config.json']) cpSync(join(FIXTURE, name), join(folder, name));
+  }
+  return folder;
+}
+
+/** Lets refusals by a named error pass. */
+async function named(read: () => unknown): Promise<boolean> {
+  try {
+    await read();
+    return true;
+  } catch (error) {
+    if (error instanceof UpstreamFault) return false;
+    if (error instanceof AssayError && error.code !== 'internal_error') return false;
+    throw error;
+  }
+}
+
+async function eventsOf(pieces: readonly Uint8Array[]): Promise<string> {
+  const events: unknown[] = [];
+  const whole = await named(async () => {
+    const stream = (async function* () {
+      yield* pieces;
+    })();
+    for await (const event of chatEvents(stream)) events.push(event);
+  });
+  return JSON.stringify({ whole, events });
+}
+
+export const TARGETS: Readonly<Record<string, FuzzTarget>> = {
+  /** The JSON reader. What it accepts survives writing and reading again, and every leaf is JSON of its own. */
+  json: {
+    words: JSON_WORDS,
+    async run(bytes) {
+      await named(() => {
+        const text = JSON.stringify(parseJson(bytes));
+        assert.equal(JSON.stringify(parseJson(new TextEncoder().encode(text))), text);
+        for (const { start, end } of leavesOf(text)) JSON.parse(text.slice(start, end));
+      });
+    },
+  },
+  /** The schema compiler. */
+  schema: {
+    words: [...JSON_WORDS, ...SCHEMA_WORDS, ...REFERENCES],
+    async run(bytes) {
+      await named(() => {
+        const schema = parseJson(bytes);
+        checkAnswerSchema({ schema, param: 'schema' });
+        checkAnswerSchema({ schema, jsonSchemaOnly: true, param: 'schema' });
+      });
+    },
+  },
+  /** The ONNX reader. */
+  onnx: {
+    words: [
+      '\x08\x01',
+      '\x3a\x00',
+      '\x0a\xff\xff\xff\xff\x0f',
+      '\x12\x02',
+      '\x2a\x04',
+      'location',
+      '../x',
+      '\xff\xff\xff\xff\xff\xff\xff\xff\x7f',
+    ],
+    async run(bytes) {
+      const file = join(modelFolder(), 'model.onnx');
+      writeFileSync(file, bytes);
+      await named(() => readModel(file));
+    },
+  },
+  /** The files of a tokenizer. A tokenizer that loads encodes a text or fails; it never hangs on a short one. */
+  tokenizer: {
+    words: [...JSON_WORDS, ...TOKENIZER_WORDS],
+    async run(bytes) {
+      writeFileSync(join(modelFolder(), 'tokenizer.json'), bytes);
+      await named(() => loadTextModel(modelFolder()));
+    },
+  },
+  /** The guard around chat templates. */
+  template: {
+    words: TEMPLATE_WORDS,
+    async run(bytes) {
+      const source = new TextDecoder().decode(bytes);
+      await named(() =>
+        createChatTemplate(source, { bos_token: '<s>' }, { timeMs: 500, output: 10_000 }).render([
+          { role: 'user', content: 'Hello' },
+        ]),
+      );
+    },
+  },
+  /** The event streams of boxes: the same events, however the bytes are cut. */
+  events: {
+    words: [...EVENT_WORDS, ...JSON_WORDS],
+    async run(bytes) {
+      const single = Array.from(bytes.subarray(0, 4096), (byte) => Uint8Array.of(byte));
+      assert.equal(await eventsOf(single), await eventsOf([bytes.subarray(0, 4096)]));
+    },
+  },
+};

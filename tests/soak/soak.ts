@@ -1,0 +1,104 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { readdir } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { Random } from '../../runtime/engine/random.ts';
+import { problemsOf } from '../chaos/check-answer.ts';
+import { nextOperation } from '../chaos/operations.ts';
+import { mannerOf, send } from '../chaos/send.ts';
+import { startTarget, type Target } from '../chaos/target.ts';
+import { HubServer } from '../hub/hub-server.ts';
+import { residentBytes } from '../model-server/server.ts';
+import { type Point, type Slope, slopeOf } from './slope.ts';
+
+/*
+ * `npm run soak [-- --minutes N --clients N]`: a real server under steady load, and the slopes of its memory,
+ * descriptors and KV cells. A slope above zero, its confidence interval included, is a leak. The first fifth of the
+ * time does not count: caches fill then.
+ */
+
+const { values } = parseArgs({
+  options: { minutes: { type: 'string', default: '60' }, clients: { type: 'string', default: '8' } },
+});
+const [minutes, clients] = [Number(values.minutes), Number(values.clients)];
+if (!(minutes > 0 && Number.isSafeInteger(clients) && clients > 0)) {
+  console.error('--minutes and --clients are numbers above zero, such as: npm run soak -- --minutes 60 --clients 8');
+  process.exit(2);
+}
+/** Milliseconds between two measurements. */
+const EVERY_MS = 5_000;
+const MIB = 1024 * 1024;
+
+const base = mkdtempSync(join(tmpdir(), 'assay-soak-'));
+const hub = await HubServer.start();
+const target = await startTarget({ hub, base, descriptors: null, logRead: true, env: {} });
+const begin = performance.now();
+const end = begin + minutes * 60_000;
+const points = new Map<string, Point[]>();
+let requests = 0;
+const problems: string[] = [];
+try {
+  await Promise.all([measure(), ...Array.from({ length: clients }, (_, client) => ask(new Random(client)))]);
+  report();
+} finally {
+  await target.stop();
+  await hub.stop();
+  rmSync(base, { recursive: true, force: true });
+}
+
+async function ask(random: Random): Promise<void> {
+  while (performance.now() < end) {
+    const operation = nextOperation(random, false);
+    const outcome = await send(target.url, target.headers, operation, mannerOf(random));
+    requests++;
+    if (outcome.kind === 'broken') problems.push(`${operation.path}: ${outcome.reason}`);
+    if (outcome.kind === 'answered')
+      problems.push(...problemsOf(operation, outcome).map((problem) => `${operation.path}: ${problem}`));
+  }
+}
+
+async function measure(): Promise<void> {
+  while (performance.now() < end) {
+    const seconds = (performance.now() - begin) / 1000;
+    for (const [name, value] of Object.entries(await figures(target))) {
+      const list = points.get(name) ?? [];
+      list.push({ seconds, value });
+      points.set(name, list);
+    }
+    await sleep(EVERY_MS);
+  }
+}
+
+async function figures({ pid, children, gauges }: Target): Promise<Record<string, number>> {
+  const [engine, now] = [await children(), await gauges()];
+  const open = await Promise.all([pid, ...engine].map((one) => readdir(`/proc/${one}/fd`).catch(() => [])));
+  return {
+    'memory of the server (MiB)': (await residentBytes(pid, { children: false })) / MIB,
+    'memory of the engine process (MiB)':
+      ((await residentBytes(pid)) - (await residentBytes(pid, { children: false }))) / MIB,
+    'descriptors of all processes': open.reduce((sum, { length }) => sum + length, 0),
+    'KV cells of running requests': now.get('assay_kv_cells{state="running"}') ?? Number.NaN,
+    'KV cells of cached prefixes': now.get('assay_kv_cells{state="cached"}') ?? Number.NaN,
+  };
+}
+
+function report(): void {
+  console.log(`${minutes} minutes, ${clients} clients, ${requests} requests, ${problems.length} of them wrong`);
+  for (const problem of problems.slice(0, 10)) console.error(`  WRONG ${problem}`);
+  if (problems.length > 0) process.exitCode = 1;
+  for (const [name, all] of points) {
+    const counted = all.filter(({ seconds }) => seconds > minutes * 12);
+    if (counted.length < 10) throw new Error('too few measurements: give --minutes at least 2');
+    const slope = slopeOf(counted);
+    const mean = counted.reduce((sum, { value }) => sum + value, 0) / counted.length;
+    const leak = slope.low > 0;
+    if (leak) process.exitCode = 1;
+    console.log(`${name}: mean ${mean.toFixed(1)}, slope ${shown(slope)}${leak ? '  LEAK' : ''}`);
+  }
+}
+
+function shown({ perHour, low, high }: Slope): string {
+  return `${perHour.toFixed(1)} an hour (95%: ${low.toFixed(1)} to ${high.toFixed(1)})`;
+}
