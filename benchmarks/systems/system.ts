@@ -22,7 +22,7 @@ export interface BranchesWork {
 export interface ChoicesWork {
   questions: number;
   seed: number;
-  /** Tokens of the context, and of a question; a system that words them itself reports its own count. */
+  /** Token counts of the context and of one question. A system with its own prompts reports its own counts. */
   context: number;
   question: number;
 }

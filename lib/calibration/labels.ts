@@ -47,11 +47,11 @@ function indexOfLabel(question: Exclude<Question, { type: 'extract' }>, label: u
 }
 
 /**
- * Returns what the answers to labelled questions say, by kind. The values of an extraction count one by one: right if
- * the label has the same value at the same place.
+ * Pairs answers with their labels. Returns a sample for each answer, with its kind; an extraction gives a sample for
+ * each value, which is right if the label has the same value at the same place.
  *
- * @param text the body of a DecisionsResponse to the questions of these labels, in order, without calibration and
- *   abstention
+ * @param text the body of a DecisionsResponse that answers these labels' questions in the same order, from a request
+ *   without calibration and abstention
  */
 export function samplesOf(labels: readonly Label[], text: string): [CalibratedKind, Labelled][] {
   const { answers } = v.parse(v.pipe(v.string(), v.parseJson(), DecisionsResponse), text);

@@ -22,8 +22,8 @@ export function logprobsOf(probabilities: readonly number[]): number[] {
 }
 
 /**
- * Averages several answers to one question: returns the geometric mean of their probabilities, normalised. An order in
- * which the model is sure, and wrong, counts as one vote among others, in the units in which calibration works.
+ * Combines the answers to one question that was asked with its options in several orders. Returns log-probabilities:
+ * the mean over the orders, normalised, which is the geometric mean of the probabilities.
  *
  * @param answers for each order, the log-probability of each option, in the same order of options
  */

@@ -27,7 +27,10 @@ export interface TaskGrammar {
 }
 
 export interface OptionChoice {
-  /** Token paths after the head. Each runs to the end of its option, so none is a prefix of another. */
+  /**
+   * Token paths of the options, after the fixed beginning of the answer. Each includes the token that ends the option,
+   * so none is a prefix of another.
+   */
   paths: readonly (readonly number[])[];
   /** The index of the option of each path. An option has two paths if a reason may follow: with and without one. */
   options: readonly number[];

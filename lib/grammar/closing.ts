@@ -11,7 +11,7 @@ import { StringFrame } from './automaton/string-frame.ts';
 import { pendingBytes } from './automaton/text-bytes.ts';
 import { ValueFrame } from './automaton/value-frame.ts';
 
-/** Maps required members that were not reached to their JSON text, if that is not null. */
+/** Maps a required member that was not reached to the JSON text to write for it. One that is not in the map is null. */
 export type Missing = ReadonlyMap<string, string>;
 
 /**

@@ -213,7 +213,10 @@ function used(graph: Graph, makers: readonly Node[], values: ReadonlySet<string>
   return found;
 }
 
-/** Returns the width of the embeddings: the columns of the table, or of its scales times the columns that share one. */
+/**
+ * Returns the width of the embeddings: the columns of the table. Of a table that is quantized in blocks, it is the
+ * columns of the scales times the block size.
+ */
 function widthOf(graph: Graph, nodes: readonly Node[]): number {
   const node = nodes.find(({ op }) => op === 'Gather' || op === 'GatherBlockQuantized');
   const blocks = node?.op === 'GatherBlockQuantized' ? attribute(node, 'block_size') : undefined;

@@ -89,7 +89,7 @@ export class BranchRun {
     return this.#decoding && tip !== null ? [...heads, tip] : heads;
   }
 
-  /** Returns the first cell of a part of many options that is no longer needed; null: there is none. */
+  /** Returns the first KV cell of a part of the options that is scored and can be freed; null if there is none. */
   takeRollback(): number | null {
     return this.#queue.takeRollback();
   }

@@ -13,7 +13,8 @@ interface Item {
 export type DraftStep = readonly number[];
 
 /**
- * Queues the tokens of one branch for the model: a tree after the prefix, fed in the order in which they were added.
+ * Queues the tokens of one branch for the model, in the order in which they were added. They form a tree after the
+ * prefix, because several options can continue the same token.
  */
 export class BranchTokens {
   readonly #prefixLength: number;
@@ -62,7 +63,7 @@ export class BranchTokens {
     return line.reverse();
   }
 
-  /** Adds tokens at the end of the line. Those that the draft has there already are not fed again. */
+  /** Appends tokens to the branch. If the draft's next step has the same tokens, the model has read them already. */
   push(tokens: readonly number[]): void {
     const step = this.#draft.shift();
     if (step && step.tokens.length === tokens.length && step.tokens.every((token, i) => token === tokens[i])) {

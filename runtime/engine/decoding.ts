@@ -33,7 +33,7 @@ export class Decoding {
   /** One entry for each chosen token if the branch is scored. */
   readonly #choices: ScoredChoice[] = [];
   #constraint: Constraint | null;
-  /** The constraint before the first token, for an answer that the budget cuts afterwards. */
+  /** A copy of the constraint before the first token, to check an answer again that the budget cuts. */
   readonly #untouched: Constraint | null;
   #mask: Uint32Array | null = null;
   #reason: 'stop' | 'length' | null = null;

@@ -16,8 +16,8 @@ export interface Limits {
   /** Rows of logits of one job in a run. */
   rows: number;
   /**
-   * Rows of logits of a run up to which tokens are drafted, so that one run can settle several. 0: none are. A further
-   * row costs little as long as reading the weights takes most of a run.
+   * Tokens are drafted only while a run has at most this many rows of logits. With drafts, one run can decide several
+   * tokens. 0 turns drafts off. A further row costs little as long as reading the weights takes most of a run.
    */
   draftRows: number;
   /**
@@ -212,7 +212,7 @@ export class JobRun {
     this.#dropSnapshots();
   }
 
-  /** Frees the cells of drafted tokens that did not follow, as far as no other cell is behind them. */
+  /** Frees the KV cells of rejected draft tokens at the end of the sequence. One with a kept cell after it stays. */
   #dropDrafts(): void {
     const rejected = new Set(this.#group.flatMap((branch) => this.#branch(branch).takeRejected()));
     let { length } = this.sequence;

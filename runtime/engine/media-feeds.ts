@@ -17,7 +17,7 @@ export interface MediaFeatures {
   rows: Float32Array;
 }
 
-/** Names the cells of a sequence that one run takes, and the pictures that they may represent. */
+/** Describes the KV cells that one run fills in a sequence, and the pictures whose tokens may be among them. */
 export interface Cells {
   sequence: Sequence;
   start: number;

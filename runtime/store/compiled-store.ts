@@ -169,7 +169,7 @@ export async function shareFiles(
   }
 }
 
-/** Forms of other prompt lengths that are kept. They share their files, but listing reads each of them. */
+/** The most compiled models to keep for other prompt lengths. They share files, but listing the models reads each. */
 const OTHER_LENGTHS = 8;
 
 /**

@@ -75,7 +75,9 @@ const MAX_LINE = 2_000;
 /** Delay of a check, in milliseconds, that shows that this process itself was stopped. */
 const STALL_MS = 2_000;
 
-/** Runs one engine process: checks its messages and watches its memory and its silence. */
+/**
+ * Runs one engine process: checks its messages, limits its memory, and ends it when it stops responding.
+ */
 export class Child {
   rssBytes: number | null = null;
   /** The work in the process, as of its last heartbeat. */

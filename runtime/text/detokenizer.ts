@@ -1,6 +1,6 @@
 import type { TextVocabulary } from './vocabulary.ts';
 
-/** Turns a stream of tokens into text. Holds a character that several tokens spell back until it is whole. */
+/** Turns a stream of tokens into text. If several tokens spell a character, holds back its bytes until it is whole. */
 export class Detokenizer {
   readonly #vocabulary: TextVocabulary;
   readonly #decoder = new TextDecoder('utf-8', { ignoreBOM: true });

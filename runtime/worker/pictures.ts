@@ -69,8 +69,8 @@ export class Pictures implements PictureText {
   }
 
   /**
-   * Encodes the pictures that are not yet, tile by tile between the engine's steps, so that other requests go on.
-   * Returns how many that were.
+   * Encodes the pictures that have no features yet, tile by tile between the engine's steps, so that other requests
+   * continue. Returns the number of pictures encoded.
    */
   async encode(
     pictures: readonly Picture[],

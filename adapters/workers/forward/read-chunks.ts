@@ -8,7 +8,7 @@ export interface PiecesDeps {
    * Milliseconds without a byte after which an upstream counts as hung; upstreams send a comment every second or two.
    */
   silenceMs: number;
-  /** The caller's signal: once it aborts, an error of the stream is only a consequence. */
+  /** The caller's abort signal. After it aborts, an error of the stream does not count against the upstream. */
   signal: AbortSignal;
 }
 

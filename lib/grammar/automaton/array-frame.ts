@@ -2,7 +2,7 @@ import { type ArrayAlternative, itemAt } from '../resolve/node.ts';
 import { BYTE, canBeWritten, type Frame, idOf, OpenFrame } from './frame.ts';
 
 /**
- * Follows an array of which `count` items are written. `expects` says what may come next: an item or the end, a comma
+ * Reads an array with `count` items so far. `expects` says what may come next: an item or the end, a comma
  * or the end, or an item.
  */
 export class ArrayFrame extends OpenFrame {

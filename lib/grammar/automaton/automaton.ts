@@ -8,7 +8,7 @@ import { ValueFrame } from './value-frame.ts';
 const TABLE_LIMIT = 10_000;
 
 /**
- * Follows one answer byte by byte: JSON text without spaces, members in a fixed order, each string in its one shortest
+ * Reads one answer byte by byte: JSON text without spaces, members in a fixed order, each string in its one shortest
  * form (as `JSON.stringify` writes it). States and edges are built on first use and kept.
  */
 export class Automaton implements FrameTable {

@@ -33,7 +33,7 @@ export function keyTexts(shape: ObjectAlternative): KeyTexts {
   return found;
 }
 
-/** Follows the name of a declared member, after its opening quote. */
+/** Reads the name of a declared member, after its opening quote. */
 export class KeyFrame extends OpenFrame {
   readonly object: EnclosingObject;
   private readonly low: number;

@@ -37,7 +37,7 @@ export function narrow(texts: SortedTexts, low: number, high: number, at: number
 }
 
 /**
- * Follows one of several fixed texts, such as the values of an `enum`. The texts from `low` to `high` begin with the
+ * Reads one of several fixed texts, such as the values of an `enum`. The texts from `low` to `high` begin with the
  * `at` bytes so far.
  */
 export class LiteralFrame extends OpenFrame {

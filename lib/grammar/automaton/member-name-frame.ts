@@ -13,7 +13,7 @@ const LONGEST_NAME = 64;
 /** The language of member names that the schema does not declare. */
 export const MEMBER_NAME = new StringLanguage(null, 1, LONGEST_NAME, new Fuel());
 
-/** Follows the name of an undeclared member, after its opening quote. The name must differ from all others. */
+/** Reads the name of an undeclared member, after its opening quote. The name must differ from all others. */
 export class MemberNameFrame extends OpenFrame {
   readonly object: EnclosingObject;
   /** The node of the member's value. */
@@ -62,7 +62,7 @@ export class MemberNameFrame extends OpenFrame {
   }
 }
 
-/** Follows the colon between a member's name and its value. */
+/** Expects the colon between a member's name and its value. */
 export class ColonFrame extends OpenFrame {
   private readonly object: EnclosingObject;
   private readonly value: Node;

@@ -4,7 +4,7 @@ import { type Frame, idOf, isNumeric, OpenFrame } from './frame.ts';
 
 const NUMERIC = [...'-.0123456789'];
 
-/** Follows a number of which `text` is written. It ends when another byte follows. */
+/** Reads a number with `text` so far. It ends when another byte follows. */
 export class NumberFrame extends OpenFrame {
   readonly language: NumberLanguage;
   readonly text: string;

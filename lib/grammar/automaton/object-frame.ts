@@ -6,7 +6,7 @@ import { KeyFrame, keyTexts } from './key-frame.ts';
 import { MemberNameFrame, MOST_EXTRA_MEMBERS } from './member-name-frame.ts';
 
 /**
- * Follows an object. The next declared member is `index` or a later one, up to the next required one. `expects` says
+ * Reads an object. The next declared member is `index` or a later one, up to the next required one. `expects` says
  * what may come next: a member or the end, a comma or the end, or a member.
  */
 export class ObjectFrame extends OpenFrame implements EnclosingObject {

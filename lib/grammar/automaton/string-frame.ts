@@ -73,7 +73,7 @@ function character(language: StringLanguage, place: Place, codePoint: number): A
   return 'on';
 }
 
-/** Follows the value of a string. Frames of member names are classes of their own, as they look at the text. */
+/** Reads the value of a string. Frames of member names are classes of their own, as they look at the text. */
 export class StringFrame extends OpenFrame {
   readonly language: StringLanguage;
   readonly place: Readonly<Place>;

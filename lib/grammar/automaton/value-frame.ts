@@ -6,7 +6,7 @@ import { NumberFrame } from './number-frame.ts';
 import { ObjectFrame } from './object-frame.ts';
 import { stringFrame } from './string-frame.ts';
 
-/** Follows a value that is about to begin. */
+/** Reads the first byte of a value. */
 export class ValueFrame extends OpenFrame {
   readonly node: Node;
   /** The alternatives that can be written here, given the depth. */

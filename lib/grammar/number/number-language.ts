@@ -38,7 +38,7 @@ interface Progression {
  */
 export class NumberLanguage {
   readonly rules: NumberRules;
-  /** Digits after the point of the unit that everything here is counted in. */
+  /** Decimal places: every number here is a whole multiple of ten to the power of `-digits`. */
   private readonly scale: number;
   private readonly all: Progression;
   /** The most fraction digits that may be written. */

@@ -87,7 +87,8 @@ function quantizeColumns(graph: Graph, linear: Linear): [int8: string, scale: st
 }
 
 /**
- * Stores the embedding in 8 bits with a scale for each token: a quarter of the memory, read only where a token occurs.
+ * Stores the embedding in 8 bits with a scale for each token. It takes a quarter of the memory of 32 bits, and only the
+ * rows of the input's tokens are converted back.
  */
 export function int8Embedding({ graph }: Model, tokens: string): void {
   const constant = constantMatrices(graph);

@@ -49,7 +49,7 @@ const HEAP_MB = 256;
 const TIMEOUT_MS = 30_000;
 /** Attempts for one picture: the process may have died for another reason. */
 const TRIES = 2;
-/** Characters of what native code writes that are logged. */
+/** The most characters of native code's output that are logged. */
 const MAX_TEXT = 2_000;
 
 type Question = { type: 'size'; bytes: Uint8Array } | { type: 'pixels'; bytes: Uint8Array; plan: PixelPlan };
