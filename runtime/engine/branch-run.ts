@@ -55,6 +55,11 @@ export class BranchRun {
     else scoring.start();
   }
 
+  /** Uses the cells of another branch for the tokens that both begin with (`BranchTokens.shareBeginning`). */
+  shareBeginning(other: BranchRun): void {
+    this.#queue.shareBeginning(other.#queue);
+  }
+
   /**
    * Appends up to `room` waiting tokens to the sequence; returns the new cells whose logits are needed, at most `rows`.
    */

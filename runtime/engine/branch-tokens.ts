@@ -24,6 +24,8 @@ export class BranchTokens {
   /** The item that the next token in line follows. */
   #end = -1;
   #unread = 0;
+  /** The branch whose cells hold the first tokens, until these cells are known. */
+  #lender: { branch: BranchTokens; count: number } | null = null;
   #rollback: number | null = null;
   /** Steps of the draft that were not reached: their tokens, and the index of the first one's item. */
   #draft: { tokens: DraftStep; first: number }[] = [];
@@ -36,7 +38,7 @@ export class BranchTokens {
 
   /** Tokens that wait to be fed. */
   get waiting(): number {
-    return this.#items.length - this.#cells.length;
+    return this.#items.length - (this.#lender?.count ?? this.#cells.length);
   }
 
   /** Needed logits that have not been delivered. */
@@ -82,6 +84,25 @@ export class BranchTokens {
   pushNode(token: number, after: number, node: number): number {
     this.#unread++;
     return this.#items.push({ token, after, node }) - 1;
+  }
+
+  /**
+   * Uses the cells of another branch for the tokens that both begin with. Nothing of this branch may be fed yet, and
+   * the other one must be fed first in every run.
+   */
+  shareBeginning(branch: BranchTokens): void {
+    const count = this.#items.findIndex((item, index) => !isSame(item, branch.#items[index], index));
+    if (count > 0) this.#lender = { branch, count };
+  }
+
+  /** Takes over the shared cells once all of them are fed; returns false before. */
+  #takeShared(): boolean {
+    if (!this.#lender) return true;
+    const { branch, count } = this.#lender;
+    if (branch.#cells.length < count) return false;
+    this.#cells.push(...branch.#cells.slice(0, count));
+    this.#lender = null;
+    return true;
   }
 
   /** Requests the logits after the last token. */
@@ -158,6 +179,7 @@ export class BranchTokens {
    */
   feed(sequence: Sequence, room: number, rows: number): { cell: number; node: number }[] {
     const needed: { cell: number; node: number }[] = [];
+    if (!this.#takeShared()) return needed;
     for (let fed = 0; fed < room && this.waiting > 0; fed++) {
       const { token, after, node } = at(this.#items, this.#cells.length);
       if (node !== null && needed.length === rows) break;
@@ -171,6 +193,7 @@ export class BranchTokens {
 
   /** Returns the cells that waiting tokens follow, except those of the prefix. */
   get heads(): number[] {
+    this.#takeShared();
     const fed = this.#cells.length;
     const followed = this.#items.slice(fed).filter(({ after }) => after >= 0 && after < fed);
     return [...new Set(followed.map(({ after }) => at(this.#cells, after)))];
@@ -185,4 +208,10 @@ export class BranchTokens {
   noteRead(): void {
     this.#unread--;
   }
+}
+
+/** Tells whether two branches have the same token at `index`, in line and without a need of its logits. */
+function isSame(one: Item, other: Item | undefined, index: number): boolean {
+  const inLine = [one, other].every((item) => item?.after === index - 1 && item.node === null);
+  return inLine && one.token === other?.token;
 }

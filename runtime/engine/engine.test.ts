@@ -175,6 +175,24 @@ describe('scheduling', () => {
     for (const { option, chosen } of results) expect(chosen).toBe(option!.index === 0 ? 1 : 2);
   });
 
+  test('what a branch has in common with the one before it is read once', async () => {
+    const common = tokens(9, 1);
+    const choice = {
+      paths: [
+        [1, 9],
+        [2, 3],
+      ],
+    };
+    const branches = [5, 6, 7].map((seed) => branch({ suffix: [...common, ...tokens(3, seed)], choice }));
+    const together = await finish(engineOf(), job({ prefix: tokens(20), branches }));
+    // The prefix; the common tokens; for each branch its own three and the first tokens of both paths.
+    expect(forward.runs.reduce((sum, run) => sum + run, 0)).toBe(20 + 9 + 3 * (3 + 2));
+    for (const [i, one] of branches.entries()) {
+      const alone = await finish(engineOf(), job({ prefix: tokens(20), branches: [one] }));
+      expect(together.branches[i]!.option).toEqual(alone.branches[0]!.option);
+    }
+  });
+
   test('forced text costs no run of its own', async () => {
     const { PatternConstraint } = await import('../../tests/oracle/pattern-constraint.ts');
     const steps = [{ forced: [1, 2, 3] }, { among: [4, 5], times: 1 }, { forced: [6, 7] }, { among: [8, 9], times: 1 }];

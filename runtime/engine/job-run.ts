@@ -259,6 +259,9 @@ export class JobRun {
       const run = this.#branch(this.#next);
       if (run.waiting === 0 && !run.done) run.start();
       if (this.#group.length > 0 && tokens + run.waiting > this.#limits.groupTokens) break;
+      const before = this.#group.at(-1);
+      // A question in two orders of its options has the same words before them.
+      if (before !== undefined && !run.done) run.shareBeginning(this.#branch(before));
       if (!run.done) this.#group.push(this.#next);
       tokens += run.waiting;
       this.#next++;

@@ -2,7 +2,8 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { DecideTask, TaskBatch } from '../../lib/backend.ts';
-import { normalised } from '../../lib/decision/logprobs.ts';
+import { averaged, normalised } from '../../lib/decision/logprobs.ts';
+import { orderings, reordered } from '../../lib/decision/orders.ts';
 import { taskGrammar } from '../../lib/decision/task-grammar.ts';
 import type { Model } from '../../runtime/engine/model.ts';
 import { loadTextModel, type TextModel } from '../../runtime/text/text-model.ts';
@@ -56,7 +57,8 @@ test(`probabilities are those of a plain forward, in ${RUNS} batches`, { timeout
     fc.asyncProperty(
       fc.array(question, { minLength: 1, maxLength: 4 }),
       fc.string({ maxLength: 40 }),
-      async (asked, context) => {
+      fc.constantFrom(1, 1, 2, 3),
+      async (asked, context, orders) => {
         const tasks = asked.map((one, i): DecideTask => ({ ...one, name: `q${i}` }));
         const batch: TaskBatch = {
           model: '',
@@ -65,17 +67,24 @@ test(`probabilities are those of a plain forward, in ${RUNS} batches`, { timeout
           tasks,
           temperature: 0,
           maxOutputTokens: 1,
-          probabilities: { orders: 1, calibrated: false },
+          probabilities: { orders, calibrated: false },
         };
         const { plan, answers } = planTasks(text, batch, model.manifest);
         const engine = engineFor(model);
         const result = engine.submit({ ...plan, id: 'q', deadline: Number.POSITIVE_INFINITY });
         await drive(engine);
         const answered = answers(await result).answers;
+        let branch = 0;
         for (const [i, task] of tasks.entries()) {
           const found = answered[i]!.optionLogprobs!.map(Math.exp);
           expect(Math.abs(found.reduce((sum, p) => sum + p, 0) - 1)).toBeLessThan(1e-6);
-          const wanted = await expected(task, [...plan.prefix, ...plan.branches[i]!.suffix]);
+          const inOrders: number[][] = [];
+          for (const order of orderings(task.options!.length, orders)) {
+            const start = [...plan.prefix, ...plan.branches[branch++]!.suffix];
+            const shown = await expected(reordered(task, order), start);
+            inOrders.push(task.options!.map((_, option) => Math.log(shown[order.indexOf(option)]!)));
+          }
+          const wanted = averaged(inOrders).map(Math.exp);
           for (const [at, p] of found.entries()) expect(Math.abs(p - wanted[at]!)).toBeLessThan(1e-3);
         }
       },
