@@ -1,7 +1,8 @@
 """Writes the labels that the shipped calibration is fitted on: `python make_calibration_set.py`, then `assay calibrate work/calibration.jsonl`.
 
 Templates, names and wordings of the test part, as in the held-out test set, but other texts: none of that set is among them. One JSON
-object a line, as `assay calibrate` takes it. Questions with the options yes and no, in any case, are predicates, all others choices.
+object a line, as `assay calibrate` takes it. Questions with the options yes and no, in any case, are predicates, all others choices;
+scores are those of `score_labels.py`.
 """
 
 import json
@@ -10,6 +11,7 @@ from random import Random
 import paths
 from make_test_set import FILE as HELD_OUT
 from make_test_set import make_texts
+from score_labels import COUNT, make_score_labels
 from tasks import dump
 
 TEXTS = 500
@@ -35,6 +37,7 @@ def main():
     FILE.parent.mkdir(parents=True, exist_ok=True)
     with open(FILE, "w", encoding="utf-8") as out:
         out.writelines(dump(label(text["context"], task)) + "\n" for text in texts for task in text["tasks"])
+        out.writelines(dump(one) + "\n" for one in make_score_labels(Random("scores"), COUNT))
 
 
 if __name__ == "__main__":
