@@ -78,12 +78,12 @@ function runCrowd(work: CrowdWork): { pid: number; report: Promise<CrowdReport> 
 async function observed(server: ServerProcess, work: CrowdWork): Promise<Measured> {
   const clients = runCrowd(work);
   await new Promise((resolve) => setTimeout(resolve, work.arriveMs));
-  const [pid, engine] = server.pids() as [number, number];
-  const seconds = () => [pid, engine, clients.pid].map(processorSeconds) as [number, number, number];
+  const [pid, ...engine] = server.pids() as [number, ...number[]];
+  const seconds = () => [[pid], engine, [clients.pid]].map((pids) => total(pids, processorSeconds));
   const before = { seconds: seconds(), at: performance.now(), log: server.logEnd() };
   let memory = 0;
   const sampling = setInterval(() => {
-    memory = Math.max(memory, residentBytes(pid) + residentBytes(engine));
+    memory = Math.max(memory, total([pid, ...engine], residentBytes));
   }, 250);
   const probes = await probe(server.url, work.ms, AbortSignal.timeout(work.ms));
   const elapsed = (performance.now() - before.at) / 1000;
@@ -92,6 +92,10 @@ async function observed(server: ServerProcess, work: CrowdWork): Promise<Measure
   const crowd = await clients.report;
   clearInterval(sampling);
   return { crowd, probes, logged, memory, cores: { server: ofServer!, engine: ofEngine!, clients: ofClients! } };
+}
+
+function total(pids: readonly number[], of: (pid: number) => number): number {
+  return pids.reduce((sum, pid) => sum + of(pid), 0);
 }
 
 function reportLevel(name: string, measured: Measured, seconds: number, report: Report): void {

@@ -58,7 +58,7 @@ export async function startServer(more: readonly string[] = []): Promise<ServerP
       child.stdout.resume();
       return {
         url,
-        pids: () => [child.pid!, ...childrenOf(child.pid!)],
+        pids: () => [child.pid!, ...descendantsOf(child.pid!)],
         logEnd: () => statSync(logFile).size,
         logged: (since) => requestsIn(readFileSync(logFile).subarray(since).toString()),
         stop,
@@ -81,7 +81,9 @@ function requestsIn(log: string): LoggedRequest[] {
     .map((line) => JSON.parse(line) as LoggedRequest);
 }
 
-function childrenOf(pid: number): number[] {
+/** Returns the processes below one: the engine process runs under those that isolate it. */
+function descendantsOf(pid: number): number[] {
   if (process.platform !== 'linux') return [];
-  return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number);
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number);
+  return children.flatMap((child) => [child, ...descendantsOf(child)]);
 }
