@@ -15,8 +15,8 @@ import { type Point, type Slope, slopeOf } from './slope.ts';
 
 /*
  * `npm run soak [-- --minutes N --clients N]`: a real server under steady load, and the slopes of its memory,
- * descriptors and KV cells. A slope above zero, its confidence interval included, is a leak. The first fifth of the
- * time does not count: caches fill then.
+ * descriptors and KV cells. Ends with 1 when the confidence interval of a slope is above zero: a leak, or a run too
+ * short for caches and heaps to reach their size. The first fifth of the time does not count.
  */
 
 const { values } = parseArgs({
@@ -30,6 +30,7 @@ if (!(minutes > 0 && Number.isSafeInteger(clients) && clients > 0)) {
 /** Milliseconds between two measurements. */
 const EVERY_MS = 5_000;
 const MIB = 1024 * 1024;
+const TENTHS = 10;
 
 const base = mkdtempSync(join(tmpdir(), 'assay-soak-'));
 const hub = await HubServer.start();
@@ -94,9 +95,18 @@ function report(): void {
     const slope = slopeOf(counted);
     const mean = counted.reduce((sum, { value }) => sum + value, 0) / counted.length;
     const leak = slope.low > 0;
+    const course = Array.from({ length: TENTHS }, (_, tenth) => meanOf(all, tenth).toFixed(0));
     if (leak) process.exitCode = 1;
-    console.log(`${name}: mean ${mean.toFixed(1)}, slope ${shown(slope)}${leak ? '  LEAK' : ''}`);
+    console.log(
+      `${name}: mean ${mean.toFixed(1)}, slope ${shown(slope)}${leak ? '  RISES' : ''}; tenth by tenth ${course.join(' ')}`,
+    );
   }
+}
+
+/** Returns the mean over one tenth of the time; it shows whether a rise ends. */
+function meanOf(all: readonly Point[], tenth: number): number {
+  const within = all.filter(({ seconds }) => Math.floor((seconds / 60 / minutes) * TENTHS) === tenth);
+  return within.reduce((sum, { value }) => sum + value, 0) / within.length;
 }
 
 function shown({ perHour, low, high }: Slope): string {
