@@ -459,14 +459,23 @@ describe('keys', () => {
   });
 });
 
+/** Returns the commands that help shows. */
+function offered() {
+  const program = createProgram({ compose: composeScripted() });
+  return program
+    .createHelp()
+    .visibleCommands(program)
+    .filter((command) => command.name() !== 'help');
+}
+
 describe('help', () => {
-  const commands = createProgram({ compose: composeScripted() }).commands;
+  const commands = offered();
   const leaves = commands.flatMap((command) => (command.commands.length > 0 ? command.commands : [command]));
 
   it('of every command has a description, --json and an example', () => {
     for (const command of leaves) {
       expect(command.description(), command.name()).not.toBe('');
-      if (command.name() !== 'serve')
+      if (!['serve', 'mcp', 'completion'].includes(command.name()))
         expect(
           command.options.map(({ long }) => long),
           command.name(),
@@ -488,8 +497,62 @@ describe('help', () => {
 it('docs/cli.md lists every command and every exit code', async () => {
   const page = await readFile(new URL('../../docs/cli.md', import.meta.url), 'utf8');
   const { EXIT } = await import('../../adapters/node/cli/exit-code.ts');
-  for (const command of createProgram({ compose: composeScripted() }).commands)
-    expect(page).toContain(`assay ${command.name()}`);
+  for (const command of offered()) expect(page).toContain(`assay ${command.name()}`);
   const codes = [...page.matchAll(/^\| (\d+) \|/gm)].map(([, code]) => Number(code));
   expect(codes).toEqual(Object.values(EXIT));
+});
+
+describe('what to do next', () => {
+  it('with a server: its model, and the next commands', async () => {
+    const { run, url } = await beside();
+    const { code, out } = await run([]);
+    expect(code).toBe(0);
+    expect(out).toContain(`A server runs at ${url} and answers with assay/starter.`);
+    expect(out).toContain(`${url}/playground`);
+  });
+
+  it('with a server without a model: how to load one', async () => {
+    const { run } = await beside({ slot: { state: 'unloaded', model: null, device: 'CPU' } });
+    expect((await run([])).out).toMatch(/without a model\.[\s\S]*assay load assay\/starter/);
+  });
+
+  it('without a server: how to start one', async () => {
+    const { code, out } = await assay([], { env: { PORT: '1' } });
+    expect(code).toBe(0);
+    expect(out).toMatch(/No server is running[\s\S]*assay serve[\s\S]*assay decide/);
+  });
+});
+
+describe('top', () => {
+  it('shows the figures of the server once, where output is no terminal', async () => {
+    const { run } = await beside();
+    const { code, out } = await run(['top', '--interval', '1']);
+    expect(code).toBe(0);
+    expect(out).toMatch(/^model +assay\/starter \(loaded\)$/m);
+    expect(out).toMatch(/^requests running +\S+/m);
+  });
+
+  it('as JSON', async () => {
+    const { run, url } = await beside();
+    const figures = JSON.parse((await run(['top', '-n', '1', '--json'])).out);
+    expect(figures).toMatchObject({ url, model: 'assay/starter' });
+    expect(figures).toHaveProperty('completion_tokens_per_second');
+  });
+});
+
+describe('completion', () => {
+  it.each(['bash', 'zsh', 'fish'])('writes a script for %s', async (shell) => {
+    const { code, out } = await assay(['completion', shell]);
+    expect(code).toBe(0);
+    expect(out).toMatch(/completion for assay/);
+  });
+
+  it.each([
+    [['de'], 'decide'],
+    [['decide', '--opt'], '--option'],
+    [['keys', 'a'], 'add'],
+  ])('completes %o with %s', async (typed, completed) => {
+    const { out } = await assay(['complete', '--', ...typed]);
+    expect(out.split('\n').map((line) => line.split('\t')[0])).toContain(completed);
+  });
 });

@@ -18,14 +18,14 @@ export interface ConnectionFlags extends KeyFlags {
 }
 
 /** Adds the flags that `connect` reads; after the command's own, so that help shows those first. */
-export function connectionFlags(command: Command): Command {
+export function connectionFlags(command: Command, { json }: { json: boolean } = { json: true }): Command {
   const add = (flags: string, description: string) =>
     command.addOption(new Option(flags, description).helpGroup('Server and output:'));
   add('--url <address>', 'server to talk to (env: ASSAY_URL, default: http://127.0.0.1:8080)');
   add('--api-key <key>', `key for the server; ${KEY_HELP.seen} (env: ASSAY_API_KEY)`);
   add('--api-key-file <path>', KEY_HELP.file);
   add('--home <folder>', 'where models and keys are kept (env: ASSAY_HOME, default: ~/.assay)');
-  add('--json', 'print the answer as JSON, as the server gives it');
+  if (json) add('--json', 'print the answer as JSON, as the server gives it');
   return command;
 }
 

@@ -1,5 +1,6 @@
 import { CommanderError } from 'commander';
 import { exitCodeOf } from './exit-code.ts';
+import { nextSteps } from './next-steps.ts';
 import { createProgram } from './program.ts';
 import { screen, shown } from './screen.ts';
 
@@ -23,7 +24,8 @@ export async function main(): Promise<void> {
     process.exit();
   });
   try {
-    await createProgram({ compose }).parseAsync();
+    if (process.argv.length === 2) screen.line(await nextSteps());
+    else await createProgram({ compose }).parseAsync();
   } catch (error) {
     // Commander has already printed its message.
     if (!(error instanceof CommanderError)) {

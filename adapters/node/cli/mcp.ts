@@ -20,6 +20,7 @@ export function addMcp(program: Command): void {
       .option('--http', 'streamable HTTP at /mcp on this machine, in place of standard input and output')
       .option('--port <number>', 'port for --http, 0 for any free one', wholeNumber(0, 65_535), 8081)
       .option('--model <id>', 'model to ask (default: the one that the server has loaded)'),
+    { json: false },
   )
     .addHelpText('after', MCP_HELP)
     .action(async (flags: McpFlags) => {

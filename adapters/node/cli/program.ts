@@ -1,3 +1,4 @@
+import addCompletion from '@bomb.sh/tab/commander';
 import { Command } from 'commander';
 import { VERSION } from '../../../lib/version.ts';
 import type { compose } from '../compose.ts';
@@ -17,6 +18,7 @@ import { addRemove } from './rm.ts';
 import { addRun } from './run-tasks.ts';
 import { addServe } from './serve.ts';
 import { addStatus } from './status.ts';
+import { addTop } from './top.ts';
 
 /** Builds the whole `assay` command. Throws errors; `exitCodeOf` turns them into exit codes. */
 export function createProgram(parts: { compose: typeof compose }): Command {
@@ -36,6 +38,7 @@ export function createProgram(parts: { compose: typeof compose }): Command {
   addServe(program, parts.compose);
   addMcp(program);
   addStatus(program);
+  addTop(program);
   addLoad(program);
   addKeys(program);
   program.commandsGroup('Models and machine:');
@@ -45,8 +48,18 @@ export function createProgram(parts: { compose: typeof compose }): Command {
   addRemove(program);
   addDoctor(program);
   addPlugins(program);
+  program.commandsGroup('Shell:');
+  // Behind all others, as it reads them.
+  addCompletion(program, { completionCommandName: 'completion' });
+  program.commands.find((command) => command.name() === 'completion')?.addHelpText('after', COMPLETION_HELP);
   return program;
 }
+
+const COMPLETION_HELP = `
+Examples:
+  $ assay completion bash > ~/.local/share/bash-completion/completions/assay
+  $ assay completion zsh > ~/.zfunc/_assay
+  $ assay completion fish > ~/.config/fish/completions/assay.fish`;
 
 const EXAMPLES = `
 Examples:

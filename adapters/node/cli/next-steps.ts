@@ -1,0 +1,59 @@
+import * as v from 'valibot';
+import { EdgeHealth, Health } from '../../../lib/schema/status.ts';
+import { VERSION } from '../../../lib/version.ts';
+import { type ConnectionFlags, connect } from './connection.ts';
+import { NoServerError } from './exit-code.ts';
+import { table } from './screen.ts';
+
+/** Returns what `assay` alone shows: whether a server runs, and the commands that make sense next. */
+export async function nextSteps(flags: ConnectionFlags = {}): Promise<string> {
+  const [state, steps] = await stepsOf(flags);
+  const rows = [...steps, ['assay --help', 'all commands, each with --help']].map(([command, why]) => [
+    `  ${command}`,
+    why ?? '',
+  ]);
+  return [
+    `Assay ${VERSION}: many small questions about one text, answered on this machine.`,
+    state,
+    '',
+    table(rows),
+  ].join('\n');
+}
+
+const ASK = ['assay decide "Is this urgent?" -o yes -o no -c "The server is down."', 'answer one question'];
+
+async function stepsOf(flags: ConnectionFlags): Promise<[state: string, steps: string[][]]> {
+  try {
+    const connection = await connect(flags, { alone: false });
+    const health = v.parse(v.union([Health, EdgeHealth]), await (await connection.request('/health')).json());
+    const { active_model: model } = health;
+    if (model === 'none') {
+      return [
+        `A server runs at ${connection.url}, without a model.`,
+        [
+          ['assay load assay/starter', 'load the model that ships with Assay'],
+          ['assay list', 'the models of this machine'],
+        ],
+      ];
+    }
+    return [
+      `A server runs at ${connection.url} and answers with ${model}.`,
+      [
+        ASK,
+        [`${connection.url}/playground`, 'try it in the browser'],
+        ['assay top', 'queue, tokens and memory of the server'],
+        ['assay pull onnx-community/Qwen3-0.6B-ONNX', 'fetch a larger model'],
+      ],
+    ];
+  } catch (error) {
+    if (!(error instanceof NoServerError)) throw error;
+    return [
+      error.message,
+      [
+        ['assay serve', 'start the server, with a playground in the browser'],
+        [ASK[0]!, 'or answer one question without a server'],
+        ['assay doctor', 'what this machine can do'],
+      ],
+    ];
+  }
+}

@@ -1,0 +1,61 @@
+import type { Command } from 'commander';
+import * as v from 'valibot';
+import { Health } from '../../../lib/schema/status.ts';
+import { type ConnectionFlags, connect, connectionFlags } from './connection.ts';
+import { wholeNumber } from './parse-flags.ts';
+import { screen, table } from './screen.ts';
+import { figuresBetween, readSample, type Sample } from './top-figures.ts';
+
+type TopFlags = ConnectionFlags & { interval: number; once?: boolean };
+
+/** Moves the cursor to the top left, and clears what is below. */
+const REDRAW = '\u001b[H\u001b[J';
+
+/** Adds `assay top`. */
+export function addTop(program: Command): void {
+  connectionFlags(
+    program
+      .command('top')
+      .description('Show the queue, tokens per second and memory of the running server, as they change.')
+      .option('-n, --interval <seconds>', 'seconds between two readings', wholeNumber(1, 3600), 2)
+      .option('--once', 'one reading over one interval, then end; so too where output is no terminal'),
+  )
+    .addHelpText('after', TOP_HELP)
+    .action(async (flags: TopFlags) => {
+      const connection = await connect(flags, { alone: false });
+      const read = async (): Promise<Sample> =>
+        readSample(await (await connection.request('/metrics', { accept: 'text/plain' })).text(), performance.now());
+      const once = flags.once || flags.json || process.stdout.isTTY !== true;
+      let before = await read();
+      do {
+        await new Promise((resolve) => setTimeout(resolve, flags.interval * 1000));
+        const now = await read();
+        const figures = figuresBetween(before, now);
+        const health = v.parse(Health, await (await connection.request('/health')).json());
+        if (flags.json) return screen.json({ url: connection.url, model: health.active_model, ...figures });
+        const rows = [
+          ['server', connection.url ?? ''],
+          ['model', `${health.active_model} (${health.state})`],
+        ];
+        const shown = Object.entries(figures).map(([name, value]) => [
+          name.replaceAll('_', ' '),
+          formatted(name, value),
+        ]);
+        screen.out(`${once ? '' : REDRAW}${table([...rows, ...shown])}\n`);
+        before = now;
+      } while (!once);
+    });
+}
+
+const TOP_HELP = `
+Ends with Ctrl-C. The figures are those of GET /metrics.
+
+Examples:
+  $ assay top
+  $ assay top --once --json | jq .requests_waiting`;
+
+function formatted(name: string, value: number | null): string {
+  if (value === null) return 'not known';
+  if (name.endsWith('_bytes')) return `${(value / 1e6).toFixed(0)} MB`;
+  return Number.isInteger(value) ? String(value) : value.toFixed(1);
+}
