@@ -1,0 +1,84 @@
+import { AudioFault } from './audio-fault.ts';
+import { decodePieces } from './decoders.ts';
+import { LEAST_RATE, MOST_CHANNELS, MOST_RATE, MOST_SECONDS, PREPARED_RATE } from './limits.ts';
+import { readWav } from './read-wav.ts';
+import { Resampler } from './resample.ts';
+import { sniffCodec } from './sniff-audio.ts';
+
+/**
+ * Decodes a recording to one channel of 16 kHz, from −1 to 1: the mean of its channels, resampled. At no time is more
+ * decoded than a recording may have. Throws `AudioFault` for a file that is damaged, cut off, empty or too long.
+ */
+export async function decodeAudio(bytes: Uint8Array): Promise<Float32Array> {
+  const codec = sniffCodec(bytes);
+  if (!codec) throw new AudioFault('undecodable', 'its format is not known');
+  const recording = new Recording();
+  if (codec === 'wav') addWav(bytes, recording);
+  else {
+    for await (const { channelData, samplesDecoded, sampleRate } of decodePieces(codec, bytes)) {
+      if (samplesDecoded > 0) recording.add(mixed(channelData, samplesDecoded), sampleRate);
+    }
+  }
+  return recording.end();
+}
+
+/** Frames of a WAV file that are read at once. */
+const WAV_FRAMES = 65_536;
+
+function addWav(bytes: Uint8Array, recording: Recording): void {
+  const { rate, channels, frames, read } = readWav(bytes);
+  checkChannels(channels);
+  recording.checkLength(frames, rate);
+  for (let from = 0; from < frames; from += WAV_FRAMES) {
+    recording.add(read(from, Math.min(frames, from + WAV_FRAMES)), rate);
+  }
+}
+
+function mixed(channels: readonly Float32Array[], frames: number): Float32Array {
+  checkChannels(channels.length);
+  const mono = new Float32Array(frames);
+  for (const channel of channels) {
+    for (let i = 0; i < frames; i++) mono[i] = (mono[i] ?? 0) + (channel[i] ?? 0) / channels.length;
+  }
+  return mono;
+}
+
+function checkChannels(channels: number): void {
+  if (channels < 1 || channels > MOST_CHANNELS) throw new AudioFault('undecodable', `it has ${channels} channels`);
+}
+
+/** Collects a recording in pieces. */
+class Recording {
+  readonly #pieces: Float32Array[] = [];
+  #resampler: Resampler | null = null;
+  #rate = 0;
+  #frames = 0;
+
+  add(samples: Float32Array, rate: number): void {
+    this.checkLength(this.#frames + samples.length, rate);
+    if (this.#resampler && rate !== this.#rate) throw new AudioFault('undecodable', 'its sample rate changes');
+    this.#resampler ??= new Resampler(rate, PREPARED_RATE);
+    this.#rate = rate;
+    this.#frames += samples.length;
+    this.#pieces.push(this.#resampler.push(samples));
+  }
+
+  checkLength(frames: number, rate: number): void {
+    if (!(rate >= LEAST_RATE && rate <= MOST_RATE))
+      throw new AudioFault('undecodable', `its sample rate is ${rate} Hz`);
+    if (frames > MOST_SECONDS * rate) throw new AudioFault('too_large', `it is longer than ${MOST_SECONDS} s`);
+  }
+
+  end(): Float32Array {
+    if (!this.#resampler) throw new AudioFault('undecodable', 'it has no samples');
+    this.#pieces.push(this.#resampler.end());
+    const length = this.#pieces.reduce((sum, piece) => sum + piece.length, 0);
+    const samples = new Float32Array(length);
+    let into = 0;
+    for (const piece of this.#pieces) {
+      samples.set(piece, into);
+      into += piece.length;
+    }
+    return samples;
+  }
+}

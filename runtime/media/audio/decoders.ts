@@ -1,0 +1,106 @@
+import { FLACDecoder } from '@wasm-audio-decoders/flac';
+import { OggVorbisDecoder } from '@wasm-audio-decoders/ogg-vorbis';
+import { MPEGDecoder } from 'mpg123-decoder';
+import { OggOpusDecoder } from 'ogg-opus-decoder';
+import { AudioFault } from './audio-fault.ts';
+import type { Codec } from './sniff-audio.ts';
+
+/** Holds samples as a decoder gives them, one array for each channel. */
+export interface Decoded {
+  channelData: readonly Float32Array[];
+  samplesDecoded: number;
+  sampleRate: number;
+  /** Bits of a sample; FLAC only. */
+  bitDepth?: number;
+  errors: readonly { message: string }[];
+}
+
+/** Describes what the decoders of all formats have in common. */
+interface Decoder {
+  readonly ready: Promise<void>;
+  decode(bytes: Uint8Array): Decoded | Promise<Decoded>;
+  flush?(): Promise<Decoded>;
+  free(): void;
+}
+
+const DECODERS: Readonly<Record<Exclude<Codec, 'wav'>, () => Decoder>> = {
+  mp3: () => new MPEGDecoder(),
+  flac: () => new FLACDecoder(),
+  vorbis: () => new OggVorbisDecoder(),
+  opus: () => new OggOpusDecoder(),
+};
+
+/** Bytes that are decoded at once: silence in FLAC grows a thousand times, and more with many channels. */
+const PIECE_BYTES = 8192;
+
+/** Decodes a file piece by piece. Throws `AudioFault` where the file is damaged or cut off. */
+export async function* decodePieces(codec: Exclude<Codec, 'wav'>, bytes: Uint8Array): AsyncGenerator<Decoded> {
+  const decoder = DECODERS[codec]();
+  await decoder.ready;
+  let frames = 0;
+  const checked = (decoded: Decoded): Decoded => {
+    const [error] = decoded.errors;
+    if (error) throw new AudioFault('undecodable', error.message);
+    frames += decoded.samplesDecoded;
+    rescale(decoded);
+    return decoded;
+  };
+  try {
+    for (let from = 0; from < bytes.length; from += PIECE_BYTES) {
+      yield checked(await decoder.decode(bytes.subarray(from, from + PIECE_BYTES)));
+    }
+    if (decoder.flush) yield checked(await decoder.flush());
+  } finally {
+    decoder.free();
+  }
+  if (isCut(codec, bytes, frames)) throw new AudioFault('undecodable', 'it is cut off');
+}
+
+/** Scales samples by the power of two that libsndfile uses: this decoder of FLAC divides by one less. */
+function rescale({ channelData, bitDepth }: Decoded): void {
+  if (!bitDepth) return;
+  const half = 2 ** (bitDepth - 1);
+  for (const samples of channelData) {
+    for (let i = 0; i < samples.length; i++) samples[i] = ((samples[i] ?? 0) * (half - 1)) / half;
+  }
+}
+
+/** Tells whether a file ends too early, as far as its format says. */
+function isCut(codec: Exclude<Codec, 'wav'>, bytes: Uint8Array, frames: number): boolean {
+  if (codec === 'mp3') return isCutMp3(bytes);
+  return codec === 'flac' ? isCutFlac(bytes, frames) : isCutOgg(bytes);
+}
+
+/** Compares the decoded frames with those of the first metadata block (RFC 9639, section 8.2); 0 means unknown. */
+function isCutFlac(bytes: Uint8Array, frames: number): boolean {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const stated = (view.getUint8(21) & 15) * 2 ** 32 + view.getUint32(22);
+  return stated !== 0 && frames < stated;
+}
+
+/** Looks for the flag of the last page (RFC 3533, section 6). */
+function isCutOgg(bytes: Uint8Array): boolean {
+  const page = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).lastIndexOf('OggS');
+  const segments = bytes[page + 26] ?? 0;
+  const table = bytes.subarray(page + 27, page + 27 + segments);
+  const end = page + 27 + segments + table.reduce((sum, length) => sum + length, 0);
+  return ((bytes[page + 5] ?? 0) & 4) === 0 || end > bytes.length;
+}
+
+/** Compares the bytes with those that the header of Xing states, where there is one; most encoders write it. */
+function isCutMp3(bytes: Uint8Array): boolean {
+  const file = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const tag = file.toString('latin1', 0, 3) === 'ID3' ? 10 + id3Length(file) : 0;
+  const head = file.subarray(tag, tag + 200);
+  const at = Math.max(head.indexOf('Xing'), head.indexOf('Info'));
+  if (at < 0 || at + 16 > head.length) return false;
+  const flags = head.readUInt32BE(at + 4);
+  if ((flags & 2) === 0) return false;
+  const stated = head.readUInt32BE(at + 8 + (flags & 1 ? 4 : 0));
+  return tag + stated > file.length;
+}
+
+/** Returns the bytes of a tag of ID3v2 behind its header; each byte of the number has 7 bits. */
+function id3Length(file: Buffer): number {
+  return [...file.subarray(6, 10)].reduce((length, byte) => length * 128 + (byte & 127), 0);
+}

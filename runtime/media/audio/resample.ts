@@ -1,0 +1,96 @@
+import { at } from '../../../lib/at.ts';
+
+/** Zero crossings of the filter on each side, and the shape of its Kaiser window: the stop band is below −85 dB. */
+const CROSSINGS = 32;
+const BETA = 8.6;
+
+/**
+ * Changes the sample rate of a recording that arrives in pieces, with a windowed sinc filter that removes what the new
+ * rate cannot hold. Source: Smith, "Digital Audio Resampling", https://ccrma.stanford.edu/~jos/resample/.
+ */
+export class Resampler {
+  readonly #up: number;
+  readonly #down: number;
+  readonly #half: number;
+  readonly #phases: readonly Float32Array[];
+  /** Samples that outputs still need; the first is input number `#first`. */
+  #held = new Float32Array(0);
+  #first = 0;
+  #received = 0;
+  #made = 0;
+
+  constructor(from: number, to: number) {
+    const divisor = greatestCommonDivisor(from, to);
+    this.#up = to / divisor;
+    this.#down = from / divisor;
+    const cut = Math.min(1, this.#up / this.#down);
+    this.#half = Math.ceil(CROSSINGS / cut);
+    this.#phases =
+      from === to ? [] : Array.from({ length: this.#up }, (_, i) => filterOf(i / this.#up, cut, this.#half));
+  }
+
+  /** Returns the outputs that these samples complete. */
+  push(samples: Float32Array): Float32Array {
+    if (this.#phases.length === 0) return samples;
+    const held = new Float32Array(this.#held.length + samples.length);
+    held.set(this.#held);
+    held.set(samples, this.#held.length);
+    this.#held = held;
+    this.#received += samples.length;
+    return this.#take(this.#received - this.#half);
+  }
+
+  /** Returns the last outputs: beyond the end there is silence. */
+  end(): Float32Array {
+    return this.#phases.length === 0 ? this.#held : this.#take(this.#received);
+  }
+
+  /** Returns the outputs whose centre is before input number `end`. */
+  #take(end: number): Float32Array {
+    const total = Math.max(this.#made, Math.ceil((end * this.#up) / this.#down));
+    const out = new Float32Array(total - this.#made);
+    for (let i = 0; i < out.length; i++) {
+      const position = (this.#made + i) * this.#down;
+      const filter = at(this.#phases, position % this.#up);
+      const start = Math.floor(position / this.#up) - this.#half - this.#first;
+      const last = Math.min(filter.length, this.#held.length - start);
+      let sum = 0;
+      for (let tap = Math.max(0, -start); tap < last; tap++) sum += (this.#held[start + tap] ?? 0) * (filter[tap] ?? 0);
+      out[i] = sum;
+    }
+    this.#made = total;
+    const needed = Math.floor((total * this.#down) / this.#up) - this.#half;
+    const drop = Math.min(this.#held.length, Math.max(0, needed - this.#first));
+    this.#held = this.#held.slice(drop);
+    this.#first += drop;
+    return out;
+  }
+}
+
+/** Computes the filter for outputs that lie `offset` of an input sample behind an input. */
+function filterOf(offset: number, cut: number, half: number): Float32Array {
+  const filter = Float64Array.from({ length: 2 * half + 1 }, (_, tap) => {
+    const distance = tap - half - offset;
+    const along = (distance * cut) / CROSSINGS;
+    if (Math.abs(along) >= 1) return 0;
+    const angle = Math.PI * cut * distance;
+    const sinc = angle === 0 ? 1 : Math.sin(angle) / angle;
+    return (cut * sinc * bessel(BETA * Math.sqrt(1 - along * along))) / bessel(BETA);
+  });
+  return Float32Array.from(filter);
+}
+
+/** Computes the modified Bessel function of the first kind and order 0, by its series. */
+function bessel(x: number): number {
+  let sum = 1;
+  let term = 1;
+  for (let k = 1; term > sum * 1e-12; k++) {
+    term *= (x / (2 * k)) ** 2;
+    sum += term;
+  }
+  return sum;
+}
+
+function greatestCommonDivisor(a: number, b: number): number {
+  return b === 0 ? a : greatestCommonDivisor(b, a % b);
+}

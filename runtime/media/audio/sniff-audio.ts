@@ -1,0 +1,57 @@
+/** The formats of audio that are read, by their media type. */
+export const AUDIO_TYPES = ['audio/wav', 'audio/mpeg', 'audio/flac', 'audio/ogg'] as const;
+export type AudioType = (typeof AUDIO_TYPES)[number];
+
+/** Names a codec: Ogg files hold one of two. */
+export type Codec = 'wav' | 'mp3' | 'flac' | 'vorbis' | 'opus';
+
+/** Other names under which clients send the same formats. */
+export const AUDIO_ALIASES: Readonly<Record<string, AudioType>> = {
+  'audio/x-wav': 'audio/wav',
+  'audio/wave': 'audio/wav',
+  'audio/vnd.wave': 'audio/wav',
+  'audio/mp3': 'audio/mpeg',
+  'audio/x-mp3': 'audio/mpeg',
+  'audio/x-flac': 'audio/flac',
+  'audio/opus': 'audio/ogg',
+  'audio/vorbis': 'audio/ogg',
+  'application/ogg': 'audio/ogg',
+};
+
+const TYPE_OF: Readonly<Record<Codec, AudioType>> = {
+  wav: 'audio/wav',
+  mp3: 'audio/mpeg',
+  flac: 'audio/flac',
+  vorbis: 'audio/ogg',
+  opus: 'audio/ogg',
+};
+
+/** Returns the media type of a file by its first bytes; null for any that is not read. */
+export function sniffAudio(bytes: Uint8Array): AudioType | null {
+  const codec = sniffCodec(bytes);
+  return codec && TYPE_OF[codec];
+}
+
+/** Returns the codec of a file by its first bytes; null for any that is not read. */
+export function sniffCodec(bytes: Uint8Array): Codec | null {
+  const has = (text: string, at: number) => [...text].every((c, i) => bytes[at + i] === c.charCodeAt(0));
+  if (has('RIFF', 0) && has('WAVE', 8)) return 'wav';
+  if (has('fLaC', 0)) return 'flac';
+  if (has('OggS', 0)) {
+    // The first packet of the first page: a header of 27 bytes, and a table with one byte for each segment (RFC 3533).
+    const packet = 27 + (bytes[26] ?? 0);
+    if (has('OpusHead', packet)) return 'opus';
+    return has('\x01vorbis', packet) ? 'vorbis' : null;
+  }
+  return has('ID3', 0) || isMp3Frame(bytes) ? 'mp3' : null;
+}
+
+/** Tells whether bytes begin with the header of an MPEG frame of layer III. AAC has the same first 12 bits. */
+function isMp3Frame(bytes: Uint8Array): boolean {
+  const [first = 0, second = 0, third = 0] = bytes;
+  const version = (second >> 3) & 3;
+  const layer = (second >> 1) & 3;
+  const bitRate = third >> 4;
+  const rate = (third >> 2) & 3;
+  return first === 0xff && second >> 5 === 7 && version !== 1 && layer === 1 && bitRate !== 15 && rate !== 3;
+}
