@@ -9,12 +9,16 @@ import type { Metrics } from '../../../lib/schema/metrics.ts';
 import { type ModelFlags, modelFlags, warnIfCut, withModel } from './ask.ts';
 import { eventsOf } from './events.ts';
 import { repeated } from './parse-flags.ts';
-import { IMAGE_HELP, type ImageFlags, readImages, type SentImage } from './read-image.ts';
+import { AUDIO_HELP, IMAGE_HELP, type MediaFields, type MediaFlags, readMedia, type SentMedia } from './read-media.ts';
 import { type Connection, errorOf } from './request.ts';
 import { isWatched, screen, shown } from './screen.ts';
 
-type ChatFlags = ModelFlags & ImageFlags & { system?: string };
-type Content = string | ({ type: 'image'; image: SentImage } | { type: 'text'; text: string })[];
+type ChatFlags = ModelFlags & MediaFlags & { system?: string };
+type ContentPart =
+  | { type: 'image'; image: SentMedia }
+  | { type: 'audio'; audio: SentMedia }
+  | { type: 'text'; text: string };
+type Content = string | ContentPart[];
 interface Message {
   role: 'system' | 'user' | 'assistant';
   content: Content;
@@ -28,16 +32,17 @@ export function addChat(program: Command): void {
       .description('Chat with the model; the answer is written as it comes.')
       .argument('[message]', 'what to say (default: standard input; on a terminal, a conversation)')
       .option('--system <text>', 'instructions for the whole conversation')
-      .option('-i, --image <path>', `${IMAGE_HELP}, before the first message`, repeated),
+      .option('-i, --image <path>', `${IMAGE_HELP}, before the first message`, repeated)
+      .option('--audio <path>', `${AUDIO_HELP}, before the first message`, repeated),
     'what the model comes with, else 1',
   )
     .addHelpText('after', CHAT_HELP)
     .action(async (message: string | undefined, flags: ChatFlags) => {
-      const images = await readImages(flags);
+      const media = await readMedia(flags);
       await withModel(flags, async (connection, model) => {
         const talk: Message[] = flags.system === undefined ? [] : [{ role: 'system', content: flags.system }];
-        if (message === undefined && process.stdin.isTTY) return converse(connection, model, talk, flags, images);
-        talk.push({ role: 'user', content: shownWith(images, message ?? (await text(process.stdin))) });
+        if (message === undefined && process.stdin.isTTY) return converse(connection, model, talk, flags, media);
+        talk.push({ role: 'user', content: shownWith(media, message ?? (await text(process.stdin))) });
         await answer(connection, model, talk, flags);
       });
     });
@@ -53,10 +58,12 @@ Examples:
   $ assay chat --image photo.jpg "What is this?"
   $ assay chat --system "You translate to German." < letter.txt`;
 
-/** Puts images in front of a text. */
-function shownWith(images: readonly SentImage[], said: string): Content {
-  if (images.length === 0) return said;
-  return [...images.map((image) => ({ type: 'image' as const, image })), { type: 'text', text: said }];
+/** Puts media in front of a text. */
+function shownWith({ images = [], audio = [] }: MediaFields, said: string): Content {
+  if (images.length + audio.length === 0) return said;
+  const shown: ContentPart[] = images.map((image) => ({ type: 'image', image }));
+  const heard: ContentPart[] = audio.map((recording) => ({ type: 'audio', audio: recording }));
+  return [...shown, ...heard, { type: 'text', text: said }];
 }
 
 async function converse(
@@ -64,7 +71,7 @@ async function converse(
   model: string,
   talk: Message[],
   flags: ChatFlags,
-  images: readonly SentImage[],
+  media: MediaFields,
 ): Promise<void> {
   const terminal = createInterface({ input: process.stdin, output: process.stderr, prompt: '> ' });
   screen.note(`${model}. Ctrl-D or /exit ends the conversation.`);
@@ -75,7 +82,7 @@ async function converse(
     if (line.trim() === '/exit') break;
     if (line.trim() !== '') {
       const isFirst = talk.every(({ role }) => role !== 'user');
-      talk.push({ role: 'user', content: isFirst ? shownWith(images, line) : line });
+      talk.push({ role: 'user', content: isFirst ? shownWith(media, line) : line });
       stop = new AbortController();
       try {
         talk.push({ role: 'assistant', content: await answer(connection, model, talk, flags, stop.signal) });

@@ -6,13 +6,13 @@ import { type AskFlags, askFlags, sharedFields, warnIfCut, withModel } from './a
 import { EXIT } from './exit-code.ts';
 import { repeated, share, wholeNumber } from './parse-flags.ts';
 import { askProbabilities, checkProbabilityFlags, type ProbabilityFlags, showProbabilities } from './probabilities.ts';
-import { IMAGE_HELP, type ImageFlags, readImages } from './read-image.ts';
 import { type InputFlags, readContext } from './read-input.ts';
+import { AUDIO_HELP, IMAGE_HELP, type MediaFlags, readMedia } from './read-media.ts';
 import { screen, shown } from './screen.ts';
 
 type DecideFlags = AskFlags &
   InputFlags &
-  ImageFlags &
+  MediaFlags &
   ProbabilityFlags & { option?: string[]; instruction?: string; expect?: string };
 
 /** Default token budgets: an option takes few tokens, an answer in the model's own words more. */
@@ -23,12 +23,13 @@ export function addDecide(program: Command): void {
   askFlags(
     program
       .command('decide')
-      .description('Answer one question about a text or an image.')
+      .description('Answer one question about a text, an image or a recording.')
       .argument('<question>', 'what to decide')
       .option('-o, --option <answer>', 'an allowed answer; repeat it for each', repeated)
       .option('-f, --file <path>', 'file with the text (default: standard input)')
       .option('-c, --context <text>', 'the text itself')
       .option('-i, --image <path>', IMAGE_HELP, repeated)
+      .option('--audio <path>', AUDIO_HELP, repeated)
       .option('--instruction <text>', 'extra guidance, such as "Give a reason."')
       .option('--expect <answer>', 'exit with 0 for this answer and with 1 for any other')
       .option('-p, --probabilities', 'show how likely each option is')
@@ -47,9 +48,9 @@ export function addDecide(program: Command): void {
       }
       checkProbabilityFlags(flags, options);
       const context = await readContext(flags, 'assay decide "Is this urgent?"');
-      const images = await readImages(flags);
+      const media = await readMedia(flags);
       if (flags.probabilities) {
-        const asked = { question, context, images, options, instruction: flags.instruction };
+        const asked = { question, context, media, options, instruction: flags.instruction };
         const answer = await withModel(flags, (connection, model) => askProbabilities(connection, model, asked, flags));
         const choice = showProbabilities(answer, options, flags.json);
         if (flags.expect !== undefined && choice !== flags.expect) process.exitCode = EXIT.no;
@@ -60,7 +61,7 @@ export function addDecide(program: Command): void {
           model,
           question,
           context,
-          ...(images.length > 0 ? { images } : {}),
+          ...media,
           ...sharedFields(flags, options.length > 0 ? TOKENS.options : TOKENS.free),
           ...(options.length > 0 ? { options } : {}),
           ...(flags.instruction === undefined ? {} : { instruction: flags.instruction }),
@@ -86,5 +87,6 @@ Examples:
   $ assay decide "Which team?" -o billing -o support -o sales --file mail.txt
   $ assay decide "Which team?" -o billing -o support -o sales --probabilities --abstain-below 0.6 --file mail.txt
   $ assay decide --image receipt.jpg "Is this a receipt?" -o yes -o no
+  $ assay decide --audio call.wav "Is the caller angry?" -o yes -o no
   $ git diff | assay decide "Does this change the interface?" -o yes -o no
   $ if assay decide "Is this spam?" -o yes -o no --expect yes < mail.txt; then mv mail.txt spam/; fi`;

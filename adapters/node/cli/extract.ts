@@ -3,11 +3,11 @@ import * as v from 'valibot';
 import { ExtractResponse } from '../../../lib/schema/task-response.ts';
 import { type AskFlags, askFlags, sharedFields, warnIfCut, withModel } from './ask.ts';
 import { repeated } from './parse-flags.ts';
-import { IMAGE_HELP, type ImageFlags, readImages } from './read-image.ts';
 import { type InputFlags, readContext, readJson } from './read-input.ts';
+import { AUDIO_HELP, IMAGE_HELP, type MediaFlags, readMedia } from './read-media.ts';
 import { screen } from './screen.ts';
 
-type ExtractFlags = AskFlags & InputFlags & ImageFlags & { key?: string[]; schema?: string };
+type ExtractFlags = AskFlags & InputFlags & MediaFlags & { key?: string[]; schema?: string };
 
 const TOKENS = 512;
 
@@ -16,23 +16,23 @@ export function addExtract(program: Command): void {
   askFlags(
     program
       .command('extract')
-      .description('Take fields out of a text or an image, as JSON.')
+      .description('Take fields out of a text, an image or a recording, as JSON.')
       .argument('[instruction]', 'what to extract', 'Extract the requested fields.')
       .option('-k, --key <name>', 'a field; repeat it for each', repeated)
       .option('--schema <file or JSON>', 'JSON Schema of the answer, or the short form {"total":"number"}')
       .option('-f, --file <path>', 'file with the text (default: standard input)')
       .option('-c, --context <text>', 'the text itself')
-      .option('-i, --image <path>', IMAGE_HELP, repeated),
+      .option('-i, --image <path>', IMAGE_HELP, repeated)
+      .option('--audio <path>', AUDIO_HELP, repeated),
   )
     .addHelpText('after', EXTRACT_HELP)
     .action(async (instruction: string, flags: ExtractFlags) => {
       const schema = flags.schema === undefined ? {} : { schema: await readJson(flags.schema) };
       const context = await readContext(flags, 'assay extract --key total');
-      const read = await readImages(flags);
-      const images = read.length > 0 ? { images: read } : {};
+      const media = await readMedia(flags);
       const answer = await withModel(flags, async (connection, model) => {
         const keys = flags.key === undefined ? {} : { keys: flags.key };
-        const body = { model, instruction, context, ...images, ...sharedFields(flags, TOKENS), ...keys, ...schema };
+        const body = { model, instruction, context, ...media, ...sharedFields(flags, TOKENS), ...keys, ...schema };
         return (await connection.request('/extract', { body })).json();
       });
       const response = v.parse(ExtractResponse, answer);

@@ -2,7 +2,7 @@ import * as v from 'valibot';
 import { LabelChoiceAnswer } from '../../../lib/schema/systemone-response.ts';
 import { UsageError } from '../usage-error.ts';
 import { bars } from './bars.ts';
-import { dataUrl, type SentImage } from './read-image.ts';
+import { asDataUrls, type MediaFields } from './read-media.ts';
 import type { Connection } from './request.ts';
 import { screen, shown } from './screen.ts';
 
@@ -16,7 +16,7 @@ export interface ProbabilityFlags {
 interface AskedChoice {
   question: string;
   context: string;
-  images: readonly SentImage[];
+  media: MediaFields;
   options: readonly string[];
   instruction: string | undefined;
 }
@@ -45,14 +45,14 @@ export function checkProbabilityFlags(
 export async function askProbabilities(
   connection: Connection,
   model: string,
-  { question, context, images, options, instruction }: AskedChoice,
+  { question, context, media, options, instruction }: AskedChoice,
   { orders, abstainBelow }: ProbabilityFlags,
 ): Promise<unknown> {
   const instructions = instruction === undefined ? question : `${question}\n${instruction}`;
   const body = {
     model,
     state: context,
-    ...(images.length > 0 ? { images: images.map(dataUrl) } : {}),
+    ...asDataUrls(media),
     questions: { decision: { type: 'choice', instructions, criteria: options } },
     ...(orders === undefined ? {} : { orders }),
     ...(abstainBelow === undefined ? {} : { abstain_below: abstainBelow }),

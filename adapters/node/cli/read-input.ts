@@ -9,11 +9,12 @@ export interface InputFlags {
   context?: string;
   file?: string;
   image?: string[];
+  audio?: string[];
 }
 
 /**
- * Returns the text that tasks read: `--context`, a file, or standard input. With images the text may be missing, and
- * standard input is read only if the file is `-`.
+ * Returns the text that tasks read: `--context`, a file, or standard input. With images or audio the text may be
+ * missing, and standard input is read only if the file is `-`.
  *
  * @throws UsageError if there is none of them, or more than one
  */
@@ -22,7 +23,7 @@ export async function readContext(flags: InputFlags, command: string): Promise<s
     throw new UsageError('Give --context or --file, not both.');
   if (flags.context !== undefined) return flags.context;
   if (flags.file !== undefined && flags.file !== '-') return readText(flags.file);
-  if (flags.image && flags.file === undefined) return '';
+  if ((flags.image || flags.audio) && flags.file === undefined) return '';
   if (process.stdin.isTTY) {
     throw new UsageError(
       `What shall be read? Pipe it in, or name a file: ${command} < mail.txt, or ${command} --file mail.txt`,

@@ -5,11 +5,11 @@ import { RunTasksResponse } from '../../../lib/schema/task-response.ts';
 import { UsageError } from '../usage-error.ts';
 import { type AskFlags, askFlags, sharedFields, warnIfCut, withModel } from './ask.ts';
 import { repeated } from './parse-flags.ts';
-import { IMAGE_HELP, type ImageFlags, readImages } from './read-image.ts';
 import { type InputFlags, readContext, readJson } from './read-input.ts';
+import { AUDIO_HELP, IMAGE_HELP, type MediaFlags, readMedia } from './read-media.ts';
 import { screen } from './screen.ts';
 
-type RunFlags = AskFlags & InputFlags & ImageFlags;
+type RunFlags = AskFlags & InputFlags & MediaFlags;
 
 const TOKENS = 1024;
 
@@ -18,11 +18,12 @@ export function addRun(program: Command): void {
   askFlags(
     program
       .command('run')
-      .description('Run a file of tasks about one text or image, in one request.')
+      .description('Run a file of tasks about one text, image or recording, in one request.')
       .argument('<tasks.json>', 'a list of tasks, or a whole request as POST /v1/tasks takes it')
       .option('-f, --file <path>', 'file with the text, where the tasks file has none (default: standard input)')
       .option('-c, --context <text>', 'the text itself')
-      .option('-i, --image <path>', IMAGE_HELP, repeated),
+      .option('-i, --image <path>', IMAGE_HELP, repeated)
+      .option('--audio <path>', AUDIO_HELP, repeated),
   )
     .addHelpText('after', RUN_HELP)
     .action(async (file: string, flags: RunFlags) => {
@@ -33,7 +34,7 @@ export function addRun(program: Command): void {
       }
       const hasInput = 'context' in request || 'messages' in request;
       const input = hasInput ? {} : { context: await readContext(flags, `assay run ${file}`) };
-      const images = await readImages(flags);
+      const media = await readMedia(flags);
       const named = 'model' in request && typeof request.model === 'string' ? request.model : undefined;
       const asked = flags.model ?? named;
       const { answer, cut } = await withModel(
@@ -47,7 +48,7 @@ export function addRun(program: Command): void {
           const body = {
             ...request,
             ...input,
-            ...(images.length > 0 ? { images } : {}),
+            ...media,
             ...sharedFields(flags, TOKENS),
             ...(defaults === undefined ? {} : { max_output_tokens: defaults }),
             model,

@@ -1,0 +1,66 @@
+import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { AUDIO_TYPES, sniffAudio } from '../../../runtime/media/audio/sniff-audio.ts';
+import { IMAGE_TYPES, sniffImage } from '../../../runtime/media/sniff.ts';
+import { UsageError } from '../usage-error.ts';
+import { whyNotRead } from './read-input.ts';
+
+export interface MediaFlags {
+  image?: string[];
+  audio?: string[];
+}
+
+/** Helps of the flags that name files. */
+export const IMAGE_HELP = 'file with an image that the model reads; repeat it for each';
+export const AUDIO_HELP = 'file with a recording that the model hears; repeat it for each';
+
+/** Holds a file of a request, as `images` and `audio` take it. */
+export interface SentMedia {
+  type: 'base64';
+  mime_type: string;
+  data: string;
+}
+
+/** Holds the media of a request: fields of its body, without those that it has not. */
+export interface MediaFields<T = SentMedia> {
+  images?: T[];
+  audio?: T[];
+}
+
+/** Reads the files of `--image` and `--audio`. Throws `UsageError` for one that is absent, or of another type. */
+export async function readMedia({ image, audio }: MediaFlags): Promise<MediaFields> {
+  return {
+    ...(image ? { images: await Promise.all(image.map(readImage)) } : {}),
+    ...(audio ? { audio: await Promise.all(audio.map(readRecording)) } : {}),
+  };
+}
+
+async function readImage(file: string): Promise<SentMedia> {
+  const bytes = await readBytes(file);
+  const type = sniffImage(bytes);
+  if (!type) throw new UsageError(`${resolve(file)} is no image of these types: ${IMAGE_TYPES.join(', ')}.`);
+  return sent(type, bytes);
+}
+
+async function readRecording(file: string): Promise<SentMedia> {
+  const bytes = await readBytes(file);
+  const type = sniffAudio(bytes);
+  if (!type) throw new UsageError(`${resolve(file)} is no audio of these types: ${AUDIO_TYPES.join(', ')}.`);
+  return sent(type, bytes);
+}
+
+function readBytes(file: string): Promise<Buffer> {
+  return readFile(file).catch((cause: unknown) => {
+    throw new UsageError(`${resolve(file)} ${whyNotRead(cause)}.`, { cause });
+  });
+}
+
+function sent(type: string, bytes: Buffer): SentMedia {
+  return { type: 'base64', mime_type: type, data: bytes.toString('base64') };
+}
+
+/** Returns the same fields with data URLs. */
+export function asDataUrls({ images, audio }: MediaFields): MediaFields<string> {
+  const url = ({ mime_type: type, data }: SentMedia) => `data:${type};base64,${data}`;
+  return { ...(images ? { images: images.map(url) } : {}), ...(audio ? { audio: audio.map(url) } : {}) };
+}
