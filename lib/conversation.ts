@@ -14,9 +14,21 @@ export type Part = { type: 'text'; text: string } | MediaPart;
 export interface MediaPart {
   type: 'image' | 'audio';
   source: { type: 'url'; url: string } | { type: 'base64'; data: string; mimeType: string };
-  /** Facts from the headers of an image, if a backend has read them; `source` is then empty. */
-  opened?: { sha256: string; width: number; height: number };
+  /** Facts about the file, where a backend has read them; `source` is then empty. */
+  opened?: OpenedImage | OpenedAudio;
   detail?: 'low' | 'high' | 'auto';
   /** Its path in the request, for the errors about it: `images[0]`, `messages[1].content[0]`. */
   param: string;
+}
+
+export interface OpenedImage {
+  sha256: string;
+  width: number;
+  height: number;
+}
+
+export interface OpenedAudio {
+  sha256: string;
+  /** Samples at 16 kHz. */
+  samples: number;
 }

@@ -37,5 +37,11 @@ export const ImageInput = v.pipe(
     'An image as base64: JPEG, PNG, WebP or GIF, up to 40 megapixels; 16 a request. An address is fetched only if the server allows its host.',
   ),
 );
-export const AudioInput = v.pipe(v.strictObject(members), fitting(), v.description('Audio, by address or as base64.'));
+export const AudioInput = v.pipe(
+  v.strictObject(members),
+  fitting(),
+  v.description(
+    'A recording as base64: WAV, MP3, FLAC or Ogg (Vorbis, Opus), up to 600 seconds; 16 a request. An address is fetched only if the server allows its host.',
+  ),
+);
 export type MediaInput = Source;

@@ -34,7 +34,8 @@ export function sourceGraphs(folder: string, precision: Exclude<Precision, 'auto
   };
   const model = best('model');
   if (model) return { model };
-  const [decoder, embeddings, encoder] = ['decoder_model_merged', 'embed_tokens', 'vision_encoder'].map(best);
+  const [decoder, embeddings] = ['decoder_model_merged', 'embed_tokens'].map(best);
+  const encoder = best('vision_encoder') ?? best('audio_encoder');
   if (decoder && embeddings) return { model: decoder, embeddings, ...(encoder ? { encoder } : {}) };
   const only = files.length === 1 ? files[0] : undefined;
   if (only) return { model: join(folder, only) };

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { MediaPart } from '../../lib/conversation.ts';
-import { imageBytes } from './media-bytes.ts';
+import { mediaBytes } from './media-bytes.ts';
 
 const PNG = Buffer.from('\x89PNG\r\n\x1a\n and the rest', 'latin1').toString('base64');
 const JPEG = Buffer.from('\xff\xd8\xff and the rest', 'latin1').toString('base64');
@@ -17,12 +17,12 @@ describe('a file', () => {
     ['under another name of its type', base64(JPEG, 'image/jpg')],
     ['under no certain type', base64(JPEG, 'image/*')],
   ])('%s', (_, sent) => {
-    expect(Buffer.from(imageBytes(sent) ?? []).toString('latin1')).toContain('and the rest');
+    expect(Buffer.from(mediaBytes(sent) ?? []).toString('latin1')).toContain('and the rest');
   });
 });
 
 it('a web address has no file here', () => {
-  expect(imageBytes(url('https://example.com/a.png'))).toBe(null);
+  expect(mediaBytes(url('https://example.com/a.png'))).toBe(null);
 });
 
 describe('refused, with the path', () => {
@@ -44,7 +44,7 @@ describe('refused, with the path', () => {
     ['a file of the server', url('file:///etc/passwd'), /neither a data: URL/],
     ['nonsense', url('nonsense'), /neither a data: URL/],
   ])('%s', (_, sent, message) => {
-    expect(() => imageBytes(sent)).toThrowError(expect.objectContaining({ code: 'invalid_value', param: 'images[3]' }));
-    expect(() => imageBytes(sent)).toThrowError(message);
+    expect(() => mediaBytes(sent)).toThrowError(expect.objectContaining({ code: 'invalid_value', param: 'images[3]' }));
+    expect(() => mediaBytes(sent)).toThrowError(message);
   });
 });

@@ -1,12 +1,13 @@
 import type { MediaPart } from '../../lib/conversation.ts';
 import { AssayError } from '../../lib/errors.ts';
+import { AUDIO_TYPES, type AudioType, sniffAudio } from './audio/sniff-audio.ts';
 import { IMAGE_TYPES, type ImageType, namesType, sniffImage } from './sniff.ts';
 
 /**
- * Returns the file of an image part; null for one at a web address. Throws `invalid_value` with the part's path for
- * wrong base64, and for a file of another format than one that is read or than was said.
+ * Returns the file of an image or audio part; null for one at a web address. Throws `invalid_value` with the part's
+ * path for wrong base64, and for a file of another format than one that is read or than was said.
  */
-export function imageBytes({ source, param }: MediaPart): Uint8Array | null {
+export function mediaBytes({ type: kind, source, param }: MediaPart): Uint8Array | null {
   if (source.type === 'url' && /^https?:/iu.test(source.url)) return null;
   const refuse = (message: string): never => {
     throw new AssayError('invalid_value', `${param} ${message}`, { param });
@@ -15,7 +16,7 @@ export function imageBytes({ source, param }: MediaPart): Uint8Array | null {
   const text = data.replace(/[\t\n\r ]+/gu, '');
   if (text.length % 4 !== 0 || !BASE64.test(text)) return refuse('is not valid base64. Encode the file again.');
   const bytes = Buffer.from(text, 'base64');
-  const type = checkFormat(bytes, param);
+  const type = checkFormat(kind, bytes, param);
   if (!namesType(mimeType, type)) {
     return refuse(`is ${type} by its first bytes, but was sent as ${mimeType.slice(0, 100)}. Correct the type.`);
   }
@@ -23,14 +24,15 @@ export function imageBytes({ source, param }: MediaPart): Uint8Array | null {
 }
 
 /** Returns the format of a file. Throws `invalid_value` for one that is not read. */
-export function checkFormat(bytes: Uint8Array, param: string): ImageType {
-  const type = sniffImage(bytes);
+export function checkFormat(kind: MediaPart['type'], bytes: Uint8Array, param: string): ImageType | AudioType {
+  const type = kind === 'image' ? sniffImage(bytes) : sniffAudio(bytes);
   if (type) return type;
-  throw new AssayError('invalid_value', `${param} is not in a format that is read. Send ${NAMES}.`, { param });
+  throw new AssayError('invalid_value', `${param} is not in a format that is read. Send ${NAMES[kind]}.`, { param });
 }
 
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/u;
-const NAMES = IMAGE_TYPES.map((type) => type.replace('image/', '').toUpperCase()).join(', ');
+const named = (types: readonly string[]) => types.map((type) => type.replace(/^.*\//u, '').toUpperCase()).join(', ');
+const NAMES = { image: named(IMAGE_TYPES), audio: named(AUDIO_TYPES).replace('MPEG', 'MP3') };
 const NO_FILE = 'is neither a data: URL with base64 nor a web address. Send the file as base64 or as a data: URL.';
 
 /** Splits a data URL (RFC 2397) with base64; null for any other address. */

@@ -1,4 +1,7 @@
 import * as v from 'valibot';
+import { AudioFault } from './audio/audio-fault.ts';
+import { decodeAudio } from './audio/decode-audio.ts';
+import { logMel } from './audio/log-mel.ts';
 import { decodeImage, imageSize } from './decode-image.ts';
 import { MOST_PIXELS } from './limits.ts';
 import { type FromMedia, ToMedia } from './messages.ts';
@@ -19,8 +22,16 @@ process.on('message', (message) => {
     .then((reply) => process.send?.(reply));
 });
 
+// The decoders of audio print each error, beside returning it.
+console.error = () => {};
+
 async function answer(request: ToMedia): Promise<FromMedia> {
   const { id, bytes } = request;
+  if (request.type === 'length') return { type: 'length', id, samples: (await decodeAudio(bytes)).length };
+  if (request.type === 'mel') {
+    const values = logMel(await decodeAudio(bytes), request.plan);
+    return { type: 'mel', id, data: new Uint8Array(values.buffer) };
+  }
   const { width, height } = await imageSize(bytes);
   if (width * height > MOST_PIXELS) return { type: 'failed', id, fault: 'too_large', detail: `${width}x${height}` };
   if (request.type === 'size') return { type: 'size', id, width, height };
@@ -28,6 +39,7 @@ async function answer(request: ToMedia): Promise<FromMedia> {
 }
 
 function failure(id: number, error: Error): FromMedia {
-  const fault = /pixel limit/iu.test(error.message) ? 'too_large' : 'undecodable';
+  const tooLarge = error instanceof AudioFault ? error.kind === 'too_large' : /pixel limit/iu.test(error.message);
+  const fault = tooLarge ? 'too_large' : 'undecodable';
   return { type: 'failed', id, fault, detail: error.message.slice(0, 4000) };
 }

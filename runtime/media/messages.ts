@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import { MelPlan } from './audio/mel-plan.ts';
 import { PixelPlan } from './pixel-plan.ts';
 
 /*
@@ -15,13 +16,21 @@ export const ToMedia = v.variant('type', [
   v.object({ type: v.literal('size'), id: Id, bytes: Bytes }),
   /** Asks for the tiles of a picture. */
   v.object({ type: v.literal('pixels'), id: Id, bytes: Bytes, plan: PixelPlan }),
+  /** Asks for the length of a recording, decoded. */
+  v.object({ type: v.literal('length'), id: Id, bytes: Bytes }),
+  /** Asks for its log-mel values. */
+  v.object({ type: v.literal('mel'), id: Id, bytes: Bytes, plan: MelPlan }),
 ]);
 export type ToMedia = v.InferOutput<typeof ToMedia>;
 
 export const FromMedia = v.variant('type', [
   v.object({ type: v.literal('size'), id: Id, width: Side, height: Side }),
   v.object({ type: v.literal('pixels'), id: Id, data: Bytes }),
-  /** `too_large`: more pixels than are decoded. `detail` is for the log. */
+  /** In samples at 16 kHz. */
+  v.object({ type: v.literal('length'), id: Id, samples: v.pipe(v.number(), v.integer(), v.minValue(1)) }),
+  /** Floats of 32 bits. */
+  v.object({ type: v.literal('mel'), id: Id, data: Bytes }),
+  /** `too_large`: more pixels or samples than are decoded. `detail` is for the log. */
   v.object({
     type: v.literal('failed'),
     id: Id,

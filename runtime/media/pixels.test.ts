@@ -3,11 +3,12 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { decodeImage, imageSize } from './decode-image.ts';
-import { readImageFamily } from './families/read-family.ts';
+import { readMediaFamily } from './families/read-family.ts';
 import { cutTiles } from './tiles.ts';
 
 const fixture = (path: string) => fileURLToPath(new URL(`../../tests/fixtures/media/${path}`, import.meta.url));
-const family = (await readImageFamily(fixture('smolvlm')))!;
+const family = (await readMediaFamily(fixture('smolvlm')))!;
+if (family.kind !== 'image') throw new Error('not a family of images');
 interface Case {
   parts: { type: string; file?: string }[];
   pixels: string[];

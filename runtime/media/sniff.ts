@@ -1,9 +1,12 @@
+import { AUDIO_ALIASES, type AudioType } from './audio/sniff-audio.ts';
+
 /** The formats that are read, by their media type. */
 export const IMAGE_TYPES = ['image/jpeg', 'image/png', 'image/webp', 'image/gif'] as const;
 export type ImageType = (typeof IMAGE_TYPES)[number];
 
 /** Other names under which clients send the same formats. */
-const ALIASES: Readonly<Record<string, ImageType>> = {
+const ALIASES: Readonly<Record<string, ImageType | AudioType>> = {
+  ...AUDIO_ALIASES,
   'image/jpg': 'image/jpeg',
   'image/pjpeg': 'image/jpeg',
   'image/x-png': 'image/png',
@@ -18,8 +21,8 @@ export function sniffImage(bytes: Uint8Array): ImageType | null {
   return starts('GIF87a') || starts('GIF89a') ? 'image/gif' : null;
 }
 
-/** Tells whether a type as sent names this format; `image/*` names any. */
-export function namesType(sent: string, type: ImageType): boolean {
+/** Tells whether a type as sent names this format; `image/*` and `audio/*` name any. */
+export function namesType(sent: string, type: ImageType | AudioType): boolean {
   const name = sent.replace(/;.*$/su, '').trim().toLowerCase();
-  return name === type || name === 'image/*' || ALIASES[name] === type;
+  return name === type || name === type.replace(/[^/]*$/u, '*') || ALIASES[name] === type;
 }

@@ -7,7 +7,7 @@ import { FormChoice } from '../../lib/schema/form-choice.ts';
 import { Device } from '../../lib/schema/metrics.ts';
 import { WeightForm } from '../../lib/schema/weight-form.ts';
 import { PRECISIONS } from '../compile/precision.ts';
-import { PixelPlan } from '../media/pixel-plan.ts';
+import { MediaPlan } from '../media/media-plan.ts';
 import { PluginTarget } from '../ort-plugin/plugin-target.ts';
 import {
   ChatRequestSchema,
@@ -32,6 +32,9 @@ const Path = v.pipe(v.string(), v.minLength(1), v.maxLength(4096));
 const Count = v.pipe(v.number(), v.integer(), v.minValue(0));
 const ModelIdText = v.custom<ModelId>((value) => typeof value === 'string');
 
+/** Lists what a model may read beside text. */
+const MediaKind = v.picklist(['image', 'audio']);
+
 /** Names a compiled model to load. */
 export const LoadSpec = v.object({
   model: ModelIdText,
@@ -54,8 +57,8 @@ export const ModelInfo = v.object({
   maxPromptLen: Count,
   /** Tokens of prompt and answer together. */
   contextLength: Count,
-  /** True if it reads images, which the server then opens. */
-  readsImages: v.exactOptional(v.boolean()),
+  /** Names what it reads beside text, which the server then opens. */
+  reads: v.exactOptional(MediaKind),
   loadMs: v.number(),
 });
 export type ModelInfo = v.InferOutput<typeof ModelInfo>;
@@ -94,16 +97,19 @@ export const CompileReport = v.object({
 });
 export type CompileReport = v.InferOutput<typeof CompileReport>;
 
-/** Identifies a picture: its file, and how closely the model looks. */
-const PictureKey = { sha256: Sha256, detail: v.picklist(['low', 'high']) };
-/** A picture that has to be encoded, and how its pixels are prepared. */
-export const WantedPixels = v.object({ ...PictureKey, plan: PixelPlan });
-export type WantedPixels = v.InferOutput<typeof WantedPixels>;
-/** The tiles of a picture, as its plan says. */
-export const Pixels = v.object({ ...PictureKey, data: v.custom<Uint8Array>((value) => value instanceof Uint8Array) });
-export type Pixels = v.InferOutput<typeof Pixels>;
-/** Images that one request may have. */
-export const MOST_IMAGES = 16;
+/** Identifies a picture or recording: its file, and how closely the model looks. */
+const MediaKey = { sha256: Sha256, detail: v.picklist(['low', 'high']) };
+/** A picture or recording that has to be encoded, and how it is prepared. */
+export const WantedMedia = v.object({ ...MediaKey, plan: MediaPlan });
+export type WantedMedia = v.InferOutput<typeof WantedMedia>;
+/** Its tiles or chunks, as its plan says. */
+export const PreparedMedia = v.object({
+  ...MediaKey,
+  data: v.custom<Uint8Array>((value) => value instanceof Uint8Array),
+});
+export type PreparedMedia = v.InferOutput<typeof PreparedMedia>;
+/** Images, or recordings, that one request may have. */
+export const MOST_MEDIA = 16;
 
 export type Work = { kind: 'tasks'; batch: TaskBatch } | { kind: 'chat'; request: ChatRequest };
 
@@ -126,8 +132,8 @@ export const ToEngine = v.variant('type', [
     id: Id,
     timeoutMs: v.pipe(v.number(), v.minValue(0)),
     priority: v.exactOptional(v.picklist(PRIORITIES)),
-    /** The pictures that `prepared` asked for. */
-    pixels: v.exactOptional(v.pipe(v.array(Pixels), v.maxLength(MOST_IMAGES))),
+    /** The media that `prepared` asked for. */
+    media: v.exactOptional(v.pipe(v.array(PreparedMedia), v.maxLength(MOST_MEDIA))),
   }),
   v.object({ type: v.literal('cancel'), id: Id }),
 ]);
@@ -140,9 +146,14 @@ export type ToEngine = v.InferOutput<typeof ToEngine>;
 export const PHASES = ['open', 'text', 'step', 'compile'] as const;
 export type Phase = (typeof PHASES)[number];
 
-/** Counts the pictures of a request, and the time to encode them. */
-export const PictureFigures = v.object({ encoded: Count, cached: Count, encodeMs: v.pipe(v.number(), v.minValue(0)) });
-export type PictureFigures = v.InferOutput<typeof PictureFigures>;
+/** Counts the pictures or recordings of a request, and the time to encode them. */
+export const MediaFigures = v.object({
+  kind: MediaKind,
+  encoded: Count,
+  cached: Count,
+  encodeMs: v.pipe(v.number(), v.minValue(0)),
+});
+export type MediaFigures = v.InferOutput<typeof MediaFigures>;
 
 /** Counts KV cells: those of running requests, and those of idle sequences, which keep prefixes for later ones. */
 export const KvCells = v.object({ running: Count, cached: Count });
@@ -176,15 +187,15 @@ export const FromEngine = v.variant('type', [
     type: v.literal('prepared'),
     id: Id,
     promptTokens: Count,
-    /** Pictures of the request that are not encoded yet. */
-    wanted: v.exactOptional(v.pipe(v.array(WantedPixels), v.maxLength(MOST_IMAGES))),
+    /** Pictures or recordings of the request that are not encoded yet. */
+    wanted: v.exactOptional(v.pipe(v.array(WantedMedia), v.maxLength(MOST_MEDIA))),
   }),
   /** The request is in the engine's queue. */
   v.object({ type: v.literal('queued'), id: Id }),
   v.object({ type: v.literal('reasoning'), id: Id, text: Text }),
   v.object({ type: v.literal('content'), id: Id, text: Text, logprobs: v.exactOptional(TokenLogprobs) }),
   v.object({ type: v.literal('answers'), id: Id, answers: TaskAnswers, cut: CutNames }),
-  v.object({ type: v.literal('finished'), id: Id, ...Finish, pictures: v.exactOptional(PictureFigures) }),
+  v.object({ type: v.literal('finished'), id: Id, ...Finish, media: v.exactOptional(MediaFigures) }),
   v.object({
     type: v.literal('failed'),
     id: Id,

@@ -46,7 +46,12 @@ const MediaPart = v.strictObject({
   ]),
   detail: v.exactOptional(v.picklist(['low', 'high', 'auto'])),
   param: Text,
-  opened: v.exactOptional(v.strictObject({ sha256: Sha256, width: Pixels, height: Pixels })),
+  opened: v.exactOptional(
+    v.union([
+      v.strictObject({ sha256: Sha256, width: Pixels, height: Pixels }),
+      v.strictObject({ sha256: Sha256, samples: v.pipe(Count, v.minValue(1), v.maxValue(10_000_000)) }),
+    ]),
+  ),
 });
 const ChatMessages = v.array(
   v.strictObject({

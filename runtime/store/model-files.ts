@@ -139,7 +139,7 @@ function selectParts(paths: ReadonlySet<string>, wanted: readonly Dtype[]): Mode
   const [graph] = path('decoder_model_merged');
   const embeddings = path('embed_tokens');
   if (graph === undefined || embeddings.length === 0) return null;
-  const parts = [...embeddings, ...path('vision_encoder')];
+  const parts = [...embeddings, ...path('vision_encoder'), ...path('audio_encoder')];
   const data = [graph, ...parts].flatMap((file) => externalData(paths, file));
   return { layout: 'transformers', dtype, graph, parts, data, support: supportIn(paths, '') };
 }

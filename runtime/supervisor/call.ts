@@ -1,12 +1,12 @@
 import type { Priority } from '../../lib/backend.ts';
 import { AssayError } from '../../lib/errors.ts';
-import type { FromEngine, Pixels, Reply, WantedPixels, Work } from '../protocol/messages.ts';
+import type { FromEngine, PreparedMedia, Reply, WantedMedia, Work } from '../protocol/messages.ts';
 
 export interface CallOptions {
   work: Work;
   /** Absent: `interactive`. */
   priority?: Priority;
-  /** Opens the images of the work and makes their pixels; absent: there are none, or the model reads none. */
+  /** Opens and prepares the media of the work; absent: there are none, or the model reads none. */
   media?: CallMedia;
   /** Aborts when the caller leaves; the engine then drops the request within one step. */
   signal: AbortSignal;
@@ -14,12 +14,12 @@ export interface CallOptions {
   timeoutMs: number;
 }
 
-/** Provides the images of one request. */
+/** Provides the images or the audio of one request. */
 export interface CallMedia {
-  /** Returns the work with its images opened. Throws `invalid_value`. */
+  /** Returns the work with its media opened. Throws `invalid_value`. */
   open(work: Work): Promise<Work>;
-  /** Makes the pixels that the engine asks for. Throws `invalid_value`. */
-  pixels(wanted: readonly WantedPixels[]): Promise<Pixels[]>;
+  /** Prepares what the engine asks for. Throws `invalid_value`. */
+  prepare(wanted: readonly WantedMedia[]): Promise<PreparedMedia[]>;
 }
 
 export interface CallWire {
@@ -27,7 +27,7 @@ export interface CallWire {
   send(
     message:
       | { type: 'prepare'; work: Work }
-      | { type: 'run'; timeoutMs: number; priority?: Priority; pixels?: Pixels[] }
+      | { type: 'run'; timeoutMs: number; priority?: Priority; media?: PreparedMedia[] }
       | { type: 'cancel' },
   ): void;
   /** Receives the tokens of the prompt when the engine process has counted them. */
@@ -60,7 +60,7 @@ export class Call {
   #failure: AssayError | null = null;
   #state: CallState = 'new';
   #timer: NodeJS.Timeout | undefined;
-  #wanted: readonly WantedPixels[] = [];
+  #wanted: readonly WantedMedia[] = [];
   readonly #onAbort = () => this.fail(new AssayError('internal_error', LEFT), true);
 
   constructor(wire: CallWire, options: CallOptions) {
@@ -97,10 +97,10 @@ export class Call {
     try {
       if (this.#failure) throw this.#failure;
       this.#setTimer();
-      const pixels = this.#wanted.length > 0 ? { pixels: await this.#pixels() } : {};
+      const media = this.#wanted.length > 0 ? { media: await this.#prepareMedia() } : {};
       if (this.#failure) throw this.#failure;
       const { timeoutMs, priority } = this.#options;
-      this.#wire.send({ type: 'run', timeoutMs, ...(priority ? { priority } : {}), ...pixels });
+      this.#wire.send({ type: 'run', timeoutMs, ...(priority ? { priority } : {}), ...media });
       for (;;) {
         for (let reply = this.#replies.shift(); reply; reply = this.#replies.shift()) {
           yield reply;
@@ -116,10 +116,10 @@ export class Call {
     }
   }
 
-  #pixels(): Promise<Pixels[]> {
+  #prepareMedia(): Promise<PreparedMedia[]> {
     const { media } = this.#options;
-    if (!media) throw new AssayError('engine_failed', 'The engine asks for pixels of a request without images.');
-    return media.pixels(this.#wanted);
+    if (!media) throw new AssayError('engine_failed', 'The engine asks for media of a request without any.');
+    return media.prepare(this.#wanted);
   }
 
   /** Drops the request; the engine frees what it holds. Does nothing when the call has ended. */

@@ -21,7 +21,7 @@ import type { Call, CallMedia } from './call.ts';
 import type { EngineProcess } from './engine-process.ts';
 import type { ImageFetcher } from './media/fetch-image.ts';
 import type { MediaProcess } from './media/media-process.ts';
-import { hasImages, openMedia } from './media/open-media.ts';
+import { hasMedia, openMedia } from './media/open-media.ts';
 import type { EngineMetrics } from './metrics.ts';
 import type { EngineCalls } from './supervisor.ts';
 
@@ -29,8 +29,8 @@ export interface EngineBackendOptions {
   engine: Pick<EngineProcess, 'status'> & EngineCalls;
   /** Lists the models of this machine. */
   models: Pick<ModelHost, 'listModels'>;
-  /** Decodes images; absent: none is read. */
-  media?: Pick<MediaProcess, 'size' | 'pixels'>;
+  /** Decodes images and audio; absent: none is read. */
+  media?: Pick<MediaProcess, 'size' | 'samples' | 'prepare'>;
   /** Fetches images from the hosts that the operator allows; absent: addresses are refused. */
   fetcher?: ImageFetcher | undefined;
   metrics: Pick<EngineMetrics, 'answered' | 'failed' | 'media'>;
@@ -127,8 +127,10 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
    * images refuses them in the engine.
    */
   function mediaFor(work: Work, signal: AbortSignal): CallMedia | null {
-    if (!options.media || !engine.status().info?.readsImages || !hasImages(work)) return null;
-    return openMedia(options.media, { counts: options.metrics.media, fetcher: options.fetcher, signal });
+    const kind = engine.status().info?.reads;
+    if (!options.media || !kind || !hasMedia(work, kind)) return null;
+    const { metrics, fetcher } = options;
+    return openMedia(options.media, { kind, counts: metrics.media[kind], fetcher, signal });
   }
 
   /** Applies the active calibration to answers, unless the batch wants them as the model gives them. */
@@ -138,9 +140,9 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
     return calibration ? answers.map((one, i) => calibrated(one, at(batch.tasks, i), calibration)) : answers;
   }
 
-  function finished(log: Logger, work: Work, model: ModelId, { usage, metrics, reason, pictures }: Finished): void {
+  function finished(log: Logger, work: Work, model: ModelId, { usage, metrics, reason, media }: Finished): void {
     options.metrics.answered(work.kind, usage, metrics);
-    if (pictures) options.metrics.media.encoded(pictures);
+    if (media) options.metrics.media[media.kind].encoded(media);
     const tasks = work.kind === 'tasks' ? { tasks: work.batch.tasks.length } : {};
     log.info({ model, ...tasks, reason, ...metrics }, 'answered');
   }

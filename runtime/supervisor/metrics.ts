@@ -3,9 +3,9 @@ import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { Metrics, Usage } from '../../lib/backend.ts';
 import type { Calibration } from '../../lib/calibration/calibration.ts';
 import type { ErrorCode } from '../../lib/errors.ts';
-import type { PictureFigures } from '../protocol/messages.ts';
 import type { EngineStatus } from './engine-process.ts';
-import type { MediaCounts } from './media/open-media.ts';
+import { addMediaCounters, type MediaMetrics } from './media/media-metrics.ts';
+import type { MediaKind } from './media/open-media.ts';
 
 export type RequestKind = 'tasks' | 'chat';
 
@@ -16,8 +16,8 @@ export interface EngineMetrics {
   /** Counts a request that failed, by its error code. */
   failed(kind: RequestKind, code: ErrorCode): void;
   restarted(): void;
-  /** Counts images. */
-  media: MediaCounts & { encoded(figures: PictureFigures): void };
+  /** Count images and audio. */
+  media: Record<MediaKind, MediaMetrics>;
   /** Answers `GET /metrics`. */
   handle(app: { bodyBytes: number }): Promise<Response>;
 }
@@ -61,19 +61,6 @@ export function createEngineMetrics(
   const total = histogram('assay_request_seconds', 'Time from arrival to the end of the answer.', SECONDS);
   const prefill = histogram('assay_prefill_tokens_per_second', 'Prompt tokens read per second.', TOKENS_PER_SECOND);
   const decode = histogram('assay_decode_tokens_per_second', 'Tokens chosen per second.', TOKENS_PER_SECOND);
-  const images = counter('assay_images_total', 'Images of requests whose headers were read.');
-  const decoded = counter('assay_images_decoded_total', 'Images whose pixels were decoded.');
-  const refused = counter('assay_images_refused_total', 'Requests refused because of an image, by reason.', ['reason']);
-  const features = counter(
-    'assay_image_features_total',
-    'Images of answered requests by where their features came from.',
-    ['source'],
-  );
-  const encoding = new Counter({
-    name: 'assay_image_encoder_seconds_total',
-    help: 'Time of the image encoder.',
-    registers,
-  });
   const restarts = counter('assay_engine_restarts_total', 'Starts of the engine process after it died.');
   gauge('assay_engine_ready', '1 while a model is loaded and answers.', ({ state }) => Number(state === 'loaded'));
   gauge('assay_requests_running', 'Requests that the engine is answering.', ({ running }) => running);
@@ -131,16 +118,7 @@ export function createEngineMetrics(
     },
     failed: (kind, outcome) => requests.inc({ kind, outcome }),
     restarted: () => restarts.inc(),
-    media: {
-      opened: () => images.inc(),
-      decoded: () => decoded.inc(),
-      refused: (reason) => refused.inc({ reason }),
-      encoded({ encoded, cached, encodeMs }) {
-        features.inc({ source: 'encoder' }, encoded);
-        features.inc({ source: 'cache' }, cached);
-        encoding.inc(encodeMs / 1000);
-      },
-    },
+    media: { image: addMediaCounters('image', registers), audio: addMediaCounters('audio', registers) },
     async handle({ bodyBytes }) {
       bodies.set(bodyBytes);
       return new Response(await registry.metrics(), { headers: { 'content-type': registry.contentType } });

@@ -1,6 +1,6 @@
 import { at } from '../../lib/at.ts';
 import type { TaskBatch } from '../../lib/backend.ts';
-import type { ChatMessage } from '../../lib/conversation.ts';
+import type { ChatMessage, MediaPart } from '../../lib/conversation.ts';
 import { AssayError } from '../../lib/errors.ts';
 import { TASK_SEPARATOR, taskPrompt } from '../../lib/prompt/tasks.ts';
 import { opensThinking } from './chat-template.ts';
@@ -38,7 +38,7 @@ export interface TaskTokens {
  * `input_too_long` for a prompt of more than `limit` tokens.
  */
 export function encodeTasks(model: TextModel, batch: TaskBatch, limit = Number.POSITIVE_INFINITY): TaskTokens {
-  const reads = { images: model.pictures !== undefined };
+  const reads = model.pictures?.kind;
   refuseMedia(batch, reads);
   const { messages, media, openMessage, tasks } = taskPrompt(batch);
   checkMessages(messages, limit);
@@ -62,7 +62,7 @@ export function encodeTasks(model: TextModel, batch: TaskBatch, limit = Number.P
 }
 
 /** Refuses what the model does not read, in the order sent: the prompt has another one. */
-function refuseMedia({ input, media }: TaskBatch, reads: { images: boolean }): void {
+function refuseMedia({ input, media }: TaskBatch, reads: MediaPart['type'] | undefined): void {
   toTemplateMessages([...('messages' in input ? input.messages : []), { role: 'user', parts: media }], reads);
 }
 
@@ -84,7 +84,7 @@ export function encodeChat(
   messages: readonly ChatMessage[],
   { thinking, limit = Number.POSITIVE_INFINITY }: { thinking?: false; limit?: number } = {},
 ): ChatTokens {
-  const rendered = toTemplateMessages(messages, { images: model.pictures !== undefined });
+  const rendered = toTemplateMessages(messages, model.pictures?.kind);
   checkMessages(messages, limit);
   const segments = model.template.render(rendered, { thinking, picture: model.pictures?.mark });
   const ids = encodeWithBegin(model, segments);

@@ -9,7 +9,9 @@ export type Segment = { text: string; trust: 'template' | 'user' } | { text: '';
 
 /** Says how pictures are written into a prompt. */
 export interface PictureText {
-  /** Text that the chat template writes for a picture. */
+  /** Names what the model reads beside text. */
+  readonly kind: MediaPart['type'];
+  /** Text that the chat template writes for one. */
   readonly mark: string;
   /** Returns the text for a picture; its `token` becomes the ids from `firstId` on, one after the other. */
   write(part: MediaPart): { text: string; token: number; firstId: number };

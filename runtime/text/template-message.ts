@@ -23,12 +23,15 @@ export interface TemplateTraits {
 /**
  * Converts chat messages to the template's form. Throws `unsupported_modality` for a part that the model does not read.
  *
- * @param reads whether the model reads images
+ * @param reads what the model reads beside text
  */
-export function toTemplateMessages(messages: readonly ChatMessage[], reads: { images: boolean }): TemplateMessage[] {
+export function toTemplateMessages(
+  messages: readonly ChatMessage[],
+  reads: MediaPart['type'] | undefined,
+): TemplateMessage[] {
   return messages.map((message): TemplateMessage => {
     const media = message.parts.filter((part): part is MediaPart => part.type !== 'text');
-    const refused = media.find(({ type }) => type !== 'image' || !reads.images);
+    const refused = media.find(({ type }) => type !== reads);
     if (refused) throw unsupported(refused, reads);
     if (media.length === 0) return { role: message.role, content: messageText(message) };
     const content: (string | MediaPart)[] = [];
@@ -42,8 +45,8 @@ export function toTemplateMessages(messages: readonly ChatMessage[], reads: { im
   });
 }
 
-function unsupported({ type, param }: MediaPart, { images }: { images: boolean }): AssayError {
-  const message = `The model reads ${images ? 'text and images' : 'text'} only. Remove the ${type}, or load a model that reads it.`;
+function unsupported({ type, param }: MediaPart, reads: MediaPart['type'] | undefined): AssayError {
+  const message = `The model reads ${reads === undefined ? 'text' : `text and ${reads === 'image' ? 'images' : 'audio'}`} only. Remove the ${type}, or load a model that reads it.`;
   return new AssayError('unsupported_modality', message, { param });
 }
 

@@ -9,7 +9,7 @@ import { Engine } from '../engine/engine.ts';
 import type { Forward } from '../engine/forward.ts';
 import { kvShape, type Model, openModel } from '../engine/model.ts';
 import { prefixBytes } from '../engine/sequence.ts';
-import { readImageFamily } from '../media/families/read-family.ts';
+import { readMediaFamily } from '../media/families/read-family.ts';
 import type { PluginTarget } from '../ort-plugin/plugin-target.ts';
 import type { LoadSpec, Phase } from '../protocol/messages.ts';
 import { readModelText } from '../text/model-files.ts';
@@ -30,7 +30,7 @@ export async function loadModel(
 ): Promise<ServedModel> {
   const { manifest, forward } = await openOnDevice(dir, plugin, threads);
   const { maxPromptLen, contextLength, device, vocabSize } = manifest;
-  const pictures = await openImages(dir, manifest, threads);
+  const pictures = await openMedia(dir, manifest, threads);
   onPhase('text');
   const files = await readModelText(dir);
   onPhase('text');
@@ -44,14 +44,10 @@ export async function loadModel(
   return new LoadedModel({ model, device, maxPromptLen, contextLength, text, engine, pictures });
 }
 
-/** Opens what reads images; undefined for a model of text alone. */
-async function openImages(
-  dir: string,
-  { media }: Manifest,
-  threads: number | undefined,
-): Promise<Pictures | undefined> {
+/** Opens what reads images or audio; undefined for a model of text alone. */
+async function openMedia(dir: string, { media }: Manifest, threads: number | undefined): Promise<Pictures | undefined> {
   if (!media || !existsSync(join(dir, media.encoder))) return undefined;
-  const family = await readImageFamily(dir);
+  const family = await readMediaFamily(dir);
   return family ? openPictures(dir, media, family, threads) : undefined;
 }
 

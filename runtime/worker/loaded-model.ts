@@ -3,7 +3,7 @@ import type { ChatRequest, Device, TaskBatch } from '../../lib/backend.ts';
 import type { ModelId } from '../../lib/model-id.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { Job } from '../engine/job.ts';
-import type { EngineLoad, PictureFigures, Pixels, Work } from '../protocol/messages.ts';
+import type { EngineLoad, MediaFigures, PreparedMedia, Work } from '../protocol/messages.ts';
 import type { ChatDelta } from '../text/chat-output.ts';
 import type { TextModel } from '../text/text-model.ts';
 import { planChat } from './chat-job.ts';
@@ -19,11 +19,11 @@ export interface LoadedModelParts {
   contextLength: number;
   text: TextModel;
   engine: Engine;
-  /** Absent: the model reads no images. */
+  /** Absent: the model reads text alone. */
   pictures?: Pictures | undefined;
 }
 
-type MeasuredWork = Measured & { pictures?: PictureFigures };
+type MeasuredWork = Measured & { media?: MediaFigures };
 
 /** Turns requests into jobs of the engine and their results into replies. */
 export class LoadedModel implements ServedModel {
@@ -37,7 +37,7 @@ export class LoadedModel implements ServedModel {
   #stepping = false;
 
   constructor({ text, engine, pictures, ...info }: LoadedModelParts) {
-    this.info = { ...info, ...(pictures ? { readsImages: true } : {}) };
+    this.info = { ...info, ...(pictures ? { reads: pictures.kind } : {}) };
     this.#text = pictures ? { ...text, pictures } : text;
     this.#pictures = pictures;
     this.#engine = engine;
@@ -58,8 +58,8 @@ export class LoadedModel implements ServedModel {
     return {
       promptTokens,
       wanted: this.#pictures?.wanted(pictures) ?? [],
-      run: async (channel, timeoutMs, pixels) => {
-        const measured = await this.#run({ plan, pictures, pixels }, channel, timeoutMs);
+      run: async (channel, timeoutMs, prepared) => {
+        const measured = await this.#run({ plan, pictures, prepared }, channel, timeoutMs);
         const answered = answers(measured.result);
         channel.reply({ type: 'answers', ...answered });
         const reason = answered.cut.length > 0 ? 'length' : 'stop';
@@ -73,14 +73,14 @@ export class LoadedModel implements ServedModel {
     return {
       promptTokens,
       wanted: this.#pictures?.wanted(pictures) ?? [],
-      run: async (channel, timeoutMs, pixels) => {
+      run: async (channel, timeoutMs, prepared) => {
         const onDelta = ({ reasoning, content, logprobs }: ChatDelta) => {
           if (reasoning !== '') channel.reply({ type: 'reasoning', text: reasoning });
           if (content !== '' || logprobs.length > 0) {
             channel.reply({ type: 'content', text: content, ...(logprobs.length > 0 ? { logprobs } : {}) });
           }
         };
-        const measured = await this.#run({ plan: plan(onDelta), pictures, pixels }, channel, timeoutMs);
+        const measured = await this.#run({ plan: plan(onDelta), pictures, prepared }, channel, timeoutMs);
         const { delta, reason } = end(measured.result);
         onDelta(delta);
         channel.reply({ type: 'finished', reason, ...this.#figures(measured, promptTokens) });
@@ -88,19 +88,19 @@ export class LoadedModel implements ServedModel {
     };
   }
 
-  #figures({ pictures, ...measured }: MeasuredWork, promptTokens: number) {
+  #figures({ media, ...measured }: MeasuredWork, promptTokens: number) {
     const figures = figuresOf(measured, { promptTokens, device: this.info.device });
-    return { ...figures, ...(pictures ? { pictures } : {}) };
+    return { ...figures, ...(media ? { media } : {}) };
   }
 
   /** Encodes the pictures of a job, runs it, and measures it. */
   async #run(
-    { plan, pictures, pixels }: { plan: JobPlan; pictures: readonly Picture[]; pixels: readonly Pixels[] },
+    { plan, pictures, prepared }: { plan: JobPlan; pictures: readonly Picture[]; prepared: readonly PreparedMedia[] },
     { reply, signal, priority }: WorkChannel,
     timeoutMs: number,
   ): Promise<MeasuredWork> {
     const startedAt = performance.now();
-    const figures = await this.#encode(pictures, pixels, signal);
+    const figures = await this.#encode(pictures, prepared, signal);
     let firstTokenMs: number | null = null;
     const job: Job = {
       ...plan,
@@ -120,22 +120,22 @@ export class LoadedModel implements ServedModel {
     reply({ type: 'queued' });
     const result = await submitted;
     const measured = { result, firstTokenMs, totalMs: performance.now() - startedAt };
-    return figures ? { ...measured, pictures: figures } : measured;
+    return figures ? { ...measured, media: figures } : measured;
   }
 
   async #encode(
     pictures: readonly Picture[],
-    pixels: readonly Pixels[],
+    prepared: readonly PreparedMedia[],
     signal: AbortSignal,
-  ): Promise<PictureFigures | null> {
+  ): Promise<MediaFigures | null> {
     if (!this.#pictures || pictures.length === 0) return null;
     const before = performance.now();
-    const encoded = await this.#pictures.encode(pictures, pixels, {
+    const encoded = await this.#pictures.encode(pictures, prepared, {
       between: (work) => this.#betweenSteps(work),
       signal,
     });
     const encodeMs = encoded > 0 ? performance.now() - before : 0;
-    return { encoded, cached: pictures.length - encoded, encodeMs };
+    return { kind: this.#pictures.kind, encoded, cached: pictures.length - encoded, encodeMs };
   }
 
   /** Runs work while the engine is not in a step: both use all cores. */

@@ -4,9 +4,9 @@ import type { ChatMessage, MediaPart } from '../../lib/conversation.ts';
 import type { Manifest } from '../compile/manifest.ts';
 import { FIRST_MEDIA_ID, type MediaFeatures } from '../engine/media-feeds.ts';
 import { sessionOptions } from '../engine/model.ts';
-import type { Detail, ImageFamily, PictureLayout } from '../media/families/family.ts';
-import { pixelBytes } from '../media/pixel-plan.ts';
-import type { Pixels, WantedPixels, Work } from '../protocol/messages.ts';
+import type { Detail, MediaFamily, MediaLayout } from '../media/families/family.ts';
+import { preparedBytes } from '../media/media-plan.ts';
+import type { PreparedMedia, WantedMedia, Work } from '../protocol/messages.ts';
 import type { PictureText } from '../text/segment.ts';
 
 /** Holds a picture of a request: its text in prompts, and its features once it is encoded. */
@@ -14,7 +14,7 @@ export interface Picture {
   sha256: string;
   detail: Detail;
   firstId: number;
-  layout: PictureLayout;
+  layout: MediaLayout;
   /** `[layout.tokens, width]`; null until it is encoded. */
   rows: Float32Array | null;
   /** Resolves when the current encoding ends, even if it fails. */
@@ -34,15 +34,17 @@ const CACHE_PICTURES = 1024;
  * file and the detail; it has ids of its own, which are never used again for another one.
  */
 export class Pictures implements PictureText {
+  readonly kind: MediaFamily['kind'];
   readonly mark: string;
-  readonly #family: ImageFamily;
+  readonly #family: MediaFamily;
   readonly #encoder: InferenceSession;
   readonly #width: number;
   /** Recent pictures, the least recently used first. */
   readonly #recent = new Map<string, Picture>();
   #nextId = FIRST_MEDIA_ID;
 
-  constructor(family: ImageFamily, encoder: InferenceSession, width: number) {
+  constructor(family: MediaFamily, encoder: InferenceSession, width: number) {
+    this.kind = family.kind;
     this.mark = family.mark;
     this.#family = family;
     this.#encoder = encoder;
@@ -51,13 +53,13 @@ export class Pictures implements PictureText {
 
   /** Returns the pictures of a request, each once. Its parts have been opened. */
   of(work: Work): Picture[] {
-    const pictures = [...new Set(imagesOf(work).map((part) => this.#picture(part)))];
+    const pictures = [...new Set(partsOf(work, this.kind).map((part) => this.#picture(part)))];
     this.#evict();
     return pictures;
   }
 
   /** Returns what the server has to send before these pictures can be encoded. */
-  wanted(pictures: readonly Picture[]): WantedPixels[] {
+  wanted(pictures: readonly Picture[]): WantedMedia[] {
     return pictures.flatMap(({ sha256, detail, layout, rows }) =>
       rows ? [] : [{ sha256, detail, plan: layout.plan }],
     );
@@ -74,7 +76,7 @@ export class Pictures implements PictureText {
    */
   async encode(
     pictures: readonly Picture[],
-    pixels: readonly Pixels[],
+    pixels: readonly PreparedMedia[],
     { between, signal }: { between: BetweenSteps; signal: AbortSignal },
   ): Promise<number> {
     let encoded = 0;
@@ -101,13 +103,14 @@ export class Pictures implements PictureText {
     return encoded;
   }
 
-  async #encode({ plan, tokens }: PictureLayout, data: Uint8Array, between: BetweenSteps): Promise<Float32Array> {
-    if (data.length !== pixelBytes(plan)) throw new Error('the pixels of a picture do not fit its plan');
+  async #encode({ plan, tokens }: MediaLayout, data: Uint8Array, between: BetweenSteps): Promise<Float32Array> {
+    const { total, piece } = preparedBytes(plan);
+    if (data.length !== total) throw new Error('a prepared picture or recording does not fit its plan');
     const rows = new Float32Array(tokens * this.#width);
-    const tile = plan.side ** 2 * 3;
+    const side = 'side' in plan ? plan.side : 0;
     let into = 0;
-    for (let from = 0; from < data.length; from += tile) {
-      const features = await between(() => this.#encodeTile(data.subarray(from, from + tile), plan.side));
+    for (let from = 0; from < data.length; from += piece) {
+      const features = await between(() => this.#encodePiece(data.subarray(from, from + piece), side));
       if (into + features.length > rows.length) throw new Error('the encoder gives too many features');
       rows.set(features, into);
       into += features.length;
@@ -116,9 +119,9 @@ export class Pictures implements PictureText {
     return rows;
   }
 
-  async #encodeTile(tile: Uint8Array, side: number): Promise<Float32Array> {
+  async #encodePiece(piece: Uint8Array, side: number): Promise<Float32Array> {
     const { inputNames } = this.#encoder;
-    const inputs = this.#family.inputs(tile, side).filter(({ name }) => inputNames.includes(name));
+    const inputs = this.#family.inputs(piece, side).filter(({ name }) => inputNames.includes(name));
     const feeds = inputs.map(({ name, type, data, dims }) => [name, new Tensor(type, data, dims)] as const);
     const results = await this.#encoder.run(Object.fromEntries(feeds));
     const data = results[this.#family.output]?.data;
@@ -137,8 +140,9 @@ export class Pictures implements PictureText {
     return picture;
   }
 
-  #fresh({ sha256, width, height }: NonNullable<MediaPart['opened']>, detail: Detail): Picture {
-    const layout = this.#family.layout({ width, height }, detail);
+  #fresh(opened: NonNullable<MediaPart['opened']>, detail: Detail): Picture {
+    const { sha256 } = opened;
+    const layout = layoutOf(this.#family, opened, detail);
     const firstId = this.#nextId;
     this.#nextId += layout.tokens;
     return { sha256, detail, firstId, layout, rows: null, encoding: null };
@@ -158,11 +162,17 @@ export class Pictures implements PictureText {
 export async function openPictures(
   dir: string,
   { encoder, width }: NonNullable<Manifest['media']>,
-  family: ImageFamily,
+  family: MediaFamily,
   threads: number | undefined,
 ): Promise<Pictures> {
   const options = { ...(await sessionOptions(threads)), executionProviders: ['cpu'] };
   return new Pictures(family, await InferenceSession.create(join(dir, encoder), options), width);
+}
+
+function layoutOf(family: MediaFamily, opened: NonNullable<MediaPart['opened']>, detail: Detail): MediaLayout {
+  if (family.kind === 'image' && 'width' in opened) return family.layout(opened, detail);
+  if (family.kind === 'audio' && 'samples' in opened) return family.layout(opened.samples);
+  throw new Error('a part was opened as another kind');
 }
 
 /** Returns the features of encoded pictures as the engine takes them. */
@@ -173,11 +183,11 @@ export function featuresOf(pictures: readonly Picture[]): MediaFeatures[] {
   });
 }
 
-function imagesOf(work: Work): MediaPart[] {
+function partsOf(work: Work, kind: MediaFamily['kind']): MediaPart[] {
   const inMessages = (messages: readonly ChatMessage[]) => messages.flatMap(({ parts }) => parts);
   const parts =
     work.kind === 'chat'
       ? inMessages(work.request.messages)
       : [...work.batch.media, ...('messages' in work.batch.input ? inMessages(work.batch.input.messages) : [])];
-  return parts.filter((part): part is MediaPart => part.type === 'image');
+  return parts.filter((part): part is MediaPart => part.type === kind);
 }

@@ -12,10 +12,10 @@ import {
   type ModelInfo,
   NO_LOAD,
   type Phase,
-  type Pixels,
+  type PreparedMedia,
   type Reply,
   ToEngine,
-  type WantedPixels,
+  type WantedMedia,
   type Work,
 } from '../protocol/messages.ts';
 
@@ -31,13 +31,13 @@ export interface ServedModel {
 
 export interface PreparedWork {
   promptTokens: number;
-  /** Pictures whose pixels `run` needs. Absent: none. */
-  wanted?: readonly WantedPixels[];
+  /** Pictures or recordings that `run` needs. Absent: none. */
+  wanted?: readonly WantedMedia[];
   /**
    * Queues the request, replies `queued`, and resolves after the last reply. Throws `AssayError`. An abort frees the
    * request's KV before the next step.
    */
-  run(channel: WorkChannel, timeoutMs: number, pixels: readonly Pixels[]): Promise<void>;
+  run(channel: WorkChannel, timeoutMs: number, prepared: readonly PreparedMedia[]): Promise<void>;
 }
 
 export interface WorkChannel {
@@ -146,7 +146,7 @@ export function serve(served: Served, channel: Channel): void {
         // TypeScript does not distribute the added id over the union.
         const reply = (answer: Unaddressed<Reply>) => send({ ...answer, id } as FromEngine);
         const channel = { reply, signal: leaving.signal, priority: message.priority };
-        await work.run(channel, message.timeoutMs, message.pixels ?? []).finally(() => running.delete(id));
+        await work.run(channel, message.timeoutMs, message.media ?? []).finally(() => running.delete(id));
       }
     }
   }

@@ -32,12 +32,12 @@ const LAYERS: readonly Layer[] = [
   runtime('plugins', 'hub', 'store'),
   runtime('device', 'ort-plugin', 'plugins'),
   runtime('text', 'store'),
-  // Shared by the server, the media process and the engine process; pixels and sizes, no model.
+  // Shared by the server, the media process and the engine process; pixels and samples, no model.
   runtime('media', 'store'),
   runtime('compile', 'onnx', 'store'),
   runtime('engine', 'compile', 'onnx', 'ort-plugin'),
   // The messages between the server and the engine process, and the two sides: neither can reach into the other.
-  runtime('protocol', 'compile', 'media/pixel-plan.ts', 'ort-plugin/plugin-target.ts'),
+  runtime('protocol', 'compile', 'media/media-plan.ts', 'ort-plugin/plugin-target.ts'),
   // `engine/sequence.ts` tells the size of the KV cache, from which the limits of the process follow.
   runtime(
     'supervisor',

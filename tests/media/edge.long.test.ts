@@ -9,7 +9,7 @@ import { headers, post } from '../edge/calls.ts';
 import { startEdge, type TestEdge } from '../edge/edge.ts';
 import { BOX_KEY } from '../edge/upstream.ts';
 import { bundle } from '../edge/workerd.ts';
-import { picture } from './golden.ts';
+import { mediaFile } from './golden.ts';
 
 const BIN = fileURLToPath(new URL('../../adapters/node/bin.ts', import.meta.url));
 const FIXTURE = fileURLToPath(new URL('../fixtures/media/smolvlm', import.meta.url));
@@ -41,7 +41,7 @@ afterAll(async () => {
   await rm(home, { recursive: true, force: true });
 });
 
-const { data, mimeType } = picture('large.png');
+const { data, mimeType } = mediaFile('large.png');
 const dataUrl = `data:${mimeType};base64,${data}`;
 const images = [{ type: 'base64', data, mime_type: mimeType }];
 const tasks = [

@@ -2,26 +2,41 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { Part } from '../../lib/conversation.ts';
 
-type GoldenPart = { type: 'text'; text: string } | { type: 'image'; file: string };
+type GoldenPart = { type: 'text'; text: string } | { type: 'image' | 'audio'; file: string };
 
-/** Holds what Python says about one message (`tests/fixtures/media/make.py`). */
+/** Holds what Python says about one message (`tests/fixtures/media/make.py`, `make_audio.py`). */
 interface GoldenCase {
   parts: GoldenPart[];
-  /** Token ids of the prompt; the image token once for each feature. */
+  /** Token ids of the prompt; the image or audio token once for each feature. */
   prompt: number[];
   greedy: number[];
 }
 
 const fixture = (path: string) => fileURLToPath(new URL(`../fixtures/media/${path}`, import.meta.url));
 
-export const golden: { cases: GoldenCase[] } = JSON.parse(readFileSync(fixture('smolvlm/golden.json'), 'utf8'));
+/** Returns the cases of a fixture model. */
+export function goldenOf(model: 'smolvlm' | 'voxtral'): { cases: GoldenCase[] } {
+  return JSON.parse(readFileSync(fixture(`${model}/golden.json`), 'utf8'));
+}
 
-const TYPES: Record<string, string> = { png: 'image/png', jpg: 'image/jpeg', webp: 'image/webp', gif: 'image/gif' };
+export const golden = goldenOf('smolvlm');
 
-/** Returns a picture as base64, and its type. */
-export function picture(file: string): { data: string; mimeType: string } {
-  const data = readFileSync(fixture(`pictures/${file}`)).toString('base64');
-  return { data, mimeType: TYPES[file.split('.').at(-1)!]! };
+const TYPES: Record<string, string> = {
+  png: 'image/png',
+  jpg: 'image/jpeg',
+  webp: 'image/webp',
+  gif: 'image/gif',
+  wav: 'audio/wav',
+  flac: 'audio/flac',
+  mp3: 'audio/mpeg',
+  ogg: 'audio/ogg',
+};
+
+/** Returns a picture or a recording as base64, and its type. */
+export function mediaFile(file: string): { data: string; mimeType: string } {
+  const mimeType = TYPES[file.split('.').at(-1)!]!;
+  const folder = mimeType.startsWith('image/') ? 'pictures' : 'audio';
+  return { data: readFileSync(fixture(`${folder}/${file}`)).toString('base64'), mimeType };
 }
 
 /** Returns the parts of a message as backends take them. */
@@ -29,6 +44,6 @@ export function partsOf({ parts }: GoldenCase): Part[] {
   return parts.map((part, i) =>
     part.type === 'text'
       ? part
-      : { type: 'image', source: { type: 'base64', ...picture(part.file) }, param: `messages[0].content[${i}]` },
+      : { type: part.type, source: { type: 'base64', ...mediaFile(part.file) }, param: `messages[0].content[${i}]` },
   );
 }

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { ChatEvent, ChatRequest, DecideTask, TaskBatch } from '../../lib/backend.ts';
 import type { Part } from '../../lib/conversation.ts';
 import { type Machine, MODEL, newCall, startMachine } from '../engine-process/machine.ts';
-import { golden, partsOf, picture } from './golden.ts';
+import { golden, mediaFile, partsOf } from './golden.ts';
 
 let machine: Machine;
 beforeAll(async () => {
@@ -16,7 +16,7 @@ beforeEach(() => machine.load());
 
 const image = (file: string, param = 'images[0]'): Part => ({
   type: 'image',
-  source: { type: 'base64', ...picture(file) },
+  source: { type: 'base64', ...mediaFile(file) },
   param,
 });
 const said = (text: string): Part => ({ type: 'text', text });

@@ -17,7 +17,7 @@ const KILLS = Number(process.env.ASSAY_PROPERTY_RUNS ?? 20);
 
 it(`${KILLS} kills under load lose no request but their own`, { timeout: 60_000 + KILLS * 3_000 }, async () => {
   const files = ['large.png', 'square.webp', 'tall.jpg', 'strip.gif'].map(picture);
-  const expected = await Promise.all(files.map((bytes) => media.pixels(bytes, PLAN)));
+  const expected = await Promise.all(files.map((bytes) => media.prepare(bytes, PLAN)));
   let killing = true;
   let killed = 0;
   const kills = (async () => {
@@ -35,7 +35,7 @@ it(`${KILLS} kills under load lose no request but their own`, { timeout: 60_000 
     Array.from({ length: 8 }, async () => {
       while (killing) {
         const index = Math.floor(Math.random() * files.length);
-        const result = await media.pixels(files[index] ?? Buffer.of(), PLAN).catch((fault) => fault.kind);
+        const result = await media.prepare(files[index] ?? Buffer.of(), PLAN).catch((fault) => fault.kind);
         if (result === 'crash') lost++;
         else {
           expect(result).toEqual(expected[index]);

@@ -4,27 +4,47 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Part } from '../../lib/conversation.ts';
+import type { MediaPart, Part } from '../../lib/conversation.ts';
 import { Engine } from '../../runtime/engine/engine.ts';
 import { FIRST_MEDIA_ID } from '../../runtime/engine/media-feeds.ts';
 import { kvShape, type Model, openModel } from '../../runtime/engine/model.ts';
+import { decodeAudio } from '../../runtime/media/audio/decode-audio.ts';
+import { logMel } from '../../runtime/media/audio/log-mel.ts';
 import { decodeImage, imageSize } from '../../runtime/media/decode-image.ts';
-import { readImageFamily } from '../../runtime/media/families/read-family.ts';
+import { readMediaFamily } from '../../runtime/media/families/read-family.ts';
+import type { MediaPlan } from '../../runtime/media/media-plan.ts';
 import { cutTiles } from '../../runtime/media/tiles.ts';
 import { TEXT_FILES } from '../../runtime/store/model-files.ts';
 import { loadTextModel } from '../../runtime/text/text-model.ts';
 import { planChat } from '../../runtime/worker/chat-job.ts';
 import { compileModel } from '../../runtime/worker/compile-model.ts';
 import { featuresOf, openPictures, type Pictures } from '../../runtime/worker/pictures.ts';
-import { golden, partsOf } from './golden.ts';
+import { goldenOf, partsOf } from './golden.ts';
 
 const fixture = (path: string) => fileURLToPath(new URL(`../fixtures/media/${path}`, import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), 'assay-media-'));
-const IMAGE_TOKEN = 4;
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** The model with the decoder of either exporter: with fused attention, whose branches are packed, and without. */
-const DECODERS = { packed: 'smolvlm/onnx', plain: 'smolvlm-plain' };
+/** Reads the facts of a file, as the media process does. */
+async function factsOf(type: MediaPart['type'], bytes: Buffer) {
+  return type === 'image' ? imageSize(bytes) : { samples: (await decodeAudio(bytes)).length };
+}
+
+/** Prepares a file for the encoder, as the media process does. */
+async function prepared(bytes: Buffer, plan: MediaPlan): Promise<Uint8Array> {
+  if ('side' in plan) return cutTiles(await decodeImage(bytes), plan);
+  return new Uint8Array(logMel(await decodeAudio(bytes), plan).buffer);
+}
+
+/**
+ * The models, and the token that stands for a feature. That for images is there with the decoder of either exporter:
+ * with fused attention, whose branches are packed, and without.
+ */
+const MODELS = [
+  { model: 'smolvlm' as const, decoder: 'smolvlm/onnx', path: 'packed', mediaToken: 4 },
+  { model: 'smolvlm' as const, decoder: 'smolvlm-plain', path: 'plain', mediaToken: 4 },
+  { model: 'voxtral' as const, decoder: 'voxtral/onnx', path: 'packed', mediaToken: 20 },
+];
 
 interface Opened {
   dir: string;
@@ -32,21 +52,22 @@ interface Opened {
   pictures: Pictures;
 }
 
-async function openVision(path: keyof typeof DECODERS): Promise<Opened> {
-  const source = join(folder, `${path}-source`);
-  const dir = join(folder, path);
-  cpSync(fixture('smolvlm'), source, { recursive: true });
-  cpSync(fixture(DECODERS[path]), join(source, 'onnx'), { recursive: true });
-  await compileModel({ source, target: dir, device: 'CPU', precision: 'keep', maxPromptLen: 512 });
+async function openMedia(name: string, decoder: string): Promise<Opened> {
+  const base = mkdtempSync(join(folder, 'model-'));
+  const source = join(base, 'source');
+  const dir = join(base, 'compiled');
+  cpSync(fixture(name), source, { recursive: true });
+  cpSync(fixture(decoder), join(source, 'onnx'), { recursive: true });
+  await compileModel({ source, target: dir, device: 'CPU', precision: 'keep', maxPromptLen: 1536 });
   for (const name of TEXT_FILES) if (existsSync(join(source, name))) copyFileSync(join(source, name), join(dir, name));
   const model = await openModel(dir, { threads: 1 });
   const { media } = model.manifest;
-  const family = await readImageFamily(dir);
-  if (!media || !family) throw new Error('the model reads no images');
+  const family = await readMediaFamily(dir);
+  if (!media || !family) throw new Error('the model reads no media');
   return { dir, model, pictures: await openPictures(dir, media, family, 1) };
 }
 
-/** Opens images as the server and its media process do. */
+/** Opens files as the server and its media process do. */
 async function openParts(parts: readonly Part[]) {
   const files = new Map<string, Buffer>();
   const made = parts.map(async (part): Promise<Part> => {
@@ -54,21 +75,21 @@ async function openParts(parts: readonly Part[]) {
     const bytes = Buffer.from(part.source.data, 'base64');
     const sha256 = createHash('sha256').update(bytes).digest('hex');
     files.set(sha256, bytes);
-    return { ...part, opened: { sha256, ...(await imageSize(bytes)) } };
+    return { ...part, opened: { sha256, ...(await factsOf(part.type, bytes)) } };
   });
   return { parts: await Promise.all(made), files };
 }
 
-describe.each(Object.keys(DECODERS) as (keyof typeof DECODERS)[])('%s', (path) => {
+describe.each(MODELS)('$model, $path', ({ model: name, decoder, path, mediaToken }) => {
   let opened: Opened;
   beforeAll(async () => {
-    opened = await openVision(path);
+    opened = await openMedia(name, decoder);
   });
   afterAll(() => opened.model.close());
 
   it('takes that path', () => expect(opened.model.manifest.path).toBe(path));
 
-  it.each(golden.cases.map((one, i) => [i, one] as const))(
+  it.each(goldenOf(name).cases.map((one, i) => [i, one] as const))(
     'case %d: the prompt and 32 greedy tokens are those of Python',
     async (_, one) => {
       const { dir, model, pictures } = opened;
@@ -87,14 +108,13 @@ describe.each(Object.keys(DECODERS) as (keyof typeof DECODERS)[])('%s', (path) =
       const { prefix, branches } = planChat(text, request, { maxPromptLen, contextLength }).plan(() => {});
       const [branch] = branches;
       const ids = [...prefix, ...branch!.suffix];
-      expect(ids.map((id) => (id >= FIRST_MEDIA_ID ? IMAGE_TOKEN : id))).toEqual(one.prompt);
+      expect(ids.map((id) => (id >= FIRST_MEDIA_ID ? mediaToken : id))).toEqual(one.prompt);
 
-      const wanted = pictures.wanted(shown);
-      const pixels = wanted.map(async ({ sha256, detail, plan }) => {
-        return { sha256, detail, data: cutTiles(await decodeImage(files.get(sha256)!), plan) };
+      const wanted = pictures.wanted(shown).map(async ({ sha256, detail, plan }) => {
+        return { sha256, detail, data: await prepared(files.get(sha256)!, plan) };
       });
       const between = <T>(work: () => Promise<T>) => work();
-      await pictures.encode(shown, await Promise.all(pixels), { between, signal: new AbortController().signal });
+      await pictures.encode(shown, await Promise.all(wanted), { between, signal: new AbortController().signal });
 
       const kv = kvShape(model.manifest);
       const engine = new Engine({ forward: model.forward, kv, maxPromptLen, contextLength, kvBytes: 1 << 26 });

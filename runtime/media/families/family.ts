@@ -1,3 +1,4 @@
+import type { MelPlan } from '../audio/mel-plan.ts';
 import type { PixelPlan } from '../pixel-plan.ts';
 
 export interface Size {
@@ -30,6 +31,7 @@ export interface EncoderInput {
 
 /** Holds what differs between families of models that read pictures. */
 export interface ImageFamily {
+  kind: 'image';
   /** Text that the chat template writes for a picture. */
   mark: string;
   /** Token id that represents one feature. */
@@ -40,3 +42,25 @@ export interface ImageFamily {
   /** Returns the encoder's inputs for one tile of `side` × `side` pixels. */
   inputs(tile: Uint8Array, side: number): readonly EncoderInput[];
 }
+
+/** Describes how one recording is prepared and what stands for it in the prompt; the members are as for pictures. */
+export interface AudioLayout {
+  plan: MelPlan;
+  text: string;
+  tokens: number;
+}
+
+/** Holds what differs between families of models that hear recordings; the members are as for pictures. */
+export interface AudioFamily {
+  kind: 'audio';
+  mark: string;
+  token: number;
+  output: string;
+  /** Lays out a recording of this many samples at 16 kHz. */
+  layout(samples: number): AudioLayout;
+  /** Returns the encoder's inputs for one chunk of log-mel values. */
+  inputs(chunk: Uint8Array): readonly EncoderInput[];
+}
+
+export type MediaFamily = ImageFamily | AudioFamily;
+export type MediaLayout = PictureLayout | AudioLayout;

@@ -40,6 +40,7 @@ export function idefics3({ config, preprocessor, processor }: Idefics3Config): I
   const filter = FILTERS[preprocessor.resample];
 
   return {
+    kind: 'image',
     mark: IMAGE,
     token: config.image_token_id,
     output: 'image_features',

@@ -2,20 +2,22 @@ import { join } from 'node:path';
 import * as v from 'valibot';
 import { AssayError } from '../../../lib/errors.ts';
 import { CONFIG_BOUNDS, readBoundedJson } from '../../store/bounded-file.ts';
-import type { ImageFamily } from './family.ts';
+import type { MediaFamily } from './family.ts';
 import { Idefics3Config, idefics3 } from './idefics3.ts';
+import { VoxtralConfig, voxtral } from './voxtral.ts';
 
 /** Readers of the configuration, by `model_type` of `config.json`. */
-const FAMILIES = new Map<string, (files: unknown) => ImageFamily>([
+const FAMILIES = new Map<string, (files: unknown) => MediaFamily>([
   ['idefics3', (files) => idefics3(v.parse(Idefics3Config, files))],
   ['smolvlm', (files) => idefics3(v.parse(Idefics3Config, files))],
+  ['voxtral', (files) => voxtral(v.parse(VoxtralConfig, files))],
 ]);
 
 /**
- * Returns how the model in `dir` reads pictures; null for a family that is not known, whose pictures are refused.
+ * Returns how the model in `dir` reads pictures or audio; null for a family that is not known, which reads text alone.
  * Throws `engine_failed` for a known one whose configuration is damaged or incomplete.
  */
-export async function readImageFamily(dir: string): Promise<ImageFamily | null> {
+export async function readMediaFamily(dir: string): Promise<MediaFamily | null> {
   const read = (name: string) => readBoundedJson(join(dir, name), CONFIG_BOUNDS);
   const [config, preprocessor, processor] = await Promise.all([
     read('config.json'),
@@ -29,7 +31,7 @@ export async function readImageFamily(dir: string): Promise<ImageFamily | null> 
   try {
     return family({ config, preprocessor, processor });
   } catch (cause) {
-    const message = `The model's preprocessor_config.json or processor_config.json does not say how ${type} reads pictures. Download the model again.`;
+    const message = `The model's preprocessor_config.json or processor_config.json does not say how ${type} reads pictures or audio. Download the model again.`;
     throw new AssayError('engine_failed', message, { cause });
   }
 }

@@ -1,17 +1,21 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import type { Logger } from 'pino';
 import * as v from 'valibot';
+import type { MediaPlan } from '../../media/media-plan.ts';
 import { FromMedia, type ToMedia } from '../../media/messages.ts';
-import type { PixelPlan } from '../../media/pixel-plan.ts';
 import { withoutSecrets } from '../child.ts';
 import { type Isolation, NO_ISOLATION } from '../isolation/isolation.ts';
 
-/** Decodes pictures in a process of its own, one after the other; it is started at the first, and after each death. */
+/**
+ * Decodes pictures and audio in its own process, one after the other; it is started at the first, and after each death.
+ */
 export interface MediaProcess {
   /** Returns the size of a picture, as it is shown. Throws `MediaFault`. */
   size(bytes: Uint8Array): Promise<{ width: number; height: number }>;
-  /** Returns the tiles of a picture (`PixelPlan`). Throws `MediaFault`. */
-  pixels(bytes: Uint8Array, plan: PixelPlan): Promise<Uint8Array>;
+  /** Returns the samples of a recording at 16 kHz, decoded. Throws `MediaFault`. */
+  samples(bytes: Uint8Array): Promise<number>;
+  /** Returns the tiles of a picture, or the log-mel values of a recording, as the plan says. Throws `MediaFault`. */
+  prepare(bytes: Uint8Array, plan: MediaPlan): Promise<Uint8Array>;
   /** Process id; null while there is no process. */
   readonly pid: number | null;
   close(): void;
@@ -52,7 +56,8 @@ const TRIES = 2;
 /** The most characters of native code's output that are logged. */
 const MAX_TEXT = 2_000;
 
-type Question = { type: 'size'; bytes: Uint8Array } | { type: 'pixels'; bytes: Uint8Array; plan: PixelPlan };
+type WithoutId<M> = M extends unknown ? Omit<M, 'id'> : never;
+type Question = WithoutId<ToMedia>;
 
 interface Job {
   question: Question;
@@ -155,9 +160,16 @@ export function createMediaProcess(options: MediaProcessOptions): MediaProcess {
       if (reply.type !== 'size') throw new MediaFault('crash', 'the media process answered another question');
       return { width: reply.width, height: reply.height };
     },
-    async pixels(bytes, plan) {
-      const reply = await ask({ type: 'pixels', bytes, plan });
-      if (reply.type !== 'pixels') throw new MediaFault('crash', 'the media process answered another question');
+    async samples(bytes) {
+      const reply = await ask({ type: 'length', bytes });
+      if (reply.type !== 'length') throw new MediaFault('crash', 'the media process answered another question');
+      return reply.samples;
+    },
+    async prepare(bytes, plan) {
+      const reply = await ask('side' in plan ? { type: 'pixels', bytes, plan } : { type: 'mel', bytes, plan });
+      if (reply.type !== 'pixels' && reply.type !== 'mel') {
+        throw new MediaFault('crash', 'the media process answered another question');
+      }
       return reply.data;
     },
     get pid() {

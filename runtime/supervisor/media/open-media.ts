@@ -1,54 +1,69 @@
 import { createHash } from 'node:crypto';
 import type { ChatMessage, MediaPart } from '../../../lib/conversation.ts';
 import { AssayError } from '../../../lib/errors.ts';
+import { MOST_SECONDS } from '../../media/audio/limits.ts';
 import { MOST_PIXELS } from '../../media/limits.ts';
-import { checkFormat, imageBytes } from '../../media/media-bytes.ts';
-import { MOST_IMAGES, type Work } from '../../protocol/messages.ts';
+import { checkFormat, mediaBytes } from '../../media/media-bytes.ts';
+import { MOST_MEDIA, type Work } from '../../protocol/messages.ts';
 import type { CallMedia } from '../call.ts';
 import { FetchFault, type FetchFaultKind, type ImageFetcher } from './fetch-image.ts';
 import { type FaultKind, MediaFault, type MediaProcess } from './media-process.ts';
 
-/** Counts what becomes of images. */
+/** Counts what becomes of images, or of audio. */
 export interface MediaCounts {
   opened(): void;
   decoded(): void;
   refused(reason: string): void;
 }
 
+/** Names what a model reads beside text. */
+export type MediaKind = MediaPart['type'];
+
+export interface OpenMediaOptions {
+  kind: MediaKind;
+  counts: MediaCounts;
+  fetcher: ImageFetcher | undefined;
+  signal: AbortSignal;
+}
+
 /**
- * Opens the images of one request: reads their headers first, and decodes only those that the engine asks for. Throws
- * `invalid_value` that names the image.
+ * Opens the images or the audio of one request: finds how large each is, and prepares only those that the engine asks
+ * for. Throws `invalid_value` that names the part.
  */
 export function openMedia(
-  media: Pick<MediaProcess, 'size' | 'pixels'>,
-  { counts, fetcher, signal }: { counts: MediaCounts; fetcher: ImageFetcher | undefined; signal: AbortSignal },
+  media: Pick<MediaProcess, 'size' | 'samples' | 'prepare'>,
+  { kind, counts, fetcher, signal }: OpenMediaOptions,
 ): CallMedia {
   const files = new Map<string, { bytes: Uint8Array; param: string }>();
   let fetchedBytes = 0;
 
-  /** Fetches an image. All of one request have as many bytes as a request body at most. */
+  /** Fetches a file. All of one request have as many bytes as a request body at most. */
   async function fetchPart(url: string, param: string): Promise<Uint8Array> {
-    if (!fetcher) throw refusal(new FetchFault('address_host', 'no host is allowed'), param);
+    if (!fetcher) throw refusal(new FetchFault('address_host', 'no host is allowed'), kind, param);
     const bytes = await fetcher.fetch(url, MOST_FETCHED_BYTES - fetchedBytes, signal);
     fetchedBytes += bytes.length;
-    checkFormat(bytes, param);
+    checkFormat(kind, bytes, param);
     return bytes;
   }
 
   async function openPart(part: MediaPart): Promise<MediaPart> {
     const { source, param } = part;
     const address = source.type === 'url' ? source.url : '';
-    const bytes = imageBytes(part) ?? (await fetchPart(address, param).catch((fault) => refuse(fault, param)));
+    const bytes = mediaBytes(part) ?? (await fetchPart(address, param).catch((fault) => refuse(fault, param)));
     const sha256 = createHash('sha256').update(bytes).digest('hex');
-    const { width, height } = await media.size(bytes).catch((fault) => refuse(fault, param));
+    const facts = await factsOf(bytes).catch((fault) => refuse(fault, param));
     files.set(sha256, { bytes, param });
     counts.opened();
-    // The bytes stay here: the engine knows a picture by its hash.
-    return { ...part, source: { type: 'base64', data: '', mimeType: '' }, opened: { sha256, width, height } };
+    // The bytes stay here: the engine knows a file by its hash.
+    return { ...part, source: { type: 'base64', data: '', mimeType: '' }, opened: { sha256, ...facts } };
+  }
+
+  async function factsOf(bytes: Uint8Array) {
+    return kind === 'image' ? media.size(bytes) : { samples: await media.samples(bytes) };
   }
 
   function refuse(fault: unknown, param: string): never {
-    throw fault instanceof MediaFault || fault instanceof FetchFault ? refusal(fault, param) : fault;
+    throw fault instanceof MediaFault || fault instanceof FetchFault ? refusal(fault, kind, param) : fault;
   }
 
   /** Counts refusals of an operation. */
@@ -65,16 +80,16 @@ export function openMedia(
   return {
     open: (work) =>
       counting(async () => {
-        checkCount(work);
-        return mapImages(work, openPart);
+        checkCount(work, kind);
+        return mapMedia(work, kind, openPart);
       }),
-    pixels: (wanted) =>
+    prepare: (wanted) =>
       counting(() =>
         Promise.all(
           wanted.map(async ({ sha256, detail, plan }) => {
             const file = files.get(sha256);
-            if (!file) throw new AssayError('engine_failed', 'The engine asks for an image that the request lacks.');
-            const data = await media.pixels(file.bytes, plan).catch((fault) => refuse(fault, file.param));
+            if (!file) throw new AssayError('engine_failed', 'The engine asks for a file that the request lacks.');
+            const data = await media.prepare(file.bytes, plan).catch((fault) => refuse(fault, file.param));
             counts.decoded();
             return { sha256, detail, data };
           }),
@@ -83,11 +98,12 @@ export function openMedia(
   };
 }
 
-/** Bytes of all fetched images of a request: as many as a request body may have. */
+/** Bytes of all fetched files of a request: as many as a request body may have. */
 const MOST_FETCHED_BYTES = 20 * 2 ** 20;
 
-function refusal(fault: MediaFault | FetchFault, param: string): AssayError {
-  return new AssayError('invalid_value', `${param} ${REASONS[fault.kind]}`, { param, cause: fault });
+function refusal(fault: MediaFault | FetchFault, kind: MediaKind, param: string): AssayError {
+  const reasons = kind === 'image' ? REASONS : AUDIO_REASONS;
+  return new AssayError('invalid_value', `${param} ${reasons[fault.kind]}`, { param, cause: fault });
 }
 
 const REASONS: Readonly<Record<FaultKind | FetchFaultKind, string>> = {
@@ -97,7 +113,7 @@ const REASONS: Readonly<Record<FaultKind | FetchFaultKind, string>> = {
   address_private: 'is at an address that is not on the public internet, and is not fetched. Send the file itself.',
   address_redirect: 'was moved: redirects are not followed. Send the address that it leads to, or the file itself.',
   address_status: 'was not given out by its host. Check the address, or send the file itself.',
-  address_large: 'is too large: the fetched images of a request may have 20 MiB together.',
+  address_large: 'is too large: the fetched files of a request may have 20 MiB together.',
   address_slow: 'was not fetched in time. Send the file itself.',
   address_unreachable: 'could not be fetched. Check the address, or send the file itself.',
   undecodable: 'cannot be decoded: the file is damaged or cut off. Send it again, or save it anew.',
@@ -106,26 +122,35 @@ const REASONS: Readonly<Record<FaultKind | FetchFaultKind, string>> = {
   crash: 'could not be decoded: the decoder ended. Save it anew, as PNG or JPEG.',
 };
 
-/** Tells whether a request has images. */
-export function hasImages(work: Work): boolean {
-  return imagesOf(work).length > 0;
+const AUDIO_REASONS: typeof REASONS = {
+  ...REASONS,
+  undecodable:
+    'cannot be decoded: the file is empty, damaged or cut off, or has a sample rate below 8 kHz or above 192.',
+  too_large: `is longer than ${MOST_SECONDS} seconds. Send it in parts.`,
+  crash: 'could not be decoded: the decoder ended. Save it anew, as WAV or FLAC.',
+};
+
+/** Tells whether a request has media of a kind. */
+export function hasMedia(work: Work, kind: MediaKind): boolean {
+  return mediaOf(work, kind).length > 0;
 }
 
-function checkCount(work: Work): void {
-  const extra = imagesOf(work)[MOST_IMAGES];
+function checkCount(work: Work, kind: MediaKind): void {
+  const extra = mediaOf(work, kind)[MOST_MEDIA];
   if (!extra) return;
-  const message = `${extra.param} is one image too many: a request may have ${MOST_IMAGES}.`;
+  const name = kind === 'image' ? 'image' : 'recording';
+  const message = `${extra.param} is one ${name} too many: a request may have ${MOST_MEDIA}.`;
   throw new AssayError('invalid_value', message, { param: extra.param });
 }
 
-function imagesOf(work: Work): MediaPart[] {
-  const images: MediaPart[] = [];
+function mediaOf(work: Work, kind: MediaKind): MediaPart[] {
+  const found: MediaPart[] = [];
   const walk = (parts: ChatMessage['parts']) => {
-    for (const part of parts) if (part.type === 'image') images.push(part);
+    for (const part of parts) if (part.type === kind) found.push(part);
   };
   if (work.kind === 'tasks') walk(work.batch.media);
   for (const { parts } of messagesOf(work)) walk(parts);
-  return images;
+  return found;
 }
 
 function messagesOf(work: Work): readonly ChatMessage[] {
@@ -133,11 +158,11 @@ function messagesOf(work: Work): readonly ChatMessage[] {
   return 'messages' in work.batch.input ? work.batch.input.messages : [];
 }
 
-/** Returns the work with each image replaced. */
-async function mapImages(work: Work, replace: (part: MediaPart) => Promise<MediaPart>): Promise<Work> {
+/** Returns the work with each part of a kind replaced. */
+async function mapMedia(work: Work, kind: MediaKind, replace: (part: MediaPart) => Promise<MediaPart>): Promise<Work> {
   const mapParts = <P extends { type: string }>(parts: readonly P[]) =>
     Promise.all(
-      parts.map(async (part) => (part.type === 'image' ? ((await replace(part as never)) as never as P) : part)),
+      parts.map(async (part) => (part.type === kind ? ((await replace(part as never)) as never as P) : part)),
     );
   const mapMessages = (messages: readonly ChatMessage[]) =>
     Promise.all(messages.map(async (message) => ({ ...message, parts: await mapParts(message.parts) })));
