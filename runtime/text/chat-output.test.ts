@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ChatOutput } from './chat-output.ts';
+import { reasoningFormat } from './reasoning-format.ts';
 import { StopScanner } from './stop-scanner.ts';
 import { loadTextModel } from './text-model.ts';
 import { type Said, ThinkSplitter } from './think-splitter.ts';
@@ -20,8 +21,12 @@ const pieces = (text: string, cuts: readonly boolean[]) => {
 };
 const cuts = fc.array(fc.boolean(), { minLength: 1, maxLength: 24 });
 
-function split(parts: readonly string[], inside = false): Said {
-  const splitter = new ThinkSplitter(inside);
+const THINK = reasoningFormat('</think>').format;
+const BRACKETS = reasoningFormat('[/THINK]').format;
+const HARMONY = reasoningFormat('<|channel|>').format;
+
+function split(parts: readonly string[], inside = false, format = THINK): Said {
+  const splitter = new ThinkSplitter(inside, format);
   const said = [...parts.map((part) => splitter.push(part)), splitter.end()];
   return { reasoning: said.map((s) => s.reasoning).join(''), content: said.map((s) => s.content).join('') };
 }
@@ -46,6 +51,23 @@ describe('ThinkSplitter', () => {
     fc.assert(
       fc.property(cuts, (at) => {
         expect(split(pieces(text, at), inside)).toEqual({ reasoning, content });
+      }),
+      { numRuns: Math.min(runs, 100) },
+    );
+  });
+
+  const TO_ANSWER = '<|end|><|start|>assistant<|channel|>final<|message|>';
+  it.each([
+    ['[THINK]hm[/THINK]Yes.', BRACKETS, 'hm', 'Yes.'],
+    ['<think>is text here</think>', BRACKETS, '', '<think>is text here</think>'],
+    [`<|channel|>analysis<|message|>The user asks.${TO_ANSWER}Yes.`, HARMONY, 'The user asks.', 'Yes.'],
+    ['<|channel|>final<|message|>Yes.', HARMONY, '', 'Yes.'],
+    ['<|channel|>analysis<|message|>a <|end|> in it<|end|><|start|>x', HARMONY, 'a <|end|> in it<|end|><|start|>x', ''],
+    ['Yes.', HARMONY, '', 'Yes.'],
+  ])('%j is thought and said as its format has it, however it is cut', (text, format, reasoning, content) => {
+    fc.assert(
+      fc.property(cuts, (at) => {
+        expect(split(pieces(text, at), false, format)).toEqual({ reasoning, content });
       }),
       { numRuns: Math.min(runs, 100) },
     );
@@ -93,7 +115,7 @@ function read(output: ChatOutput, tokens: readonly number[]) {
     deltas,
   };
 }
-const options = { stops: [] as string[], thinking: false };
+const options = { stops: [] as string[], thinking: false, format: THINK };
 
 describe('ChatOutput', () => {
   it.each(['Señor €5 日本語 👋🏽 ok', 'e\u0301 👩‍👩‍👧', '\uFEFFmark'])(

@@ -1,5 +1,6 @@
 import type { TokenLogprob } from '../../lib/backend.ts';
 import { Detokenizer } from './detokenizer.ts';
+import type { ReasoningFormat } from './reasoning-format.ts';
 import { StopScanner } from './stop-scanner.ts';
 import { type Said, ThinkSplitter } from './think-splitter.ts';
 import type { TextVocabulary } from './vocabulary.ts';
@@ -30,10 +31,13 @@ export class ChatOutput {
   #heard = 0;
   #given = 0;
 
-  constructor(vocabulary: TextVocabulary, options: { stops: readonly string[]; thinking: boolean }) {
+  constructor(
+    vocabulary: TextVocabulary,
+    options: { stops: readonly string[]; thinking: boolean; format: ReasoningFormat },
+  ) {
     this.#vocabulary = vocabulary;
     this.#detokenizer = new Detokenizer(vocabulary);
-    this.#splitter = new ThinkSplitter(options.thinking);
+    this.#splitter = new ThinkSplitter(options.thinking, options.format);
     this.#scanner = new StopScanner(options.stops);
   }
 

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { createChatTemplate, opensThinking } from './chat-template.ts';
+import { createChatTemplate, opensThinking, type RenderOptions } from './chat-template.ts';
 import type { TemplateMessage } from './template-message.ts';
 
 const source = (name: string) =>
@@ -75,15 +75,26 @@ describe('rendering', () => {
     expect(text.slice(text.lastIndexOf('assistant\n') + 'assistant\n'.length)).toBe(end);
   });
 
+  it.each([
+    [false, '<|start|>assistant<|channel|>final<|message|>'],
+    [undefined, '<|start|>assistant'],
+  ])('channels with thinking %s end in %j', (thinking, end) => {
+    expect(rendered('harmony', 'u:a', thinking).endsWith(`<|end|>${end}`)).toBe(true);
+  });
+
   it('leaves the reasoning of earlier messages out', () => {
     expect(rendered('switchable', 'u:a|a:<think>hm</think>\n\nb|u:c')).not.toContain('hm');
     expect(rendered('chatml', 'u:a|a:<think>hm</think>\n\nb|u:c')).toContain('<think>hm</think>');
   });
 
   it('tells whether the model goes on thinking', () => {
-    expect(opensThinking(create('reasoner').render(conversation('u:a')))).toBe(true);
-    expect(opensThinking(create('reasoner').render(conversation('u:a'), { thinking: false }))).toBe(false);
-    expect(opensThinking(create('chatml').render(conversation('u:<think>')))).toBe(false);
+    const opens = (name: string, text: string, options?: RenderOptions) => {
+      const template = create(name);
+      return opensThinking(template.render(conversation(text), options), template.reasoning);
+    };
+    expect(opens('reasoner', 'u:a')).toBe(true);
+    expect(opens('reasoner', 'u:a', { thinking: false })).toBe(false);
+    expect(opens('chatml', 'u:<think>')).toBe(false);
   });
 
   it('keeps template and user text apart, whatever the user writes', () => {

@@ -1,5 +1,6 @@
 import type { MediaPart } from '../../lib/conversation.ts';
 import { AssayError } from '../../lib/errors.ts';
+import { type ReasoningFormat, reasoningFormat } from './reasoning-format.ts';
 import { compileJinja, type JinjaLimits, TemplateError } from './sandboxed-jinja.ts';
 import type { Segment } from './segment.ts';
 import { fitMessages, type TemplateMessage, type TemplateTraits } from './template-message.ts';
@@ -8,6 +9,8 @@ export interface ChatTemplate {
   readonly traits: TemplateTraits;
   /** True when the template shows that the model can reason before it answers. */
   readonly thinks: boolean;
+  /** How the model marks its reasoning. */
+  readonly reasoning: ReasoningFormat;
   /** Texts that begin the next message when no token ends an answer; only for a model without a template. */
   readonly stops: readonly string[];
   /**
@@ -48,7 +51,7 @@ export function createChatTemplate(
   limits?: JinjaLimits,
 ): ChatTemplate {
   const text = source ?? PLAIN_TEMPLATE;
-  const thinks = text.includes('</think>');
+  const { format, thinks } = reasoningFormat(text);
   const switchable = text.includes('enable_thinking');
   const jinja = usable(() => compileJinja(text, limits));
 
@@ -61,7 +64,7 @@ export function createChatTemplate(
     const { marked, parts } = markParts(messages, inParts);
     const variables = { ...special, ...NOTHING_ELSE, ...values, messages: marked, add_generation_prompt: true };
     const segments = split(jinja(variables), parts, picture);
-    return thinking === false && thinks ? withoutThinking(segments) : segments;
+    return thinking === false && thinks ? withoutThinking(segments, format) : segments;
   }
   // Templates of models that read pictures may need the parts of a message, even if it is a single text.
   const tryOut = (inParts: boolean) => ({ inParts, ...probe((messages) => write(messages, {}, inParts)) });
@@ -70,18 +73,19 @@ export function createChatTemplate(
     traits,
     afterAnswer,
     thinks,
+    reasoning: format,
     stops: source === null ? ['\n\nUser:', '\n\nSystem:', '\n\nAssistant:'] : [],
     render(messages, options = {}) {
-      const said = thinks ? messages.map(withoutReasoning) : messages;
+      const said = thinks ? messages.map((message) => withoutReasoning(message, format)) : messages;
       return usable(() => write(fitMessages(said, traits), options, inParts));
     },
   };
 }
 
 /** Tells whether a prompt ends inside an open reasoning block. */
-export function opensThinking(segments: readonly Segment[]): boolean {
+export function opensThinking(segments: readonly Segment[], { open, close }: ReasoningFormat): boolean {
   const tail = tailOf(segments);
-  return tail.lastIndexOf('<think>') > tail.lastIndexOf('</think>');
+  return tail.lastIndexOf(open) > tail.lastIndexOf(close);
 }
 
 /**
@@ -197,13 +201,12 @@ function probe(write: (messages: readonly TemplateMessage[]) => Segment[]): {
 /**
  * Closes the reasoning block, so that the answer comes at once. Leaves prompts unchanged whose template does so itself.
  */
-function withoutThinking(segments: readonly Segment[]): Segment[] {
+function withoutThinking(segments: readonly Segment[], format: ReasoningFormat): Segment[] {
   const tail = tailOf(segments);
-  if (opensThinking(segments))
-    return [...segments, { text: `${tail.endsWith('\n') ? '' : '\n'}\n</think>\n\n`, trust: 'template' }];
-  return tail.includes('</think>')
-    ? [...segments]
-    : [...segments, { text: '<think>\n\n</think>\n\n', trust: 'template' }];
+  const { close, none } = format;
+  if (opensThinking(segments, format))
+    return [...segments, { text: `${tail.endsWith('\n') ? '' : '\n'}\n${close}\n\n`, trust: 'template' }];
+  return tail.includes(close) || tail.endsWith(none) ? [...segments] : [...segments, { text: none, trust: 'template' }];
 }
 
 /** Returns the template's text after the last message. */
@@ -213,9 +216,11 @@ function tailOf(segments: readonly Segment[]): string {
 }
 
 /** Removes an assistant's reasoning: models are trained to read only the answers of earlier messages. */
-function withoutReasoning(message: TemplateMessage): TemplateMessage {
-  if (message.role !== 'assistant' || typeof message.content !== 'string') return message;
-  return { ...message, content: message.content.replace(/^\s*<think>[\s\S]*?<\/think>\s*/u, '') };
+function withoutReasoning(message: TemplateMessage, { open, close }: ReasoningFormat): TemplateMessage {
+  const { role, content } = message;
+  if (role !== 'assistant' || typeof content !== 'string' || !content.trimStart().startsWith(open)) return message;
+  const end = content.indexOf(close);
+  return end < 0 ? message : { ...message, content: content.slice(end + close.length).trimStart() };
 }
 
 function usable<T>(work: () => T): T {

@@ -89,7 +89,7 @@ export function encodeChat(
   const segments = model.template.render(rendered, { thinking, picture: model.pictures?.mark });
   const ids = encodeWithBegin(model, segments);
   checkLength(ids.length, limit);
-  return { ids, thinking: opensThinking(segments) };
+  return { ids, thinking: opensThinking(segments, model.template.reasoning) };
 }
 
 /** Encodes a prompt. A template writes its begin token itself; for a model without a template it is added. */

@@ -36,7 +36,11 @@ export function createTextModel(model: ModelText, { mostTokens, vocabSize }: Tex
   ]);
   const template = createChatTemplate(model.template, Object.fromEntries(special));
   // Some published configurations name only the token that ends a text, not the one that ends a message.
-  const endOfTurn = tokenizer.encodeTemplate(template.afterAnswer, true).find((id) => tokenizer.control.has(id));
+  // A token between reasoning and answer ends a message too, and not the turn.
+  const between = new Set(template.reasoning.tokens.map((token) => tokenizer.id(token)));
+  const endOfTurn = tokenizer
+    .encodeTemplate(template.afterAnswer, true)
+    .find((id) => tokenizer.control.has(id) && !between.has(id));
   const vocabulary = createVocabulary(model, tokenizer, {
     endOfTurn: endOfTurn === undefined ? [] : [endOfTurn],
     width: vocabSize,

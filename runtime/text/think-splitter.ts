@@ -1,5 +1,6 @@
-const OPEN = '<think>';
-const CLOSE = '</think>';
+import type { ReasoningFormat } from './reasoning-format.ts';
+
+type Marks = Pick<ReasoningFormat, 'open' | 'close' | 'answer'>;
 
 export interface Said {
   reasoning: string;
@@ -8,15 +9,17 @@ export interface Said {
 
 /**
  * Splits streamed text into reasoning and answer, also when a tag is split between chunks. Only a block at the very
- * beginning counts; a later `<think>` is text. White space around the tags belongs to neither part.
+ * beginning counts; a later one is text. White space around the tags belongs to neither part.
  */
 export class ThinkSplitter {
   #state: 'start' | 'reasoning' | 'answer';
   #held = '';
   #spoken = false;
+  readonly #format: Marks;
 
   /** @param inside true when the prompt has already opened the block */
-  constructor(inside: boolean) {
+  constructor(inside: boolean, format: Marks) {
+    this.#format = format;
     this.#state = inside ? 'reasoning' : 'start';
   }
 
@@ -45,11 +48,15 @@ export class ThinkSplitter {
   }
 
   #begin(): void {
+    const { open, answer } = this.#format;
     const text = this.#held.trimStart();
-    if (text.startsWith(OPEN)) {
-      this.#held = text.slice(OPEN.length);
+    if (text.startsWith(open)) {
+      this.#held = text.slice(open.length);
       this.#state = 'reasoning';
-    } else if (!OPEN.startsWith(text)) {
+    } else if (answer && text.startsWith(answer)) {
+      this.#held = text.slice(answer.length);
+      this.#state = 'answer';
+    } else if (!open.startsWith(text) && !answer?.startsWith(text)) {
       // No block: white space at the beginning belongs to the answer.
       this.#spoken = true;
       this.#state = 'answer';
@@ -57,10 +64,11 @@ export class ThinkSplitter {
   }
 
   #think(): string {
-    const at = this.#held.indexOf(CLOSE);
-    if (at < 0) return this.#speak(this.#take(safeLength(this.#held)));
+    const { close } = this.#format;
+    const at = this.#held.indexOf(close);
+    if (at < 0) return this.#speak(this.#take(safeLength(this.#held, close)));
     const thought = this.#speak(this.#take(at)).trimEnd();
-    this.#held = this.#held.slice(CLOSE.length);
+    this.#held = this.#held.slice(close.length);
     this.#state = 'answer';
     this.#spoken = false;
     return thought;
@@ -83,8 +91,12 @@ export class ThinkSplitter {
 /**
  * Returns the length of `text` without an end that may be white space before the closing tag, or the tag's beginning.
  */
-function safeLength(text: string): number {
-  const tag = text.lastIndexOf('<');
-  const end = tag >= 0 && CLOSE.startsWith(text.slice(tag)) ? tag : text.length;
+function safeLength(text: string, close: string): number {
+  let end = text.length;
+  for (let at = text.indexOf(close[0] ?? ''); at >= 0; at = text.indexOf(close[0] ?? '', at + 1)) {
+    if (!close.startsWith(text.slice(at))) continue;
+    end = at;
+    break;
+  }
   return text.slice(0, end).trimEnd().length;
 }

@@ -2,6 +2,7 @@ import { AssayError } from '../../lib/errors.ts';
 import type { Vocabulary } from '../../lib/grammar/constraint.ts';
 import { byteLevelBytes } from './byte-level.ts';
 import { MAX_TOKEN_ID, type ModelText, type TokenizerJson } from './model-files.ts';
+import { reasoningFormat } from './reasoning-format.ts';
 import { type Tokenizer, tokenText } from './tokenizer.ts';
 
 /** Spells the tokens for grammars, for the detokenizer and for log-probabilities. */
@@ -36,11 +37,12 @@ export function createVocabulary(
   for (const [piece, id] of pieces) if (id < table.length) table[id] = spell(piece);
   for (const { id, content } of model.tokenizer.added_tokens) if (id < table.length) table[id] = UTF8.encode(content);
 
+  const { format: reasoning } = reasoningFormat(model.template ?? '');
   const end = new Set([...model.endTokens, ...endOfTurn]);
   const eos = tokenizer.id(tokenText(model.tokenizerConfig.eos_token));
   if (eos !== undefined) end.add(eos);
   const special = new Set(model.tokenizer.added_tokens.filter((token) => token.special).map(({ id }) => id));
-  for (const tag of ['<think>', '</think>']) special.delete(tokenizer.id(tag) ?? -1);
+  for (const tag of reasoning.tokens) special.delete(tokenizer.id(tag) ?? -1);
   return {
     size: table.length,
     bytes: (token) => (tokenizer.control.has(token) || end.has(token) ? null : (table[token] ?? null)),

@@ -35,7 +35,7 @@ export function planChat(text: TextModel, request: ChatRequest, limits: ChatLimi
   const stops = [...request.stop, ...text.template.stops];
   const output = constraint
     ? new JsonOutput(text.vocabulary, constraint, stops)
-    : new ChatOutput(text.vocabulary, { stops, thinking });
+    : new ChatOutput(text.vocabulary, { stops, thinking, format: text.template.reasoning });
   const left = limits.contextLength - ids.length;
   const maxTokens = Math.min(request.maxTokens ?? left, left);
   const loop = new LoopDetector(ANSWER_LOOP);
