@@ -4,6 +4,7 @@ import type { Manifest } from '../../runtime/compile/manifest.ts';
 export const EXPORTERS = {
   'families/genai': 'onnxruntime-genai 0.18',
   'models/genai': 'onnxruntime-genai 0.11',
+  'families/mobius': 'mobius 0.1',
   optimum: 'Optimum (onnx-community)',
 } as const;
 
@@ -19,6 +20,7 @@ export interface FamilyCase {
 /** Every tested family, in each layout that its exporters produce. */
 export const FAMILIES: readonly FamilyCase[] = [
   { family: 'Falcon 3', fixture: 'families/genai/falcon3', path: 'packed' },
+  { family: 'Falcon 3', fixture: 'families/optimum/falcon3', path: 'plain' },
   { family: 'Gemma 2', fixture: 'families/genai/gemma2', path: 'packed' },
   { family: 'Gemma 2', fixture: 'families/optimum/gemma2', path: 'plain' },
   { family: 'Gemma 3', fixture: 'models/genai/gemma3', path: 'packed' },
@@ -47,9 +49,12 @@ export const FAMILIES: readonly FamilyCase[] = [
   { family: 'Qwen 3', fixture: 'families/genai/qwen3', path: 'packed' },
   { family: 'Qwen 3', fixture: 'models/genai/qwen3', path: 'packed' },
   { family: 'Qwen 3', fixture: 'models/optimum/qwen3', path: 'plain' },
+  { family: 'Qwen 3 (mixture of experts)', fixture: 'families/mobius/qwen3-moe', path: 'packed' },
+  { family: 'Qwen 3 (mixture of experts)', fixture: 'families/optimum/qwen3-moe', path: 'plain' },
   { family: 'Qwen 3.5', fixture: 'families/genai/qwen3.5', path: 'packed' },
   { family: 'SmolLM2', fixture: 'models/genai/smollm2', path: 'packed' },
   { family: 'SmolLM2', fixture: 'models/optimum/smollm2', path: 'plain' },
+  { family: 'SmolLM3', fixture: 'families/mobius/smollm3', path: 'packed' },
   { family: 'SmolLM3', fixture: 'models/optimum/smollm3', path: 'plain' },
 ];
 
