@@ -7,11 +7,11 @@ import type { Report } from '../report.ts';
 
 /**
  * Measures the peak memory of W with 16 tasks, and the bytes of weights and KV. Linux only. Arguments:
- * `--form=int8|int4`.
+ * `--form=int8|int4|float`.
  */
 export async function run(report: Report, args: readonly string[]): Promise<void> {
   const { values } = parseArgs({ args: [...args], options: { form: { type: 'string', default: 'int8' } } });
-  const form = values.form === 'int4' ? 'int4' : 'int8';
+  const form = (['int4', 'float'] as const).find((one) => one === values.form) ?? 'int8';
   const folder = await compiledRandomModel('qwen2.5-0.5b', form);
   const weights = statSync(join(folder, 'weights.bin')).size;
   const before = peakBytes();
@@ -26,6 +26,7 @@ export async function run(report: Report, args: readonly string[]): Promise<void
     ['KV', engine.kvBytes / 2 ** 20, 'MB'],
     ['Node alone', before / 2 ** 20, 'MB'],
     ['peak of loading', loaded / 2 ** 20, 'MB'],
+    ['loading without Node, of weights + KV', (loaded - before + engine.kvBytes) / wanted, ''],
     ['peak', peak / 2 ** 20, 'MB'],
     ['peak of weights + KV', peak / wanted, ''],
     ['the same without Node', (peak - before) / wanted, ''],
