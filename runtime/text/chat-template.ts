@@ -9,7 +9,7 @@ export interface ChatTemplate {
   readonly traits: TemplateTraits;
   /** True when the template shows that the model can reason before it answers. */
   readonly thinks: boolean;
-  /** How the model marks its reasoning. */
+  /** The marks that the model writes around its reasoning. */
   readonly reasoning: ReasoningFormat;
   /** Texts that begin the next message when no token ends an answer; only for a model without a template. */
   readonly stops: readonly string[];

@@ -4,7 +4,7 @@ export interface ReasoningFormat {
   close: string;
   /** Tokens of these marks, which are declared special and yet are part of the text to split. */
   tokens: readonly string[];
-  /** What a prompt ends with for an answer without reasoning. */
+  /** End of a prompt for an answer without reasoning. */
   none: string;
   /** Mark of an answer that has no reasoning before it. */
   answer?: string;
@@ -34,7 +34,7 @@ const HARMONY: ReasoningFormat = {
   answer: '<|channel|>final<|message|>',
 };
 
-/** Returns the format that a chat template shows; `thinks`: whether it shows one at all. */
+/** Returns the format that a chat template shows. `thinks` is false if it shows none. */
 export function reasoningFormat(template: string): { format: ReasoningFormat; thinks: boolean } {
   if (template.includes('<|channel|>')) return { format: HARMONY, thinks: true };
   if (template.includes('[/THINK]')) return { format: BRACKETS, thinks: true };
