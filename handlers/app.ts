@@ -3,6 +3,7 @@ import { systemClock } from '../lib/clock.ts';
 import { APIS } from '../lib/error-status.ts';
 import { AssayError } from '../lib/errors.ts';
 import { BodyBudget } from '../lib/json/body-budget.ts';
+import { randomSpanId } from '../lib/trace-context.ts';
 import { requireAdmin, requireKey } from './auth.ts';
 import { limitBodies } from './body.ts';
 import { chatCompletions } from './chat.ts';
@@ -30,6 +31,7 @@ export function createApp(deps: AppDeps): Hono<AppEnv> {
   const services: Services = {
     clock: systemClock,
     newRequestId: () => crypto.randomUUID(),
+    newSpanId: randomSpanId,
     log: () => {},
     heartbeatMs: 1500,
     bodyBytes: 256 * 1024 * 1024,

@@ -12,8 +12,10 @@ export const PRIORITY_HEADER = 'assay-priority';
  */
 export function callOf(c: AppContext, quota: Quota | undefined, signal: AbortSignal = c.req.raw.signal): Call {
   const priority = priorityOf(c);
+  const trace = c.get('trace');
   return {
     requestId: c.get('requestId'),
+    ...(trace ? { trace } : {}),
     ...(priority ? { priority } : {}),
     signal,
     async admit() {

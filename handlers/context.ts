@@ -6,6 +6,7 @@ import type { ModelHost } from '../lib/host.ts';
 import type { BodyShare } from '../lib/json/body-budget.ts';
 import type { ApiKey, KeyStore, Quota } from '../lib/keys.ts';
 import type { QuestionSettings } from '../lib/questions/settings.ts';
+import type { TraceContext } from '../lib/trace-context.ts';
 import type { Pages } from './pages.ts';
 
 /** Holds the dependencies of the handlers. */
@@ -49,6 +50,8 @@ export interface AppDeps {
   clock?: Clock;
   /** Default: a random UUID. */
   newRequestId?: () => string;
+  /** Returns 16 random hex digits, for the span of a traced request. Default: random. */
+  newSpanId?: () => string;
   /**
    * Called once for each request, and for each stream that fails or whose reader leaves. Default: nothing is logged.
    */
@@ -63,7 +66,7 @@ export interface AppFigures {
 
 /** Holds the dependencies with their defaults filled in. */
 export type Services = AppDeps &
-  Required<Pick<AppDeps, 'clock' | 'newRequestId' | 'log' | 'heartbeatMs' | 'bodyBytes'>>;
+  Required<Pick<AppDeps, 'clock' | 'newRequestId' | 'newSpanId' | 'log' | 'heartbeatMs' | 'bodyBytes'>>;
 
 export interface GuardSettings {
   /** Accepts loopback Host names only (against DNS rebinding). */
@@ -85,6 +88,10 @@ export interface RequestRecord {
   ms: number;
   /** Name of the API key. */
   key?: string;
+  /** The trace that the caller sent, this server's span in it, and the caller's. */
+  traceId?: string;
+  spanId?: string;
+  parentId?: string;
   error?: unknown;
 }
 
@@ -92,6 +99,8 @@ export interface RequestRecord {
 export interface AppEnv {
   Variables: {
     requestId: string;
+    /** Set if the caller sent a valid `traceparent`. */
+    trace?: TraceContext;
     /** The arrival time, on the app's clock. */
     begin: number;
     /**

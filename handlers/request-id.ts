@@ -1,15 +1,21 @@
+import { traceContext } from '../lib/trace-context.ts';
 import type { AppMiddleware, Services } from './context.ts';
 import { logged } from './request-log.ts';
 
 const ACCEPTABLE = /^[A-Za-z0-9._:-]{1,128}$/;
 
-/** Gives every response an `x-request-id` (docs/interface.md, D-21) and logs the request once. */
+/**
+ * Gives every response an `x-request-id` (docs/interface.md, D-21), continues the caller's trace (D-35), and logs the
+ * request once.
+ */
 export function requestId(services: Services): AppMiddleware {
   return async (c, next) => {
     const sent = c.req.header('x-request-id');
     const id = sent !== undefined && ACCEPTABLE.test(sent) ? sent : services.newRequestId();
     c.set('requestId', id);
     c.set('begin', services.clock.now());
+    const trace = traceContext(c.req.raw.headers, services.newSpanId);
+    if (trace) c.set('trace', trace);
     await next();
     c.res.headers.set('x-request-id', id);
     logged(c, services, c.req.raw.signal.aborted ? 'caller_left' : 'request', c.error);

@@ -3,6 +3,7 @@ import type { AppContext, RequestRecord, Services } from './context.ts';
 /** Calls the log. A log that throws does not fail the request. */
 export function logged(c: AppContext, { clock, log }: Services, event: RequestRecord['event'], error?: unknown): void {
   const key = c.get('key')?.name;
+  const { traceId, spanId, parentId } = c.get('trace') ?? {};
   try {
     log({
       event,
@@ -12,6 +13,7 @@ export function logged(c: AppContext, { clock, log }: Services, event: RequestRe
       status: c.res.status,
       ms: clock.now() - c.get('begin'),
       ...(key === undefined ? {} : { key }),
+      ...(traceId && spanId && parentId ? { traceId, spanId, parentId } : {}),
       ...(error === undefined ? {} : { error }),
     });
   } catch {

@@ -122,3 +122,23 @@ test.each([
     expect(await response.json()).toMatchObject({ error: { code: 'invalid_value', param: 'assay-priority' } });
   }
 });
+
+const TRACE = '0af7651916cd43dd8448eb211c80319c';
+const PARENT = 'b7ad6b7169203331';
+
+test('a trace is continued: in the log, and in the call to the backend', async () => {
+  const records: RequestRecord[] = [];
+  const traces: unknown[] = [];
+  const traced: RunTasks = async (batch, call) => {
+    traces.push(call.trace);
+    return admitting(batch, call);
+  };
+  const ask = appOf(traced, { log: (record) => records.push(record), newSpanId: () => '00f067aa0ba902b7' });
+  const headers = { authorization: 'Bearer s', 'content-type': 'application/json' };
+  await ask({ headers: { ...headers, traceparent: `00-${TRACE}-${PARENT}-01` } });
+  await ask({ headers: { ...headers, traceparent: 'nonsense' } });
+  const trace = { traceId: TRACE, spanId: '00f067aa0ba902b7', parentId: PARENT };
+  expect(traces).toEqual([{ ...trace, flags: '01' }, undefined]);
+  expect(records[0]).toMatchObject(trace);
+  expect(records[1]).not.toHaveProperty('traceId');
+});

@@ -5,6 +5,7 @@ import type { ModelId } from './model-id.ts';
 import type { Language } from './schema/language.ts';
 import type { Metrics } from './schema/metrics.ts';
 import type { ModelCalibration, ModelStatus } from './schema/model-list.ts';
+import type { TraceContext } from './trace-context.ts';
 
 export type { Device, Metrics } from './schema/metrics.ts';
 export type { ModelStatus } from './schema/model-list.ts';
@@ -35,6 +36,8 @@ export type Priority = (typeof PRIORITIES)[number];
 export interface Call {
   /** The `x-request-id` of this request, for logs and for the upstreams of an edge. */
   requestId: string;
+  /** Locates the request in a distributed trace, if its caller sent `traceparent`. */
+  trace?: TraceContext;
   /** Absent: `interactive`. */
   priority?: Priority;
   /** Aborts when the caller leaves; the backend then frees its resources within one decode step. */

@@ -116,7 +116,13 @@ async function send(
     const value = c.req.header(passed);
     if (value !== undefined) headers[passed] = value;
   }
-  const call = { requestId: c.get('requestId'), signal: c.req.raw.signal, deadlineMs: DEADLINE_MS };
+  const trace = c.get('trace');
+  const call = {
+    requestId: c.get('requestId'),
+    ...(trace ? { trace } : {}),
+    signal: c.req.raw.signal,
+    deadlineMs: DEADLINE_MS,
+  };
   try {
     return await fetchUpstream(upstream, { ...request, ...call, headers }, client);
   } catch (error) {

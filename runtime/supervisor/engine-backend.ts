@@ -84,7 +84,8 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
 
   /** Runs one request in the documented order (D-15) and yields the engine's replies. */
   async function* answer(work: Work, wanted: string | undefined, outer: BackendCall): AsyncGenerator<Reply, void> {
-    const log = options.log.child({ requestId: outer.requestId, kind: work.kind });
+    const traceId = outer.trace?.traceId;
+    const log = options.log.child({ requestId: outer.requestId, ...(traceId ? { traceId } : {}), kind: work.kind });
     let call: Call | null = null;
     try {
       const model = await activeModel(wanted);

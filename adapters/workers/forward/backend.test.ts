@@ -101,7 +101,8 @@ const asError = (promise: Promise<unknown>) =>
 describe('runTasks', () => {
   it('gives each answer under its name, in the order sent, byte for byte', async () => {
     const { backend, asked, attempts } = edge([ok]);
-    const one = { ...call(), priority: 'batch' as const };
+    const trace = { traceId: 'a'.repeat(32), spanId: 'b'.repeat(16), parentId: 'c'.repeat(16), flags: '01' };
+    const one = { ...call(), priority: 'batch' as const, trace };
     expect(await backend.runTasks(batch, one)).toEqual({
       model,
       finishReason: 'stop',
@@ -116,6 +117,7 @@ describe('runTasks', () => {
     expect(asked[0]?.headers.get('authorization')).toBe('Bearer secret');
     expect(asked[0]?.headers.get('x-request-id')).toBe('request-1');
     expect(asked[0]?.headers.get('assay-priority')).toBe('batch');
+    expect(asked[0]?.headers.get('traceparent')).toBe(`00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`);
     expect(attempts).toMatchObject([{ outcome: 'answered', usage: { promptTokens: 7, completionTokens: 3 } }]);
   });
 

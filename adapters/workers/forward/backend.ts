@@ -168,18 +168,25 @@ export class ForwardingBackend implements InferenceBackend {
   }
 
   #request(
-    { requestId, signal, priority }: Call,
+    { requestId, trace, signal, priority }: Call,
     request: Pick<UpstreamRequest, 'method' | 'path' | 'body'>,
   ): UpstreamRequest {
     const headers = priority ? { headers: { 'assay-priority': priority } } : {};
-    return { ...request, ...headers, requestId, signal, deadlineMs: this.#deadlines.answerMs };
+    return {
+      ...request,
+      ...headers,
+      requestId,
+      ...(trace ? { trace } : {}),
+      signal,
+      deadlineMs: this.#deadlines.answerMs,
+    };
   }
 
   /** Returns an upstream's models, or the fault. */
-  async #list(upstream: Upstream, { requestId, signal }: Call): Promise<ListedModel[] | UpstreamFault> {
+  async #list(upstream: Upstream, { requestId, trace, signal }: Call): Promise<ListedModel[] | UpstreamFault> {
     try {
       const deadlineMs = this.#deadlines.listMs;
-      const request = { method: 'GET', path: '/v1/models', requestId, signal, deadlineMs };
+      const request = { method: 'GET', path: '/v1/models', requestId, ...(trace ? { trace } : {}), signal, deadlineMs };
       const { text } = await readUpstream(upstream, request, this.#deps);
       const { data } = v.parse(UpstreamModels, JSON.parse(text));
       return data.map(({ id, status, created }) => ({

@@ -1,5 +1,6 @@
 import { AssayError } from '../../../lib/errors.ts';
 import { readBytes } from '../../../lib/json/body.ts';
+import { type TraceContext, traceHeaders } from '../../../lib/trace-context.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 import { withTimeout } from '../with-timeout.ts';
 import { UpstreamFault, unreachable, upstreamError } from './upstream-fault.ts';
@@ -17,6 +18,7 @@ export interface UpstreamRequest {
   /** Besides the key, the request id, and a JSON content type if there is a body. */
   headers?: Record<string, string>;
   requestId: string;
+  trace?: TraceContext;
   /** Aborts the whole exchange, reading the answer's body included. */
   signal: AbortSignal;
   /** Milliseconds until the answer must begin; for `readUpstream`, until it must be complete. */
@@ -50,7 +52,7 @@ export async function fetchUpstream(
 
 function send(
   upstream: Upstream,
-  { method, path, body, headers, requestId }: UpstreamRequest,
+  { method, path, body, headers, requestId, trace }: UpstreamRequest,
   signal: AbortSignal,
   deps: UpstreamClientDeps,
 ): Promise<Response> {
@@ -61,6 +63,7 @@ function send(
       ...headers,
       authorization: `Bearer ${deps.keyOf(upstream)}`,
       'x-request-id': requestId,
+      ...(trace ? traceHeaders(trace) : {}),
     },
     ...(body === undefined ? {} : { body }),
     signal,

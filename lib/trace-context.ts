@@ -1,0 +1,48 @@
+/** Describes the place of one request in a distributed trace (W3C Trace Context, level 1). */
+export interface TraceContext {
+  /** 32 lower-case hex digits. */
+  traceId: string;
+  /** The span of this server: 16 lower-case hex digits. */
+  spanId: string;
+  /** The span of the caller. */
+  parentId: string;
+  /** Two hex digits; the last bit says whether the caller records the trace. */
+  flags: string;
+  /** Entries of tracing systems, passed on as they came. */
+  state?: string;
+}
+
+const TRACEPARENT = /^(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
+/** The most characters of `tracestate` that are passed on; systems must accept 512. */
+const MOST_STATE = 512;
+
+/**
+ * Reads the headers `traceparent` and `tracestate`. Null without a valid `traceparent`, as the specification asks:
+ * an invalid one is ignored, never an error.
+ *
+ * @param newSpanId returns 16 random lower-case hex digits
+ */
+export function traceContext(headers: Pick<Headers, 'get'>, newSpanId: () => string): TraceContext | null {
+  const match = TRACEPARENT.exec(headers.get('traceparent')?.trim() ?? '');
+  if (!match) return null;
+  const [, version, traceId, parentId, flags, more] = match;
+  // Only later versions may have more fields.
+  if (version === '00' && more !== undefined) return null;
+  const state = headers.get('tracestate');
+  const kept = state !== null && state.length <= MOST_STATE ? { state } : {};
+  return { traceId: traceId!, spanId: newSpanId(), parentId: parentId!, flags: flags!, ...kept };
+}
+
+/** Returns the headers for a request that this server sends on. Flags other than "sampled" are not passed on. */
+export function traceHeaders({ traceId, spanId, flags, state }: TraceContext): Record<string, string> {
+  const sampled = Number.parseInt(flags, 16) & 1;
+  return {
+    traceparent: `00-${traceId}-${spanId}-0${sampled}`,
+    ...(state === undefined ? {} : { tracestate: state }),
+  };
+}
+
+/** Returns 16 random hex digits. */
+export function randomSpanId(): string {
+  return [...crypto.getRandomValues(new Uint8Array(8))].map((byte) => byte.toString(16).padStart(2, '0')).join('');
+}
