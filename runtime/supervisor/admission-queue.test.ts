@@ -153,6 +153,14 @@ describe('the cost of a request', () => {
     expect(sizeOf([source, source]).media).toEqual({ count: 2, characters: 2_000 });
   });
 
+  test('a text far too long is estimated at a quarter of the queue', () => {
+    const work = {
+      kind: 'tasks' as const,
+      batch: { ...batch, input: { context: 'x'.repeat(1e6) }, maxOutputTokens: 1 },
+    };
+    expect(costOf(work).tokens).toBe(32_768 + 1);
+  });
+
   test.each([
     [16, 16],
     [4_096, 256],

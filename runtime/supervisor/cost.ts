@@ -10,6 +10,11 @@ export interface Cost {
 
 /** Characters of a token, on the low side: English has four. */
 const CHARACTERS_PER_TOKEN = 3;
+/**
+ * Tokens at which a prompt is estimated at most, so that a busy server, too, says when one is too long for the model. A
+ * prompt that fits counts in full once its tokens are counted.
+ */
+const MOST_ESTIMATED = 32_768;
 /** Tokens that an image or a sound becomes, roughly. */
 const MEDIA_TOKENS = 256;
 /** Tokens of an answer that are counted at most: most answers end long before their limit. */
@@ -20,7 +25,7 @@ export function costOf(work: Work): Cost {
   const { characters, media } = sizeOf(work);
   const text = characters - media.characters;
   const prompt = Math.ceil(text / CHARACTERS_PER_TOKEN) + media.count * MEDIA_TOKENS;
-  return { tokens: prompt + answerTokens(work), characters };
+  return { tokens: Math.min(prompt, MOST_ESTIMATED) + answerTokens(work), characters };
 }
 
 /** Returns the tokens that are counted for the answer of a request. */
