@@ -70,6 +70,17 @@ describe('decide', () => {
     expect(asked).toMatchObject({ batch: { input: { context: '' }, media: [{ source }, { source }] } });
   });
 
+  it.each(['short.wav', 'pair.mp3'])('--audio sends the file: %s', async (name) => {
+    const { run, recorded } = await beside(yes);
+    const file = fileURLToPath(new URL(`../fixtures/media/audio/${name}`, import.meta.url));
+    const { code } = await run(['decide', 'Angry?', '-o', 'yes', '-o', 'no', '--audio', file], 'unread');
+    expect(code).toBe(0);
+    const mimeType = name.endsWith('mp3') ? 'audio/mpeg' : 'audio/wav';
+    const source = { type: 'base64', mimeType, data: readFileSync(file).toString('base64') };
+    const asked = recorded.find(({ call }) => call === 'runTasks');
+    expect(asked).toMatchObject({ batch: { input: { context: '' }, media: [{ type: 'audio', source }] } });
+  });
+
   it('--json prints the whole answer', async () => {
     const { run } = await beside(yes);
     const { out } = await run(['decide', 'Urgent?', '-o', 'yes', '-o', 'no', '--json'], 'x');
@@ -133,6 +144,8 @@ describe('decide', () => {
     [['decide', 'Urgent?', '--file', '/'], '/ is a folder.'],
     [['decide', 'Urgent?', '--image', '/none.png'], '/none.png is not there.'],
     [['decide', 'Urgent?', '--image', BIN], 'is no image of these types'],
+    [['decide', 'Angry?', '--audio', '/none.wav'], '/none.wav is not there.'],
+    [['decide', 'Angry?', '--audio', BIN], 'is no audio of these types'],
     [['decide', 'Urgent?', '--file', 'x', '--context', 'y'], 'Give --context or --file, not both.'],
     [['decide', 'Urgent?', '--temperature', '3'], 'Use a number from 0 to 2.'],
     [['decide', 'Urgent?', '--language', 'xx', '-c', ''], 'target_language'],
