@@ -17,6 +17,7 @@ from .errors import (
     ServerError,
     UnprocessableEntityError,
 )
+from .image import image_input
 from .model_server import ModelServer
 from .models import (
     AudioInput,
@@ -85,4 +86,5 @@ __all__ = [
     "SystemOneResponse",
     "UnprocessableEntityError",
     "ensure_complete",
+    "image_input",
 ]
