@@ -93,10 +93,10 @@ describe('a pull', () => {
 
   it('takes another number format where it is asked to', async () => {
     const box = await machine(hub);
-    await box.pull({ dtype: 'fp16' });
+    await box.pull({ dtype: 'q4f16' });
     const tree = (await box.tree()).join('\n');
-    expect(tree).toContain('onnx/model_fp16.onnx ->');
-    expect(tree).not.toContain('model_q4');
+    expect(tree).toContain('onnx/model_q4f16.onnx ->');
+    expect(tree).not.toContain('model_q4.onnx');
   });
 
   it('never shows the token to the storage behind the hub', async () => {
@@ -140,7 +140,7 @@ describe('a pull that cannot be', () => {
   it('says which formats there are when the one asked for is not', async () => {
     const box = await machine(hub);
     await expect(box.pull({ dtype: 'int8' })).rejects.toThrow(
-      /model_int8\.onnx.*It has onnx\/model_fp16\.onnx, onnx\/model_q4\.onnx/,
+      /model_int8\.onnx.*It has onnx\/model_q4\.onnx, onnx\/model_q4f16\.onnx/,
     );
   });
 

@@ -33,7 +33,7 @@ export function randomModel(
       'generation_config.json': '{}',
       'onnx/model_q4.onnx': randomBytes(3000),
       'onnx/model_q4.onnx_data': randomBytes(options.dataBytes ?? 10 * RANGE_BYTES + 123),
-      'onnx/model_fp16.onnx': randomBytes(3000),
+      'onnx/model_q4f16.onnx': randomBytes(3000),
     },
     options.access,
   );
