@@ -50,8 +50,8 @@ const SHORT = 64;
 const MOST_PASSING = 3;
 
 /**
- * Runs jobs on one model. `step()` does all of it: schedule, forward, choose, deliver. Running jobs take turns step by
- * step, so a long chat and a batch of tasks share the model fairly.
+ * Runs jobs on one model. `step()` does all of it: schedule, forward, choose, deliver. A run of the model has tokens of
+ * all running jobs within one budget: those that decode first, then prompts, so that nobody waits for a long prompt.
  */
 export class Engine {
   readonly #forward: Forward;
@@ -91,8 +91,8 @@ export class Engine {
   }
 
   /**
-   * Runs one turn of the next job; resolves to false when there is nothing to do. A call during a turn returns that
-   * turn.
+   * Runs the model once for the jobs of this step; resolves to false when there is nothing to do. A call during a step
+   * returns that step.
    */
   step(): Promise<boolean> {
     this.#stepping ??= this.#step().finally(() => {
