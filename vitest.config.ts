@@ -14,6 +14,8 @@ export default defineConfig({
   // The examples import the package by its name, as its users do; tests take it from the source.
   resolve: { alias: { 'assay/node': source('adapters/node/index.ts'), assay: source('handlers/index.ts') } },
   test: {
+    // All processors: most suites wait for processes that they start.
+    maxWorkers: '100%',
     globalSetup: './tests/temporary-folder.ts',
     projects: [
       {
