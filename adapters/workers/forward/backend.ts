@@ -15,6 +15,7 @@ import type { Fleet } from '../upstreams/fleet.ts';
 import { hash64 } from '../upstreams/rendezvous.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 import type { AttemptLog, AttemptRecord } from './attempt-log.ts';
+import { withCallersParam } from './callers-param.ts';
 import { chatEvents } from './chat-events.ts';
 import { chatBody } from './chat-wire.ts';
 import { mergeModels, UpstreamModels } from './model-list.ts';
@@ -45,6 +46,9 @@ export interface ForwardingDeps extends UpstreamClientDeps {
 
 /** A proxy before a Worker gives up on a silent connection after 100 s, so the edge gives up earlier. */
 export const DEADLINES: Deadlines = { answerMs: 90_000, silenceMs: 15_000, listMs: 5_000 };
+
+/** Finds the path of a message's part in a chat request. */
+const PART_PATH = /^messages\[(\d+)\]\.content\[(\d+)\]/u;
 
 /** The number of upstreams asked for a model list; the others of a larger fleet are known by their health only. */
 const MOST_LISTED = 6;
@@ -92,10 +96,14 @@ export class ForwardingBackend implements InferenceBackend {
       isLast: ({ type }) => type === 'finish',
     });
     let started = false;
-    for await (const event of events) {
-      // A second upstream starts again if the first one failed before its first output.
-      if (event.type !== 'start' || !started) yield event;
-      started ||= event.type === 'start';
+    try {
+      for await (const event of events) {
+        // A second upstream starts again if the first one failed before its first output.
+        if (event.type !== 'start' || !started) yield event;
+        started ||= event.type === 'start';
+      }
+    } catch (error) {
+      throw withCallersParam(error, PART_PATH, request.messages);
     }
   }
 

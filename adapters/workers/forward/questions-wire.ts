@@ -1,6 +1,6 @@
 import type { DecideTask, Task, TaskBatch } from '../../../lib/backend.ts';
 import type { ChatMessage, Part } from '../../../lib/conversation.ts';
-import { AssayError } from '../../../lib/errors.ts';
+import { withCallersParam } from './callers-param.ts';
 import { shape } from './task-wire.ts';
 
 /**
@@ -64,11 +64,9 @@ function options({ kind = 'choice', options = [], descriptions = [] }: DecideTas
   }
 }
 
-/** Returns an upstream's error about an image with the `param` of the caller's request, where it has another path. */
-export function askedHere(error: unknown, batch: TaskBatch): unknown {
-  if (!(error instanceof AssayError) || error.param === undefined) return error;
-  const [there, message, index] = /^input\[(\d+)\]\.content\[(\d+)\]\.image_url/u.exec(error.param) ?? [];
-  const sent = conversationOf(batch)[Number(message)]?.parts[Number(index)];
-  if (there === undefined || sent === undefined || sent.type === 'text') return error;
-  return new AssayError(error.code, error.message.replaceAll(there, sent.param), { param: sent.param });
-}
+/** Finds an image's path in a request of `POST /v1/decisions`. */
+const IMAGE_PATH = /^input\[(\d+)\]\.content\[(\d+)\]\.image_url/u;
+
+/** Returns an upstream's error about an image with the `param` of the caller's request. */
+export const askedHere = (error: unknown, batch: TaskBatch): unknown =>
+  withCallersParam(error, IMAGE_PATH, conversationOf(batch));

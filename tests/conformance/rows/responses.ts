@@ -62,7 +62,6 @@ const requests: readonly [name: string, sent: object, request: object][] = [
               type: 'image',
               source: { type: 'url', url: image },
               detail: 'low',
-              param: 'input[0].content[0].image_url',
             },
           ],
         },

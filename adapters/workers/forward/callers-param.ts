@@ -1,0 +1,16 @@
+import type { ChatMessage } from '../../../lib/conversation.ts';
+import { AssayError } from '../../../lib/errors.ts';
+
+/**
+ * Returns an upstream's error about an image or audio with the `param` of the caller's request, where it has another
+ * path: the edge may forward a request in another format.
+ *
+ * @param pathThere finds the path in the forwarded request, with the index of the message and that of its part
+ */
+export function withCallersParam(error: unknown, pathThere: RegExp, messages: readonly ChatMessage[]): unknown {
+  if (!(error instanceof AssayError) || error.param === undefined) return error;
+  const [there, message, index] = pathThere.exec(error.param) ?? [];
+  const sent = messages[Number(message)]?.parts[Number(index)];
+  if (there === undefined || sent === undefined || sent.type === 'text') return error;
+  return new AssayError(error.code, error.message.replaceAll(there, sent.param), { param: sent.param });
+}
