@@ -1,6 +1,5 @@
 import type { Device } from '../../lib/backend.ts';
 import { AssayError } from '../../lib/errors.ts';
-import { excessOf } from '../../lib/json/scan.ts';
 import type { ModelId } from '../../lib/model-id.ts';
 import { judgeArchitecture } from '../store/architecture.ts';
 import { CONFIG_BOUNDS } from '../store/bounded-file.ts';
@@ -11,6 +10,7 @@ import type { HubAccess } from './hub-access.ts';
 import { type HubListing, listModelFiles } from './hub-client.ts';
 import { HubRefusal, hubError } from './hub-error.ts';
 import { hubFetch } from './hub-fetch.ts';
+import { parseAnswer } from './metadata.ts';
 
 /** Describes a repository before its weights are downloaded. */
 export interface ModelExamination {
@@ -105,18 +105,9 @@ async function readJson(
         throw new AssayError('hub_unreachable', `The hub sends more of ${path} than it lists. Try again.`);
       chunks.push(chunk);
     }
-    return parse(Buffer.concat(chunks).toString());
+    return parseAnswer(Buffer.concat(chunks).toString());
   } catch (error) {
     signal.throwIfAborted();
     throw hubError(model, error, hub.endpoint);
-  }
-}
-
-function parse(text: string): unknown {
-  if (excessOf(text)) return undefined;
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
   }
 }

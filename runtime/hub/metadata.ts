@@ -80,7 +80,7 @@ export class MetadataReader {
         throw new HubRefusal(response);
       }
       const text = await this.#read(response, host);
-      const answer = v.safeParse(schema, parse(text));
+      const answer = v.safeParse(schema, parseAnswer(text));
       if (!answer.success) throw notAHub(this.#hub);
       if (Array.isArray(answer.output)) this.#entries += answer.output.length;
       if (this.#entries > LIMITS.entries) throw tooMuch(host, `has more than ${LIMITS.entries} entries`);
@@ -101,7 +101,7 @@ export class MetadataReader {
 }
 
 /** Parses JSON. Returns undefined, which fits no schema, for anything else and for deep nesting. */
-function parse(text: string): unknown {
+export function parseAnswer(text: string): unknown {
   if (excessOf(text)) return undefined;
   try {
     return JSON.parse(text);
