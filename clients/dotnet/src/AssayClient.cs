@@ -9,7 +9,8 @@ using System.Threading.Tasks;
 
 namespace Assay.Client;
 
-/// <summary>Client of the decision service. Safe to share between threads. Calls throw an <see cref="AssayException"/>.</summary>
+/// <summary>Client of the decision service. Safe to share between threads. Calls throw an
+/// <see cref="AssayException"/>.</summary>
 public sealed class AssayClient : IDisposable
 {
     // As UTF-8: escapes would double the size of many languages' text. What goes into a body needs none of HTML's.
@@ -22,7 +23,8 @@ public sealed class AssayClient : IDisposable
     private readonly TimeSpan timeout;
     private readonly int maxRetries;
 
-    /// <summary>With settings from <paramref name="options"/> and the environment; throws where there is no API key.</summary>
+    /// <summary>With settings from <paramref name="options"/> and the environment; throws where there is no API
+    /// key.</summary>
     public AssayClient(AssayClientOptions? options = null)
     {
         options ??= new AssayClientOptions();
@@ -51,7 +53,8 @@ public sealed class AssayClient : IDisposable
     public Task<ExtractResponse> ExtractAsync(ExtractRequest request, CancellationToken cancellationToken = default) =>
         PostAsync<ExtractRequest, ExtractResponse>("/extract", request, cancellationToken);
 
-    /// <summary>Answers questions with the probability of every option, in the format of OpenAI's Decisions API.</summary>
+    /// <summary>Answers questions with the probability of every option, in the format of OpenAI's Decisions
+    /// API.</summary>
     public Task<DecisionsResponse> DecisionsAsync(DecisionsRequest request, CancellationToken cancellationToken = default) =>
         PostAsync<DecisionsRequest, DecisionsResponse>("/v1/decisions", request, cancellationToken);
 

@@ -21,7 +21,8 @@ public sealed class AssayClientOptions
     public int MaxRetries { get; set; } = 2;
 
     /// <summary>
-    /// What sends the requests, such as one of IHttpClientFactory; it stays the caller's. Its own Timeout, 100 seconds by default, holds
+    /// What sends the requests, such as one of IHttpClientFactory; it stays the caller's. Its own Timeout, 100 seconds
+    /// by default, holds
     /// too: make it infinite, or longer than <see cref="Timeout"/>. Default: one of the client's own.
     /// </summary>
     public HttpClient? HttpClient { get; set; }

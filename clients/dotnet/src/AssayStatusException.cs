@@ -3,7 +3,8 @@ using System.Text.Json;
 
 namespace Assay.Client;
 
-/// <summary>The server answered with an error. Branch on <see cref="Code"/>; the message is for logs, not for end users.</summary>
+/// <summary>The server answered with an error. Branch on <see cref="Code"/>; the message is for logs, not for end
+/// users.</summary>
 public class AssayStatusException : AssayException
 {
     private const int LongestQuote = 200;
@@ -27,7 +28,8 @@ public class AssayStatusException : AssayException
     /// <summary>HTTP status.</summary>
     public int Status { get; }
 
-    /// <summary>Family of the error, such as <c>invalid_request_error</c>; null where a proxy answered and not Assay.</summary>
+    /// <summary>Family of the error, such as <c>invalid_request_error</c>; null where a proxy answered and not
+    /// Assay.</summary>
     public string? Type { get; }
 
     /// <summary>What happened, such as <c>invalid_value</c>; null where a proxy answered and not Assay.</summary>

@@ -34,7 +34,8 @@ public static class Complete
         ["content_filter"] = "The answer was filtered: sending the same input again does not help.",
     };
 
-    /// <summary>Gives the response back; throws <see cref="IncompleteException"/> where its finish reason says that the answer was cut.</summary>
+    /// <summary>Gives the response back; throws <see cref="IncompleteException"/> where its finish reason says that
+    /// the answer was cut.</summary>
     public static TResponse EnsureComplete<TResponse>(this TResponse response)
         where TResponse : IResponse
     {

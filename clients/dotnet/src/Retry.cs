@@ -12,7 +12,8 @@ internal static class Retry
     private const double LongestBackoff = 8;
 
     /// <summary>
-    /// How long to wait before sending again, or null for no second try: 429 after <c>Retry-After</c>, 5xx with a back-off that
+    /// How long to wait before sending again, or null for no second try: 429 after <c>Retry-After</c>, 5xx with a
+    /// back-off that
     /// doubles, other statuses never. <paramref name="attempt"/> counts from 0.
     /// </summary>
     internal static TimeSpan? WaitBefore(int status, TimeSpan? named, int attempt)

@@ -36,7 +36,8 @@ public sealed class UnprocessableEntityException : AssayStatusException
     }
 }
 
-/// <summary>429: too many requests, also after the retries; wait <see cref="AssayStatusException.RetryAfter"/>.</summary>
+/// <summary>429: too many requests, also after the retries; wait
+/// <see cref="AssayStatusException.RetryAfter"/>.</summary>
 public sealed class RateLimitException : AssayStatusException
 {
     internal RateLimitException(Answer answer)

@@ -4,7 +4,8 @@ using System.Linq;
 using System.Threading.Tasks;
 using Assay.Client.Tests;
 
-// A program and not a suite of a test framework, so that it also runs where no package can be fetched. Run by `npm run clients`.
+// A program and not a suite of a test framework, so that it also runs where no package can be fetched. Run by `npm run
+// clients`.
 IEnumerable<(string Name, Func<Task> Test)> tests = PackageTests.All().Concat(await Cases.AllAsync());
 int passed = 0;
 List<string> failed = new();

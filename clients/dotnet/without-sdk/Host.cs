@@ -6,7 +6,8 @@ using System.Reflection;
 
 /// <summary>
 /// Runs inside a .NET runtime that somebody else's program brought along, before that program begins (dotnet/runtime,
-/// "host-startup-hook.md"). ASSAY_HOST has one argument on each line: "csc" and arguments of the C# compiler, or "run", a
+/// "host-startup-hook.md"). ASSAY_HOST has one argument on each line: "csc" and arguments of the C# compiler, or
+/// "run", a
 /// program's .dll and its arguments. Written in C# 5, for mcs.
 /// </summary>
 internal static class StartupHook

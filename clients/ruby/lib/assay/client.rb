@@ -6,7 +6,8 @@ require 'uri'
 
 module Assay
   # Client of the decision service. Each call opens its own connection, so one client can be shared between threads.
-  # Calls raise an Assay::Error. Each takes the fields of its request, and in +extra_body+ fields that this version does not know.
+  # Calls raise an Assay::Error. Each takes the fields of its request, and in +extra_body+ fields that this version
+  # does not know.
   #
   #   assay = Assay::Client.new
   #   assay.decide(model: 'assay/starter', context: mail, question: 'Is it urgent?', options: %w[yes no]).value
@@ -17,7 +18,8 @@ module Assay
     FIRST_BACKOFF = 0.5
     LONGEST_BACKOFF = 8.0
 
-    # +base_url+ and +api_key+ default to ASSAY_URL and ASSAY_API_KEY of the environment; +timeout+ is in seconds, for each try;
+    # +base_url+ and +api_key+ default to ASSAY_URL and ASSAY_API_KEY of the environment; +timeout+ is in seconds, for
+    # each try;
     # 429 and 5xx are sent again, up to +max_retries+ times.
     def initialize(base_url: nil, api_key: nil, timeout: 120, max_retries: 2)
       @base_url = (base_url || from_environment('ASSAY_URL') || DEFAULT_URL).sub(%r{/+\z}, '')
@@ -50,12 +52,14 @@ module Assay
       post('/extract', ExtractRequest.new(fields), extra_body, ExtractResponse)
     end
 
-    # Answers questions with the probability of every option, in the format of OpenAI's Decisions API. Gives a DecisionsResponse.
+    # Answers questions with the probability of every option, in the format of OpenAI's Decisions API. Gives a
+    # DecisionsResponse.
     def decisions(extra_body: {}, **fields)
       post('/v1/decisions', DecisionsRequest.new(fields), extra_body, DecisionsResponse)
     end
 
-    # Answers questions by name with the probability of every option, in the format of System One. Gives a SystemOneResponse.
+    # Answers questions by name with the probability of every option, in the format of System One. Gives a
+    # SystemOneResponse.
     def system_one(extra_body: {}, **fields)
       post('/v1/systemone', SystemOneRequest.new(fields), extra_body, SystemOneResponse)
     end
@@ -108,7 +112,8 @@ module Assay
       raise ConnectionError, "What came from #{@base_url} is not Assay's: #{e.message[0, 200]}. Is base_url right?"
     end
 
-    # Seconds to wait before sending again, or nil for no second try: 429 after +Retry-After+, 5xx with a back-off that doubles,
+    # Seconds to wait before sending again, or nil for no second try: 429 after +Retry-After+, 5xx with a back-off that
+    # doubles,
     # other statuses never. +attempt+ counts from 0.
     def wait_before_retry(response, attempt)
       status = response.code.to_i

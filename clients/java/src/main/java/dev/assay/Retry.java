@@ -16,7 +16,8 @@ final class Retry {
   private Retry() {}
 
   /**
-   * How long to wait before sending again, or empty for no second try: 429 after {@code Retry-After}, 5xx with a back-off that
+   * How long to wait before sending again, or empty for no second try: 429 after {@code Retry-After}, 5xx with a
+   * back-off that
    * doubles, other statuses never. {@code attempt} counts from 0.
    */
   static Optional<Duration> waitBefore(HttpResponse<?> response, int attempt) {
