@@ -1,10 +1,13 @@
 import { AssayError } from '../../lib/errors.ts';
+import { BatchPlanner } from './batch-planner.ts';
 import type { Forward, SequenceRun } from './forward.ts';
 import type { Job, JobResult } from './job.ts';
-import { DEFAULT_LIMITS, JobRun, type Limits, type Plan } from './job-run.ts';
+import { DEFAULT_LIMITS, JobRun, type Limits } from './job-run.ts';
 import { KvCache } from './kv-cache.ts';
 import type { KvShape } from './sequence.ts';
 import { LogitRows } from './tensors.ts';
+import type { Entry, PlannedTurn, Turn } from './turn.ts';
+import { WaitingJobs } from './waiting-jobs.ts';
 
 export interface EngineOptions {
   forward: Forward;
@@ -20,35 +23,6 @@ export interface EngineOptions {
   now?(): number;
 }
 
-interface Entry {
-  job: Job;
-  resolve(result: JobResult): void;
-  reject(error: unknown): void;
-  signal: AbortSignal | undefined;
-  queuedAt: number;
-  startedAt: number;
-  /** Time of the first row of logits. */
-  promptDoneAt: number | null;
-}
-
-/** Describes a job that holds a sequence. */
-interface Turn {
-  entry: Entry;
-  run: JobRun;
-}
-
-interface PlannedTurn {
-  turn: Turn;
-  plan: Plan;
-  newTokens: number;
-}
-
-/** Tokens up to which a job is in every run: so few cost little compared with reading the weights. */
-const SHORT = 64;
-
-/** Interactive jobs that may pass a waiting batch job before it has its turn. */
-const MOST_PASSING = 3;
-
 /**
  * Runs jobs on one model. `step()` does all of it: schedule, forward, choose, deliver. A run of the model has tokens of
  * all running jobs within one budget: those that decode first, then prompts, so that nobody waits for a long prompt.
@@ -59,14 +33,11 @@ export class Engine {
   readonly #options: EngineOptions;
   readonly #limits: Limits;
   readonly #now: () => number;
-  readonly #queue: Entry[] = [];
+  readonly #waiting = new WaitingJobs();
+  readonly #planner: BatchPlanner;
   /** Running jobs; those served longest ago come first. */
   #running: Turn[] = [];
   #stepping: Promise<boolean> | null = null;
-  /** Interactive jobs that were admitted since a batch job waits. */
-  #passed = 0;
-  /** Runs so far that read prompts. */
-  #promptRuns = 0;
 
   constructor(options: EngineOptions) {
     this.#options = options;
@@ -74,6 +45,11 @@ export class Engine {
     this.#kv = new KvCache(options.kv, options.kvBytes);
     this.#limits = { ...DEFAULT_LIMITS, ...options.limits };
     this.#now = options.now ?? (() => performance.now());
+    this.#planner = new BatchPlanner({
+      limits: this.#limits,
+      slots: options.forward.slots,
+      fail: (turn, cause) => this.#fail(turn, cause),
+    });
   }
 
   /**
@@ -85,8 +61,7 @@ export class Engine {
     return new Promise<JobResult>((resolve, reject) => {
       signal?.throwIfAborted();
       this.#check(job);
-      const entry = { job, resolve, reject, signal, queuedAt: this.#now(), startedAt: 0, promptDoneAt: null };
-      this.#queue.push(entry);
+      this.#waiting.add({ job, resolve, reject, signal, queuedAt: this.#now(), startedAt: 0, promptDoneAt: null });
     });
   }
 
@@ -105,13 +80,13 @@ export class Engine {
     this.#dropEnded();
     this.#admit();
     const finished = this.#finishDone();
-    const batch = this.#planBatch();
+    const batch = this.#planner.plan(this.#running);
     if (batch.length > 0) await this.#runBatch(batch);
     return finished || batch.length > 0;
   }
 
   get queued(): number {
-    return this.#queue.length;
+    return this.#waiting.length;
   }
 
   get running(): number {
@@ -155,10 +130,10 @@ export class Engine {
       if (now < job.deadline) return undefined;
       return new AssayError('timeout', 'The answer was not ready in time. Try again, or send fewer tasks at once.');
     };
-    for (const entry of [...this.#queue]) {
+    for (const entry of this.#waiting.all) {
       const reason = reasonToEnd(entry);
       if (reason === undefined) continue;
-      this.#queue.splice(this.#queue.indexOf(entry), 1);
+      this.#waiting.remove(entry);
       entry.reject(reason);
     }
     for (const turn of [...this.#running]) {
@@ -173,12 +148,11 @@ export class Engine {
   /** Gives sequences to waiting jobs: interactive ones first, each kind in the order in which it came. */
   #admit(): void {
     const { maxRunning = Math.max(4, this.#forward.slots) } = this.#options;
-    for (let entry = this.#nextWaiting(); entry; entry = this.#nextWaiting()) {
+    for (let entry = this.#waiting.next(); entry; entry = this.#waiting.next()) {
       if (this.#running.length >= maxRunning) return;
       const acquired = this.#kv.acquire(entry.job.prefix, this.#cells(entry.job));
       if (!acquired) return;
-      this.#queue.splice(this.#queue.indexOf(entry), 1);
-      this.#passed = isBatch(entry) || !this.#queue.some(isBatch) ? 0 : this.#passed + 1;
+      this.#waiting.admit(entry);
       entry.startedAt = this.#now();
       const sizes = { contextLength: this.#options.contextLength, vocabSize: this.#forward.vocabSize };
       try {
@@ -188,14 +162,6 @@ export class Engine {
         entry.reject(new AssayError('internal_error', 'A task could not be prepared.', { cause }));
       }
     }
-  }
-
-  /** Returns the next job to admit. A batch job waits for at most `MOST_PASSING` interactive ones that came later. */
-  #nextWaiting(): Entry | undefined {
-    const batch = this.#queue.find(isBatch);
-    const interactive = this.#queue.find((entry) => !isBatch(entry));
-    if (batch && this.#passed >= MOST_PASSING) return batch;
-    return interactive ?? batch;
   }
 
   /** Estimates the cells that a job will need; it may grow beyond. */
@@ -218,57 +184,6 @@ export class Engine {
       }
     }
     return this.#running.length < before;
-  }
-
-  /**
-   * Plans one run of the model: first the jobs that need few tokens, as decoding jobs do, then prompts within the
-   * remaining tokens. Jobs served longest ago come first, and a long prompt always gets some tokens.
-   */
-  #planBatch(): PlannedTurn[] {
-    const { tokens, tokensBesideDecode } = this.#limits;
-    const candidates = this.#running.slice(0, this.#forward.slots);
-    const short = candidates.filter(({ run }) => run.waitingTokens <= SHORT);
-    const long = this.#promptOrder(candidates.filter(({ run }) => run.waitingTokens > SHORT));
-    const batch = short.flatMap((turn) => this.#planTurn(turn, SHORT));
-    const decodes = batch.some(({ turn }) => turn.entry.promptDoneAt !== null);
-    const used = batch.reduce((sum, { newTokens }) => sum + newTokens, 0);
-    let left = decodes ? tokensBesideDecode : Math.max(tokensBesideDecode, tokens - used);
-    for (const turn of long) {
-      if (left <= 0) break;
-      const planned = this.#planTurn(turn, left);
-      batch.push(...planned);
-      left -= planned.reduce((sum, { newTokens }) => sum + newTokens, 0);
-    }
-    return this.#withDrafts(batch);
-  }
-
-  /** Returns prompts in the order in which they get tokens: interactive first, but batch first in every fourth run. */
-  #promptOrder(turns: readonly Turn[]): readonly Turn[] {
-    if (turns.length > 0) this.#promptRuns++;
-    const batch = turns.filter(({ entry }) => isBatch(entry));
-    const interactive = turns.filter(({ entry }) => !isBatch(entry));
-    return this.#promptRuns % (MOST_PASSING + 1) === 0 ? [...batch, ...interactive] : [...interactive, ...batch];
-  }
-
-  /** Adds drafted tokens where few rows of logits are needed, shared evenly. */
-  #withDrafts(batch: readonly PlannedTurn[]): PlannedTurn[] {
-    let left = this.#limits.draftRows - batch.reduce((sum, { plan }) => sum + plan.rows.length, 0);
-    return batch.map((planned, index) => {
-      const plan = planned.turn.run.draft(planned.plan, Math.floor(left / (batch.length - index)));
-      left -= plan.rows.length - planned.plan.rows.length;
-      return { ...planned, plan };
-    });
-  }
-
-  /** Plans one job's part. Ends the job and returns nothing when that fails. */
-  #planTurn(turn: Turn, tokens: number): PlannedTurn[] {
-    try {
-      const plan = turn.run.plan(tokens);
-      return [{ turn, plan, newTokens: turn.run.sequence.length - plan.start }];
-    } catch (cause) {
-      this.#fail(turn, cause);
-      return [];
-    }
   }
 
   /** Runs the jobs of a batch together. If that fails, runs each alone, so that only the faulty job ends. */
@@ -315,10 +230,6 @@ export class Engine {
       generationMs: end - promptDone,
     });
   }
-}
-
-function isBatch({ job }: Entry): boolean {
-  return job.priority === 'batch';
 }
 
 function sequenceRun({ turn, plan }: PlannedTurn): SequenceRun {
