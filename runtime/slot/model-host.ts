@@ -20,14 +20,9 @@ import type { Dtype } from '../store/model-files.ts';
 import { choosePromptLength, contextLength } from '../store/prompt-length.ts';
 import { removeModel } from '../store/remove-model.ts';
 import type { EngineProcess } from '../supervisor/engine-process.ts';
+import type { CompileContext, EnsureOptions } from './compile-context.ts';
 import { type DownloadOptions, type DownloadProgress, Downloads } from './downloads.ts';
-import {
-  type CompileContext,
-  type EnsuredModel,
-  type EnsureOptions,
-  ensureCompiled,
-  wouldServe,
-} from './ensure-compiled.ts';
+import { type EnsuredModel, ensureCompiled, wouldServe } from './ensure-compiled.ts';
 import { ModelSlot, type SlotEngine } from './model-slot.ts';
 
 export interface HostOptions {

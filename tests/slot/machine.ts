@@ -13,7 +13,7 @@ import { providersOf } from '../../runtime/device/device-table.ts';
 import type { PullContext } from '../../runtime/hub/pull-context.ts';
 import { TRANSFER_SETTINGS } from '../../runtime/hub/pull-context.ts';
 import { NO_LOAD } from '../../runtime/protocol/messages.ts';
-import type { CompileContext } from '../../runtime/slot/ensure-compiled.ts';
+import type { CompileContext } from '../../runtime/slot/compile-context.ts';
 import { LocalModelHost } from '../../runtime/slot/model-host.ts';
 import type { SlotEngine } from '../../runtime/slot/model-slot.ts';
 import { Calibrations } from '../../runtime/store/calibrations.ts';

@@ -7,7 +7,7 @@ import { parseModelId } from '../../lib/model-id.ts';
 import type { DeviceFigures } from '../../lib/schema/device-figures.ts';
 import { providersOf } from '../../runtime/device/device-table.ts';
 import { wrongNumbers } from '../../runtime/engine/wrong-numbers.ts';
-import type { CompileContext } from '../../runtime/slot/ensure-compiled.ts';
+import type { CompileContext } from '../../runtime/slot/compile-context.ts';
 import { listCompiled } from '../../runtime/store/compiled-store.ts';
 import { findLocalModel } from '../../runtime/store/hub-cache.ts';
 import { DTYPES } from '../../runtime/store/model-files.ts';

@@ -1,0 +1,103 @@
+import * as fs from 'node:fs/promises';
+import { AssayError } from '../../lib/errors.ts';
+import type { PluginTarget } from '../ort-plugin/plugin-target.ts';
+import type { CompileProgress } from '../protocol/messages.ts';
+import {
+  type CompiledModel,
+  checkPlainFiles,
+  publishCompiled,
+  removeStale,
+  shareFiles,
+} from '../store/compiled-store.ts';
+import { diskError, formatBytes, SPARE_BYTES } from '../store/disk-error.ts';
+import type { Fingerprint, SourceFile } from '../store/fingerprint.ts';
+import type { LocalModel } from '../store/hub-cache.ts';
+import { baseName, join } from '../store/paths.ts';
+import type { CompileContext, EnsureOptions } from './compile-context.ts';
+import { verifySource } from './verify-source.ts';
+
+/**
+ * Compiles a model for one device in a child process and publishes the result in the store. Throws `engine_failed`,
+ * or `disk_full` as soon as it is known that the result has no space.
+ */
+export async function compileModel(
+  context: CompileContext,
+  model: LocalModel,
+  files: readonly SourceFile[],
+  { fingerprint, plugin }: { fingerprint: Fingerprint; plugin: PluginTarget | undefined },
+  options: EnsureOptions,
+): Promise<CompiledModel> {
+  const { paths, engine } = context;
+  await verifySource(model, files, options);
+  const staging = paths.staging(model.id);
+  const source = join(staging, 'source');
+  const target = join(staging, 'target');
+  const full = new AbortController();
+  const signal = AbortSignal.any([options.signal, full.signal]);
+  let spaceCheck: Promise<void> | undefined;
+  try {
+    // Files of a compile that was killed.
+    await paths.remove(staging);
+    for (const directory of [source, target]) await paths.makeDirectory(directory);
+    // The compile sees only the chosen variant, even if the repository has several.
+    for (const file of files) await fs.symlink(file.real, join(source, baseName(file.path)), 'file');
+    const spec = {
+      source,
+      target,
+      device: fingerprint.device,
+      precision: context.precision,
+      maxPromptLen: fingerprint.maxPromptLen,
+      ...(plugin ? { plugin } : {}),
+      ...(options.refused ? { refused: [...options.refused] } : {}),
+    };
+    const onProgress = ({ step, done, total }: CompileProgress): void => {
+      // The size of the result is known as soon as its first bytes are written.
+      if (step === 'weights')
+        spaceCheck ??= checkSpace(context, model, total - done, target).catch((e) => full.abort(e));
+      if (step === 'device') {
+        const what = done + 1 < total ? `graph ${done + 1} of ${total - 1}` : 'measuring';
+        options.onProgress({ stage: 'compiling', step: `${fingerprint.device}: ${what}`, bytes: 0, total: null });
+        return;
+      }
+      // Only weights are counted in bytes.
+      options.onProgress({
+        stage: 'compiling',
+        step,
+        ...(step === 'reading' ? { bytes: 0, total: null } : { bytes: done, total }),
+      });
+    };
+    options.onProgress({ stage: 'compiling', bytes: 0, total: null, step: 'starting' });
+    const report = await engine.compile(spec, { signal, onProgress });
+    await spaceCheck;
+    signal.throwIfAborted();
+    await checkPlainFiles(target);
+    for (const [name, path] of Object.entries(model.files.support)) {
+      await fs.copyFile(paths.file(model.directory, path), join(target, name));
+    }
+    options.onProgress({ stage: 'compiling', bytes: 0, total: null, step: 'saving' });
+    const made = await publishCompiled(paths, model.id, target, { fingerprint, ...report });
+    await removeStale(paths, model.id, staging, fingerprint, options.inUse);
+    await shareFiles(paths, model.id, staging, made);
+    return made;
+  } catch (error) {
+    signal.throwIfAborted();
+    // A full disk in the child is reported as a failed compile.
+    if ((await context.freeBytes(paths.compiledRoot()).catch(() => Number.POSITIVE_INFINITY)) < FULL_BYTES) {
+      throw diskError(Object.assign(new Error('no space left', { cause: error }), { code: 'ENOSPC' }), 'ASSAY_HOME');
+    }
+    throw diskError(error, 'ASSAY_HOME');
+  }
+}
+
+/** Free bytes below which a disk counts as full. */
+const FULL_BYTES = 1024 * 1024;
+
+async function checkSpace(context: CompileContext, model: LocalModel, needed: number, target: string): Promise<void> {
+  const free = await context.freeBytes(target);
+  if (free < needed + SPARE_BYTES) {
+    throw new AssayError(
+      'disk_full',
+      `Compiling ${model.id} needs about ${formatBytes(needed)} more, with ${formatBytes(SPARE_BYTES)} to spare, and the disk of ASSAY_HOME has ${formatBytes(free)} free. Free space (assay list, assay rm) or set ASSAY_HOME to a directory on a larger disk.`,
+    );
+  }
+}
