@@ -233,7 +233,7 @@ function rewriteStatic(
   precision: FixedPrecision,
   shapes: readonly StaticShape[],
 ): Rewritten {
-  if (layout.media) throw unusable('static graphs have no place for pictures');
+  if (layout.media) throw unusable('static graphs have no place for media');
   if (layout.states.length > 0) throw unusable('static graphs have no place for layers that keep a state');
   if (isHalf(model)) toFloat32(model);
   const attention = attentionNodes(model.graph, layout);

@@ -105,7 +105,7 @@ export const Manifest = v.strictObject({
     v.minLength(1),
     v.maxLength(1024),
   ),
-  /** Names the inputs for pictures of a model that reads them (`onnx/fuse-embeddings.ts`). */
+  /** Names the inputs for media of a model that reads them (`onnx/fuse-embeddings.ts`). */
   media: v.optional(
     v.strictObject({
       features: Name,

@@ -122,7 +122,7 @@ export class Decoding {
     while (steps.length < choices) {
       const expected = grammar?.expected();
       const token = expected ?? (found ? text[found.from] : undefined);
-      // Ids above the vocabulary stand for pictures.
+      // Ids above the vocabulary stand for media.
       if (token === undefined || token >= vocabSize || this.#spec.endTokens.has(token)) break;
       if (grammar && !grammar.accepts(token)) break;
       grammar?.accept(token);

@@ -15,7 +15,7 @@ export interface SequenceRun {
    * follow.
    */
   keep?: readonly number[];
-  /** The pictures that tokens of the sequence represent. */
+  /** The media that tokens of the sequence represent. */
   media?: readonly MediaFeatures[];
 }
 

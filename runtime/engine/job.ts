@@ -10,7 +10,7 @@ export interface Job {
   id: string;
   /** Token ids that all branches share; they stay in the prefix cache. */
   prefix: readonly number[];
-  /** The pictures that ids of the prefix represent. */
+  /** The media that ids of the prefix represent. */
   media?: readonly MediaFeatures[];
   /** In the order in which the budget serves them. */
   branches: readonly BranchSpec[];

@@ -17,7 +17,7 @@ export interface Stretch {
   rows: readonly number[];
   /** Cells at which a model that keeps states stores a snapshot. */
   keep: readonly number[];
-  /** The pictures that tokens of the sequence represent. */
+  /** The media that tokens of the sequence represent. */
   media?: readonly MediaFeatures[] | undefined;
 }
 

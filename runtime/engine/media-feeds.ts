@@ -4,12 +4,12 @@ import type { Manifest } from '../compile/manifest.ts';
 import type { Sequence } from './sequence.ts';
 
 /**
- * Token ids from here on represent features of pictures. They are above every vocabulary, and no two pictures share
- * one, so the KV cache never takes one picture for another.
+ * Token ids from here on represent features of media. They are above every vocabulary, and no two files share
+ * one, so the KV cache never takes one file for another.
  */
 export const FIRST_MEDIA_ID = 2 ** 31;
 
-/** Holds the features of one picture, in the order of the ids that represent them in a prompt. */
+/** Holds the features of one image or recording, in the order of the ids that represent them in a prompt. */
 export interface MediaFeatures {
   firstId: number;
   count: number;
@@ -17,7 +17,7 @@ export interface MediaFeatures {
   rows: Float32Array;
 }
 
-/** Describes the KV cells that one run fills in a sequence, and the pictures whose tokens may be among them. */
+/** Describes the KV cells that one run fills in a sequence, and the media whose tokens may be among them. */
 export interface Cells {
   sequence: Sequence;
   start: number;
@@ -25,7 +25,7 @@ export interface Cells {
   media?: readonly MediaFeatures[] | undefined;
 }
 
-/** Feeds the tokens of some cells, and features in place of those that represent pictures. */
+/** Feeds the tokens of some cells, and features in place of those that represent media. */
 export function tokenFeeds(
   { inputs, media }: Pick<Manifest, 'inputs' | 'media'>,
   parts: readonly Cells[],
@@ -35,7 +35,7 @@ export function tokenFeeds(
   const ids = BigInt64Array.from(tokens, (token) => (token >= FIRST_MEDIA_ID ? 0n : BigInt(token)));
   const feeds: Record<string, Tensor> = { [inputs.tokens]: new Tensor('int64', ids, dims) };
   if (!media) {
-    if (tokens.some((token) => token >= FIRST_MEDIA_ID)) throw new Error('this model has no place for pictures');
+    if (tokens.some((token) => token >= FIRST_MEDIA_ID)) throw new Error('this model has no place for media');
     return feeds;
   }
   const rows = new BigInt64Array(tokens.length);
@@ -55,8 +55,8 @@ export function tokenFeeds(
 }
 
 function featureOf(token: number, known: readonly MediaFeatures[], width: number): Float32Array {
-  const picture = known.find(({ firstId, count }) => token >= firstId && token < firstId + count);
-  if (!picture) throw new Error(`no picture has the token ${token}`);
-  const row = token - picture.firstId;
-  return picture.rows.subarray(row * width, (row + 1) * width);
+  const item = known.find(({ firstId, count }) => token >= firstId && token < firstId + count);
+  if (!item) throw new Error(`no image or recording has the token ${token}`);
+  const row = token - item.firstId;
+  return item.rows.subarray(row * width, (row + 1) * width);
 }

@@ -1,6 +1,6 @@
 import sharp, { type Sharp } from 'sharp';
 import { MOST_PIXELS } from './limits.ts';
-import type { Picture } from './resize.ts';
+import type { RgbImage } from './resize.ts';
 
 // libvips reads dozens of formats, SVG with its references among them; only these loaders are left on.
 sharp.block({ operation: ['VipsForeignLoad'] });
@@ -15,17 +15,17 @@ sharp.unblock({
 sharp.cache(false);
 sharp.concurrency(1);
 
-/** Returns the size of a picture as it is shown, turned as its EXIF data says. Reads its headers only. */
+/** Returns the size of an image as it is shown, turned as its EXIF data says. Reads its headers only. */
 export async function imageSize(bytes: Uint8Array): Promise<{ width: number; height: number }> {
   const { autoOrient } = await open(bytes).metadata();
   return { width: autoOrient.width, height: autoOrient.height };
 }
 
 /**
- * Decodes a picture as Pillow does: its first frame, turned as its EXIF data says, without alpha, and with its colour
+ * Decodes an image as Pillow does: its first frame, turned as its EXIF data says, without alpha, and with its colour
  * profile ignored.
  */
-export async function decodeImage(bytes: Uint8Array): Promise<Picture> {
+export async function decodeImage(bytes: Uint8Array): Promise<RgbImage> {
   const image = open(bytes).autoOrient().removeAlpha().toColourspace('srgb');
   const { data, info } = await image.raw({ depth: 'uchar' }).toBuffer({ resolveWithObject: true });
   if (info.channels !== 3) throw new Error(`decoded to ${info.channels} channels`);

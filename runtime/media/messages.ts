@@ -12,9 +12,9 @@ const Bytes = v.custom<Uint8Array>((value) => value instanceof Uint8Array);
 const Side = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(1_000_000));
 
 export const ToMedia = v.variant('type', [
-  /** Asks for the size of a picture, from its headers. */
+  /** Asks for the size of an image, from its headers. */
   v.object({ type: v.literal('size'), id: Id, bytes: Bytes }),
-  /** Asks for the tiles of a picture. */
+  /** Asks for the tiles of an image. */
   v.object({ type: v.literal('pixels'), id: Id, bytes: Bytes, plan: PixelPlan }),
   /** Asks for the length of a recording, decoded. */
   v.object({ type: v.literal('length'), id: Id, bytes: Bytes }),

@@ -4,7 +4,7 @@ import * as v from 'valibot';
 export const FILTERS = { 1: 'lanczos', 2: 'bilinear', 3: 'bicubic', 4: 'box', 5: 'hamming' } as const;
 export type Filter = (typeof FILTERS)[keyof typeof FILTERS];
 
-/** Largest side of a resized picture, and most pixels of all tiles together. */
+/** Largest side of a resized image, and most pixels of all tiles together. */
 const MOST_SIDE = 8192;
 const MOST_TILE_PIXELS = 64 * 2 ** 20;
 
@@ -12,7 +12,7 @@ const Side = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(MOST_SIDE
 const Tiles = v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(64));
 
 /**
- * Describes how a picture becomes square tiles: it is resized to each of the sizes in turn, cut into `rows` × `columns`
+ * Describes how an image becomes square tiles: it is resized to each of the sizes in turn, cut into `rows` × `columns`
  * tiles (none if these are 0), and finally resized to one tile, which shows the whole.
  */
 export const PixelPlan = v.pipe(
@@ -27,7 +27,7 @@ export const PixelPlan = v.pipe(
 );
 export type PixelPlan = v.InferOutput<typeof PixelPlan>;
 
-/** Returns the number of tiles, the whole picture included. */
+/** Returns the number of tiles, the whole image included. */
 function tilesOf({ rows, columns }: PixelPlan): number {
   return rows * columns + 1;
 }

@@ -20,12 +20,12 @@ const known = new Map(
 
 describe("pixels have the bits of Python's processor", () => {
   it.each([...known])('%s', async (file, sha256) => {
-    const bytes = readFileSync(fixture(`pictures/${file}`));
+    const bytes = readFileSync(fixture(`images/${file}`));
     const size = await imageSize(bytes);
-    const picture = await decodeImage(bytes);
-    expect({ width: picture.width, height: picture.height }).toEqual(size);
+    const image = await decodeImage(bytes);
+    expect({ width: image.width, height: image.height }).toEqual(size);
     const { plan } = family.layout(size, 'high');
-    const tiles = cutTiles(picture, plan);
+    const tiles = cutTiles(image, plan);
     const hash = createHash('sha256');
     const tile = plan.side ** 2 * 3;
     for (let at = 0; at < tiles.length; at += tile) {

@@ -6,7 +6,7 @@ import type { Filter } from './pixel-plan.ts';
 import { resize } from './resize.ts';
 
 const fixture = (path: string) => readFileSync(new URL(`../../tests/fixtures/media/${path}`, import.meta.url));
-const wide = await decodeImage(fixture('pictures/wide.png'));
+const wide = await decodeImage(fixture('images/wide.png'));
 interface Case {
   filter: Filter;
   size: [width: number, height: number];
@@ -14,7 +14,7 @@ interface Case {
 }
 const { cases } = JSON.parse(fixture('resized.json').toString()) as { cases: Case[] };
 
-describe('a resized picture has the bytes of Pillow', () => {
+describe('a resized image has the bytes of Pillow', () => {
   it.each(cases)('$filter to $size', ({ filter, size, sha256 }) => {
     const { data } = resize(wide, ...size, filter);
     expect(createHash('sha256').update(data).digest('hex')).toBe(sha256);

@@ -1,8 +1,8 @@
 import { at } from '../../lib/at.ts';
 import type { Filter } from './pixel-plan.ts';
 
-/** Holds a picture of 8-bit red, green and blue, row by row. */
-export interface Picture {
+/** Holds an image of 8-bit red, green and blue, row by row. */
+export interface RgbImage {
   width: number;
   height: number;
   data: Uint8Array;
@@ -13,11 +13,11 @@ const CHANNELS = 3;
 const PRECISION = 22;
 
 /**
- * Resizes a picture to the same bytes as Pillow 12, which Python's image processors use: rows first, then columns, with
+ * Resizes an image to the same bytes as Pillow 12, which Python's image processors use: rows first, then columns, with
  * coefficients in fixed point and a rounding to 8 bits after each pass. Source: Pillow 12, `src/libImaging/Resample.c`.
  */
-export function resize(picture: Picture, width: number, height: number, filter: Filter): Picture {
-  const wide = width === picture.width ? picture : resizeRows(picture, width, filter);
+export function resize(image: RgbImage, width: number, height: number, filter: Filter): RgbImage {
+  const wide = width === image.width ? image : resizeRows(image, width, filter);
   return height === wide.height ? wide : resizeColumns(wide, height, filter);
 }
 
@@ -30,7 +30,7 @@ interface Weights {
   taps: number;
 }
 
-function resizeRows({ width: from, height, data }: Picture, width: number, filter: Filter): Picture {
+function resizeRows({ width: from, height, data }: RgbImage, width: number, filter: Filter): RgbImage {
   const { first, count, coefficients, taps } = weightsOf(from, width, filter);
   const resized = new Uint8Array(width * height * CHANNELS);
   for (let y = 0, into = 0; y < height; y++) {
@@ -52,7 +52,7 @@ function resizeRows({ width: from, height, data }: Picture, width: number, filte
   return { width, height, data: resized };
 }
 
-function resizeColumns({ width, height: from, data }: Picture, height: number, filter: Filter): Picture {
+function resizeColumns({ width, height: from, data }: RgbImage, height: number, filter: Filter): RgbImage {
   const { first, count, coefficients, taps } = weightsOf(from, height, filter);
   const line = width * CHANNELS;
   const resized = new Uint8Array(line * height);
@@ -79,7 +79,7 @@ function clipped(sum: number): number {
 function weightsOf(from: number, to: number, filter: Filter): Weights {
   const { support: reach, weight } = KERNELS[filter];
   const scale = from / to;
-  // A picture that shrinks is averaged over all of its pixels.
+  // An image that shrinks is averaged over all of its pixels.
   const stretch = Math.max(scale, 1);
   const support = reach * stretch;
   const taps = Math.ceil(support) * 2 + 1;

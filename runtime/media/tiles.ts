@@ -1,12 +1,12 @@
 import { type PixelPlan, pixelBytes } from './pixel-plan.ts';
-import { type Picture, resize } from './resize.ts';
+import { type RgbImage, resize } from './resize.ts';
 
 /**
- * Returns the tiles of a picture one after the other, row by row, the whole picture last: three bytes for each pixel.
+ * Returns the tiles of an image one after the other, row by row, the whole image last: three bytes for each pixel.
  */
-export function cutTiles(picture: Picture, plan: PixelPlan): Uint8Array {
+export function cutTiles(image: RgbImage, plan: PixelPlan): Uint8Array {
   const { filter, sizes, rows, columns, side } = plan;
-  const resized = sizes.reduce<Picture>((from, { width, height }) => resize(from, width, height, filter), picture);
+  const resized = sizes.reduce<RgbImage>((from, { width, height }) => resize(from, width, height, filter), image);
   const tiles = new Uint8Array(pixelBytes(plan));
   const line = side * 3;
   let into = 0;

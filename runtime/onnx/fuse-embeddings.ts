@@ -1,7 +1,7 @@
 import { DataType, type Model, makeNode, makeTensor, type Node } from './model.ts';
 import { unusable } from './unusable.ts';
 
-/** Inputs of a fused graph for pictures, besides the tokens. */
+/** Inputs of a fused graph for media, besides the tokens. */
 export const MEDIA_FEATURES = 'media_features';
 export const MEDIA_ROWS = 'media_rows';
 
@@ -10,7 +10,7 @@ const PREFIX = 'assay/embed_tokens/';
 
 /**
  * Joins a decoder that reads embeddings (`inputs_embeds`) and the graph that makes them of tokens into one graph that
- * reads tokens, as a text model does. Two more inputs put pictures in place of tokens: `media_features`
+ * reads tokens, as a text model does. Two more inputs put media in place of tokens: `media_features`
  * `[rows + 1, width]`, whose row 0 is unused, and `media_rows` `[1, tokens]`, the row of each token, 0 for text.
  * Changes and returns `decoder`. Throws `engine_failed` when the two do not fit each other.
  */

@@ -15,7 +15,7 @@ export interface Layout {
   kv: KvLayer[];
   /** States of the layers without attention, in order. */
   states: StateTensor[];
-  /** Inputs for pictures, whose features are `width` wide (`fuse-embeddings.ts`). */
+  /** Inputs for media, whose features are `width` wide (`fuse-embeddings.ts`). */
   media?: { features: string; rows: string; width: number };
 }
 
@@ -102,7 +102,7 @@ export function findLayout(model: Model, publishedHeadSize?: number): Layout {
   return layout;
 }
 
-/** Returns the inputs of a fused graph for pictures; undefined for a text-only model. */
+/** Returns the inputs of a fused graph for media; undefined for a text-only model. */
 function mediaInputs({ inputs }: Graph): Layout['media'] {
   const features = inputs.find(({ name }) => name === MEDIA_FEATURES);
   const width = features?.dims[1];

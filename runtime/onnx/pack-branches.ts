@@ -46,7 +46,7 @@ export function keepWholePast({ graph }: Model): void {
 }
 
 /**
- * Lets a graph that takes three rows of positions (time, height and width of pictures) take one, which all three are
+ * Lets a graph that takes three rows of positions (time, height and width of images) take one, which all three are
  * for text.
  * Source: transformers, `modeling_qwen2_vl.py`, `get_rope_index`.
  */

@@ -97,9 +97,9 @@ export const CompileReport = v.object({
 });
 export type CompileReport = v.InferOutput<typeof CompileReport>;
 
-/** Identifies a picture or recording: its file, and how closely the model looks. */
+/** Identifies a image or recording: its file, and how closely the model looks. */
 const MediaKey = { sha256: Sha256, detail: v.picklist(['low', 'high']) };
-/** A picture or recording that has to be encoded, and how it is prepared. */
+/** A image or recording that has to be encoded, and how it is prepared. */
 export const WantedMedia = v.object({ ...MediaKey, plan: MediaPlan });
 export type WantedMedia = v.InferOutput<typeof WantedMedia>;
 /** Its tiles or chunks, as its plan says. */
@@ -146,7 +146,7 @@ export type ToEngine = v.InferOutput<typeof ToEngine>;
 export const PHASES = ['open', 'text', 'step', 'compile'] as const;
 export type Phase = (typeof PHASES)[number];
 
-/** Counts the pictures or recordings of a request, and the time to encode them. */
+/** Counts the images or recordings of a request, and the time to encode them. */
 export const MediaFigures = v.object({
   kind: MediaKind,
   encoded: Count,
@@ -187,7 +187,7 @@ export const FromEngine = v.variant('type', [
     type: v.literal('prepared'),
     id: Id,
     promptTokens: Count,
-    /** Pictures or recordings of the request that are not encoded yet. */
+    /** Images or recordings of the request that are not encoded yet. */
     wanted: v.exactOptional(v.pipe(v.array(WantedMedia), v.maxLength(MOST_MEDIA))),
   }),
   /** The request is in the engine's queue. */

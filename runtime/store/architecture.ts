@@ -87,7 +87,7 @@ function configRefusal(config: v.InferOutput<typeof Config>): string | null {
 function genaiRefusal({ model: { decoder } }: v.InferOutput<typeof GenaiConfig>): string | null {
   const given = Object.keys(decoder.inputs);
   if (given.length === 0 || given.includes('input_ids')) return null;
-  return 'its decoder reads embeddings that other graphs make (pictures or sound), not tokens; take a text model';
+  return 'its decoder reads embeddings that other graphs make (images or sound), not tokens; take a text model';
 }
 
 function genaiKv({ model: { decoder } }: v.InferOutput<typeof GenaiConfig>): number | null {

@@ -2,7 +2,7 @@ import type { Device } from '../../lib/backend.ts';
 
 /**
  * Names of the text files that a compiled model keeps of its source: configuration, tokenizer, chat template, and how
- * pictures are prepared.
+ * media are prepared.
  */
 export const TEXT_FILES = [
   'tokenizer.json',
@@ -64,7 +64,7 @@ export interface ModelFiles {
   dtype: Dtype | null;
   /** Path of the ONNX graph. */
   graph: string;
-  /** Paths of the other graphs: embeddings, and the encoder of pictures. Absent: the one graph is the whole model. */
+  /** Paths of the other graphs: embeddings, and the encoder of media. Absent: the one graph is the whole model. */
   parts?: readonly string[];
   /** Paths of the external data of all graphs. */
   data: readonly string[];
@@ -124,7 +124,7 @@ function selectTransformers(paths: ReadonlySet<string>, wanted: readonly Dtype[]
 }
 
 /**
- * Selects a model that is published in parts: a decoder, the embeddings of its tokens, and the encoder of its pictures.
+ * Selects a model that is published in parts: a decoder, the embeddings of its tokens, and the encoder of its media.
  * A part that is not published in the decoder's format is used in the next best one.
  */
 function selectParts(paths: ReadonlySet<string>, wanted: readonly Dtype[]): ModelFiles | null {

@@ -28,8 +28,8 @@ const BASE_BYTES = 1.5 * 2 ** 30;
 const COPIES_OF_WEIGHTS = 4;
 /** Growth of the weights: a compile compares its forms with one in 32 bits, and published weights may have 4. */
 const WIDENED = 8;
-/** Features of pictures that are kept, and the pixels of those that wait to be encoded. */
-const PICTURE_BYTES = 2 ** 30;
+/** Features of media that are kept, and the prepared media that wait to be encoded. */
+const MEDIA_BYTES = 2 ** 30;
 /** Largest share of the available memory. */
 const SHARE = 0.9;
 
@@ -45,7 +45,7 @@ export async function loadLimits(dir: string): Promise<ModelLimits> {
   return {
     device,
     openMs: device === 'CPU' ? openMs(bytes) : OTHER_DEVICE_MS,
-    memoryBytes: memoryFor(COPIES_OF_WEIGHTS * bytes + cells * cellBytes({ layers: kv }) + (media ? PICTURE_BYTES : 0)),
+    memoryBytes: memoryFor(COPIES_OF_WEIGHTS * bytes + cells * cellBytes({ layers: kv }) + (media ? MEDIA_BYTES : 0)),
   };
 }
 

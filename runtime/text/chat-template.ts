@@ -20,14 +20,14 @@ export interface ChatTemplate {
   /**
    * Renders the prompt up to the model's answer. Each message's text is a `user` segment of its own, in order;
    * reasoning of earlier answers is omitted. `thinking: false` closes the reasoning block before it begins; absent: the
-   * model decides. `picture` is the text that the template writes for a picture.
+   * model decides. `mediaMark` is the text that the template writes for an image or a recording.
    */
   render(messages: readonly TemplateMessage[], options?: RenderOptions): Segment[];
 }
 
 export interface RenderOptions {
   thinking?: boolean | undefined;
-  picture?: string | undefined;
+  mediaMark?: string | undefined;
 }
 
 /** Template for a model without a chat template. */
@@ -57,16 +57,16 @@ export function createChatTemplate(
 
   function write(
     messages: readonly TemplateMessage[],
-    { thinking, picture }: RenderOptions,
+    { thinking, mediaMark }: RenderOptions,
     inParts: boolean,
   ): Segment[] {
     const values = thinking === undefined || !switchable ? {} : { enable_thinking: thinking };
     const { marked, parts } = markParts(messages, inParts);
     const variables = { ...special, ...NOTHING_ELSE, ...values, messages: marked, add_generation_prompt: true };
-    const segments = split(jinja(variables), parts, picture);
+    const segments = split(jinja(variables), parts, mediaMark);
     return thinking === false && thinks ? withoutThinking(segments, format) : segments;
   }
-  // Templates of models that read pictures may need the parts of a message, even if it is a single text.
+  // Templates of models that read media may need the parts of a message, even if it is a single text.
   const tryOut = (inParts: boolean) => ({ inParts, ...probe((messages) => write(messages, {}, inParts)) });
   const { traits, afterAnswer, inParts } = usable(() => firstThatWorks(tryOut, [false, true]));
   return {
@@ -96,8 +96,8 @@ const mark = (index: number) => `\u3000\uE000${index}\uE001\u3000`;
 const MARK = /(\u3000?)\uE000(\d+)\uE001(\u3000?)/gu;
 
 /**
- * Puts marks in place of the messages' texts. A message with pictures, and with `inParts` any, is a list of parts, as
- * transformers gives it. Returns the messages, and all parts in order: what the marks stand for, and the pictures.
+ * Puts marks in place of the messages' texts. A message with media, and with `inParts` any, is a list of parts, as
+ * transformers gives it. Returns the messages, and all parts in order: what the marks stand for, and the media.
  */
 function markParts(messages: readonly TemplateMessage[], inParts: boolean) {
   const parts: (string | MediaPart)[] = [];
@@ -114,20 +114,20 @@ function markParts(messages: readonly TemplateMessage[], inParts: boolean) {
 }
 
 /**
- * Replaces the marks in a rendered text by the texts, and what the template writes for pictures by these. Throws when
+ * Replaces the marks in a rendered text by the texts, and what the template writes for media by these. Throws when
  * one is missing, moved or repeated.
  */
-function split(rendered: string, parts: readonly (string | MediaPart)[], picture: string | undefined): Segment[] {
+function split(rendered: string, parts: readonly (string | MediaPart)[], mediaMark: string | undefined): Segment[] {
   const segments: Segment[] = [];
   let next = 0;
-  /** Adds text of the template, which may have pictures in it. */
+  /** Adds text of the template, which may have media in it. */
   const addTemplate = (text: string): void => {
-    const pieces = picture ? text.split(picture) : [text];
+    const pieces = mediaMark ? text.split(mediaMark) : [text];
     for (const [index, piece] of pieces.entries()) {
       const part = parts[next];
       if (index > 0) {
-        if (part === undefined || typeof part === 'string') throw new TemplateError('the template moves pictures');
-        segments.push({ text: '', trust: 'picture', part });
+        if (part === undefined || typeof part === 'string') throw new TemplateError('the template moves media');
+        segments.push({ text: '', trust: 'media', part });
         next++;
       }
       if (piece) segments.push({ text: piece, trust: 'template' });
@@ -143,14 +143,14 @@ function split(rendered: string, parts: readonly (string | MediaPart)[], picture
     addTemplate(before.slice(0, before.length - space.length));
     const content = parts[next];
     if (typeof content !== 'string' || Number(index) !== next) {
-      throw new TemplateError('the template repeats or reorders messages or pictures');
+      throw new TemplateError('the template repeats or reorders messages or media');
     }
     next++;
     const start = spaceBefore === '' ? content.trimStart() : content;
     segments.push({ text: space + (spaceAfter === '' ? start.trimEnd() : start), trust: 'user' });
   }
   addTemplate(rendered.slice(from));
-  if (next !== parts.length) throw new TemplateError('the template omits messages or pictures');
+  if (next !== parts.length) throw new TemplateError('the template omits messages or media');
   return segments;
 }
 

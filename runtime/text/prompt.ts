@@ -38,13 +38,13 @@ export interface TaskTokens {
  * `input_too_long` for a prompt of more than `limit` tokens.
  */
 export function encodeTasks(model: TextModel, batch: TaskBatch, limit = Number.POSITIVE_INFINITY): TaskTokens {
-  const reads = model.pictures?.kind;
+  const reads = model.media?.kind;
   refuseMedia(batch, reads);
   const { messages, media, openMessage, tasks } = taskPrompt(batch);
   checkMessages(messages, limit);
   const open: ChatMessage = { role: 'user', parts: [...media, { type: 'text', text: TASK_MARK }] };
   const templateMessages = toTemplateMessages([...messages, open], reads);
-  const rendered = model.template.render(templateMessages, { thinking: false, picture: model.pictures?.mark });
+  const rendered = model.template.render(templateMessages, { thinking: false, mediaMark: model.media?.mark });
   const cut = rendered.findLastIndex(({ trust }) => trust === 'user');
   const last = at(rendered, cut).text;
   // The template may merge the mark with an earlier message; it is then at the end of that message.
@@ -84,9 +84,9 @@ export function encodeChat(
   messages: readonly ChatMessage[],
   { thinking, limit = Number.POSITIVE_INFINITY }: { thinking?: false; limit?: number } = {},
 ): ChatTokens {
-  const rendered = toTemplateMessages(messages, model.pictures?.kind);
+  const rendered = toTemplateMessages(messages, model.media?.kind);
   checkMessages(messages, limit);
-  const segments = model.template.render(rendered, { thinking, picture: model.pictures?.mark });
+  const segments = model.template.render(rendered, { thinking, mediaMark: model.media?.mark });
   const ids = encodeWithBegin(model, segments);
   checkLength(ids.length, limit);
   return { ids, thinking: opensThinking(segments, model.template.reasoning) };

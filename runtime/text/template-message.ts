@@ -2,7 +2,7 @@ import type { ChatMessage, MediaPart } from '../../lib/conversation.ts';
 import { AssayError } from '../../lib/errors.ts';
 import { messageText, namedParts } from '../../lib/prompt/tasks.ts';
 
-/** Describes a message as chat templates read it: one text, or texts and pictures in their order. */
+/** Describes a message as chat templates read it: one text, or texts and media in their order. */
 export interface TemplateMessage {
   role: ChatMessage['role'];
   content: string | readonly (string | MediaPart)[];

@@ -1,6 +1,6 @@
 import { type ChatTemplate, createChatTemplate } from './chat-template.ts';
 import { type ModelText, readModelText } from './model-files.ts';
-import type { PictureText } from './segment.ts';
+import type { MediaText } from './segment.ts';
 import { createTokenizer, type Tokenizer, tokenText } from './tokenizer.ts';
 import { createVocabulary, type TextVocabulary } from './vocabulary.ts';
 
@@ -9,8 +9,8 @@ export interface TextModel {
   tokenizer: Tokenizer;
   vocabulary: TextVocabulary;
   template: ChatTemplate;
-  /** Writes pictures into prompts; absent: the model reads none. */
-  pictures?: PictureText;
+  /** Writes images or recordings into prompts; absent: the model reads none. */
+  media?: MediaText;
   /** The sampling that the model's makers recommend. */
   sampling: ModelText['sampling'];
 }

@@ -17,7 +17,7 @@ import { COUNTED_LIMITS } from '../text/prompt.ts';
 import { createTextModel } from '../text/text-model.ts';
 import { draftRows } from './draft-rows.ts';
 import { LoadedModel } from './loaded-model.ts';
-import { openPictures, type Pictures } from './pictures.ts';
+import { type MediaEncoder, openMediaEncoder } from './media-encoder.ts';
 import type { ServedModel } from './serve.ts';
 
 /** Prompts of full length whose keys and values are kept by default. */
@@ -30,7 +30,7 @@ export async function loadModel(
 ): Promise<ServedModel> {
   const { manifest, forward } = await openOnDevice(dir, plugin, threads);
   const { maxPromptLen, contextLength, device, vocabSize } = manifest;
-  const pictures = await openMedia(dir, manifest, threads);
+  const media = await openMedia(dir, manifest, threads);
   onPhase('text');
   const files = await readModelText(dir);
   onPhase('text');
@@ -41,14 +41,18 @@ export async function loadModel(
   const kvBytes = prefixCacheBytes ?? Math.min(KEPT_PROMPTS * prefixBytes(kv, maxPromptLen), availableMemory() / 4);
   const limits = { draftRows: draftRows(manifest) };
   const engine = new Engine({ forward, kv, maxPromptLen, contextLength, kvBytes, limits });
-  return new LoadedModel({ model, device, maxPromptLen, contextLength, text, engine, pictures });
+  return new LoadedModel({ model, device, maxPromptLen, contextLength, text, engine, media });
 }
 
 /** Opens what reads images or audio; undefined for a model of text alone. */
-async function openMedia(dir: string, { media }: Manifest, threads: number | undefined): Promise<Pictures | undefined> {
+async function openMedia(
+  dir: string,
+  { media }: Manifest,
+  threads: number | undefined,
+): Promise<MediaEncoder | undefined> {
   if (!media || !existsSync(join(dir, media.encoder))) return undefined;
   const family = await readMediaFamily(dir);
-  return family ? openPictures(dir, media, family, threads) : undefined;
+  return family ? openMediaEncoder(dir, media, family, threads) : undefined;
 }
 
 /** Opens the model with the first execution provider of its device that accepts it. Throws the last one's error. */

@@ -8,7 +8,7 @@ import type { ChatDelta } from '../text/chat-output.ts';
 import type { TextModel } from '../text/text-model.ts';
 import { planChat } from './chat-job.ts';
 import { figuresOf, type Measured } from './measured.ts';
-import { featuresOf, type Picture, type Pictures } from './pictures.ts';
+import { featuresOf, type MediaEncoder, type MediaItem } from './media-encoder.ts';
 import type { PreparedWork, ServedModel, WorkChannel } from './serve.ts';
 import { type JobPlan, planTasks } from './task-job.ts';
 
@@ -20,7 +20,7 @@ export interface LoadedModelParts {
   text: TextModel;
   engine: Engine;
   /** Absent: the model reads text alone. */
-  pictures?: Pictures | undefined;
+  media?: MediaEncoder | undefined;
 }
 
 type MeasuredWork = Measured & { media?: MediaFigures };
@@ -30,16 +30,16 @@ export class LoadedModel implements ServedModel {
   readonly info: ServedModel['info'];
   readonly #text: TextModel;
   readonly #engine: Engine;
-  readonly #pictures: Pictures | undefined;
+  readonly #media: MediaEncoder | undefined;
   /** Work that waits for the end of a step. */
   readonly #between: (() => Promise<void>)[] = [];
   #nextJob = 0;
   #stepping = false;
 
-  constructor({ text, engine, pictures, ...info }: LoadedModelParts) {
-    this.info = { ...info, ...(pictures ? { reads: pictures.kind } : {}) };
-    this.#text = pictures ? { ...text, pictures } : text;
-    this.#pictures = pictures;
+  constructor({ text, engine, media, ...info }: LoadedModelParts) {
+    this.info = { ...info, ...(media ? { reads: media.kind } : {}) };
+    this.#text = media ? { ...text, media } : text;
+    this.#media = media;
     this.#engine = engine;
   }
 
@@ -49,17 +49,17 @@ export class LoadedModel implements ServedModel {
   }
 
   prepare(work: Work): PreparedWork {
-    const pictures = this.#pictures?.of(work) ?? [];
-    return work.kind === 'tasks' ? this.#prepareTasks(work.batch, pictures) : this.#prepareChat(work.request, pictures);
+    const media = this.#media?.of(work) ?? [];
+    return work.kind === 'tasks' ? this.#prepareTasks(work.batch, media) : this.#prepareChat(work.request, media);
   }
 
-  #prepareTasks(batch: TaskBatch, pictures: readonly Picture[]): PreparedWork {
+  #prepareTasks(batch: TaskBatch, media: readonly MediaItem[]): PreparedWork {
     const { promptTokens, plan, answers } = planTasks(this.#text, batch, this.info);
     return {
       promptTokens,
-      wanted: this.#pictures?.wanted(pictures) ?? [],
+      wanted: this.#media?.wanted(media) ?? [],
       run: async (channel, timeoutMs, prepared) => {
-        const measured = await this.#run({ plan, pictures, prepared }, channel, timeoutMs);
+        const measured = await this.#run({ plan, media, prepared }, channel, timeoutMs);
         const answered = answers(measured.result);
         channel.reply({ type: 'answers', ...answered });
         const reason = answered.cut.length > 0 ? 'length' : 'stop';
@@ -68,11 +68,11 @@ export class LoadedModel implements ServedModel {
     };
   }
 
-  #prepareChat(request: ChatRequest, pictures: readonly Picture[]): PreparedWork {
+  #prepareChat(request: ChatRequest, media: readonly MediaItem[]): PreparedWork {
     const { promptTokens, plan, end } = planChat(this.#text, request, this.info);
     return {
       promptTokens,
-      wanted: this.#pictures?.wanted(pictures) ?? [],
+      wanted: this.#media?.wanted(media) ?? [],
       run: async (channel, timeoutMs, prepared) => {
         const onDelta = ({ reasoning, content, logprobs }: ChatDelta) => {
           if (reasoning !== '') channel.reply({ type: 'reasoning', text: reasoning });
@@ -80,7 +80,7 @@ export class LoadedModel implements ServedModel {
             channel.reply({ type: 'content', text: content, ...(logprobs.length > 0 ? { logprobs } : {}) });
           }
         };
-        const measured = await this.#run({ plan: plan(onDelta), pictures, prepared }, channel, timeoutMs);
+        const measured = await this.#run({ plan: plan(onDelta), media, prepared }, channel, timeoutMs);
         const { delta, reason } = end(measured.result);
         onDelta(delta);
         channel.reply({ type: 'finished', reason, ...this.#figures(measured, promptTokens) });
@@ -93,18 +93,18 @@ export class LoadedModel implements ServedModel {
     return { ...figures, ...(media ? { media } : {}) };
   }
 
-  /** Encodes the pictures of a job, runs it, and measures it. */
+  /** Encodes the media of a job, runs it, and measures it. */
   async #run(
-    { plan, pictures, prepared }: { plan: JobPlan; pictures: readonly Picture[]; prepared: readonly PreparedMedia[] },
+    { plan, media, prepared }: { plan: JobPlan; media: readonly MediaItem[]; prepared: readonly PreparedMedia[] },
     { reply, signal, priority }: WorkChannel,
     timeoutMs: number,
   ): Promise<MeasuredWork> {
     const startedAt = performance.now();
-    const figures = await this.#encode(pictures, prepared, signal);
+    const figures = await this.#encode(media, prepared, signal);
     let firstTokenMs: number | null = null;
     const job: Job = {
       ...plan,
-      ...(figures ? { media: featuresOf(pictures) } : {}),
+      ...(figures ? { media: featuresOf(media) } : {}),
       ...(priority ? { priority } : {}),
       id: String(this.#nextJob++),
       deadline: startedAt + timeoutMs,
@@ -124,18 +124,18 @@ export class LoadedModel implements ServedModel {
   }
 
   async #encode(
-    pictures: readonly Picture[],
+    media: readonly MediaItem[],
     prepared: readonly PreparedMedia[],
     signal: AbortSignal,
   ): Promise<MediaFigures | null> {
-    if (!this.#pictures || pictures.length === 0) return null;
+    if (!this.#media || media.length === 0) return null;
     const before = performance.now();
-    const encoded = await this.#pictures.encode(pictures, prepared, {
+    const encoded = await this.#media.encode(media, prepared, {
       between: (work) => this.#betweenSteps(work),
       signal,
     });
     const encodeMs = encoded > 0 ? performance.now() - before : 0;
-    return { kind: this.#pictures.kind, encoded, cached: pictures.length - encoded, encodeMs };
+    return { kind: this.#media.kind, encoded, cached: media.length - encoded, encodeMs };
   }
 
   /** Runs work while the engine is not in a step: both use all cores. */

@@ -31,7 +31,7 @@ export interface ServedModel {
 
 export interface PreparedWork {
   promptTokens: number;
-  /** Pictures or recordings that `run` needs. Absent: none. */
+  /** Images or recordings that `run` needs. Absent: none. */
   wanted?: readonly WantedMedia[];
   /**
    * Queues the request, replies `queued`, and resolves after the last reply. Throws `AssayError`. An abort frees the

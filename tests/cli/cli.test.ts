@@ -62,7 +62,7 @@ describe('decide', () => {
 
   it('--image sends the file, and reads no standard input', async () => {
     const { run, recorded } = await beside(yes);
-    const file = fileURLToPath(new URL('../fixtures/media/pictures/wide.png', import.meta.url));
+    const file = fileURLToPath(new URL('../fixtures/media/images/wide.png', import.meta.url));
     const { code } = await run(['decide', 'A cat?', '-o', 'yes', '-o', 'no', '--image', file, '-i', file], 'unread');
     expect(code).toBe(0);
     const source = { type: 'base64', mimeType: 'image/png', data: readFileSync(file).toString('base64') };

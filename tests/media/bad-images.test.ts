@@ -38,7 +38,7 @@ async function read(source: MediaPart['source']) {
 const good = (bytes: Uint8Array, mimeType: string): MediaPart['source'] => {
   return { type: 'base64', data: Buffer.from(bytes).toString('base64'), mimeType };
 };
-const PNG = readFileSync(new URL('../fixtures/media/pictures/wide.png', import.meta.url));
+const PNG = readFileSync(new URL('../fixtures/media/images/wide.png', import.meta.url));
 
 describe('refused with the path of the image', async () => {
   const rows = await badImages();
@@ -53,7 +53,7 @@ describe('refused with the path of the image', async () => {
     });
   });
 
-  it('by one and the same process, which still reads pictures', async () => {
+  it('by one and the same process, which still reads images', async () => {
     const { pid } = media;
     expect((await read(good(PNG, 'image/png'))).size).toEqual({ width: 100, height: 60 });
     expect(pid).not.toBe(null);
@@ -67,7 +67,7 @@ describe('refused with the path of the image', async () => {
 
 describe('unusual, and read', async () => {
   const raw = Buffer.from(Array.from({ length: 30 * 20 * 3 }, (_, i) => (i * 7) % 256));
-  const picture = () => sharp(raw, { raw: { width: 30, height: 20, channels: 3 } });
+  const image = () => sharp(raw, { raw: { width: 30, height: 20, channels: 3 } });
   /** Two frames, one above the other. */
   const animation = () =>
     sharp(Buffer.concat([raw, Buffer.alloc(raw.length)]), {
@@ -93,13 +93,13 @@ describe('unusual, and read', async () => {
           .toBuffer(),
       'image/png',
     ],
-    ['grey', () => picture().greyscale().png().toBuffer(), 'image/png'],
-    ['16 bits', () => picture().toColourspace('rgb16').png().toBuffer(), 'image/png'],
-    ['a palette', () => picture().png({ palette: true, colours: 8 }).toBuffer(), 'image/png'],
-    ['alpha', () => picture().ensureAlpha(0.5).webp().toBuffer(), 'image/webp'],
-    ['CMYK', () => picture().toColourspace('cmyk').jpeg().toBuffer(), 'image/jpeg'],
-    ['progressive', () => picture().jpeg({ progressive: true }).toBuffer(), 'image/jpeg'],
-    ['interlaced', () => picture().png({ progressive: true }).toBuffer(), 'image/png'],
+    ['grey', () => image().greyscale().png().toBuffer(), 'image/png'],
+    ['16 bits', () => image().toColourspace('rgb16').png().toBuffer(), 'image/png'],
+    ['a palette', () => image().png({ palette: true, colours: 8 }).toBuffer(), 'image/png'],
+    ['alpha', () => image().ensureAlpha(0.5).webp().toBuffer(), 'image/webp'],
+    ['CMYK', () => image().toColourspace('cmyk').jpeg().toBuffer(), 'image/jpeg'],
+    ['progressive', () => image().jpeg({ progressive: true }).toBuffer(), 'image/jpeg'],
+    ['interlaced', () => image().png({ progressive: true }).toBuffer(), 'image/png'],
     ['an animation', () => animation(), 'image/gif'],
     ['with bytes behind its end', async () => Buffer.concat([PNG, Buffer.from('<script>')]), 'image/png'],
   ])('%s', async (_, make, type) => {
@@ -107,7 +107,7 @@ describe('unusual, and read', async () => {
   });
 
   it.each(orientations)('EXIF orientation %i', async (orientation) => {
-    const bytes = await picture().withMetadata({ orientation }).jpeg({ quality: 100 }).toBuffer();
+    const bytes = await image().withMetadata({ orientation }).jpeg({ quality: 100 }).toBuffer();
     const { size, data } = await read(good(bytes, 'image/jpeg'));
     expect(size).toEqual(orientation > 4 ? { width: 20, height: 30 } : { width: 30, height: 20 });
     const upright = await read(good(await sharp(bytes).autoOrient().png().toBuffer(), 'image/png'));

@@ -17,7 +17,7 @@ const FILES = {
 } as const;
 type Type = keyof typeof FILES;
 const TYPES = Object.keys(FILES) as Type[];
-const fileOf = (type: Type) => readFileSync(new URL(`../fixtures/media/pictures/${FILES[type]}`, import.meta.url));
+const fileOf = (type: Type) => readFileSync(new URL(`../fixtures/media/images/${FILES[type]}`, import.meta.url));
 
 const FORMAT = /is not in a format that is read\. Send JPEG, PNG, WEBP, GIF\./u;
 const DAMAGED = /cannot be decoded/u;
@@ -86,7 +86,7 @@ async function otherFormats(): Promise<BadImage[]> {
     ['a sound', latin('RIFF\x24\x00\x00\x00WAVEfmt ')],
     ['an archive', latin('PK\x03\x04\x14\x00\x00\x00')],
     ['a program', latin('\x7fELF\x02\x01\x01\x00')],
-    ['a picture behind a byte', Buffer.concat([Buffer.of(0), fileOf('image/png')])],
+    ['an image behind a byte', Buffer.concat([Buffer.of(0), fileOf('image/png')])],
   ];
   return files.map(([name, bytes]) => bad(name, bytes, 'image/png', FORMAT));
 }

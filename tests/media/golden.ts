@@ -32,10 +32,10 @@ const TYPES: Record<string, string> = {
   ogg: 'audio/ogg',
 };
 
-/** Returns a picture or a recording as base64, and its type. */
+/** Returns an image or a recording as base64, and its type. */
 export function mediaFile(file: string): { data: string; mimeType: string } {
   const mimeType = TYPES[file.split('.').at(-1)!]!;
-  const folder = mimeType.startsWith('image/') ? 'pictures' : 'audio';
+  const folder = mimeType.startsWith('image/') ? 'images' : 'audio';
   return { data: readFileSync(fixture(`${folder}/${file}`)).toString('base64'), mimeType };
 }
 

@@ -65,7 +65,7 @@ async function decide(batch: Partial<TaskBatch>) {
 }
 
 describe('chats', () => {
-  it('count the tokens that stand for pictures', async () => {
+  it('count the tokens that stand for images', async () => {
     for (const one of golden.cases) {
       expect((await chat(partsOf(one))).usage.promptTokens).toBe(one.prompt.length);
     }
@@ -84,7 +84,7 @@ describe('chats', () => {
 const encoder = 'assay_image_features_total{source="encoder"}';
 
 describe('tasks', () => {
-  it('about one picture: packed as each alone, for one prefill and one run of the encoder', async () => {
+  it('about one image: packed as each alone, for one prefill and one run of the encoder', async () => {
     const before = await machine.metric(encoder);
     const media = [image('large.png'), image('tile-a.png', 'images[1]')] as TaskBatch['media'];
     const { logprobs, usage } = await decide({ media, input: { context: 'a cat and a dog' } });
@@ -101,7 +101,7 @@ describe('tasks', () => {
     }
   });
 
-  it('in messages, with pictures between texts and in earlier messages', async () => {
+  it('in messages, with images between texts and in earlier messages', async () => {
     const messages = [
       { role: 'user' as const, parts: [said('a cat'), image('wide.png', 'messages[0].content[1]')] },
       { role: 'assistant' as const, parts: [said('what?')] },
@@ -113,7 +113,7 @@ describe('tasks', () => {
     expect(other[0]![0]).not.toBeCloseTo(logprobs[0]![0]!, 4);
   });
 
-  it('about the same picture again: no encoder and no prefix', async () => {
+  it('about the same image again: no encoder and no prefix', async () => {
     const media = [image('square.webp')] as TaskBatch['media'];
     await decide({ media });
     const read = await machine.metric('assay_images_decoded_total');
@@ -133,7 +133,7 @@ it('detail: low is one tile', async () => {
   expect(high.usage.promptTokens - low.usage.promptTokens).toBeGreaterThanOrEqual(4 * 16);
 });
 
-describe('pictures of the same size and different content', () => {
+describe('images of the same size and different content', () => {
   const SIZE = { width: 64, height: 64 };
   const files: Part[] = [];
   beforeAll(async () => {
@@ -157,7 +157,7 @@ describe('pictures of the same size and different content', () => {
         for (const index of order) {
           const answer = await chat([files[index]!, said('a cat?')]);
           expectSame(answer, first[index]!);
-          // The prompt begins with two tokens in front of the picture; a cached prefix has sixteen at least.
+          // The prompt begins with two tokens in front of the image; a cached prefix has sixteen at least.
           expect(answer.cached! > 0).toBe(seen.has(index));
           seen.add(index);
         }

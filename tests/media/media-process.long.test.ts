@@ -9,14 +9,14 @@ const log = pino({ level: 'silent' });
 const media = createMediaProcess({ log, isolation: await openIsolation('auto') });
 afterAll(() => media.close());
 
-const picture = (file: string) => readFileSync(new URL(`../fixtures/media/pictures/${file}`, import.meta.url));
+const image = (file: string) => readFileSync(new URL(`../fixtures/media/images/${file}`, import.meta.url));
 const PLAN = { filter: 'lanczos' as const, sizes: [{ width: 256, height: 192 }], rows: 3, columns: 4, side: 64 };
 
 /** Kills; ASSAY_PROPERTY_RUNS sets more. */
 const KILLS = Number(process.env.ASSAY_PROPERTY_RUNS ?? 20);
 
 it(`${KILLS} kills under load lose no request but their own`, { timeout: 60_000 + KILLS * 3_000 }, async () => {
-  const files = ['large.png', 'square.webp', 'tall.jpg', 'strip.gif'].map(picture);
+  const files = ['large.png', 'square.webp', 'tall.jpg', 'strip.gif'].map(image);
   const expected = await Promise.all(files.map((bytes) => media.prepare(bytes, PLAN)));
   let killing = true;
   let killed = 0;
@@ -59,7 +59,7 @@ it('a decoder that hangs ends its own request; the next ones are answered', asyn
   expect(fine).toMatchObject({ status: 'fulfilled', value: { width: 1, height: 1 } });
 });
 
-it('a picture that ends the process is refused after two tries; the next ones are answered', async () => {
+it('an image that ends the process is refused after two tries; the next ones are answered', async () => {
   const entry = new URL('./hanging-child.ts', import.meta.url);
   const crashing = createMediaProcess({ log, entry });
   const [crashed, fine] = await Promise.allSettled([

@@ -18,7 +18,7 @@ import { TEXT_FILES } from '../../runtime/store/model-files.ts';
 import { loadTextModel } from '../../runtime/text/text-model.ts';
 import { planChat } from '../../runtime/worker/chat-job.ts';
 import { compileModel } from '../../runtime/worker/compile-model.ts';
-import { featuresOf, openPictures, type Pictures } from '../../runtime/worker/pictures.ts';
+import { featuresOf, type MediaEncoder, openMediaEncoder } from '../../runtime/worker/media-encoder.ts';
 import { goldenOf, partsOf } from './golden.ts';
 
 const fixture = (path: string) => fileURLToPath(new URL(`../fixtures/media/${path}`, import.meta.url));
@@ -49,7 +49,7 @@ const MODELS = [
 interface Opened {
   dir: string;
   model: Model;
-  pictures: Pictures;
+  media: MediaEncoder;
 }
 
 async function openMedia(name: string, decoder: string): Promise<Opened> {
@@ -64,7 +64,7 @@ async function openMedia(name: string, decoder: string): Promise<Opened> {
   const { media } = model.manifest;
   const family = await readMediaFamily(dir);
   if (!media || !family) throw new Error('the model reads no media');
-  return { dir, model, pictures: await openPictures(dir, media, family, 1) };
+  return { dir, model, media: await openMediaEncoder(dir, media, family, 1) };
 }
 
 /** Opens files as the server and its media process do. */
@@ -92,9 +92,9 @@ describe.each(MODELS)('$model, $path', ({ model: name, decoder, path, mediaToken
   it.each(goldenOf(name).cases.map((one, i) => [i, one] as const))(
     'case %d: the prompt and 32 greedy tokens are those of Python',
     async (_, one) => {
-      const { dir, model, pictures } = opened;
+      const { dir, model, media } = opened;
       const { parts, files } = await openParts(partsOf(one));
-      const text = { ...(await loadTextModel(dir, { vocabSize: model.manifest.vocabSize })), pictures };
+      const text = { ...(await loadTextModel(dir, { vocabSize: model.manifest.vocabSize })), media };
       const request = {
         messages: [{ role: 'user' as const, parts }],
         temperature: 0,
@@ -103,25 +103,32 @@ describe.each(MODELS)('$model, $path', ({ model: name, decoder, path, mediaToken
         frequencyPenalty: 0,
         format: { type: 'text' as const },
       };
-      const shown = pictures.of({ kind: 'chat', request });
+      const shown = media.of({ kind: 'chat', request });
       const { maxPromptLen, contextLength } = model.manifest;
       const { prefix, branches } = planChat(text, request, { maxPromptLen, contextLength }).plan(() => {});
       const [branch] = branches;
       const ids = [...prefix, ...branch!.suffix];
       expect(ids.map((id) => (id >= FIRST_MEDIA_ID ? mediaToken : id))).toEqual(one.prompt);
 
-      const wanted = pictures.wanted(shown).map(async ({ sha256, detail, plan }) => {
+      const wanted = media.wanted(shown).map(async ({ sha256, detail, plan }) => {
         return { sha256, detail, data: await prepared(files.get(sha256)!, plan) };
       });
       const between = <T>(work: () => Promise<T>) => work();
-      await pictures.encode(shown, await Promise.all(wanted), { between, signal: new AbortController().signal });
+      await media.encode(shown, await Promise.all(wanted), { between, signal: new AbortController().signal });
 
       const kv = kvShape(model.manifest);
       const engine = new Engine({ forward: model.forward, kv, maxPromptLen, contextLength, kvBytes: 1 << 26 });
       // Python goes on behind the end token, too.
       const endless = { ...branch!, endTokens: new Set<number>(), maxTokens: 32 };
-      const media = featuresOf(shown);
-      const job = { id: 'a', prefix, media, branches: [endless], budget: 32, deadline: Number.POSITIVE_INFINITY };
+      const features = featuresOf(shown);
+      const job = {
+        id: 'a',
+        prefix,
+        media: features,
+        branches: [endless],
+        budget: 32,
+        deadline: Number.POSITIVE_INFINITY,
+      };
       const result = engine.submit(job);
       while (await engine.step());
       expect((await result).branches[0]!.tokens).toEqual(one.greedy);

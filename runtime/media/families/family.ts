@@ -12,12 +12,12 @@ export interface Size {
  */
 export type Detail = 'low' | 'high';
 
-/** Describes how one picture is prepared, and its text in the prompt. */
-export interface PictureLayout {
+/** Describes how one image is prepared, and its text in the prompt. */
+export interface ImageLayout {
   plan: PixelPlan;
-  /** The text that replaces `ImageFamily.mark`; it has `ImageFamily.token` once for each of the picture's features. */
+  /** The text that replaces `ImageFamily.mark`; it has `ImageFamily.token` once for each of the image's features. */
   text: string;
-  /** Features of the picture: tokens of the prompt. */
+  /** Features of the image: tokens of the prompt. */
   tokens: number;
 }
 
@@ -29,28 +29,28 @@ export interface EncoderInput {
   dims: readonly number[];
 }
 
-/** Holds what differs between families of models that read pictures. */
+/** Holds what differs between families of models that read images. */
 export interface ImageFamily {
   kind: 'image';
-  /** Text that the chat template writes for a picture. */
+  /** Text that the chat template writes for an image. */
   mark: string;
   /** Token id that represents one feature. */
   token: number;
   /** Output of the encoder, `[tiles, tokens of a tile, width]`. */
   output: string;
-  layout(size: Size, detail: Detail): PictureLayout;
+  layout(size: Size, detail: Detail): ImageLayout;
   /** Returns the encoder's inputs for one tile of `side` × `side` pixels. */
   inputs(tile: Uint8Array, side: number): readonly EncoderInput[];
 }
 
-/** Describes how one recording is prepared and what stands for it in the prompt; the members are as for pictures. */
+/** Describes how one recording is prepared and what stands for it in the prompt; the members are as for images. */
 export interface AudioLayout {
   plan: MelPlan;
   text: string;
   tokens: number;
 }
 
-/** Holds what differs between families of models that hear recordings; the members are as for pictures. */
+/** Holds what differs between families of models that hear recordings; the members are as for images. */
 export interface AudioFamily {
   kind: 'audio';
   mark: string;
@@ -63,4 +63,4 @@ export interface AudioFamily {
 }
 
 export type MediaFamily = ImageFamily | AudioFamily;
-export type MediaLayout = PictureLayout | AudioLayout;
+export type MediaLayout = ImageLayout | AudioLayout;

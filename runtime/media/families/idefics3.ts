@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 import { FILTERS } from '../pixel-plan.ts';
-import type { ImageFamily, PictureLayout, Size } from './family.ts';
+import type { ImageFamily, ImageLayout, Size } from './family.ts';
 import { normalisation } from './normalise.ts';
 
 const Side = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(4096));
@@ -30,7 +30,7 @@ const MOST_SIDE = 4096;
 const [FAKE, IMAGE, GLOBAL] = ['<fake_token_around_image>', '<image>', '<global-img>'];
 
 /**
- * Creates the family of Idefics3 and SmolVLM: the picture in tiles, row by row, then the whole.
+ * Creates the family of Idefics3 and SmolVLM: the image in tiles, row by row, then the whole.
  * Source: transformers 4.57, `image_processing_idefics3.py` and `processing_idefics3.py`.
  */
 export function idefics3({ config, preprocessor, processor }: Idefics3Config): ImageFamily {
@@ -44,11 +44,11 @@ export function idefics3({ config, preprocessor, processor }: Idefics3Config): I
     mark: IMAGE,
     token: config.image_token_id,
     output: 'image_features',
-    layout(size, detail): PictureLayout {
+    layout(size, detail): ImageLayout {
       const scaled = longestEdge(size, Math.min(preprocessor.size.longest_edge, MOST_SIDE));
       if (detail === 'low' || !preprocessor.do_image_splitting) {
         const plan = { filter, sizes: [scaled], rows: 0, columns: 0, side };
-        return { plan, text: wholePicture(perTile), tokens: perTile };
+        return { plan, text: wholeImage(perTile), tokens: perTile };
       }
       const whole = wholeTiles(scaled, side);
       const split = whole.width > side || whole.height > side;
@@ -69,7 +69,7 @@ export function idefics3({ config, preprocessor, processor }: Idefics3Config): I
   };
 }
 
-/** Scales a picture so that its longest side is `edge`, and the other one even. */
+/** Scales an image so that its longest side is `edge`, and the other one even. */
 function longestEdge({ width, height }: Size, edge: number): Size {
   const ratio = width / height;
   const even = (side: number) => Math.max(1, Math.trunc(side) + (Math.trunc(side) % 2));
@@ -84,7 +84,7 @@ function wholeTiles({ width, height }: Size, side: number): Size {
   return { width: up(Math.trunc(up(height) * ratio)), height: up(height) };
 }
 
-function wholePicture(perTile: number): string {
+function wholeImage(perTile: number): string {
   return `${FAKE}${GLOBAL}${IMAGE.repeat(perTile)}${FAKE}`;
 }
 
@@ -92,5 +92,5 @@ function prompt(rows: number, columns: number, perTile: number): string {
   const tile = (row: number, column: number) => `${FAKE}<row_${row + 1}_col_${column + 1}>${IMAGE.repeat(perTile)}`;
   const line = (row: number) => `${Array.from({ length: columns }, (_, column) => tile(row, column)).join('')}\n`;
   const tiles = Array.from({ length: rows }, (_, row) => line(row)).join('');
-  return `${tiles}${rows > 0 ? '\n' : ''}${wholePicture(perTile)}`;
+  return `${tiles}${rows > 0 ? '\n' : ''}${wholeImage(perTile)}`;
 }

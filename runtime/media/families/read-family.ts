@@ -14,7 +14,7 @@ const FAMILIES = new Map<string, (files: unknown) => MediaFamily>([
 ]);
 
 /**
- * Returns how the model in `dir` reads pictures or audio; null for a family that is not known, which reads text alone.
+ * Returns how the model in `dir` reads images or audio; null for a family that is not known, which reads text alone.
  * Throws `engine_failed` for a known one whose configuration is damaged or incomplete.
  */
 export async function readMediaFamily(dir: string): Promise<MediaFamily | null> {
@@ -31,7 +31,7 @@ export async function readMediaFamily(dir: string): Promise<MediaFamily | null> 
   try {
     return family({ config, preprocessor, processor });
   } catch (cause) {
-    const message = `The model's preprocessor_config.json or processor_config.json does not say how ${type} reads pictures or audio. Download the model again.`;
+    const message = `The model's preprocessor_config.json or processor_config.json does not say how ${type} reads images or audio. Download the model again.`;
     throw new AssayError('engine_failed', message, { cause });
   }
 }

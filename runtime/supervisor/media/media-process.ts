@@ -7,24 +7,24 @@ import { withoutSecrets } from '../child.ts';
 import { type Isolation, NO_ISOLATION } from '../isolation/isolation.ts';
 
 /**
- * Decodes pictures and audio in its own process, one after the other; it is started at the first, and after each death.
+ * Decodes images and audio in its own process, one after the other; it is started at the first, and after each death.
  */
 export interface MediaProcess {
-  /** Returns the size of a picture, as it is shown. Throws `MediaFault`. */
+  /** Returns the size of an image, as it is shown. Throws `MediaFault`. */
   size(bytes: Uint8Array): Promise<{ width: number; height: number }>;
   /** Returns the samples of a recording at 16 kHz, decoded. Throws `MediaFault`. */
   samples(bytes: Uint8Array): Promise<number>;
-  /** Returns the tiles of a picture, or the log-mel values of a recording, as the plan says. Throws `MediaFault`. */
+  /** Returns the tiles of an image, or the log-mel values of a recording, as the plan says. Throws `MediaFault`. */
   prepare(bytes: Uint8Array, plan: MediaPlan): Promise<Uint8Array>;
   /** Process id; null while there is no process. */
   readonly pid: number | null;
   close(): void;
 }
 
-/** Names a fault. `slow`: it took longer than a picture may. `crash`: it ended the process, also when tried again. */
+/** Names a fault. `slow`: it took longer than one file may. `crash`: it ended the process, also when tried again. */
 export type FaultKind = Extract<FromMedia, { type: 'failed' }>['fault'] | 'slow' | 'crash';
 
-/** Says why a picture was not decoded. */
+/** Says why an image or a recording was not decoded. */
 export class MediaFault extends Error {
   readonly kind: FaultKind;
 
@@ -39,7 +39,7 @@ export interface MediaProcessOptions {
   isolation?: Isolation;
   /** Module to run; tests pass one of their own. */
   entry?: URL;
-  /** Milliseconds for one picture, the start of the process included. */
+  /** Milliseconds for one file, the start of the process included. */
   timeoutMs?: number;
 }
 
@@ -47,11 +47,11 @@ const MEDIA_ENTRY = new URL(
   `../../media/media-child${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`,
   import.meta.url,
 );
-/** A picture of the largest size takes 120 MB as it is decoded, and as much again while it is resized. */
+/** An image of the largest size takes 120 MB as it is decoded, and as much again while it is resized. */
 const MEMORY_BYTES = 2 ** 30;
 const HEAP_MB = 256;
 const TIMEOUT_MS = 30_000;
-/** Attempts for one picture: the process may have died for another reason. */
+/** Attempts for one file: the process may have died for another reason. */
 const TRIES = 2;
 /** The most characters of native code's output that are logged. */
 const MAX_TEXT = 2_000;
@@ -66,7 +66,7 @@ interface Job {
   reject(fault: MediaFault): void;
 }
 
-/** Creates the media process; nothing runs until the first picture. */
+/** Creates the media process; nothing runs until the first file. */
 export function createMediaProcess(options: MediaProcessOptions): MediaProcess {
   const { log, isolation = NO_ISOLATION, entry = MEDIA_ENTRY, timeoutMs = TIMEOUT_MS } = options;
   const waiting: Job[] = [];

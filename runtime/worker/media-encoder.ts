@@ -7,10 +7,10 @@ import { sessionOptions } from '../engine/model.ts';
 import type { Detail, MediaFamily, MediaLayout } from '../media/families/family.ts';
 import { preparedBytes } from '../media/media-plan.ts';
 import type { PreparedMedia, WantedMedia, Work } from '../protocol/messages.ts';
-import type { PictureText } from '../text/segment.ts';
+import type { MediaText } from '../text/segment.ts';
 
-/** Holds a picture of a request: its text in prompts, and its features once it is encoded. */
-export interface Picture {
+/** Holds an image or a recording of a request: its text in prompts, and its features once it is encoded. */
+export interface MediaItem {
   sha256: string;
   detail: Detail;
   firstId: number;
@@ -24,23 +24,23 @@ export interface Picture {
 /** Runs a piece of work between two steps of the engine. */
 export type BetweenSteps = <T>(work: () => Promise<T>) => Promise<T>;
 
-/** Bytes of features that are kept for further requests about the same pictures. */
+/** Bytes of features that are kept for further requests about the same media. */
 const CACHE_BYTES = 256 * 2 ** 20;
-/** Pictures that are kept, encoded or not. */
-const CACHE_PICTURES = 1024;
+/** Images or recordings that are kept, encoded or not. */
+const CACHE_ENTRIES = 1024;
 
 /**
- * Encodes the pictures of requests, and keeps the features of recent ones. A picture is identified by the bytes of its
- * file and the detail; it has ids of its own, which are never used again for another one.
+ * Encodes the images or recordings of requests, and keeps the features of recent ones. Each is identified by the bytes
+ * of its file and the detail; it has ids of its own, which are never used again for another one.
  */
-export class Pictures implements PictureText {
+export class MediaEncoder implements MediaText {
   readonly kind: MediaFamily['kind'];
   readonly mark: string;
   readonly #family: MediaFamily;
   readonly #encoder: InferenceSession;
   readonly #width: number;
-  /** Recent pictures, the least recently used first. */
-  readonly #recent = new Map<string, Picture>();
+  /** Recent ones, the least recently used first. */
+  readonly #recent = new Map<string, MediaItem>();
   #nextId = FIRST_MEDIA_ID;
 
   constructor(family: MediaFamily, encoder: InferenceSession, width: number) {
@@ -51,51 +51,49 @@ export class Pictures implements PictureText {
     this.#width = width;
   }
 
-  /** Returns the pictures of a request, each once. Its parts have been opened. */
-  of(work: Work): Picture[] {
-    const pictures = [...new Set(partsOf(work, this.kind).map((part) => this.#picture(part)))];
+  /** Returns the media of a request, each once. Its parts have been opened. */
+  of(work: Work): MediaItem[] {
+    const media = [...new Set(partsOf(work, this.kind).map((part) => this.#item(part)))];
     this.#evict();
-    return pictures;
+    return media;
   }
 
-  /** Returns what the server has to send before these pictures can be encoded. */
-  wanted(pictures: readonly Picture[]): WantedMedia[] {
-    return pictures.flatMap(({ sha256, detail, layout, rows }) =>
-      rows ? [] : [{ sha256, detail, plan: layout.plan }],
-    );
+  /** Returns what the server has to send before these can be encoded. */
+  wanted(media: readonly MediaItem[]): WantedMedia[] {
+    return media.flatMap(({ sha256, detail, layout, rows }) => (rows ? [] : [{ sha256, detail, plan: layout.plan }]));
   }
 
   write(part: MediaPart): { text: string; token: number; firstId: number } {
-    const { layout, firstId } = this.#picture(part);
+    const { layout, firstId } = this.#item(part);
     return { text: layout.text, token: this.#family.token, firstId };
   }
 
   /**
-   * Encodes the pictures that have no features yet, tile by tile between the engine's steps, so that other requests
-   * continue. Returns the number of pictures encoded.
+   * Encodes the media that have no features yet, piece by piece between the engine's steps, so that other requests
+   * continue. Returns the number encoded.
    */
   async encode(
-    pictures: readonly Picture[],
-    pixels: readonly PreparedMedia[],
+    media: readonly MediaItem[],
+    prepared: readonly PreparedMedia[],
     { between, signal }: { between: BetweenSteps; signal: AbortSignal },
   ): Promise<number> {
     let encoded = 0;
-    for (const picture of pictures) {
-      // Another request about the same picture may have come first.
-      while (picture.encoding) await picture.encoding;
-      if (picture.rows) continue;
-      const found = pixels.find(({ sha256, detail }) => sha256 === picture.sha256 && detail === picture.detail);
-      if (!found) throw new Error('the pixels of a picture are missing');
+    for (const item of media) {
+      // Another request about the same file may have come first.
+      while (item.encoding) await item.encoding;
+      if (item.rows) continue;
+      const found = prepared.find(({ sha256, detail }) => sha256 === item.sha256 && detail === item.detail);
+      if (!found) throw new Error('the prepared media are missing');
       const ended = Promise.withResolvers<void>();
-      picture.encoding = ended.promise;
+      item.encoding = ended.promise;
       try {
-        picture.rows = await this.#encode(picture.layout, found.data, (tile) => {
+        item.rows = await this.#encode(item.layout, found.data, (tile) => {
           signal.throwIfAborted();
           return between(tile);
         });
         encoded++;
       } finally {
-        picture.encoding = null;
+        item.encoding = null;
         ended.resolve();
       }
     }
@@ -105,7 +103,7 @@ export class Pictures implements PictureText {
 
   async #encode({ plan, tokens }: MediaLayout, data: Uint8Array, between: BetweenSteps): Promise<Float32Array> {
     const { total, piece } = preparedBytes(plan);
-    if (data.length !== total) throw new Error('a prepared picture or recording does not fit its plan');
+    if (data.length !== total) throw new Error('a prepared image or recording does not fit its plan');
     const rows = new Float32Array(tokens * this.#width);
     const side = 'side' in plan ? plan.side : 0;
     let into = 0;
@@ -129,18 +127,18 @@ export class Pictures implements PictureText {
     return data;
   }
 
-  #picture({ opened, detail: asked, param }: MediaPart): Picture {
+  #item({ opened, detail: asked, param }: MediaPart): MediaItem {
     if (!opened) throw new Error(`${param} was not opened`);
     const detail: Detail = asked === 'low' ? 'low' : 'high';
     const key = `${opened.sha256}/${detail}`;
     const known = this.#recent.get(key);
     if (known) this.#recent.delete(key);
-    const picture = known ?? this.#fresh(opened, detail);
-    this.#recent.set(key, picture);
-    return picture;
+    const item = known ?? this.#fresh(opened, detail);
+    this.#recent.set(key, item);
+    return item;
   }
 
-  #fresh(opened: NonNullable<MediaPart['opened']>, detail: Detail): Picture {
+  #fresh(opened: NonNullable<MediaPart['opened']>, detail: Detail): MediaItem {
     const { sha256 } = opened;
     const layout = layoutOf(this.#family, opened, detail);
     const firstId = this.#nextId;
@@ -148,25 +146,25 @@ export class Pictures implements PictureText {
     return { sha256, detail, firstId, layout, rows: null, encoding: null };
   }
 
-  /** Forgets the pictures that were used longest ago. Requests in progress keep theirs. */
+  /** Forgets those that were used longest ago. Requests in progress keep theirs. */
   #evict(): void {
     let bytes = 0;
     for (const [index, [key, { rows }]] of [...this.#recent].reverse().entries()) {
       bytes += rows?.byteLength ?? 0;
-      if (index >= CACHE_PICTURES || bytes > CACHE_BYTES) this.#recent.delete(key);
+      if (index >= CACHE_ENTRIES || bytes > CACHE_BYTES) this.#recent.delete(key);
     }
   }
 }
 
 /** Opens the encoder of a compiled model. */
-export async function openPictures(
+export async function openMediaEncoder(
   dir: string,
   { encoder, width }: NonNullable<Manifest['media']>,
   family: MediaFamily,
   threads: number | undefined,
-): Promise<Pictures> {
+): Promise<MediaEncoder> {
   const options = { ...(await sessionOptions(threads)), executionProviders: ['cpu'] };
-  return new Pictures(family, await InferenceSession.create(join(dir, encoder), options), width);
+  return new MediaEncoder(family, await InferenceSession.create(join(dir, encoder), options), width);
 }
 
 function layoutOf(family: MediaFamily, opened: NonNullable<MediaPart['opened']>, detail: Detail): MediaLayout {
@@ -175,10 +173,10 @@ function layoutOf(family: MediaFamily, opened: NonNullable<MediaPart['opened']>,
   throw new Error('a part was opened as another kind');
 }
 
-/** Returns the features of encoded pictures as the engine takes them. */
-export function featuresOf(pictures: readonly Picture[]): MediaFeatures[] {
-  return pictures.map(({ firstId, layout, rows }) => {
-    if (!rows) throw new Error('a picture is not encoded');
+/** Returns the features of encoded media as the engine takes them. */
+export function featuresOf(media: readonly MediaItem[]): MediaFeatures[] {
+  return media.map(({ firstId, layout, rows }) => {
+    if (!rows) throw new Error('an image or a recording is not encoded');
     return { firstId, count: layout.tokens, rows };
   });
 }
