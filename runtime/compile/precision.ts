@@ -4,3 +4,5 @@
  */
 export const PRECISIONS = ['auto', 'int8', 'int4', 'float', 'keep'] as const;
 export type Precision = (typeof PRECISIONS)[number];
+/** Names a form that `auto` chooses from, and `keep`. */
+export type FixedPrecision = Exclude<Precision, 'auto'>;

@@ -1,6 +1,6 @@
 import { mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import type { PlannedGraphs } from '../compile/compile-form.ts';
+import type { PlannedGraphs } from '../compile/planned-graphs.ts';
 import type { CompileProgress } from '../protocol/messages.ts';
 
 /** Writes forms side by side into folders below the target, one of which becomes the result. */

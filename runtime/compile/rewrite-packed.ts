@@ -1,0 +1,88 @@
+import { addAttentionSlots } from '../onnx/attention-slots.ts';
+import { endResults } from '../onnx/end-results.ts';
+import { gatherRows } from '../onnx/gather-rows.ts';
+import { attentionNodes, couplesRows, type Layout } from '../onnx/layout.ts';
+import { dataLength, type Model } from '../onnx/model.ts';
+import { keepWholePast, packBranches, singlePositions } from '../onnx/pack-branches.ts';
+import { packStates } from '../onnx/pack-states.ts';
+import { padRotaryTables } from '../onnx/pad-rotary.ts';
+import { prune } from '../onnx/prune.ts';
+import { isHalf, toFloat32 } from '../onnx/to-float32.ts';
+import { unusable } from '../onnx/unusable.ts';
+import type { Manifest } from './manifest.ts';
+import type { FixedPrecision } from './precision.ts';
+import type { Rewritten } from './rewritten-graphs.ts';
+import { convertWeights } from './weight-conversion.ts';
+
+const GRAPH_FILE = 'model.onnx';
+const BATCH_FILE = 'batch.onnx';
+/** Largest weights of a small model, in bytes; it is opened a second time for runs of a single sequence. */
+const SMALL_WEIGHTS = 64 << 20;
+
+/** Names the file of the media encoder: the graph that computes features of images or audio. */
+export const ENCODER_FILE = 'encoder.onnx';
+
+/** Rewrites a graph so that branches are packed, in any length, for devices that run graphs unchanged. */
+export function rewritePacked(model: Model, layout: Layout, precision: FixedPrecision, slots: number): Rewritten {
+  if (isHalf(model)) toFloat32(model);
+  keepWholePast(model);
+  singlePositions(model, layout);
+  const attention = couplesRows(model.graph) ? undefined : attentionNodes(model.graph, layout);
+  if (layout.states.length > 0 && !attention) {
+    throw unusable(
+      'it mixes layers that keep a state with attention that is not fused; choose another file of this model',
+    );
+  }
+  const lanes = packStates(model, layout);
+  const masks = attention ? packBranches(model, layout, attention) : [];
+  if (attention) padRotaryTables(model, attention);
+  const rows = gatherRows(model, layout, attention);
+  const end = attention ? endResults(model) : undefined;
+  const form = convertWeights(model, layout.tokens, precision);
+  prune(model.graph);
+  const { logits, vocabSize, kv, media } = layout;
+  const facts = {
+    path: attention ? ('packed' as const) : ('plain' as const),
+    vocabSize,
+    logits,
+    ...(end ? { end } : {}),
+    kv,
+    ...(media ? { media: { ...media, encoder: ENCODER_FILE } } : {}),
+    ...(lanes ? { states: layout.states } : {}),
+  };
+  const inputsOf = ({ tokens, attentionMask, positions }: Layout): Manifest['inputs'] => ({
+    tokens,
+    masks,
+    ...(lanes ? { lanes } : {}),
+    ...(attentionMask ? { attentionMask } : {}),
+    ...(positions ? { positions } : {}),
+    ...(rows ? { rows } : {}),
+  });
+  const alone = { file: GRAPH_FILE, model };
+  const aloneFacts = { graph: GRAPH_FILE, inputs: inputsOf(layout) };
+  const batch = { file: BATCH_FILE, model: { ...model, graph: copyOf(model.graph) } };
+  const batchLayout = { ...layout };
+  // Layers that keep a state run one sequence at a time.
+  const single = !attention || lanes || slots === 1;
+  if (single || !addAttentionSlots(batch.model, batchLayout, attention, masks, slots)) {
+    return { form, graphs: [alone], facts: { ...facts, ...aloneFacts } };
+  }
+  // Removes the nodes that computed the lengths of attention from its mask.
+  prune(batch.model.graph);
+  const batchFacts = { graph: BATCH_FILE, inputs: inputsOf(batchLayout), slots };
+  return weightBytes(model.graph) <= SMALL_WEIGHTS
+    ? { form, graphs: [batch, alone], facts: { ...facts, ...batchFacts, alone: aloneFacts } }
+    : { form, graphs: [batch], facts: { ...facts, ...batchFacts } };
+}
+
+/**
+ * Copies a graph so that its nodes, inputs and outputs can be replaced without changing the original; single nodes are
+ * shared.
+ */
+function copyOf({ nodes, initializers, inputs, outputs, rest }: Model['graph']): Model['graph'] {
+  return { nodes: [...nodes], initializers: new Map(initializers), inputs: [...inputs], outputs: [...outputs], rest };
+}
+
+function weightBytes({ initializers }: Model['graph']): number {
+  return [...initializers.values()].reduce((sum, { data }) => sum + dataLength(data), 0);
+}

@@ -1,0 +1,48 @@
+import { at } from '../../lib/at.ts';
+import { gatherRows } from '../onnx/gather-rows.ts';
+import { attentionNodes, type Layout } from '../onnx/layout.ts';
+import type { Model } from '../onnx/model.ts';
+import type { StaticShape } from '../onnx/static/plain-attention.ts';
+import { isHalf, toFloat32 } from '../onnx/to-float32.ts';
+import { unusable } from '../onnx/unusable.ts';
+import type { FixedPrecision } from './precision.ts';
+import type { Rewritten } from './rewritten-graphs.ts';
+import { staticGraphs } from './static-graphs.ts';
+import { floatProducts, formOf } from './weight-conversion.ts';
+import { blockWeights } from './weights/blocks.ts';
+import { int8Embedding } from './weights/int8.ts';
+
+/**
+ * Inputs that share a scale in weights for NPUs: the size that both compilers accept. Source: measured,
+ * docs/devices.md.
+ */
+const DEVICE_BLOCK = 32;
+
+/** Rewrites a graph so that branches are packed over fixed shapes. */
+export function rewriteStatic(
+  model: Model,
+  layout: Layout,
+  precision: FixedPrecision,
+  shapes: readonly StaticShape[],
+): Rewritten {
+  if (layout.media) throw unusable('static graphs have no place for media');
+  if (layout.states.length > 0) throw unusable('static graphs have no place for layers that keep a state');
+  if (isHalf(model)) toFloat32(model);
+  const attention = attentionNodes(model.graph, layout);
+  const rows = attention && gatherRows(model, layout, attention);
+  if (!rows) throw unusable('its attention or its head is not in a form that static graphs are made from');
+  if (precision === 'int8' || precision === 'int4') {
+    int8Embedding(model, layout.tokens);
+    blockWeights(model, { bits: precision === 'int8' ? 8 : 4, size: DEVICE_BLOCK });
+  }
+  if (precision === 'float') floatProducts(model);
+  const form = precision === 'float' ? precision : formOf(model);
+  const { graphs, masks, manifest } = staticGraphs(model, layout, rows, shapes);
+  const { tokens, logits, vocabSize, kv } = layout;
+  const inputs = { tokens, masks, positions: 'position_ids' };
+  return {
+    form,
+    graphs,
+    facts: { path: 'static', graph: at(graphs, 0).file, vocabSize, logits, kv, inputs, static: manifest },
+  };
+}

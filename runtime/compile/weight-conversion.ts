@@ -1,0 +1,28 @@
+import type { WeightForm } from '../../lib/schema/weight-form.ts';
+import { attribute, attributeFields, DataType, type Model } from '../onnx/model.ts';
+import type { FixedPrecision } from './precision.ts';
+import { int4Weights } from './weights/blocks.ts';
+import { int8Embedding, int8Weights } from './weights/int8.ts';
+
+/** Converts the weights of a graph to a precision, and returns the form that they have then. */
+export function convertWeights(model: Model, tokens: string, precision: FixedPrecision): WeightForm {
+  if (precision === 'int8' || precision === 'int4') int8Embedding(model, tokens);
+  if (precision === 'int8') int8Weights(model);
+  if (precision === 'int4') int4Weights(model);
+  if (precision === 'float') floatProducts(model);
+  return precision === 'keep' ? formOf(model) : precision;
+}
+
+/** Makes products with published blocks of weights compute in floats, whatever their publisher allows. */
+export function floatProducts({ graph }: Model): void {
+  for (const node of graph.nodes) {
+    if (node.op === 'MatMulNBits') node.attributes.set('accuracy_level', attributeFields('accuracy_level', 1));
+  }
+}
+
+/** Returns the form of the weights that a graph has. */
+export function formOf({ graph }: Model): WeightForm {
+  const blocks = graph.nodes.filter((node) => node.op === 'MatMulNBits');
+  if (blocks.length > 0) return blocks.every((node) => attribute(node, 'bits') === 8) ? 'int8' : 'int4';
+  return [...graph.initializers.values()].some((tensor) => tensor.dataType === DataType.int8) ? 'int8' : 'float';
+}
