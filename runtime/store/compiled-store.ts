@@ -7,7 +7,8 @@ import { FormChoice } from '../../lib/schema/form-choice.ts';
 import { WeightForm } from '../../lib/schema/weight-form.ts';
 import { hashFile } from './digest.ts';
 import { Fingerprint, fingerprintKey } from './fingerprint.ts';
-import { idOfRepositoryFolder, isSafeRepositoryPath, join, type StorePaths } from './paths.ts';
+import { join, type StorePaths } from './paths.ts';
+import { idOfRepositoryFolder, isSafeRepositoryPath } from './safe-names.ts';
 
 const RECORD_FILE = 'fingerprint.json';
 

@@ -5,7 +5,8 @@ import { readBounded } from './bounded-file.ts';
 import type { FileHash } from './digest.ts';
 import { systemCode } from './disk-error.ts';
 import { type Dtype, type FileEntry, type ModelFiles, selectModelFiles } from './model-files.ts';
-import { dirname, idOfRepositoryFolder, join, relativeTo, type StorePaths } from './paths.ts';
+import { dirname, join, relativeTo, type StorePaths } from './paths.ts';
+import { idOfRepositoryFolder } from './safe-names.ts';
 
 /** Largest file in `refs`: a commit's hash, perhaps with white space. */
 const MAX_REF_BYTES = 1024;

@@ -5,7 +5,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { AssayError } from '../../lib/errors.ts';
 import { asModelId, type ModelId, parseModelId } from '../../lib/model-id.ts';
-import { idOfRepositoryFolder, isSafeRepositoryPath, StorePaths } from './paths.ts';
+import { StorePaths } from './paths.ts';
+import { idOfRepositoryFolder, isSafeRepositoryPath } from './safe-names.ts';
 
 const HASH = 'a'.repeat(64);
 const COMMIT = 'b'.repeat(40);

@@ -1,11 +1,11 @@
 import * as fs from 'node:fs/promises';
 import * as path from 'node:path';
-import { AssayError } from '../../lib/errors.ts';
-import { asModelId, type ModelId } from '../../lib/model-id.ts';
+import type { ModelId } from '../../lib/model-id.ts';
+import { checked, isSafeRepositoryPath, refuse, repositoryFolder, safeSegment } from './safe-names.ts';
 
 /*
- * The only module of the store that joins paths. It checks everything from outside (ids, revisions, file names in a
- * repository, links on the disk), so that nothing outside the roots is ever read, written or removed.
+ * The only module of the store that joins paths. It checks names from outside (`safe-names.ts`) and links on the disk,
+ * so that nothing outside the roots is ever read, written or removed.
  */
 
 /** Holds the absolute paths of the directories that the store may use. */
@@ -36,57 +36,6 @@ export function expandHome(text: string, home: string): string {
 const COMMIT = /^[0-9a-f]{40}$/;
 const HASH = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/;
 const KEY = /^[a-z0-9][a-z0-9_-]{0,127}$/;
-/**
- * Characters with a special meaning in file names on some system: separators, drive letters, wildcards, control
- * characters.
- */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
-const UNSAFE_CHARACTER = /[\\:*?"<>|\u0000-\u001f\u007f]/;
-/** Names of devices on Windows, with any extension. */
-const DEVICE_NAME = /^(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)/i;
-
-function safeSegment(segment: string): boolean {
-  if (segment === '' || segment === '.' || segment === '..' || segment.length > 255) return false;
-  return !UNSAFE_CHARACTER.test(segment) && !DEVICE_NAME.test(segment) && !/[. ]$/.test(segment);
-}
-
-/** Tells whether a path inside a repository (`onnx/model.onnx`) is safe as a local path. */
-export function isSafeRepositoryPath(file: string): boolean {
-  const segments = file.split('/');
-  return file.length <= 1024 && segments.length <= 16 && segments.every(safeSegment);
-}
-
-function refuse(what: string): never {
-  throw new AssayError(
-    'invalid_value',
-    `The ${what} cannot be stored safely. Use one without special characters and reserved names.`,
-  );
-}
-
-function checked(value: string, pattern: RegExp, what: string): string {
-  return pattern.test(value) ? value : refuse(what);
-}
-
-/** Returns `models--<namespace>--<name>`. Throws for an id with `--` or a reserved name: no hub has one. */
-function repositoryFolder(id: ModelId): string {
-  const [namespace = '', name = ''] = id.split('/');
-  if (asModelId(id) === null || id.includes('--') || !safeSegment(namespace) || !safeSegment(name)) {
-    throw new AssayError(
-      'invalid_model_id',
-      'No hub has a model with this name: "--" and reserved names are not allowed. Check the spelling.',
-      {
-        param: 'model',
-      },
-    );
-  }
-  return `models--${namespace}--${name}`;
-}
-
-/** Returns the id of a repository's folder, or null for any other folder. */
-export function idOfRepositoryFolder(folder: string): ModelId | null {
-  const [kind, namespace, name, more] = folder.split('--');
-  return kind === 'models' && namespace && name && more === undefined ? asModelId(`${namespace}/${name}`) : null;
-}
 
 /**
  * Builds every path in the roots. The names inside the hub cache are those of `huggingface_hub` (its "manage cache"

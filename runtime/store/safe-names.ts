@@ -1,0 +1,57 @@
+import { AssayError } from '../../lib/errors.ts';
+import { asModelId, type ModelId } from '../../lib/model-id.ts';
+
+/* The checks of everything from outside that becomes a part of a path: ids, revisions and file names in a repository. */
+
+/**
+ * Characters with a special meaning in file names on some system: separators, drive letters, wildcards, control
+ * characters.
+ */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
+const UNSAFE_CHARACTER = /[\\:*?"<>|\u0000-\u001f\u007f]/;
+/** Names of devices on Windows, with any extension. */
+const DEVICE_NAME = /^(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)/i;
+
+/** Tells whether a name is safe as one segment of a path, on every system. */
+export function safeSegment(segment: string): boolean {
+  if (segment === '' || segment === '.' || segment === '..' || segment.length > 255) return false;
+  return !UNSAFE_CHARACTER.test(segment) && !DEVICE_NAME.test(segment) && !/[. ]$/.test(segment);
+}
+
+/** Tells whether a path inside a repository (`onnx/model.onnx`) is safe as a local path. */
+export function isSafeRepositoryPath(file: string): boolean {
+  const segments = file.split('/');
+  return file.length <= 1024 && segments.length <= 16 && segments.every(safeSegment);
+}
+
+/** Throws `invalid_value` for a name of this kind. */
+export function refuse(what: string): never {
+  throw new AssayError(
+    'invalid_value',
+    `The ${what} cannot be stored safely. Use one without special characters and reserved names.`,
+  );
+}
+
+/** Returns a value that matches its pattern. Throws `invalid_value` for any other. */
+export function checked(value: string, pattern: RegExp, what: string): string {
+  return pattern.test(value) ? value : refuse(what);
+}
+
+/** Returns `models--<namespace>--<name>`. Throws for an id with `--` or a reserved name: no hub has one. */
+export function repositoryFolder(id: ModelId): string {
+  const [namespace = '', name = ''] = id.split('/');
+  if (asModelId(id) === null || id.includes('--') || !safeSegment(namespace) || !safeSegment(name)) {
+    throw new AssayError(
+      'invalid_model_id',
+      'No hub has a model with this name: "--" and reserved names are not allowed. Check the spelling.',
+      { param: 'model' },
+    );
+  }
+  return `models--${namespace}--${name}`;
+}
+
+/** Returns the id of a repository's folder, or null for any other folder. */
+export function idOfRepositoryFolder(folder: string): ModelId | null {
+  const [kind, namespace, name, more] = folder.split('--');
+  return kind === 'models' && namespace && name && more === undefined ? asModelId(`${namespace}/${name}`) : null;
+}
