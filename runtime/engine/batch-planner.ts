@@ -1,4 +1,4 @@
-import type { Limits } from './job-run.ts';
+import type { Limits } from './limits.ts';
 import { isBatch, type PlannedTurn, type Turn } from './turn.ts';
 import { MOST_PASSING } from './waiting-jobs.ts';
 
