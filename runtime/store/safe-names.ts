@@ -1,7 +1,7 @@
 import { AssayError } from '../../lib/errors.ts';
 import { asModelId, type ModelId } from '../../lib/model-id.ts';
 
-/* The checks of everything from outside that becomes a part of a path: ids, revisions and file names in a repository. */
+/* Checks everything from outside that becomes a part of a path: ids, revisions and file names in a repository. */
 
 /**
  * Characters with a special meaning in file names on some system: separators, drive letters, wildcards, control
