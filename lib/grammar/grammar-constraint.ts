@@ -2,7 +2,7 @@ import { at } from '../at.ts';
 import { AssayError } from '../errors.ts';
 import { type LoopBounds, LoopDetector } from '../loop-detector.ts';
 import type { Automaton, State } from './automaton/automaton.ts';
-import { BYTE, isNumeric } from './automaton/frame.ts';
+import { BYTE, EndFrame, isNumeric } from './automaton/frame.ts';
 import { MemberNameFrame } from './automaton/member-name-frame.ts';
 import { NumberFrame } from './automaton/number-frame.ts';
 import { StringFrame } from './automaton/string-frame.ts';
@@ -61,6 +61,11 @@ export class GrammarConstraint implements Constraint {
 
   get complete(): boolean {
     return this.state.complete;
+  }
+
+  /** True when the text may end here. Another reading of it may continue, as `get_all` continues `get`. */
+  get mayEnd(): boolean {
+    return this.state.frames.some((frame) => frame instanceof EndFrame);
   }
 
   takeForced(): number[] {

@@ -1,32 +1,47 @@
 import type { Node } from '../resolve/node.ts';
 import type { StringLanguage } from '../text/string-language.ts';
 import { EndFrame, type Frame, type FrameTable, single } from './frame.ts';
+import { LiteralFrame } from './literal-frame.ts';
 import { StringFrame } from './string-frame.ts';
 import { ValueFrame } from './value-frame.ts';
 
 /** Number of frames at which the tables of a grammar are emptied. It stays at about 5 MB, however long it is used. */
 const TABLE_LIMIT = 10_000;
 
+/** Describes a JSON value with fixed text around it, or a fixed text alone. The text is not empty without a value. */
+export interface FramedValue {
+  before: string;
+  value?: Node;
+  after: string;
+}
+
 /**
  * Reads one answer byte by byte: JSON text without spaces, members in a fixed order, each string in its one shortest
  * form (as `JSON.stringify` writes it). States and edges are built on first use and kept.
  */
 export class Automaton implements FrameTable {
-  private readonly root: Node;
+  private readonly alternatives: readonly FramedValue[];
   private readonly frames = new Map<string, Frame>();
   private readonly states = new Map<string, State>();
   private begin: State | undefined;
   private frameCount = 0;
   private stateCount = 0;
 
-  constructor(root: Node) {
-    this.root = root;
+  /** @param root the answer's value; a list: one of these texts, of which none begins another */
+  constructor(root: Node | readonly FramedValue[]) {
+    this.alternatives = 'alternatives' in root ? [{ before: '', value: root, after: '' }] : root;
   }
 
   /** Returns the state before the first byte. */
   get start(): State {
-    this.begin ??= this.stateOf([new ValueFrame(this.root, new EndFrame(this), 0)]);
+    const end = new EndFrame(this);
+    this.begin ??= this.stateOf(this.alternatives.map((alternative) => this.framed(alternative, end)));
     return this.begin;
+  }
+
+  private framed({ before, value, after }: FramedValue, end: Frame): Frame {
+    const ending = fixed(after, end);
+    return fixed(before, value ? new ValueFrame(value, ending, 0) : ending);
   }
 
   value(node: Node, after: Frame, depth: number): ValueFrame {
@@ -77,6 +92,11 @@ export class Automaton implements FrameTable {
     }
     return state;
   }
+}
+
+/** Returns the frame of a fixed text; that of what follows for an empty one. */
+function fixed(text: string, after: Frame): Frame {
+  return text === '' ? after : LiteralFrame.first([new TextEncoder().encode(text)], after);
 }
 
 /**
