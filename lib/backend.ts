@@ -1,4 +1,4 @@
-import type { AnswerShape } from './answer-shape.ts';
+import type { AnswerShape, JsonSchema } from './answer-shape.ts';
 import type { ChatMessage } from './conversation.ts';
 import type { CutTasks } from './decision/cut-tasks.ts';
 import type { ModelId } from './model-id.ts';
@@ -22,8 +22,8 @@ export interface InferenceBackend {
   /** Answers every task of the batch, each as if it had been sent alone. */
   runTasks(batch: TaskBatch, call: Call): Promise<BatchAnswer>;
   /**
-   * Answers a chat as events: `start` once the request has a slot in the queue, then `reasoning` and `content`, then
-   * one `finish`. Errors before `start` become a status; later ones end the stream.
+   * Answers a chat as events: `start` once the request has a slot in the queue, then `reasoning`, `content` and
+   * `tool_call`, then one `finish`. Errors before `start` become a status; later ones end the stream.
    */
   chat(request: ChatRequest, call: Call): AsyncIterable<ChatEvent>;
 }
@@ -170,13 +170,44 @@ export interface ChatRequest {
   /** Number of alternatives for each token; absent: no log-probabilities. */
   topLogprobs?: number;
   format: { type: 'text' } | { type: 'json'; shape: AnswerShape };
+  /** Absent: the model may call no tools. Only with the format `text`. */
+  tools?: ToolUse;
+}
+
+/** Describes the tools that a chat may call. */
+export interface ToolUse {
+  /** At least one, with distinct names. */
+  tools: readonly Tool[];
+  /** `auto`: the model decides. `required`: it has to call a tool. A name: it has to call the tool with this name. */
+  choice: 'auto' | 'required' | { name: string };
+  /** Allows several calls in one answer, where the model's chat template has a form for that. */
+  parallel: boolean;
+}
+
+export interface Tool {
+  name: string;
+  description?: string;
+  /** Checked JSON Schema of the arguments (`checkAnswerSchema`). */
+  parameters: JsonSchema;
 }
 
 export type ChatEvent =
   | { type: 'start'; model: ModelId }
   | { type: 'reasoning'; text: string }
   | { type: 'content'; text: string; logprobs?: readonly TokenLogprob[] }
+  | ToolCallEvent
   | { type: 'finish'; reason: 'stop' | 'length' | 'content_filter'; usage: Usage; metrics: Metrics };
+
+/** Reports a part of a tool call. The calls of an answer follow each other, and come after its content. */
+export interface ToolCallEvent {
+  type: 'tool_call';
+  /** The number of calls before this one. */
+  index: number;
+  /** In the first event of a call. */
+  name?: string;
+  /** The next characters of the arguments, which are the JSON text of an object; may be empty. */
+  arguments: string;
+}
 
 export interface TokenLogprob {
   token: string;

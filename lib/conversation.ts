@@ -3,10 +3,21 @@
  * joined in order.
  */
 export interface ChatMessage {
-  role: 'system' | 'user' | 'assistant';
+  role: 'system' | 'user' | 'assistant' | 'tool';
   /** Text and media in the order sent. */
   parts: readonly Part[];
   name?: string;
+  /** Calls of tools that an assistant's message makes; never empty. */
+  toolCalls?: readonly ToolCall[];
+  /** The call that a message with the role `tool` answers: the id of an earlier one. */
+  toolCallId?: string;
+}
+
+export interface ToolCall {
+  id: string;
+  name: string;
+  /** The JSON text of an object. */
+  arguments: string;
 }
 
 export type Part = { type: 'text'; text: string } | MediaPart;

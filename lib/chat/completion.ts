@@ -1,6 +1,7 @@
-import type { ChatEvent, TokenLogprob } from '../backend.ts';
+import type { ChatEvent, TokenLogprob, ToolCallEvent } from '../backend.ts';
 import { AssayError } from '../errors.ts';
 import type { ChatCompletion, ChatCompletionChunk, ChatLogprobs, ChatUsage } from '../schema/chat-completion.ts';
+import type { ChatToolCall, ChatToolCallDelta } from '../schema/chat-tools.ts';
 
 /** Describes the first members of every chunk of an answer, and of a blocking answer. */
 export interface CompletionHead {
@@ -17,6 +18,7 @@ export async function completion(head: CompletionHead, events: AsyncIterable<Cha
   let reasoning = '';
   let content = '';
   let logprobs: ChatLogprobs | null = null;
+  const calls: ChatToolCall[] = [];
   for await (const event of events) {
     if (event.type === 'reasoning') reasoning += event.text;
     if (event.type === 'content') {
@@ -26,12 +28,21 @@ export async function completion(head: CompletionHead, events: AsyncIterable<Cha
         logprobs.content?.push(...chatLogprobs(event.logprobs).content!);
       }
     }
+    if (event.type === 'tool_call') {
+      if (event.name !== undefined) calls.push(newCall(head, event.index, event.name));
+      calls[event.index]!.function.arguments += event.arguments;
+    }
     if (event.type === 'finish') {
-      const message = { role: 'assistant', content, ...(reasoning ? { reasoning_content: reasoning } : {}) } as const;
+      const message = {
+        role: 'assistant',
+        content: calls.length > 0 && content === '' ? null : content,
+        ...(reasoning ? { reasoning_content: reasoning } : {}),
+        ...(calls.length > 0 ? { tool_calls: calls } : {}),
+      } as const;
       return {
         ...head,
         object: 'chat.completion',
-        choices: [{ index: 0, message, finish_reason: event.reason, logprobs }],
+        choices: [{ index: 0, message, finish_reason: finishReason(event, calls.length > 0), logprobs }],
         usage: chatUsage(event),
         metrics: event.metrics,
       };
@@ -41,8 +52,8 @@ export async function completion(head: CompletionHead, events: AsyncIterable<Cha
 }
 
 /**
- * Builds the chunks of a stream from the events after `start`: the role, then reasoning, then content, then one with
- * the finish reason, usage and metrics (docs/interface.md, M-17).
+ * Builds the chunks of a stream from the events after `start`: the role, then reasoning, then content, then tool calls,
+ * then one with the finish reason, usage and metrics (docs/interface.md, M-17).
  */
 export async function* completionChunks(
   head: CompletionHead,
@@ -54,18 +65,46 @@ export async function* completionChunks(
     object: 'chat.completion.chunk',
     choices: [{ index: 0, delta, finish_reason: null, logprobs: null, ...rest }],
   });
+  let called = false;
   yield chunk({ role: 'assistant' });
   for await (const event of events) {
     if (event.type === 'reasoning') yield chunk({ reasoning_content: event.text });
     if (event.type === 'content') {
       yield chunk({ content: event.text }, event.logprobs ? { logprobs: chatLogprobs(event.logprobs) } : {});
     }
+    if (event.type === 'tool_call') {
+      called = true;
+      yield chunk({ tool_calls: [callDelta(head, event)] });
+    }
     if (event.type === 'finish') {
-      yield { ...chunk({}, { finish_reason: event.reason }), usage: chatUsage(event), metrics: event.metrics };
+      yield {
+        ...chunk({}, { finish_reason: finishReason(event, called) }),
+        usage: chatUsage(event),
+        metrics: event.metrics,
+      };
       return;
     }
   }
   throw endedEarly();
+}
+
+/** Returns `tool_calls` for a whole answer with calls (docs/interface.md, M-27). */
+function finishReason({ reason }: Finish, called: boolean): Finish['reason'] | 'tool_calls' {
+  return called && reason === 'stop' ? 'tool_calls' : reason;
+}
+
+function newCall(head: CompletionHead, index: number, name: string): ChatToolCall {
+  return { id: toolCallId(head.id, index), type: 'function', function: { name, arguments: '' } };
+}
+
+function callDelta(head: CompletionHead, { index, name, arguments: text }: ToolCallEvent): ChatToolCallDelta {
+  if (name === undefined) return { index, function: { arguments: text } };
+  return { index, id: toolCallId(head.id, index), type: 'function', function: { name, arguments: text } };
+}
+
+/** Returns the id of a call: that of its answer and its number, so that it is the same at an edge and at its box. */
+function toolCallId(answerId: string, index: number): string {
+  return `${answerId.replace(/^chatcmpl-/u, 'call_')}-${index}`;
 }
 
 function chatUsage({ usage, metrics }: Finish): ChatUsage {

@@ -122,9 +122,13 @@ const recent = new Map<string, Automaton>();
 const KEPT = 32;
 
 function automatonOf(schema: JsonSchema, keys?: readonly string[]): Automaton {
-  const key = JSON.stringify([schema, keys]);
-  const automaton =
-    recent.get(key) ?? new Automaton(compileSchema(schema, { path: 'schema', ...(keys ? { keys } : {}) }));
+  const compile = () => new Automaton(compileSchema(schema, { path: 'schema', ...(keys ? { keys } : {}) }));
+  return recentAutomaton(JSON.stringify([schema, keys]), compile);
+}
+
+/** Returns the automaton that is kept under `key`; without one, keeps and returns the one that `make` returns. */
+export function recentAutomaton(key: string, make: () => Automaton): Automaton {
+  const automaton = recent.get(key) ?? make();
   recent.delete(key);
   recent.set(key, automaton);
   const [oldest] = recent.keys();

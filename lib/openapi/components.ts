@@ -2,6 +2,7 @@ import type * as v from 'valibot';
 import * as calibration from '../calibration/calibration.ts';
 import * as completion from '../schema/chat-completion.ts';
 import * as chat from '../schema/chat-request.ts';
+import * as tools from '../schema/chat-tools.ts';
 import * as decisions from '../schema/decisions-request.ts';
 import * as decided from '../schema/decisions-response.ts';
 import { ErrorBody, ErrorDetails } from '../schema/error-body.ts';
@@ -133,6 +134,11 @@ export const COMPONENTS = {
   ChatImagePart: chat.ChatImagePart,
   ChatAudioPart: chat.ChatAudioPart,
   ChatInputAudioPart: chat.ChatInputAudioPart,
+  ChatTool: tools.ChatTool,
+  ChatToolChoice: tools.ChatToolChoice,
+  ChatNamedTool: tools.ChatNamedTool,
+  ChatToolCall: tools.ChatToolCall,
+  ChatToolCallDelta: tools.ChatToolCallDelta,
   ChatResponseFormat: chat.ChatResponseFormat,
   TextFormat: chat.TextFormat,
   JsonObjectFormat: chat.JsonObjectFormat,
@@ -140,6 +146,7 @@ export const COMPONENTS = {
   ChatCompletion: completion.ChatCompletion,
   ChatChoice: completion.ChatChoice,
   ChatAnswer: completion.ChatAnswer,
+  ChatFinishReason: completion.ChatFinishReason,
   ChatCompletionChunk: completion.ChatCompletionChunk,
   ChatChunkChoice: completion.ChatChunkChoice,
   ChatDelta: completion.ChatDelta,

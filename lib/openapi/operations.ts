@@ -172,9 +172,10 @@ export const OPERATIONS: readonly Operation[] = [
     id: 'createChatCompletion',
     summary: 'Complete a chat, at once or as a stream',
     description:
-      'With stream: true the answer is a stream of events: chunks with reasoning, chunks with content, one last chunk with ' +
+      'With stream: true the answer is a stream of events: chunks with reasoning, content, and tool calls, one last chunk with ' +
       'finish_reason, usage and metrics, then the line data: [DONE]. An error after the first chunk is one event with an ErrorBody. ' +
-      'Fields that are not listed are ignored, but for tools, functions, logit_bias, audio and others that would change the ' +
+      'tools needs a model whose chat template has them; another one refuses them with unsupported_parameter. ' +
+      'Fields that are not listed are ignored, but for functions, logit_bias, audio and others that would change the ' +
       'meaning: those are refused with unsupported_parameter.',
     request: 'ChatCompletionRequest',
     response: 'ChatCompletion',

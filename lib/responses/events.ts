@@ -32,7 +32,8 @@ async function* unnumbered(head: ResponsesHead, chat: AsyncIterable<ChatEvent>):
       yield finished(head, items, event);
       return;
     }
-    if (event.type === 'start') continue;
+    // This API sends no tools.
+    if (event.type === 'start' || event.type === 'tool_call') continue;
     if (open?.kind === event.type) {
       yield* open.write(event.text, event.type === 'content' ? event.logprobs : undefined);
       continue;

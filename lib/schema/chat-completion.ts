@@ -1,7 +1,8 @@
 import * as v from 'valibot';
+import { ChatToolCall, ChatToolCallDelta } from './chat-tools.ts';
 import { Metrics } from './metrics.ts';
 import { ModelIdText } from './model-list.ts';
-import { FinishReason } from './task-response.ts';
+import { FINISH_REASONS } from './task-response.ts';
 
 // Responses of POST /v1/chat/completions, in the shape of OpenAI's Chat Completions API, with `reasoning_content` and
 // `metrics` (docs/interface.md, M-15 and M-16).
@@ -31,14 +32,23 @@ const reasoning = v.optional(v.pipe(v.string(), v.description('Of models that re
 
 export const ChatAnswer = v.object({
   role: v.literal('assistant'),
-  content: v.string(),
+  content: v.pipe(v.nullable(v.string()), v.description('null: the answer has tool calls and no text.')),
   reasoning_content: reasoning,
+  tool_calls: v.optional(v.array(ChatToolCall)),
 });
+
+export const ChatFinishReason = v.pipe(
+  v.picklist([...FINISH_REASONS, 'tool_calls']),
+  v.description(
+    'stop: whole. tool_calls: whole, and it calls tools. length: the output limit was reached; the arguments of a tool ' +
+      'call may then be cut. content_filter: sending the same input again does not help.',
+  ),
+);
 
 export const ChatChoice = v.object({
   index: v.literal(0),
   message: ChatAnswer,
-  finish_reason: FinishReason,
+  finish_reason: ChatFinishReason,
   logprobs: v.nullable(ChatLogprobs),
 });
 
@@ -56,12 +66,13 @@ export const ChatDelta = v.object({
   role: v.optional(v.literal('assistant')),
   content: v.optional(v.string()),
   reasoning_content: reasoning,
+  tool_calls: v.optional(v.pipe(v.array(ChatToolCallDelta), v.length(1))),
 });
 
 export const ChatChunkChoice = v.object({
   index: v.literal(0),
   delta: ChatDelta,
-  finish_reason: v.nullable(FinishReason),
+  finish_reason: v.nullable(ChatFinishReason),
   logprobs: v.nullable(ChatLogprobs),
 });
 

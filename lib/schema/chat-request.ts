@@ -1,5 +1,7 @@
 import * as v from 'valibot';
 import { aliases, rule } from '../validation/rules.ts';
+import { answeredCalls, toolFields, toolUse } from './chat-tool-rules.ts';
+import { ChatToolChoice, chatToolCalls, chatTools } from './chat-tools.ts';
 import { AudioPart, ImagePart, ImageUrl, InputAudio, TextPart } from './message.ts';
 import { jsonObject } from './question-fields.ts';
 import * as sampling from './sampling-fields.ts';
@@ -8,10 +10,10 @@ import { isEmpty, unsupported } from './unsupported.ts';
 // Requests of POST /v1/chat/completions. Unknown fields are ignored, as clients send extras, and null counts as not
 // sent, as OpenAI's own clients write it (docs/interface.md, M-14).
 
-const noTools = unsupported(isEmpty, 'is not supported: ask for JSON with response_format');
-const noToolChoice = unsupported(
+const noFunctions = unsupported(isEmpty, 'is not supported: send tools');
+const noFunctionCall = unsupported(
   (value) => value === 'none' || value === 'auto',
-  'is not supported: there are no tools',
+  'is not supported: send tools and tool_choice',
 );
 
 export const ChatTextPart = v.object(TextPart.entries);
@@ -33,16 +35,23 @@ export const ChatContentPart = v.variant('type', [
 
 export const ChatMessage = v.pipe(
   v.object({
-    role: v.pipe(v.picklist(['system', 'developer', 'user', 'assistant']), v.description('developer means system.')),
+    role: v.pipe(
+      v.picklist(['system', 'developer', 'user', 'assistant', 'tool']),
+      v.description('developer means system. tool: the output of a tool call.'),
+    ),
     content: v.nullish(v.union([v.string(), v.pipe(v.array(ChatContentPart), v.minLength(1), v.maxLength(1024))])),
     name: v.nullish(v.pipe(v.string(), v.maxLength(256))),
-    tool_calls: noTools,
+    tool_calls: v.nullish(v.pipe(chatToolCalls, v.description('Of an assistant message: the tools that it called.'))),
+    tool_call_id: v.nullish(
+      v.pipe(v.string(), v.maxLength(256), v.description('Of a tool message: the id of the call that it answers.')),
+    ),
   }),
   rule((message) =>
     message.role === 'assistant' || typeof message.content === 'string' || message.content
       ? null
       : { code: 'missing_field', at: ['content'], message: 'is required' },
   ),
+  rule((message) => toolFields(message)),
 );
 export type ChatMessage = v.InferOutput<typeof ChatMessage>;
 
@@ -101,10 +110,13 @@ export const ChatCompletionRequest = v.pipe(
       ),
     ),
     user: v.nullish(v.string()),
-    tools: noTools,
-    functions: noTools,
-    tool_choice: noToolChoice,
-    function_call: noToolChoice,
+    tools: v.nullish(chatTools),
+    tool_choice: v.nullish(ChatToolChoice),
+    parallel_tool_calls: v.nullish(
+      v.pipe(v.boolean(), v.description('Default: true. Allows several calls, if the model can make them.')),
+    ),
+    functions: noFunctions,
+    function_call: noFunctionCall,
     logit_bias: unsupported(isEmpty, 'is not supported'),
     modalities: unsupported(
       (value) => Array.isArray(value) && value.every((one) => one === 'text'),
@@ -118,5 +130,7 @@ export const ChatCompletionRequest = v.pipe(
       ? { code: 'invalid_value', at: ['top_logprobs'], message: 'needs logprobs: true' }
       : null,
   ),
+  rule((request) => toolUse(request)),
+  rule((request) => answeredCalls(request)),
 );
 export type ChatCompletionRequest = v.InferOutput<typeof ChatCompletionRequest>;

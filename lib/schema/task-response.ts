@@ -3,8 +3,9 @@ import { FREE_TEXT } from '../decision/free-text.ts';
 
 const count = v.pipe(v.number(), v.integer(), v.minValue(0));
 
+export const FINISH_REASONS = ['stop', 'length', 'content_filter'] as const;
 export const FinishReason = v.pipe(
-  v.picklist(['stop', 'length', 'content_filter']),
+  v.picklist(FINISH_REASONS),
   v.description(
     'stop: whole. length: the output limit was reached; raise it and send again. ' +
       'content_filter: sending the same input again does not help.',

@@ -161,6 +161,8 @@ const KIND_NAMES: { readonly [kind: string]: string } = {
 
 function kindOf({ type }: Node): string {
   if (type === 'array') return 'list';
+  // The picklists of this API hold texts.
+  if (type === 'picklist') return 'string';
   return type === 'string' || type === 'boolean' ? type : 'object';
 }
 

@@ -194,6 +194,13 @@ export const FromEngine = v.variant('type', [
   v.object({ type: v.literal('queued'), id: Id }),
   v.object({ type: v.literal('reasoning'), id: Id, text: Text }),
   v.object({ type: v.literal('content'), id: Id, text: Text, logprobs: v.exactOptional(TokenLogprobs) }),
+  v.object({
+    type: v.literal('tool_call'),
+    id: Id,
+    index: Count,
+    name: v.exactOptional(Text),
+    arguments: Text,
+  }),
   v.object({ type: v.literal('answers'), id: Id, answers: TaskAnswers, cut: CutNames }),
   v.object({ type: v.literal('finished'), id: Id, ...Finish, media: v.exactOptional(MediaFigures) }),
   v.object({
@@ -216,4 +223,7 @@ export const FromEngine = v.variant('type', [
 export type FromEngine = v.InferOutput<typeof FromEngine>;
 
 /** Lists the messages that answer one request, from `prepared` to the end. */
-export type Reply = Extract<FromEngine, { type: 'queued' | 'reasoning' | 'content' | 'answers' | 'finished' }>;
+export type Reply = Extract<
+  FromEngine,
+  { type: 'queued' | 'reasoning' | 'content' | 'tool_call' | 'answers' | 'finished' }
+>;

@@ -53,11 +53,15 @@ const MediaPart = v.strictObject({
     ]),
   ),
 });
+/** Most tools of a request, and calls of one message. */
+const MOST_TOOLS = 128;
 const ChatMessages = v.array(
   v.strictObject({
-    role: v.picklist(['system', 'user', 'assistant']),
+    role: v.picklist(['system', 'user', 'assistant', 'tool']),
     parts: v.array(v.union([v.strictObject({ type: v.literal('text'), text: Text }), MediaPart])),
     name: v.exactOptional(Text),
+    toolCalls: v.exactOptional(list(v.strictObject({ id: Short, name: Short, arguments: Text }), MOST_TOOLS)),
+    toolCallId: v.exactOptional(Short),
   }),
 );
 
@@ -104,6 +108,17 @@ export const ChatRequestSchema: v.GenericSchema<unknown, ChatRequest> = v.strict
     v.strictObject({ type: v.literal('text') }),
     v.strictObject({ type: v.literal('json'), shape: Shape }),
   ]),
+  tools: v.exactOptional(
+    v.strictObject({
+      tools: v.pipe(
+        v.array(v.strictObject({ name: Short, description: v.exactOptional(Text), parameters: Schema })),
+        v.minLength(1),
+        v.maxLength(MOST_TOOLS),
+      ),
+      choice: v.union([v.picklist(['auto', 'required']), v.strictObject({ name: Short })]),
+      parallel: v.boolean(),
+    }),
+  ),
 });
 
 const Alternative = { token: Short, logprob: v.number(), bytes: list(Count, 4096) };

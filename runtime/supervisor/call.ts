@@ -144,6 +144,7 @@ export class Call {
       case 'queued':
       case 'reasoning':
       case 'content':
+      case 'tool_call':
       case 'answers':
       case 'finished':
         this.#replies.push(message);

@@ -188,6 +188,11 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
           case 'content':
             yield { type: 'content', text: reply.text, ...(reply.logprobs ? { logprobs: reply.logprobs } : {}) };
             break;
+          case 'tool_call': {
+            const { id: _, ...call } = reply;
+            yield call;
+            break;
+          }
           case 'finished':
             yield { type: 'finish', reason: reply.reason, usage: reply.usage, metrics: reply.metrics };
             break;

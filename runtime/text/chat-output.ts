@@ -1,7 +1,7 @@
-import type { TokenLogprob } from '../../lib/backend.ts';
+import type { TokenLogprob, ToolCallEvent } from '../../lib/backend.ts';
 import { Detokenizer } from './detokenizer.ts';
 import type { ReasoningFormat } from './reasoning-format.ts';
-import { StopScanner } from './stop-scanner.ts';
+import { StopScanner, type Trigger } from './stop-scanner.ts';
 import { type Said, ThinkSplitter } from './think-splitter.ts';
 import type { TextVocabulary } from './vocabulary.ts';
 
@@ -15,6 +15,8 @@ export interface SampledToken {
 export interface ChatDelta extends Said {
   /** One entry for each token of `content`; empty when the engine reports none. */
   logprobs: readonly TokenLogprob[];
+  /** Parts of tool calls; absent: none. */
+  calls?: readonly ToolCallEvent[];
 }
 
 /**
@@ -33,17 +35,22 @@ export class ChatOutput {
 
   constructor(
     vocabulary: TextVocabulary,
-    options: { stops: readonly string[]; thinking: boolean; format: ReasoningFormat },
+    options: { stops: readonly string[]; trigger?: Trigger; thinking: boolean; format: ReasoningFormat },
   ) {
     this.#vocabulary = vocabulary;
     this.#detokenizer = new Detokenizer(vocabulary);
     this.#splitter = new ThinkSplitter(options.thinking, options.format);
-    this.#scanner = new StopScanner(options.stops);
+    this.#scanner = new StopScanner(options.stops, options.trigger);
   }
 
   /** True when a stop string ended the answer, so that no more tokens are needed. */
   get stopped(): boolean {
     return this.#scanner.stopped;
+  }
+
+  /** True when the text that begins a tool call ended the answer's own text. */
+  get triggered(): boolean {
+    return this.#scanner.triggered;
   }
 
   push(sampled: SampledToken): ChatDelta {

@@ -1,9 +1,13 @@
-import type { MediaPart } from '../../lib/conversation.ts';
+import type { Tool } from '../../lib/backend.ts';
 import { AssayError } from '../../lib/errors.ts';
+import { markParts, splitMarked } from './marked-texts.ts';
 import { type ReasoningFormat, reasoningFormat } from './reasoning-format.ts';
 import { compileJinja, type JinjaLimits, TemplateError } from './sandboxed-jinja.ts';
 import type { Segment } from './segment.ts';
-import { fitMessages, type TemplateMessage, type TemplateTraits } from './template-message.ts';
+import { fitMessages, isToolUse, type TemplateMessage, type TemplateTraits } from './template-message.ts';
+import { templateTools } from './tools/guarded-text.ts';
+import { type RenderTools, type ToolFormat, toolFormat } from './tools/tool-format.ts';
+import { oneCallEach } from './tools/tool-messages.ts';
 
 export interface ChatTemplate {
   readonly traits: TemplateTraits;
@@ -17,10 +21,13 @@ export interface ChatTemplate {
    * Text that the template writes between an answer and the next message. It begins with the token that ends an answer.
    */
   readonly afterAnswer: string;
+  /** Returns how the template writes tool calls; null if it has no tools. Tried out at the first call. */
+  tools(): ToolFormat | null;
   /**
    * Renders the prompt up to the model's answer. Each message's text is a `user` segment of its own, in order;
    * reasoning of earlier answers is omitted. `thinking: false` closes the reasoning block before it begins; absent: the
-   * model decides. `mediaMark` is the text that the template writes for an image or a recording.
+   * model decides. `mediaMark` is the text that the template writes for an image or a recording. `tools` are shown to
+   * the model. Only a template with tools accepts these, and messages with calls and their outputs.
    */
   render(messages: readonly TemplateMessage[], options?: RenderOptions): Segment[];
 }
@@ -28,6 +35,7 @@ export interface ChatTemplate {
 export interface RenderOptions {
   thinking?: boolean | undefined;
   mediaMark?: string | undefined;
+  tools?: readonly Tool[] | undefined;
 }
 
 /** Template for a model without a chat template. */
@@ -57,27 +65,47 @@ export function createChatTemplate(
 
   function write(
     messages: readonly TemplateMessage[],
-    { thinking, mediaMark }: RenderOptions,
+    { thinking, mediaMark, tools }: RenderOptions,
     inParts: boolean,
   ): Segment[] {
     const values = thinking === undefined || !switchable ? {} : { enable_thinking: thinking };
     const { marked, parts } = markParts(messages, inParts);
-    const variables = { ...special, ...NOTHING_ELSE, ...values, messages: marked, add_generation_prompt: true };
-    const segments = split(jinja(variables), parts, mediaMark);
+    const shown = tools ? { tools: templateTools(tools) } : {};
+    const variables = {
+      ...special,
+      ...NOTHING_ELSE,
+      ...values,
+      ...shown,
+      messages: marked,
+      add_generation_prompt: true,
+    };
+    const segments = splitMarked(jinja(variables), parts, mediaMark);
     return thinking === false && thinks ? withoutThinking(segments, format) : segments;
   }
   // Templates of models that read media may need the parts of a message, even if it is a single text.
   const tryOut = (inParts: boolean) => ({ inParts, ...probe((messages) => write(messages, {}, inParts)) });
   const { traits, afterAnswer, inParts } = usable(() => firstThatWorks(tryOut, [false, true]));
+  let found: { tools: ToolFormat | null } | undefined;
+  const tools = (): ToolFormat | null => {
+    found ??= { tools: toolFormat(renderPlain, format) };
+    return found.tools;
+  };
+  const renderPlain: RenderTools = (messages, tools, generate) =>
+    jinja({ ...special, ...NOTHING_ELSE, messages, tools, add_generation_prompt: generate });
   return {
     traits,
     afterAnswer,
+    tools,
     thinks,
     reasoning: format,
     stops: source === null ? ['\n\nUser:', '\n\nSystem:', '\n\nAssistant:'] : [],
     render(messages, options = {}) {
       const said = thinks ? messages.map((message) => withoutReasoning(message, format)) : messages;
-      return usable(() => write(fitMessages(said, traits), options, inParts));
+      if (!options.tools && !said.some(isToolUse)) {
+        return usable(() => write(fitMessages(said, traits), options, inParts));
+      }
+      const fitted = fitMessages(fitCalls(said, tools()), traits);
+      return usableTools(() => write(fitted, options, inParts));
     },
   };
 }
@@ -86,72 +114,6 @@ export function createChatTemplate(
 export function opensThinking(segments: readonly Segment[], { open, close }: ReasoningFormat): boolean {
   const tail = tailOf(segments);
   return tail.lastIndexOf(open) > tail.lastIndexOf(close);
-}
-
-/**
- * Returns the mark that replaces a text while the template renders. Its outer spaces tell whether the template trims.
- * No template writes these.
- */
-const mark = (index: number) => `\u3000\uE000${index}\uE001\u3000`;
-const MARK = /(\u3000?)\uE000(\d+)\uE001(\u3000?)/gu;
-
-/**
- * Puts marks in place of the messages' texts. A message with media, and with `inParts` any, is a list of parts, as
- * transformers gives it. Returns the messages, and all parts in order: what the marks stand for, and the media.
- */
-function markParts(messages: readonly TemplateMessage[], inParts: boolean) {
-  const parts: (string | MediaPart)[] = [];
-  const marked = messages.map(({ role, content }) => {
-    if (typeof content === 'string' && !inParts) return { role, content: mark(parts.push(content) - 1) };
-    const list = typeof content === 'string' ? [content] : content;
-    const made = list.map((part) => {
-      const index = parts.push(part) - 1;
-      return typeof part === 'string' ? { type: 'text', text: mark(index) } : { type: part.type };
-    });
-    return { role, content: made };
-  });
-  return { marked, parts };
-}
-
-/**
- * Replaces the marks in a rendered text by the texts, and what the template writes for media by these. Throws when
- * one is missing, moved or repeated.
- */
-function split(rendered: string, parts: readonly (string | MediaPart)[], mediaMark: string | undefined): Segment[] {
-  const segments: Segment[] = [];
-  let next = 0;
-  /** Adds text of the template, which may have media in it. */
-  const addTemplate = (text: string): void => {
-    const pieces = mediaMark ? text.split(mediaMark) : [text];
-    for (const [index, piece] of pieces.entries()) {
-      const part = parts[next];
-      if (index > 0) {
-        if (part === undefined || typeof part === 'string') throw new TemplateError('the template moves media');
-        segments.push({ text: '', trust: 'media', part });
-        next++;
-      }
-      if (piece) segments.push({ text: piece, trust: 'template' });
-    }
-  };
-  let from = 0;
-  for (const match of rendered.matchAll(MARK)) {
-    const [mark, spaceBefore, index, spaceAfter] = match;
-    const before = rendered.slice(from, match.index);
-    from = match.index + mark.length;
-    // A space before a word is part of the word's token, so it belongs to the word.
-    const space = before.endsWith(' ') ? ' ' : '';
-    addTemplate(before.slice(0, before.length - space.length));
-    const content = parts[next];
-    if (typeof content !== 'string' || Number(index) !== next) {
-      throw new TemplateError('the template repeats or reorders messages or media');
-    }
-    next++;
-    const start = spaceBefore === '' ? content.trimStart() : content;
-    segments.push({ text: space + (spaceAfter === '' ? start.trimEnd() : start), trust: 'user' });
-  }
-  addTemplate(rendered.slice(from));
-  if (next !== parts.length) throw new TemplateError('the template omits messages or media');
-  return segments;
 }
 
 /** Returns the first result that is not a `TemplateError`; throws the first error if all are. */
@@ -223,11 +185,30 @@ function withoutReasoning(message: TemplateMessage, { open, close }: ReasoningFo
   return end < 0 ? message : { ...message, content: content.slice(end + close.length).trimStart() };
 }
 
+/** Changes calls so that the template accepts them. One without a place for text before calls would refuse that. */
+function fitCalls(messages: readonly TemplateMessage[], format: ToolFormat | null): readonly TemplateMessage[] {
+  const single = format?.separator === null ? oneCallEach(messages) : messages;
+  return format?.textBefore ? single : single.map((one) => (one.toolCalls ? { ...one, content: '' } : one));
+}
+
 function usable<T>(work: () => T): T {
+  return converting(work, (cause) => {
+    return new AssayError('engine_failed', `The model's chat template cannot be used: ${cause.message}.`, { cause });
+  });
+}
+
+/** Runs `work`. A template that has tools may still refuse a conversation with them. */
+function usableTools<T>(work: () => T): T {
+  return converting(work, (cause) => {
+    const message = `The model's chat template refuses this conversation with tools: ${cause.message}. Send the outputs right after their calls, and a user message first.`;
+    return new AssayError('unsupported_parameter', message, { param: 'messages', cause });
+  });
+}
+
+function converting<T>(work: () => T, convert: (cause: TemplateError) => AssayError): T {
   try {
     return work();
   } catch (cause) {
-    if (!(cause instanceof TemplateError)) throw cause;
-    throw new AssayError('engine_failed', `The model's chat template cannot be used: ${cause.message}.`, { cause });
+    throw cause instanceof TemplateError ? convert(cause) : cause;
   }
 }

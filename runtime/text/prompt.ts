@@ -1,12 +1,13 @@
 import { at } from '../../lib/at.ts';
-import type { TaskBatch } from '../../lib/backend.ts';
+import type { TaskBatch, Tool } from '../../lib/backend.ts';
 import type { ChatMessage, MediaPart } from '../../lib/conversation.ts';
 import { AssayError } from '../../lib/errors.ts';
 import { TASK_SEPARATOR, taskPrompt } from '../../lib/prompt/tasks.ts';
 import { opensThinking } from './chat-template.ts';
 import { encodeSegments, type Segment } from './segment.ts';
-import { toTemplateMessages } from './template-message.ts';
+import { isToolUse, type TemplateMessage, toTemplateMessages } from './template-message.ts';
 import type { TextModel } from './text-model.ts';
+import { withToolFields } from './tools/tool-messages.ts';
 
 /** Texts are counted up to this many times the limit. */
 export const COUNTED_LIMITS = 4;
@@ -75,21 +76,41 @@ export interface ChatTokens {
   thinking: boolean;
 }
 
+export interface ChatEncoding {
+  /** For answers with a grammar. */
+  thinking?: false;
+  /** Tools that the model may call. */
+  tools?: readonly Tool[] | undefined;
+  /** Tokens that the prompt may have. */
+  limit?: number;
+}
+
 /**
- * Encodes a chat. `thinking: false` is for answers with a grammar. Throws `unsupported_modality`, and `input_too_long`
- * for a prompt of more than `limit` tokens.
+ * Encodes a chat. Throws `unsupported_modality`, `unsupported_parameter` for tools that the model's template does not
+ * have, and `input_too_long`.
  */
 export function encodeChat(
   model: TextModel,
   messages: readonly ChatMessage[],
-  { thinking, limit = Number.POSITIVE_INFINITY }: { thinking?: false; limit?: number } = {},
+  { thinking, tools, limit = Number.POSITIVE_INFINITY }: ChatEncoding = {},
 ): ChatTokens {
-  const rendered = toTemplateMessages(messages, model.media?.kind);
+  const rendered = withToolFields(toTemplateMessages(messages, model.media?.kind), messages);
   checkMessages(messages, limit);
-  const segments = model.template.render(rendered, { thinking, mediaMark: model.media?.mark });
+  checkTools(model, rendered, tools);
+  const segments = model.template.render(rendered, { thinking, tools, mediaMark: model.media?.mark });
   const ids = encodeWithBegin(model, segments);
   checkLength(ids.length, limit);
   return { ids, thinking: opensThinking(segments, model.template.reasoning) };
+}
+
+/** Refuses tools, calls and their outputs if the model's chat template has no form for them. */
+function checkTools({ template }: TextModel, messages: readonly TemplateMessage[], tools?: readonly Tool[]): void {
+  const at = messages.findIndex(isToolUse);
+  if ((!tools && at < 0) || template.tools()) return;
+  const param = tools ? 'tools' : `messages[${at}].${messages[at]?.toolCalls ? 'tool_calls' : 'role'}`;
+  const message =
+    'The chat template of the loaded model has no tools, or writes calls in a form that is not supported. Load a model whose template has them (Qwen2.5, Qwen3, Llama 3, Mistral, Hermes), or ask for JSON with response_format.';
+  throw new AssayError('unsupported_parameter', message, { param });
 }
 
 /** Encodes a prompt. A template writes its begin token itself; for a model without a template it is added. */

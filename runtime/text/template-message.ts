@@ -1,4 +1,4 @@
-import type { ChatMessage, MediaPart } from '../../lib/conversation.ts';
+import type { ChatMessage, MediaPart, ToolCall } from '../../lib/conversation.ts';
 import { AssayError } from '../../lib/errors.ts';
 import { messageText, namedParts } from '../../lib/prompt/tasks.ts';
 
@@ -6,7 +6,13 @@ import { messageText, namedParts } from '../../lib/prompt/tasks.ts';
 export interface TemplateMessage {
   role: ChatMessage['role'];
   content: string | readonly (string | MediaPart)[];
+  /** Of an assistant's message: the tools that it calls. */
+  toolCalls?: readonly ToolCall[];
+  /** Of a tool's message: the call that it answers, and the name of the tool. */
+  answers?: AnsweredCall;
 }
+
+export type AnsweredCall = Pick<ToolCall, 'id' | 'name'>;
 
 /** Says which conversations a chat template accepts, found by trying. */
 export interface TemplateTraits {
@@ -66,15 +72,21 @@ export function fitMessages(messages: readonly TemplateMessage[], traits: Templa
   if (!traits.assistantFirst && first?.role === 'assistant') {
     fitted.splice(fitted.indexOf(first), 0, { role: 'user', content: '' });
   }
-  const runs: { role: TemplateMessage['role']; contents: TemplateMessage['content'][] }[] = [];
-  for (const { role, content } of fitted) {
+  const runs: { first: TemplateMessage; contents: TemplateMessage['content'][] }[] = [];
+  for (const message of fitted) {
+    const { role, content } = message;
     const last = runs.at(-1);
     // Moved system texts are always joined: templates that accept one accept only one.
-    const join = last?.role === role && (!traits.repeats || (role === 'system' && !traits.lateSystem));
-    if (join) last.contents.push(content);
-    else runs.push({ role, contents: [content] });
+    const join = last?.first.role === role && (!traits.repeats || (role === 'system' && !traits.lateSystem));
+    if (join && !isToolUse(last.first) && !isToolUse(message)) last.contents.push(content);
+    else runs.push({ first: message, contents: [content] });
   }
-  return runs.map(({ role, contents }) => ({ role, content: joined(contents) }));
+  return runs.map(({ first, contents }) => ({ ...first, content: joined(contents) }));
+}
+
+/** Tells whether a message calls a tool or answers a call. */
+export function isToolUse({ role, toolCalls }: TemplateMessage): boolean {
+  return role === 'tool' || toolCalls !== undefined;
 }
 
 /** Joins contents by a blank line between texts, without empty ones; a single content stays as it is. */

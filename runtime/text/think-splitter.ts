@@ -31,6 +31,14 @@ export class ThinkSplitter {
     return this.#state === 'answer';
   }
 
+  fork(): ThinkSplitter {
+    const copy = new ThinkSplitter(false, this.#format);
+    copy.#state = this.#state;
+    copy.#held = this.#held;
+    copy.#spoken = this.#spoken;
+    return copy;
+  }
+
   push(text: string): Said {
     this.#held += text;
     const said: Said = { reasoning: '', content: '' };

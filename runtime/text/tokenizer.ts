@@ -14,6 +14,8 @@ export interface Tokenizer {
   encodeUser(text: string, continues: boolean): readonly number[];
   /** Tokens that control the model instead of writing text. */
   readonly control: ReadonlySet<number>;
+  /** The texts of the control tokens, each with its id. */
+  readonly controlTexts: ReadonlyMap<string, number>;
   /** The begin token, when the tokenizer puts one in front of every text; else null. */
   readonly begin: number | null;
   /** Returns the id of a whole token such as `<|im_end|>`. */
@@ -77,7 +79,9 @@ export function createTokenizer(model: ModelText, mostTokens = Number.POSITIVE_I
   }
 
   const id = (token: string) => template.token_to_id(token);
-  return { encodeTemplate, encodeUser, control, begin: beginToken(template, tokenText(config.bos_token)), id };
+  const controlTexts = new Map(controlTokens.map((token) => [token.content, token.id]));
+  const begin = beginToken(template, tokenText(config.bos_token));
+  return { encodeTemplate, encodeUser, control, controlTexts, begin, id };
 }
 
 /** Runs `work`. Throws `engine_failed` for a kind of tokenizer that the library does not support. */

@@ -1,12 +1,15 @@
 import { randomInt } from 'node:crypto';
 import type { ChatRequest } from '../../lib/backend.ts';
 import { shapeConstraint } from '../../lib/decision/task-grammar.ts';
+import type { Constraint } from '../../lib/grammar/constraint.ts';
 import { type LoopBounds, LoopDetector } from '../../lib/loop-detector.ts';
 import type { ChosenToken, JobResult } from '../engine/job.ts';
 import { type ChatDelta, ChatOutput } from '../text/chat-output.ts';
 import { JsonOutput } from '../text/json-output.ts';
 import { encodeChat } from '../text/prompt.ts';
 import type { TextModel } from '../text/text-model.ts';
+import { toolForm } from '../text/tools/tool-form.ts';
+import type { ToolOutput } from '../text/tools/tool-output.ts';
 import type { JobPlan } from './task-job.ts';
 
 export interface ChatLimits {
@@ -25,17 +28,31 @@ export interface ChatPlan {
 /** Bounds beyond which an answer only repeats itself; it then ends with `length` (M-22). */
 const ANSWER_LOOP: LoopBounds = { tokens: 256, distinct: 32 };
 
-/** Turns a chat into a job. Throws `unsupported_modality`, `input_too_long` or `unsupported_schema`. */
+interface AnswerForm {
+  constraint: Constraint | null;
+  output: ChatOutput | JsonOutput | ToolOutput;
+}
+
+/** Returns what holds an answer to its form, and what reads it. */
+function answerForm(text: TextModel, { format, tools, stop }: ChatRequest, thinking: boolean): AnswerForm {
+  const { vocabulary, template } = text;
+  const stops = [...stop, ...template.stops];
+  if (tools) return toolForm(text, { use: tools, stops, thinking });
+  if (format.type === 'text') {
+    return { constraint: null, output: new ChatOutput(vocabulary, { stops, thinking, format: template.reasoning }) };
+  }
+  const constraint = shapeConstraint(format.shape, vocabulary);
+  return { constraint, output: new JsonOutput(vocabulary, constraint, stops) };
+}
+
+/** Turns a chat into a job. Throws as `encodeChat`, and `unsupported_schema`. */
 export function planChat(text: TextModel, request: ChatRequest, limits: ChatLimits): ChatPlan {
-  const { format } = request;
-  // A grammar allows no reasoning.
+  const { format, tools } = request;
+  // A grammar of the whole answer allows no reasoning.
   const withGrammar = format.type === 'json' ? ({ thinking: false } as const) : {};
-  const { ids, thinking } = encodeChat(text, request.messages, { ...withGrammar, limit: limits.maxPromptLen });
-  const constraint = format.type === 'json' ? shapeConstraint(format.shape, text.vocabulary) : null;
-  const stops = [...request.stop, ...text.template.stops];
-  const output = constraint
-    ? new JsonOutput(text.vocabulary, constraint, stops)
-    : new ChatOutput(text.vocabulary, { stops, thinking, format: text.template.reasoning });
+  const encoding = { ...withGrammar, tools: tools?.tools, limit: limits.maxPromptLen };
+  const { ids, thinking } = encodeChat(text, request.messages, encoding);
+  const { constraint, output } = answerForm(text, request, thinking);
   const left = limits.contextLength - ids.length;
   const maxTokens = Math.min(request.maxTokens ?? left, left);
   const loop = new LoopDetector(ANSWER_LOOP);

@@ -74,11 +74,12 @@ export class LoadedModel implements ServedModel {
       promptTokens,
       wanted: this.#media?.wanted(media) ?? [],
       run: async (channel, timeoutMs, prepared) => {
-        const onDelta = ({ reasoning, content, logprobs }: ChatDelta) => {
+        const onDelta = ({ reasoning, content, logprobs, calls = [] }: ChatDelta) => {
           if (reasoning !== '') channel.reply({ type: 'reasoning', text: reasoning });
           if (content !== '' || logprobs.length > 0) {
             channel.reply({ type: 'content', text: content, ...(logprobs.length > 0 ? { logprobs } : {}) });
           }
+          for (const call of calls) channel.reply(call);
         };
         const measured = await this.#run({ plan: plan(onDelta), media, prepared }, channel, timeoutMs);
         const { delta, reason } = end(measured.result);

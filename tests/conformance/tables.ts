@@ -5,6 +5,7 @@ import { chatRefusals } from './rows/chat-refusals.ts';
 import { chatRequests } from './rows/chat-requests.ts';
 import { chatResponses } from './rows/chat-responses.ts';
 import { chatStreamRows } from './rows/chat-stream.ts';
+import { chatTools } from './rows/chat-tools.ts';
 import { decisionAccess } from './rows/decision-access.ts';
 import { decisionErrors } from './rows/decision-errors.ts';
 import { decisionOrder } from './rows/decision-order.ts';
@@ -33,6 +34,7 @@ export const tables: Record<string, readonly Row[]> = {
   'chat responses': chatResponses,
   'chat refusals': chatRefusals,
   'chat streams': chatStreamRows,
+  'chat tools': chatTools,
   responses: responsesRows,
   'bad JSON': badJson,
   'decision service: requests': decisionRequests,

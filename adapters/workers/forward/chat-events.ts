@@ -56,10 +56,20 @@ function* readChunk(data: string): Generator<ChatEvent> {
     }));
     yield { type: 'content', text: delta.content, ...(tokens ? { logprobs: tokens } : {}) };
   }
+  for (const { index, function: call } of delta.tool_calls ?? []) {
+    yield {
+      type: 'tool_call',
+      index,
+      ...(call.name === undefined ? {} : { name: call.name }),
+      arguments: call.arguments,
+    };
+  }
   if (finish_reason === null) return;
   if (!usage || !metrics) throw unreachable(new Error('the last chunk has no usage or metrics'));
   const { prompt_tokens: promptTokens, completion_tokens: completionTokens } = usage;
-  yield { type: 'finish', reason: finish_reason, usage: { promptTokens, completionTokens }, metrics };
+  // The calls themselves say so.
+  const reason = finish_reason === 'tool_calls' ? 'stop' : finish_reason;
+  yield { type: 'finish', reason, usage: { promptTokens, completionTokens }, metrics };
 }
 
 function parseChunk(data: string): ChatCompletionChunk {

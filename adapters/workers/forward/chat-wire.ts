@@ -1,4 +1,4 @@
-import type { ChatRequest } from '../../../lib/backend.ts';
+import type { ChatRequest, ToolUse } from '../../../lib/backend.ts';
 import { message } from './message-wire.ts';
 
 /**
@@ -19,8 +19,17 @@ export function chatBody(request: ChatRequest): string {
     frequency_penalty: request.frequencyPenalty || undefined,
     ...(topLogprobs === undefined ? {} : { logprobs: true, top_logprobs: topLogprobs }),
     response_format: format(request.format),
+    ...(request.tools ? toolFields(request.tools) : {}),
     stream: true,
   });
+}
+
+function toolFields({ tools, choice, parallel }: ToolUse): object {
+  return {
+    tools: tools.map((tool) => ({ type: 'function', function: tool })),
+    tool_choice: typeof choice === 'string' ? choice : { type: 'function', function: choice },
+    parallel_tool_calls: parallel,
+  };
 }
 
 function format(format: ChatRequest['format']): object | undefined {

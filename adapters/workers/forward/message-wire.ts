@@ -4,11 +4,12 @@ import type { ChatMessage, MediaPart, Part } from '../../../lib/conversation.ts'
  * Converts a message to the form of either interface. Parts keep their order, so an upstream names them as the caller
  * did.
  */
-export function message({ role, parts, name }: ChatMessage): object {
+export function message({ role, parts, name, toolCalls, toolCallId }: ChatMessage): object {
   const [first] = parts;
   const content =
     parts.length === 0 ? null : parts.length === 1 && first?.type === 'text' ? first.text : parts.map(part);
-  return { role, content, name };
+  const tool_calls = toolCalls?.map(({ id, ...call }) => ({ id, type: 'function', function: call }));
+  return { role, content, name, tool_calls, tool_call_id: toolCallId };
 }
 
 function part(part: Part): object {

@@ -5,20 +5,37 @@ import { finish, messages, path, says, start } from './chat-parts.ts';
 /** The member (or members) at fault, the code, and the path if it is not the member's name. */
 type Refused = readonly [members: object, code: ErrorCode, param?: string];
 
+const tool = (name: string, parameters?: object) => ({ type: 'function', function: { name, parameters } });
+const called = (id: string, text = '{}') => ({
+  role: 'assistant',
+  tool_calls: [{ id, type: 'function', function: { name: 'f', arguments: text } }],
+});
+
 const refused: readonly Refused[] = [
   [{ messages: undefined }, 'missing_field', 'messages'],
   [{ messages: [] }, 'invalid_value', 'messages'],
   [{ messages: 'Hi' }, 'invalid_type', 'messages'],
   [{ messages: [3] }, 'invalid_type', 'messages[0]'],
   [{ messages: [{ content: 'Hi' }] }, 'missing_field', 'messages[0].role'],
-  [{ messages: [{ role: 'tool', content: 'x' }] }, 'invalid_value', 'messages[0].role'],
+  [{ messages: [{ role: 'function', content: 'x' }] }, 'invalid_value', 'messages[0].role'],
+  [{ messages: [{ role: 'tool', content: 'x' }] }, 'missing_field', 'messages[0].tool_call_id'],
+  [{ messages: [{ role: 'tool', content: 'x', tool_call_id: 'a' }] }, 'invalid_value', 'messages[0].tool_call_id'],
+  [{ messages: [called('a'), { role: 'tool', tool_call_id: 'a' }] }, 'missing_field', 'messages[1].content'],
   [{ messages: [{ role: 'user' }] }, 'missing_field', 'messages[0].content'],
   [{ messages: [{ role: 'user', content: null }] }, 'missing_field', 'messages[0].content'],
   [{ messages: [{ role: 'user', content: [] }] }, 'invalid_value', 'messages[0].content'],
   [{ messages: [{ role: 'user', content: 3 }] }, 'invalid_type', 'messages[0].content'],
   [{ messages: [{ role: 'user', content: [{ type: 'video' }] }] }, 'invalid_value', 'messages[0].content[0].type'],
   [{ messages: [{ role: 'user', content: [{ type: 'text' }] }] }, 'missing_field', 'messages[0].content[0].text'],
-  [{ messages: [{ role: 'assistant', tool_calls: [{}] }] }, 'unsupported_parameter', 'messages[0].tool_calls'],
+  [{ messages: [{ role: 'assistant', tool_calls: [{}] }] }, 'missing_field', 'messages[0].tool_calls[0].id'],
+  [{ messages: [{ ...called('a'), role: 'user', content: 'x' }] }, 'invalid_value', 'messages[0].tool_calls'],
+  ...['no', '[]', '{"a":'].map(
+    (text): Refused => [
+      { messages: [called('a', text)] },
+      'invalid_value',
+      'messages[0].tool_calls[0].function.arguments',
+    ],
+  ),
   [{ model: 3 }, 'invalid_type', 'model'],
   [{ model: '' }, 'invalid_value', 'model'],
   [{ max_tokens: 0 }, 'invalid_value', 'max_tokens'],
@@ -63,9 +80,23 @@ const refused: readonly Refused[] = [
     'unsupported_schema',
     'response_format.json_schema.schema',
   ],
-  [{ tools: [{ type: 'function' }] }, 'unsupported_parameter', 'tools'],
+  [{ tools: [{ type: 'function' }] }, 'missing_field', 'tools[0].function'],
+  [{ tools: [{ type: 'web_search' }] }, 'invalid_value', 'tools[0].type'],
+  [{ tools: [tool('a b')] }, 'invalid_value', 'tools[0].function.name'],
+  [{ tools: [tool('f'), tool('f')] }, 'invalid_value', 'tools[1].function.name'],
+  [{ tools: Array.from({ length: 129 }, (_, i) => tool(`f${i}`)) }, 'invalid_value', 'tools'],
+  [{ tools: [tool('f', { type: 'object', not: {} })] }, 'unsupported_schema', 'tools[0].function.parameters.not'],
+  [{ tools: [tool('f', { type: 'string' })] }, 'unsupported_schema', 'tools[0].function.parameters'],
+  [{ tools: [tool('f')], tool_choice: 'any' }, 'invalid_value', 'tool_choice'],
+  [
+    { tools: [tool('f')], tool_choice: { type: 'function', function: { name: 'g' } } },
+    'invalid_value',
+    'tool_choice.function.name',
+  ],
+  [{ tools: [tool('f')], parallel_tool_calls: 1 }, 'invalid_type', 'parallel_tool_calls'],
+  [{ tools: [tool('f')], response_format: { type: 'json_object' } }, 'unsupported_parameter', 'response_format'],
   [{ functions: [{ name: 'f' }] }, 'unsupported_parameter', 'functions'],
-  [{ tool_choice: 'required' }, 'unsupported_parameter', 'tool_choice'],
+  [{ tool_choice: 'required' }, 'invalid_value', 'tool_choice'],
   [{ logit_bias: { 50256: -100 } }, 'unsupported_parameter', 'logit_bias'],
   [{ n: 2 }, 'unsupported_parameter', 'n'],
   [{ n: 0 }, 'invalid_value', 'n'],

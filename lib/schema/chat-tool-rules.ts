@@ -1,0 +1,65 @@
+import type { Finding } from '../validation/rules.ts';
+import type { ChatTool, ChatToolCall } from './chat-tools.ts';
+
+// The rules about tools across the members of a message and of a request (docs/interface.md, M-26).
+
+interface MessageFields {
+  role: string;
+  content?: string | readonly { type: string }[] | null | undefined;
+  tool_calls?: readonly ChatToolCall[] | null | undefined;
+  tool_call_id?: string | null | undefined;
+}
+
+/** Checks which role has which fields: only an assistant calls, and only text answers a call. */
+export function toolFields({ role, content, tool_calls, tool_call_id }: MessageFields): Finding | null {
+  if (role !== 'assistant' && tool_calls?.length) {
+    return { code: 'invalid_value', at: ['tool_calls'], message: 'is for messages with the role assistant' };
+  }
+  if (role !== 'tool') return null;
+  if (typeof tool_call_id !== 'string') {
+    return { code: 'missing_field', at: ['tool_call_id'], message: 'is required in a message with the role tool' };
+  }
+  const other = typeof content === 'string' ? -1 : (content ?? []).findIndex(({ type }) => type !== 'text');
+  if (other < 0) return null;
+  return { code: 'invalid_value', at: ['content', other, 'type'], message: 'must be text in the output of a tool' };
+}
+
+interface RequestFields {
+  messages: readonly MessageFields[];
+  tools?: readonly ChatTool[] | null | undefined;
+  tool_choice?: string | { function: { name: string } } | null | undefined;
+  response_format?: { type: string } | null | undefined;
+}
+
+/** Checks that the choice is among the tools, and that the answer is not bound to another form as well. */
+export function toolUse({ tools, tool_choice, response_format }: RequestFields): Finding | null {
+  if (!tools?.length) {
+    const calls = tool_choice && tool_choice !== 'none' && tool_choice !== 'auto';
+    return calls ? { code: 'invalid_value', at: ['tool_choice'], message: 'needs tools' } : null;
+  }
+  if (tool_choice && typeof tool_choice === 'object') {
+    const { name } = tool_choice.function;
+    if (!tools.some((tool) => tool.function.name === name)) {
+      return { code: 'invalid_value', at: ['tool_choice', 'function', 'name'], message: 'must be one of the tools' };
+    }
+  }
+  if (tool_choice === 'none' || !response_format || response_format.type === 'text') return null;
+  return {
+    code: 'unsupported_parameter',
+    at: ['response_format'],
+    message: 'must be text where the model may call tools. Set tool_choice to none, or give the form to a tool',
+  };
+}
+
+/** Checks that each output of a tool follows the call that it answers. */
+export function answeredCalls({ messages }: RequestFields): Finding | null {
+  const called = new Set<string>();
+  for (const [i, { role, tool_calls, tool_call_id }] of messages.entries()) {
+    for (const { id } of tool_calls ?? []) called.add(id);
+    if (role === 'tool' && !called.has(tool_call_id ?? '')) {
+      const message = 'must be the id of a tool call in an earlier assistant message';
+      return { code: 'invalid_value', at: ['messages', i, 'tool_call_id'], message };
+    }
+  }
+  return null;
+}

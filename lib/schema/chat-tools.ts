@@ -1,0 +1,87 @@
+import * as v from 'valibot';
+import { excessOf } from '../json/scan.ts';
+import { distinct, rule } from '../validation/rules.ts';
+import { jsonObject } from './question-fields.ts';
+
+// The tools of a chat, in requests and answers, in the shape of OpenAI's Chat Completions API (docs/interface.md,
+// M-26 and M-27).
+
+/** Most tools of a request, and most calls of a message; as in OpenAI's API. */
+const MOST_TOOLS = 128;
+
+const toolName = v.pipe(v.string(), v.regex(/^[a-zA-Z0-9_-]{1,64}$/));
+
+export const ChatTool = v.object({
+  type: v.literal('function'),
+  function: v.object({
+    name: toolName,
+    description: v.nullish(v.string()),
+    parameters: v.nullish(
+      v.pipe(
+        jsonObject,
+        v.description(
+          'JSON Schema 2020-12 of the arguments, an object; absent: a function without parameters. Arguments always ' +
+            'obey it, whatever `strict` says. Members that it does not list are written only if it sets additionalProperties.',
+        ),
+      ),
+    ),
+    strict: v.nullish(v.boolean()),
+  }),
+});
+export type ChatTool = v.InferOutput<typeof ChatTool>;
+
+export const chatTools = v.pipe(
+  v.array(ChatTool),
+  v.maxLength(MOST_TOOLS),
+  distinct(
+    'invalid_value',
+    (tool) => tool.function.name,
+    () => ['function', 'name'],
+  ),
+);
+
+export const ChatNamedTool = v.object({ type: v.literal('function'), function: v.object({ name: toolName }) });
+export const ChatToolChoice = v.pipe(
+  v.union([v.picklist(['none', 'auto', 'required']), ChatNamedTool]),
+  v.description(
+    'auto, the default: the model decides. required: it calls a tool. A named function: it calls that one.',
+  ),
+);
+
+const argumentsText = v.pipe(
+  v.string(),
+  rule((text) =>
+    isObjectText(text) ? null : { code: 'invalid_value', message: 'must be the JSON text of an object, such as {}' },
+  ),
+  v.description('JSON text of an object. An empty text counts as {}.'),
+);
+
+/** A call of a tool in an earlier answer. */
+export const ChatToolCall = v.object({
+  id: v.pipe(v.string(), v.minLength(1), v.maxLength(256)),
+  type: v.literal('function'),
+  function: v.object({ name: toolName, arguments: argumentsText }),
+});
+export type ChatToolCall = v.InferOutput<typeof ChatToolCall>;
+
+export const chatToolCalls = v.pipe(v.array(ChatToolCall), v.maxLength(MOST_TOOLS));
+
+/** A part of a call in a stream. The first one of a call has its id, type and name. */
+export const ChatToolCallDelta = v.object({
+  index: v.pipe(v.number(), v.integer(), v.minValue(0)),
+  id: v.optional(v.string()),
+  type: v.optional(v.literal('function')),
+  function: v.object({ name: v.optional(v.string()), arguments: v.string() }),
+});
+export type ChatToolCallDelta = v.InferOutput<typeof ChatToolCallDelta>;
+
+function isObjectText(text: string): boolean {
+  if (text === '') return true;
+  if (excessOf(text) !== null) return false;
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null && !Array.isArray(value);
+  } catch {
+    return false;
+  }
+}

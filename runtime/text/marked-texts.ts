@@ -1,0 +1,91 @@
+import type { MediaPart } from '../../lib/conversation.ts';
+import { TemplateError } from './sandboxed-jinja.ts';
+import type { Segment } from './segment.ts';
+import type { TemplateMessage } from './template-message.ts';
+import { splitAtGuards, templateCalls } from './tools/guarded-text.ts';
+
+/**
+ * Returns the mark that replaces a text while the template renders. Its outer spaces tell whether the template trims.
+ * No template writes these.
+ */
+const mark = (index: number) => `\u3000\uE000${index}\uE001\u3000`;
+const MARK = /(\u3000?)\uE000(\d+)\uE001(\u3000?)/gu;
+
+/**
+ * Puts marks in place of the messages' texts. A message with media, and with `inParts` any, is a list of parts, as
+ * transformers gives it. Returns the messages, and all parts in order: what the marks stand for, and the media.
+ */
+export function markParts(messages: readonly TemplateMessage[], inParts: boolean) {
+  const parts: (string | MediaPart)[] = [];
+  const marked = messages.map(({ role, content, toolCalls, answers }) => {
+    const tools = {
+      ...(toolCalls ? { tool_calls: templateCalls(toolCalls) } : {}),
+      ...(answers ? { tool_call_id: answers.id, name: answers.name } : {}),
+    };
+    // A mark would be text before the calls.
+    if (toolCalls && content === '') return { role, content: '', ...tools };
+    if (typeof content === 'string' && !inParts) return { role, content: mark(parts.push(content) - 1), ...tools };
+    const list = typeof content === 'string' ? [content] : content;
+    const made = list.map((part) => {
+      const index = parts.push(part) - 1;
+      return typeof part === 'string' ? { type: 'text', text: mark(index) } : { type: part.type };
+    });
+    return { role, content: made, ...tools };
+  });
+  return { marked, parts };
+}
+
+/**
+ * Replaces the marks in a rendered text by the texts, and what the template writes for media by these. Throws when
+ * one is missing, moved or repeated.
+ */
+export function splitMarked(
+  rendered: string,
+  parts: readonly (string | MediaPart)[],
+  mediaMark: string | undefined,
+): Segment[] {
+  const segments: Segment[] = [];
+  let next = 0;
+  /** Adds text of the template, which may have texts of tools in it. */
+  const addTemplate = (text: string): void => {
+    for (const [i, piece] of splitAtGuards(text).entries()) {
+      if (i % 2 === 0) addOwn(piece);
+      else if (piece) segments.push({ text: piece, trust: 'user' });
+    }
+  };
+  /** Adds the template's own text, which may have media in it. */
+  const addOwn = (text: string): void => {
+    const pieces = mediaMark ? text.split(mediaMark) : [text];
+    for (const [index, piece] of pieces.entries()) {
+      const part = parts[next];
+      if (index > 0) {
+        if (part === undefined || typeof part === 'string') throw new TemplateError('the template moves media');
+        segments.push({ text: '', trust: 'media', part });
+        next++;
+      }
+      if (piece) segments.push({ text: piece, trust: 'template' });
+    }
+  };
+  let from = 0;
+  for (const match of rendered.matchAll(MARK)) {
+    const [mark, spaceBefore, index, spaceAfter] = match;
+    const before = rendered.slice(from, match.index);
+    from = match.index + mark.length;
+    // A space before a word is part of the word's token, so it belongs to the word.
+    const space = before.endsWith(' ') ? ' ' : '';
+    addTemplate(before.slice(0, before.length - space.length));
+    const content = parts[next];
+    if (typeof content !== 'string' || Number(index) !== next) {
+      throw new TemplateError('the template repeats or reorders messages or media');
+    }
+    next++;
+    const start = spaceBefore === '' ? content.trimStart() : content;
+    const whole = spaceAfter === '' ? start.trimEnd() : start;
+    // Llama 3 writes the output of a tool as JSON. A template has no other reason to quote a message.
+    const inQuotes = before.endsWith('"') && rendered[from] === '"';
+    segments.push({ text: space + (inQuotes ? JSON.stringify(whole).slice(1, -1) : whole), trust: 'user' });
+  }
+  addTemplate(rendered.slice(from));
+  if (next !== parts.length) throw new TemplateError('the template omits messages or media');
+  return segments;
+}

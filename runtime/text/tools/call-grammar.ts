@@ -1,0 +1,104 @@
+import type { Tool, ToolUse } from '../../../lib/backend.ts';
+import type { CallText } from '../../../lib/decision/tool-automaton.ts';
+import type { ReasoningFormat } from '../reasoning-format.ts';
+import type { Tokenizer } from '../tokenizer.ts';
+import { codeControls, type Piece, piecesOf, sharedStart } from './call-pieces.ts';
+import type { ToolFormat } from './tool-format.ts';
+
+/** Describes a part of a call: control tokens, or text under a grammar. */
+export type CallStep = { control: readonly number[] } | CallText;
+
+/** Says how the calls of one answer are written. */
+export interface CallGrammar {
+  tools: readonly Tool[];
+  /** True if the answer has to be a call. */
+  forced: boolean;
+  /** Begins a call in free text. */
+  trigger: { control: number } | { text: string; anywhere: boolean };
+  /** The rest of the first call after its trigger; with a text trigger the whole call, of which that is a part. */
+  triggered: readonly CallStep[];
+  /** A whole first call, and one after reasoning. */
+  first: readonly CallStep[];
+  afterReasoning: readonly CallStep[];
+  /** A further call; null: the first one ends the answer. */
+  next: readonly CallStep[] | null;
+  /** Text that may end an answer in place of a further call; null: only a token that ends every answer. */
+  ending: readonly CallStep[] | null;
+}
+
+interface GrammarOptions {
+  format: ToolFormat;
+  use: ToolUse;
+  tokenizer: Pick<Tokenizer, 'controlTexts'>;
+  reasoning: ReasoningFormat;
+}
+
+/** Works out how a template's calls are written in tokens. */
+export function callGrammar({ format, use, tokenizer, reasoning }: GrammarOptions): CallGrammar {
+  const { choice, parallel } = use;
+  const named = typeof choice === 'object' ? choice.name : null;
+  const tools = named === null ? use.tools : use.tools.filter(({ name }) => name === named);
+  const coded = (text: string) => codeControls(text, tokenizer.controlTexts);
+  const [rest, separator] = [coded(format.rest), format.separator === null ? null : coded(format.separator)];
+  const several = parallel && separator !== null;
+  // An answer of one call needs no more than the brackets after its arguments, which tokens may span.
+  const close = several ? sharedStart(rest, separator) : (/^\s*[}\])]+/u.exec(rest)?.[0] ?? '');
+  const call = (head: string) =>
+    stepsOf([
+      ...piecesOf(head, tokenizer.controlTexts),
+      'name',
+      ...piecesOf(coded(format.between), tokenizer.controlTexts),
+      'arguments',
+      ...piecesOf(close, tokenizer.controlTexts),
+    ]);
+  const head = coded(format.head);
+  const bare = call(head.trimStart());
+  const begin = bare[0];
+  const trigger = begin && 'control' in begin ? { control: begin.control[0] ?? -1 } : textTrigger(begin, format);
+  const [ending] = several ? piecesOf(rest.slice(close.length), tokenizer.controlTexts) : [];
+  return {
+    tools,
+    forced: choice !== 'auto',
+    trigger,
+    triggered: 'control' in trigger ? withoutFirstToken(bare) : bare,
+    first: call(head),
+    afterReasoning: call(
+      coded(reasoning.none.slice(reasoning.none.indexOf(reasoning.close) + reasoning.close.length)) + head.trimStart(),
+    ),
+    next: several ? call(separator.slice(close.length)) : null,
+    ending: ending && 'text' in ending ? stepsOf([ending]) : null,
+  };
+}
+
+/** Returns the text up to the end of its first word: `{"name`, `<tool_call`. After that, models vary the spaces. */
+function textTrigger(begin: CallText | undefined, { textBefore }: ToolFormat): { text: string; anywhere: boolean } {
+  const text = begin?.before ?? '';
+  return { text: /^[^\p{L}]*\p{L}[\p{L}\p{N}_]*/u.exec(text)?.[0] ?? text, anywhere: textBefore };
+}
+
+function withoutFirstToken([first, ...rest]: readonly CallStep[]): CallStep[] {
+  if (!first || !('control' in first)) return rest;
+  return first.control.length > 1 ? [{ control: first.control.slice(1) }, ...rest] : rest;
+}
+
+/** Joins neighbouring pieces of one kind to steps. */
+function stepsOf(pieces: readonly (Piece | 'name' | 'arguments')[]): CallStep[] {
+  const steps: CallStep[] = [];
+  for (const piece of pieces) {
+    const last = steps.at(-1);
+    if (typeof piece === 'object' && 'control' in piece) {
+      if (last && 'control' in last) steps[steps.length - 1] = { control: [...last.control, piece.control] };
+      else steps.push({ control: [piece.control] });
+      continue;
+    }
+    const open =
+      last && !('control' in last) ? last : { before: '', name: false, between: '', arguments: false, after: '' };
+    if (open !== last) steps.push(open);
+    if (piece === 'name') open.name = true;
+    else if (piece === 'arguments') open.arguments = true;
+    else if (open.arguments) open.after += piece.text;
+    else if (open.name) open.between += piece.text;
+    else open.before += piece.text;
+  }
+  return steps;
+}

@@ -1,0 +1,34 @@
+/** Describes a piece of a template's text: one control token, or text. */
+export type Piece = { control: number } | { text: string };
+
+/** The first of the private characters that stand for control tokens, in the order of their table. */
+const BASE = 0x100000;
+const CODED = /([\u{100000}-\u{10FFFD}])/u;
+
+/** Replaces each control token in a text by one private character, so that no comparison cuts inside of one. */
+export function codeControls(text: string, controls: ReadonlyMap<string, number>): string {
+  // Longer ones first: one token may begin with the text of another.
+  const found = [...controls.keys()].filter((control) => control !== '' && text.includes(control));
+  const indices = new Map([...controls.keys()].map((control, i) => [control, i]));
+  let coded = text;
+  for (const control of found.sort((a, b) => b.length - a.length)) {
+    coded = coded.replaceAll(control, String.fromCodePoint(BASE + (indices.get(control) ?? 0)));
+  }
+  return coded;
+}
+
+/** Splits a coded text (`codeControls`) into its control tokens and the texts between them. */
+export function piecesOf(coded: string, controls: ReadonlyMap<string, number>): Piece[] {
+  const ids = [...controls.values()];
+  return coded
+    .split(CODED)
+    .filter((part) => part !== '')
+    .map((part) => (CODED.test(part) ? { control: ids[(part.codePointAt(0) ?? BASE) - BASE] ?? -1 } : { text: part }));
+}
+
+/** Returns the text that both begin with. */
+export function sharedStart(one: string, other: string): string {
+  const [a, b] = [Array.from(one), Array.from(other)];
+  const end = a.findIndex((character, i) => character !== b[i]);
+  return end < 0 ? one : a.slice(0, end).join('');
+}

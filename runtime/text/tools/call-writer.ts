@@ -1,0 +1,163 @@
+import { at } from '../../../lib/at.ts';
+import type { Tool } from '../../../lib/backend.ts';
+import { type CallText, namedTool, textBeforeArguments, toolAutomaton } from '../../../lib/decision/tool-automaton.ts';
+import { GrammarConstraint } from '../../../lib/grammar/grammar-constraint.ts';
+import { masksOf } from '../../../lib/grammar/vocabulary/masks.ts';
+import type { TextVocabulary } from '../vocabulary.ts';
+import type { CallStep } from './call-grammar.ts';
+import { setBit } from './token-mask.ts';
+
+interface Tools {
+  tools: readonly Tool[];
+  vocabulary: TextVocabulary;
+}
+
+/** Writes one call: its steps one after the other, control tokens as they are, and text under a grammar. */
+export class CallWriter {
+  readonly #tools: Tools;
+  readonly #steps: readonly CallStep[];
+  #step = 0;
+  /** The text of the step, once it has begun. */
+  #text: GrammarConstraint | null = null;
+  /** Control tokens of the step that are still to come. */
+  #forced: readonly number[] = [];
+  #tool: Tool | undefined;
+  #arguments = '';
+
+  constructor(steps: readonly CallStep[], tools: Tools) {
+    this.#steps = steps;
+    this.#tools = tools;
+  }
+
+  /** The tool that is called; undefined while its name is not whole. */
+  get tool(): Tool | undefined {
+    return this.#tool;
+  }
+
+  /** The text from the arguments on, with what follows them in the same step. */
+  get arguments(): string {
+    return this.#arguments;
+  }
+
+  get ended(): boolean {
+    return this.#step === this.#steps.length && this.#forced.length === 0;
+  }
+
+  takeForced(): number[] {
+    const tokens = [...this.#forced];
+    this.#forced = [];
+    for (let step = this.#steps[this.#step]; step; step = this.#steps[this.#step]) {
+      if ('control' in step) {
+        tokens.push(...step.control);
+        this.#step++;
+        continue;
+      }
+      const text = this.#textOf(step);
+      tokens.push(...text.takeForced());
+      this.#read(step, text);
+      if (!text.complete) break;
+      this.#endText(step, text);
+    }
+    return tokens;
+  }
+
+  mask(into: Uint32Array): void {
+    const step = this.#steps[this.#step];
+    into.fill(0);
+    if (!step) return;
+    if ('control' in step) {
+      setBit(into, at(step.control, 0));
+      return;
+    }
+    const text = this.#textOf(step);
+    text.mask(into);
+    const after = this.#controlAfter(text);
+    if (after !== undefined) setBit(into, after);
+  }
+
+  accepts(token: number): boolean {
+    const step = this.#steps[this.#step];
+    if (!step) return false;
+    if ('control' in step) return token === step.control[0];
+    const text = this.#textOf(step);
+    return token === this.#controlAfter(text) || text.accepts(token);
+  }
+
+  accept(token: number): void {
+    const step = this.#steps[this.#step];
+    if (step && !('control' in step)) {
+      const text = this.#textOf(step);
+      if (token !== this.#controlAfter(text)) {
+        text.accept(token);
+        this.#read(step, text);
+        if (text.complete) this.#endText(step, text);
+        return;
+      }
+      this.#endText(step, text);
+    }
+    const control = this.#steps[this.#step];
+    if (!control || !('control' in control) || control.control[0] !== token) {
+      throw new RangeError(`token ${token} is not allowed here`);
+    }
+    this.#forced = control.control.slice(1);
+    this.#step++;
+  }
+
+  expected(): number | null {
+    return this.#text?.expected() ?? null;
+  }
+
+  /**
+   * Accepts known text at the beginning of a call: the trigger, and what its last token wrote after it. If no call goes
+   * on like that, it counts as not written.
+   */
+  skip(trigger: string, after: string): void {
+    const step = this.#steps[this.#step];
+    if (!step || 'control' in step) return;
+    this.#textOf(step).skip(trigger);
+    const trial = this.#textOf(step).fork();
+    try {
+      trial.skip(after);
+      this.#text = trial;
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error;
+    }
+  }
+
+  fork(): CallWriter {
+    const copy = new CallWriter(this.#steps, this.#tools);
+    copy.#step = this.#step;
+    copy.#text = this.#text?.fork() ?? null;
+    copy.#forced = this.#forced;
+    copy.#tool = this.#tool;
+    copy.#arguments = this.#arguments;
+    return copy;
+  }
+
+  #textOf(step: CallText): GrammarConstraint {
+    const { tools, vocabulary } = this.#tools;
+    const candidates = !step.name && this.#tool ? [this.#tool] : tools;
+    this.#text ??= new GrammarConstraint(toolAutomaton(step, candidates), masksOf(vocabulary));
+    return this.#text;
+  }
+
+  #endText(step: CallText, text: GrammarConstraint): void {
+    this.#read(step, text, true);
+    this.#text = null;
+    this.#step++;
+  }
+
+  /** Reads the name and the arguments of the call from a text of it. */
+  #read(step: CallText, constraint: GrammarConstraint, ended = false): void {
+    if (!step.name && !step.arguments) return;
+    const text = constraint.text();
+    if (step.name) this.#tool ??= namedTool(step, text, this.#tools.tools, ended);
+    if (step.arguments && this.#tool) this.#arguments = text.slice(textBeforeArguments(step, this.#tool).length);
+  }
+
+  /** Returns the control token after a text that may end here, but need not: a name that begins another one. */
+  #controlAfter(text: GrammarConstraint): number | undefined {
+    const next = this.#steps[this.#step + 1];
+    return next && 'control' in next && text.mayEnd ? next.control[0] : undefined;
+  }
+}

@@ -1,0 +1,167 @@
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { Ajv } from 'ajv';
+import { beforeAll, describe, expect, it } from 'vitest';
+import type { ToolUse } from '../../../lib/backend.ts';
+import { allowedTokens, randomFrom } from '../../../tests/grammar/random-model.ts';
+import { opensThinking } from '../chat-template.ts';
+import { type ModelText, readModelText } from '../model-files.ts';
+import { createTextModel, type TextModel } from '../text-model.ts';
+import { toolForm } from './tool-form.ts';
+
+/* A random model that writes anything that it may, in every form of calls. It knows nothing of tools. */
+
+const fixture = (path: string) => fileURLToPath(new URL(`../../../tests/fixtures/text/${path}`, import.meta.url));
+
+/** Tokens of the families of the templates. */
+const CONTROL = ['<tool_call>', '</tool_call>', '[TOOL_CALLS]', '[ARGS]', '<s>', '</s>', '<|eot_id|>'];
+
+let files: ModelText;
+beforeAll(async () => {
+  files = await readModelText(fixture('qwen'));
+});
+
+function modelWith(template: string): TextModel {
+  const source = readFileSync(fixture(`tools/${template}.jinja`), 'utf8');
+  const added = CONTROL.map((content, i) => ({ id: 610 + i, content, special: true }));
+  const tokenizer = { ...files.tokenizer, added_tokens: [...files.tokenizer.added_tokens, ...added] };
+  const special = { bos_token: '<s>', eos_token: template.startsWith('mistral') ? '</s>' : '<|im_end|>' };
+  return createTextModel({
+    ...files,
+    tokenizer,
+    template: source,
+    tokenizerConfig: { ...files.tokenizerConfig, ...special },
+  });
+}
+
+const tools: ToolUse['tools'] = [
+  {
+    name: 'get',
+    parameters: {
+      type: 'object',
+      properties: {
+        city: { enum: ['Köln', 'a"b', '{}'] },
+        days: { type: 'array', items: { type: 'integer', minimum: 0, maximum: 12 }, minItems: 1, maxItems: 2 },
+        note: { type: 'string', maxLength: 3 },
+      },
+      required: ['city', 'days'],
+      additionalProperties: false,
+    },
+  },
+  // Its name begins with that of another one.
+  { name: 'get_all', parameters: { type: 'object', properties: {}, additionalProperties: false } },
+];
+const ajv = new Ajv();
+const validators = new Map(tools.map(({ name, parameters }) => [name, ajv.compile(parameters)]));
+
+interface Script {
+  /** Tokens to write first. The rest is random. */
+  first: readonly number[];
+  random: () => number;
+}
+
+/** Lets a random model write an answer, as the engine does. */
+function written(model: TextModel, use: ToolUse, { first, random }: Script) {
+  const prompt = model.template.render([{ role: 'user', content: 'Hi' }], { tools: use.tools });
+  const thinking = opensThinking(prompt, model.template.reasoning);
+  const { constraint, output } = toolForm(model, { use, stops: [], thinking });
+  const said = { reasoning: '', content: '', calls: [] as { name: string; arguments: string }[] };
+  const read = ({ reasoning, content, calls = [] }: ReturnType<typeof output.push>) => {
+    said.reasoning += reasoning;
+    said.content += content;
+    for (const call of calls) {
+      if (call.name !== undefined) said.calls.push({ name: call.name, arguments: '' });
+      said.calls[call.index]!.arguments += call.arguments;
+    }
+  };
+  const script = [...first];
+  let ended = false;
+  for (let step = 0; step < 300 && !ended; step++) {
+    const before = constraint.fork();
+    expect(before.takeForced()).toEqual(constraint.takeForced());
+    if (constraint.complete) break;
+    const allowed = allowedTokens(constraint, model.vocabulary);
+    expect(allowedTokens(before, model.vocabulary)).toEqual(allowed);
+    const token = script.shift() ?? allowed[Math.floor(random() * allowed.length)]!;
+    expect(allowed).toContain(token);
+    ended = model.vocabulary.end.has(token);
+    if (ended) break;
+    read(output.push({ token }));
+    constraint.accept(token);
+  }
+  read(output.end());
+  return { ...said, whole: ended || constraint.complete };
+}
+
+/** The beginnings of calls, and whether text may come before one. */
+const FORMS = [
+  ['hermes', '<tool_call>', true],
+  ['llama3', '{"name', false],
+  ['mistral', '[TOOL_CALLS]', true],
+  ['mistral-args', '[TOOL_CALLS]', true],
+  ['list', '<TOOLCALL', true],
+] as const;
+const seeds = Array.from({ length: 12 }, (_, seed) => seed);
+
+describe.each(FORMS)('%s', (template, trigger, textBefore) => {
+  const use = (choice: ToolUse['choice'], parallel: boolean): ToolUse => ({ tools, choice, parallel });
+  let model: TextModel;
+  beforeAll(() => {
+    model = modelWith(template);
+  });
+  const tokens = (text: string) => [...model.tokenizer.encodeTemplate(text, true)];
+  const answer = () => (template === 'list' ? tokens('Hm.</think>') : []);
+  const check = ({ calls, whole }: ReturnType<typeof written>) => {
+    const done = whole ? calls : calls.slice(0, -1);
+    for (const { name, arguments: text } of done) {
+      expect(validators.get(name)?.(JSON.parse(text)), `${name} ${text}`).toBe(true);
+    }
+    return done.length;
+  };
+
+  it('auto: text, then calls that obey their schemas', () => {
+    const first = [...answer(), ...(textBefore ? tokens('Let me look.\n') : []), ...tokens(trigger)];
+    let calls = 0;
+    for (const seed of seeds) {
+      const said = written(model, use('auto', true), { first, random: randomFrom(seed) });
+      expect(said.content).toBe(textBefore ? 'Let me look.' : '');
+      calls += check(said);
+    }
+    expect(calls).toBeGreaterThan(seeds.length / 2);
+  });
+
+  it('auto: what begins no call is text', () => {
+    const text = `No ${template === 'llama3' ? trigger : trigger.slice(0, -2)} here`;
+    const plain = [...answer(), ...[...text].flatMap((letter) => [...model.tokenizer.encodeUser(letter, true)])];
+    const said = written(model, use('auto', true), { first: [...plain, 602], random: randomFrom(1) });
+    expect(said).toMatchObject({ content: text, calls: [] });
+  });
+
+  it.each([true, false])('required, parallel %s: nothing but calls', (parallel) => {
+    for (const seed of seeds) {
+      const said = written(model, use('required', parallel), { first: answer(), random: randomFrom(seed) });
+      // A model that may reason does so in half of the answers, without an end.
+      if (said.calls.length === 0) expect(said.whole).toBe(false);
+      expect(said.content).toBe('');
+      check(said);
+      if (!parallel) expect(said.calls.length).toBeLessThanOrEqual(1);
+    }
+  });
+
+  it('a named tool', () => {
+    for (const name of ['get', 'get_all']) {
+      const said = written(model, use({ name }, false), { first: answer(), random: randomFrom(2) });
+      for (const call of said.calls) expect(call.name).toBe(name);
+      if (template !== 'hermes') expect(said.calls).toHaveLength(1);
+    }
+  });
+});
+
+it('a forced call comes after the reasoning', () => {
+  const model = modelWith('hermes');
+  const first = [...model.tokenizer.encodeTemplate('<think>\nI have to <tool_call> now.\n</think>', true)];
+  const said = written(model, { tools, choice: 'required', parallel: false }, { first, random: randomFrom(3) });
+  // The mark is a special token here, which no text shows.
+  expect(said.reasoning).toBe('I have to  now.');
+  expect(said.calls).toHaveLength(1);
+});

@@ -1,0 +1,30 @@
+import type { ToolUse } from '../../../lib/backend.ts';
+import type { TextModel } from '../text-model.ts';
+import { callGrammar } from './call-grammar.ts';
+import { ToolConstraint } from './tool-constraint.ts';
+import { ToolOutput } from './tool-output.ts';
+
+interface ToolFormOptions {
+  use: ToolUse;
+  stops: readonly string[];
+  /** True if the prompt has opened a reasoning block. */
+  thinking: boolean;
+}
+
+/** Returns what holds an answer with tools to its form, and what reads it. The model's template has tools. */
+export function toolForm(
+  { template, tokenizer, vocabulary }: TextModel,
+  { use, stops, thinking }: ToolFormOptions,
+): { constraint: ToolConstraint; output: ToolOutput } {
+  const format = template.tools();
+  if (!format) throw new Error('a chat with tools was not refused');
+  const { reasoning, thinks } = template;
+  const grammar = callGrammar({ format, use, tokenizer, reasoning });
+  // Where several tokens spell the mark, a forced call comes without reasoning.
+  const open = thinks ? (tokenizer.id(reasoning.open) ?? null) : null;
+  const constraint = new ToolConstraint({ grammar, vocabulary, reasoning, thinking, open });
+  return {
+    constraint,
+    output: new ToolOutput(vocabulary, { constraint, trigger: grammar.trigger, stops, thinking, format: reasoning }),
+  };
+}

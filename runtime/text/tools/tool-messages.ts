@@ -1,0 +1,59 @@
+import { at } from '../../../lib/at.ts';
+import type { ChatMessage } from '../../../lib/conversation.ts';
+import type { AnsweredCall, TemplateMessage } from '../template-message.ts';
+
+/**
+ * Adds the tool fields of the messages to their template forms. Calls get ids by their place: templates accept them
+ * (Mistral's want nine letters and digits), and the same conversation is always the same prompt. The output of a tool
+ * belongs to the latest call with its id.
+ */
+export function withToolFields(
+  templateMessages: readonly TemplateMessage[],
+  messages: readonly ChatMessage[],
+): TemplateMessage[] {
+  const latest = new Map<string, AnsweredCall>();
+  let count = 0;
+  return templateMessages.map((message, i) => {
+    const { toolCalls, toolCallId } = at(messages, i);
+    if (toolCallId !== undefined) {
+      const answers = latest.get(toolCallId);
+      return answers ? { ...message, answers } : message;
+    }
+    if (!toolCalls) return message;
+    const placed = toolCalls.map((call) => {
+      const id = callId(count++);
+      latest.set(call.id, { id, name: call.name });
+      return { ...call, id };
+    });
+    return { ...message, toolCalls: placed };
+  });
+}
+
+/** Returns the id of the call at a place in the conversation. */
+export function callId(place: number): string {
+  return `call${String(place).padStart(5, '0')}`;
+}
+
+/**
+ * Gives each call a message of its own, followed by its outputs, for a template that accepts one call in a message
+ * (Llama 3).
+ */
+export function oneCallEach(messages: readonly TemplateMessage[]): TemplateMessage[] {
+  const spread: TemplateMessage[] = [];
+  for (let i = 0; i < messages.length; i++) {
+    const message = at(messages, i);
+    const { toolCalls = [] } = message;
+    if (toolCalls.length < 2) {
+      spread.push(message);
+      continue;
+    }
+    const outputs: TemplateMessage[] = [];
+    while (messages[i + 1]?.role === 'tool') outputs.push(at(messages, ++i));
+    for (const [j, call] of toolCalls.entries()) {
+      spread.push({ ...message, content: j === 0 ? message.content : '', toolCalls: [call] });
+      spread.push(...outputs.filter(({ answers }) => answers?.id === call.id));
+    }
+    spread.push(...outputs.filter(({ answers }) => !toolCalls.some(({ id }) => id === answers?.id)));
+  }
+  return spread;
+}

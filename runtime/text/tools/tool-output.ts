@@ -1,0 +1,74 @@
+import type { ToolCallEvent } from '../../../lib/backend.ts';
+import { type ChatDelta, ChatOutput, type SampledToken } from '../chat-output.ts';
+import type { ReasoningFormat } from '../reasoning-format.ts';
+import type { TextVocabulary } from '../vocabulary.ts';
+import { ArgumentsReader } from './arguments-reader.ts';
+import type { CallGrammar } from './call-grammar.ts';
+import type { ToolConstraint } from './tool-constraint.ts';
+
+interface ToolOutputOptions {
+  constraint: ToolConstraint;
+  trigger: CallGrammar['trigger'];
+  stops: readonly string[];
+  thinking: boolean;
+  format: ReasoningFormat;
+}
+
+/** Turns sampled tokens into what the caller of a chat with tools reads: reasoning, text, then calls of tools. */
+export class ToolOutput {
+  readonly #constraint: ToolConstraint;
+  readonly #chat: ChatOutput;
+  readonly #readers: { reader: ArgumentsReader; given: number }[] = [];
+  #calling = false;
+  /** White space at the end of the text so far: none of it is given if a call follows. */
+  #space = '';
+
+  constructor(vocabulary: TextVocabulary, { constraint, trigger, ...options }: ToolOutputOptions) {
+    this.#constraint = constraint;
+    this.#chat = new ChatOutput(vocabulary, { ...options, ...('text' in trigger ? { trigger } : {}) });
+  }
+
+  get stopped(): boolean {
+    return this.#chat.stopped;
+  }
+
+  /** Returns what is final before this token. The engine passes the token itself to the grammar afterwards. */
+  push(sampled: SampledToken): ChatDelta {
+    if (this.#calling) return this.#calls();
+    if (this.#constraint.inCall(sampled.token)) {
+      this.#calling = true;
+      return this.#text(this.#chat.end());
+    }
+    const delta = this.#text(this.#chat.push(sampled));
+    this.#calling = this.#chat.triggered;
+    return delta;
+  }
+
+  /** Returns the rest, when no more tokens follow. */
+  end(_cut?: boolean): ChatDelta {
+    if (this.#calling || this.#constraint.calls.length > 0) return this.#calls();
+    const delta = this.#text(this.#chat.end());
+    return { ...delta, content: delta.content + this.#space };
+  }
+
+  #text(delta: ChatDelta): ChatDelta {
+    const whole = this.#space + delta.content;
+    const content = whole.trimEnd();
+    this.#space = whole.slice(content.length);
+    return { ...delta, content };
+  }
+
+  #calls(): ChatDelta {
+    const calls = this.#constraint.calls.flatMap((call, index): ToolCallEvent[] => {
+      if (!call.tool) return [];
+      const known = this.#readers[index];
+      const state = known ?? { reader: new ArgumentsReader(), given: 0 };
+      this.#readers[index] = state;
+      const text = state.reader.push(call.arguments.slice(state.given));
+      state.given = call.arguments.length;
+      if (known) return text === '' ? [] : [{ type: 'tool_call', index, arguments: text }];
+      return [{ type: 'tool_call', index, name: call.tool.name, arguments: text }];
+    });
+    return { reasoning: '', content: '', logprobs: [], calls };
+  }
+}
