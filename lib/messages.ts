@@ -37,10 +37,8 @@ function partOf(part: ContentPart, param: string): Part {
       return mediaPart('image', part.image, param);
     case 'audio':
       return mediaPart('audio', part.audio, param);
-    case 'input_audio': {
-      const { data, format } = part.input_audio;
-      return { type: 'audio', source: { type: 'base64', data, mimeType: audioType(format) }, param };
-    }
+    case 'input_audio':
+      return { type: 'audio', source: audioSource(part.input_audio), param };
   }
 }
 
@@ -51,7 +49,7 @@ function mediaPart(type: MediaPart['type'], { url, data, mime_type }: MediaInput
   return { type, source, param };
 }
 
-/** Returns the media type of a `format` of `input_audio`, usually `wav` or `mp3` (audio/mpeg, RFC 3003). */
-function audioType(format: string): string {
-  return `audio/${format === 'mp3' ? 'mpeg' : format}`;
+/** Reads OpenAI's `input_audio`, whose `format` is usually `wav` or `mp3` (audio/mpeg, RFC 3003). */
+export function audioSource({ data, format }: { data: string; format: string }): MediaPart['source'] {
+  return { type: 'base64', data, mimeType: `audio/${format === 'mp3' ? 'mpeg' : format}` };
 }

@@ -62,6 +62,7 @@ export const COMPONENTS = {
   DecisionPart: decisions.DecisionPart,
   DecisionText: decisions.DecisionText,
   DecisionImage: decisions.DecisionImage,
+  DecisionAudio: decisions.DecisionAudio,
   DecisionJson: decisions.DecisionJson,
   DecisionOutputText: decisions.DecisionOutputText,
   DecisionRefusalText: decisions.DecisionRefusalText,

@@ -9,7 +9,7 @@ import { type Distribution, distributionOf } from './distribution.ts';
 import type { SourceText } from './evidence.ts';
 import { textsIn } from './evidence.ts';
 import { extractedMembers } from './extracted.ts';
-import { imagePart } from './media.ts';
+import { mediaPart } from './media.ts';
 import { batchSettings, type QuestionSettings } from './settings.ts';
 import { textOf } from './structured.ts';
 
@@ -25,7 +25,7 @@ export function batchOfDecisions(request: DecisionsRequest): TaskBatch {
   const fuel = sharedFuel();
   const { input } = request;
   const asked = request.questions.flatMap(({ instructions }, i) =>
-    typeof instructions === 'string' ? [] : imagesOf(instructions, `questions[${i}].instructions`),
+    typeof instructions === 'string' ? [] : mediaOf(instructions, `questions[${i}].instructions`),
   );
   return {
     model: request.model,
@@ -101,7 +101,7 @@ function optionTexts(values: readonly (string | boolean)[]): string[] {
   });
 }
 
-/** Joins parts to text: texts one below the other, JSON as it is. Images are handled elsewhere. */
+/** Joins parts to text: texts one below the other, JSON as it is. Images and audio are handled elsewhere. */
 function wordsOf(content: string | readonly DecisionPart[]): string {
   if (typeof content === 'string') return content;
   return content.flatMap((part) => textOfPart(part) ?? []).join('\n');
@@ -117,13 +117,14 @@ function textOfPart(part: DecisionPart): string | null {
     case 'input_json':
       return textOf(part.data);
     case 'input_image':
+    case 'input_audio':
       return null;
   }
 }
 
-function imagesOf(parts: readonly DecisionPart[], path: string): MediaPart[] {
+function mediaOf(parts: readonly DecisionPart[], path: string): MediaPart[] {
   return parts.flatMap((part, i) =>
-    part.type === 'input_image' ? [imagePart(part.image_url, `${path}[${i}].image_url`, part.detail)] : [],
+    part.type === 'input_image' || part.type === 'input_audio' ? [mediaPart(part, `${path}[${i}]`)] : [],
   );
 }
 
@@ -157,8 +158,8 @@ function partsOf(content: string | readonly DecisionPart[], path: string): Part[
   if (typeof content === 'string') return [{ type: 'text', text: content }];
   return content.map(
     (part, i): Part =>
-      part.type === 'input_image'
-        ? imagePart(part.image_url, `${path}[${i}].image_url`, part.detail)
+      part.type === 'input_image' || part.type === 'input_audio'
+        ? mediaPart(part, `${path}[${i}]`)
         : { type: 'text', text: textOfPart(part)! },
   );
 }
@@ -240,6 +241,7 @@ function partSources(part: DecisionPart, path: string): SourceText[] {
     case 'input_json':
       return textsIn(part.data, `${path}/data`);
     case 'input_image':
+    case 'input_audio':
       return [];
   }
 }

@@ -1,9 +1,18 @@
 import type { MediaPart } from '../conversation.ts';
+import { audioSource } from '../messages.ts';
+import type { DecisionAudio, DecisionImage } from '../schema/decisions-request.ts';
 
-/** Reads an image by its web address or data URL. */
-export function imagePart(url: string, param: string, detail?: string | null): MediaPart {
+/** Reads an image or audio part at `path`. */
+export function mediaPart(part: DecisionImage | DecisionAudio, path: string): MediaPart {
+  if (part.type === 'input_audio') {
+    const { input_audio, audio_url } = part;
+    if (input_audio) return { type: 'audio', source: audioSource(input_audio), param: `${path}.input_audio` };
+    // The schema requires one of the two.
+    return { type: 'audio', source: { type: 'url', url: audio_url! }, param: `${path}.audio_url` };
+  }
+  const { image_url: url, detail } = part;
   const known = detail === 'low' || detail === 'high' || detail === 'auto';
-  return { type: 'image', source: { type: 'url', url }, param, ...(known ? { detail } : {}) };
+  return { type: 'image', source: { type: 'url', url }, param: `${path}.image_url`, ...(known ? { detail } : {}) };
 }
 
 /**

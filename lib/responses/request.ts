@@ -1,7 +1,7 @@
 import type { ChatRequest } from '../backend.ts';
 import { chatFormat } from '../chat/request.ts';
 import type { ChatMessage, Part } from '../conversation.ts';
-import { imagePart } from '../questions/media.ts';
+import { mediaPart } from '../questions/media.ts';
 import type { ResponsesItem, ResponsesPart, ResponsesRequest } from '../schema/responses-request.ts';
 
 const LOGPROBS = 'message.output_text.logprobs';
@@ -43,7 +43,8 @@ function partOf(part: ResponsesPart, path: string): Part[] {
     case 'refusal':
       return [{ type: 'text', text: part.refusal }];
     case 'input_image':
-      return [imagePart(part.image_url, `${path}.image_url`, part.detail)];
+    case 'input_audio':
+      return [mediaPart(part, path)];
     case 'reasoning_text':
       return [];
   }

@@ -1,6 +1,7 @@
 import * as v from 'valibot';
 import { answerShape } from '../decision/answer-shape.ts';
 import { distinct, lateRule, rule } from '../validation/rules.ts';
+import { InputAudio } from './message.ts';
 import { extraction, jsonObject, MOST_OPTIONS, OPTION_LENGTH, questionName, settings } from './question-fields.ts';
 
 /*
@@ -19,6 +20,24 @@ export const DecisionImage = v.object({
   detail: v.nullish(v.picklist(['low', 'high', 'auto', 'original'])),
   ...cached,
 });
+export type DecisionImage = v.InferOutput<typeof DecisionImage>;
+export const DecisionAudio = v.pipe(
+  v.object({
+    type: v.literal('input_audio'),
+    input_audio: v.nullish(v.object(InputAudio.entries)),
+    audio_url: v.nullish(address),
+    ...cached,
+  }),
+  rule(({ input_audio, audio_url }) => {
+    if (input_audio && audio_url) {
+      return { code: 'invalid_value', at: ['audio_url'], message: 'cannot be sent beside input_audio' };
+    }
+    if (input_audio || audio_url) return null;
+    return { code: 'missing_field', at: ['input_audio'], message: 'is required, or audio_url in its place' };
+  }),
+  v.description('Audio in base64 with its format, as OpenAI writes it, or, our own addition, at an address.'),
+);
+export type DecisionAudio = v.InferOutput<typeof DecisionAudio>;
 export const DecisionJson = v.object({
   type: v.literal('input_json'),
   data: v.union([jsonObject, v.array(jsonObject)]),
@@ -29,6 +48,7 @@ export const DecisionRefusalText = v.object({ type: v.literal('refusal'), refusa
 export const DecisionPart = v.variant('type', [
   DecisionText,
   DecisionImage,
+  DecisionAudio,
   DecisionJson,
   DecisionOutputText,
   DecisionRefusalText,

@@ -1,7 +1,13 @@
 import * as v from 'valibot';
 import { rule } from '../validation/rules.ts';
 import { JsonObjectFormat, jsonSchemaMembers, TextFormat } from './chat-request.ts';
-import { DecisionImage, DecisionOutputText, DecisionRefusalText, DecisionText } from './decisions-request.ts';
+import {
+  DecisionAudio,
+  DecisionImage,
+  DecisionOutputText,
+  DecisionRefusalText,
+  DecisionText,
+} from './decisions-request.ts';
 import * as sampling from './sampling-fields.ts';
 import { isEmpty, unsupported } from './unsupported.ts';
 
@@ -14,6 +20,7 @@ export const ResponsesReasoningText = v.object({ type: v.literal('reasoning_text
 export const ResponsesPart = v.variant('type', [
   DecisionText,
   DecisionImage,
+  DecisionAudio,
   DecisionOutputText,
   DecisionRefusalText,
   ResponsesReasoningText,

@@ -15,6 +15,7 @@ const extract = fc.oneof(
 const part = fc.oneof(
   some.map((text) => ({ type: 'input_text', text })),
   fc.constant({ type: 'input_json', data: { a: [1, null, 'x'] } }),
+  fc.constant({ type: 'input_audio', input_audio: { data: 'AAAA', format: 'wav' } }),
   fc.constant({ type: 'input_image', image_url: 'data:image/png;base64,AAAA', detail: 'low' }),
 );
 const content = fc.oneof(some, fc.array(part, { minLength: 1, maxLength: 3 }));

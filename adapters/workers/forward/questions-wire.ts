@@ -43,7 +43,9 @@ function part(role: ChatMessage['role'], one: Part): object {
   if (one.type === 'text') return { type: role === 'assistant' ? 'output_text' : 'input_text', text: one.text };
   const { source, detail } = one;
   const url = source.type === 'url' ? source.url : `data:${source.mimeType};base64,${source.data}`;
-  return { type: 'input_image', image_url: url, detail };
+  return one.type === 'audio'
+    ? { type: 'input_audio', audio_url: url }
+    : { type: 'input_image', image_url: url, detail };
 }
 
 function question(task: Task): object {
@@ -64,9 +66,9 @@ function options({ kind = 'choice', options = [], descriptions = [] }: DecideTas
   }
 }
 
-/** Finds an image's path in a request of `POST /v1/decisions`. */
-const IMAGE_PATH = /^input\[(\d+)\]\.content\[(\d+)\]\.image_url/u;
+/** Finds the path of an image or audio in a request of `POST /v1/decisions`. */
+const MEDIA_PATH = /^input\[(\d+)\]\.content\[(\d+)\]\.(?:image|audio)_url/u;
 
-/** Returns an upstream's error about an image with the `param` of the caller's request. */
+/** Returns an upstream's error about an image or audio with the `param` of the caller's request. */
 export const askedHere = (error: unknown, batch: TaskBatch): unknown =>
-  withCallersParam(error, IMAGE_PATH, conversationOf(batch));
+  withCallersParam(error, MEDIA_PATH, conversationOf(batch));

@@ -64,6 +64,19 @@ export const decisionsErrors: readonly Row[] = [
   badItem('a part without a type', 'missing_field', '[0].content[0].type', user([{ text: 'x' }])),
   badItem('input_text without text', 'missing_field', '[0].content[0].text', user([{ type: 'input_text' }])),
   badItem('input_image without address', 'missing_field', '[0].content[0].image_url', user([{ type: 'input_image' }])),
+  badItem('input_audio without audio', 'missing_field', '[0].content[0].input_audio', user([{ type: 'input_audio' }])),
+  badItem(
+    'input_audio without format',
+    'missing_field',
+    '[0].content[0].input_audio.format',
+    user([{ type: 'input_audio', input_audio: { data: 'UklGRg==' } }]),
+  ),
+  badItem(
+    'input_audio and audio_url',
+    'invalid_value',
+    '[0].content[0].audio_url',
+    user([{ type: 'input_audio', input_audio: { data: 'UklGRg==', format: 'wav' }, audio_url: 'data:,' }]),
+  ),
   badItem('input_json of a text', 'invalid_type', '[0].content[0].data', user([{ type: 'input_json', data: 'x' }])),
   badItem(
     'input_image.detail',

@@ -3,6 +3,7 @@ import type { Row } from '../row.ts';
 const model = 'assay/starter';
 const input = 'I want my money back!';
 const path = '/v1/decisions';
+const audioPath = 'input[0].content[0]';
 const predicate = { type: 'predicate', instructions: 'Does the customer want a refund?' };
 const admitted = (batch: object) => [{ call: 'runTasks' as const, batch }, 'admit' as const];
 
@@ -231,6 +232,26 @@ export const decisionsRequests: readonly Row[] = [
       ],
     },
   },
+  ...(
+    [
+      [
+        'input_audio, as OpenAI writes it',
+        { input_audio: { data: 'UklGRg==', format: 'mp3' } },
+        { source: { type: 'base64', data: 'UklGRg==', mimeType: 'audio/mpeg' }, param: `${audioPath}.input_audio` },
+      ],
+      [
+        'audio_url',
+        { audio_url: 'https://a.example/b.wav', input_audio: null },
+        { source: { type: 'url', url: 'https://a.example/b.wav' }, param: `${audioPath}.audio_url` },
+      ],
+    ] as const
+  ).map(([name, part, read]) =>
+    sent(
+      name,
+      { input: [{ role: 'user', content: [{ type: 'input_audio', ...part }] }] },
+      { input: { messages: [turn('user', { type: 'audio', ...read })] } },
+    ),
+  ),
   ...(['original', 'auto', 'high', null] as const).map((detail) =>
     sent(
       `input_image.detail ${detail}`,

@@ -51,6 +51,18 @@ const requests: readonly [name: string, sent: object, request: object][] = [
     },
   ],
   [
+    'audio',
+    { input: [{ role: 'user', content: [{ type: 'input_audio', input_audio: { data: 'UklGRg==', format: 'wav' } }] }] },
+    {
+      messages: [
+        {
+          role: 'user',
+          parts: [{ type: 'audio', source: { type: 'base64', data: 'UklGRg==', mimeType: 'audio/wav' } }],
+        },
+      ],
+    },
+  ],
+  [
     'an image',
     { input: [{ role: 'user', content: [{ type: 'input_image', image_url: image, detail: 'low' }] }] },
     {
