@@ -2,6 +2,7 @@ import * as v from 'valibot';
 import { AudioFault } from './audio/audio-fault.ts';
 import { decodeAudio } from './audio/decode-audio.ts';
 import { logMel } from './audio/log-mel.ts';
+import { RecentAudio } from './audio/recent-audio.ts';
 import { decodeImage, imageSize } from './decode-image.ts';
 import { MOST_PIXELS } from './limits.ts';
 import { type FromMedia, ToMedia } from './messages.ts';
@@ -25,11 +26,20 @@ process.on('message', (message) => {
 // The decoders of audio print each error, beside returning it.
 console.error = () => {};
 
+const recent = new RecentAudio();
+
+/** Decodes a recording once for both questions about it: its length, then its log-mel values. */
+async function decoded({ sha256, bytes }: { sha256: string; bytes: Uint8Array }): Promise<Float32Array> {
+  const samples = recent.get(sha256) ?? (await decodeAudio(bytes));
+  recent.keep(sha256, samples);
+  return samples;
+}
+
 async function answer(request: ToMedia): Promise<FromMedia> {
   const { id, bytes } = request;
-  if (request.type === 'length') return { type: 'length', id, samples: (await decodeAudio(bytes)).length };
+  if (request.type === 'length') return { type: 'length', id, samples: (await decoded(request)).length };
   if (request.type === 'mel') {
-    const values = logMel(await decodeAudio(bytes), request.plan);
+    const values = logMel(await decoded(request), request.plan);
     return { type: 'mel', id, data: new Uint8Array(values.buffer) };
   }
   const { width, height } = await imageSize(bytes);

@@ -8,6 +8,8 @@ import { PixelPlan } from './pixel-plan.ts';
  */
 
 const Id = v.pipe(v.number(), v.integer(), v.minValue(0));
+/** The hash of the bytes, by which the process knows a recording that it has decoded. */
+const Sha256 = v.pipe(v.string(), v.length(64));
 const Bytes = v.custom<Uint8Array>((value) => value instanceof Uint8Array);
 const Side = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(1_000_000));
 
@@ -17,9 +19,9 @@ export const ToMedia = v.variant('type', [
   /** Asks for the tiles of an image. */
   v.object({ type: v.literal('pixels'), id: Id, bytes: Bytes, plan: PixelPlan }),
   /** Asks for the length of a recording, decoded. */
-  v.object({ type: v.literal('length'), id: Id, bytes: Bytes }),
+  v.object({ type: v.literal('length'), id: Id, sha256: Sha256, bytes: Bytes }),
   /** Asks for its log-mel values. */
-  v.object({ type: v.literal('mel'), id: Id, bytes: Bytes, plan: MelPlan }),
+  v.object({ type: v.literal('mel'), id: Id, sha256: Sha256, bytes: Bytes, plan: MelPlan }),
 ]);
 export type ToMedia = v.InferOutput<typeof ToMedia>;
 

@@ -14,12 +14,12 @@ export interface CallOptions {
   timeoutMs: number;
 }
 
-/** Provides the images or the audio of one request. */
+/** Provides the images or the audio of one request. The signals abort when the call has ended. */
 export interface CallMedia {
   /** Returns the work with its media opened. Throws `invalid_value`. */
-  open(work: Work): Promise<Work>;
+  open(work: Work, signal: AbortSignal): Promise<Work>;
   /** Prepares what the engine asks for. Throws `invalid_value`. */
-  prepare(wanted: readonly WantedMedia[]): Promise<PreparedMedia[]>;
+  prepare(wanted: readonly WantedMedia[], signal: AbortSignal): Promise<PreparedMedia[]>;
 }
 
 export interface CallWire {
@@ -55,6 +55,8 @@ export class Call {
   readonly #wire: CallWire;
   readonly #options: CallOptions;
   readonly #prepared = Promise.withResolvers<number>();
+  /** Aborts when the call ends: its media need not be decoded then. */
+  readonly #over = new AbortController();
   #replies: Reply[] = [];
   #wake: (() => void) | null = null;
   #failure: AssayError | null = null;
@@ -77,7 +79,7 @@ export class Call {
       this.#setTimer();
       const { media, work } = this.#options;
       if (media)
-        media.open(work).then(
+        media.open(work, this.#over.signal).then(
           (opened) => this.#sendWork(opened),
           (error) => this.fail(error, false),
         );
@@ -119,7 +121,7 @@ export class Call {
   #prepareMedia(): Promise<PreparedMedia[]> {
     const { media } = this.#options;
     if (!media) throw new AssayError('engine_failed', 'The engine asks for media of a request without any.');
-    return media.prepare(this.#wanted);
+    return media.prepare(this.#wanted, this.#over.signal);
   }
 
   /** Drops the request; the engine frees what it holds. Does nothing when the call has ended. */
@@ -173,6 +175,7 @@ export class Call {
   #end(answered: boolean): void {
     clearTimeout(this.#timer);
     this.#options.signal.removeEventListener('abort', this.#onAbort);
+    this.#over.abort(this.#failure);
     if (this.#state === 'sent') this.#state = 'abandoned';
     else this.#settle(answered);
   }

@@ -22,6 +22,7 @@ import type { EngineProcess } from './engine-process.ts';
 import type { ImageFetcher } from './media/fetch-image.ts';
 import type { MediaProcess } from './media/media-process.ts';
 import { hasMedia, openMedia } from './media/open-media.ts';
+import { withoutFiles } from './media/work-media.ts';
 import type { EngineMetrics } from './metrics.ts';
 import type { EngineCalls } from './supervisor.ts';
 
@@ -89,9 +90,9 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
     let call: Call | null = null;
     try {
       const model = await activeModel(wanted);
-      if (options.logPrompts) log.info({ model, work }, 'asked');
+      if (options.logPrompts) log.info({ model, work: withoutFiles(work) }, 'asked');
       const { signal, priority } = outer;
-      const media = mediaFor(work, signal);
+      const media = mediaFor(work);
       call = await engine
         .call({
           work,
@@ -127,11 +128,11 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
    * Returns the media of a call, which open the images of its request; null if it has none. A model that reads no
    * images refuses them in the engine.
    */
-  function mediaFor(work: Work, signal: AbortSignal): CallMedia | null {
+  function mediaFor(work: Work): CallMedia | null {
     const kind = engine.status().info?.reads;
     if (!options.media || !kind || !hasMedia(work, kind)) return null;
     const { metrics, fetcher } = options;
-    return openMedia(options.media, { kind, counts: metrics.media[kind], fetcher, signal });
+    return openMedia(options.media, { kind, counts: metrics.media[kind], fetcher });
   }
 
   /** Applies the active calibration to answers, unless the batch wants them as the model gives them. */

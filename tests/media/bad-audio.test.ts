@@ -1,4 +1,6 @@
+import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { setTimeout } from 'node:timers/promises';
 import { pino } from 'pino';
 import { afterAll, describe, expect, it } from 'vitest';
 import type { MediaPart } from '../../lib/conversation.ts';
@@ -17,7 +19,7 @@ async function open(source: MediaPart['source']): Promise<unknown> {
   const request = { messages: [{ role: 'user' as const, parts: [audio] }], stop: [], presencePenalty: 0 };
   const work: Work = { kind: 'chat', request: { ...request, frequencyPenalty: 0, format: { type: 'text' } } };
   const { signal } = new AbortController();
-  const opened = await openMedia(media, { kind: 'audio', counts, fetcher: undefined, signal }).open(work);
+  const opened = await openMedia(media, { kind: 'audio', counts, fetcher: undefined }).open(work, signal);
   const [part] = opened.kind === 'chat' ? (opened.request.messages[0]?.parts ?? []) : [];
   return part?.type === 'audio' && part.opened && 'samples' in part.opened ? part.opened.samples : undefined;
 }
@@ -136,4 +138,17 @@ describe('refused with the path of the recording', () => {
     expect(pid).not.toBe(null);
     expect(media.pid).toBe(pid);
   });
+});
+
+it('the length of a recording is known the second time, without a process', async () => {
+  const again = createMediaProcess({ log: pino({ level: 'silent' }) });
+  const bytes = file('short.wav');
+  const recording = { sha256: createHash('sha256').update(bytes).digest('hex'), bytes };
+  const { signal } = new AbortController();
+  expect(await again.samples(recording, signal)).toBe(32_000);
+  process.kill(again.pid!, 'SIGKILL');
+  while (again.pid !== null) await setTimeout(5);
+  expect(await again.samples(recording, signal)).toBe(32_000);
+  expect(again.pid).toBe(null);
+  again.close();
 });

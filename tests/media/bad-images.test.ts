@@ -26,12 +26,13 @@ async function read(source: MediaPart['source']) {
     frequencyPenalty: 0,
   };
   const work: Work = { kind: 'chat', request: { ...request, format: { type: 'text' } } };
-  const call = openMedia(media, { kind: 'image', counts, fetcher: undefined, signal: new AbortController().signal });
-  const opened = await call.open(work);
+  const call = openMedia(media, { kind: 'image', counts, fetcher: undefined });
+  const { signal } = new AbortController();
+  const opened = await call.open(work, signal);
   const [part] = opened.kind === 'chat' ? (opened.request.messages[0]?.parts ?? []) : [];
   if (part?.type !== 'image' || !part.opened) throw new Error('the image was not opened');
   const { sha256, ...size } = part.opened;
-  const [pixels] = await call.prepare([{ sha256, detail: 'low', plan: PLAN }]);
+  const [pixels] = await call.prepare([{ sha256, detail: 'low', plan: PLAN }], signal);
   return { size, data: pixels?.data };
 }
 

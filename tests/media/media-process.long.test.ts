@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { setTimeout } from 'node:timers/promises';
 import { pino } from 'pino';
@@ -9,7 +10,10 @@ const log = pino({ level: 'silent' });
 const media = createMediaProcess({ log, isolation: await openIsolation('auto') });
 afterAll(() => media.close());
 
-const image = (file: string) => readFileSync(new URL(`../fixtures/media/images/${file}`, import.meta.url));
+const fileOf = (bytes: Uint8Array) => ({ sha256: createHash('sha256').update(bytes).digest('hex'), bytes });
+const named = (text: string) => fileOf(Buffer.from(text));
+const image = (file: string) => fileOf(readFileSync(new URL(`../fixtures/media/images/${file}`, import.meta.url)));
+const { signal } = new AbortController();
 const PLAN = { filter: 'lanczos' as const, sizes: [{ width: 256, height: 192 }], rows: 3, columns: 4, side: 64 };
 
 /** Kills; ASSAY_PROPERTY_RUNS sets more. */
@@ -17,7 +21,7 @@ const KILLS = Number(process.env.ASSAY_PROPERTY_RUNS ?? 20);
 
 it(`${KILLS} kills under load lose no request but their own`, { timeout: 60_000 + KILLS * 3_000 }, async () => {
   const files = ['large.png', 'square.webp', 'tall.jpg', 'strip.gif'].map(image);
-  const expected = await Promise.all(files.map((bytes) => media.prepare(bytes, PLAN)));
+  const expected = await Promise.all(files.map((file) => media.prepare(file, PLAN, signal)));
   let killing = true;
   let killed = 0;
   const kills = (async () => {
@@ -35,7 +39,7 @@ it(`${KILLS} kills under load lose no request but their own`, { timeout: 60_000 
     Array.from({ length: 8 }, async () => {
       while (killing) {
         const index = Math.floor(Math.random() * files.length);
-        const result = await media.prepare(files[index] ?? Buffer.of(), PLAN).catch((fault) => fault.kind);
+        const result = await media.prepare(files[index]!, PLAN, signal).catch((fault) => fault.kind);
         if (result === 'crash') lost++;
         else {
           expect(result).toEqual(expected[index]);
@@ -53,7 +57,10 @@ it(`${KILLS} kills under load lose no request but their own`, { timeout: 60_000 
 it('a decoder that hangs ends its own request; the next ones are answered', async () => {
   const entry = new URL('./hanging-child.ts', import.meta.url);
   const hanging = createMediaProcess({ log, entry, timeoutMs: 2_000 });
-  const [hung, fine] = await Promise.allSettled([hanging.size(Buffer.from('hang')), hanging.size(Buffer.from('fine'))]);
+  const [hung, fine] = await Promise.allSettled([
+    hanging.size(named('hang'), signal),
+    hanging.size(named('fine'), signal),
+  ]);
   hanging.close();
   expect(hung).toMatchObject({ status: 'rejected', reason: { kind: 'slow' } });
   expect(fine).toMatchObject({ status: 'fulfilled', value: { width: 1, height: 1 } });
@@ -63,10 +70,29 @@ it('an image that ends the process is refused after two tries; the next ones are
   const entry = new URL('./hanging-child.ts', import.meta.url);
   const crashing = createMediaProcess({ log, entry });
   const [crashed, fine] = await Promise.allSettled([
-    crashing.size(Buffer.from('crash')),
-    crashing.size(Buffer.from('fine')),
+    crashing.size(named('crash'), signal),
+    crashing.size(named('fine'), signal),
   ]);
   crashing.close();
   expect(crashed).toMatchObject({ status: 'rejected', reason: { kind: 'crash' } });
   expect(fine).toMatchObject({ status: 'fulfilled', value: { width: 1, height: 1 } });
+});
+
+it('the file of a caller who has left is not decoded', async () => {
+  const entry = new URL('./hanging-child.ts', import.meta.url);
+  const deaths: unknown[] = [];
+  const counting = pino({}, { write: (line) => deaths.push(JSON.parse(line)) });
+  const process = createMediaProcess({ log: counting, entry, timeoutMs: 2_000 });
+  const caller = new AbortController();
+  const results = Promise.allSettled([
+    process.size(named('hang'), caller.signal),
+    process.size(named('crash'), caller.signal),
+    process.size(named('fine'), signal),
+  ]);
+  caller.abort('left');
+  const left = { status: 'rejected', reason: 'left' };
+  expect(await results).toMatchObject([left, left, { status: 'fulfilled' }]);
+  process.close();
+  // The one that waited would have ended the process.
+  expect(deaths).toEqual([]);
 });

@@ -6,16 +6,23 @@ import { FromMedia, type ToMedia } from '../../media/messages.ts';
 import { withoutSecrets } from '../child.ts';
 import { type Isolation, NO_ISOLATION } from '../isolation/isolation.ts';
 
+/** Holds a file of a request. */
+export interface MediaFile {
+  sha256: string;
+  bytes: Uint8Array;
+}
+
 /**
  * Decodes images and audio in its own process, one after the other; it is started at the first, and after each death.
+ * A call whose signal aborts throws the signal's reason: a file that waits is not decoded then.
  */
 export interface MediaProcess {
   /** Returns the size of an image, as it is shown. Throws `MediaFault`. */
-  size(bytes: Uint8Array): Promise<{ width: number; height: number }>;
+  size(file: MediaFile, signal: AbortSignal): Promise<{ width: number; height: number }>;
   /** Returns the samples of a recording at 16 kHz, decoded. Throws `MediaFault`. */
-  samples(bytes: Uint8Array): Promise<number>;
+  samples(file: MediaFile, signal: AbortSignal): Promise<number>;
   /** Returns the tiles of an image, or the log-mel values of a recording, as the plan says. Throws `MediaFault`. */
-  prepare(bytes: Uint8Array, plan: MediaPlan): Promise<Uint8Array>;
+  prepare(file: MediaFile, plan: MediaPlan, signal: AbortSignal): Promise<Uint8Array>;
   /** Process id; null while there is no process. */
   readonly pid: number | null;
   close(): void;
@@ -53,6 +60,8 @@ const HEAP_MB = 256;
 const TIMEOUT_MS = 30_000;
 /** Attempts for one file: the process may have died for another reason. */
 const TRIES = 2;
+/** Recordings whose length is kept, so that a repeat is not decoded to lay out its prompt. */
+const KEPT_LENGTHS = 4096;
 /** The most characters of native code's output that are logged. */
 const MAX_TEXT = 2_000;
 
@@ -63,13 +72,14 @@ interface Job {
   question: Question;
   tries: number;
   resolve(reply: FromMedia): void;
-  reject(fault: MediaFault): void;
+  reject(fault: unknown): void;
 }
 
 /** Creates the media process; nothing runs until the first file. */
 export function createMediaProcess(options: MediaProcessOptions): MediaProcess {
   const { log, isolation = NO_ISOLATION, entry = MEDIA_ENTRY, timeoutMs = TIMEOUT_MS } = options;
   const waiting: Job[] = [];
+  const lengths = new Map<string, number>();
   let child: ChildProcess | null = null;
   let current: { job: Job; id: number; timer: NodeJS.Timeout } | null = null;
   let nextId = 0;
@@ -146,27 +156,44 @@ export function createMediaProcess(options: MediaProcessOptions): MediaProcess {
     ended?.kill('SIGKILL');
   }
 
-  function ask(question: Question): Promise<FromMedia> {
+  async function ask(question: Question, signal: AbortSignal): Promise<FromMedia> {
     if (closed) throw new MediaFault('crash', 'the server is shutting down');
-    return new Promise((resolve, reject) => {
-      waiting.push({ question, tries: TRIES, resolve, reject });
-      next();
-    });
+    signal.throwIfAborted();
+    const { promise, resolve, reject } = Promise.withResolvers<FromMedia>();
+    const job: Job = { question, tries: TRIES, resolve, reject };
+    // What the process is decoding it decodes to the end: that is shorter than to start it again.
+    const leave = () => {
+      const place = waiting.indexOf(job);
+      if (place >= 0) waiting.splice(place, 1);
+      job.tries = 0;
+      reject(signal.reason);
+    };
+    signal.addEventListener('abort', leave);
+    waiting.push(job);
+    next();
+    return promise.finally(() => signal.removeEventListener('abort', leave));
   }
 
   return {
-    async size(bytes) {
-      const reply = await ask({ type: 'size', bytes });
+    async size({ bytes }, signal) {
+      const reply = await ask({ type: 'size', bytes }, signal);
       if (reply.type !== 'size') throw new MediaFault('crash', 'the media process answered another question');
       return { width: reply.width, height: reply.height };
     },
-    async samples(bytes) {
-      const reply = await ask({ type: 'length', bytes });
+    async samples({ sha256, bytes }, signal) {
+      const known = lengths.get(sha256);
+      if (known !== undefined) return known;
+      const reply = await ask({ type: 'length', sha256, bytes }, signal);
       if (reply.type !== 'length') throw new MediaFault('crash', 'the media process answered another question');
+      const [oldest] = lengths.keys();
+      if (lengths.size >= KEPT_LENGTHS && oldest !== undefined) lengths.delete(oldest);
+      lengths.set(sha256, reply.samples);
       return reply.samples;
     },
-    async prepare(bytes, plan) {
-      const reply = await ask('side' in plan ? { type: 'pixels', bytes, plan } : { type: 'mel', bytes, plan });
+    async prepare({ sha256, bytes }, plan, signal) {
+      const question: Question =
+        'side' in plan ? { type: 'pixels', bytes, plan } : { type: 'mel', sha256, bytes, plan };
+      const reply = await ask(question, signal);
       if (reply.type !== 'pixels' && reply.type !== 'mel') {
         throw new MediaFault('crash', 'the media process answered another question');
       }

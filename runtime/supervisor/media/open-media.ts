@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { ChatMessage, MediaPart } from '../../../lib/conversation.ts';
+import type { MediaPart } from '../../../lib/conversation.ts';
 import { AssayError } from '../../../lib/errors.ts';
 import { MOST_SECONDS } from '../../media/audio/limits.ts';
 import { MOST_PIXELS } from '../../media/limits.ts';
@@ -7,7 +7,8 @@ import { checkFormat, mediaBytes } from '../../media/media-bytes.ts';
 import { MOST_MEDIA, type Work } from '../../protocol/messages.ts';
 import type { CallMedia } from '../call.ts';
 import { FetchFault, type FetchFaultKind, type ImageFetcher } from './fetch-image.ts';
-import { type FaultKind, MediaFault, type MediaProcess } from './media-process.ts';
+import { type FaultKind, MediaFault, type MediaFile, type MediaProcess } from './media-process.ts';
+import { mapMedia, mediaOf } from './work-media.ts';
 
 /** Counts what becomes of images, or of audio. */
 export interface MediaCounts {
@@ -23,7 +24,6 @@ export interface OpenMediaOptions {
   kind: MediaKind;
   counts: MediaCounts;
   fetcher: ImageFetcher | undefined;
-  signal: AbortSignal;
 }
 
 /**
@@ -32,13 +32,13 @@ export interface OpenMediaOptions {
  */
 export function openMedia(
   media: Pick<MediaProcess, 'size' | 'samples' | 'prepare'>,
-  { kind, counts, fetcher, signal }: OpenMediaOptions,
+  { kind, counts, fetcher }: OpenMediaOptions,
 ): CallMedia {
-  const files = new Map<string, { bytes: Uint8Array; param: string }>();
+  const files = new Map<string, MediaFile & { param: string }>();
   let fetchedBytes = 0;
 
   /** Fetches a file. All of one request have as many bytes as a request body at most. */
-  async function fetchPart(url: string, param: string): Promise<Uint8Array> {
+  async function fetchPart(url: string, param: string, signal: AbortSignal): Promise<Uint8Array> {
     if (!fetcher) throw refusal(new FetchFault('address_host', 'no host is allowed'), kind, param);
     const bytes = await fetcher.fetch(url, MOST_FETCHED_BYTES - fetchedBytes, signal);
     fetchedBytes += bytes.length;
@@ -46,31 +46,33 @@ export function openMedia(
     return bytes;
   }
 
-  async function openPart(part: MediaPart): Promise<MediaPart> {
+  async function openPart(part: MediaPart, signal: AbortSignal): Promise<MediaPart> {
     const { source, param } = part;
     const address = source.type === 'url' ? source.url : '';
-    const bytes = mediaBytes(part) ?? (await fetchPart(address, param).catch((fault) => refuse(fault, param)));
+    const bytes = mediaBytes(part) ?? (await fetchPart(address, param, signal).catch((fault) => refuse(fault, param)));
     const sha256 = createHash('sha256').update(bytes).digest('hex');
-    const facts = await factsOf(bytes).catch((fault) => refuse(fault, param));
-    files.set(sha256, { bytes, param });
+    const file = { sha256, bytes };
+    const facts = await factsOf(file, signal).catch((fault) => refuse(fault, param));
+    files.set(sha256, { ...file, param });
     counts.opened();
     // The bytes stay here: the engine knows a file by its hash.
     return { ...part, source: { type: 'base64', data: '', mimeType: '' }, opened: { sha256, ...facts } };
   }
 
-  async function factsOf(bytes: Uint8Array) {
-    return kind === 'image' ? media.size(bytes) : { samples: await media.samples(bytes) };
+  async function factsOf(file: MediaFile, signal: AbortSignal) {
+    return kind === 'image' ? media.size(file, signal) : { samples: await media.samples(file, signal) };
   }
 
   function refuse(fault: unknown, param: string): never {
     throw fault instanceof MediaFault || fault instanceof FetchFault ? refusal(fault, kind, param) : fault;
   }
 
-  /** Counts refusals of an operation. */
-  async function counting<T>(work: () => Promise<T>): Promise<T> {
+  /** Counts refusals of an operation. A caller who left was not refused. */
+  async function counting<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
     try {
       return await work();
     } catch (error) {
+      signal.throwIfAborted();
       const { cause } = error as AssayError;
       counts.refused(cause instanceof MediaFault || cause instanceof FetchFault ? cause.kind : 'unreadable');
       throw error;
@@ -78,18 +80,22 @@ export function openMedia(
   }
 
   return {
-    open: (work) =>
-      counting(async () => {
+    open: (work, signal) =>
+      counting(signal, async () => {
         checkCount(work, kind);
-        return mapMedia(work, kind, openPart);
+        const parts = mediaOf(work).filter(({ type }) => type === kind);
+        const opened = new Map(
+          await Promise.all(parts.map(async (part) => [part, await openPart(part, signal)] as const)),
+        );
+        return mapMedia(work, (part) => opened.get(part) ?? part);
       }),
-    prepare: (wanted) =>
-      counting(() =>
+    prepare: (wanted, signal) =>
+      counting(signal, () =>
         Promise.all(
           wanted.map(async ({ sha256, detail, plan }) => {
             const file = files.get(sha256);
             if (!file) throw new AssayError('engine_failed', 'The engine asks for a file that the request lacks.');
-            const data = await media.prepare(file.bytes, plan).catch((fault) => refuse(fault, file.param));
+            const data = await media.prepare(file, plan, signal).catch((fault) => refuse(fault, file.param));
             counts.decoded();
             return { sha256, detail, data };
           }),
@@ -132,44 +138,13 @@ const AUDIO_REASONS: typeof REASONS = {
 
 /** Tells whether a request has media of a kind. */
 export function hasMedia(work: Work, kind: MediaKind): boolean {
-  return mediaOf(work, kind).length > 0;
+  return mediaOf(work).some(({ type }) => type === kind);
 }
 
 function checkCount(work: Work, kind: MediaKind): void {
-  const extra = mediaOf(work, kind)[MOST_MEDIA];
+  const extra = mediaOf(work).filter(({ type }) => type === kind)[MOST_MEDIA];
   if (!extra) return;
   const name = kind === 'image' ? 'image' : 'recording';
   const message = `${extra.param} is one ${name} too many: a request may have ${MOST_MEDIA}.`;
   throw new AssayError('invalid_value', message, { param: extra.param });
-}
-
-function mediaOf(work: Work, kind: MediaKind): MediaPart[] {
-  const found: MediaPart[] = [];
-  const walk = (parts: ChatMessage['parts']) => {
-    for (const part of parts) if (part.type === kind) found.push(part);
-  };
-  if (work.kind === 'tasks') walk(work.batch.media);
-  for (const { parts } of messagesOf(work)) walk(parts);
-  return found;
-}
-
-function messagesOf(work: Work): readonly ChatMessage[] {
-  if (work.kind === 'chat') return work.request.messages;
-  return 'messages' in work.batch.input ? work.batch.input.messages : [];
-}
-
-/** Returns the work with each part of a kind replaced. */
-async function mapMedia(work: Work, kind: MediaKind, replace: (part: MediaPart) => Promise<MediaPart>): Promise<Work> {
-  const mapParts = <P extends { type: string }>(parts: readonly P[]) =>
-    Promise.all(
-      parts.map(async (part) => (part.type === kind ? ((await replace(part as never)) as never as P) : part)),
-    );
-  const mapMessages = (messages: readonly ChatMessage[]) =>
-    Promise.all(messages.map(async (message) => ({ ...message, parts: await mapParts(message.parts) })));
-  if (work.kind === 'chat') {
-    return { kind: 'chat', request: { ...work.request, messages: await mapMessages(work.request.messages) } };
-  }
-  const { input, media } = work.batch;
-  const mapped = 'messages' in input ? { messages: await mapMessages(input.messages) } : input;
-  return { kind: 'tasks', batch: { ...work.batch, input: mapped, media: await mapParts(media) } };
 }

@@ -1,0 +1,38 @@
+import { createHash } from 'node:crypto';
+import type { ChatMessage, MediaPart, Part } from '../../../lib/conversation.ts';
+import type { Work } from '../../protocol/messages.ts';
+
+/** Returns the images and the audio of a request: those before the context, then those of its messages. */
+export function mediaOf(work: Work): MediaPart[] {
+  const parts = messagesOf(work).flatMap((message) => message.parts);
+  const inMessages = parts.filter((part): part is MediaPart => part.type !== 'text');
+  return work.kind === 'tasks' ? [...work.batch.media, ...inMessages] : inMessages;
+}
+
+function messagesOf(work: Work): readonly ChatMessage[] {
+  if (work.kind === 'chat') return work.request.messages;
+  return 'messages' in work.batch.input ? work.batch.input.messages : [];
+}
+
+/** Returns the work with each image or audio part replaced. */
+export function mapMedia(work: Work, replace: (part: MediaPart) => MediaPart): Work {
+  const mapPart = (part: Part) => (part.type === 'text' ? part : replace(part));
+  const messages = messagesOf(work).map((message) => ({ ...message, parts: message.parts.map(mapPart) }));
+  if (work.kind === 'chat') return { kind: 'chat', request: { ...work.request, messages } };
+  const { input, media } = work.batch;
+  const mapped = 'messages' in input ? { messages } : input;
+  return { kind: 'tasks', batch: { ...work.batch, input: mapped, media: media.map(replace) } };
+}
+
+/** Returns the work as it may be logged: with the bytes and the hash of a file in place of its base64. */
+export function withoutFiles(work: Work): Work {
+  return mapMedia(work, (part) => {
+    const { source } = part;
+    if (source.type === 'url' && !/^data:/iu.test(source.url)) return part;
+    const [mimeType = '', data = ''] =
+      source.type === 'base64' ? [source.mimeType, source.data] : source.url.slice('data:'.length).split(',', 2);
+    const bytes = Buffer.from(data, 'base64');
+    const sha256 = createHash('sha256').update(bytes).digest('hex');
+    return { ...part, source: { type: 'base64', mimeType, data: `${bytes.length} bytes, sha256 ${sha256}` } };
+  });
+}
