@@ -104,7 +104,7 @@ describe('what one side sends is what the other reads', () => {
     [FromEngine, { type: 'progress', id: '1', step: 'measuring', done: 1, total: 1 }],
     [ToEngine, { type: 'compile', id: '1', spec: { ...compileSpec, refused: ['int8'] } }],
     [FromEngine, { type: 'compiled', id: '1', report: { device: 'CPU', maxPromptLen: 8, form: 'int8', choice } }],
-    [FromEngine, { type: 'heartbeat', rssBytes: 1, ...NO_LOAD }],
+    [FromEngine, { type: 'heartbeat', rssBytes: 1, memory: { heapBytes: 1, bufferBytes: 0 }, ...NO_LOAD }],
   ] as [v.GenericSchema, unknown][])('%#', (schema, message) => {
     expect(v.parse(schema, deserialize(serialize(message)))).toEqual(message);
   });

@@ -166,6 +166,13 @@ export type EngineLoad = v.InferOutput<typeof EngineLoad>;
 /** The load of a process without a model. */
 export const NO_LOAD: EngineLoad = { running: 0, waiting: 0, kvCells: { running: 0, cached: 0 } };
 
+/**
+ * Describes the memory of the engine process that JavaScript owns, in bytes: what V8 has reserved for its heap, and
+ * buffers, which are mostly KV. The rest of the resident memory is code, weights and what onnxruntime computes with.
+ */
+export const EngineMemory = v.object({ heapBytes: Count, bufferBytes: Count });
+export type EngineMemory = v.InferOutput<typeof EngineMemory>;
+
 /** Messages from the engine process to the server. */
 export const FromEngine = v.variant('type', [
   /** The process is ready for messages. */
@@ -218,7 +225,7 @@ export const FromEngine = v.variant('type', [
     detail: v.exactOptional(Text),
   }),
   /** Sent every half second, except during a step. */
-  v.object({ type: v.literal('heartbeat'), rssBytes: Count, ...EngineLoad.entries }),
+  v.object({ type: v.literal('heartbeat'), rssBytes: Count, memory: EngineMemory, ...EngineLoad.entries }),
 ]);
 export type FromEngine = v.InferOutput<typeof FromEngine>;
 

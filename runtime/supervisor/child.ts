@@ -4,7 +4,14 @@ import { constants } from 'node:os';
 import type { Logger } from 'pino';
 import * as v from 'valibot';
 import { NO_TELEMETRY } from '../device/no-telemetry.ts';
-import { type EngineLoad, FromEngine, NO_LOAD, type Phase, type ToEngine } from '../protocol/messages.ts';
+import {
+  type EngineLoad,
+  type EngineMemory,
+  FromEngine,
+  NO_LOAD,
+  type Phase,
+  type ToEngine,
+} from '../protocol/messages.ts';
 import type { Launch } from './isolation/isolation.ts';
 
 export interface ChildOptions {
@@ -80,6 +87,8 @@ const STALL_MS = 2_000;
  */
 export class Child {
   rssBytes: number | null = null;
+  /** The memory that JavaScript owns, as of the last heartbeat. */
+  memory: EngineMemory | null = null;
   /** The work in the process, as of its last heartbeat. */
   load: EngineLoad = NO_LOAD;
   readonly #process: ChildProcess;
@@ -145,8 +154,9 @@ export class Child {
       return;
     }
     if (checked.output.type === 'heartbeat') {
-      const { type: _, rssBytes, ...load } = checked.output;
+      const { type: _, rssBytes, memory, ...load } = checked.output;
       this.rssBytes = rssBytes;
+      this.memory = memory;
       this.load = load;
     }
     if (checked.output.type === 'phase') this.#phase = checked.output.phase;

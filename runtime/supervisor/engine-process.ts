@@ -4,6 +4,7 @@ import type {
   CompileProgress,
   CompileReport,
   CompileSpec,
+  EngineMemory,
   KvCells,
   LoadSpec,
   ModelInfo,
@@ -59,6 +60,8 @@ export interface EngineStatus extends ModelLife {
   pid: number | null;
   /** Resident memory of the process. */
   rssBytes: number | null;
+  /** The part of it that JavaScript owns, as of the last heartbeat. */
+  memory: EngineMemory | null;
 }
 
 export interface CompileCall {

@@ -81,6 +81,17 @@ export function createEngineMetrics(
     registers,
   });
   gauge('assay_engine_resident_bytes', 'Memory of the engine process.', ({ rssBytes }) => rssBytes ?? 0);
+  new Gauge({
+    name: 'assay_engine_memory_bytes',
+    help: "Parts of the engine process' memory: the JavaScript heap, and buffers, which are mostly KV.",
+    labelNames: ['part'],
+    registers,
+    collect() {
+      const { heapBytes = 0, bufferBytes = 0 } = status().memory ?? {};
+      this.set({ part: 'heap' }, heapBytes);
+      this.set({ part: 'buffers' }, bufferBytes);
+    },
+  });
 
   addProcessGauges(registers);
 

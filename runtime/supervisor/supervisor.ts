@@ -75,6 +75,7 @@ class Supervisor implements EngineProcess, EngineCalls {
       admitted: this.#calls.admitted,
       pid: this.#child?.pid ?? null,
       rssBytes: this.#child?.rssBytes ?? null,
+      memory: this.#child?.memory ?? null,
     };
   }
 

@@ -62,7 +62,7 @@ export interface Channel {
   on(event: 'disconnect' | 'SIGINT' | 'SIGTERM' | 'SIGHUP', listener: () => void): unknown;
   send?(message: FromEngine): unknown;
   exit(code: number): never;
-  memoryUsage: { rss(): number };
+  memoryUsage(): Pick<NodeJS.MemoryUsage, 'rss' | 'heapTotal' | 'arrayBuffers'>;
 }
 
 const HEARTBEAT_MS = 500;
@@ -87,7 +87,8 @@ export function serve(served: Served, channel: Channel): void {
     else send(failure(v.parse(Addressed, message).id, badMessage(read.issues)));
   });
   setInterval(() => {
-    send({ type: 'heartbeat', rssBytes: channel.memoryUsage.rss(), ...(model?.load() ?? NO_LOAD) });
+    const { rss: rssBytes, heapTotal: heapBytes, arrayBuffers: bufferBytes } = channel.memoryUsage();
+    send({ type: 'heartbeat', rssBytes, memory: { heapBytes, bufferBytes }, ...(model?.load() ?? NO_LOAD) });
   }, HEARTBEAT_MS).unref();
   send({ type: 'hello' });
 

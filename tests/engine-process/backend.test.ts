@@ -145,6 +145,13 @@ describe('runTasks', () => {
 });
 
 describe('what operators see', () => {
+  it.each(['heap', 'buffers'])('reads the %s of the engine process from its heartbeat', async (part) => {
+    const { backend, metrics } = await start();
+    await backend.runTasks(batch('x'), call());
+    const text = async () => (await metrics.handle({ bodyBytes: 0 })).text();
+    await expect.poll(text).toMatch(new RegExp(`^assay_engine_memory_bytes\\{part="${part}"\\} [1-9]\\d+$`, 'mu'));
+  });
+
   it('counts in /metrics', async () => {
     const { backend, metrics } = await start();
     await backend.runTasks(batch('x'), call());

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { appendFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -14,13 +14,18 @@ import { residentBytes } from '../model-server/server.ts';
 import { type Point, type Slope, slopeOf } from './slope.ts';
 
 /*
- * `npm run soak [-- --minutes N --clients N]`: a real server under steady load, and the slopes of its memory,
- * descriptors and KV cells. Ends with 1 when the confidence interval of a slope is above zero: a leak, or a run too
- * short for caches and heaps to reach their size. The first fifth of the time does not count.
+ * `npm run soak [-- --minutes N --clients N --points FILE]`: a real server under steady load, and the slopes of its
+ * memory, descriptors and KV cells. `--points` keeps every measurement, one JSON object a line. Ends with 1 when the
+ * confidence interval of a slope is above zero: a leak, or a run too short for caches and heaps to reach their size.
+ * The first fifth of the time does not count.
  */
 
 const { values } = parseArgs({
-  options: { minutes: { type: 'string', default: '60' }, clients: { type: 'string', default: '8' } },
+  options: {
+    minutes: { type: 'string', default: '60' },
+    clients: { type: 'string', default: '8' },
+    points: { type: 'string' },
+  },
 });
 const [minutes, clients] = [Number(values.minutes), Number(values.clients)];
 if (!(minutes > 0 && Number.isSafeInteger(clients) && clients > 0)) {
@@ -63,7 +68,9 @@ async function ask(random: Random): Promise<void> {
 async function measure(): Promise<void> {
   while (performance.now() < end) {
     const seconds = (performance.now() - begin) / 1000;
-    for (const [name, value] of Object.entries(await figures(target))) {
+    const now = await figures(target);
+    if (values.points) appendFileSync(values.points, `${JSON.stringify({ seconds, requests, ...now })}\n`);
+    for (const [name, value] of Object.entries(now)) {
       const list = points.get(name) ?? [];
       list.push({ seconds, value });
       points.set(name, list);
@@ -79,6 +86,8 @@ async function figures({ pid, children, gauges }: Target): Promise<Record<string
     'memory of the server (MiB)': (await residentBytes(pid, { children: false })) / MIB,
     'memory of the engine process (MiB)':
       ((await residentBytes(pid)) - (await residentBytes(pid, { children: false }))) / MIB,
+    'of it: JavaScript heap (MiB)': (now.get('assay_engine_memory_bytes{part="heap"}') ?? Number.NaN) / MIB,
+    'of it: buffers (MiB)': (now.get('assay_engine_memory_bytes{part="buffers"}') ?? Number.NaN) / MIB,
     'descriptors of all processes': open.reduce((sum, { length }) => sum + length, 0),
     'KV cells of running requests': now.get('assay_kv_cells{state="running"}') ?? Number.NaN,
     'KV cells of cached prefixes': now.get('assay_kv_cells{state="cached"}') ?? Number.NaN,
