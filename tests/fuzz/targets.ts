@@ -11,6 +11,7 @@ import { parseJson } from '../../lib/json/parse.ts';
 import { readModel } from '../../runtime/onnx/read-model.ts';
 import { createChatTemplate } from '../../runtime/text/chat-template.ts';
 import { loadTextModel } from '../../runtime/text/text-model.ts';
+import { checkVerdict } from './json-oracle.ts';
 
 /** A parser of untrusted input. */
 export interface FuzzTarget {
@@ -126,10 +127,15 @@ async function eventsOf(pieces: readonly Uint8Array[]): Promise<string> {
 }
 
 export const TARGETS: Readonly<Record<string, FuzzTarget>> = {
-  /** The JSON reader. What it accepts survives writing and reading again, and every leaf is JSON of its own. */
+  /**
+   * The JSON reader. It accepts what an independent reading accepts; that survives writing and reading again, and every
+   * leaf is JSON of its own.
+   */
   json: {
-    words: JSON_WORDS,
+    words: [...JSON_WORDS, '['.repeat(32), ']'.repeat(32), '\\\\', '\\\\"', '\\ud83d\\ude00', '\\udc00'],
     async run(bytes) {
+      const accepted = await named(() => parseJson(bytes));
+      checkVerdict(bytes, accepted);
       await named(() => {
         const text = JSON.stringify(parseJson(bytes));
         assert.equal(JSON.stringify(parseJson(new TextEncoder().encode(text))), text);
