@@ -9,6 +9,23 @@ export interface Shape {
   vocabulary: number;
   context: number;
   ropeTheta: number;
+  /** Layers without attention; absent: none. */
+  hybrid?: Hybrid;
+}
+
+/**
+ * Describes layers that keep a state: a convolution as in LFM2 (Amini et al. 2025), or a convolution before a gated
+ * delta rule as in Qwen3.5 (Yang et al. 2024), whose attention layers have gates too.
+ */
+export interface Hybrid {
+  kind: 'conv' | 'linear';
+  /** Layers that keep attention. */
+  attention: readonly number[];
+  /** Tokens that a convolution sees. */
+  kernel: number;
+  /** Key and value heads of the delta rule, and the size of each. */
+  stateHeads: number;
+  stateSize: number;
 }
 
 /** Speed does not depend on the weights' values, so a model of a real shape with random weights measures as well. */
@@ -24,6 +41,30 @@ export const SHAPES = {
     context: 8192,
     ropeTheta: 1e6,
   },
+  'lfm2-350m': {
+    layers: 16,
+    hidden: 1024,
+    heads: 16,
+    kvHeads: 8,
+    headSize: 64,
+    intermediate: 4608,
+    vocabulary: 65536,
+    context: 8192,
+    ropeTheta: 1e6,
+    hybrid: { kind: 'conv', attention: [2, 5, 8, 10, 12, 14], kernel: 3, stateHeads: 0, stateSize: 0 },
+  },
+  'qwen3.5-0.8b': {
+    layers: 24,
+    hidden: 1024,
+    heads: 8,
+    kvHeads: 2,
+    headSize: 256,
+    intermediate: 3584,
+    vocabulary: 248320,
+    context: 8192,
+    ropeTheta: 1e7,
+    hybrid: { kind: 'linear', attention: [3, 7, 11, 15, 19, 23], kernel: 4, stateHeads: 16, stateSize: 128 },
+  },
   /** Measures nothing: shows in seconds that a benchmark runs. */
   tiny: {
     layers: 2,
@@ -35,6 +76,30 @@ export const SHAPES = {
     vocabulary: 151936,
     context: 8192,
     ropeTheta: 1e6,
+  },
+  'tiny-conv': {
+    layers: 2,
+    hidden: 128,
+    heads: 2,
+    kvHeads: 1,
+    headSize: 64,
+    intermediate: 256,
+    vocabulary: 65536,
+    context: 8192,
+    ropeTheta: 1e6,
+    hybrid: { kind: 'conv', attention: [1], kernel: 3, stateHeads: 0, stateSize: 0 },
+  },
+  'tiny-linear': {
+    layers: 2,
+    hidden: 128,
+    heads: 2,
+    kvHeads: 1,
+    headSize: 64,
+    intermediate: 256,
+    vocabulary: 65536,
+    context: 8192,
+    ropeTheta: 1e6,
+    hybrid: { kind: 'linear', attention: [1], kernel: 4, stateHeads: 2, stateSize: 64 },
   },
 } as const satisfies Record<string, Shape>;
 

@@ -1,3 +1,4 @@
+import { OF_ONE } from '../../single/hybrid.ts';
 import { type Goal, worstOf } from '../goals.ts';
 import { byCase, byMetric, caseOf, metricOf, type Section } from '../section.ts';
 import { table } from '../table.ts';
@@ -10,6 +11,20 @@ import { speed } from './speed.ts';
 /** The sections of the page, in their order. */
 export const SECTIONS: readonly Section[] = [
   branches,
+  {
+    bench: 'hybrid',
+    title: 'Layers with a state',
+    about:
+      'Workload W on the shapes of LFM2-350M (convolutions) and Qwen3.5-0.8B (linear attention), random weights: ' +
+      'one task and 16, in one run. Least of the rounds.',
+    tables: byCase,
+    goals: (figures) =>
+      worstOf(
+        '16 tasks, as a multiple of the processor time of one',
+        { most: 2.5 },
+        figures.filter(({ case: what, metric }) => what === '16 tasks' && metric === OF_ONE),
+      ),
+  },
   speed,
   forms,
   http,

@@ -1,0 +1,70 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { at } from '../../lib/at.ts';
+import { DataType, type Graph, type Model, makeNode, makeTensor } from '../../runtime/onnx/model.ts';
+import { WeightsWriter, writeModel } from '../../runtime/onnx/write-model.ts';
+import { Noise } from './noise.ts';
+
+export const MS = 'com.microsoft';
+
+/** Builds the graph of a model with random weights in bfloat16, and writes it. */
+export class GraphWriter {
+  readonly graph: Graph = { nodes: [], initializers: new Map(), inputs: [], outputs: [], rest: [] };
+  readonly #noise = new Noise(12345);
+
+  /** Adds a node, named after its first output, and returns that. */
+  add(op: string, inputs: string[], outputs: string[], attributes: Parameters<typeof makeNode>[3] = {}, domain = '') {
+    const name = at(outputs, 0);
+    // The compiler's own nodes are named `assay/…` (`makeNode`), and names must differ.
+    this.graph.nodes.push({ ...makeNode(op, inputs, outputs, attributes, domain), name });
+    return name;
+  }
+
+  /** Adds a random weight and returns its name. */
+  weight(name: string, dims: number[], amplitude: number): string {
+    const length = dims.reduce((product, dim) => product * dim, 2);
+    const data = { length, pieces: () => this.#noise.bfloat16(length / 2, amplitude) };
+    this.graph.initializers.set(name, { name, dataType: DataType.bfloat16, dims, data });
+    return name;
+  }
+
+  /** Adds a constant and returns its name; one of the same name is replaced by an equal one. */
+  constant(name: string, values: Float32Array | BigInt64Array, dims: number[] = [values.length]): string {
+    this.graph.initializers.set(name, makeTensor(name, dims, values));
+    return name;
+  }
+
+  integers(...values: number[]): string {
+    return this.constant(`integers/${values.join(',')}`, BigInt64Array.from(values, BigInt));
+  }
+
+  ones(name: string, length: number): string {
+    return this.constant(name, new Float32Array(length).fill(1));
+  }
+
+  /** Multiplies `x` by a random matrix, which keeps the size of the numbers. */
+  linear(name: string, x: string, inputs: number, outputs: number): string {
+    return this.add('MatMul', [x, this.weight(`${name}.weight`, [inputs, outputs], Math.sqrt(3 / inputs))], [name]);
+  }
+
+  /** Adds an input that the graph gives back as an output: KV or a state. Returns the names of both. */
+  carried(past: string, present: string, dims: (string | number)[]): [past: string, present: string] {
+    this.graph.inputs.push({ name: past, dataType: DataType.bfloat16, dims });
+    this.graph.outputs.push({ name: present, dataType: DataType.bfloat16, dims });
+    return [past, present];
+  }
+
+  /** Writes `model.onnx` with its weights, and the configuration of a context of this length. */
+  write(folder: string, context: number): void {
+    const opsets = new Map([
+      ['', 21],
+      [MS, 1],
+    ]);
+    const model: Model = { graph: this.graph, opsets, rest: [{ no: 1, wire: 0, bytes: Uint8Array.of(10) }] }; // IR 10
+    const weights = new WeightsWriter(folder, 'model.onnx.data');
+    const tensors = Array.from(this.graph.initializers.values(), (tensor) => weights.write(tensor, () => {}));
+    weights.close();
+    writeModel(join(folder, 'model.onnx'), model, tensors);
+    writeFileSync(join(folder, 'config.json'), JSON.stringify({ max_position_embeddings: context }));
+  }
+}
