@@ -13,7 +13,7 @@ export const MANIFEST_FILE = 'compiled.json';
  * Version of the compiled output, part of the fingerprint. Raise it with every change of the output, so that older
  * forms are rebuilt.
  */
-export const COMPILER_VERSION = 8;
+export const COMPILER_VERSION = 9;
 
 const Positive = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(1 << 24));
 const Name = v.pipe(v.string(), v.minLength(1), v.maxLength(256));
@@ -40,6 +40,8 @@ const GraphInputs = v.strictObject({
   /** Input of ones for every position so far; absent in graphs without it. */
   attentionMask: v.optional(Name),
   positions: v.optional(Name),
+  /** Rows of `positions`, for rotary embeddings with three parts: `[3, 1, new]`. Absent: `[1, new]`. */
+  positionRows: v.optional(v.literal(3)),
   /**
    * Inputs for additive masks `[1, 1, new, all]`, one for each attention window of the model (null: the whole
    * sequence).

@@ -3,7 +3,7 @@ import { endResults } from '../onnx/end-results.ts';
 import { gatherRows } from '../onnx/gather-rows.ts';
 import { attentionNodes, couplesRows, type Layout } from '../onnx/layout.ts';
 import { dataLength, type Model } from '../onnx/model.ts';
-import { keepWholePast, packBranches, singlePositions } from '../onnx/pack-branches.ts';
+import { keepWholePast, packBranches } from '../onnx/pack-branches.ts';
 import { packStates } from '../onnx/pack-states.ts';
 import { padRotaryTables } from '../onnx/pad-rotary.ts';
 import { prune } from '../onnx/prune.ts';
@@ -26,7 +26,6 @@ export const ENCODER_FILE = 'encoder.onnx';
 export function rewritePacked(model: Model, layout: Layout, precision: FixedPrecision, slots: number): Rewritten {
   if (isHalf(model)) toFloat32(model);
   keepWholePast(model);
-  singlePositions(model, layout);
   const attention = couplesRows(model.graph) ? undefined : attentionNodes(model.graph, layout);
   if (layout.states.length > 0 && !attention) {
     throw unusable(
@@ -50,12 +49,12 @@ export function rewritePacked(model: Model, layout: Layout, precision: FixedPrec
     ...(media ? { media: { ...media, encoder: ENCODER_FILE } } : {}),
     ...(lanes ? { states: layout.states } : {}),
   };
-  const inputsOf = ({ tokens, attentionMask, positions }: Layout): Manifest['inputs'] => ({
+  const inputsOf = ({ tokens, attentionMask, positions, positionRows }: Layout): Manifest['inputs'] => ({
     tokens,
     masks,
     ...(lanes ? { lanes } : {}),
     ...(attentionMask ? { attentionMask } : {}),
-    ...(positions ? { positions } : {}),
+    ...(positions ? { positions, ...(positionRows ? { positionRows } : {}) } : {}),
     ...(rows ? { rows } : {}),
   });
   const alone = { file: GRAPH_FILE, model };

@@ -4,6 +4,7 @@ import { BranchRun } from './branch-run.ts';
 import type { Job, JobResult } from './job.ts';
 import type { KvCache } from './kv-cache.ts';
 import type { Limits } from './limits.ts';
+import { inImage } from './media-feeds.ts';
 import type { Sequence } from './sequence.ts';
 import { TokenBudget } from './token-budget.ts';
 
@@ -84,7 +85,8 @@ export class JobRun {
     const end = start + this.#runLength(tokens);
     this.#kv.reserve(this.sequence, end);
     while (this.#prefilled < prefix.length && this.sequence.length < end) {
-      this.sequence.append(at(prefix, this.#prefilled++), this.sequence.length - 1);
+      const token = at(prefix, this.#prefilled++);
+      this.sequence.append(token, this.sequence.length - 1, inImage(token, this.job.media));
     }
     const rows: PlannedRow[] = [];
     const keep = this.#prefilled > start ? [this.#prefilled - 1] : [];

@@ -1,6 +1,7 @@
 import { Tensor } from 'onnxruntime-node';
 import { at } from '../../lib/at.ts';
 import type { Manifest } from '../compile/manifest.ts';
+import type { InImage } from './rotary-positions.ts';
 import type { Sequence } from './sequence.ts';
 
 /**
@@ -13,6 +14,8 @@ export const FIRST_MEDIA_ID = 2 ** 31;
 export interface MediaFeatures {
   firstId: number;
   count: number;
+  /** Features in a row of the image, if they are placed by row and column; absent: in a line, as text. */
+  columns?: number;
   /** `[count, width]`. */
   rows: Float32Array;
 }
@@ -25,7 +28,14 @@ export interface Cells {
   media?: readonly MediaFeatures[] | undefined;
 }
 
-/** Feeds the tokens of some cells, and features in place of those that represent media. */
+/** Returns where a token stands in its image; undefined for text, and for images whose features are in a line. */
+export function inImage(token: number, known: readonly MediaFeatures[] = []): InImage | undefined {
+  if (token < FIRST_MEDIA_ID) return undefined;
+  const { firstId, count, columns } = mediaOf(token, known);
+  return columns === undefined ? undefined : { index: token - firstId, rows: count / columns, columns };
+}
+
+/** Feeds the tokens of some cells, and features in place of those that represent images. */
 export function tokenFeeds(
   { inputs, media }: Pick<Manifest, 'inputs' | 'media'>,
   parts: readonly Cells[],
@@ -55,8 +65,13 @@ export function tokenFeeds(
 }
 
 function featureOf(token: number, known: readonly MediaFeatures[], width: number): Float32Array {
-  const item = known.find(({ firstId, count }) => token >= firstId && token < firstId + count);
-  if (!item) throw new Error(`no image or recording has the token ${token}`);
-  const row = token - item.firstId;
-  return item.rows.subarray(row * width, (row + 1) * width);
+  const { firstId, rows } = mediaOf(token, known);
+  const row = token - firstId;
+  return rows.subarray(row * width, (row + 1) * width);
+}
+
+function mediaOf(token: number, known: readonly MediaFeatures[]): MediaFeatures {
+  const found = known.find(({ firstId, count }) => token >= firstId && token < firstId + count);
+  if (!found) throw new Error(`no image or recording has the token ${token}`);
+  return found;
 }

@@ -5,9 +5,8 @@ import { isEndOfResults } from '../onnx/end-results.ts';
 import { Scratch } from './forward.ts';
 import { type Feeds, KvSlot, type Stretch } from './kv-slot.ts';
 import { tokenFeeds } from './media-feeds.ts';
-import type { Sequence } from './sequence.ts';
 import { StateFeeds } from './state-feeds.ts';
-import { gather, int64 } from './tensors.ts';
+import { gather, int64, positionTensor } from './tensors.ts';
 
 /**
  * Runs a graph for packed branches, of one sequence or of as many as it has slots. The KV buffers are both past and
@@ -33,7 +32,7 @@ export class PackedGraph {
     const { inputs, logits, end, vocabSize, slots } = this.#manifest;
     const feeds = tokenFeeds(this.#manifest, stretches);
     const fetches: Feeds = {};
-    if (inputs.positions) feeds[inputs.positions] = joined(stretches, ({ positions }) => positions);
+    if (inputs.positions) feeds[inputs.positions] = positionTensor(inputs, stretches);
     for (const [index, slot] of this.#slots.entries()) {
       const stretch = stretches[index];
       if (stretch) slot.bind(stretch, feeds, fetches);
@@ -73,10 +72,4 @@ function rowsOf(stretches: readonly Stretch[]): number[] {
     first += end - start;
     return rows.map((row) => row + offset);
   });
-}
-
-/** Joins the entries of all stretches in a cell table into one `[1, n]` tensor. */
-function joined(stretches: readonly Stretch[], table: (sequence: Sequence) => Int32Array): Tensor {
-  const values = stretches.flatMap(({ sequence, start, end }) => [...table(sequence).subarray(start, end)]);
-  return new Tensor('int64', BigInt64Array.from(values, BigInt), [1, values.length]);
 }

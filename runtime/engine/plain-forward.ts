@@ -4,7 +4,7 @@ import type { Manifest } from '../compile/manifest.ts';
 import { type Forward, floatsOf, onlyRun, type SequenceRun } from './forward.ts';
 import { type Cells, tokenFeeds } from './media-feeds.ts';
 import type { Sequence } from './sequence.ts';
-import { gather, integers } from './tensors.ts';
+import { gather, positionTensor } from './tensors.ts';
 
 /**
  * Runs graphs that read the past as one line and return a new one. Every stretch of cells that follow each other runs
@@ -43,7 +43,7 @@ export class PlainForward implements Forward {
     const past = ancestors.length;
     const count = end - first;
     const feeds = tokenFeeds(this.#manifest, [cells]);
-    if (inputs.positions) feeds[inputs.positions] = integers(sequence.positions, first, end);
+    if (inputs.positions) feeds[inputs.positions] = positionTensor(inputs, [cells]);
     if (inputs.attentionMask) {
       const ones = new BigInt64Array(past + count).fill(1n);
       feeds[inputs.attentionMask] = new Tensor('int64', ones, [1, past + count]);

@@ -1,4 +1,5 @@
 import { at } from '../../lib/at.ts';
+import { type InImage, RotaryPositions } from './rotary-positions.ts';
 import { MOST_SNAPSHOTS, Snapshots, snapshotBytes } from './snapshots.ts';
 
 /** Describes the KV of a model: its layers and the buffer lengths it accepts. */
@@ -30,6 +31,8 @@ export class Sequence {
   parents: Int32Array;
   /** Distance of each cell from the first token, along the parents. */
   positions: Int32Array;
+  /** Positions of each cell for rotary embeddings with three parts. */
+  rotary: RotaryPositions;
   length = 0;
   /** Cells of the trunk: those below this index follow each other in a line. */
   trunkLength = 0;
@@ -43,15 +46,20 @@ export class Sequence {
     this.tokens = new Float64Array(capacity);
     this.parents = new Int32Array(capacity);
     this.positions = new Int32Array(capacity);
+    this.rotary = new RotaryPositions(capacity);
   }
 
-  /** Adds a cell and returns its index. The caller has to reserve capacity before. */
-  append(token: number, parent: number): number {
+  /**
+   * Adds a cell and returns its index. The caller has to reserve capacity before. `image`: for a feature that is placed
+   * by row and column.
+   */
+  append(token: number, parent: number, image?: InImage): number {
     const cell = this.length;
     if (cell >= this.capacity) throw new Error('no cell left');
     this.tokens[cell] = token;
     this.parents[cell] = parent;
     this.positions[cell] = parent < 0 ? 0 : at(this.positions, parent) + 1;
+    this.rotary.place(cell, parent, image);
     if (this.trunkLength === cell && parent === cell - 1) this.trunkLength++;
     this.length++;
     return cell;
@@ -78,6 +86,7 @@ export class Sequence {
     this.tokens.set(other.tokens.subarray(0, count));
     this.parents.set(other.parents.subarray(0, count));
     this.positions.set(other.positions.subarray(0, count));
+    this.rotary.copyFrom(other.rotary, count);
     this.length = count;
     this.trunkLength = Math.min(other.trunkLength, count);
     this.snapshots.copyFrom(other.snapshots, count);
@@ -95,6 +104,9 @@ export class Sequence {
     this.tokens = grown(this.tokens, new Float64Array(capacity));
     this.parents = grown(this.parents, new Int32Array(capacity));
     this.positions = grown(this.positions, new Int32Array(capacity));
+    const rotary = new RotaryPositions(capacity);
+    rotary.copyFrom(this.rotary, this.length);
+    this.rotary = rotary;
   }
 
   /** Throws when the table contradicts itself. */
@@ -107,6 +119,7 @@ export class Sequence {
       if (parent >= cell || parent < -1) throw new Error(`cell ${cell} follows cell ${parent}`);
       const position = parent < 0 ? 0 : at(this.positions, parent) + 1;
       if (this.positions[cell] !== position) throw new Error(`cell ${cell} is at the wrong position`);
+      this.rotary.check(cell, parent);
       if (cell < this.trunkLength && parent !== cell - 1) throw new Error(`cell ${cell} is not in line`);
     }
   }

@@ -1,8 +1,26 @@
 import { Tensor } from 'onnxruntime-node';
+import { at } from '../../lib/at.ts';
+import type { Manifest } from '../compile/manifest.ts';
+import type { Cells } from './media-feeds.ts';
 
 /** Returns the entries `start` to `end` of a cell table as a `[1, n]` tensor. */
 export function integers(values: Int32Array | Float64Array, start: number, end: number): Tensor {
   return new Tensor('int64', BigInt64Array.from(values.subarray(start, end), BigInt), [1, end - start]);
+}
+
+/**
+ * Returns the positions of some cells as a graph takes them: `[1, n]`, or `[3, 1, n]` for rotary embeddings with three
+ * parts.
+ */
+export function positionTensor({ positionRows }: Manifest['inputs'], parts: readonly Cells[]): Tensor {
+  const rows = parts.map(({ sequence, start, end }) =>
+    positionRows ? sequence.rotary.of(start, end) : [sequence.positions.subarray(start, end)],
+  );
+  const values = Array.from({ length: positionRows ?? 1 }, (_, row) =>
+    rows.flatMap((part) => [...at(part, row)]),
+  ).flat();
+  const count = values.length / (positionRows ?? 1);
+  return new Tensor('int64', BigInt64Array.from(values, BigInt), positionRows ? [positionRows, 1, count] : [1, count]);
 }
 
 /** Returns numbers as an int64 vector. */

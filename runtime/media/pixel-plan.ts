@@ -4,35 +4,45 @@ import * as v from 'valibot';
 export const FILTERS = { 1: 'lanczos', 2: 'bilinear', 3: 'bicubic', 4: 'box', 5: 'hamming' } as const;
 export type Filter = (typeof FILTERS)[keyof typeof FILTERS];
 
-/** Largest side of a resized image, and most pixels of all tiles together. */
-const MOST_SIDE = 8192;
-const MOST_TILE_PIXELS = 64 * 2 ** 20;
+/** Largest side of a resized image; most pixels of one, and of all tiles together. */
+const MOST_SIDE = 65_536;
+const MOST_RESIZED_PIXELS = 64 * 2 ** 20;
 
 const Side = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(MOST_SIDE));
-const Tiles = v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(64));
+const Size = v.pipe(
+  v.strictObject({ width: Side, height: Side }),
+  v.check(({ width, height }) => width * height <= MOST_RESIZED_PIXELS, 'too many pixels'),
+);
+const Count = v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(64));
 
 /**
- * Describes how an image becomes square tiles: it is resized to each of the sizes in turn, cut into `rows` × `columns`
- * tiles (none if these are 0), and finally resized to one tile, which shows the whole.
+ * Describes how an image becomes tiles of one size: it is resized to each of `sizes` in turn, cut into `rows` ×
+ * `columns` tiles (none if these are 0), and finally resized to one tile, which shows the whole.
  */
 export const PixelPlan = v.pipe(
   v.strictObject({
     filter: v.picklist(Object.values(FILTERS)),
-    sizes: v.pipe(v.array(v.strictObject({ width: Side, height: Side })), v.minLength(1), v.maxLength(4)),
-    rows: Tiles,
-    columns: Tiles,
-    side: Side,
+    sizes: v.pipe(v.array(Size), v.maxLength(4)),
+    rows: Count,
+    columns: Count,
+    tile: Size,
   }),
-  v.check(({ rows, columns, side }) => (rows * columns + 1) * side ** 2 <= MOST_TILE_PIXELS, 'too many pixels'),
+  v.check((plan) => pixelBytes(plan) <= 3 * MOST_RESIZED_PIXELS, 'too many pixels'),
 );
 export type PixelPlan = v.InferOutput<typeof PixelPlan>;
 
-/** Returns the number of tiles, the whole image included. */
-function tilesOf({ rows, columns }: PixelPlan): number {
-  return rows * columns + 1;
+interface Tiles {
+  rows: number;
+  columns: number;
+  tile: { width: number; height: number };
 }
 
-/** Returns the bytes of all tiles: three for each pixel. */
-export function pixelBytes(plan: PixelPlan): number {
-  return tilesOf(plan) * plan.side ** 2 * 3;
+/** Returns the bytes of one tile: three for each pixel. */
+export function tileBytes({ tile }: Tiles): number {
+  return tile.width * tile.height * 3;
+}
+
+/** Returns the bytes of all tiles, the whole image included. */
+export function pixelBytes(plan: Tiles): number {
+  return (plan.rows * plan.columns + 1) * tileBytes(plan);
 }

@@ -5,19 +5,19 @@ import { type RgbImage, resize } from './resize.ts';
  * Returns the tiles of an image one after the other, row by row, the whole image last: three bytes for each pixel.
  */
 export function cutTiles(image: RgbImage, plan: PixelPlan): Uint8Array {
-  const { filter, sizes, rows, columns, side } = plan;
+  const { filter, sizes, rows, columns, tile } = plan;
   const resized = sizes.reduce<RgbImage>((from, { width, height }) => resize(from, width, height, filter), image);
   const tiles = new Uint8Array(pixelBytes(plan));
-  const line = side * 3;
+  const line = tile.width * 3;
   let into = 0;
   for (let row = 0; row < rows; row++) {
     for (let column = 0; column < columns; column++) {
-      for (let y = 0; y < side; y++, into += line) {
-        const from = ((row * side + y) * resized.width + column * side) * 3;
+      for (let y = 0; y < tile.height; y++, into += line) {
+        const from = ((row * tile.height + y) * resized.width + column * tile.width) * 3;
         tiles.set(resized.data.subarray(from, from + line), into);
       }
     }
   }
-  tiles.set(resize(resized, side, side, filter).data, into);
+  tiles.set(resize(resized, tile.width, tile.height, filter).data, into);
   return tiles;
 }

@@ -9,6 +9,8 @@ export interface Layout {
   tokens: string;
   attentionMask?: string;
   positions?: string;
+  /** Rows of `positions`: time, height and width of images. Absent: one. */
+  positionRows?: 3;
   logits: string;
   vocabSize: number;
   /** KV cache of each layer, in order. */
@@ -91,9 +93,10 @@ export function findLayout(model: Model, publishedHeadSize?: number): Layout {
     ...(media ? { media } : {}),
   };
   const known = new Set([tokens.name, KEEP, ...(media ? [MEDIA_FEATURES, MEDIA_ROWS] : [])]);
-  for (const { name } of inputs) {
+  for (const { name, dims } of inputs) {
     if (name === 'attention_mask') layout.attentionMask = name;
-    else if (name === 'position_ids') layout.positions = name;
+    else if (name === 'position_ids')
+      Object.assign(layout, { positions: name, ...(dims.length === 3 ? { positionRows: 3 } : {}) });
     else if (!known.has(name) && !PAST.test(name) && !PAST_STATE.test(name)) {
       throw unusable(`it has the input "${name}", which is not supported; choose another file of this model`);
     }
@@ -158,7 +161,14 @@ function sizeOf(graph: Graph, projected: string, heads: number): number | undefi
   return typeof width === 'number' && width % heads === 0 ? width / heads : undefined;
 }
 
-const KEEPS_WIDTH = new Set(['Add', 'Cast', 'Reshape', 'SimplifiedLayerNormalization', 'RotaryEmbedding']);
+const KEEPS_WIDTH = new Set([
+  'Add',
+  'Cast',
+  'Reshape',
+  'SimplifiedLayerNormalization',
+  'RotaryEmbedding',
+  'MRotaryEmbedding',
+]);
 
 function attentionOver(graph: Graph, past: string): Node | undefined {
   return graph.nodes.find((node) => node.op === 'GroupQueryAttention' && node.inputs[3] === past);

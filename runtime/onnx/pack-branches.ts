@@ -1,6 +1,6 @@
 import { at } from '../../lib/at.ts';
 import { attentionWindow, type Layout } from './layout.ts';
-import { attribute, attributeFields, DataType, type Model, makeNode, makeTensor, type Node } from './model.ts';
+import { attribute, attributeFields, DataType, type Model, type Node } from './model.ts';
 
 export interface MaskInput {
   name: string;
@@ -43,23 +43,4 @@ export function packBranches(model: Model, layout: Layout, attention: readonly N
  */
 export function keepWholePast({ graph }: Model): void {
   for (const node of graph.nodes) node.attributes.delete('sliding_window_cache');
-}
-
-/**
- * Lets a graph that takes three rows of positions (time, height and width of images) take one, which all three are
- * for text.
- * Source: transformers, `modeling_qwen2_vl.py`, `get_rope_index`.
- */
-export function singlePositions({ graph }: Model, layout: Layout): void {
-  const input = graph.inputs.find(({ name }) => name === layout.positions);
-  if (input?.dims.length !== 3) return;
-  const three = 'assay/position_rows';
-  for (const node of graph.nodes) node.inputs = node.inputs.map((name) => (name === input.name ? three : name));
-  graph.initializers.set(`${three}/count`, makeTensor(`${three}/count`, [3], BigInt64Array.of(3n, 1n, 1n)));
-  graph.initializers.set(`${three}/axis`, makeTensor(`${three}/axis`, [1], BigInt64Array.of(0n)));
-  graph.nodes.unshift(
-    makeNode('Unsqueeze', [input.name, `${three}/axis`], [`${three}/one`]),
-    makeNode('Expand', [`${three}/one`, `${three}/count`], [three]),
-  );
-  input.dims = input.dims.slice(1);
 }

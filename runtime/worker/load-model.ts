@@ -47,11 +47,11 @@ export async function loadModel(
 /** Opens what reads images or audio; undefined for a model of text alone. */
 async function openMedia(
   dir: string,
-  { media }: Manifest,
+  { media, maxPromptLen }: Manifest,
   threads: number | undefined,
 ): Promise<MediaEncoder | undefined> {
   if (!media || !existsSync(join(dir, media.encoder))) return undefined;
-  const family = await readMediaFamily(dir);
+  const family = await readMediaFamily(dir, maxPromptLen);
   return family ? openMediaEncoder(dir, media, family, threads) : undefined;
 }
 

@@ -1,11 +1,12 @@
 import { join } from 'node:path';
 import { InferenceSession, Tensor } from 'onnxruntime-node';
 import type { ChatMessage, MediaPart } from '../../lib/conversation.ts';
+import { AssayError } from '../../lib/errors.ts';
 import type { Manifest } from '../compile/manifest.ts';
 import { FIRST_MEDIA_ID, type MediaFeatures } from '../engine/media-feeds.ts';
 import { sessionOptions } from '../engine/model.ts';
-import type { Detail, MediaFamily, MediaLayout } from '../media/families/family.ts';
-import { preparedBytes } from '../media/media-plan.ts';
+import type { Detail, EncoderInput, MediaFamily, MediaLayout, Size } from '../media/families/family.ts';
+import { type MediaPlan, preparedBytes } from '../media/media-plan.ts';
 import type { PreparedMedia, WantedMedia, Work } from '../protocol/messages.ts';
 import type { MediaText } from '../text/segment.ts';
 
@@ -105,10 +106,9 @@ export class MediaEncoder implements MediaText {
     const { total, piece } = preparedBytes(plan);
     if (data.length !== total) throw new Error('a prepared image or recording does not fit its plan');
     const rows = new Float32Array(tokens * this.#width);
-    const side = 'side' in plan ? plan.side : 0;
     let into = 0;
     for (let from = 0; from < data.length; from += piece) {
-      const features = await between(() => this.#encodePiece(data.subarray(from, from + piece), side));
+      const features = await between(() => this.#encodePiece(data.subarray(from, from + piece), plan));
       if (into + features.length > rows.length) throw new Error('the encoder gives too many features');
       rows.set(features, into);
       into += features.length;
@@ -117,9 +117,9 @@ export class MediaEncoder implements MediaText {
     return rows;
   }
 
-  async #encodePiece(piece: Uint8Array, side: number): Promise<Float32Array> {
+  async #encodePiece(piece: Uint8Array, plan: MediaPlan): Promise<Float32Array> {
     const { inputNames } = this.#encoder;
-    const inputs = this.#family.inputs(piece, side).filter(({ name }) => inputNames.includes(name));
+    const inputs = inputsOf(this.#family, piece, plan).filter(({ name }) => inputNames.includes(name));
     const feeds = inputs.map(({ name, type, data, dims }) => [name, new Tensor(type, data, dims)] as const);
     const results = await this.#encoder.run(Object.fromEntries(feeds));
     const data = results[this.#family.output]?.data;
@@ -129,6 +129,7 @@ export class MediaEncoder implements MediaText {
 
   #item({ opened, detail: asked, param }: MediaPart): MediaItem {
     if (!opened) throw new Error(`${param} was not opened`);
+    if (this.#family.kind === 'image' && 'width' in opened) checkAspect(opened, this.#family.mostAspect, param);
     const detail: Detail = asked === 'low' ? 'low' : 'high';
     const key = `${opened.sha256}/${detail}`;
     const known = this.#recent.get(key);
@@ -173,11 +174,25 @@ function layoutOf(family: MediaFamily, opened: NonNullable<MediaPart['opened']>,
   throw new Error('a part was opened as another kind');
 }
 
+function inputsOf(family: MediaFamily, piece: Uint8Array, plan: MediaPlan): readonly EncoderInput[] {
+  if (family.kind === 'audio') return family.inputs(piece);
+  if (!('tile' in plan)) throw new Error('an image was prepared as a recording');
+  return family.inputs(piece, plan.tile);
+}
+
+/** Throws `invalid_value` for an image that is longer, for its width, than the model reads. */
+function checkAspect({ width, height }: Size, most: number | undefined, param: string): void {
+  if (!most || Math.max(width, height) <= most * Math.min(width, height)) return;
+  const message = `${param} is ${width} × ${height} pixels: one side is more than ${most} times the other. Cut it.`;
+  throw new AssayError('invalid_value', message, { param });
+}
+
 /** Returns the features of encoded media as the engine takes them. */
-export function featuresOf(media: readonly MediaItem[]): MediaFeatures[] {
-  return media.map(({ firstId, layout, rows }) => {
+export function featuresOf(items: readonly MediaItem[]): MediaFeatures[] {
+  return items.map(({ firstId, layout, rows }) => {
     if (!rows) throw new Error('an image or a recording is not encoded');
-    return { firstId, count: layout.tokens, rows };
+    const columns = 'columns' in layout ? layout.columns : undefined;
+    return { firstId, count: layout.tokens, rows, ...(columns ? { columns } : {}) };
   });
 }
 

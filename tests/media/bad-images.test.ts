@@ -13,7 +13,13 @@ const media = createMediaProcess({ log: pino({ level: 'silent' }), isolation: aw
 afterAll(() => media.close());
 
 /** The one tile that the model's low detail would be. */
-const PLAN = { filter: 'lanczos' as const, sizes: [{ width: 64, height: 64 }], rows: 0, columns: 0, side: 64 };
+const PLAN = {
+  filter: 'lanczos' as const,
+  sizes: [{ width: 64, height: 64 }],
+  rows: 0,
+  columns: 0,
+  tile: { width: 64, height: 64 },
+};
 
 /** Opens an image and decodes it, as for a request about it. */
 async function read(source: MediaPart['source']) {

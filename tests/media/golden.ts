@@ -4,7 +4,11 @@ import type { Part } from '../../lib/conversation.ts';
 
 type GoldenPart = { type: 'text'; text: string } | { type: 'image' | 'audio'; file: string };
 
-/** Holds what Python says about one message (`tests/fixtures/media/make.py`, `make_audio.py`). */
+/** The fixture models, and the token that stands for a feature of an image or a recording in their prompts. */
+export const MEDIA_TOKEN = { smolvlm: 4, 'qwen2-vl': 5, 'qwen2.5-vl': 5, voxtral: 20 };
+export type FixtureModel = keyof typeof MEDIA_TOKEN;
+
+/** Holds what Python says about one message (`tests/fixtures/media/make.py`, `make_qwen.py`, `make_audio.py`). */
 interface GoldenCase {
   parts: GoldenPart[];
   /** Token ids of the prompt; the image or audio token once for each feature. */
@@ -15,11 +19,9 @@ interface GoldenCase {
 const fixture = (path: string) => fileURLToPath(new URL(`../fixtures/media/${path}`, import.meta.url));
 
 /** Returns the cases of a fixture model. */
-export function goldenOf(model: 'smolvlm' | 'voxtral'): { cases: GoldenCase[] } {
+export function goldenOf(model: FixtureModel): { cases: GoldenCase[] } {
   return JSON.parse(readFileSync(fixture(`${model}/golden.json`), 'utf8'));
 }
-
-export const golden = goldenOf('smolvlm');
 
 const TYPES: Record<string, string> = {
   png: 'image/png',

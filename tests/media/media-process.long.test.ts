@@ -14,7 +14,13 @@ const fileOf = (bytes: Uint8Array) => ({ sha256: createHash('sha256').update(byt
 const named = (text: string) => fileOf(Buffer.from(text));
 const image = (file: string) => fileOf(readFileSync(new URL(`../fixtures/media/images/${file}`, import.meta.url)));
 const { signal } = new AbortController();
-const PLAN = { filter: 'lanczos' as const, sizes: [{ width: 256, height: 192 }], rows: 3, columns: 4, side: 64 };
+const PLAN = {
+  filter: 'lanczos' as const,
+  sizes: [{ width: 256, height: 192 }],
+  rows: 3,
+  columns: 4,
+  tile: { width: 64, height: 64 },
+};
 
 /** Kills; ASSAY_PROPERTY_RUNS sets more. */
 const KILLS = Number(process.env.ASSAY_PROPERTY_RUNS ?? 20);

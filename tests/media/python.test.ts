@@ -19,7 +19,7 @@ import { loadTextModel } from '../../runtime/text/text-model.ts';
 import { planChat } from '../../runtime/worker/chat-job.ts';
 import { compileModel } from '../../runtime/worker/compile-model.ts';
 import { featuresOf, type MediaEncoder, openMediaEncoder } from '../../runtime/worker/media-encoder.ts';
-import { goldenOf, partsOf } from './golden.ts';
+import { goldenOf, MEDIA_TOKEN, partsOf } from './golden.ts';
 
 const fixture = (path: string) => fileURLToPath(new URL(`../fixtures/media/${path}`, import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), 'assay-media-'));
@@ -32,18 +32,21 @@ async function factsOf(type: MediaPart['type'], bytes: Buffer) {
 
 /** Prepares a file for the encoder, as the media process does. */
 async function prepared(bytes: Buffer, plan: MediaPlan): Promise<Uint8Array> {
-  if ('side' in plan) return cutTiles(await decodeImage(bytes), plan);
+  if ('tile' in plan) return cutTiles(await decodeImage(bytes), plan);
   return new Uint8Array(logMel(await decodeAudio(bytes), plan).buffer);
 }
 
 /**
- * The models, and the token that stands for a feature. That for images is there with the decoder of either exporter:
- * with fused attention, whose branches are packed, and without.
+ * The models. Some are there with the decoder of either exporter: with fused attention, whose branches are packed, and
+ * without.
  */
 const MODELS = [
-  { model: 'smolvlm' as const, decoder: 'smolvlm/onnx', path: 'packed', mediaToken: 4 },
-  { model: 'smolvlm' as const, decoder: 'smolvlm-plain', path: 'plain', mediaToken: 4 },
-  { model: 'voxtral' as const, decoder: 'voxtral/onnx', path: 'packed', mediaToken: 20 },
+  { model: 'smolvlm' as const, decoder: 'smolvlm/onnx', path: 'packed' },
+  { model: 'smolvlm' as const, decoder: 'smolvlm-plain', path: 'plain' },
+  { model: 'qwen2-vl' as const, decoder: 'qwen2-vl/onnx', path: 'packed' },
+  { model: 'qwen2-vl' as const, decoder: 'qwen2-vl-plain', path: 'plain' },
+  { model: 'qwen2.5-vl' as const, decoder: 'qwen2.5-vl/onnx', path: 'packed' },
+  { model: 'voxtral' as const, decoder: 'voxtral/onnx', path: 'packed' },
 ];
 
 interface Opened {
@@ -62,7 +65,7 @@ async function openMedia(name: string, decoder: string): Promise<Opened> {
   for (const name of TEXT_FILES) if (existsSync(join(source, name))) copyFileSync(join(source, name), join(dir, name));
   const model = await openModel(dir, { threads: 1 });
   const { media } = model.manifest;
-  const family = await readMediaFamily(dir);
+  const family = await readMediaFamily(dir, model.manifest.maxPromptLen);
   if (!media || !family) throw new Error('the model reads no media');
   return { dir, model, media: await openMediaEncoder(dir, media, family, 1) };
 }
@@ -80,7 +83,7 @@ async function openParts(parts: readonly Part[]) {
   return { parts: await Promise.all(made), files };
 }
 
-describe.each(MODELS)('$model, $path', ({ model: name, decoder, path, mediaToken }) => {
+describe.each(MODELS)('$model, $path', ({ model: name, decoder, path }) => {
   let opened: Opened;
   beforeAll(async () => {
     opened = await openMedia(name, decoder);
@@ -108,7 +111,7 @@ describe.each(MODELS)('$model, $path', ({ model: name, decoder, path, mediaToken
       const { prefix, branches } = planChat(text, request, { maxPromptLen, contextLength }).plan(() => {});
       const [branch] = branches;
       const ids = [...prefix, ...branch!.suffix];
-      expect(ids.map((id) => (id >= FIRST_MEDIA_ID ? mediaToken : id))).toEqual(one.prompt);
+      expect(ids.map((id) => (id >= FIRST_MEDIA_ID ? MEDIA_TOKEN[name] : id))).toEqual(one.prompt);
 
       const wanted = media.wanted(shown).map(async ({ sha256, detail, plan }) => {
         return { sha256, detail, data: await prepared(files.get(sha256)!, plan) };

@@ -19,13 +19,18 @@ export interface ImageLayout {
   text: string;
   /** Features of the image: tokens of the prompt. */
   tokens: number;
+  /**
+   * Features in a row of the image, if the decoder places them by row and column (`engine/rotary-positions.ts`).
+   * Absent: it places them in a line, as text.
+   */
+  columns?: number;
 }
 
 /** Describes an input of an encoder. */
 export interface EncoderInput {
   name: string;
-  type: 'float32' | 'bool';
-  data: Float32Array | Uint8Array;
+  type: 'float32' | 'bool' | 'int64';
+  data: Float32Array | Uint8Array | BigInt64Array;
   dims: readonly number[];
 }
 
@@ -36,11 +41,13 @@ export interface ImageFamily {
   mark: string;
   /** Token id that represents one feature. */
   token: number;
-  /** Output of the encoder, `[tiles, tokens of a tile, width]`. */
+  /** Output of the encoder: `[tiles, tokens of a tile, width]`, or `[tokens, width]`. */
   output: string;
+  /** Most times an image may be as long one way as the other. Absent: any shape is read. */
+  mostAspect?: number;
   layout(size: Size, detail: Detail): ImageLayout;
-  /** Returns the encoder's inputs for one tile of `side` × `side` pixels. */
-  inputs(tile: Uint8Array, side: number): readonly EncoderInput[];
+  /** Returns the encoder's inputs for one tile: three bytes for each pixel. */
+  inputs(pixels: Uint8Array, tile: Size): readonly EncoderInput[];
 }
 
 /** Describes how one recording is prepared and what stands for it in the prompt; the members are as for images. */

@@ -35,6 +35,7 @@ const [FAKE, IMAGE, GLOBAL] = ['<fake_token_around_image>', '<image>', '<global-
  */
 export function idefics3({ config, preprocessor, processor }: Idefics3Config): ImageFamily {
   const side = preprocessor.max_image_size.longest_edge;
+  const tile = { width: side, height: side };
   const perTile = processor.image_seq_len;
   const normalise = normalisation(preprocessor.rescale_factor, preprocessor.image_mean, preprocessor.image_std);
   const filter = FILTERS[preprocessor.resample];
@@ -47,23 +48,23 @@ export function idefics3({ config, preprocessor, processor }: Idefics3Config): I
     layout(size, detail): ImageLayout {
       const scaled = longestEdge(size, Math.min(preprocessor.size.longest_edge, MOST_SIDE));
       if (detail === 'low' || !preprocessor.do_image_splitting) {
-        const plan = { filter, sizes: [scaled], rows: 0, columns: 0, side };
+        const plan = { filter, sizes: [scaled], rows: 0, columns: 0, tile };
         return { plan, text: wholeImage(perTile), tokens: perTile };
       }
       const whole = wholeTiles(scaled, side);
       const split = whole.width > side || whole.height > side;
       const rows = split ? whole.height / side : 0;
       const columns = split ? whole.width / side : 0;
-      const plan = { filter, sizes: [scaled, whole], rows, columns, side };
+      const plan = { filter, sizes: [scaled, whole], rows, columns, tile };
       return { plan, text: prompt(rows, columns, perTile), tokens: (rows * columns + 1) * perTile };
     },
-    inputs: (tile, width) => [
-      { name: 'pixel_values', type: 'float32', data: normalise(tile), dims: [1, 1, 3, width, width] },
+    inputs: (pixels) => [
+      { name: 'pixel_values', type: 'float32', data: normalise(pixels), dims: [1, 1, 3, side, side] },
       {
         name: 'pixel_attention_mask',
         type: 'bool',
-        data: new Uint8Array(width * width).fill(1),
-        dims: [1, 1, width, width],
+        data: new Uint8Array(side * side).fill(1),
+        dims: [1, 1, side, side],
       },
     ],
   };

@@ -4,20 +4,27 @@ import { AssayError } from '../../../lib/errors.ts';
 import { CONFIG_BOUNDS, readBoundedJson } from '../../store/bounded-file.ts';
 import type { MediaFamily } from './family.ts';
 import { Idefics3Config, idefics3 } from './idefics3.ts';
+import { QwenVlConfig, qwenVl } from './qwen-vl.ts';
 import { VoxtralConfig, voxtral } from './voxtral.ts';
 
+const readQwenVl = (files: unknown, maxPromptLen: number) => qwenVl(v.parse(QwenVlConfig, files), maxPromptLen);
+
 /** Readers of the configuration, by `model_type` of `config.json`. */
-const FAMILIES = new Map<string, (files: unknown) => MediaFamily>([
+const FAMILIES = new Map<string, (files: unknown, maxPromptLen: number) => MediaFamily>([
   ['idefics3', (files) => idefics3(v.parse(Idefics3Config, files))],
   ['smolvlm', (files) => idefics3(v.parse(Idefics3Config, files))],
+  ['qwen2_vl', readQwenVl],
+  ['qwen2_5_vl', readQwenVl],
   ['voxtral', (files) => voxtral(v.parse(VoxtralConfig, files))],
 ]);
 
 /**
  * Returns how the model in `dir` reads images or audio; null for a family that is not known, which reads text alone.
  * Throws `engine_failed` for a known one whose configuration is damaged or incomplete.
+ *
+ * @param maxPromptLen tokens of the longest prompt
  */
-export async function readMediaFamily(dir: string): Promise<MediaFamily | null> {
+export async function readMediaFamily(dir: string, maxPromptLen: number): Promise<MediaFamily | null> {
   const read = (name: string) => readBoundedJson(join(dir, name), CONFIG_BOUNDS);
   const [config, preprocessor, processor] = await Promise.all([
     read('config.json'),
@@ -29,7 +36,7 @@ export async function readMediaFamily(dir: string): Promise<MediaFamily | null> 
   const family = FAMILIES.get(type);
   if (!family) return null;
   try {
-    return family({ config, preprocessor, processor });
+    return family({ config, preprocessor, processor }, maxPromptLen);
   } catch (cause) {
     const message = `The model's preprocessor_config.json or processor_config.json does not say how ${type} reads images or audio. Download the model again.`;
     throw new AssayError('engine_failed', message, { cause });

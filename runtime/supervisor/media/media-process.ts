@@ -192,7 +192,7 @@ export function createMediaProcess(options: MediaProcessOptions): MediaProcess {
     },
     async prepare({ sha256, bytes }, plan, signal) {
       const question: Question =
-        'side' in plan ? { type: 'pixels', bytes, plan } : { type: 'mel', sha256, bytes, plan };
+        'tile' in plan ? { type: 'pixels', bytes, plan } : { type: 'mel', sha256, bytes, plan };
       const reply = await ask(question, signal);
       if (reply.type !== 'pixels' && reply.type !== 'mel') {
         throw new MediaFault('crash', 'the media process answered another question');
