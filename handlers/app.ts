@@ -32,6 +32,7 @@ export function createApp(deps: AppDeps): Hono<AppEnv> {
     clock: systemClock,
     newRequestId: () => crypto.randomUUID(),
     newSpanId: randomSpanId,
+    beginTraces: false,
     log: () => {},
     heartbeatMs: 1500,
     bodyBytes: 256 * 1024 * 1024,

@@ -52,8 +52,10 @@ export interface AppDeps {
   newRequestId?: () => string;
   /** Returns 16 random hex digits, for the span of a traced request. Default: random. */
   newSpanId?: () => string;
+  /** Begins a trace for a request whose caller sent none, for a log that exports traces. Default: false. */
+  beginTraces?: boolean;
   /**
-   * Called once for each request, and for each stream that fails or whose reader leaves. Default: nothing is logged.
+   * Called once for each request, when its answer begins, and at the end of each stream. Default: nothing is logged.
    */
   log?: RequestLog;
 }
@@ -66,7 +68,7 @@ export interface AppFigures {
 
 /** Holds the dependencies with their defaults filled in. */
 export type Services = AppDeps &
-  Required<Pick<AppDeps, 'clock' | 'newRequestId' | 'newSpanId' | 'log' | 'heartbeatMs' | 'bodyBytes'>>;
+  Required<Pick<AppDeps, 'beginTraces' | 'clock' | 'newRequestId' | 'newSpanId' | 'log' | 'heartbeatMs' | 'bodyBytes'>>;
 
 export interface GuardSettings {
   /** Accepts loopback Host names only (against DNS rebinding). */
@@ -79,19 +81,22 @@ export type RequestLog = (record: RequestRecord) => void;
 
 /** Describes a finished request for the log. Never contains a prompt, an answer or a key. */
 export interface RequestRecord {
-  event: 'request' | 'stream_failed' | 'caller_left';
+  event: 'request' | 'stream_ended' | 'stream_failed' | 'caller_left';
   requestId: string;
   method: string;
   path: string;
   status: number;
   /** Milliseconds since the request arrived. */
   ms: number;
+  /** True if the answer is a stream, which goes on after `request`. */
+  stream?: true;
   /** Name of the API key. */
   key?: string;
-  /** The trace that the caller sent, this server's span in it, and the caller's. */
+  /** The trace of the request, this server's span in it, that of the caller, and the flags that the caller sent. */
   traceId?: string;
   spanId?: string;
   parentId?: string;
+  traceFlags?: string;
   error?: unknown;
 }
 
@@ -99,7 +104,7 @@ export interface RequestRecord {
 export interface AppEnv {
   Variables: {
     requestId: string;
-    /** Set if the caller sent a valid `traceparent`. */
+    /** Set if the caller sent a valid `traceparent`, or with `beginTraces`. */
     trace?: TraceContext;
     /** The arrival time, on the app's clock. */
     begin: number;

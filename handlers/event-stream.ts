@@ -28,8 +28,10 @@ export function eventStream(
         const came = await Promise.race([next, idle]);
         if (came === 'idle') return controller.enqueue(encoder.encode(SSE_COMMENT));
         next = undefined;
-        if (came.done) controller.close();
-        else controller.enqueue(encoder.encode(came.value));
+        if (came.done) {
+          controller.close();
+          logged(c, services, 'stream_ended');
+        } else controller.enqueue(encoder.encode(came.value));
       } catch (error) {
         if (leaving.signal.aborted) return;
         logged(c, services, 'stream_failed', error);

@@ -1,4 +1,4 @@
-import { traceContext } from '../lib/trace-context.ts';
+import { newTrace, traceContext } from '../lib/trace-context.ts';
 import type { AppMiddleware, Services } from './context.ts';
 import { logged } from './request-log.ts';
 
@@ -14,7 +14,8 @@ export function requestId(services: Services): AppMiddleware {
     const id = sent !== undefined && ACCEPTABLE.test(sent) ? sent : services.newRequestId();
     c.set('requestId', id);
     c.set('begin', services.clock.now());
-    const trace = traceContext(c.req.raw.headers, services.newSpanId);
+    const { newSpanId, beginTraces } = services;
+    const trace = traceContext(c.req.raw.headers, newSpanId) ?? (beginTraces ? newTrace(newSpanId) : null);
     if (trace) c.set('trace', trace);
     await next();
     c.res.headers.set('x-request-id', id);

@@ -3,7 +3,6 @@ import type { AppContext, RequestRecord, Services } from './context.ts';
 /** Calls the log. A log that throws does not fail the request. */
 export function logged(c: AppContext, { clock, log }: Services, event: RequestRecord['event'], error?: unknown): void {
   const key = c.get('key')?.name;
-  const { traceId, spanId, parentId } = c.get('trace') ?? {};
   try {
     log({
       event,
@@ -13,10 +12,22 @@ export function logged(c: AppContext, { clock, log }: Services, event: RequestRe
       status: c.res.status,
       ms: clock.now() - c.get('begin'),
       ...(key === undefined ? {} : { key }),
-      ...(traceId && spanId && parentId ? { traceId, spanId, parentId } : {}),
+      ...(isStream(c.res) ? { stream: true } : {}),
+      ...traceFields(c),
       ...(error === undefined ? {} : { error }),
     });
   } catch {
     // There is nowhere left to report it.
   }
+}
+
+function isStream({ headers }: Response): boolean {
+  return headers.get('content-type')?.startsWith('text/event-stream') ?? false;
+}
+
+function traceFields(c: AppContext): Pick<RequestRecord, 'traceId' | 'spanId' | 'parentId' | 'traceFlags'> {
+  const trace = c.get('trace');
+  if (!trace) return {};
+  const { traceId, spanId, parentId, flags } = trace;
+  return { traceId, spanId, traceFlags: flags, ...(parentId === undefined ? {} : { parentId }) };
 }

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { randomSpanId, traceContext, traceHeaders } from './trace-context.ts';
+import { newTrace, randomSpanId, traceContext, traceHeaders } from './trace-context.ts';
 
 const trace = '0af7651916cd43dd8448eb211c80319c';
 const span = 'b7ad6b7169203331';
@@ -41,4 +41,15 @@ it('passes the trace on with its own span as the parent', () => {
 it('makes span ids of 16 hex digits', () => {
   expect(randomSpanId()).toMatch(/^[0-9a-f]{16}$/);
   expect(randomSpanId()).not.toBe(randomSpanId());
+});
+
+it('begins a trace, which upstreams continue', () => {
+  const begun = newTrace(randomSpanId);
+  expect(begun).not.toHaveProperty('parentId');
+  const { traceparent = '' } = traceHeaders(begun);
+  expect(traceContext(new Headers({ traceparent }), () => own)).toEqual({
+    ...begun,
+    parentId: begun.spanId,
+    spanId: own,
+  });
 });

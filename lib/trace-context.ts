@@ -4,8 +4,8 @@ export interface TraceContext {
   traceId: string;
   /** The span of this server: 16 lower-case hex digits. */
   spanId: string;
-  /** The span of the caller. */
-  parentId: string;
+  /** The span of the caller; absent if the trace begins here. */
+  parentId?: string;
   /** Two hex digits; the last bit says whether the caller records the trace. */
   flags: string;
   /** Entries of tracing systems, passed on as they came. */
@@ -31,6 +31,11 @@ export function traceContext(headers: Pick<Headers, 'get'>, newSpanId: () => str
   const state = headers.get('tracestate');
   const kept = state !== null && state.length <= MOST_STATE ? { state } : {};
   return { traceId: traceId!, spanId: newSpanId(), parentId: parentId!, flags: flags!, ...kept };
+}
+
+/** Returns a new trace, which is recorded, with this request's span as its first one. */
+export function newTrace(newSpanId: () => string): TraceContext {
+  return { traceId: newSpanId() + newSpanId(), spanId: newSpanId(), flags: '01' };
 }
 
 /** Returns the headers for a request that this server sends on. Flags other than "sampled" are not passed on. */

@@ -4,7 +4,7 @@ import type { InferenceBackend } from '../../lib/backend.ts';
 import type { Calibration } from '../../lib/calibration/calibration.ts';
 import type { ModelHost } from '../../lib/host.ts';
 import { createModelHost } from '../../runtime/slot/create-model-host.ts';
-import { createEngineBackend } from '../../runtime/supervisor/engine-backend.ts';
+import { type Answered, createEngineBackend } from '../../runtime/supervisor/engine-backend.ts';
 import { type Isolation, type IsolationMode, openIsolation } from '../../runtime/supervisor/isolation/isolation.ts';
 import { createImageFetcher } from '../../runtime/supervisor/media/fetch-image.ts';
 import { createMediaProcess } from '../../runtime/supervisor/media/media-process.ts';
@@ -34,6 +34,7 @@ export async function compose(
     'home' | 'device' | 'dtype' | 'precision' | 'chatMaxTokens' | 'orders' | 'isolation' | 'allowMediaHost'
   >,
   log: Logger,
+  onAnswered?: (answered: Answered) => void,
 ): Promise<Parts> {
   const isolation = await openIsolation(config.isolation);
   logIsolation(isolation, config.isolation, log);
@@ -54,6 +55,7 @@ export async function compose(
     media,
     fetcher: allowMediaHost.length > 0 ? createImageFetcher({ hosts: allowMediaHost }) : undefined,
     metrics,
+    onAnswered,
     log,
     timeoutMs,
     chatMaxTokens,

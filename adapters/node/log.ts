@@ -22,7 +22,9 @@ export function requestLog(log: Logger): RequestLog {
     const code = error instanceof AssayError ? error.code : undefined;
     const ours = error !== undefined && (code === undefined || errorStatus(code, 'models')?.type === 'server_error');
     const line = { ...record, ...(code === undefined ? {} : { code }), ...(ours ? { err: causeOf(error) } : {}) };
-    if (event === 'stream_failed' || record.status >= 500) log.error(line, event);
+    // The line of the request is enough.
+    if (event === 'stream_ended') log.debug(line, event);
+    else if (event === 'stream_failed' || record.status >= 500) log.error(line, event);
     else log.info(line, event);
   };
 }

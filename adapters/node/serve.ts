@@ -13,6 +13,7 @@ import { KeysStore } from './keys-file.ts';
 import { requestLog } from './log.ts';
 import { readPages } from './pages.ts';
 import { startServer } from './server.ts';
+import { openTracing } from './tracing/open-tracing.ts';
 
 /** Milliseconds that running requests may continue after the server was told to stop. */
 const GRACE_MS = 10_000;
@@ -46,13 +47,22 @@ export interface Serving {
 export async function serve(config: ServerConfig, { log, say, terminal, compose }: ServeEffects): Promise<Serving> {
   const filed = new KeysStore(config.home);
   const { firstKey, ...access } = await accessOf(config, filed);
-  const parts = await compose(config, log);
+  const tracing = await openTracing(process.env, log);
+  const parts = await compose(config, log, tracing?.answered);
   const quota = memoryQuota(systemClock);
   const { backend, host, metrics } = parts;
   const pages = await readPages();
   const questions = { confidence: config.confidence, abstainBelow: config.abstainBelow };
-  const app = createApp({ ...access, backend, host, metrics, pages, questions, quota, log: requestLog(log) });
-  const opened: { close(): Promise<unknown> }[] = [parts];
+  const writeLine = requestLog(log);
+  const app = createApp({
+    ...{ ...access, backend, host, metrics, pages, questions, quota },
+    beginTraces: tracing !== null,
+    log(record) {
+      writeLine(record);
+      tracing?.log(record);
+    },
+  });
+  const opened: { close(): Promise<unknown> }[] = [parts, ...(tracing ? [tracing] : [])];
   try {
     const server = await startServer(app.fetch, config);
     opened.unshift({ close: () => server.close(0) });
@@ -71,6 +81,7 @@ export async function serve(config: ServerConfig, { log, say, terminal, compose 
       async stop() {
         const [inTime] = await Promise.all([server.close(GRACE_MS), parts.beginClose()]);
         await parts.close();
+        await tracing?.close();
         return inTime;
       },
     };

@@ -23,6 +23,8 @@ export function logAttempt(attempt: AttemptRecord): void {
 
 /** Writes one JSON line for each request, for `wrangler tail` and Workers Logs. No prompts, answers or keys. */
 export function logRequest(record: RequestRecord): void {
+  // The line of the request is enough.
+  if (record.event === 'stream_ended') return;
   const ended = attempts.get(record.requestId);
   attempts.delete(record.requestId);
   write({ ...withError(record), ...(ended ? { attempts: ended.map(fieldsOf) } : {}) });

@@ -6,15 +6,18 @@ import type {
   ChatEvent,
   ChatRequest,
   InferenceBackend,
+  Metrics,
   ModelStatus,
   TaskAnswer,
   TaskBatch,
+  Usage,
 } from '../../lib/backend.ts';
 import { calibrated } from '../../lib/calibration/calibrated.ts';
 import type { Calibration } from '../../lib/calibration/calibration.ts';
 import { AssayError, type ErrorCode } from '../../lib/errors.ts';
 import type { ModelHost } from '../../lib/host.ts';
 import { asModelId, type ModelId } from '../../lib/model-id.ts';
+import type { TraceContext } from '../../lib/trace-context.ts';
 import { unknownModel } from '../../lib/unknown-model.ts';
 import type { Reply, Work } from '../protocol/messages.ts';
 import type { Call, CallMedia } from './call.ts';
@@ -35,6 +38,8 @@ export interface EngineBackendOptions {
   /** Fetches images from the hosts that the operator allows; absent: addresses are refused. */
   fetcher?: ImageFetcher | undefined;
   metrics: Pick<EngineMetrics, 'answered' | 'failed' | 'media'>;
+  /** Called with the figures of each request that was answered. */
+  onAnswered?: ((answered: Answered) => void) | undefined;
   log: Logger;
   /** Milliseconds allowed for one request, including its wait in the queue. */
   timeoutMs: number;
@@ -46,6 +51,14 @@ export interface EngineBackendOptions {
   orders?: number;
   /** Logs prompts and answers, too. Off by default: prompts are private. */
   logPrompts: boolean;
+}
+
+/** Holds the figures of a request that was answered. */
+export interface Answered {
+  trace?: TraceContext;
+  model: ModelId;
+  usage: Usage;
+  metrics: Metrics;
 }
 
 /** Statuses of a model that will soon be ready. */
@@ -110,7 +123,11 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
       await outer.admit();
       for await (const reply of call.run()) {
         if (options.logPrompts) log.info({ reply }, 'said');
-        if (reply.type === 'finished') finished(log, work, model, reply);
+        if (reply.type === 'finished') {
+          finished(log, work, model, reply);
+          const { usage, metrics } = reply;
+          options.onAnswered?.({ model, usage, metrics, ...(outer.trace ? { trace: outer.trace } : {}) });
+        }
         yield reply;
       }
     } catch (error) {

@@ -6,7 +6,7 @@ import { pino } from 'pino';
 import type { Call, InferenceBackend } from '../../lib/backend.ts';
 import type { ModelId } from '../../lib/model-id.ts';
 import { TEXT_FILES } from '../../runtime/store/model-files.ts';
-import { createEngineBackend } from '../../runtime/supervisor/engine-backend.ts';
+import { createEngineBackend, type EngineBackendOptions } from '../../runtime/supervisor/engine-backend.ts';
 import type { EngineProcess } from '../../runtime/supervisor/engine-process.ts';
 import { createMediaProcess } from '../../runtime/supervisor/media/media-process.ts';
 import { createEngineMetrics } from '../../runtime/supervisor/metrics.ts';
@@ -27,6 +27,7 @@ export interface Machine {
 interface MachineOptions {
   maxPromptLen?: number;
   chatMaxTokens?: number;
+  onAnswered?: EngineBackendOptions['onAnswered'];
   /** Changes the compiled model's files before it is loaded. */
   edit?(folder: string): void;
 }
@@ -34,7 +35,13 @@ interface MachineOptions {
 /** Compiles a fixture model (`optimum/qwen3`) into a folder of its own and loads it. */
 export async function startMachine(
   fixture: string,
-  { maxPromptLen = 512, chatMaxTokens = 1024, edit, ...options }: Partial<SupervisorOptions> & MachineOptions = {},
+  {
+    maxPromptLen = 512,
+    chatMaxTokens = 1024,
+    onAnswered,
+    edit,
+    ...options
+  }: Partial<SupervisorOptions> & MachineOptions = {},
 ): Promise<Machine> {
   const source = fileURLToPath(
     new URL(`../fixtures/${fixture.startsWith('media/') ? '' : 'models/'}${fixture}`, import.meta.url),
@@ -50,6 +57,7 @@ export async function startMachine(
     models,
     media,
     metrics,
+    onAnswered,
     log,
     timeoutMs: 60_000,
     chatMaxTokens,

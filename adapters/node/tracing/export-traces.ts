@@ -1,0 +1,47 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { DiagLogLevel, diag } from '@opentelemetry/api';
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
+import { defaultResource, detectResources, envDetector, resourceFromAttributes } from '@opentelemetry/resources';
+import { BatchSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace';
+import type { Logger } from 'pino';
+import { messageOf } from '../../../lib/errors.ts';
+import { VERSION } from '../../../lib/version.ts';
+import { RequestSpans } from './request-spans.ts';
+import { samplerOf } from './sampler.ts';
+import { TakenIds } from './taken-ids.ts';
+import type { Tracing } from './tracing.ts';
+
+/** Milliseconds to send the last spans when the server stops. */
+const CLOSE_MS = 2_000;
+
+/**
+ * Exports spans by OTLP over HTTP. The exporter reads the variables `OTEL_EXPORTER_OTLP_*` itself; `OTEL_SERVICE_NAME`
+ * and `OTEL_RESOURCE_ATTRIBUTES` describe this server.
+ */
+export function exportTraces(env: NodeJS.ProcessEnv, log: Logger): Tracing {
+  const warn = (message: string) => log.warn({ message }, 'tracing');
+  diag.setLogger(
+    { error: warn, warn, info: () => {}, debug: () => {}, verbose: () => {} },
+    { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true },
+  );
+  const own = resourceFromAttributes({ 'service.name': 'assay', 'service.version': VERSION });
+  const ids = new TakenIds();
+  const provider = new TracerProvider({
+    resource: defaultResource()
+      .merge(own)
+      .merge(detectResources({ detectors: [envDetector] })),
+    sampler: samplerOf(env),
+    idGenerator: ids,
+    spanProcessors: [new BatchSpanProcessor({ exporter: new OTLPTraceExporter() })],
+  });
+  const spans = new RequestSpans(provider.getTracer('assay', VERSION), ids);
+  return {
+    log: (record) => spans.log(record),
+    answered: (answered) => spans.answered(answered),
+    close: () =>
+      Promise.race([
+        provider.shutdown().catch((error) => warn(messageOf(error))),
+        sleep(CLOSE_MS, undefined, { ref: false }),
+      ]),
+  };
+}

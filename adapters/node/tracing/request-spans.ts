@@ -1,0 +1,119 @@
+import {
+  type Attributes,
+  type Context,
+  ROOT_CONTEXT,
+  type Span,
+  SpanKind,
+  SpanStatusCode,
+  type Tracer,
+  trace,
+} from '@opentelemetry/api';
+import type { RequestRecord } from '../../../handlers/context.ts';
+import { OPERATIONS } from '../../../lib/openapi/operations.ts';
+import type { Answered } from '../../../runtime/supervisor/engine-backend.ts';
+import type { TakenIds } from './taken-ids.ts';
+
+/** Describes a stage of a request in the engine, from `start` to before `end`, in epoch milliseconds. */
+interface Stage {
+  name: 'queue' | 'prefill' | 'decode';
+  start: number;
+  end: number;
+  attributes: Attributes;
+}
+
+/** The most requests whose stages are kept until they end. More than ever run at once. */
+const MOST_RUNNING = 4096;
+
+const PATHS: ReadonlySet<string> = new Set(OPERATIONS.map(({ path }) => path));
+
+/**
+ * Turns finished requests into spans: one for the request, by the semantic conventions for HTTP servers, and one for
+ * each stage in the engine below it. Never contains a prompt, an answer or a key.
+ */
+export class RequestSpans {
+  readonly #tracer: Tracer;
+  readonly #ids: TakenIds;
+  /** Stages of running requests, by the span of the request. */
+  readonly #stages = new Map<string, Stage[]>();
+
+  constructor(tracer: Tracer, ids: TakenIds) {
+    this.#tracer = tracer;
+    this.#ids = ids;
+  }
+
+  /** Keeps the stages of a request until the request ends. */
+  answered({ trace: context, model, usage, metrics }: Answered): void {
+    if (!context) return;
+    const end = Date.now();
+    const { queue_ms, prompt_ms, generation_ms, cached_tokens } = metrics;
+    const decoding = end - (generation_ms ?? 0);
+    const prefilling = decoding - (prompt_ms ?? 0);
+    const named = { 'gen_ai.response.model': model };
+    const prompt = {
+      'gen_ai.usage.input_tokens': usage.promptTokens,
+      ...(cached_tokens === null ? {} : { 'gen_ai.usage.cache_read.input_tokens': cached_tokens }),
+    };
+    const stages: Stage[] = [
+      { name: 'queue', start: prefilling - (queue_ms ?? 0), end: prefilling, attributes: {} },
+      { name: 'prefill', start: prefilling, end: decoding, attributes: { ...named, ...prompt } },
+      {
+        name: 'decode',
+        start: decoding,
+        end,
+        attributes: { ...named, 'gen_ai.usage.output_tokens': usage.completionTokens },
+      },
+    ];
+    this.#stages.set(context.spanId, stages);
+    const [oldest] = this.#stages.keys();
+    if (oldest !== undefined && this.#stages.size > MOST_RUNNING) this.#stages.delete(oldest);
+  }
+
+  /** Exports a request that has ended. The answer of a stream ends later than it begins. */
+  log(record: RequestRecord): void {
+    const { event, spanId, ms } = record;
+    if (spanId === undefined || (event === 'request' && record.stream)) return;
+    const end = Date.now();
+    const span = this.#request(record, end - ms);
+    if (!span) return;
+    const below = trace.setSpan(ROOT_CONTEXT, span);
+    for (const stage of this.#stages.get(spanId) ?? []) {
+      const { name, start, attributes } = stage;
+      this.#tracer.startSpan(name, { startTime: start, attributes }, below).end(stage.end);
+    }
+    this.#stages.delete(spanId);
+    span.end(end);
+  }
+
+  #request(record: RequestRecord, startTime: number): Span | null {
+    const { method, path, status, event, traceId, spanId } = record;
+    if (traceId === undefined || spanId === undefined) return null;
+    const route = routeOf(path);
+    const failed = status >= 500 || event === 'stream_failed';
+    const attributes: Attributes = {
+      'http.request.method': method,
+      'url.scheme': 'http',
+      'url.path': path,
+      'http.response.status_code': status,
+      'assay.request_id': record.requestId,
+      ...(route === null ? {} : { 'http.route': route }),
+      ...(failed ? { 'error.type': event === 'stream_failed' ? event : String(status) } : {}),
+    };
+    const name = route === null ? method : `${method} ${route}`;
+    const options = { kind: SpanKind.SERVER, startTime, attributes };
+    const span = this.#ids.with({ traceId, spanId }, () => this.#tracer.startSpan(name, options, parentOf(record)));
+    if (failed) span.setStatus({ code: SpanStatusCode.ERROR });
+    return span;
+  }
+}
+
+function parentOf({ traceId, parentId, traceFlags }: RequestRecord): Context {
+  if (traceId === undefined || parentId === undefined) return ROOT_CONTEXT;
+  const flags = Number.parseInt(traceFlags ?? '0', 16);
+  return trace.setSpanContext(ROOT_CONTEXT, { traceId, spanId: parentId, traceFlags: flags, isRemote: true });
+}
+
+/** Returns the path without what varies; null for one that is no route. */
+function routeOf(path: string): string | null {
+  if (PATHS.has(path)) return path;
+  return path.startsWith('/v1/models/') ? '/v1/models/{model_id}' : null;
+}

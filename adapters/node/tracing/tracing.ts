@@ -1,0 +1,10 @@
+import type { RequestLog } from '../../../handlers/context.ts';
+import type { Answered } from '../../../runtime/supervisor/engine-backend.ts';
+
+/** Exports a span for each request, and spans for its stages in the engine. */
+export interface Tracing {
+  log: RequestLog;
+  answered(answered: Answered): void;
+  /** Sends the spans that are not sent yet. */
+  close(): Promise<void>;
+}
