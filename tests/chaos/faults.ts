@@ -71,7 +71,9 @@ export async function inject(fault: TimedFault, forMs: number, scene: Scene): Pr
   switch (fault) {
     case 'kill':
       // The last one is the process itself, where a sandbox is around it.
-      return signal((await target.children()).slice(-1), 'SIGKILL');
+      return signal((await target.children('models')).slice(-1), 'SIGKILL');
+    case 'kill media':
+      return signal((await target.children('media')).slice(-1), 'SIGKILL');
     case 'stop': {
       const stopped = await target.children();
       signal(stopped, 'SIGSTOP');

@@ -8,8 +8,10 @@ import type { HubRepository } from '../hub/repository.ts';
 import { fixtureModel } from '../slot/machine.ts';
 import { problemsOf } from './check-answer.ts';
 import { inject, possibleFaults, prepareMachine } from './faults.ts';
-import { nextOperation, STARTER, TINY } from './operations.ts';
+import { imageOrAudio } from './media-operations.ts';
+import { nextOperation } from './operations.ts';
 import { describePlan, type Plan, planOf } from './plan.ts';
+import { AUDIO, STARTER, TINY, VISION } from './request.ts';
 import { mannerOf, send } from './send.ts';
 import { halfFiles } from './store.ts';
 import { startTarget, type Target } from './target.ts';
@@ -58,7 +60,7 @@ export async function runSeed(seed: number, { seconds, recoveryMs, template }: R
   const plan = planOf(seed, seconds);
   const machine = prepareMachine(mkdtempSync(join(tmpdir(), 'assay-chaos-')));
   const model = await fixtureModel('optimum/qwen3', TINY);
-  const hub = await HubServer.start(model);
+  const hub = await HubServer.start(model, ...(await mediaModels()));
   const run: Run = { plan, violations: [], outcomes: {} };
   try {
     cpSync(template, machine.base, { recursive: true });
@@ -69,6 +71,7 @@ export async function runSeed(seed: number, { seconds, recoveryMs, template }: R
       await call(target, DECIDE);
       // Opens what is opened once: the connections to the hub, the files of the store.
       await call(target, { method: 'POST', path: '/download', body: { model: TINY } });
+      await serve(target, plan.model);
       const before = await settled(target, null);
       const faults = possibleFaults(plan, machine).map(async ({ atMs, fault, forMs }) => {
         await sleep(atMs);
@@ -91,12 +94,33 @@ export async function runSeed(seed: number, { seconds, recoveryMs, template }: R
   }
 }
 
-/** Compiles the starter once, into a home that every run begins with a copy of. */
+/** Compiles the models of the callers once, into a home that every run begins with a copy of. */
 export async function prepareTemplate(template: string): Promise<void> {
-  const hub = await HubServer.start();
-  const options = { hub, base: template, descriptors: null, logRead: true, env: {} };
-  const target = await startTarget(options).finally(() => hub.stop());
-  await target.stop();
+  const hub = await HubServer.start(...(await mediaModels()));
+  try {
+    const target = await startTarget({ hub, base: template, descriptors: null, logRead: true, env: {} });
+    for (const model of [VISION, AUDIO, STARTER]) await serve(target, model);
+    await target.stop();
+  } finally {
+    await hub.stop();
+  }
+}
+
+const mediaModels = () =>
+  Promise.all([fixtureModel('../media/smolvlm', VISION), fixtureModel('../media/voxtral', AUDIO)]);
+
+/** Downloads and loads a model, and asks it about an image or a recording, which starts the media process. */
+async function serve(target: Target, model: string): Promise<void> {
+  const body = { model };
+  const operations = [
+    ...(model === STARTER ? [] : [{ method: 'POST', path: '/download', body } as const]),
+    { method: 'POST', path: '/load', body } as const,
+    model === STARTER ? DECIDE : imageOrAudio(model),
+  ];
+  for (const operation of operations) {
+    const { status, text } = await call(target, operation);
+    if (status !== 200) throw new Error(`${operation.path} with ${model} answers ${status}: ${text.slice(0, 300)}`);
+  }
 }
 
 interface Run {
@@ -111,7 +135,7 @@ function clients({ plan, violations, outcomes }: Run, target: Target): Promise<v
   return Array.from({ length: plan.clients }, async (_, client) => {
     const random = new Random(plan.seed * 1000 + client);
     while (performance.now() < end) {
-      const operation = nextOperation(random, client === 0);
+      const operation = nextOperation(random, plan.model, client === 0);
       const outcome = await send(target.url, target.headers, operation, mannerOf(random));
       const name = outcome.kind === 'answered' ? outcome.status : outcome.kind === 'left' ? 'left' : outcome.reason;
       outcomes[name] = (outcomes[name] ?? 0) + 1;
@@ -132,8 +156,15 @@ async function call(target: Target, operation: Parameters<typeof send>[2]) {
 }
 
 /** Checks that the store still works as a whole: what was interrupted resumes. */
-async function proveWhole(run: Run, target: Target, model: HubRepository, base: string): Promise<void> {
+async function proveWhole(
+  { plan, violations }: Run,
+  target: Target,
+  model: HubRepository,
+  base: string,
+): Promise<void> {
   for (const operation of [
+    { method: 'POST', path: '/load', body: { model: plan.model } },
+    plan.model === STARTER ? DECIDE : imageOrAudio(plan.model),
     { method: 'POST', path: '/download', body: { model: TINY } },
     { method: 'POST', path: '/load', body: { model: TINY } },
     { method: 'POST', path: '/decide', body: { ...DECIDE.body, model: TINY } },
@@ -141,10 +172,9 @@ async function proveWhole(run: Run, target: Target, model: HubRepository, base: 
     DECIDE,
   ] as const) {
     const { status, text } = await call(target, operation);
-    if (status !== 200)
-      run.violations.push(`after the faults ${operation.path} answers ${status}: ${text.slice(0, 300)}`);
+    if (status !== 200) violations.push(`after the faults ${operation.path} answers ${status}: ${text.slice(0, 300)}`);
   }
-  run.violations.push(...halfFiles(base, model).map((path) => `half in the store: ${path}`));
+  violations.push(...halfFiles(base, model).map((path) => `half in the store: ${path}`));
 }
 
 /** Kills the engine process and returns the milliseconds until a request is answered again. */

@@ -1,7 +1,7 @@
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Random } from '../../runtime/engine/random.ts';
-import type { Operation } from './operations.ts';
+import type { Operation } from './request.ts';
 
 /** Describes the behaviour of a client. Times are in milliseconds. */
 export interface Manner {

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { HubServer } from '../hub/hub-server.ts';
@@ -13,8 +14,8 @@ export interface Target {
   url: string;
   pid: number;
   headers: { authorization: string };
-  /** Processes that the server started: of the engine, of compiles. */
-  children(): Promise<number[]>;
+  /** Processes that the server started; `models`: of the engine and of compiles, `media`: of media. */
+  children(of?: 'models' | 'media'): Promise<number[]>;
   /** Gauges of `/metrics`. */
   gauges(): Promise<Map<string, number>>;
   /** Stops the server in order, and returns its exit code. */
@@ -57,7 +58,11 @@ export async function startTarget({ hub, base, descriptors, logRead, env }: Targ
     url,
     pid,
     headers,
-    children: async () => (await processTree(pid)).slice(1),
+    async children(of) {
+      const all = (await processTree(pid)).slice(1);
+      const media = await Promise.all(all.map(isMedia));
+      return all.filter((_, i) => of === undefined || media[i] === (of === 'media'));
+    },
     async gauges() {
       const response = await fetch(`${url}/metrics`, { headers: { ...headers, connection: 'close' } });
       return gaugesIn(await response.text());
@@ -72,6 +77,11 @@ export async function startTarget({ hub, base, descriptors, logRead, env }: Targ
     },
     kill: () => void child.kill('SIGKILL'),
   };
+}
+
+async function isMedia(pid: number): Promise<boolean> {
+  const command = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
+  return command.includes('media-child');
 }
 
 /** Resolves to the address when the first model has been loaded. */

@@ -7,6 +7,7 @@ import { parseArgs } from 'node:util';
 import { Random } from '../../runtime/engine/random.ts';
 import { problemsOf } from '../chaos/check-answer.ts';
 import { nextOperation } from '../chaos/operations.ts';
+import { STARTER } from '../chaos/request.ts';
 import { mannerOf, send } from '../chaos/send.ts';
 import { startTarget, type Target } from '../chaos/target.ts';
 import { HubServer } from '../hub/hub-server.ts';
@@ -56,7 +57,7 @@ try {
 
 async function ask(random: Random): Promise<void> {
   while (performance.now() < end) {
-    const operation = nextOperation(random, false);
+    const operation = nextOperation(random, STARTER, false);
     const outcome = await send(target.url, target.headers, operation, mannerOf(random));
     requests++;
     if (outcome.kind === 'broken') problems.push(`${operation.path}: ${outcome.reason}`);
