@@ -2,21 +2,24 @@ import type { Limits } from './limits.ts';
 import { isBatch, type PlannedTurn, type Turn } from './turn.ts';
 import { MOST_PASSING } from './waiting-jobs.ts';
 
-/** Tokens up to which a job is in every run: so few cost little compared with reading the weights. */
+/**
+ * Jobs that wait for at most this many tokens take part in every run, because so few tokens cost little compared with
+ * reading the weights.
+ */
 const SHORT = 64;
 
 interface PlannerOptions {
   limits: Limits;
-  /** Sequences that one run takes. */
+  /** Number of sequences that one run of the model accepts. */
   slots: number;
-  /** Ends a job whose part could not be planned. */
+  /** Ends a job for which no run could be planned, with the error that prevented it. */
   fail(turn: Turn, cause: unknown): void;
 }
 
 /** Plans the runs of the model: which of the running jobs get how many tokens. */
 export class BatchPlanner {
   readonly #options: PlannerOptions;
-  /** Runs so far that read prompts. */
+  /** Number of runs so far that contained prompt tokens; decides when batch jobs go first. */
   #promptRuns = 0;
 
   constructor(options: PlannerOptions) {
@@ -24,10 +27,9 @@ export class BatchPlanner {
   }
 
   /**
-   * Plans one run: first the jobs that need few tokens, as decoding jobs do, then prompts within the remaining tokens.
-   * A long prompt always gets some tokens.
-   *
-   * @param running those served longest ago come first
+   * Plans one run. Jobs that need few tokens come first, as decoding jobs do; prompts share the remaining tokens. The
+   * first long prompt always gets at least `tokensBesideDecode` tokens.
+   * @param running jobs that hold a sequence, the least recently served first
    */
   plan(running: readonly Turn[]): PlannedTurn[] {
     const { limits, slots } = this.#options;
@@ -55,7 +57,10 @@ export class BatchPlanner {
     return this.#promptRuns % (MOST_PASSING + 1) === 0 ? [...batch, ...interactive] : [...interactive, ...batch];
   }
 
-  /** Plans one job's part. Ends the job and returns nothing when that fails. */
+  /**
+   * Plans one job's part of a run with at most about `tokens` new tokens. If planning throws, ends the job and returns
+   * an empty list.
+   */
   #planTurn(turn: Turn, tokens: number): PlannedTurn[] {
     try {
       const plan = turn.run.plan(tokens);
@@ -66,7 +71,10 @@ export class BatchPlanner {
     }
   }
 
-  /** Adds drafted tokens where few rows of logits are needed, shared evenly. */
+  /**
+   * Adds drafted tokens to the batch. The jobs share evenly what `draftRows` leaves beside the rows of logits that the
+   * batch already needs.
+   */
   #withDrafts(batch: readonly PlannedTurn[]): PlannedTurn[] {
     let left = this.#options.limits.draftRows - batch.reduce((sum, { plan }) => sum + plan.rows.length, 0);
     return batch.map((planned, index) => {

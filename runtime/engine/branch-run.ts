@@ -8,7 +8,7 @@ import type { Sequence } from './sequence.ts';
 import type { BudgetShare } from './token-budget.ts';
 
 export interface BranchContext {
-  /** Tokens before the suffix. */
+  /** Token ids of the job's prefix, which precedes the branch's suffix. */
   prefix: readonly number[];
   contextLength: number;
   vocabSize: number;
@@ -38,12 +38,15 @@ export class BranchRun {
     return (this.#decoding?.reason ?? null) !== null;
   }
 
-  /** Tokens that wait to be fed. */
+  /** Number of queued tokens that have not been fed to the model yet. */
   get waiting(): number {
     return this.#queue.waiting;
   }
 
-  /** Queues the first tokens. The branch may be done at once, when the model has no choice. */
+  /**
+   * Queues the branch's first tokens. The branch may be done at once: with a single option, or when no token may be
+   * chosen.
+   */
   start(): void {
     const { suffix, choice, constraint } = this.#spec;
     const { prefix, contextLength, share } = this.#context;
@@ -55,21 +58,22 @@ export class BranchRun {
     else scoring.start();
   }
 
-  /** Uses the cells of another branch for the tokens that both begin with (`BranchTokens.shareBeginning`). */
+  /** Reuses the KV cells of another branch for the tokens with which both begin (`BranchTokens.shareBeginning`). */
   shareBeginning(other: BranchRun): void {
     this.#queue.shareBeginning(other.#queue);
   }
 
   /**
-   * Appends up to `room` waiting tokens to the sequence; returns the new cells whose logits are needed, at most `rows`.
+   * Appends up to `room` waiting tokens to the sequence. Returns the new cells whose logits are needed, at most `rows`
+   * of them, each with the `node` to pass to `deliver`.
    */
   feed(sequence: Sequence, room: number, rows: number): { cell: number; node: number }[] {
     return this.#queue.feed(sequence, room, rows);
   }
 
   /**
-   * Appends up to `most` tokens that probably follow to the sequence, which must hold all others; returns the new cells
-   * whose logits are needed. What is answered does not depend on them.
+   * Appends up to `most` drafted tokens, which are likely to come next, to the sequence. All of the branch's other
+   * tokens must have been fed before. Returns the new cells whose logits are needed. Drafts never change the answer.
    */
   draft(sequence: Sequence, most: number): { cell: number; node: number }[] {
     const steps = this.#decoding?.draft(most) ?? [];
@@ -77,33 +81,39 @@ export class BranchRun {
     return this.#queue.feed(sequence, Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY);
   }
 
-  /** Returns, once, the cells of drafted tokens that did not follow. */
+  /** Returns the cells of drafted tokens that the model did not choose, each only once. */
   takeRejected(): number[] {
     this.#queue.rejectDraft();
     return this.#queue.takeRejected();
   }
 
-  /** Cells that tokens which wait follow, those of the prefix aside. */
+  /** Cells that waiting tokens follow directly, without those of the prefix. */
   get heads(): number[] {
     return this.#queue.heads;
   }
 
-  /** Cells that later tokens will surely follow, or the branch ends: waiting tokens, and the answer so far. */
+  /**
+   * Cells that the branch's later tokens continue from, unless it ends first: those before waiting tokens, and the end
+   * of the answer so far.
+   */
   get growing(): number[] {
     const { heads, tip } = this.#queue;
     return this.#decoding && tip !== null ? [...heads, tip] : heads;
   }
 
-  /** Returns the first KV cell of a part of the options that is scored and can be freed; null if there is none. */
+  /**
+   * Returns the first KV cell that can be freed because a part of the option tree has been scored; null if there is
+   * none.
+   */
   takeRollback(): number | null {
     return this.#queue.takeRollback();
   }
 
-  /** Takes the logits after a cell that `feed` reported. */
+  /** Passes on the logits of a cell that `feed` or `draft` returned with this `node`. */
   deliver(node: number, logits: Float32Array): void {
     this.#queue.noteRead();
     if (this.#decoding) {
-      // Otherwise they are behind a drafted token that did not follow.
+      // Logits after a rejected draft token are ignored.
       if (!this.done && this.#queue.endsAt(node)) this.#decoding.deliver(logits);
       return;
     }
@@ -112,8 +122,8 @@ export class BranchRun {
   }
 
   /**
-   * Returns the result, cut to the budget. Earlier branches give their results first: this one gets what they do not
-   * use.
+   * Returns the branch's result, cut to its token budget. Must be called in the order of the branches, because a branch
+   * may use what those before it leave.
    */
   result(): BranchResult {
     const { share } = this.#context;
@@ -136,7 +146,7 @@ export class BranchRun {
     return this.#decoding;
   }
 
-  /** Ends the first phase with a path, or with the part of it that the budget allows. */
+  /** Ends the option phase with the chosen path, or with as much of it as the budget allows. */
   #settle(scoring: OptionScoring, scored: ScoredPath): void {
     const { share } = this.#context;
     const settled = scoring.settle(scored);
@@ -151,18 +161,18 @@ export class BranchRun {
     else decoding.feed(scoring.tokensToFeed(settled.path));
   }
 
-  /** Ends the branch with the part of its first phase that the budget allowed. */
+  /** Ends the branch, with reason `length`, after as much of the option phase as the budget allowed. */
   #keep(settled: Settled): void {
     this.#settled = settled;
     this.#context.share.used = settled.chosen;
     this.#decode(settled.next).end('length');
   }
 
-  /** Takes back what was chosen beyond `limit`, as if it had never been asked for. */
+  /** Discards all but the first `limit` chosen tokens of the branch; its result then has reason `length`. */
   #cut(limit: number): void {
     const settled = this.#settled;
     if (this.#scoring && settled && limit < settled.chosen) {
-      // Without an option, only the tokens have to be removed.
+      // Without an option there is nothing to choose again: only the count of chosen tokens shrinks.
       this.#keep(settled.option ? this.#scoring.cut(settled, limit) : { ...settled, chosen: limit });
       return;
     }

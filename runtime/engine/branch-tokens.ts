@@ -3,13 +3,16 @@ import type { Sequence } from './sequence.ts';
 
 interface Item {
   token: number;
-  /** Index of the item it follows; -1: the prefix. */
+  /** Index of the item that this token follows; -1 if it follows the prefix. */
   after: number;
-  /** Node of the options' tree whose logits are needed after this token (0 without options); null: none. */
+  /** Trie node whose logits are needed after this token, 0 without options; null if no logits are needed. */
   node: number | null;
 }
 
-/** Holds tokens that probably follow. The logits after the last one decide what follows them. */
+/**
+ * Drafted tokens up to the next choice: a guessed token and the text that the grammar forces after it. The logits after
+ * the last one decide the next step.
+ */
 export type DraftStep = readonly number[];
 
 /**
@@ -19,29 +22,38 @@ export type DraftStep = readonly number[];
 export class BranchTokens {
   readonly #prefixLength: number;
   readonly #items: Item[] = [];
-  /** Cell of each item that was fed. */
+  /** Cell of each item that has been fed, by item index. */
   readonly #cells: number[] = [];
-  /** The item that the next token in line follows. */
+  /**
+   * Index of the last item of the line, which is the path of tokens that the branch has decided on; -1 while it is
+   * empty.
+   */
   #end = -1;
   #unread = 0;
-  /** The branch whose cells hold the first tokens, until these cells are known. */
+  /**
+   * Branch from which this one takes the KV cells of its first `count` tokens; null once this branch has recorded those
+   * cells itself.
+   */
   #lender: { branch: BranchTokens; count: number } | null = null;
   #rollback: number | null = null;
-  /** Steps of the draft that were not reached: their tokens, and the index of the first one's item. */
+  /**
+   * Steps of the draft that the choices have not reached yet: the tokens of each, and the item index of its first
+   * token.
+   */
   #draft: { tokens: DraftStep; first: number }[] = [];
-  /** Cells of drafted tokens that did not follow. */
+  /** Cells of drafted tokens that the model did not choose. */
   #rejected: number[] = [];
 
   constructor(prefixLength: number) {
     this.#prefixLength = prefixLength;
   }
 
-  /** Tokens that wait to be fed. */
+  /** Number of queued tokens that have not been fed to the model yet. */
   get waiting(): number {
     return this.#items.length - (this.#lender?.count ?? this.#cells.length);
   }
 
-  /** Needed logits that have not been delivered. */
+  /** Number of requested logits that have not been delivered yet. */
   get unread(): number {
     return this.#unread;
   }
@@ -50,14 +62,14 @@ export class BranchTokens {
     return this.#items.length === 0;
   }
 
-  /** Tokens from the beginning of the prefix to the end of the line. */
+  /** Number of tokens from the beginning of the prefix to the end of the line. */
   get length(): number {
     let depth = this.#prefixLength;
     for (let index = this.#end; index >= 0; index = at(this.#items, index).after) depth++;
     return depth;
   }
 
-  /** Tokens of the line, without the prefix. */
+  /** Token ids of the line: the path of tokens that the branch has decided on, without the prefix. */
   get line(): number[] {
     const line: number[] = [];
     for (let index = this.#end; index >= 0; index = at(this.#items, index).after)
@@ -65,7 +77,10 @@ export class BranchTokens {
     return line.reverse();
   }
 
-  /** Appends tokens to the branch. If the draft's next step has the same tokens, the model has read them already. */
+  /**
+   * Appends tokens to the line. If the next step of the draft has the same tokens, the model has already read them and
+   * nothing is queued; otherwise the rest of the draft is rejected.
+   */
   push(tokens: readonly number[]): void {
     const step = this.#draft.shift();
     if (step && step.tokens.length === tokens.length && step.tokens.every((token, i) => token === tokens[i])) {
@@ -80,22 +95,25 @@ export class BranchTokens {
     }
   }
 
-  /** Adds a token outside the line, after the token `after`, whose logits are needed for `node`. Returns its index. */
+  /**
+   * Queues a token that is not part of the line, such as one of an option, after the item `after`. Requests the logits
+   * after it under the id `node`. Returns the index of the new item.
+   */
   pushNode(token: number, after: number, node: number): number {
     this.#unread++;
     return this.#items.push({ token, after, node }) - 1;
   }
 
   /**
-   * Uses the cells of another branch for the tokens that both begin with. Nothing of this branch may be fed yet, and
-   * the other one must be fed first in every run.
+   * Reuses the KV cells of another branch for the tokens with which both begin. Must be called before any token of this
+   * branch is fed; the other branch must be fed first in every run.
    */
   shareBeginning(branch: BranchTokens): void {
     const count = this.#items.findIndex((item, index) => !isSame(item, branch.#items[index], index));
     if (count > 0) this.#lender = { branch, count };
   }
 
-  /** Takes over the shared cells once all of them are fed; returns false before. */
+  /** Records the shared cells as this branch's own. Returns false while the other branch has not fed all of them. */
   #takeShared(): boolean {
     if (!this.#lender) return true;
     const { branch, count } = this.#lender;
@@ -105,7 +123,7 @@ export class BranchTokens {
     return true;
   }
 
-  /** Requests the logits after the last token. */
+  /** Requests the logits after the last token of the line. */
   ask(): void {
     const last = at(this.#items, this.#end);
     if (last.node !== null) return;
@@ -113,7 +131,7 @@ export class BranchTokens {
     last.node = 0;
   }
 
-  /** Adds steps that probably follow the line, each with the logits that decide the next one. */
+  /** Queues drafted steps after the line, and requests the logits at the end of each, which decide the next step. */
   draft(steps: readonly DraftStep[]): void {
     let after = this.#end;
     for (const tokens of steps) {
@@ -123,13 +141,13 @@ export class BranchTokens {
         this.#items.push({ token, after, node: null });
         after = this.#items.length - 1;
       }
-      // Its own index: no other item of a branch that decodes has this node.
+      // The item's own index serves as the node: no other item of a decoding branch has it.
       at(this.#items, after).node = after;
       this.#unread++;
     }
   }
 
-  /** Drops the rest of the draft, all of which was fed. */
+  /** Rejects the remaining steps of the draft and records their cells. All of their tokens must have been fed. */
   rejectDraft(): void {
     for (const { tokens, first } of this.#draft) {
       for (const index of tokens.keys()) this.#rejected.push(at(this.#cells, first + index));
@@ -137,19 +155,19 @@ export class BranchTokens {
     this.#draft = [];
   }
 
-  /** Returns, once, the cells of drafted tokens that did not follow. */
+  /** Returns the cells of drafted tokens that the model did not choose, each only once. */
   takeRejected(): number[] {
     const rejected = this.#rejected;
     this.#rejected = [];
     return rejected;
   }
 
-  /** Tells whether logits that were asked for as `node` are those behind the end of the line. */
+  /** Tells whether logits that were requested under the id `node` belong to the last token of the line. */
   endsAt(node: number): boolean {
     return at(this.#items, this.#end).node === node;
   }
 
-  /** Continues the line after the token that was added for `node`; returns false when there is none. */
+  /** Moves the end of the line to the token that was queued for `node`. Returns false if there is no such token. */
   continueBehind(node: number): boolean {
     const index = this.#items.findIndex((item) => item.node === node);
     if (index >= 0) this.#end = index;
@@ -157,8 +175,8 @@ export class BranchTokens {
   }
 
   /**
-   * Forgets all but the first `count` tokens, which were fed; `takeRollback` then tells which cells are no longer
-   * needed.
+   * Discards all but the first `count` tokens, which must have been fed. `takeRollback` then returns the first cell
+   * that is no longer needed.
    */
   keep(count: number): void {
     this.#items.length = count;
@@ -167,7 +185,7 @@ export class BranchTokens {
     this.#rollback = at(this.#cells, count - 1) + 1;
   }
 
-  /** Returns, once, the first cell that `keep` has freed; null: none. */
+  /** Returns the first cell that the last call of `keep` freed, only once; null if there is none. */
   takeRollback(): number | null {
     const cell = this.#rollback;
     this.#rollback = null;
@@ -175,7 +193,8 @@ export class BranchTokens {
   }
 
   /**
-   * Appends up to `room` waiting tokens to the sequence; returns the new cells whose logits are needed, at most `rows`.
+   * Appends up to `room` waiting tokens to the sequence. Returns the new cells whose logits are needed, at most `rows`
+   * of them, each with its node.
    */
   feed(sequence: Sequence, room: number, rows: number): { cell: number; node: number }[] {
     const needed: { cell: number; node: number }[] = [];
@@ -191,7 +210,7 @@ export class BranchTokens {
     return needed;
   }
 
-  /** Returns the cells that waiting tokens follow, except those of the prefix. */
+  /** Returns the cells that waiting tokens follow directly, without those of the prefix. */
   get heads(): number[] {
     this.#takeShared();
     const fed = this.#cells.length;
@@ -199,18 +218,21 @@ export class BranchTokens {
     return [...new Set(followed.map(({ after }) => at(this.#cells, after)))];
   }
 
-  /** Cell at the end of the line; null while its last token waits, or when there is none. */
+  /** Cell of the last token of the line; null while that token is not fed, or if the line is empty. */
   get tip(): number | null {
     return this.#cells[this.#end] ?? null;
   }
 
-  /** Notes that logits were delivered. */
+  /** Counts one requested row of logits as delivered. */
   noteRead(): void {
     this.#unread--;
   }
 }
 
-/** Tells whether two branches have the same token at `index`, in line and without a need of its logits. */
+/**
+ * Tells whether two branches have the same token at `index`, each directly after its token before and without requested
+ * logits.
+ */
 function isSame(one: Item, other: Item | undefined, index: number): boolean {
   const inLine = [one, other].every((item) => item?.after === index - 1 && item.node === null);
   return inLine && one.token === other?.token;

@@ -4,15 +4,18 @@ import { logitError } from './logit-error.ts';
 import { type KvShape, Sequence } from './sequence.ts';
 import { spreadTokens } from './spread-tokens.ts';
 
-/** Tokens of the prompt that is measured: some runs of the largest chunk. */
+/** Tokens of the measured prompt: enough for several runs of the largest chunk of a static graph. */
 const PROMPT_TOKENS = 200;
 const BRANCHES = 3;
 const BRANCH_TOKENS = 4;
-/** Repetitions of which the fastest counts, as long as they take no more than `REPEAT_MS` together. */
+/** Measurements of each device, of which the fastest counts. Stops early once they have taken `REPEAT_MS` together. */
 const REPETITIONS = 3;
 const REPEAT_MS = 5_000;
 
-/** Runs a prompt and a step of branches on both, and compares answers and times. */
+/**
+ * Runs the same prompt and one step of several branches on the device and on the CPU. Returns the error of the device's
+ * logits (null if one is not finite) and the milliseconds of both.
+ */
 export async function compareDevices(
   device: Forward,
   cpu: Forward,
@@ -42,7 +45,7 @@ async function measure(
   return { logits, ms };
 }
 
-/** Returns the logits after the prompt and after each branch. */
+/** Runs a prompt, then several branches after it. Returns the logits after the prompt and after each branch. */
 async function promptAndBranches(forward: Forward, kv: KvShape, prompt: readonly number[]): Promise<Float32Array[]> {
   const sequence = new Sequence(kv, prompt.length + BRANCHES * BRANCH_TOKENS);
   for (const token of prompt) sequence.append(token, sequence.length - 1);

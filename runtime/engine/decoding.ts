@@ -6,11 +6,11 @@ import type { Random } from './random.ts';
 import { chooseToken, logProbability } from './sampler.ts';
 import type { BudgetShare } from './token-budget.ts';
 
-/** Shortest match in the prompt from which text without a grammar is drafted: shorter ones are often chance. */
+/** Least number of matching tokens from which text without a grammar is drafted: shorter matches are often chance. */
 const LEAST_MATCH = 3;
 
 export interface DecodingContext {
-  /** Tokens before the suffix. */
+  /** Token ids of the job's prefix, which precedes the branch's suffix. */
   prefix: readonly number[];
   queue: BranchTokens;
   share: BudgetShare;
@@ -22,7 +22,9 @@ export interface DecodingContext {
 
 type DecodingSpec = Pick<BranchSpec, 'sampling' | 'endTokens' | 'scored'>;
 
-/** Runs the second phase of a branch: chooses token after token, and adds the text that the constraint forces. */
+/**
+ * Runs the decode phase of a branch: chooses one token after another, and appends the text that the constraint forces.
+ */
 export class Decoding {
   readonly #spec: DecodingSpec;
   readonly #context: DecodingContext;
@@ -30,10 +32,10 @@ export class Decoding {
   readonly #tokens: number[] = [];
   /** Index in `#tokens` of each chosen token. */
   readonly #chosenAt: number[] = [];
-  /** One entry for each chosen token if the branch is scored. */
+  /** Score of each chosen token; empty unless the branch is scored. */
   readonly #choices: ScoredChoice[] = [];
   #constraint: Constraint | null;
-  /** A copy of the constraint before the first token, to check an answer again that the budget cuts. */
+  /** Copy of the constraint before the first token, from which `cut` replays the part of the answer that it keeps. */
   readonly #untouched: Constraint | null;
   #mask: Uint32Array | null = null;
   #reason: 'stop' | 'length' | null = null;
@@ -46,12 +48,12 @@ export class Decoding {
     this.#untouched = constraint?.fork() ?? null;
   }
 
-  /** Chosen and forced tokens. */
+  /** Ids of all tokens of the answer, chosen and forced. */
   get tokens(): readonly number[] {
     return this.#tokens;
   }
 
-  /** The probability of each chosen token; empty if the branch is not scored. */
+  /** Log-probability of each chosen token; empty unless the branch is scored. */
   get choices(): readonly ScoredChoice[] {
     return this.#choices;
   }
@@ -60,7 +62,7 @@ export class Decoding {
     return this.#constraint;
   }
 
-  /** Says why decoding ended; null while it runs. */
+  /** Reason why decoding ended; null while it runs. */
   get reason(): 'stop' | 'length' | null {
     return this.#reason;
   }
@@ -69,7 +71,10 @@ export class Decoding {
     this.#reason = reason;
   }
 
-  /** Feeds tokens and the forced text after them, then requests the next choice, or ends. */
+  /**
+   * Queues tokens and the text that the constraint forces after them. Then requests the logits for the next choice, or
+   * ends decoding if the answer is complete or a limit is reached.
+   */
   feed(tokens: readonly number[]): void {
     const { queue, share, contextLength } = this.#context;
     const forced = this.#constraint?.takeForced() ?? [];
@@ -83,7 +88,7 @@ export class Decoding {
     }
   }
 
-  /** Chooses the next token. */
+  /** Chooses the next token from the logits after the last one. */
   deliver(logits: Float32Array): void {
     const { share, random, onToken } = this.#context;
     const mask = this.#allowed();
@@ -105,8 +110,9 @@ export class Decoding {
   }
 
   /**
-   * Returns what probably comes next, at most `most` tokens: what followed the same text before, as far as the grammar
-   * allows it, and what the grammar expects or forces. A grammar that is moved ahead here is a copy.
+   * Returns guesses of the next tokens, at most `most` in all. They come from the text that followed the same words
+   * earlier, where the grammar allows it, and from what the grammar itself expects or forces. Works on a copy of the
+   * grammar, so the answer's own state does not change.
    */
   draft(most: number): DraftStep[] {
     const { prefix, queue, share, contextLength, vocabSize } = this.#context;
@@ -114,7 +120,7 @@ export class Decoding {
     const text = [...prefix, ...queue.line];
     const grammar = this.#constraint?.fork();
     const steps: DraftStep[] = [];
-    // The next choice needs no draft, and is the last one of the budget or not.
+    // The next choice needs no draft, because its logits are requested anyway, so it is not counted.
     const choices = Math.min(most, share.limit - share.used - 1);
     let left = Math.min(most, contextLength - text.length);
     let found = continuationOf(text);
@@ -139,7 +145,7 @@ export class Decoding {
     return steps;
   }
 
-  /** Takes back all but the first `kept` chosen tokens, as if no further one had been asked for. */
+  /** Discards all but the first `kept` chosen tokens; the answer then ends with reason `length`. */
   cut(kept: number): void {
     this.#reason = 'length';
     this.#tokens.length = this.#chosenAt[kept] ?? this.#tokens.length;
@@ -154,12 +160,15 @@ export class Decoding {
     }
   }
 
-  /** Reports `length` if the end token came after the last token of the budget, as no further choice was due. */
+  /**
+   * Reports `length` instead of `stop` if the model chose the end token when the budget was already used up: no further
+   * choice was due.
+   */
   forgetEndToken(): void {
     if (this.#endedByToken) this.#reason = 'length';
   }
 
-  /** Moves the grammar past a chosen token, and scores the token if requested. */
+  /** Advances the grammar by a chosen token, and records the token's probability if the branch is scored. */
   #accept(token: number, logits: Float32Array, mask: Uint32Array | null): void {
     if (!this.#constraint) return;
     const start = this.#constraint.length;

@@ -15,18 +15,21 @@ export interface EngineOptions {
   kv: KvShape;
   maxPromptLen: number;
   contextLength: number;
-  /** Bytes of KV for running jobs and cached prefixes together. */
+  /** Bytes of KV cache for running jobs and cached prefixes together. */
   kvBytes: number;
-  /** Jobs that hold a sequence at the same time. Default: 4, or the slots of the model if it has more. */
+  /**
+   * Most jobs that hold a sequence at the same time. Default: 4, or the number of slots of the model if that is larger.
+   */
   maxRunning?: number;
   limits?: Partial<Limits>;
-  /** Returns the time for `Job.deadline`, in milliseconds. */
+  /** Returns the current time in milliseconds, on the clock of `Job.deadline`. Default: `performance.now()`. */
   now?(): number;
 }
 
 /**
- * Runs jobs on one model. `step()` does all of it: schedule, forward, choose, deliver. A run of the model has tokens of
- * all running jobs within one budget: those that decode first, then prompts, so that nobody waits for a long prompt.
+ * Runs jobs on one model with continuous batching. Each `step()` schedules jobs, runs the model once, chooses tokens
+ * and answers finished jobs. A run of the model has a token budget that all running jobs share: decoding jobs come
+ * first, then prompts, so that no decoding job waits for a long prompt.
  */
 export class Engine {
   readonly #forward: Forward;
@@ -36,7 +39,7 @@ export class Engine {
   readonly #now: () => number;
   readonly #waiting = new WaitingJobs();
   readonly #planner: BatchPlanner;
-  /** Running jobs; those served longest ago come first. */
+  /** Jobs that hold a sequence, the least recently served first. */
   #running: Turn[] = [];
   #stepping: Promise<boolean> | null = null;
 
@@ -54,9 +57,9 @@ export class Engine {
   }
 
   /**
-   * Queues a job; calls of `step()` answer it. The caller bounds how many may wait (`AdmissionQueue`). Throws
-   * `input_too_long`, `timeout` (its deadline) or `engine_failed`. After an abort of `signal`, throws its reason and
-   * frees the job's KV within one step.
+   * Queues a job, which calls of `step()` then answer. The caller must bound the number of waiting jobs
+   * (`AdmissionQueue`). Rejects with `input_too_long`, with `timeout` at the job's deadline, or with `engine_failed`.
+   * After `signal` aborts, rejects with its reason and frees the job's KV cells within one step.
    */
   submit(job: Job, signal?: AbortSignal): Promise<JobResult> {
     return new Promise<JobResult>((resolve, reject) => {
@@ -67,8 +70,8 @@ export class Engine {
   }
 
   /**
-   * Runs the model once for the jobs of this step; resolves to false when there is nothing to do. A call during a step
-   * returns that step.
+   * Runs the model once. Resolves to false when there was nothing to do. A call while a step is under way returns the
+   * promise of that step.
    */
   step(): Promise<boolean> {
     this.#stepping ??= this.#step().finally(() => {
@@ -94,7 +97,7 @@ export class Engine {
     return this.#running.length;
   }
 
-  /** Cells of running jobs, and of idle sequences that keep prefixes. */
+  /** Number of KV cells in running jobs, and in idle sequences that cache prefixes. */
   get kvCells(): { running: number; cached: number } {
     return this.#kv.cells;
   }
@@ -103,7 +106,7 @@ export class Engine {
     return this.#kv.bytes;
   }
 
-  /** Throws when KV is leaked or owned twice. May be called between steps. */
+  /** Throws if a sequence of the KV cache is leaked or has two owners. May be called between steps. */
   checkIntegrity(): void {
     this.#kv.checkIntegrity(this.#running.map(({ run }) => run.sequence));
   }
@@ -123,7 +126,7 @@ export class Engine {
     }
   }
 
-  /** Ends jobs whose caller has left or whose deadline has passed. */
+  /** Ends the jobs whose caller has aborted or whose deadline has passed. */
   #dropEnded(): void {
     const now = this.#now();
     const reasonToEnd = ({ job, signal }: Entry): unknown => {
@@ -146,7 +149,7 @@ export class Engine {
     }
   }
 
-  /** Gives sequences to waiting jobs: interactive ones first, each kind in the order in which it came. */
+  /** Gives sequences to waiting jobs: interactive jobs first, each priority in order of arrival. */
   #admit(): void {
     const { maxRunning = Math.max(4, this.#forward.slots) } = this.#options;
     for (let entry = this.#waiting.next(); entry; entry = this.#waiting.next()) {
@@ -165,14 +168,14 @@ export class Engine {
     }
   }
 
-  /** Estimates the cells that a job will need; it may grow beyond. */
+  /** Estimates the KV cells that a job will need. The job may grow beyond the estimate. */
   #cells({ prefix, branches, budget }: Job): number {
     const { group, groupTokens } = this.#limits;
     const suffixes = branches.slice(0, group).reduce((sum, { suffix }) => sum + suffix.length, 0);
     return prefix.length + Math.min(groupTokens, suffixes) + Math.min(budget, 256);
   }
 
-  /** Answers the jobs that have nothing left to run. Returns false when there were none. */
+  /** Answers the jobs that are finished. Returns false if there were none. */
   #finishDone(): boolean {
     const before = this.#running.length;
     for (const turn of [...this.#running]) {
@@ -202,7 +205,7 @@ export class Engine {
     }
   }
 
-  /** Gives a job its rows of logits. A job that fails on them ends alone. */
+  /** Passes its rows of logits to a job. If that throws, only this job ends. */
   #deliver({ turn, plan }: PlannedTurn, logits: Float32Array): void {
     if (plan.rows.length > 0) turn.entry.promptDoneAt ??= this.#now();
     try {

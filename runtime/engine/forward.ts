@@ -3,52 +3,52 @@ import type { MediaFeatures } from './media-feeds.ts';
 import type { Sequence } from './sequence.ts';
 
 /**
- * Describes one sequence's part of a run: its cells from `start` on are new, and the logits of the cells `rows`
- * (ascending) are needed.
+ * Describes one sequence's part of a run: its cells from `start` on are new. The logits of the cells in `rows` are
+ * needed, which are in ascending order.
  */
 export interface SequenceRun {
   sequence: Sequence;
   start: number;
   rows: readonly number[];
   /**
-   * Cells at which a model that keeps states stores a snapshot. It needs one at each earlier cell that the new ones
-   * follow.
+   * Cells after which to store a state snapshot, for models with recurrent layers. Each earlier cell that a new one
+   * follows must have a snapshot already.
    */
   keep?: readonly number[];
-  /** The media that tokens of the sequence represent. */
+  /** Features of the images and recordings that tokens of the sequence represent. */
   media?: readonly MediaFeatures[];
 }
 
 /**
- * Runs the model. The implementations give the same answers: `PackedForward`, `PlainForward` for graphs without
- * GroupQueryAttention, and `StaticForward` for devices that need fixed shapes.
+ * Runs a model's forward pass. All implementations give the same answers: `PackedForward`, `PlainForward` for graphs
+ * without GroupQueryAttention, and `StaticForward` for devices that need fixed shapes.
  */
 export interface Forward {
   readonly vocabSize: number;
-  /** Sequences that one run can take. */
+  /** Number of sequences that one run accepts. */
   readonly slots: number;
   /**
-   * Runs the new cells of all sequences and writes their KV. Returns the logits of the needed cells, one row of
-   * `vocabSize` after another, sequence by sequence. The next run reuses the array.
+   * Computes the new cells of all sequences and writes their KV. Returns the logits of the requested cells, one row of
+   * `vocabSize` after another, sequence by sequence. The next run overwrites the returned array.
    */
   run(batch: readonly SequenceRun[]): Promise<Float32Array>;
 }
 
-/** Returns the only sequence of a run, for implementations with a single slot. */
+/** Returns the only sequence of a batch, for implementations that accept one. Throws if there are more. */
 export function onlyRun(batch: readonly SequenceRun[]): SequenceRun {
   const [run] = batch;
   if (!run || batch.length > 1) throw new Error('this model runs one sequence at a time');
   return run;
 }
 
-/** Returns a result of a run, which is float32 in every compiled graph. */
+/** Returns the data of a run's output. Throws if it is not float32, which every output of a compiled graph is. */
 export function floatsOf(results: Readonly<Record<string, Tensor>>, name: string): Float32Array {
   const data = results[name]?.data;
   if (!(data instanceof Float32Array)) throw new Error(`the model gave no float32 ${name}`);
   return data;
 }
 
-/** Holds typed scratch memory that grows to the largest size asked for and is reused. */
+/** Provides scratch memory that grows to the largest size requested and is reused for every request. */
 export class Scratch<T extends Float32Array | BigInt64Array> {
   readonly #make: (length: number) => T;
   #buffer: T;

@@ -4,7 +4,7 @@ import { bytesField, varintField } from '../onnx/wire.ts';
 import { encodeSmallModel } from '../onnx/write-model.ts';
 import { floatsOf } from './forward.ts';
 
-/** ONNX 1.13; any onnxruntime of today reads it. */
+/** IR version of ONNX 1.13, which every current onnxruntime reads. */
 const IR_VERSION = 8;
 const DEPTH = 64;
 const WIDTH = 16;
@@ -13,23 +13,23 @@ const LARGEST = { activation: 255, weight: 127 };
 let saturates: Promise<boolean> | undefined;
 
 /**
- * Tells whether onnxruntime's products of unsigned 8-bit activations and signed 8-bit weights are wrong on this CPU.
- * Its kernels for AVX2 and for AVX-512 without VNNI add pairs of products in 16 bits and clamp the sum (onnxruntime,
- * "Quantize ONNX models", "When and why do I need to try U8U8?"). Measured once for each process, because no list of
- * CPU flags says which kernel runs.
+ * Tells whether onnxruntime computes MatMuls of unsigned 8-bit activations and signed 8-bit weights wrongly on this
+ * CPU. Its kernels for AVX2 and for AVX-512 without VNNI add pairs of products in 16 bits and clamp the sum
+ * (onnxruntime, "Quantize ONNX models", "When and why do I need to try U8U8?"). Measured once per process, because no
+ * list of CPU flags says which kernel runs.
  */
 export function int8ProductsSaturate(): Promise<boolean> {
   saturates ??= largestProductsAreExact({ logSeverityLevel: 3, intraOpNumThreads: 1 }).then((exact) => !exact);
   return saturates;
 }
 
-/** Multiplies the largest activations by the largest weights and tells whether every sum is right. */
+/** Multiplies the largest 8-bit activations by the largest weights. Tells whether every sum is exact. */
 export async function largestProductsAreExact(options: InferenceSession.SessionOptions): Promise<boolean> {
   const model = encodeSmallModel(largestWeights());
   const session = await InferenceSession.create(model, { ...options, executionProviders: ['cpu'] });
   const exact = DEPTH * LARGEST.activation * LARGEST.weight;
   try {
-    // One row and several rows have kernels of their own.
+    // onnxruntime has separate kernels for one row and for several rows.
     for (const rows of [1, 8]) {
       const x = new Tensor('uint8', new Uint8Array(rows * DEPTH).fill(LARGEST.activation), [rows, DEPTH]);
       const y = floatsOf(await session.run({ x }), 'y');
@@ -41,7 +41,9 @@ export async function largestProductsAreExact(options: InferenceSession.SessionO
   }
 }
 
-/** Returns a graph of the one operator that the 8-bit form multiplies with (`compile/weights/int8.ts`). */
+/**
+ * Returns a one-node graph with the operator that the 8-bit weight form uses for MatMul (`compile/weights/int8.ts`).
+ */
 function largestWeights(): Model {
   const weights = new Int8Array(DEPTH * WIDTH).fill(LARGEST.weight);
   const one = makeTensor('one', [], Float32Array.of(1));

@@ -8,16 +8,22 @@ import { inImage } from './media-feeds.ts';
 import type { Sequence } from './sequence.ts';
 import { TokenBudget } from './token-budget.ts';
 
-/** Tokens that are drafted for a branch at most. */
+/** Most tokens that are drafted for one branch in a run. */
 const MOST_DRAFTED = 8;
 
-/** Plans one run of the model: the cells from `start` on are new, the logits of `rows` are needed. */
+/**
+ * Describes one job's part of a run of the model: its cells from `start` on are new, and the logits of `rows` are
+ * needed.
+ */
 export interface Plan {
   start: number;
   rows: readonly PlannedRow[];
-  /** Cells whose states are kept, for a model that has states. */
+  /** Cells after which to store a state snapshot, for a model with recurrent layers. */
   keep: readonly number[];
-  /** In a run that only reads branches again for their states: the cells that `keep` repeats. */
+  /**
+   * Set in a run that recomputes earlier cells only for their missing snapshots: the earlier cells, in the order of
+   * `keep`, which holds their copies.
+   */
   again?: readonly number[];
 }
 
@@ -27,7 +33,7 @@ interface PlannedRow {
   node: number;
 }
 
-/** Runs a job that holds a sequence: its prefix, then its branches group by group. */
+/** Runs a job that holds a sequence: first its prefix, then its branches in groups. */
 export class JobRun {
   readonly job: Job;
   readonly sequence: Sequence;
@@ -35,7 +41,7 @@ export class JobRun {
   readonly #kv: KvCache;
   readonly #limits: Limits;
   readonly #branches: BranchRun[];
-  /** Indices of the branches that are in the sequence now. */
+  /** Indices of the branches that are in the sequence and not done. */
   #group: number[] = [];
   #next = 0;
   #prefilled: number;
@@ -66,17 +72,23 @@ export class JobRun {
     );
   }
 
-  /** Opens the next group of branches if none is open. Returns false when the job is finished. */
+  /** Opens the next group of branches if none is open. Returns false if the job is finished. */
   advance(): boolean {
     return this.#openGroup();
   }
 
-  /** New tokens that the job needs before all open branches can choose again: one or a few while it decodes. */
+  /**
+   * Number of new tokens that must run before all open branches can choose again: one or a few per branch while they
+   * decode.
+   */
   get waitingTokens(): number {
     return this.job.prefix.length - this.#prefilled + this.#waiting;
   }
 
-  /** Appends the tokens of the next run, about `tokens` at most. Call `advance` before. */
+  /**
+   * Appends the tokens of the next run to the sequence, at most about `tokens`. `advance` must have returned true
+   * before.
+   */
   plan(tokens: number): Plan {
     const again = this.#readAgain();
     if (again) return again;
@@ -102,8 +114,8 @@ export class JobRun {
   }
 
   /**
-   * Adds up to `tokens` drafted ones to a plan, for branches that decode and are read as far as they go. States cannot
-   * be rolled back, so a model that has such gets none.
+   * Adds up to `tokens` drafted tokens to a plan, if all other tokens of the open branches are in it. Models with
+   * recurrent layers get no drafts, because their states cannot be rolled back.
    */
   draft(plan: Plan, tokens: number): Plan {
     const { sequence } = this;
@@ -120,8 +132,9 @@ export class JobRun {
   }
 
   /**
-   * Plans a run that reads the ends of branches again whose states were not kept: options are scored without states,
-   * and few of them continue. Null when nothing is missing.
+   * Plans a run that recomputes the ends of branches whose snapshots are missing, for a model with recurrent layers.
+   * They are missing because options are scored without storing states, and few of them continue. Returns null if no
+   * snapshot is missing.
    */
   #readAgain(): Plan | null {
     const { sequence } = this;
@@ -148,20 +161,20 @@ export class JobRun {
   }
 
   /**
-   * Returns the tokens of the next run. Runs get similar lengths: a short last one would read all weights for a few
-   * tokens.
+   * Returns the number of tokens of the next run, at most about `tokens`. Splits what is left into runs of similar
+   * length, because a short last run would read all weights for a few tokens.
    */
   #runLength(tokens: number): number {
     const left = this.waitingTokens;
     return Math.ceil(left / Math.max(1, Math.ceil(left / tokens - 0.5)));
   }
 
-  /** Counts the tokens of the group that wait to be fed. */
+  /** Number of tokens of the open branches that have not been fed to the model yet. */
   get #waiting(): number {
     return this.#group.reduce((sum, branch) => sum + this.#branch(branch).waiting, 0);
   }
 
-  /** Gives each row of logits to its branch, which chooses. */
+  /** Passes the logits of a run to the branches that requested them, and removes the branches that are done. */
   deliver({ start, rows, keep, again }: Plan, logits: Float32Array, vocabSize: number): void {
     if (again) {
       for (const [index, cell] of again.entries()) {
@@ -183,7 +196,10 @@ export class JobRun {
     this.#dropSnapshots();
   }
 
-  /** Frees the KV cells of rejected draft tokens at the end of the sequence. One with a kept cell after it stays. */
+  /**
+   * Frees the KV cells of rejected draft tokens at the end of the sequence. A rejected cell with a used cell after it
+   * stays.
+   */
   #dropDrafts(): void {
     const rejected = new Set(this.#group.flatMap((branch) => this.#branch(branch).takeRejected()));
     let { length } = this.sequence;
@@ -191,7 +207,7 @@ export class JobRun {
     this.sequence.truncate(length);
   }
 
-  /** Keeps only the snapshots after which branches continue, and those that a later job can use. */
+  /** Deletes all snapshots but those that an open branch continues from or that a later job can use. */
   #dropSnapshots(): void {
     const { snapshots } = this.sequence;
     if (!snapshots.needed) return;
@@ -211,8 +227,8 @@ export class JobRun {
   }
 
   /**
-   * Cells that the next request may reuse: the prefix; after a single branch also its answer, which the next message of
-   * a chat repeats.
+   * Number of cells at the beginning that the next request may reuse: the prefix; after a single branch also its
+   * answer, which the next message of a chat repeats.
    */
   get reusablePrefixLength(): number {
     return this.job.branches.length === 1
@@ -220,7 +236,7 @@ export class JobRun {
       : Math.min(this.job.prefix.length, this.sequence.trunkLength);
   }
 
-  /** Starts the next branches unless some are running. Returns false when none is left. */
+  /** Starts the next branches if no branch is open. Returns false if none is left. */
   #openGroup(): boolean {
     if (this.#group.length > 0) return true;
     if (this.#next === this.#branches.length) return false;
@@ -231,7 +247,7 @@ export class JobRun {
       if (run.waiting === 0 && !run.done) run.start();
       if (this.#group.length > 0 && tokens + run.waiting > this.#limits.groupTokens) break;
       const before = this.#group.at(-1);
-      // A question in two orders of its options has the same words before them.
+      // A question that is asked in two orders of its options has the same words before the options.
       if (before !== undefined && !run.done) run.shareBeginning(this.#branch(before));
       if (!run.done) this.#group.push(this.#next);
       tokens += run.waiting;
@@ -241,7 +257,7 @@ export class JobRun {
   }
 }
 
-/** Counts the shared prefix once, and every branch's own part. */
+/** Returns the number of prompt tokens: the shared prefix once, and the suffix of every branch. */
 function promptTokens(job: Job): number {
   return job.branches.reduce((sum, branch) => sum + branch.suffix.length, job.prefix.length);
 }

@@ -10,38 +10,41 @@ export interface Job {
   id: string;
   /** Token ids that all branches share; they stay in the prefix cache. */
   prefix: readonly number[];
-  /** The media that ids of the prefix represent. */
+  /** Features of the images and recordings that ids of the prefix represent. */
   media?: readonly MediaFeatures[];
-  /** In the order in which the budget serves them. */
+  /** Branches, in the order in which they may use the budget. */
   branches: readonly BranchSpec[];
-  /** Completion tokens of all branches together. */
+  /** Most completion tokens of all metered branches together. */
   budget: number;
-  /** Absent: `interactive`. */
+  /** Scheduling priority; absent: `interactive`. */
   priority?: Priority;
-  /** Time of `performance.now()` at which the job fails with `timeout`, in milliseconds. */
+  /** Time at which the job fails with `timeout`, in milliseconds of `performance.now()`. */
   deadline: number;
   /**
    * Receives each chosen token, in order, within the step that chose it. Branches run side by side, so a job with
    * several may report tokens that the budget cuts afterwards; `JobResult` is authoritative. Returning `'stop'` ends
-   * the branch with this token.
+   * the branch after this token.
    */
   onToken?(branch: number, token: ChosenToken): 'stop' | undefined;
 }
 
 export interface BranchSpec {
-  /** Token ids after the prefix; at least one, whose logits decide the first token. */
+  /** Token ids after the prefix, at least one. The logits after the last one decide the first token of the answer. */
   suffix: readonly number[];
   /** A choice between whole token paths, made before anything else is decoded. */
   choice?: Choice;
-  /** Limits the tokens; null: any. Ignored with a `choice`: then `choice.after` limits what follows. */
+  /**
+   * Constraint on the tokens of the answer; null allows any. Ignored with a `choice`, where `choice.after` constrains
+   * what follows.
+   */
   constraint: Constraint | null;
   sampling: Sampling;
   maxTokens: number;
-  /** Tokens that end the branch; they are not part of its text. */
+  /** Tokens that end the branch; they are not part of its answer. */
   endTokens: ReadonlySet<number>;
-  /** The job's budget does not count this branch: `maxTokens` alone bounds it. */
+  /** True if only `maxTokens` bounds this branch: the job's budget does not count it. */
   unmetered?: boolean;
-  /** Reports the probability of each chosen token (`BranchResult.choices`). Only with a `constraint`. */
+  /** True to report the probability of each chosen token (`BranchResult.choices`). Needs a `constraint`. */
   scored?: boolean;
 }
 
@@ -49,18 +52,20 @@ export interface Choice {
   /**
    * One token path for each option, or for each of its endings. No path is a prefix of another, so a path ends with
    * what follows the option, such as the closing quote. At temperature 0 the option whose paths have the highest total
-   * probability wins, the first on a tie, and of its paths the likeliest; above 0 one is drawn from the exact
-   * probabilities. A token counts as chosen if the paths that are still possible differ there. `onToken` does not
-   * report the tokens of a path. A single path is chosen without the model, with the log-probability 0.
+   * probability wins, the first on a tie; of its paths the most probable is used. Above 0 a path is drawn from the
+   * exact probabilities. A token counts as chosen if the paths that are still possible differ at it. `onToken` does not
+   * report the tokens of a path. A single path is chosen without the model, with log-probability 0.
    */
   paths: readonly (readonly number[])[];
   /**
-   * The option of each path, if options may end in several ways; absent: each path is its own option. When the budget
-   * ends between the endings of an option, its first path is the answer, with the reason `length`.
+   * Index of the option of each path, if options have several endings; absent: each path is its own option. If the
+   * budget ends when the option is known but not its ending, the option's first path is the answer, with reason
+   * `length`.
    */
   options?: readonly number[];
   /**
-   * Returns the constraint of what follows a path; absent or null: nothing follows, the branch ends with the choice.
+   * Returns the constraint on the text after a path. If absent or null, nothing follows and the branch ends with the
+   * choice.
    */
   after?(option: number): Constraint | null;
 }
@@ -72,7 +77,7 @@ export interface Sampling {
   seed: number;
   presencePenalty: number;
   frequencyPenalty: number;
-  /** Number of alternatives to report with each token; null: no log-probabilities. */
+  /** Number of alternatives to report with each token; null reports no log-probabilities. */
   topLogprobs: number | null;
 }
 
@@ -84,28 +89,28 @@ export interface ChosenToken {
 
 /** Describes a token that the model chose under a grammar. */
 export interface ScoredChoice {
-  /** Natural logarithm of its probability among the tokens that the grammar allowed. */
+  /** Natural logarithm of the token's probability among the tokens that the grammar allowed. */
   logprob: number;
-  /** The bytes of the answer that it wrote: from `start` to before `end`. */
+  /** Byte offset in the answer at which the token's text begins. `end` is the offset after its last byte. */
   start: number;
   end: number;
 }
 
 export interface BranchResult {
   /**
-   * The chosen path, the total log-probability of each path, and their probabilities, which add up to 1. Only with
-   * `choice`; absent when the budget ended before the option was settled.
+   * Index of the chosen path, the total log-probability of each path, and their probabilities, which add up to 1.
+   * Present only with `choice`; absent if the budget ended before the option was known.
    */
   option?: { index: number; logprobs: readonly number[]; probabilities: readonly number[] };
   /** Chosen and forced tokens after the suffix and the option's path, without the end token. */
   tokens: readonly number[];
-  /** The branch's constraint after `tokens`; its `closed()` returns the whole answer, also of one that was cut. */
+  /** The branch's constraint after `tokens`. Its `closed()` returns the whole answer, even if the answer was cut. */
   constraint: Constraint | null;
-  /** One entry for each chosen token of `tokens`, in order. Only with `BranchSpec.scored`. */
+  /** Score of each chosen token of `tokens`, in order. Present only with `BranchSpec.scored`. */
   choices?: readonly ScoredChoice[];
-  /** Tokens that the model chose. */
+  /** Number of tokens that the model chose; forced tokens do not count. */
   chosen: number;
-  /** `length`: cut by the budget, `maxTokens` or the model's context. */
+  /** `stop` if the answer is complete; `length` if the budget, `maxTokens` or the model's context length cut it. */
   reason: 'stop' | 'length';
 }
 

@@ -2,21 +2,24 @@ import { cellBytes, type KvShape, Sequence } from './sequence.ts';
 
 /** Capacities are multiples of this many cells, so that buffers fit the next job more often. */
 const GRANULE = 256;
-/** Shortest common prefix that is worth a copy, in cells. */
+/** Shortest common prefix that is worth copying from another sequence, in cells. */
 const MIN_MATCH = 16;
-/** Cells that may be lost to avoid a copy: running so few again costs less than copying the rest. */
+/**
+ * Most cells of an idle sequence that may be discarded in order to avoid a copy: recomputing so few costs less than
+ * copying the rest.
+ */
 const MAX_LOSS = 64;
 
 export interface Acquired {
   sequence: Sequence;
-  /** Cells at the beginning that already hold part of the prefix. */
+  /** Number of cells at the beginning that already hold part of the prefix. */
   cached: number;
 }
 
 /**
- * Owns all sequences: those in use by jobs, and idle ones that keep recent prefixes for the next job. Together they
+ * Owns all sequences: those of running jobs, and idle ones that cache recent prefixes for the next job. Together they
  * stay within `maxBytes`; the least recently used idle ones are evicted first. Two things may exceed it: what a single
- * running job needs, and what jobs grow to beyond the cells they asked for.
+ * running job needs, and cells that jobs need beyond those they asked for.
  */
 export class KvCache {
   readonly #shape: KvShape;
@@ -32,28 +35,30 @@ export class KvCache {
     this.#maxBytes = maxBytes;
   }
 
-  /** Cells that hold a token: in sequences of running jobs, and in idle ones. */
+  /** Number of cells that hold a token, in sequences of running jobs and in idle ones. */
   get cells(): { running: number; cached: number } {
     const sum = (sequences: Iterable<Sequence>) => [...sequences].reduce((cells, { length }) => cells + length, 0);
     return { running: sum(this.#used), cached: sum(this.#idle) };
   }
 
-  /** Bytes of the buffers of all sequences. */
+  /** Bytes of the buffers and snapshots of all sequences. */
   get bytes(): number {
     const all = [...this.#idle, ...this.#used];
     return all.reduce((sum, { capacity, snapshots }) => sum + capacity * this.#cellBytes + snapshots.bytes, 0);
   }
 
   /**
-   * Returns a sequence for `cells` cells that begins with the longest part of `prefix` that any sequence holds;
-   * undefined when running jobs leave no memory for it. Matches token ids only: one cache belongs to one loaded model.
+   * Returns a sequence with at least `cells` cells that begins with the longest part of `prefix` that any sequence
+   * holds. Returns undefined if running jobs leave no memory for it. Compares token ids only, so a cache serves one
+   * loaded model.
    */
   acquire(prefix: readonly number[], cells: number): Acquired | undefined {
     const capacity = this.#roundUp(cells);
     const best = this.#longestMatch(prefix);
     if (best && this.#idle.includes(best.sequence)) {
       const lost = best.sequence.trunkLength - best.cached;
-      // Taking it over loses the cells beyond the match; a copy keeps both, if there is memory for it.
+      // Using the idle sequence itself discards the cells beyond the match; a copy keeps them, if there is memory for
+      // it.
       const room = this.bytes + capacity * this.#cellBytes <= this.#maxBytes;
       if (lost <= MAX_LOSS || !room) return this.#takeOver(best, cells);
     }
@@ -63,7 +68,7 @@ export class KvCache {
     return { sequence, cached: best?.cached ?? 0 };
   }
 
-  /** Grows a sequence in use to at least `cells` cells. */
+  /** Grows the buffers of a sequence in use to at least `cells` cells. */
   reserve(sequence: Sequence, cells: number): void {
     const capacity = this.#grown(sequence, cells);
     if (capacity === sequence.capacity) return;
@@ -71,7 +76,7 @@ export class KvCache {
     sequence.resize(capacity);
   }
 
-  /** Releases a sequence. The first `keep` cells of its trunk stay for the next job. */
+  /** Ends a job's use of a sequence. The first `keep` cells of its trunk stay cached for the next job. */
   release(sequence: Sequence, keep: number): void {
     if (!this.#used.delete(sequence)) throw new Error('released a sequence that was not in use');
     sequence.truncate(Math.min(keep, sequence.trunkLength));
@@ -80,7 +85,8 @@ export class KvCache {
   }
 
   /**
-   * Throws when a sequence is owned twice or not at all, or its table is wrong. `owned`: the sequences of running jobs.
+   * Throws if a sequence has two owners or none, or if its cell table is inconsistent.
+   * @param owned sequences of the running jobs
    */
   checkIntegrity(owned: readonly Sequence[]): void {
     if (new Set(owned).size !== owned.length) throw new Error('two jobs hold one sequence');
@@ -97,7 +103,7 @@ export class KvCache {
 
   #longestMatch(prefix: readonly number[]): Acquired | undefined {
     let best: Acquired | undefined;
-    // Newest idle ones first: among equal matches the most recent is used, and the oldest may be evicted.
+    // The most recently released come first, so that among equal matches the oldest can be evicted.
     for (const sequence of [...this.#idle.toReversed(), ...this.#used]) {
       const cached = sequence.matchLength(prefix);
       if (cached > (best?.cached ?? MIN_MATCH - 1)) best = { sequence, cached };
@@ -116,7 +122,9 @@ export class KvCache {
     return { sequence, cached };
   }
 
-  /** Returns an empty sequence: a new one, or the oldest idle one whose buffers fit. Spares `source` if possible. */
+  /**
+   * Returns an empty sequence: a new one, or the oldest idle one whose buffers fit. Avoids evicting `source` if it can.
+   */
   #fresh(capacity: number, source: Sequence | undefined): Sequence | undefined {
     const bytes = capacity * this.#cellBytes;
     if (this.bytes + bytes > this.#maxBytes) {
@@ -146,8 +154,8 @@ export class KvCache {
   }
 
   /**
-   * Returns the capacity for `cells` cells: at least a quarter more than before when it must grow, so that growing is
-   * rare.
+   * Returns the capacity for `cells` cells. When the sequence must grow, it grows by at least a quarter, so that
+   * growing is rare.
    */
   #grown({ capacity }: Sequence, cells: number): number {
     return cells <= capacity ? capacity : this.#roundUp(Math.max(cells, Math.ceil(capacity * 1.25)));

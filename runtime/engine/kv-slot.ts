@@ -9,26 +9,28 @@ import { isPlainCausal, writeTreeMask } from './tree-mask.ts';
 
 export type Feeds = Record<string, Tensor>;
 
-/** Describes the cells of a sequence in one run of the graph: `start` to `end`, as if the sequence ended there. */
+/**
+ * Describes consecutive cells of a sequence that one run computes: `start` to `end`, as if the sequence ended there.
+ */
 export interface Stretch {
   sequence: Sequence;
   start: number;
   end: number;
   rows: readonly number[];
-  /** Cells at which a model that keeps states stores a snapshot. */
+  /** Cells after which to store a state snapshot, for models with recurrent layers. */
   keep: readonly number[];
-  /** The media that tokens of the sequence represent. */
+  /** Features of the images and recordings that tokens of the sequence represent. */
   media?: readonly MediaFeatures[] | undefined;
 }
 
 /**
- * Binds one sequence to its inputs and outputs of a graph: KV in place, lengths, positions and masks. A graph without
- * slots has them once, under their own names.
+ * Binds one sequence to its inputs and outputs of a graph: KV in place, lengths, positions and masks. A batched graph
+ * has these inputs once per slot, under numbered names; a graph without slots has them once, under their own names.
  */
 export class KvSlot {
   readonly #manifest: Manifest;
   readonly #name: (name: string) => string;
-  /** Names of keys and values, layer by layer. */
+  /** Input names of past keys and values, layer by layer. */
   readonly #past: readonly string[];
   readonly #present: readonly string[];
   readonly #masks: Scratch<Float32Array<ArrayBuffer>>[];
@@ -44,7 +46,7 @@ export class KvSlot {
     this.#empty = manifest.slots ? this.#emptyFeeds() : {};
   }
 
-  /** Adds the inputs and outputs for a stretch of a sequence. */
+  /** Adds the input and output tensors for consecutive cells of a sequence to `feeds` and `fetches`. */
   bind({ sequence, start, end }: Stretch, feeds: Feeds, fetches: Feeds): void {
     for (const [index, tensor] of kvTensors(this.#manifest, sequence).entries()) {
       feeds[this.#past[index] as string] = tensor;
@@ -63,12 +65,14 @@ export class KvSlot {
     }
   }
 
-  /** Adds the inputs and outputs of a slot without a sequence. */
+  /** Adds the input tensors of a slot that no sequence uses in this run. */
   leaveEmpty(feeds: Feeds): void {
     Object.assign(feeds, this.#empty);
   }
 
-  /** Returns the inputs for one row of zeros, without a past. */
+  /**
+   * Returns the inputs of an unused slot: one row of zeros without a past, because every slot needs at least one row.
+   */
   #emptyFeeds(): Feeds {
     const feeds: Feeds = {
       [this.#name(SLOT_POSITIONS)]: new Tensor('int64', BigInt64Array.of(0n), [1, 1]),
@@ -99,7 +103,7 @@ export class KvSlot {
   }
 }
 
-/** KV tensors of a sequence, keys and values layer by layer; made once for its buffers. */
+/** KV tensors of each sequence, keys and values layer by layer. Created once for a sequence's buffers. */
 const tensors = new WeakMap<readonly KvLayerBuffers[], readonly Tensor[]>();
 
 function kvTensors({ kv }: Manifest, { layers, capacity }: Sequence): readonly Tensor[] {

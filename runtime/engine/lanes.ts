@@ -2,23 +2,24 @@ import { at } from '../../lib/at.ts';
 import type { Sequence } from './sequence.ts';
 
 /**
- * Describes how the new cells of a run follow each other, path by path, for layers that keep a state
- * (`onnx/pack-states.ts`).
+ * Describes the new cells of a run as lanes, for recurrent layers (`onnx/pack-states.ts`). A lane is one path of cells
+ * that follow each other; a recurrent layer computes each lane as a sequence of its own.
  */
 export interface Lanes {
   /** Cells before the run that lanes continue from, each once; -1: the beginning. */
   roots: number[];
-  /** Lanes, each with its index in `roots` and its cells in line, as rows of the run. */
+  /** Lanes, each with its index in `roots` and its cells in order, as row numbers of the run. */
   lanes: { root: number; rows: number[] }[];
-  /** For each row of the run, a lane that holds it and its place there. */
+  /** For each row of the run, a lane that contains it and its index in that lane. */
   slots: { lane: number; step: number }[];
-  /** For each cell of `keep`, the lane that ends there. */
+  /** For each cell of `keep`, the index of the lane that ends at it. */
   kept: number[];
 }
 
 /**
- * Lays out the cells from `start` to `length` in lanes: one to each cell that no other new cell follows, and one to
- * each cell of `keep`. A cell with several followers is in a lane for each of them; its states are the same in all.
+ * Arranges the cells from `start` to `length` in lanes: one that ends at each cell without a new cell after it, and one
+ * that ends at each cell of `keep`. A cell with several followers is in a lane for each of them; its states are equal
+ * in all.
  */
 export function layOutLanes(sequence: Sequence, start: number, length: number, keep: readonly number[]): Lanes {
   const { parents } = sequence;

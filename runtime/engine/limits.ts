@@ -1,24 +1,28 @@
-/** Bounds the runs of the model. */
+/** Bounds the size of each run of the model. */
 export interface Limits {
-  /** New tokens of one run, approximately. More are not faster, need more memory, and delay other jobs. */
+  /**
+   * Approximate number of new tokens of one run. Longer runs are not faster per token, need more memory, and delay
+   * other jobs.
+   */
   tokens: number;
   /**
-   * Tokens of prompts in a run that also decodes answers, so that these continue. Measured: `npm run bench -- crowd`.
+   * Prompt tokens in a run that also decodes, so that decoding jobs are not delayed. Measured by `npm run bench --
+   * crowd`.
    */
   tokensBesideDecode: number;
-  /** Rows of logits of one job in a run. */
+  /** Most rows of logits that one job may request in a run. */
   rows: number;
   /**
-   * Tokens are drafted only while a run has at most this many rows of logits. With drafts, one run can decide several
-   * tokens. 0 turns drafts off. A further row costs little as long as reading the weights takes most of a run.
+   * Drafts are added to a run only up to this many rows of logits; 0 turns drafts off. With drafts, one run can decide
+   * several tokens. A further row costs little as long as reading the weights takes most of a run.
    */
   draftRows: number;
   /**
-   * Branches side by side. With more, each read of the weights serves more branches, but attention reads more hidden
-   * cells.
+   * Most branches of a job that decode side by side. With more, each read of the weights serves more branches, but
+   * attention computes more masked cells.
    */
   group: number;
-  /** Tokens of the suffixes in a group; a branch with more gets a group of its own. */
+  /** Most suffix tokens of the branches of a group together; a branch with more gets a group of its own. */
   groupTokens: number;
 }
 

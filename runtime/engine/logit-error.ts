@@ -1,6 +1,7 @@
 /**
- * Returns the distance of logits from the expected ones: the sum of all differences as a share of the expected logits'
- * spread around each row's mean. 0 when they are equal, about 1 when they are unrelated, NaN when one is not a number.
+ * Returns the error of logits against the expected ones: the sum of absolute differences, divided by the sum of
+ * absolute deviations of the expected logits from their row's mean. 0 if they are equal, about 1 if they are unrelated,
+ * NaN if any logit is not a number.
  */
 export function logitError(wanted: readonly Row[], got: readonly Row[]): number {
   let difference = 0;

@@ -5,12 +5,15 @@ import type { InImage } from './rotary-positions.ts';
 import type { Sequence } from './sequence.ts';
 
 /**
- * Token ids from here on represent features of media. They are above every vocabulary, and no two files share
- * one, so the KV cache never takes one file for another.
+ * Token ids from here on represent features of media. They are above every vocabulary, and no two files share an id, so
+ * the KV cache never confuses two files.
  */
 export const FIRST_MEDIA_ID = 2 ** 31;
 
-/** Holds the features of one image or recording, in the order of the ids that represent them in a prompt. */
+/**
+ * Holds the features that the media encoder computed for one image or recording: one row for each of the `count` ids
+ * from `firstId` on that represent it in a prompt.
+ */
 export interface MediaFeatures {
   firstId: number;
   count: number;
@@ -20,7 +23,7 @@ export interface MediaFeatures {
   rows: Float32Array;
 }
 
-/** Describes the KV cells that one run fills in a sequence, and the media whose tokens may be among them. */
+/** Describes the KV cells of a sequence that one run computes, and the media whose tokens may be among them. */
 export interface Cells {
   sequence: Sequence;
   start: number;

@@ -16,11 +16,14 @@ import { openStatic } from './static-sessions.ts';
 import { wrongNumbers } from './wrong-numbers.ts';
 
 export interface OpenOptions {
-  /** Threads for one run; absent: one for each physical core. */
+  /** Threads of one run; absent: one for each physical core. */
   threads?: number;
-  /** Execution providers; name one, as the caller falls back to the next. Default: the CPU. */
+  /**
+   * onnxruntime execution providers, by default the CPU. Name only one, so that the caller can fall back to the next
+   * itself.
+   */
   providers?: readonly InferenceSession.ExecutionProviderConfig[];
-  /** Device for a model over fixed shapes; absent: the CPU. */
+  /** Device and plugin for a model with static graphs; absent: the CPU. */
   plugin?: PluginTarget;
 }
 
@@ -32,8 +35,8 @@ export interface Model {
 }
 
 /**
- * Loads a compiled model. Throws `engine_failed` when it does not load, with onnxruntime's message as the cause, or
- * when the device computes wrong results.
+ * Loads a compiled model. Throws `engine_failed` if it does not load, with onnxruntime's message as the cause, or if
+ * this machine computes wrong logits.
  */
 export async function openModel(
   folder: string,
@@ -91,18 +94,18 @@ async function openForward(
 }
 
 /**
- * Compares the model's logits with those of 32-bit floats from its compile. Kernels of another CPU or device may be
- * silently wrong. Throws the error that refuses the form (`refusedForm`).
+ * Compares the model's logits with the 32-bit ones that its compile stored, because kernels of another CPU or device
+ * may be silently wrong. Throws the error that refuses the weight form (`refusedForm`).
  */
 async function checkNumbers(folder: string, manifest: Manifest, forward: Forward): Promise<void> {
   const { form, choice } = manifest;
   if (choice.errorLimit === null) return;
   const error = await referenceError(forward, kvShape(manifest), readReference(folder));
-  // written so that NaN fails too
+  // Written so that NaN fails too.
   if (!(error <= choice.errorLimit)) throw wrongNumbers(form, error, choice.errorLimit);
 }
 
-/** Returns the shape of a model's KV. */
+/** Returns the shape of a model's KV cache and states, from its manifest. */
 export function kvShape({ kv, states, static: graphs }: Manifest): KvShape {
   const capacities = graphs && [...new Set(graphs.bodies.map(({ past }) => past))].sort((a, b) => a - b);
   return {
@@ -112,17 +115,18 @@ export function kvShape({ kv, states, static: graphs }: Manifest): KvShape {
   };
 }
 
-/** Returns onnxruntime's options for a graph on this machine, for any device. */
+/** Returns the onnxruntime session options that fit this machine, for any execution provider. */
 export async function sessionOptions(threads?: number): Promise<InferenceSession.SessionOptions> {
-  // Products of unsigned weights are exact on every CPU; signed ones, if they are exact too, are faster (0.6 of the
-  // time with VNNI).
+  // MatMuls of unsigned weights are exact on every CPU. Signed weights are faster (0.6 of the time with VNNI), but not
+  // exact on every CPU.
   const x64quantprecision = (await int8ProductsSaturate()) ? '1' : '0';
   return {
     logSeverityLevel: 3,
-    // Every run has another shape: cached memory plans would only pile up.
+    // Input shapes differ in every run, so cached memory plans would only accumulate.
     enableMemPattern: false,
-    // Sleeping threads cost nothing when idle, and save a quarter of the time when other processes compute too. Between
-    // two operators of a run they are needed before they could wake up, so they spin for a moment first.
+    // Threads that sleep between runs cost nothing when idle, and save a quarter of the time when other processes
+    // compute too. Between two operators of a run they are needed before they could wake up, so they spin for 50
+    // microseconds first.
     extra: { session: { x64quantprecision, intra_op: { allow_spinning: '1', spin_duration_us: '50' } } },
     ...(threads ? { intraOpNumThreads: threads } : {}),
   };

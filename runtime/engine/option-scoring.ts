@@ -4,23 +4,23 @@ import type { BranchResult, Choice, Sampling } from './job.ts';
 import { normalise, OptionTrie } from './option-trie.ts';
 import type { Random } from './random.ts';
 
-/** Names the best path, with the log-probability of every path. */
+/** Holds the index of the chosen path, and the total log-probability of every path. */
 export interface ScoredPath {
   path: number;
   logprobs: readonly number[];
 }
 
-/** Holds the result of the first phase. */
+/** Holds the result of the option phase of a branch. */
 export interface Settled extends ScoredPath {
-  /** Absent when the budget ended before the option was known. */
+  /** Absent if the budget ended before the option was known. */
   option?: BranchResult['option'];
-  /** Tokens that the model chose. */
+  /** Number of tokens of the path that the model chose. */
   chosen: number;
-  /** Says what may follow the option; null: nothing. */
+  /** Constraint on the text after the option; null if nothing follows. */
   next: Constraint | null;
 }
 
-/** Runs the first phase of a branch with a choice: scores the token paths of all options as a tree and picks one. */
+/** Runs the option phase of a branch: scores the token paths of all options as a tree and chooses one. */
 export class OptionScoring {
   readonly #choice: Choice;
   readonly #suffix: readonly number[];
@@ -28,7 +28,7 @@ export class OptionScoring {
   readonly #queue: BranchTokens;
   readonly #random: Random;
   readonly #trie: OptionTrie;
-  /** Parts of the tree that are still to be fed. */
+  /** Parts of the tree whose tokens have not been queued yet. */
   #parts: number[][] = [];
 
   constructor(
@@ -45,12 +45,12 @@ export class OptionScoring {
     this.#trie = new OptionTrie(choice.paths, choice.options);
   }
 
-  /** Tokens of the longest path. */
+  /** Number of tokens of the longest path. */
   get longest(): number {
     return Math.max(...this.#choice.paths.map((path) => path.length));
   }
 
-  /** Queues the suffix and the first part of the tree. */
+  /** Queues the branch's suffix and the first part of the tree. */
   start(): void {
     this.#queue.push(this.#suffix);
     this.#queue.ask();
@@ -58,7 +58,10 @@ export class OptionScoring {
     this.#queuePart();
   }
 
-  /** Scores the tokens that follow a node. Returns the chosen path once all nodes are scored, null before. */
+  /**
+   * Scores the tokens that can follow a node, from the logits after it. Returns the chosen path once all nodes are
+   * scored, null before that.
+   */
   deliver(node: number, logits: Float32Array): ScoredPath | null {
     this.#trie.score(node, logits);
     if (this.#queue.unread > 0) return null;
@@ -73,14 +76,12 @@ export class OptionScoring {
     return { path, logprobs };
   }
 
-  /**
-   * Returns the first path without running the model: correct for a single path, and the only answer without a budget.
-   */
+  /** Returns the first path without running the model. Used for a single path, and when the budget allows no token. */
   unscored(): ScoredPath {
     return { path: 0, logprobs: this.#choice.paths.map(() => 0) };
   }
 
-  /** Settles a path as a whole. */
+  /** Returns the result for a path that the budget allows as a whole. */
   settle({ path, logprobs }: ScoredPath): Settled {
     return {
       path,
@@ -91,27 +92,30 @@ export class OptionScoring {
     };
   }
 
-  /** Keeps of a path what `allowance` tokens, fewer than it needs, have settled: its option, or nothing. */
+  /**
+   * Returns the result for a path that needs more than `allowance` chosen tokens: the option, with its first ending, if
+   * that many tokens decide it, otherwise no option.
+   */
   cut({ path, logprobs }: ScoredPath, allowance: number): Settled {
     const index = this.#trie.firstPathOf(path);
-    // The attempt used up the allowance: branches after this one get nothing either.
+    // All of the allowance counts as used, so later branches get none of it.
     const rest = { path: index, logprobs, chosen: allowance };
     if (this.#trie.settling(path) > allowance) return { ...rest, next: null };
     const option = { index, logprobs, probabilities: normalise(logprobs) };
     return { ...rest, option, next: this.#choice.after?.(index) ?? null };
   }
 
-  /** Returns the tokens to feed so that the model continues after a chosen path. */
+  /** Returns the tokens to feed next so that the model continues after the chosen path. */
   tokensToFeed(path: number): readonly number[] {
     const tokens = this.#trie.path(path);
     if (this.#queue.empty) return [...this.#suffix, ...tokens];
     if (this.#queue.continueBehind(this.#trie.nodeBeforeEnd(path))) return tokens.slice(-1);
-    // The path was in an earlier part, whose tokens are gone.
+    // The path was in an earlier part of the tree, whose cells are freed: all of its tokens must be fed again.
     this.#queue.keep(this.#suffix.length);
     return tokens;
   }
 
-  /** Queues the next part of the tree after the suffix. */
+  /** Queues the tokens of the next part of the tree after the suffix. */
   #queuePart(): void {
     const itemOf = new Map([[0, this.#suffix.length - 1]]);
     for (const node of this.#parts.shift() ?? []) {

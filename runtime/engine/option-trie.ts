@@ -3,31 +3,33 @@ import { logSumExp } from './sampler.ts';
 
 interface TrieNode {
   token: number;
-  /** Index of the node before; -1 for the root. */
+  /** Index of the node of the preceding token; -1 for the root. */
   parent: number;
-  /** Maps the next token to its node. */
+  /** Index of the node of each possible next token, by token id. */
   children: Map<number, number>;
-  /** The option that all paths through this node belong to; null: several. */
+  /** Option to which all paths through this node belong; null if they belong to several. */
   option: number | null;
-  /** Total log-probability of the tokens up to this node, once it is scored. */
+  /** Total log-probability of the tokens from the root to this node, once it is scored. */
   logprob: number;
 }
 
-/** Nodes that are scored together. More are split into parts, so that a long list of long options needs bounded KV. */
+/**
+ * Most nodes that are scored together. A larger tree is split into parts, so that many long options need bounded KV.
+ */
 const MAX_NODES = 1024;
 
 /**
- * Holds the token paths of all options as one tree. Every node that has children needs the model's distribution once;
- * then each path's log-probability is the exact sum over its tokens, in whatever order they were computed.
+ * Holds the token paths of all options as one tree. The model runs once for every node with children; the
+ * log-probability of a path is then the exact sum over its tokens, in whatever order they were computed.
  */
 export class OptionTrie {
   readonly #paths: readonly (readonly number[])[];
   readonly #options: readonly number[];
   readonly #nodes: TrieNode[];
-  /** The node at the end of each path. */
+  /** Index of the last node of each path. */
   readonly #ends: number[];
 
-  /** @param options the option of each path; absent: each path is its own option */
+  /** @param options index of the option of each path; absent: each path is its own option */
   constructor(paths: readonly (readonly number[])[], options: readonly number[] = paths.map((_, path) => path)) {
     this.#paths = paths;
     this.#options = options;
@@ -41,7 +43,7 @@ export class OptionTrie {
     }
   }
 
-  /** Adds a path and returns its last node. */
+  /** Adds a path and returns the index of its last node. */
   #add(path: readonly number[], option: number): number {
     let last = 0;
     for (const token of path) {
@@ -71,22 +73,25 @@ export class OptionTrie {
     return this.#node(node).parent;
   }
 
-  /** Returns the node before the last token of a path. */
+  /** Returns the parent of a path's last node: the last node whose logits the path needs. */
   nodeBeforeEnd(path: number): number {
     return this.parent(at(this.#ends, path));
   }
 
-  /** Counts the tokens of a path that the model chooses: those at which the paths that are still possible differ. */
+  /** Returns the number of tokens of a path that the model chooses: those at which several paths are still possible. */
   choices(path: number): number {
     return this.#count(path, ({ children }) => children.size > 1);
   }
 
-  /** Counts the chosen tokens that settle the option; the others choose between its endings. */
+  /**
+   * Returns the number of chosen tokens of a path at which several options are still possible. The other choices are
+   * between endings of one option.
+   */
   settling(path: number): number {
     return this.#count(path, ({ children, option }) => children.size > 1 && option === null);
   }
 
-  /** Returns the first path of the option that a path belongs to. */
+  /** Returns the first path that belongs to the same option as `path`. */
   firstPathOf(path: number): number {
     return this.#options.indexOf(at(this.#options, path));
   }
@@ -102,8 +107,8 @@ export class OptionTrie {
   }
 
   /**
-   * Returns the nodes to score after the root, in parts of bounded size. Each part holds all ancestors of its options,
-   * parents first, so each part can be run from the root.
+   * Returns the nodes below the root to score, in parts of at most about `MAX_NODES`. A part contains all ancestors of
+   * its nodes, parents first, so each part can be run on its own after the root.
    */
   parts(): number[][] {
     let part = new Set<number>();
@@ -121,23 +126,25 @@ export class OptionTrie {
     return parts.map((nodes) => [...nodes]);
   }
 
-  /** Scores the children of a node by the model's distribution after it. Parents come first; 0 is the root. */
+  /**
+   * Scores the children of a node from the logits after it. The node itself must be scored before; the root, node 0,
+   * is.
+   */
   score(node: number, logits: Float32Array): void {
     const normaliser = logSumExp(logits);
     const { children, logprob } = this.#node(node);
     for (const [token, child] of children) this.#node(child).logprob = logprob + at(logits, token) - normaliser;
   }
 
-  /** Returns the total log-probability of each path. All nodes must be scored. */
+  /** Returns the total log-probability of each path. All nodes with children must be scored before. */
   logprobs(): number[] {
     return this.#ends.map((end) => this.#node(end).logprob);
   }
 
   /**
-   * Returns the likeliest path of the likeliest option, the first on a tie. An option counts with all its endings
-   * together: the question is for the option, not for its ending.
-   *
-   * @param logprobs those of `logprobs()`
+   * Returns the most probable path of the most probable option, the first on a tie. The probability of an option is the
+   * sum over its endings, because the question is about the option and not its ending.
+   * @param logprobs result of `logprobs()`
    */
   best(logprobs: readonly number[]): number {
     const endings = new Map<number, number[]>();
@@ -157,7 +164,7 @@ export class OptionTrie {
   }
 }
 
-/** Turns log-probabilities of whole paths into probabilities that add up to 1. */
+/** Converts log-probabilities of whole paths into probabilities that add up to 1. */
 export function normalise(logprobs: readonly number[]): number[] {
   const highest = Math.max(...logprobs);
   const weights = logprobs.map((logprob) => Math.exp(logprob - highest));

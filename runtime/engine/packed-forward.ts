@@ -6,8 +6,8 @@ import { PackedGraph } from './packed-graph.ts';
 import { LogitRows } from './tensors.ts';
 
 /**
- * Runs the tokens of all branches as one sequence: positions restart after the prefix and a mask hides the branches
- * from each other. The KV buffers are both past and present, so nothing is copied.
+ * Runs the tokens of all branches packed into one sequence: each branch's positions continue from the prefix, and a
+ * mask hides the branches from each other. The KV buffers are both past and present tensors, so nothing is copied.
  */
 export class PackedForward implements Forward {
   readonly vocabSize: number;
@@ -15,7 +15,10 @@ export class PackedForward implements Forward {
   readonly #batch: PackedGraph;
   readonly #alone: PackedGraph;
 
-  /** @param alone the session of the manifest's graph for single sequences */
+  /**
+   * @param alone session of the graph that the manifest names for runs of a single sequence; absent: all runs use
+   * `session`
+   */
   constructor(session: InferenceSession, manifest: Manifest, alone?: InferenceSession) {
     const { slots, alone: aloneFacts, ...facts } = manifest;
     this.vocabSize = manifest.vocabSize;
@@ -46,8 +49,8 @@ export class PackedForward implements Forward {
 }
 
 /**
- * Splits a run whose past is empty: the operator then ignores positions and counts itself, which is right for the trunk
- * only.
+ * Splits the cells of a sequence in two runs, the trunk and the branches, if it has both and no past. With an empty
+ * past, GroupQueryAttention ignores the given positions and counts from 0, which is correct for the trunk only.
  */
 function inStretches({ sequence, start, rows, keep = [], media }: SequenceRun): {
   first: Stretch;

@@ -9,8 +9,8 @@ import { StateFeeds } from './state-feeds.ts';
 import { gather, int64, positionTensor } from './tensors.ts';
 
 /**
- * Runs a graph for packed branches, of one sequence or of as many as it has slots. The KV buffers are both past and
- * present.
+ * Runs a graph whose sequences may hold packed branches: one sequence, or as many as the graph has slots. The KV
+ * buffers are both past and present tensors, so nothing is copied.
  */
 export class PackedGraph {
   readonly #session: InferenceSession;
@@ -27,7 +27,10 @@ export class PackedGraph {
     this.#slots = Array.from({ length: manifest.slots ?? 1 }, (_, slot) => new KvSlot(manifest, slot));
   }
 
-  /** Runs the stretches together. Returns the needed rows of logits in order. The next run reuses the array. */
+  /**
+   * Runs the given cells of several sequences together. Returns the requested rows of logits in order. The next run
+   * overwrites the returned array.
+   */
   async run(stretches: readonly Stretch[]): Promise<Float32Array> {
     const { inputs, logits, end, vocabSize, slots } = this.#manifest;
     const feeds = tokenFeeds(this.#manifest, stretches);
@@ -50,7 +53,8 @@ export class PackedGraph {
     Object.assign(feeds, states?.feeds);
     Object.assign(fetches, states?.fetches);
     const rows = rowsOf(stretches);
-    // Without rows to read, one is computed and dropped: the head accepts no empty product.
+    // If no row is requested, one is computed and dropped, because the MatMul of the output head accepts no empty
+    // input.
     const read = rows.length > 0 ? rows : [count - 1];
     if (inputs.rows) feeds[inputs.rows] = int64(read);
     const height = inputs.rows ? read.length : count;
@@ -64,7 +68,7 @@ export class PackedGraph {
   }
 }
 
-/** Returns the needed rows as indices into the rows of the whole run. */
+/** Converts the requested cells of each sequence to row numbers of the whole run. */
 function rowsOf(stretches: readonly Stretch[]): number[] {
   let first = 0;
   return stretches.flatMap(({ start, end, rows }) => {

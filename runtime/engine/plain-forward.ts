@@ -7,8 +7,8 @@ import type { Sequence } from './sequence.ts';
 import { gather, positionTensor } from './tensors.ts';
 
 /**
- * Runs graphs that read the past as one line and return a new one. Every stretch of cells that follow each other runs
- * alone: the KV of its ancestors is gathered in front, and its own KV is copied back.
+ * Runs graphs that accept only a linear past and return new KV tensors. Cells that follow each other directly form one
+ * run: the KV of their ancestors is gathered as its past, and their own KV is copied back into the sequence.
  */
 export class PlainForward implements Forward {
   readonly vocabSize: number;
@@ -82,7 +82,7 @@ export class PlainForward implements Forward {
   }
 }
 
-/** Splits the cells from `start` on into stretches in which each cell follows the one before it. */
+/** Splits the cells from `start` on into ranges in which each cell follows the one before it. */
 function stretches(sequence: Sequence, start: number): [first: number, end: number][] {
   const found: [number, number][] = [];
   for (let cell = start; cell < sequence.length; cell++) {
@@ -93,14 +93,14 @@ function stretches(sequence: Sequence, start: number): [first: number, end: numb
   return found;
 }
 
-/** Returns the cells from the first token to `cell`. */
+/** Returns `cell` and all its ancestors, from the first token on. */
 function ancestorsOf(sequence: Sequence, cell: number): number[] {
   const line: number[] = [];
   for (let each = cell; each >= 0; each = at(sequence.parents, each)) line.push(each);
   return line.reverse();
 }
 
-/** Copies the KV of some cells into a buffer of its own: `[heads, cells, headSize]`. */
+/** Copies the KV of some cells into a new buffer, `[heads, cells, headSize]`. */
 function gatherCells(
   data: Float32Array,
   capacity: number,

@@ -1,18 +1,18 @@
-/** The longest run of tokens that is compared: a longer match predicts no better. */
+/** Most tokens that are compared: a longer match predicts no better. */
 const LONGEST_MATCH = 8;
 
-/** Describes an earlier place in a text that looks like its end. */
+/** Describes an earlier position in a text whose preceding tokens equal the suffix of the text. */
 export interface Continuation {
-  /** Tokens at the end of the text that are the same there. */
+  /** How many tokens at the end of the text also occur directly before the earlier position. */
   matched: number;
-  /** Index in the text of the first token that followed. */
+  /** Index of the token after the earlier occurrence: the first one that is likely to come next. */
   from: number;
 }
 
 /**
- * Finds the longest end of a text that occurs in it before, the last time it does (prompt lookup decoding: Saxena,
- * 2023). What followed there is likely to follow again where an answer copies from its prompt. Null where not even the
- * last token occurs before.
+ * Finds the longest suffix of a text, up to 8 tokens, that also occurs earlier in it; of several occurrences the last
+ * one (prompt lookup decoding: Saxena, 2023). Where an answer copies from its prompt, the tokens after that occurrence
+ * are likely to come next. Returns null if not even the last token occurs earlier.
  */
 export function continuationOf(text: readonly number[]): Continuation | null {
   const end = text.length - 1;

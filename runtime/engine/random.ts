@@ -24,7 +24,7 @@ export class Random {
     for (let i = 0; i < 12; i++) this.#next();
   }
 
-  /** Returns a number that is uniform in [0, 1), with 53 bits. */
+  /** Returns a uniformly distributed number in [0, 1) with 53 random bits. */
   uniform(): number {
     return ((this.#next() >>> 5) * 2 ** 26 + (this.#next() >>> 6)) / 2 ** 53;
   }

@@ -2,13 +2,14 @@ import { at } from '../../lib/at.ts';
 import type { ChosenToken, Sampling } from './job.ts';
 import type { Random } from './random.ts';
 
-/** Marks the tokens that may be chosen: bit `t & 31` of word `t >> 5`. */
+/** Bit set of the tokens that may be chosen: token `t` is bit `t & 31` of word `t >> 5`. */
 export type TokenMask = Uint32Array;
 
 /**
- * Chooses one token from a row of logits. Applies penalties, temperature, then top-p, as OpenAI describes them.
- * Log-probabilities are the model's own, before all of these and before the mask. Overwrites the row when there are
- * penalties.
+ * Chooses one token from a row of logits. Applies the penalties, then the temperature, then top-p, as OpenAI's API
+ * documents them. Reported log-probabilities are the model's own, before any of these and before the mask. Overwrites
+ * entries of `logits` if there are penalties.
+ * @param counts how often each token has been chosen so far, for the penalties
  */
 export function chooseToken(
   logits: Float32Array,
@@ -27,7 +28,7 @@ export function chooseToken(
   return { token, logprob: (before.get(token) ?? logitOf(logits, token)) - normaliser, top: topLogprobs };
 }
 
-/** Returns the most probable allowed token, the lowest id on a tie. */
+/** Returns the allowed token with the highest logit, the lowest id on a tie. Throws if no token is allowed. */
 export function argmax(logits: Float32Array, mask: TokenMask | null): number {
   let best = -1;
   let highest = Number.NEGATIVE_INFINITY;
@@ -50,7 +51,10 @@ export function argmax(logits: Float32Array, mask: TokenMask | null): number {
   return best;
 }
 
-/** Returns the logarithm of the sum of exponentials; a logit minus it is the token's log-probability. */
+/**
+ * Returns the logarithm of the sum of the logits' exponentials. A logit minus this value is its token's
+ * log-probability.
+ */
 export function logSumExp(logits: Float32Array): number {
   let highest = Number.NEGATIVE_INFINITY;
   for (let token = 0; token < logits.length; token++)
@@ -65,7 +69,7 @@ export function logSumExp(logits: Float32Array): number {
   return highest + Math.log(sum);
 }
 
-/** Returns the natural logarithm of a token's probability among the allowed ones. */
+/** Returns the natural logarithm of a token's probability among the tokens that `mask` allows. */
 export function logProbability(logits: Float32Array, token: number, mask: TokenMask): number {
   const highest = logitOf(logits, argmax(logits, mask));
   let sum = 0;
@@ -75,7 +79,7 @@ export function logProbability(logits: Float32Array, token: number, mask: TokenM
   return logitOf(logits, token) - highest - Math.log(sum);
 }
 
-/** Applies the penalties in place. Returns the logits that it changed, as they were before. */
+/** Applies the penalties to the logits in place. Returns the original logits of the tokens that it changed. */
 function applyPenalties(
   logits: Float32Array,
   { presencePenalty, frequencyPenalty }: Sampling,
@@ -110,9 +114,12 @@ function draw(logits: Float32Array, { temperature, topP }: Sampling, mask: Token
   return pick(tokens, weights, sum, random);
 }
 
-/** Draws from the smallest set of most probable tokens whose probabilities reach `topP` (Holtzman et al. 2020). */
+/**
+ * Draws a token from the smallest set of most probable tokens whose probabilities add up to `topP` (Holtzman et al.
+ * 2020).
+ */
 function drawFromNucleus(tokens: number[], weights: number[], sum: number, topP: number, random: Random): number {
-  // All tokens below this weight share less than 1 - topP, so none of them can be in the nucleus.
+  // All tokens below this weight together have less than 1 - topP, so none of them can be in the nucleus.
   const least = ((1 - topP) * sum) / tokens.length;
   const candidates: { token: number; weight: number }[] = [];
   for (const [index, weight] of weights.entries()) {
@@ -135,14 +142,17 @@ function drawFromNucleus(tokens: number[], weights: number[], sum: number, topP:
   );
 }
 
-/** Draws a value in proportion to its weight. `sum`: of all weights. */
+/**
+ * Draws a value with a probability in proportion to its weight.
+ * @param sum sum of all weights
+ */
 function pick(values: readonly number[], weights: readonly number[], sum: number, random: Random): number {
   let left = random.uniform() * sum;
   for (const [index, weight] of weights.entries()) {
     left -= weight;
     if (left < 0) return at(values, index);
   }
-  // Rounding may leave a little of the sum.
+  // Rounding errors may leave a small remainder, which goes to the last value.
   return at(values, values.length - 1);
 }
 
@@ -160,7 +170,7 @@ function largest(logits: Float32Array, count: number): number[] {
   return best;
 }
 
-/** Reads a logit. A token beyond the row is impossible. */
+/** Returns the logit of a token; -Infinity (never sampled) if its id is beyond the end of the row. */
 function logitOf(logits: Float32Array, token: number): number {
   return logits[token] ?? Number.NEGATIVE_INFINITY;
 }

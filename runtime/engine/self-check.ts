@@ -7,15 +7,16 @@ import { type KvShape, Sequence } from './sequence.ts';
 import { spreadTokens } from './spread-tokens.ts';
 
 /**
- * Largest allowed difference as a share of the logits' spread. Measured: 1e-6 with weights in 8 and 32 bits; 0.10 with
- * SmolLM2-135M in 4 bits, depending on how many other tokens are in the run, not on which; 0.37 to 1.1 when a branch
- * sees the other one, or less of the prefix.
+ * Largest accepted `logitError` between a branch that runs beside another and the same branch alone. Measured: 1e-6
+ * with weights in 8 and 32 bits; 0.10 with SmolLM2-135M in 4 bits, depending on how many other tokens are in the run,
+ * not on which; 0.37 to 1.1 if a branch sees the other one, or less of the prefix.
  */
 const TOLERANCE = 0.2;
 
 /**
- * Runs a branch together with another and alone, and compares. Devices differ in which inputs of an operator they
- * respect; one that ignores the mask would silently mix the answers of a request. Throws `engine_failed`.
+ * Runs a branch beside another one and alone, and compares its logits. Devices differ in which inputs of an operator
+ * they respect; a device that ignores the mask would silently mix the answers of a request. Throws `engine_failed` if
+ * the logits differ by more than the tolerance.
  */
 export async function checkPacking(forward: Forward, shape: KvShape): Promise<void> {
   const [prefix, other, branch] = [
@@ -25,7 +26,7 @@ export async function checkPacking(forward: Forward, shape: KvShape): Promise<vo
   ];
   const beside = await logitsBehind(forward, shape, prefix, [other, branch]);
   const alone = await logitsBehind(forward, shape, prefix, [branch]);
-  // written so that NaN fails too
+  // Written so that NaN fails too.
   if (logitError([alone], [beside]) <= TOLERANCE) return;
   throw new AssayError(
     'engine_failed',
@@ -33,12 +34,12 @@ export async function checkPacking(forward: Forward, shape: KvShape): Promise<vo
   );
 }
 
-/** Returns how far a model's logits are from the reference (`logitError`). */
+/** Returns the error (`logitError`) of a model's logits against the reference logits of its compile. */
 export async function referenceError(forward: Forward, shape: KvShape, reference: Reference): Promise<number> {
   return logitError(reference.logits, await logitsOf(forward, shape, reference));
 }
 
-/** Returns the logits of a prompt at the reference's positions and tokens. */
+/** Returns the logits of a prompt at the positions of a reference, of every `stride`-th token of the vocabulary. */
 export async function logitsOf(
   forward: Forward,
   shape: KvShape,
@@ -54,7 +55,7 @@ export async function logitsOf(
   });
 }
 
-/** Returns the logits after the last branch. */
+/** Runs branches side by side after a prefix. Returns the logits after the last branch. */
 async function logitsBehind(
   forward: Forward,
   shape: KvShape,

@@ -2,39 +2,39 @@ import { at } from '../../lib/at.ts';
 import { type InImage, RotaryPositions } from './rotary-positions.ts';
 import { MOST_SNAPSHOTS, Snapshots, snapshotBytes } from './snapshots.ts';
 
-/** Describes the KV of a model: its layers and the buffer lengths it accepts. */
+/** Describes the KV of a model: its layers, and the buffer lengths that its graphs accept. */
 export interface KvShape {
   layers: readonly { heads: number; headSize: number }[];
-  /** Buffer lengths that the model accepts without a copy, ascending; absent: any. */
+  /** Buffer lengths, in cells, that the model accepts without a copy, ascending; absent: any length. */
   capacities?: readonly number[];
-  /** Floats of each state of the layers without attention; absent: there are none. */
+  /** Number of floats of each state of the recurrent layers; absent if the model has none. */
   states?: readonly number[];
 }
 
 export interface KvLayerBuffers {
-  /** `[heads, capacity, headSize]`, as GroupQueryAttention writes it in place. */
+  /** Keys, `[heads, capacity, headSize]`, as GroupQueryAttention writes them in place. `value` has the same shape. */
   key: Float32Array;
   value: Float32Array;
 }
 
 /**
- * Holds the KV of one prefix and of the branches that grow from it, and the table of its cells. A cell holds one token;
- * its parent is the cell that the token follows, so cells form a tree whose trunk is the prefix.
+ * Holds the KV of one prefix and of the branches after it, and the table of its cells. A cell holds one token. Its
+ * parent is the cell of the preceding token, so cells form a tree; the prefix is its trunk.
  */
 export class Sequence {
   readonly #shape: KvShape;
   layers: readonly KvLayerBuffers[];
   capacity: number;
-  /** Ids of the vocabulary, or above it (`FIRST_MEDIA_ID`). */
+  /** Token id of each cell, from the vocabulary or, for media, above it (`FIRST_MEDIA_ID`). */
   tokens: Float64Array;
-  /** Cell that this one follows; -1 for the first token. */
+  /** Index of the cell that each cell follows; -1 for the first token. */
   parents: Int32Array;
-  /** Distance of each cell from the first token, along the parents. */
+  /** Position of each cell: its distance from the first token, along the parents. */
   positions: Int32Array;
   /** Positions of each cell for rotary embeddings with three parts. */
   rotary: RotaryPositions;
   length = 0;
-  /** Cells of the trunk: those below this index follow each other in a line. */
+  /** Number of cells in the trunk: cells below this index each follow the one before. */
   trunkLength = 0;
   readonly snapshots: Snapshots;
 
@@ -65,14 +65,17 @@ export class Sequence {
     return cell;
   }
 
-  /** Forgets the cells from `length` on. Their KV stays in the buffers until new cells overwrite it. */
+  /** Discards the cells from `length` on. Their KV stays in the buffers until new cells overwrite it. */
   truncate(length: number): void {
     this.length = Math.min(this.length, length);
     this.trunkLength = Math.min(this.trunkLength, length);
     this.snapshots.truncate(length);
   }
 
-  /** Returns the length of the longest common prefix of the trunk and `tokens`. */
+  /**
+   * Returns how many of the first `tokens` the trunk holds and can continue after: with recurrent layers, up to a
+   * snapshot.
+   */
   matchLength(tokens: readonly number[]): number {
     const end = Math.min(this.trunkLength, tokens.length);
     let count = 0;
@@ -80,7 +83,7 @@ export class Sequence {
     return this.snapshots.resumableLength(count);
   }
 
-  /** Copies the first `count` cells of another sequence, with their KV. */
+  /** Replaces this sequence with the first `count` cells of another one, including their KV and snapshots. */
   copyFrom(other: Sequence, count: number): void {
     copyCells(this.#shape, other.layers, other.capacity, this.layers, this.capacity, count);
     this.tokens.set(other.tokens.subarray(0, count));
@@ -109,7 +112,7 @@ export class Sequence {
     this.rotary = rotary;
   }
 
-  /** Throws when the table contradicts itself. */
+  /** Throws if the cell table is inconsistent. */
   checkIntegrity(): void {
     if (this.length > this.capacity || this.trunkLength > this.length) throw new Error('more cells than capacity');
     for (const cell of this.snapshots.cells)
@@ -125,12 +128,12 @@ export class Sequence {
   }
 }
 
-/** Returns the bytes of one cell in all layers. */
+/** Returns the number of bytes of one cell, over all layers. */
 export function cellBytes(shape: KvShape): number {
   return shape.layers.reduce((sum, { heads, headSize }) => sum + 2 * 4 * heads * headSize, 0);
 }
 
-/** Returns the bytes of a cached prefix of `length` tokens. */
+/** Returns the most bytes that a cached prefix of `length` tokens needs, including its snapshots. */
 export function prefixBytes(shape: KvShape, length: number): number {
   return length * cellBytes(shape) + MOST_SNAPSHOTS * snapshotBytes(shape.states ?? []);
 }

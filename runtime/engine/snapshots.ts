@@ -1,28 +1,28 @@
 import { at } from '../../lib/at.ts';
 
-/** Holds the states of several sequences: for each state of the model `[rows, ...]`. */
+/** Holds the recurrent states of several lanes of a run: one tensor `[rows, ...]` for each state of the model. */
 export interface StateRows {
   rows: number;
   tensors: readonly Float32Array[];
 }
 
-/** Holds the states of one sequence after one of its cells. */
+/** Points to the recurrent states of a sequence after one of its cells: row `row` of `states`. */
 export interface Snapshot {
   states: StateRows;
   row: number;
 }
 
-/** Fractions of a prefix at which snapshots are kept, besides the one at its end. */
+/** Fractions of a prefix's length near which snapshots are kept, besides the snapshot at its end. */
 const KEPT_FRACTIONS = [1 / 2, 1 / 4, 1 / 8];
-/** Most snapshots of a prefix. */
+/** Most snapshots that are kept of a prefix. */
 export const MOST_SNAPSHOTS = KEPT_FRACTIONS.length + 1;
 
 /**
- * Holds the states of layers without attention, after some cells of a sequence. Such a state cannot be rolled back, so
- * a sequence can only continue after a cell that has a snapshot.
+ * Holds the states of recurrent layers after some cells of a sequence. Such a state cannot be rolled back, so a
+ * sequence can only continue after a cell that has a snapshot.
  */
 export class Snapshots {
-  /** Floats of each state. */
+  /** Number of floats of each state. */
   readonly #sizes: readonly number[];
   readonly #byCell = new Map<number, Snapshot>();
 
@@ -30,12 +30,12 @@ export class Snapshots {
     this.#sizes = sizes;
   }
 
-  /** True when the model has such states. */
+  /** True if the model has recurrent layers. */
   get needed(): boolean {
     return this.#sizes.length > 0;
   }
 
-  /** Bytes of all snapshots; shared ones count for each sequence. */
+  /** Bytes of all snapshots. A snapshot that several sequences share counts in each of them. */
   get bytes(): number {
     return this.#byCell.size * snapshotBytes(this.#sizes);
   }
@@ -52,7 +52,10 @@ export class Snapshots {
     this.#byCell.set(cell, snapshot);
   }
 
-  /** Returns how many of the first `length` cells a sequence can continue after. */
+  /**
+   * Returns after how many of the first `length` cells a sequence can continue: `length` itself without recurrent
+   * layers, otherwise up to the last cell that has a snapshot.
+   */
   resumableLength(length: number): number {
     if (!this.needed) return length;
     let best = 0;
@@ -60,7 +63,7 @@ export class Snapshots {
     return best;
   }
 
-  /** Forgets the snapshots from a cell on. */
+  /** Deletes the snapshots from cell `length` on. */
   truncate(length: number): void {
     this.keepOnly((cell) => cell < length);
   }
@@ -69,14 +72,17 @@ export class Snapshots {
     for (const cell of this.#byCell.keys()) if (!wanted(cell)) this.#byCell.delete(cell);
   }
 
-  /** Shares another sequence's snapshots of the first `length` cells: their content never changes. */
+  /**
+   * Adds another sequence's snapshots of the first `length` cells. They are shared, not copied, because their content
+   * never changes.
+   */
   copyFrom(other: Snapshots, length: number): void {
     for (const [cell, snapshot] of other.#byCell) if (cell < length) this.#byCell.set(cell, snapshot);
   }
 
   /**
-   * Returns the cells whose snapshots are worth keeping: the end of a prefix, and near a half, a quarter and an eighth
-   * of it, for prefixes with the same beginning.
+   * Returns the cells of a prefix of `length` tokens whose snapshots are worth keeping: its end, and near a half, a
+   * quarter and an eighth of it, where a prefix with the same beginning can continue.
    */
   worthKeeping(length: number): Set<number> {
     const cells = [...this.#byCell.keys()].filter((cell) => cell < length).sort((a, b) => a - b);
@@ -86,12 +92,18 @@ export class Snapshots {
   }
 }
 
-/** Returns the bytes of the states after one cell. */
+/**
+ * Returns the number of bytes of one snapshot.
+ * @param sizes number of floats of each state
+ */
 export function snapshotBytes(sizes: readonly number[]): number {
   return sizes.reduce((sum, size) => sum + 4 * size, 0);
 }
 
-/** Copies snapshots into rows; null stands for the states before the first token, which are zero. */
+/**
+ * Copies snapshots into new tensors, one row for each. Null stands for the states before the first token, which are
+ * zero.
+ */
 export function gatherRows(sizes: readonly number[], snapshots: readonly (Snapshot | null)[]): StateRows {
   const rows = snapshots.length;
   const tensors = sizes.map((size, index) => {

@@ -7,15 +7,15 @@ import { gatherRows, type Snapshot, type StateRows } from './snapshots.ts';
 
 type Tensors = Record<string, Tensor>;
 
-/** Holds the inputs and outputs of a run over states, besides tokens and KV. */
+/** Holds the inputs and outputs that recurrent layers add to a run. */
 export interface StateRun {
   feeds: Tensors;
   fetches: Tensors;
-  /** Stores the new states of the cells to keep. */
+  /** Stores snapshots of the new states of the `keep` cells in the sequence. Must be called after the run. */
   store(): void;
 }
 
-/** Feeds the states of layers without attention, and stores the new ones. */
+/** Feeds the states of recurrent layers to a run, and stores the new ones as snapshots. */
 export class StateFeeds {
   readonly #states: NonNullable<Manifest['states']>;
   readonly #inputs: NonNullable<Manifest['inputs']['lanes']>;
@@ -27,11 +27,15 @@ export class StateFeeds {
     this.#sizes = states.map(({ dims }) => floats(dims));
   }
 
-  /** Prepares a run of the cells from `start` to `length`. Each cell that they follow needs a snapshot. */
+  /**
+   * Returns the inputs and outputs for a run of the cells from `start` to `length`. The sequence must have a snapshot
+   * of every earlier cell that one of them follows.
+   * @param keep new cells after which to store a snapshot
+   */
   prepare(sequence: Sequence, start: number, length: number, keep: readonly number[]): StateRun {
     const lanes = layOutLanes(sequence, start, length, keep);
     const given = this.#given(sequence, lanes.roots);
-    // The operators accept no empty result: without a cell to keep, that of the first lane is dropped.
+    // The operators accept no empty result: if no cell is kept, the state of the first lane is computed and dropped.
     const kept = keep.length > 0 ? lanes.kept : [0];
     const out: StateRows = {
       rows: kept.length,
@@ -50,7 +54,10 @@ export class StateFeeds {
     return { feeds, fetches, store };
   }
 
-  /** Returns the states that lanes begin with: those of one earlier run unchanged, others gathered. */
+  /**
+   * Returns the states that the lanes begin with: the tensors of an earlier run unchanged if they have the same rows,
+   * otherwise gathered in new ones.
+   */
   #given(sequence: Sequence, roots: readonly number[]): StateRows {
     const snapshots = roots.map((cell) => {
       if (cell < 0) return null;
@@ -65,8 +72,8 @@ export class StateFeeds {
   }
 
   /**
-   * Copies the snapshot of a prefix, which stays for long, so that it does not keep those of the other branches in
-   * memory.
+   * Copies the snapshot if it belongs to the prefix, which stays cached for long: otherwise it would keep the states of
+   * all other lanes of its run in memory.
    */
   #owned(snapshot: Snapshot, cell: number, { trunkLength }: Sequence): Snapshot {
     if (cell >= trunkLength || snapshot.states.rows === 1) return snapshot;
@@ -105,7 +112,7 @@ function integers(values: readonly number[], dims: readonly number[] = [values.l
   return new Tensor('int64', BigInt64Array.from(values, BigInt), dims);
 }
 
-/** Returns the floats of a state of this shape. */
+/** Returns the number of floats of a state with these dimensions. */
 export function floats(dims: readonly number[]): number {
   return dims.reduce((product, dim) => product * dim, 1);
 }

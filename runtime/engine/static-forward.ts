@@ -7,19 +7,19 @@ import type { KvLayerBuffers, Sequence } from './sequence.ts';
 import { planRuns, type StaticRun, writeStaticMask } from './static-plan.ts';
 import { integers } from './tensors.ts';
 
-/** Holds the sessions of a model over fixed shapes. */
+/** Holds the onnxruntime sessions of a model that is compiled to static graphs. */
 export interface StaticSessions {
-  /** Session of the lookup, on the CPU, in any length. */
+  /** Session of the graph that looks up embeddings and rotary rows, on the CPU, for any number of tokens. */
   lookup: InferenceSession;
-  /** Sessions of the bodies, in the order of the manifest. */
+  /** Sessions of the graphs that run the layers, in the order of the manifest. */
   bodies: readonly PluginSession[];
   head: PluginSession;
 }
 
 /**
- * Runs the tokens of all branches as one sequence over fixed shapes: in padded runs of the sizes that there are graphs
- * for, with a mask that says what each token sees. Keys and values of new cells are results that are copied into the
- * sequence.
+ * Runs the tokens of all branches as one sequence over static graphs. Tokens are split into runs and padded to the
+ * sizes that there are graphs for, and a mask says what each token sees. The graphs return the keys and values of new
+ * cells, which are copied into the sequence.
  */
 export class StaticForward implements Forward {
   readonly vocabSize: number;
@@ -27,7 +27,7 @@ export class StaticForward implements Forward {
   readonly #sessions: StaticSessions;
   readonly #manifest: Manifest;
   readonly #graphs: StaticGraphs;
-  /** Scratch memory by name and size. */
+  /** Scratch memory, by tensor name and length. */
   readonly #memory = new Map<string, Float32Array>();
   readonly #logits = new Scratch((length) => new Float32Array(length));
 
@@ -53,7 +53,10 @@ export class StaticForward implements Forward {
     return logits;
   }
 
-  /** Runs the layers over the cells of a run and stores their keys and values. Returns what the head reads, by name. */
+  /**
+   * Runs the layers over the cells of a run and stores their keys and values. Returns the tensors that the head reads,
+   * by name.
+   */
   async #body(sequence: Sequence, run: StaticRun): Promise<Map<string, Float32Array>> {
     const { chunk, past } = run;
     const { bodies, head } = this.#graphs;
@@ -87,7 +90,7 @@ export class StaticForward implements Forward {
     return new Map(hidden.map(({ name, data }) => [name, data]));
   }
 
-  /** Returns the embeddings and rotary rows of a run, padded to its chunk. */
+  /** Returns the embeddings and the rotary position rows of a run's tokens, padded to the length of its chunk. */
   async #lookup(sequence: Sequence, { first, end, chunk }: StaticRun): Promise<TensorView[]> {
     const { inputs } = this.#manifest;
     const { embeddings, rotary } = this.#graphs;
@@ -106,7 +109,11 @@ export class StaticForward implements Forward {
     ];
   }
 
-  /** Returns the logits of some rows of a run. */
+  /**
+   * Computes the logits of some rows of a run and writes them to `logits`.
+   * @param rowsOf tensors that the layers gave to the head, by name
+   * @param wanted rows of the run, each with the index of its row in `logits`
+   */
   async #head(
     rowsOf: ReadonlyMap<string, Float32Array>,
     wanted: readonly { row: number; index: number }[],
@@ -129,7 +136,7 @@ export class StaticForward implements Forward {
     }
   }
 
-  /** Gathers the past cells of a run next to each other. The mask hides what follows them. */
+  /** Copies the past cells of a run next to each other. The mask hides the unused cells after them. */
   #gather(
     name: string,
     from: Float32Array,
@@ -151,7 +158,7 @@ export class StaticForward implements Forward {
     return into;
   }
 
-  /** Returns memory for a tensor, the same for each run of its size. */
+  /** Returns scratch memory for a tensor: the same for every tensor of this name and length. */
   #take(name: string, length: number): Float32Array {
     const key = `${name} ${length}`;
     let memory = this.#memory.get(key);
@@ -163,7 +170,7 @@ export class StaticForward implements Forward {
   }
 }
 
-/** Copies the keys and values of new cells, `[heads, chunk, headSize]`, into the cells of the sequence. */
+/** Copies the keys and values of new cells, `[heads, chunk, headSize]`, into the sequence. */
 function keep(
   layers: readonly KvLayerBuffers[],
   capacity: number,

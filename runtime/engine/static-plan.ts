@@ -2,12 +2,12 @@ import { at } from '../../lib/at.ts';
 import type { Sequence } from './sequence.ts';
 
 export interface StaticRun {
-  /** New cells: from `first` to before `end`. */
+  /** Index of the first new cell; `end` is the index after the last one. */
   first: number;
   end: number;
   chunk: number;
   past: number;
-  /** Cells of the sequence that are the past, in order; null: the sequence's buffers as they are. */
+  /** Cells of the sequence that form the past, in order; null if the sequence's buffers are fed as they are. */
   pastCells: readonly number[] | null;
 }
 
@@ -17,12 +17,15 @@ export interface StaticSize {
 }
 
 /**
- * Number of runs of the smaller size that cost as much as one of the larger: fewer remaining cells use the smaller
- * size.
+ * Number of runs of a chunk size that cost as much as one run of the next larger size. If the remaining cells fit in at
+ * most this many, the smaller size is used.
  */
 const SMALL_RUNS = 3;
 
-/** Splits the cells from `start` on into runs of the given sizes. `sizes` has every past size for every chunk size. */
+/**
+ * Splits the cells from `start` on into runs of the given sizes. `sizes` must have every past size for every chunk
+ * size. Throws if a cell sees more past cells than the largest size has.
+ */
 export function planRuns(sequence: Sequence, start: number, sizes: readonly StaticSize[]): StaticRun[] {
   const chunks = ascending(sizes.map(({ chunk }) => chunk));
   const pasts = ascending(sizes.map(({ past }) => past));
@@ -31,7 +34,7 @@ export function planRuns(sequence: Sequence, start: number, sizes: readonly Stat
     const chunk = chunkFor(sequence.length - first, chunks);
     let end = Math.min(sequence.length, first + chunk);
     let pastCells = seenBefore(sequence, first, end);
-    // Branches side by side may see more cells together than fit; one cell alone always fits.
+    // Branches side by side may together see more past cells than fit; those of one cell always fit.
     while (pastCells.length > pasts.at(-1)! && end > first + 1) {
       end = first + Math.ceil((end - first) / 2);
       pastCells = seenBefore(sequence, first, end);
@@ -51,7 +54,7 @@ function chunkFor(count: number, chunks: readonly number[]): number {
   return smaller !== undefined && count <= smaller * SMALL_RUNS ? smaller : fitting;
 }
 
-/** Returns the cells below `first` that are ancestors of cells from there up to `end`, ascending. */
+/** Returns the cells below `first` that are ancestors of the cells from `first` to before `end`, ascending. */
 function seenBefore(sequence: Sequence, first: number, end: number): number[] {
   const { parents, trunkLength } = sequence;
   const branched = new Set<number>();
@@ -73,14 +76,14 @@ function ascending(sizes: readonly number[]): number[] {
 }
 
 /**
- * Score added to a cell that a token must not see: large enough for a weight of 0, and within the range of 16-bit
- * floats.
+ * Value added to the attention score of a cell that a token must not see: large enough for a weight of 0, and within
+ * the range of 16-bit floats.
  */
 const HIDDEN = -10_000;
 
 /**
- * Writes the additive mask `[chunk, past + chunk]` of a run. A token sees its ancestors and itself, and with a window
- * only the last `window` positions of these. Rows after the last cell see only themselves; they are never read.
+ * Writes the additive attention mask of a run, `[chunk, past + chunk]`. A token sees its ancestors and itself; with a
+ * sliding window, only the last `window` positions of these. Padding rows see only themselves and are never read.
  */
 export function writeStaticMask(
   into: Float32Array,

@@ -8,14 +8,14 @@ import type { PluginTarget } from '../ort-plugin/plugin-target.ts';
 import type { StaticSessions } from './static-forward.ts';
 
 export interface OpenStaticOptions {
-  /** Plugin that runs layers and head; absent: onnxruntime's CPU provider. */
+  /** Device and plugin that run the layers and the head; absent: onnxruntime's CPU provider. */
   plugin?: PluginTarget;
   threads?: number;
-  /** Options of sessions on the CPU: the one that looks up embeddings, and all without a plugin. */
+  /** Options of sessions on the CPU: of the one that looks up embeddings, and without a plugin of all. */
   lookup: InferenceSession.SessionOptions;
 }
 
-/** Opens every graph of a model over fixed shapes. Closes the opened ones when one fails. */
+/** Opens a session for every static graph of a model. If one fails to open, closes the others and throws. */
 export async function openStatic(
   folder: string,
   manifest: Manifest,
@@ -64,7 +64,10 @@ async function onCpu(
   return (file) => PluginSession.create(env, file, { config, ...(threads ? { threads } : {}) });
 }
 
-/** Flattens a session configuration for the C API: `{ session: { intra_op: { a: '1' } } }` is `session.intra_op.a`. */
+/**
+ * Flattens a session configuration for onnxruntime's C API: `{ session: { intra_op: { a: '1' } } }` becomes
+ * `session.intra_op.a`.
+ */
 function entriesOf(extra: object): [key: string, value: string][] {
   return Object.entries(extra).flatMap(([key, value]): [string, string][] =>
     typeof value === 'object' && value !== null

@@ -3,7 +3,7 @@ import { at } from '../../lib/at.ts';
 import type { Manifest } from '../compile/manifest.ts';
 import type { Cells } from './media-feeds.ts';
 
-/** Returns the entries `start` to `end` of a cell table as a `[1, n]` tensor. */
+/** Returns the entries from `start` to before `end` of a cell table as an int64 tensor `[1, end - start]`. */
 export function integers(values: Int32Array | Float64Array, start: number, end: number): Tensor {
   return new Tensor('int64', BigInt64Array.from(values.subarray(start, end), BigInt), [1, end - start]);
 }
@@ -28,7 +28,7 @@ export function int64(values: readonly number[]): Tensor {
   return new Tensor('int64', BigInt64Array.from(values, BigInt), [values.length]);
 }
 
-/** Copies rows out of the logits of all positions. */
+/** Copies the given rows out of the logits of all positions. */
 export function gather(logits: Float32Array, rows: readonly number[], vocabSize: number): Float32Array {
   const picked = new Float32Array(rows.length * vocabSize);
   for (const [index, row] of rows.entries()) {
@@ -37,7 +37,7 @@ export function gather(logits: Float32Array, rows: readonly number[], vocabSize:
   return picked;
 }
 
-/** Returns rows of logits one after another. */
+/** Splits the logits of a run, in order, into the rows of each reader. */
 export class LogitRows {
   readonly #logits: Float32Array;
   readonly #vocabSize: number;
@@ -48,7 +48,7 @@ export class LogitRows {
     this.#vocabSize = vocabSize;
   }
 
-  /** Returns the next `count` rows as a view. */
+  /** Returns the next `count` rows as a view of the logits. */
   take(count: number): Float32Array {
     const from = this.#next;
     this.#next += count * this.#vocabSize;

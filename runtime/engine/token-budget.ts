@@ -1,13 +1,13 @@
 /**
- * Shares the completion tokens of a job among its branches. Earlier branches come first: a branch may choose what the
- * branches before it have not used so far. Branches run side by side, so a branch may have used more than its limit in
- * the end; then its result is cut.
+ * Shares a job's completion tokens among its branches. Earlier branches come first: a branch may use what the branches
+ * before it have not used so far. Branches run side by side, so in the end a branch may have used more than its limit;
+ * its result is then cut.
  */
 export class TokenBudget {
   readonly #total: number;
   readonly #shares: BudgetShare[] = [];
 
-  /** @param total completion tokens of all branches together */
+  /** @param total most completion tokens of all metered branches together */
   constructor(total: number) {
     this.#total = total;
   }
@@ -20,7 +20,7 @@ export class TokenBudget {
     return share;
   }
 
-  /** Returns a share outside the budget: it may use `maxTokens`, and takes nothing from the others. */
+  /** Returns a share that does not count against the budget: only `maxTokens` limits it. */
   unmetered(maxTokens: number): BudgetShare {
     return new BudgetShare(maxTokens, () => maxTokens);
   }
@@ -32,9 +32,9 @@ export class TokenBudget {
   }
 }
 
-/** Counts the part of the budget that one branch uses. */
+/** Counts the tokens that one branch uses of the budget. */
 export class BudgetShare {
-  /** Tokens chosen so far. */
+  /** Number of tokens that the branch has chosen so far. */
   used = 0;
   readonly #maxTokens: number;
   readonly #left: () => number;
@@ -44,7 +44,7 @@ export class BudgetShare {
     this.#left = left;
   }
 
-  /** Tokens that the branch may choose in all. Shrinks while earlier branches use theirs. */
+  /** Most tokens that the branch may choose in all. Shrinks while earlier branches use theirs. */
   get limit(): number {
     return Math.min(this.#maxTokens, this.#left());
   }

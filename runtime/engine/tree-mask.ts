@@ -1,12 +1,12 @@
 import { at } from '../../lib/at.ts';
 import type { Sequence } from './sequence.ts';
 
-/** Score added to a cell that a token must not see; its weight becomes exactly 0. */
+/** Value added to the attention score of a cell that a token must not see; its weight becomes exactly 0. */
 const HIDDEN = -1e9;
 
 /**
- * Writes the additive mask of the cells from `start` to `length`, `[new, all]` row by row. A token sees its ancestors
- * and itself, and with a window only the last `window` positions of these.
+ * Writes the additive attention mask of the cells from `start` to `length`, `[length - start, length]` row by row. A
+ * token sees its ancestors and itself; with a sliding window, only the last `window` positions of these.
  */
 export function writeTreeMask(
   into: Float32Array,
@@ -24,12 +24,12 @@ export function writeTreeMask(
       if (at(positions, ancestor) >= first) into[row + ancestor] = 0;
       ancestor = at(parents, ancestor);
     }
-    // From here on the ancestors are the trunk, where cells are positions.
+    // The remaining ancestors are in the trunk, where the index of a cell is its position.
     if (ancestor >= 0) into.fill(0, row + Math.min(Math.max(0, first), ancestor + 1), row + ancestor + 1);
   }
 }
 
-/** Tells whether the operator's own causal mask is enough for the cells up to `length`. */
+/** Tells whether the cells up to `length` need no mask beyond the attention operator's own causal one. */
 export function isPlainCausal(sequence: Sequence, length: number, window: number | null): boolean {
   return sequence.trunkLength >= length && (window === null || length <= window);
 }

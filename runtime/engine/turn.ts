@@ -1,7 +1,7 @@
 import type { Job, JobResult } from './job.ts';
 import type { JobRun, Plan } from './job-run.ts';
 
-/** Describes a job that waits or runs, and the promise that answers it. */
+/** Holds a job that waits or runs, with the callbacks that settle its promise. */
 export interface Entry {
   job: Job;
   resolve(result: JobResult): void;
@@ -9,24 +9,24 @@ export interface Entry {
   signal: AbortSignal | undefined;
   queuedAt: number;
   startedAt: number;
-  /** Time of the first row of logits. */
+  /** Time at which the model returned the job's first logits, in milliseconds; null before. */
   promptDoneAt: number | null;
 }
 
-/** Describes a job that holds a sequence. */
+/** Holds a job that has a sequence and runs. */
 export interface Turn {
   entry: Entry;
   run: JobRun;
 }
 
-/** Describes one job's part of a run of the model. */
+/** Describes one job's part of a planned run of the model. */
 export interface PlannedTurn {
   turn: Turn;
   plan: Plan;
   newTokens: number;
 }
 
-/** Tells whether a job gives way to interactive ones. */
+/** Tells whether a job has batch priority, so that interactive jobs go before it. */
 export function isBatch({ job }: Entry): boolean {
   return job.priority === 'batch';
 }

@@ -1,19 +1,19 @@
 import { type Entry, isBatch } from './turn.ts';
 
-/** Interactive jobs that may pass a waiting batch job before it has its turn. */
+/** Most interactive jobs that are admitted before a batch job that waits. */
 export const MOST_PASSING = 3;
 
-/** Holds the jobs that wait for a sequence: interactive ones go first, each kind in the order in which it came. */
+/** Holds the jobs that wait for a sequence: interactive jobs first, each priority in order of arrival. */
 export class WaitingJobs {
   readonly #entries: Entry[] = [];
-  /** Interactive jobs that were admitted since a batch job waits. */
+  /** Number of interactive jobs admitted while a batch job waits. */
   #passed = 0;
 
   get length(): number {
     return this.#entries.length;
   }
 
-  /** Returns all waiting jobs, in the order in which they came. */
+  /** Returns all waiting jobs, in order of arrival. */
   get all(): readonly Entry[] {
     return [...this.#entries];
   }
@@ -22,7 +22,10 @@ export class WaitingJobs {
     this.#entries.push(entry);
   }
 
-  /** Returns the next job to admit. A batch job waits for at most `MOST_PASSING` interactive ones that came later. */
+  /**
+   * Returns the next job to admit: an interactive one, or a batch job once it has let `MOST_PASSING` interactive ones
+   * pass.
+   */
   next(): Entry | undefined {
     const batch = this.#entries.find(isBatch);
     const interactive = this.#entries.find((entry) => !isBatch(entry));
@@ -30,7 +33,7 @@ export class WaitingJobs {
     return interactive ?? batch;
   }
 
-  /** Removes a job that got a sequence. */
+  /** Removes a job from the queue because it got a sequence. */
   admit(entry: Entry): void {
     this.remove(entry);
     this.#passed = isBatch(entry) || !this.#entries.some(isBatch) ? 0 : this.#passed + 1;

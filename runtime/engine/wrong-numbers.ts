@@ -3,7 +3,7 @@ import { refusal } from '../../lib/refused-form.ts';
 import type { WeightForm } from '../../lib/schema/weight-form.ts';
 import { errorText } from '../compile/choose-form.ts';
 
-/** Returns the error that refuses a form whose numbers are wrong on this machine (`refusedForm`). */
+/** Returns the error that refuses a weight form whose logits are wrong on this machine (`refusedForm`). */
 export function wrongNumbers(form: WeightForm, error: number, limit: number): AssayError {
   return new AssayError(
     'engine_failed',
