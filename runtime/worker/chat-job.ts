@@ -19,13 +19,16 @@ export interface ChatLimits {
 
 export interface ChatPlan {
   promptTokens: number;
-  /** Returns a job of one branch. `onDelta` receives text as soon as it is final. */
+  /**
+   * Returns the engine job of the chat, which has one branch. `onDelta` receives text as soon as later tokens cannot
+   * change it.
+   */
   plan(onDelta: (delta: ChatDelta) => void): JobPlan;
-  /** Returns the rest of the text, and why the answer ended. */
+  /** Returns the rest of the text, and the reason why the answer ended. */
   end(result: JobResult): { delta: ChatDelta; reason: 'stop' | 'length' };
 }
 
-/** Bounds beyond which an answer only repeats itself; it then ends with `length` (M-22). */
+/** Bounds beyond which an answer counts as repeating itself endlessly; it then ends with `length` (M-22). */
 const ANSWER_LOOP: LoopBounds = { tokens: 256, distinct: 32 };
 
 interface AnswerForm {
@@ -33,7 +36,10 @@ interface AnswerForm {
   output: ChatOutput | JsonOutput | ToolOutput;
 }
 
-/** Returns what holds an answer to its form, and what reads it. */
+/**
+ * Returns the grammar that constrains the answer to its requested format, and the reader that splits its tokens into
+ * text, reasoning and tool calls.
+ */
 function answerForm(text: TextModel, { format, tools, stop }: ChatRequest, thinking: boolean): AnswerForm {
   const { vocabulary, template } = text;
   const stops = [...stop, ...template.stops];
@@ -45,10 +51,10 @@ function answerForm(text: TextModel, { format, tools, stop }: ChatRequest, think
   return { constraint, output: new JsonOutput(vocabulary, constraint, stops) };
 }
 
-/** Turns a chat into a job. Throws as `encodeChat`, and `unsupported_schema`. */
+/** Turns a chat request into an engine job. Throws `unsupported_schema`, and the errors of `encodeChat`. */
 export function planChat(text: TextModel, request: ChatRequest, limits: ChatLimits): ChatPlan {
   const { format, tools } = request;
-  // A grammar of the whole answer allows no reasoning.
+  // A grammar that covers the whole answer leaves no room for reasoning.
   const withGrammar = format.type === 'json' ? ({ thinking: false } as const) : {};
   const encoding = { ...withGrammar, tools: tools?.tools, limit: limits.maxPromptLen };
   const { ids, thinking } = encodeChat(text, request.messages, encoding);

@@ -11,15 +11,15 @@ import { identityOf, openDevice } from '../ort-plugin/open-device.ts';
 import type { PluginTarget } from '../ort-plugin/plugin-target.ts';
 
 export interface DeviceCompileOptions {
-  /** Receives the number of compiled graphs; the measurement counts as one more. */
+  /** Receives the number of compiled graphs before each graph; measuring the device counts as one more. */
   onStep?(done: number, total: number): void;
   signal?: AbortSignal;
 }
 
 /**
- * Compiles the graphs of a model over fixed shapes for a device, keeps the device's own binaries beside them
- * (EPContext), and measures the device and the CPU. The manifest then names the binaries, what they depend on, and the
- * measurements. Throws `engine_failed` when the device does not run a graph as a single part.
+ * Compiles the static graphs of a model for a device, stores the device's own binaries beside them (EPContext), and
+ * measures the speed and error of the device against the CPU. The manifest then names the binaries, what they depend
+ * on, and the measurements. Throws `engine_failed` if the device cannot run a whole graph.
  */
 export async function compileForDevice(
   folder: string,
@@ -38,7 +38,8 @@ export async function compileForDevice(
       onStep?.(done, files.length + 1);
       const session = await device.session(join(folder, file), contextConfig(join(folder, contextFile(file))));
       session.release();
-      // A plugin that writes no binary reports no error; the model would be compiled at each load.
+      // A plugin that writes no binary reports no error, but the model would then be compiled at each load: so the file
+      // must exist.
       statSync(join(folder, contextFile(file)));
     }
   } catch (cause) {
@@ -62,7 +63,7 @@ export async function compileForDevice(
 }
 
 /**
- * Returns the session configuration that writes the binary to a file of its own. Source:
+ * Returns the session configuration that writes a graph's binary to a separate file. Source:
  * onnxruntime_session_options_config_keys.h ("ep.context_enable").
  */
 function contextConfig(file: string): Record<string, string> {

@@ -19,34 +19,35 @@ import { probePrompt } from './probe-prompt.ts';
 export type { Precision } from '../compile/precision.ts';
 
 export interface CompileOptions {
-  /** Folder of the published model; it is only read. */
+  /** Folder of the published model, which is only read. */
   source: string;
-  /** Folder for the result; empty or absent. After an error the caller removes it. */
+  /** Folder for the result, which must be empty or absent. After an error the caller removes it. */
   target: string;
   device: Device;
   precision: Precision;
   maxPromptLen: number;
-  /** Sequences that one run can take, if the model supports it. Default: 8 on a CPU, 1 elsewhere. */
+  /** Number of sequences that one run can compute, if the model supports several. Default: 8 on a CPU, 1 elsewhere. */
   slots?: number;
   /**
-   * Splits the model into graphs over fixed shapes, which NPUs need (`static-graphs.ts`): `auto` chooses sizes for
-   * `maxPromptLen`. Throws `engine_failed` for a model without such a form.
+   * Sizes of the static graphs to split the model into, which NPUs need (`static-graphs.ts`); `auto` chooses them for
+   * `maxPromptLen`, absent makes no static graphs. Throws `engine_failed` for a model that cannot be split.
    */
   fixedShapes?: 'auto' | readonly StaticShape[];
-  /** Forms that gave wrong numbers at load on this machine; they are not made again. */
+  /** Weight forms that computed wrong logits at load on this machine; they are not compiled again. */
   refused?: readonly WeightForm[];
-  /** Receives progress in bytes of weights. */
+  /** Receives the progress, in bytes of weights. */
   onStep?(step: CompileProgress): void;
   signal?: AbortSignal;
 }
 
-/** Slots of a model on a CPU. Measured: `npm run bench -- crowd`. */
+/** Number of slots of a model on a CPU. Measured by `npm run bench -- crowd`. */
 const DEFAULT_SLOTS = 8;
 
 /**
- * Compiles a published model for this machine: packed branches, logits only for the rows that are read, weights in the
- * requested form. On a CPU, `auto` makes several forms, measures them and keeps one. One tensor is in memory at a time.
- * The same input gives the same graph and weights. Throws `engine_failed` for a model that cannot be used.
+ * Compiles a published model for this machine: with packed branches, logits only for requested rows, and weights in the
+ * requested form. On a CPU, precision `auto` compiles several forms, measures them and keeps one. Holds one weight
+ * tensor in memory at a time. The same input gives the same graph and weights. Throws `engine_failed` for a model that
+ * cannot be compiled.
  */
 export async function compileModel(options: CompileOptions): Promise<Manifest> {
   const { source, target, device, onStep, signal } = options;
@@ -62,7 +63,10 @@ export async function compileModel(options: CompileOptions): Promise<Manifest> {
   const folders = new FormFolders(target, (step) => onStep?.(step), signal);
   const encoder = planEncoder(source);
   folders.expect([...(lack === null ? [float] : []), ...plans, ...(encoder ? [encoder] : [])]);
-  /** Writes a form that can be opened; the reason for the choice is added later. */
+  /**
+   * Writes a weight form with a manifest, so that it can be opened for measuring. The reason for the final choice is
+   * added to the manifest later.
+   */
   const write = async (name: string, plan: PlannedForm): Promise<string> => {
     const folder = await folders.write(name, plan);
     writeManifest(folder, manifestOf(options, plan, { reason: '', kernels: '', measured: [], errorLimit: null }));
@@ -100,7 +104,7 @@ export async function compileModel(options: CompileOptions): Promise<Manifest> {
   return manifest;
 }
 
-/** Providers of other devices are not known to run that many attention nodes well. */
+/** Execution providers of other devices are not known to run the attention nodes of several slots well. */
 function slotsFor({ device, slots }: CompileOptions): number {
   return slots ?? (device === 'CPU' ? DEFAULT_SLOTS : 1);
 }

@@ -3,8 +3,8 @@ import { compileModel } from './compile-model.ts';
 import { loadModel } from './load-model.ts';
 import { type Channel, serve } from './serve.ts';
 
-/*
- * The entry point of the engine process, which runs all native code and untrusted files. `supervisor/child.ts` starts
+/**
+ * Entry point of the engine process, which runs all native code and reads untrusted files. `supervisor/child.ts` starts
  * it.
  */
 serve(
@@ -21,6 +21,6 @@ serve(
       return { device, maxPromptLen, form, choice, figures: { error, deviceMs, cpuMs } };
     },
   },
-  // The supervisor forks this program with a channel.
+  // The supervisor forks this program with a message channel, so `process` has all methods of `Channel`.
   process as Channel,
 );

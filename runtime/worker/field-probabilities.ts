@@ -7,9 +7,10 @@ import type { ScoredChoice } from '../engine/job.ts';
 const encoder = new TextEncoder();
 
 /**
- * Returns the probability of each value of an answer: the product of the probabilities of the tokens that were chosen
- * to write it. A token belongs to the first value that it writes a part of; a token that writes only structure (a name,
- * the end of a list) belongs to none. Values that the budget cut, or that were not reached, are absent.
+ * Returns the probability of each leaf value of an answer: the product of the probabilities of the tokens that the
+ * model chose to write it. A token belongs to the first value of which it writes a part; a token that writes only
+ * structure (a name, the end of a list) belongs to none. Values that the budget cut, or that were not reached, are
+ * omitted.
  */
 export function fieldProbabilities(constraint: Constraint, choices: readonly ScoredChoice[]): FieldProbability[] {
   const json = constraint.closed();
@@ -33,7 +34,10 @@ export function fieldProbabilities(constraint: Constraint, choices: readonly Sco
   return fields;
 }
 
-/** Counts the bytes that two texts share at the start: the bytes after them close an answer that was cut. */
+/**
+ * Returns the number of bytes that two texts share at the start. The bytes after them only close an answer that was
+ * cut.
+ */
 function sharedLength(one: Uint8Array, other: Uint8Array): number {
   const length = Math.min(one.length, other.length);
   for (let i = 0; i < length; i++) if (one[i] !== other[i]) return i;

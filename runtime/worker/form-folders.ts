@@ -3,7 +3,10 @@ import { join } from 'node:path';
 import type { PlannedGraphs } from '../compile/planned-graphs.ts';
 import type { CompileProgress } from '../protocol/messages.ts';
 
-/** Writes forms side by side into folders below the target, one of which becomes the result. */
+/**
+ * Writes the weight forms of a model to separate folders below the target, so that they can be measured; one of them
+ * becomes the result.
+ */
 export class FormFolders {
   readonly #target: string;
   readonly #onStep: (step: CompileProgress) => void;
@@ -18,12 +21,15 @@ export class FormFolders {
     mkdirSync(target, { recursive: true });
   }
 
-  /** Counts the bytes of forms that will be written, so that the progress knows its end. */
+  /** Adds the bytes of forms that will be written to the total of the progress reports. */
   expect(plans: Iterable<PlannedGraphs>): void {
     for (const { bytes } of plans) this.#total += bytes;
   }
 
-  /** Writes a form and returns its folder. */
+  /**
+   * Writes the graphs and weights of a form to a subfolder of the target, reports progress, and returns the subfolder's
+   * path.
+   */
   async write(name: string, plan: PlannedGraphs): Promise<string> {
     const folder = join(this.#target, name);
     await this.#write(folder, plan);
@@ -31,7 +37,7 @@ export class FormFolders {
     return folder;
   }
 
-  /** Writes graphs into the target itself, beside the form that is kept. */
+  /** Writes graphs and weights into the target folder itself, beside the form that was kept. */
   async add(plan: PlannedGraphs): Promise<void> {
     await this.#write(this.#target, plan);
   }
@@ -45,7 +51,7 @@ export class FormFolders {
     this.#signal?.throwIfAborted();
   }
 
-  /** Moves the files of one folder into the target, and removes all the others. */
+  /** Moves the files of one subfolder into the target folder, and deletes all subfolders. */
   keep(folder: string): void {
     for (const file of readdirSync(folder)) renameSync(join(folder, file), join(this.#target, file));
     for (const entry of readdirSync(this.#target, { withFileTypes: true })) {

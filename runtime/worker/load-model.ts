@@ -20,10 +20,10 @@ import { LoadedModel } from './loaded-model.ts';
 import { type MediaEncoder, openMediaEncoder } from './media-encoder.ts';
 import type { ServedModel } from './serve.ts';
 
-/** Prompts of full length whose keys and values are kept by default. */
+/** Number of prompts of full length for which the default prefix cache has memory. */
 const KEPT_PROMPTS = 4;
 
-/** Loads a compiled model with its tokenizer and chat template. Runs in the engine process. */
+/** Loads a compiled model with its tokenizer, chat template and media encoder. Runs in the engine process. */
 export async function loadModel(
   { model, dir, plugin, threads, prefixCacheBytes }: LoadSpec,
   onPhase: (phase: Phase) => void,
@@ -44,7 +44,7 @@ export async function loadModel(
   return new LoadedModel({ model, device, maxPromptLen, contextLength, text, engine, media });
 }
 
-/** Opens what reads images or audio; undefined for a model of text alone. */
+/** Opens the model's encoder for images or audio; returns undefined for a model that reads only text. */
 async function openMedia(
   dir: string,
   { media, maxPromptLen }: Manifest,
@@ -55,7 +55,10 @@ async function openMedia(
   return family ? openMediaEncoder(dir, media, family, threads) : undefined;
 }
 
-/** Opens the model with the first execution provider of its device that accepts it. Throws the last one's error. */
+/**
+ * Opens the model with the first execution provider of its device that accepts it. Throws the last provider's error if
+ * none does.
+ */
 async function openOnDevice(
   dir: string,
   plugin: PluginTarget | undefined,
@@ -78,13 +81,13 @@ async function openOnDevice(
   );
 }
 
-/** Milliseconds for the answer to the request that failed. */
+/** Milliseconds from a failed run to the exit of the process, in which the failed request gets its error. */
 const LAST_WORDS_MS = 200;
 
 /**
- * Ends the process soon after a run fails on a device: a driver that was reset, or a device that is gone, does not come
- * back to sessions that are open. The server starts a new process, which finds the device again or says that it is
- * gone.
+ * Wraps a forward pass so that the process ends soon after a run fails on a device: open sessions do not recover from a
+ * driver that was reset or a device that is gone. The server then starts a new process, which finds the device again or
+ * reports that it is gone.
  */
 function endingOnFailure(forward: Forward): Forward {
   return {

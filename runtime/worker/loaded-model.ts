@@ -19,19 +19,19 @@ export interface LoadedModelParts {
   contextLength: number;
   text: TextModel;
   engine: Engine;
-  /** Absent: the model reads text alone. */
+  /** Encoder of images or audio; absent if the model reads only text. */
   media?: MediaEncoder | undefined;
 }
 
 type MeasuredWork = Measured & { media?: MediaFigures };
 
-/** Turns requests into jobs of the engine and their results into replies. */
+/** Answers requests with a loaded model: turns them into engine jobs, and their results into replies. */
 export class LoadedModel implements ServedModel {
   readonly info: ServedModel['info'];
   readonly #text: TextModel;
   readonly #engine: Engine;
   readonly #media: MediaEncoder | undefined;
-  /** Work that waits for the end of a step. */
+  /** Media encoding tasks that wait until the engine is between two steps. */
   readonly #between: (() => Promise<void>)[] = [];
   #nextJob = 0;
   #stepping = false;
@@ -94,7 +94,7 @@ export class LoadedModel implements ServedModel {
     return { ...figures, ...(media ? { media } : {}) };
   }
 
-  /** Encodes the media of a job, runs it, and measures it. */
+  /** Encodes the media of a job, runs the job, and measures both. */
   async #run(
     { plan, media, prepared }: { plan: JobPlan; media: readonly MediaItem[]; prepared: readonly PreparedMedia[] },
     { reply, signal, priority }: WorkChannel,
@@ -116,7 +116,7 @@ export class LoadedModel implements ServedModel {
     };
     const submitted = this.#engine.submit(job, signal);
     void this.#stepWhileBusy();
-    // A job that the engine refuses is refused at once: it never reports `queued`.
+    // Lets the engine refuse the job first: a refused job must not report `queued`.
     await Promise.race([submitted, null]);
     reply({ type: 'queued' });
     const result = await submitted;
@@ -139,7 +139,7 @@ export class LoadedModel implements ServedModel {
     return { kind: this.#media.kind, encoded, cached: media.length - encoded, encodeMs };
   }
 
-  /** Runs work while the engine is not in a step: both use all cores. */
+  /** Runs a task while the engine is not in a step, because both use all cores. Resolves with the task's result. */
   #betweenSteps<T>(work: () => Promise<T>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       this.#between.push(() => work().then(resolve, reject));
@@ -148,8 +148,8 @@ export class LoadedModel implements ServedModel {
   }
 
   /**
-   * Steps the engine while it has work, and reads messages between steps. A step that throws ends the process: a new
-   * one starts clean.
+   * Steps the engine while it has work, and lets the process read messages between steps. A step that throws ends the
+   * process, and the server starts a new one.
    */
   async #stepWhileBusy(): Promise<void> {
     if (this.#stepping) return;

@@ -6,24 +6,26 @@ import { logitsOf, referenceError } from '../engine/self-check.ts';
 import { Sequence } from '../engine/sequence.ts';
 import { spreadTokens } from '../engine/spread-tokens.ts';
 
-/** Size of a small request like those of the service: a text, and tasks that branch from it. */
+/** Size of the measured request, similar to those of the service: a prefix, and tasks that branch from it. */
 const PREFIX = 128;
 const BRANCHES = 16;
 const STEPS = 4;
-/** Rounds; the fastest one is the time of the kernels, as the others waited for something else. */
+/**
+ * Most repetitions of the request, within `MOST_MS`. The fastest counts, because the others waited for other processes.
+ */
 const ROUNDS = 5;
 const MOST_MS = 4_000;
 
-/** Steps between the positions and between the tokens whose logits are kept as a reference. */
+/** Distance between positions, and bound on the vocabulary entries, whose logits are stored as a reference. */
 const EVERY_POSITION = 4;
 const MOST_COLUMNS = 512;
 
-/** Error of a form that gives NaN or does not run on this CPU: larger than that of any number. */
+/** Error reported for a form that gives NaN or does not run on this CPU: larger than any measured one. */
 const NO_NUMBERS = 1e6;
 
 /**
- * Runs a form compiled in floats over the prompt and returns its logits as the reference; null when this CPU does not
- * run it.
+ * Runs a prompt through the model in 32-bit floats and returns its logits as the reference. Returns null if this CPU
+ * cannot run the graph.
  */
 export async function referenceFrom(folder: string, tokens: readonly number[]): Promise<Reference | null> {
   const model = await openModel(folder).catch(onlyHere);
@@ -37,7 +39,7 @@ export async function referenceFrom(folder: string, tokens: readonly number[]): 
       stride: Math.max(1, Math.ceil(manifest.vocabSize / MOST_COLUMNS)),
     };
     const logits = await logitsOf(forward, kvShape(manifest), probe);
-    // Five digits are far more than the accuracy of any form.
+    // Five digits are far more accurate than any form.
     return { ...probe, logits: logits.map((row) => row.map((logit) => Number(logit.toPrecision(5)))) };
   } finally {
     await close();
@@ -45,7 +47,8 @@ export async function referenceFrom(folder: string, tokens: readonly number[]): 
 }
 
 /**
- * Measures a compiled form: its error against the reference and, if requested, the processor time of a small request.
+ * Measures a compiled weight form: the error of its logits against the reference and, with `withSpeed`, the processor
+ * time of a small request in milliseconds, otherwise 0.
  */
 export async function measureForm(
   folder: string,
@@ -56,14 +59,17 @@ export async function measureForm(
   if (!model) return { error: NO_NUMBERS, ms: 0 };
   try {
     const error = await referenceError(model.forward, kvShape(model.manifest), reference);
-    // JSON has no NaN.
+    // JSON cannot represent NaN.
     return { error: Number.isFinite(error) ? error : NO_NUMBERS, ms: withSpeed ? await requestMs(model) : 0 };
   } finally {
     await model.close();
   }
 }
 
-/** Returns null for a graph that does not run on the CPU because it is for another device. Throws other errors. */
+/**
+ * Returns null for an error of a graph that does not load on the CPU, as it may be for another device. Throws other
+ * errors.
+ */
 function onlyHere(error: unknown): null {
   if (error instanceof AssayError && error.code === 'engine_failed') return null;
   throw error;

@@ -1,16 +1,19 @@
 import type { Metrics } from '../../lib/backend.ts';
 import type { JobResult } from '../engine/job.ts';
 
-/** Holds a finished job with the times that the engine does not measure. */
+/** Holds the result of a finished job, with times that the engine does not measure. */
 export interface Measured {
   result: JobResult;
-  /** Milliseconds from submission to the first chosen token; null when none was chosen. */
+  /** Milliseconds from submission to the first chosen token; null if no token was chosen. */
   firstTokenMs: number | null;
   /** Milliseconds from submission to the end of the answer. */
   totalMs: number;
 }
 
-/** Returns the usage and the metrics of an answer. Times are in milliseconds with three decimals. */
+/**
+ * Returns the usage and the metrics of an answer, as the API reports them. Times are in milliseconds with three
+ * decimals.
+ */
 export function figuresOf(
   { result, firstTokenMs, totalMs }: Measured,
   { promptTokens, device }: { promptTokens: number; device: Metrics['device'] },
@@ -29,7 +32,7 @@ export function figuresOf(
     cached_tokens: cachedTokens,
     completion_tokens: completionTokens,
     prompt_tokens_per_second: perSecond(promptTokens - cachedTokens, promptMs),
-    // The first token comes with the end of the prompt; `generationMs` covers the tokens after it.
+    // The first token is chosen from the logits of the prompt, so `generationMs` covers only the tokens after it.
     tokens_per_second: perSecond(completionTokens - 1, generationMs),
     device,
   };

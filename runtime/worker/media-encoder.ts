@@ -10,29 +10,31 @@ import { type MediaPlan, preparedBytes } from '../media/media-plan.ts';
 import type { PreparedMedia, WantedMedia, Work } from '../protocol/messages.ts';
 import type { MediaText } from '../text/segment.ts';
 
-/** Holds an image or a recording of a request: its text in prompts, and its features once it is encoded. */
+/**
+ * Holds an image or a recording of a request: its text and token ids in prompts, and its features once it is encoded.
+ */
 export interface MediaItem {
   sha256: string;
   detail: Detail;
   firstId: number;
   layout: MediaLayout;
-  /** `[layout.tokens, width]`; null until it is encoded. */
+  /** Encoded features, `[layout.tokens, width]`; null until they are computed. */
   rows: Float32Array | null;
-  /** Resolves when the current encoding ends, even if it fails. */
+  /** Resolves when the encoding that is under way ends, even if it fails; null if none is. */
   encoding: Promise<void> | null;
 }
 
-/** Runs a piece of work between two steps of the engine. */
+/** Runs a task between two steps of the engine, and returns its result. */
 export type BetweenSteps = <T>(work: () => Promise<T>) => Promise<T>;
 
-/** Bytes of features that are kept for further requests about the same media. */
+/** Most bytes of features that are cached for further requests about the same media. */
 const CACHE_BYTES = 256 * 2 ** 20;
-/** Images or recordings that are kept, encoded or not. */
+/** Most images or recordings that are cached, encoded or not. */
 const CACHE_ENTRIES = 1024;
 
 /**
- * Encodes the images or recordings of requests, and keeps the features of recent ones. Each is identified by the bytes
- * of its file and the detail; it has ids of its own, which are never used again for another one.
+ * Encodes the images or recordings of requests, and caches the features of recent ones. An item is identified by the
+ * SHA-256 of its file and the detail. Its token ids are never reused for another item.
  */
 export class MediaEncoder implements MediaText {
   readonly kind: MediaFamily['kind'];
@@ -40,7 +42,7 @@ export class MediaEncoder implements MediaText {
   readonly #family: MediaFamily;
   readonly #encoder: InferenceSession;
   readonly #width: number;
-  /** Recent ones, the least recently used first. */
+  /** Cached items by file and detail, the least recently used first. */
   readonly #recent = new Map<string, MediaItem>();
   #nextId = FIRST_MEDIA_ID;
 
@@ -52,14 +54,17 @@ export class MediaEncoder implements MediaText {
     this.#width = width;
   }
 
-  /** Returns the media of a request, each once. Its parts have been opened. */
+  /** Returns the media items of a request, each once. Their files must have been opened. */
   of(work: Work): MediaItem[] {
     const media = [...new Set(partsOf(work, this.kind).map((part) => this.#item(part)))];
     this.#evict();
     return media;
   }
 
-  /** Returns what the server has to send before these can be encoded. */
+  /**
+   * Returns the files and plans that the server must prepare and send before these items can be encoded: those without
+   * features.
+   */
   wanted(media: readonly MediaItem[]): WantedMedia[] {
     return media.flatMap(({ sha256, detail, layout, rows }) => (rows ? [] : [{ sha256, detail, plan: layout.plan }]));
   }
@@ -70,8 +75,8 @@ export class MediaEncoder implements MediaText {
   }
 
   /**
-   * Encodes the media that have no features yet, piece by piece between the engine's steps, so that other requests
-   * continue. Returns the number encoded.
+   * Computes the features of the items that have none, one tile or section at a time between the engine's steps, so
+   * that other requests continue. Returns the number of encoded items.
    */
   async encode(
     media: readonly MediaItem[],
@@ -80,7 +85,7 @@ export class MediaEncoder implements MediaText {
   ): Promise<number> {
     let encoded = 0;
     for (const item of media) {
-      // Another request about the same file may have come first.
+      // Another request may be encoding the same file.
       while (item.encoding) await item.encoding;
       if (item.rows) continue;
       const found = prepared.find(({ sha256, detail }) => sha256 === item.sha256 && detail === item.detail);
@@ -147,7 +152,7 @@ export class MediaEncoder implements MediaText {
     return { sha256, detail, firstId, layout, rows: null, encoding: null };
   }
 
-  /** Forgets those that were used longest ago. Requests in progress keep theirs. */
+  /** Removes the least recently used items beyond the cache's limits. Requests under way keep a reference to theirs. */
   #evict(): void {
     let bytes = 0;
     for (const [index, [key, { rows }]] of [...this.#recent].reverse().entries()) {
@@ -157,7 +162,7 @@ export class MediaEncoder implements MediaText {
   }
 }
 
-/** Opens the encoder of a compiled model. */
+/** Opens the media encoder of a compiled model, on the CPU. */
 export async function openMediaEncoder(
   dir: string,
   { encoder, width }: NonNullable<Manifest['media']>,

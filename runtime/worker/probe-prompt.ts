@@ -2,14 +2,14 @@ import { spreadTokens } from '../engine/spread-tokens.ts';
 import { readModelText } from '../text/model-files.ts';
 import { createTokenizer } from '../text/tokenizer.ts';
 
-/** Text like those that the service reads. */
+/** Text that resembles a request to the service. */
 const TEXT =
   'The parcel came two weeks late and the mug was broken. I want my money back. Does the customer ask for a refund? Answer with yes or no.';
 const MOST_TOKENS = 32;
 
 /**
- * Returns the first tokens of an ordinary text, so that a form is measured on activations like those of real requests.
- * For a model without a readable tokenizer, which cannot be loaded, returns tokens spread over its vocabulary.
+ * Returns the first tokens of an ordinary text, so that weight forms are measured on activations like those of real
+ * requests. For a model whose tokenizer cannot be read, returns tokens scattered over its vocabulary.
  */
 export async function probePrompt(source: string, vocabSize: number, contextLength: number): Promise<number[]> {
   const ids = await textTokens(source).catch(() => []);

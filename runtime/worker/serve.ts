@@ -19,23 +19,22 @@ import {
   type Work,
 } from '../protocol/messages.ts';
 
-/** Serves a loaded model. */
+/** Answers the requests for one loaded model. */
 export interface ServedModel {
   info: Omit<ModelInfo, 'loadMs'>;
-  /** Checks a request and encodes it. Throws `AssayError`. */
+  /** Checks a request and encodes its text. Throws `AssayError` if it cannot be answered. */
   prepare(work: Work): PreparedWork;
-  /** Counts the requests in progress and in the queue. */
-  /** Counts the requests in progress and in the queue. */
+  /** Returns the number of jobs that run and that wait, and the KV cells in use. */
   load(): EngineLoad;
 }
 
 export interface PreparedWork {
   promptTokens: number;
-  /** Images or recordings that `run` needs. Absent: none. */
+  /** Images or recordings whose prepared data `run` needs; absent if none. */
   wanted?: readonly WantedMedia[];
   /**
-   * Queues the request, replies `queued`, and resolves after the last reply. Throws `AssayError`. An abort frees the
-   * request's KV before the next step.
+   * Queues the request, replies `queued`, and resolves after the last reply. Rejects with `AssayError`. An abort frees
+   * the request's KV cells before the next step.
    */
   run(channel: WorkChannel, timeoutMs: number, prepared: readonly PreparedMedia[]): Promise<void>;
 }
@@ -43,20 +42,20 @@ export interface PreparedWork {
 export interface WorkChannel {
   reply(message: Unaddressed<Reply>): void;
   signal: AbortSignal;
-  /** Absent: `interactive`. */
+  /** Scheduling priority; absent: `interactive`. */
   priority?: Priority | undefined;
 }
 
-/** Removes the id of the request from a message. */
+/** A message without the id of its request. */
 export type Unaddressed<M> = M extends unknown ? Omit<M, 'id'> : never;
 
 export interface Served {
-  /** Loads a model. `onPhase` receives what begins, and progress within it. */
+  /** Loads a model. `onPhase` receives the phase that begins, and again when there is progress within it. */
   load(spec: LoadSpec, onPhase: (phase: Phase) => void): Promise<ServedModel>;
   compile(spec: CompileSpec, onProgress: (progress: CompileProgress) => void): Promise<CompileReport>;
 }
 
-/** Describes the part of `process` that the engine process uses. */
+/** The part of `process` that the engine process uses, so that tests can replace it. */
 export interface Channel {
   on(event: 'message', listener: (message: unknown) => void): unknown;
   on(event: 'disconnect' | 'SIGINT' | 'SIGTERM' | 'SIGHUP', listener: () => void): unknown;
@@ -67,10 +66,13 @@ export interface Channel {
 
 const HEARTBEAT_MS = 500;
 
-/** Reads the id that every message has. */
+/** Schema of the id that every message has. */
 const Addressed = v.object({ id: v.string() });
 
-/** Answers the server's messages until the server is gone. The engine lets messages in between its steps. */
+/**
+ * Answers the server's messages, and ends the process when the server is gone. The engine lets messages in between its
+ * steps.
+ */
 export function serve(served: Served, channel: Channel): void {
   let model: ServedModel | null = null;
   const prepared = new Map<string, PreparedWork>();
@@ -79,7 +81,8 @@ export function serve(served: Served, channel: Channel): void {
   const onPhase = (phase: Phase) => send({ type: 'phase', phase });
 
   channel.on('disconnect', () => channel.exit(0));
-  // Ctrl-C and service managers signal the whole process group. The server ends this process, after its last request.
+  // Ctrl-C and service managers signal the whole process group, but the server ends this process after its last
+  // request.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) channel.on(signal, () => {});
   channel.on('message', (message) => {
     const read = v.safeParse(ToEngine, message);
@@ -139,12 +142,12 @@ export function serve(served: Served, channel: Channel): void {
       }
       case 'run': {
         const work = prepared.get(id);
-        // It was cancelled in the meantime.
+        // The request was cancelled between `prepare` and `run`.
         if (!work) return;
         prepared.delete(id);
         const leaving = new AbortController();
         running.set(id, leaving);
-        // TypeScript does not distribute the added id over the union.
+        // A cast, because TypeScript does not distribute the added id over the union.
         const reply = (answer: Unaddressed<Reply>) => send({ ...answer, id } as FromEngine);
         const channel = { reply, signal: leaving.signal, priority: message.priority };
         await work.run(channel, message.timeoutMs, message.media ?? []).finally(() => running.delete(id));
@@ -153,7 +156,7 @@ export function serve(served: Served, channel: Channel): void {
   }
 }
 
-/** Returns an error that names the bad fields but not their values, which may be part of a prompt. */
+/** Returns an error that names the invalid fields but not their values, which may be part of a prompt. */
 function badMessage(issues: readonly v.BaseIssue<unknown>[]): Error {
   return new Error(
     `A message from the server is not valid: ${issues.map((issue) => `${v.getDotPath(issue)} (${issue.type})`).join(', ')}`,

@@ -13,19 +13,21 @@ import { fieldProbabilities } from './field-probabilities.ts';
 export type JobPlan = Omit<Job, 'id' | 'deadline'>;
 
 export interface TaskPlan {
-  /** Tokens of the shared prefix, counted once, and of every task's own part (D-27). */
+  /** Number of prompt tokens: the shared prefix once, and every task's own part (D-27). */
   promptTokens: number;
   plan: JobPlan;
-  /** Returns the answers in the order of the tasks, and the names of those that were cut. */
+  /** Returns the answers in the order of the tasks, and the names of the tasks whose answers were cut. */
   answers(result: JobResult): { answers: TaskAnswer[]; cut: string[] };
 }
 
-/** Describes a task as one branch answers it. */
+/** Describes a task as one branch answers it, with its options in one order. */
 interface Asked {
   task: Task;
-  /** Index of the task in the batch. A question that is asked in several orders has several branches. */
+  /**
+   * Index of the task in the batch. A question that is asked with several orders of its options has several branches.
+   */
   index: number;
-  /** Order of its options. */
+  /** Index in the task's options of each option that the branch shows; empty if it shows none. */
   order: readonly number[];
 }
 
@@ -35,10 +37,10 @@ interface Served extends Asked {
 }
 
 /**
- * Turns a batch into a job with one branch for each task and each order of its options, in the order in which the
- * budget serves them (D-28). Throws `unsupported_modality`, `input_too_long` or `unsupported_schema`.
+ * Turns a batch into an engine job with one branch for each task and each order of its options, sorted by their claim
+ * on the token budget (D-28). Throws `unsupported_modality`, `input_too_long` or `unsupported_schema`.
  *
- * @param contextLength tokens of prompt and answer together
+ * @param contextLength most tokens of a prompt and its answer together
  */
 export function planTasks(
   text: TextModel,
@@ -51,9 +53,11 @@ export function planTasks(
     .map((one, i): Served => {
       const own = at(branches, i);
       const grammar = taskGrammar(one.task, text.vocabulary);
-      // The beginning of every answer is read with the task. Checked here, before further grammars are compiled.
+      // The text that begins every answer is part of the prompt. Its length is checked before further grammars are
+      // compiled.
       checkLength(prefix.length + own.length + grammar.head.length, maxPromptLen);
-      // Options that are not scored for lack of context are an error: a probability cannot express that.
+      // With probabilities, options that do not fit in the context are an error, because no probability can express
+      // that.
       if (batch.probabilities)
         checkLength(prefix.length + own.length + grammar.head.length + longest(grammar), contextLength);
       return { ...one, grammar, own };
@@ -88,7 +92,7 @@ export function planTasks(
   };
 }
 
-/** Returns the task once, or with probabilities once for each order of its options. */
+/** Returns the task once; with probabilities, once for each order of its options. */
 function inOrders(task: Task, index: number, { probabilities }: TaskBatch): Asked[] {
   if (task.type === 'extract' || !task.options) return [{ task, index, order: [] }];
   const orders = orderings(task.options.length, probabilities?.orders ?? 1);
@@ -96,19 +100,19 @@ function inOrders(task: Task, index: number, { probabilities }: TaskBatch): Aske
 }
 
 /**
- * Returns what probabilities change in a branch: every choice is made, outside the budget, and every other token is
- * scored.
+ * Returns the branch settings for a request with probabilities: choices are always scored, outside the budget, and
+ * every other chosen token is scored.
  */
 function measured(grammar: TaskGrammar): Partial<BranchSpec> {
   return grammar.choice ? { unmetered: true, maxTokens: longest(grammar) } : { scored: true };
 }
 
-/** Returns the tokens of the longest path of a choice. */
+/** Returns the number of tokens of the longest path of a choice; 0 without a choice. */
 function longest({ choice }: TaskGrammar): number {
   return Math.max(0, ...(choice?.paths ?? []).map(({ length }) => length));
 }
 
-/** Ranks tasks by the order in which the budget serves them (D-28). */
+/** Returns the task's rank in the order in which tasks may use the budget (D-28). */
 function rank(task: Task): number {
   if (task.type === 'extract') return 2;
   return task.options ? 0 : 1;
@@ -120,7 +124,7 @@ function choiceOf(grammar: TaskGrammar): Pick<BranchSpec, 'choice' | 'constraint
   return { choice: { paths, options, after: (path) => grammar.constraint(path) }, constraint: null };
 }
 
-/** Returns sampling with a fixed seed: the same request gets the same answer at every temperature. */
+/** Returns sampling settings with a fixed seed, so that the same request gets the same answer at every temperature. */
 function taskSampling(temperature: number): Sampling {
   return { temperature, topP: 1, seed: 0, presencePenalty: 0, frequencyPenalty: 0, topLogprobs: null };
 }
@@ -128,13 +132,12 @@ function taskSampling(temperature: number): Sampling {
 type Answered = Served & { result: BranchResult };
 
 /**
- * Combines the answers of a task's branches.
- *
- * @param answered the task's branches, one for each order of its options
+ * Combines the results of a task's branches in one answer.
+ * @param answered results of the task's branches, one for each order of its options
  */
 function taskAnswer(task: Task, answered: readonly Answered[], { probabilities }: TaskBatch): TaskAnswer {
   const { name } = task;
-  // An extraction has one branch.
+  // An extraction has exactly one branch.
   const [{ grammar, result }] = answered as [Answered];
   if (!probabilities) return { name, json: answer(grammar, result) };
   if (task.type === 'decide' && task.options) {
@@ -145,7 +148,7 @@ function taskAnswer(task: Task, answered: readonly Answered[], { probabilities }
   return { name, json: answer(grammar, result), fields };
 }
 
-/** Returns the normalized log-probability of each option, in the order of the task and not of the branch. */
+/** Returns the normalized log-probability of each option, in the task's order of options, not the branch's. */
 function logprobsOfOptions({ task, order, grammar, result }: Answered): number[] {
   const paths = result.option?.logprobs;
   const options = task.type === 'decide' ? task.options : undefined;
