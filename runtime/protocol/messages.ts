@@ -19,96 +19,102 @@ import {
   TokenLogprobs,
 } from './payloads.ts';
 
-/*
- * The messages between server and engine process. Both sides check every message. A bad message from the server fails
- * only its own request; a bad message from the engine process ends the process, because then nothing that it sends can
- * be trusted.
+/**
+ * Messages between the server and the engine process. Both sides validate every message. An invalid message from the
+ * server fails only its own request. An invalid message from the engine process ends that process, because nothing that
+ * it sends can be trusted any more.
  */
 
 const Id = v.pipe(v.string(), v.minLength(1), v.maxLength(64));
-/** Bounds a text to more than an answer can grow between two tokens: a grammar may force some 64 KiB at once. */
+/**
+ * Text of a message. Bounded above what an answer can grow by between two tokens: a grammar may force some 64 KiB at
+ * once.
+ */
 const Text = v.pipe(v.string(), v.maxLength(4 * 1024 * 1024));
 const Path = v.pipe(v.string(), v.minLength(1), v.maxLength(4096));
 const Count = v.pipe(v.number(), v.integer(), v.minValue(0));
 const ModelIdText = v.custom<ModelId>((value) => typeof value === 'string');
 
-/** Lists what a model may read beside text. */
+/** Kinds of input that a model may read besides text. */
 const MediaKind = v.picklist(['image', 'audio']);
 
-/** Names a compiled model to load. */
+/** Names a compiled model to load, and how to load it. */
 export const LoadSpec = v.object({
   model: ModelIdText,
-  /** Absolute path of a folder that a compile wrote, with the model's text files in it. */
+  /** Absolute path of the folder with the compiled model and its text files. */
   dir: Path,
-  /** Plugin and device that the model was compiled for; absent: a device of onnxruntime-node. */
+  /** Plugin and device that the model was compiled for; absent: a device that onnxruntime-node supports itself. */
   plugin: v.exactOptional(PluginTarget),
-  /** Bytes of KV cache for running requests and cached prefixes; absent: the engine's default. */
+  /** Most bytes of KV cache for running requests and cached prefixes; absent: the engine's default. */
   prefixCacheBytes: v.exactOptional(Count),
-  /** Threads of one step; absent: one for each physical core. */
+  /** Threads of one step of the model; absent: one for each physical core. */
   threads: v.exactOptional(Count),
 });
 export type LoadSpec = v.InferOutput<typeof LoadSpec>;
 
-/** Describes a loaded model for the server. */
+/** Describes a loaded model to the server. */
 export const ModelInfo = v.object({
   model: ModelIdText,
   device: Device,
-  /** Tokens of one prompt. */
+  /** Most tokens of one prompt. */
   maxPromptLen: Count,
-  /** Tokens of prompt and answer together. */
+  /** Most tokens of a prompt and its answer together. */
   contextLength: Count,
-  /** Names what it reads beside text, which the server then opens. */
+  /** Kind of media that the model reads besides text, so that the server opens it; absent if none. */
   reads: v.exactOptional(MediaKind),
   loadMs: v.number(),
 });
 export type ModelInfo = v.InferOutput<typeof ModelInfo>;
 
 export const CompileSpec = v.object({
-  /** Folder of the published model; it is only read. */
+  /** Absolute path of the folder with the published model, which is only read. */
   source: Path,
-  /** Folder for the result; empty or absent. */
+  /** Absolute path of the folder for the result, which must be empty or absent. */
   target: Path,
   device: Device,
   precision: v.picklist(PRECISIONS),
   maxPromptLen: Count,
-  /** The plugin that drives the device; absent: onnxruntime-node does. */
+  /** Plugin that drives the device; absent if onnxruntime-node supports it itself. */
   plugin: v.exactOptional(PluginTarget),
-  /** Forms whose numbers were wrong at load; others are made. */
+  /** Weight forms that computed wrong logits at load; others are compiled instead. */
   refused: v.exactOptional(v.array(WeightForm)),
 });
 export type CompileSpec = v.InferOutput<typeof CompileSpec>;
 
 export const CompileProgress = v.object({
   step: v.picklist(['reading', 'weights', 'measuring', 'graph', 'device']),
-  /** `done` of `total` bytes of weights; of graphs, if the device compiles them. */
+  /**
+   * Progress within the step: `done` of `total` bytes of weights, or for `device` of the graphs that the device
+   * compiles.
+   */
   done: v.number(),
   total: v.number(),
 });
 export type CompileProgress = v.InferOutput<typeof CompileProgress>;
 
-/** Describes the result of a compile. */
+/** Describes the result of a compile to the server. */
 export const CompileReport = v.object({
   device: Device,
   maxPromptLen: Count,
   form: WeightForm,
   choice: FormChoice,
-  /** Measurements of a plugin's device. */
+  /** Measured error and speed of a device that a plugin drives. */
   figures: v.exactOptional(DeviceFigures),
 });
 export type CompileReport = v.InferOutput<typeof CompileReport>;
 
-/** Identifies a image or recording: its file, and how closely the model looks. */
+/** Identifies an image or a recording by the hash of its file, and the detail in which the model sees it. */
 const MediaKey = { sha256: Sha256, detail: v.picklist(['low', 'high']) };
-/** A image or recording that has to be encoded, and how it is prepared. */
+/** An image or a recording whose features are needed, and the plan for decoding it. */
 export const WantedMedia = v.object({ ...MediaKey, plan: MediaPlan });
 export type WantedMedia = v.InferOutput<typeof WantedMedia>;
-/** Its tiles or chunks, as its plan says. */
+/** The decoded content of an image or a recording: its tiles or chunks, as the plan specifies. */
 export const PreparedMedia = v.object({
   ...MediaKey,
   data: v.custom<Uint8Array>((value) => value instanceof Uint8Array),
 });
 export type PreparedMedia = v.InferOutput<typeof PreparedMedia>;
-/** Images, or recordings, that one request may have. */
+/** Most images or recordings of one request. */
 export const MOST_MEDIA = 16;
 
 export type Work = { kind: 'tasks'; batch: TaskBatch } | { kind: 'chat'; request: ChatRequest };
@@ -117,7 +123,10 @@ export type Work = { kind: 'tasks'; batch: TaskBatch } | { kind: 'chat'; request
 export const ToEngine = v.variant('type', [
   v.object({ type: v.literal('load'), id: Id, spec: LoadSpec }),
   v.object({ type: v.literal('compile'), id: Id, spec: CompileSpec }),
-  /** Checks everything about a request that needs the model, and keeps it until `run` or `cancel`. */
+  /**
+   * Asks the process to validate everything about a request that needs the model, and to keep it until `run` or
+   * `cancel`.
+   */
   v.object({
     type: v.literal('prepare'),
     id: Id,
@@ -126,13 +135,13 @@ export const ToEngine = v.variant('type', [
       v.object({ kind: v.literal('chat'), request: ChatRequestSchema }),
     ]),
   }),
-  /** Queues a prepared request. It fails with `timeout` after `timeoutMs`. */
+  /** Queues a prepared request. It fails with `timeout` after `timeoutMs` milliseconds. */
   v.object({
     type: v.literal('run'),
     id: Id,
     timeoutMs: v.pipe(v.number(), v.minValue(0)),
     priority: v.exactOptional(v.picklist(PRIORITIES)),
-    /** The media that `prepared` asked for. */
+    /** Decoded media that the reply `prepared` asked for. */
     media: v.exactOptional(v.pipe(v.array(PreparedMedia), v.maxLength(MOST_MEDIA))),
   }),
   v.object({ type: v.literal('cancel'), id: Id }),
@@ -140,13 +149,14 @@ export const ToEngine = v.variant('type', [
 export type ToEngine = v.InferOutput<typeof ToEngine>;
 
 /**
- * Phases of the engine process, which determine how long it may be silent: `open` runs native code that opens a model,
- * `text` the model's tokenizer, template and grammars, `step` a step of the model.
+ * Phases of the engine process, each of which has its own limit of silence. In `open`, native code opens the model; in
+ * `text`, its tokenizer, template and grammars are loaded or used; in `step`, the model runs or nothing happens; in
+ * `compile`, a model is compiled.
  */
 export const PHASES = ['open', 'text', 'step', 'compile'] as const;
 export type Phase = (typeof PHASES)[number];
 
-/** Counts the images or recordings of a request, and the time to encode them. */
+/** Number of a request's media that were encoded or found in the feature cache, and the milliseconds of encoding. */
 export const MediaFigures = v.object({
   kind: MediaKind,
   encoded: Count,
@@ -155,29 +165,29 @@ export const MediaFigures = v.object({
 });
 export type MediaFigures = v.InferOutput<typeof MediaFigures>;
 
-/** Counts KV cells: those of running requests, and those of idle sequences, which keep prefixes for later ones. */
+/** Number of KV cells in use: by running requests, and by idle sequences, which cache prefixes for later requests. */
 export const KvCells = v.object({ running: Count, cached: Count });
 export type KvCells = v.InferOutput<typeof KvCells>;
 
-/** Describes the work in the engine process. */
+/** Number of jobs that the engine runs and that wait in its queue, and its KV cells in use. */
 export const EngineLoad = v.object({ running: Count, waiting: Count, kvCells: KvCells });
 export type EngineLoad = v.InferOutput<typeof EngineLoad>;
 
-/** The load of a process without a model. */
+/** Load of an engine process without a model. */
 export const NO_LOAD: EngineLoad = { running: 0, waiting: 0, kvCells: { running: 0, cached: 0 } };
 
 /**
- * Describes the memory of the engine process that JavaScript owns, in bytes: what V8 has reserved for its heap, and
- * buffers, which are mostly KV. The rest of the resident memory is code, weights and what onnxruntime computes with.
+ * Memory of the engine process that JavaScript owns, in bytes: the heap that V8 has reserved, and buffers, which are
+ * mostly KV. The rest of its resident memory is code, weights and onnxruntime's working memory.
  */
 export const EngineMemory = v.object({ heapBytes: Count, bufferBytes: Count });
 export type EngineMemory = v.InferOutput<typeof EngineMemory>;
 
 /** Messages from the engine process to the server. */
 export const FromEngine = v.variant('type', [
-  /** The process is ready for messages. */
+  /** Reports that the process is ready for messages. */
   v.object({ type: v.literal('hello') }),
-  /** Sent before a phase begins, because no message follows during it; sent again on progress. */
+  /** Sent before a phase begins, because no message can follow during it; sent again when there is progress in it. */
   v.object({ type: v.literal('phase'), phase: v.picklist(PHASES) }),
   v.object({ type: v.literal('loaded'), id: Id, info: ModelInfo }),
   v.object({
@@ -194,10 +204,10 @@ export const FromEngine = v.variant('type', [
     type: v.literal('prepared'),
     id: Id,
     promptTokens: Count,
-    /** Images or recordings of the request that are not encoded yet. */
+    /** Images or recordings of the request that have no features yet, and must be sent decoded with `run`. */
     wanted: v.exactOptional(v.pipe(v.array(WantedMedia), v.maxLength(MOST_MEDIA))),
   }),
-  /** The request is in the engine's queue. */
+  /** Reports that the request is in the engine's queue. */
   v.object({ type: v.literal('queued'), id: Id }),
   v.object({ type: v.literal('reasoning'), id: Id, text: Text }),
   v.object({ type: v.literal('content'), id: Id, text: Text, logprobs: v.exactOptional(TokenLogprobs) }),
@@ -219,17 +229,17 @@ export const FromEngine = v.variant('type', [
       param: v.exactOptional(Text),
       retryAfterSeconds: v.exactOptional(Count),
     }),
-    /** The form of the weights that gives wrong numbers on this machine; another form may work. */
+    /** Weight form that computes wrong logits on this machine; another form may work. */
     refusedForm: v.exactOptional(WeightForm),
-    /** The underlying error, for the log only. */
+    /** Text of the underlying error, for the log only. */
     detail: v.exactOptional(Text),
   }),
-  /** Sent every half second, except during a step. */
+  /** Sent every half second, except during a step of the model. */
   v.object({ type: v.literal('heartbeat'), rssBytes: Count, memory: EngineMemory, ...EngineLoad.entries }),
 ]);
 export type FromEngine = v.InferOutput<typeof FromEngine>;
 
-/** Lists the messages that answer one request, from `prepared` to the end. */
+/** Messages that answer one request, from its place in the queue to the end. */
 export type Reply = Extract<
   FromEngine,
   { type: 'queued' | 'reasoning' | 'content' | 'tool_call' | 'answers' | 'finished' }

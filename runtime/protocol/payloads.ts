@@ -13,19 +13,19 @@ import type { Language } from '../../lib/schema/language.ts';
 import { Metrics } from '../../lib/schema/metrics.ts';
 import { MOST_ORDERS } from '../../lib/schema/question-fields.ts';
 
-/*
- * The requests and answers of `lib/backend.ts` as messages. The bounds are those of the API (docs/interface.md, D-6) or
- * above: they check the other process, not the user. The objects are strict, so that a field that only one side knows
- * is an error, not lost.
+/**
+ * Schemas of the requests and answers of `lib/backend.ts` inside messages. The bounds are at least those of the API
+ * (docs/interface.md, D-6), because they check the other process, not the user. The objects are strict, so that a field
+ * that only one side knows is an error instead of being dropped.
  */
 
-/** Bounds a text to 20 MiB, the most that a request body may have. */
+/** Text of a request or an answer. Bounded to 20 MiB, the most that a request body may have. */
 const Text = v.pipe(v.string(), v.maxLength(20 * 1024 * 1024));
 const Short = v.pipe(v.string(), v.maxLength(4096));
 const list = <S extends v.GenericSchema>(schema: S, most: number) => v.pipe(v.array(schema), v.maxLength(most));
 const Count = v.pipe(v.number(), v.integer(), v.minValue(0));
 const Real = v.pipe(v.number(), v.finite());
-// `Object.keys` returns texts, whatever the type of the keys.
+// A cast, because `Object.keys` returns strings, whatever the type of the keys.
 const LanguageName = v.picklist(Object.keys(LANGUAGE_NAMES) as Language[]);
 
 const Schema = v.custom<JsonSchema>((value) => typeof value === 'object' && value !== null && !Array.isArray(value));
@@ -53,7 +53,7 @@ const MediaPart = v.strictObject({
     ]),
   ),
 });
-/** Most tools of a request, and calls of one message. */
+/** Most tools in a request, and most tool calls in one message. */
 const MOST_TOOLS = 128;
 const ChatMessages = v.array(
   v.strictObject({
@@ -65,7 +65,7 @@ const ChatMessages = v.array(
   }),
 );
 
-/** Most tasks in a request: that of the decision formats, which accept the most. */
+/** Most tasks in a request. The decision formats accept the most of all APIs. */
 const MOST_TASKS = 400;
 const Orders = v.pipe(Count, v.minValue(1), v.maxValue(MOST_ORDERS));
 const common = { name: Short, language: v.exactOptional(LanguageName) };
@@ -132,15 +132,15 @@ const TaskAnswerSchema: v.GenericSchema<unknown, TaskAnswer> = v.strictObject({
   name: Short,
   json: Text,
   optionLogprobs: v.exactOptional(list(Logprob, 256)),
-  // A value takes a token at least, or is forced: bounded by the context of a model.
+  // Each value needs at least one token or is forced, so a model's context length bounds their number.
   fields: v.exactOptional(list(v.strictObject({ path: Text, probability: Probability }), 1024 * 1024)),
 });
 export const TaskAnswers = list(TaskAnswerSchema, MOST_TASKS);
-/** Names of the tasks whose answers were cut. */
+/** Names of the tasks whose answers were cut short. */
 export const CutNames = list(Short, MOST_TASKS);
 
 const UsageSchema: v.GenericSchema<unknown, Usage> = v.strictObject({ promptTokens: Count, completionTokens: Count });
-/** Fields at the end of an answer, for both kinds of work. */
+/** Fields of the last message of an answer, for tasks and for chats. */
 export const Finish = {
   reason: v.picklist(['stop', 'length', 'content_filter']),
   usage: UsageSchema,

@@ -7,30 +7,30 @@ import type { DevicePlugin } from '../device/resolve-devices.ts';
 import type { StorePaths } from '../store/paths.ts';
 import type { EngineProcess } from '../supervisor/engine-process.ts';
 
-/** Holds the effects and settings that compiling needs. */
+/** Effects and settings that compiling needs. */
 export interface CompileContext {
   paths: StorePaths;
   engine: Pick<EngineProcess, 'compile'>;
   clock: Clock;
   log: Logger;
-  /** Devices to compile for, best first; the CPU is always the last. */
+  /** Devices to compile for, best first. The CPU is always the last. */
   devices: readonly Device[];
-  /** Tells whether an execution provider or a plugin on this machine may drive a device. */
+  /** Tells whether an execution provider or a plugin on this machine may be able to use a device. */
   drives(device: Device): boolean;
   /**
-   * Returns the plugin that drives a device; null for a device of onnxruntime-node. Throws `engine_failed` when nothing
-   * drives it.
+   * Returns the plugin for a device; null if onnxruntime-node supports the device itself. Throws `engine_failed` if
+   * nothing on this machine supports it.
    */
   plugin(device: Device): Promise<DevicePlugin | null>;
-  /** True when the caller named no device: then a device that is slower than the CPU is not used. */
+  /** True if the caller named no device, so that a device slower than the CPU is not used. */
   automatic: boolean;
-  /** Form of the compiled weights; `auto`: the best for each device. */
+  /** Weight form to compile; `auto` chooses the best for each device. */
   precision: Precision;
-  /** Family of the CPU's kernels (`kernelFamily`). */
+  /** Kernel family of this machine's CPU (`kernelFamily`). */
   kernels: string;
-  /** Version of onnxruntime-node; part of the fingerprint. */
+  /** Version of onnxruntime-node, which is part of the fingerprint of compiled models. */
   runtimeVersion: string;
-  /** Returns the free bytes on the disk of a directory. */
+  /** Returns the free bytes on the disk that contains a directory. */
   freeBytes(directory: string): Promise<number>;
 }
 
@@ -38,11 +38,11 @@ export interface EnsureOptions {
   maxPromptLen?: number;
   signal: AbortSignal;
   onProgress(progress: StageProgress): void;
-  /** Devices to skip. */
+  /** Devices that must not be used, such as those that failed to load the model. */
   without?: ReadonlySet<Device>;
-  /** Forms of the weights that gave wrong numbers at load. */
+  /** Weight forms that computed wrong logits at load. */
   refused?: ReadonlySet<WeightForm>;
-  /** Tells whether a directory must stay, because it is loaded or being loaded. */
+  /** Tells whether a compiled model's directory must not be deleted, because the model is loaded or being loaded. */
   inUse(directory: string): boolean;
 }
 

@@ -17,8 +17,8 @@ import type { CompileContext, EnsureOptions } from './compile-context.ts';
 import { verifySource } from './verify-source.ts';
 
 /**
- * Compiles a model for one device in a child process and publishes the result in the store. Throws `engine_failed`,
- * or `disk_full` as soon as it is known that the result has no space.
+ * Compiles a model for one device in a child process and publishes the result in the store. Throws `engine_failed`, or
+ * `disk_full` as soon as the size of the result is known not to fit on the disk.
  */
 export async function compileModel(
   context: CompileContext,
@@ -36,10 +36,10 @@ export async function compileModel(
   const signal = AbortSignal.any([options.signal, full.signal]);
   let spaceCheck: Promise<void> | undefined;
   try {
-    // Files of a compile that was killed.
+    // Removes files of an earlier compile that was killed.
     await paths.remove(staging);
     for (const directory of [source, target]) await paths.makeDirectory(directory);
-    // The compile sees only the chosen variant, even if the repository has several.
+    // The compile sees only the files of the chosen variant, even if the repository has several.
     for (const file of files) await fs.symlink(file.real, join(source, baseName(file.path)), 'file');
     const spec = {
       source,
@@ -51,7 +51,7 @@ export async function compileModel(
       ...(options.refused ? { refused: [...options.refused] } : {}),
     };
     const onProgress = ({ step, done, total }: CompileProgress): void => {
-      // The size of the result is known as soon as its first bytes are written.
+      // The size of the result is known once its first bytes are written.
       if (step === 'weights')
         spaceCheck ??= checkSpace(context, model, total - done, target).catch((e) => full.abort(e));
       if (step === 'device') {
@@ -59,7 +59,7 @@ export async function compileModel(
         options.onProgress({ stage: 'compiling', step: `${fingerprint.device}: ${what}`, bytes: 0, total: null });
         return;
       }
-      // Only weights are counted in bytes.
+      // Steps other than `reading` count bytes of weights.
       options.onProgress({
         stage: 'compiling',
         step,
@@ -81,7 +81,7 @@ export async function compileModel(
     return made;
   } catch (error) {
     signal.throwIfAborted();
-    // A full disk in the child is reported as a failed compile.
+    // The child process reports a full disk as a failed compile.
     if ((await context.freeBytes(paths.compiledRoot()).catch(() => Number.POSITIVE_INFINITY)) < FULL_BYTES) {
       throw diskError(Object.assign(new Error('no space left', { cause: error }), { code: 'ENOSPC' }), 'ASSAY_HOME');
     }
@@ -89,7 +89,7 @@ export async function compileModel(
   }
 }
 
-/** Free bytes below which a disk counts as full. */
+/** Free bytes of a disk below which it counts as full. */
 const FULL_BYTES = 1024 * 1024;
 
 async function checkSpace(context: CompileContext, model: LocalModel, needed: number, target: string): Promise<void> {

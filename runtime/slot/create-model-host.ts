@@ -19,19 +19,19 @@ import { type HostOptions, LocalModelHost } from './model-host.ts';
 export interface HostSettings {
   engine: HostOptions['engine'];
   log: Logger;
-  /** `ASSAY_HOME`: directory of the compiled models. */
+  /** Directory of compiled models and other data (`ASSAY_HOME`). */
   home: string;
-  /** Device to run on. Default: `auto`, the best one that works. */
+  /** Device to run models on. Default: `auto`, the best one that works. */
   device?: DeviceChoice;
-  /** Number format of downloaded weights. Default: the best for the device. */
+  /** Number format of the weights to download. Default: the best for the device. */
   dtype?: Dtype | undefined;
-  /** Form of the compiled weights. Default: `auto`, the best for the device. */
+  /** Weight form of compiled models. Default: `auto`, the best for the device. */
   precision?: Precision;
-  /** The `HF_*` variables. Default: those of the process. */
+  /** Settings from the `HF_*` variables. Default: those of this process's environment. */
   hub?: HubEnvironment;
 }
 
-/** Creates the model host of this machine, with the real network, disk, clock and environment. */
+/** Creates this machine's model host, with the real network, disk, clock and environment. */
 export async function createModelHost(settings: HostSettings): Promise<LocalModelHost> {
   const { engine, log, home, device = 'auto', dtype, precision = 'auto', hub = hubEnvironment() } = settings;
   const resolver = await resolveDevices(device, home);
@@ -67,8 +67,8 @@ export async function createModelHost(settings: HostSettings): Promise<LocalMode
 }
 
 /**
- * Finds `models/` of this package: beside `runtime/` in the repository, one level further up from `dist/`. Null when
- * there is none.
+ * Returns the folder `models/` of this package: beside `runtime/` in the repository, one level further up from `dist/`
+ * in the published package. Returns null if there is none.
  */
 function bundledModels(): string | null {
   const folders = ['../../models', '../../../models'].map((path) => fileURLToPath(new URL(path, import.meta.url)));

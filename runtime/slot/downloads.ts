@@ -7,22 +7,24 @@ export type DownloadProgress = Extract<DownloadEvent, { type: 'progress' }>;
 export type DownloadOptions = Parameters<ModelHost['download']>[1];
 type Download = Operation<DownloadProgress, DownloadReport> & { readonly options: DownloadOptions };
 
-/** Describes what a download does and when it may begin. */
+/** Functions that decide whether a download may begin and that run it, and its timeout. */
 export interface DownloadSettings {
-  /** Throws when a download of this model may not begin now. */
+  /** Throws if a download of this model may not begin now. */
   checkBegin(model: ModelId): void;
-  /** Downloads and compiles one model. `unfollowed` aborts when no caller follows any more. */
+  /**
+   * Downloads and compiles one model. `unfollowed` aborts once no caller has followed the download for `unfollowedMs`.
+   */
   download(
     model: ModelId,
     options: DownloadOptions,
     report: (progress: DownloadProgress) => void,
     unfollowed: AbortSignal,
   ): Promise<DownloadReport>;
-  /** Milliseconds without a caller after which `unfollowed` aborts. */
+  /** Milliseconds without a following caller after which `unfollowed` aborts. */
   unfollowedMs: number;
 }
 
-/** Runs at most one download of each model, which any number of callers follow. */
+/** Runs at most one download per model, which any number of callers can follow. */
 export class Downloads {
   readonly #running = new Map<ModelId, Download>();
   readonly #settings: DownloadSettings;
@@ -31,7 +33,7 @@ export class Downloads {
     this.#settings = settings;
   }
 
-  /** Models that are being downloaded. */
+  /** Ids of the models that are being downloaded or compiled. */
   get models(): Iterable<ModelId> {
     return this.#running.keys();
   }
@@ -40,7 +42,7 @@ export class Downloads {
     return this.#running.has(model);
   }
 
-  /** Returns the status of a model that is being downloaded; undefined for any other. */
+  /** Returns the status of a model that is being downloaded; undefined for other models. */
   statusOf(model: ModelId): 'downloading' | 'compiling' | undefined {
     const download = this.#running.get(model);
     if (!download) return undefined;
@@ -48,8 +50,8 @@ export class Downloads {
   }
 
   /**
-   * Joins the running download of a model, or begins one. Continues if the running one delivers less than these options
-   * ask for.
+   * Follows the running download of a model, or begins one. If the running one delivers less than the options ask for,
+   * begins another after it. Throws `operation_in_progress` if the running one has a different `maxPromptLen`.
    */
   async *follow(model: ModelId, options: DownloadOptions, leaving?: AbortSignal): AsyncGenerator<DownloadEvent> {
     for (;;) {
@@ -60,8 +62,8 @@ export class Downloads {
         const other = `${model} is being downloaded with another max_prompt_len. Try again when it has finished.`;
         throw new AssayError('operation_in_progress', other, { param: 'max_prompt_len' });
       }
-      // A running download may deliver less: it may not ask the hub, or it compiles the default length, which is known
-      // at its end.
+      // A running download may deliver less than this caller asks for: it may not be allowed to use the hub, or it may
+      // compile for the default prompt length, which is only known at its end.
       const less = options.allowDownload && !first.allowDownload;
       const report = yield* less ? resultOrUndefined(running.follow(leaving), leaving) : running.follow(leaving);
       const enough = report && !less && (wanted === undefined || report.max_prompt_len === wanted);
@@ -86,7 +88,7 @@ export class Downloads {
     return download;
   }
 
-  /** Throws `operation_in_progress` with the progress while a model is being downloaded. */
+  /** Throws `operation_in_progress`, with the progress in percent, while a model is being downloaded. */
   refuseDuring(model: ModelId, verb: 'load' | 'delete'): void {
     const download = this.#running.get(model);
     if (!download) return;
@@ -96,15 +98,15 @@ export class Downloads {
     throw new AssayError('operation_in_progress', message, { param: 'model' });
   }
 
-  /** Resolves when all downloads have ended. */
+  /** Resolves once all downloads have ended, successfully or not. */
   async settled(): Promise<void> {
     await Promise.allSettled([...this.#running.values()].map((download) => download.result));
   }
 }
 
 /**
- * Follows the work of another caller; returns undefined when it fails, which only that caller reports. Throws when this
- * caller leaves.
+ * Follows the work of another caller. Returns undefined if it fails, because that caller reports the error. Throws if
+ * this caller leaves.
  */
 async function* resultOrUndefined<P, R>(
   work: AsyncGenerator<P, R>,

@@ -14,17 +14,17 @@ import { judge } from './judge-device.ts';
 
 export interface EnsuredModel {
   compiled: CompiledModel;
-  /** True when it was compiled by this call. */
+  /** True if this call compiled the model, false if it was in the store. */
   made: boolean;
-  /** Plugin that drives its device. */
+  /** Plugin that drives the model's device; absent if onnxruntime-node supports the device itself. */
   plugin?: PluginTarget;
-  /** Decisions about the devices that were tried, except those of onnxruntime-node. */
+  /** Decisions whether to use the devices that were tried and measured, or that failed to compile. */
   decisions: readonly DeviceDecision[];
 }
 
 /**
- * Returns the compiled form of a model for this machine; compiles it if it is absent, stale or damaged. Tries the
- * devices in order; logs the reason when a compile fails, and tries the next device.
+ * Returns the compiled model for this machine. Compiles it if it is absent, stale or damaged. Tries the devices in
+ * order: if a compile fails, logs the reason and tries the next device.
  *
  * @throws AssayError `invalid_value` (max_prompt_len), `engine_failed`, `disk_full`
  */
@@ -81,12 +81,15 @@ export async function ensureCompiled(
   }
 }
 
-/** Decides whether to use the device of a compiled form; null when it was not measured. */
+/** Decides whether to use the device of a compiled model. Returns null if its compile measured no device. */
 function decide({ automatic }: CompileContext, { record }: CompiledModel): DeviceDecision | null {
   return record.figures ? judge(record.device, record.figures, { automatic }) : null;
 }
 
-/** Returns the kernels if the form was chosen by speed: it suits the CPU that it was measured on. */
+/**
+ * Returns the kernel family if the weight form was chosen by speed, because it then only suits CPUs like the measured
+ * one.
+ */
 function kernelsFor({ precision, kernels }: CompileContext, device: Device): Pick<Fingerprint, 'kernels'> {
   return precision === 'auto' && device === 'CPU' ? { kernels } : {};
 }
@@ -96,7 +99,8 @@ function isRefused({ record }: CompiledModel, { refused }: EnsureOptions): boole
 }
 
 /**
- * Tells whether `ensureCompiled` would use a compiled form for some prompt length, without comparing the source's hash.
+ * Tells whether `ensureCompiled` would use a compiled model with this fingerprint, for some prompt length. Does not
+ * compare the hash of the source files.
  */
 export function wouldServe(context: CompileContext, model: LocalModel, fingerprint: Fingerprint): boolean {
   const { runtime, compiler, dtype, precision, kernels, device } = fingerprint;

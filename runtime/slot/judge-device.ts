@@ -3,21 +3,21 @@ import type { DeviceDecision } from '../../lib/host.ts';
 import type { DeviceFigures } from '../../lib/schema/device-figures.ts';
 
 /**
- * Largest difference of a device's logits from the CPU's, as a share of their spread. Measured on small models: 0.001
- * to 0.02 in 16 bits, 0.06 when the CPU rounds activations to 8 bits and the device does not; 1.1 for a wrongly
- * computed rotation.
+ * Largest accepted error of a device's logits against the CPU's (`logitError`: their difference as a share of the
+ * logits' deviation from their mean). Measured on small models: 0.001 to 0.02 in 16 bits; 0.06 if the CPU rounds
+ * activations to 8 bits and the device does not; 1.1 for wrongly computed rotary embeddings.
  */
 export const DEVICE_TOLERANCE = 0.2;
 
 /**
- * Judges a device by its measurements. Wrong numbers always refuse it; slowness refuses it only when the caller did not
- * name it.
+ * Decides by its measurements whether to use a device. Wrong logits always refuse it. Slowness refuses it only if the
+ * caller did not name the device (`automatic`).
  */
 export function judge(device: Device, figures: DeviceFigures, { automatic }: { automatic: boolean }): DeviceDecision {
   const { error, deviceMs, cpuMs } = figures;
   const times = `${shown(deviceMs)} ms where the CPU takes ${shown(cpuMs)} ms`;
   const decision = (used: boolean, reason: string): DeviceDecision => ({ device, used, reason, figures });
-  // Written so that null, for no number, fails too.
+  // Written so that null, an error that is not a number, fails too.
   if (!(error !== null && error <= DEVICE_TOLERANCE)) {
     const difference =
       error === null
@@ -31,5 +31,5 @@ export function judge(device: Device, figures: DeviceFigures, { automatic }: { a
   return decision(true, `The ${device} takes ${times}, and its logits differ by ${shown(error)} of their spread.`);
 }
 
-/** Formats a number with two digits, the precision of a measurement. */
+/** Formats a number with two significant digits, the precision of a measurement. */
 const shown = (value: number): string => String(Number(value.toPrecision(2)));

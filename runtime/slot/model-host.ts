@@ -30,11 +30,11 @@ export interface HostOptions {
   engine: SlotEngine & Pick<EngineProcess, 'compile'>;
   pull: PullContext;
   compile: CompileContext;
-  /** Number format to download and compile. Default: the best for the device. */
+  /** Number format of the weights to download and compile. Default: the best for the device. */
   dtype?: Dtype;
 }
 
-/** Says why a model in the slot cannot be deleted. */
+/** Description of a model in the slot, by the slot's state, for the error that it cannot be deleted. */
 const IN_USE: Readonly<Record<Slot['state'], string>> = {
   unloaded: 'being loaded',
   loading: 'being loaded',
@@ -43,12 +43,12 @@ const IN_USE: Readonly<Record<Slot['state'], string>> = {
   error: 'being started again',
 };
 
-/** Manages the models of this machine: files in the store, one model in the slot. */
+/** Manages the models of this machine: their files in the store, and the one model in memory (the slot). */
 export class LocalModelHost implements ModelHost {
   readonly #options: HostOptions;
   readonly #slot: ModelSlot;
   readonly #downloads: Downloads;
-  /** Models with a load that has not reached the slot yet. */
+  /** Models whose load has begun but has not reached the slot yet. */
   readonly #loads = new Set<ModelId>();
   readonly #removals = new Set<ModelId>();
   readonly #closing = new AbortController();
@@ -56,7 +56,7 @@ export class LocalModelHost implements ModelHost {
   constructor(options: HostOptions) {
     const { engine, compile } = options;
     this.#options = options;
-    // A device that nothing here drives is tried and logged, but not shown as the one that would be used.
+    // A device that nothing on this machine supports is tried and logged, but not shown as the one that would be used.
     const devices = compile.devices.filter((device) => compile.drives(device));
     this.#downloads = new Downloads({
       checkBegin: (model) => this.#refuseDuringRemoval(model),
@@ -66,14 +66,17 @@ export class LocalModelHost implements ModelHost {
     this.#slot = new ModelSlot({ engine, log: compile.log, devices, now: () => performance.now() });
   }
 
-  /** Returns the calibration of the loaded model. */
+  /** Returns the calibration of the loaded model; null if it has none or no model is loaded. */
   async calibration(): Promise<ActiveCalibration | null> {
     const { model } = this.slot();
     const fingerprint = this.#slot.compiled?.record.fingerprint.source;
     return model && fingerprint ? this.#options.calibrations.find(model, fingerprint) : null;
   }
 
-  /** Returns what the list of models shows of the loaded one. */
+  /**
+   * Returns the fingerprint and calibration of a loaded model, as the list of models shows them; empty if it is not
+   * loaded.
+   */
   async #calibrationOf(id: ModelId): Promise<Pick<ListedModel, 'fingerprint' | 'calibration'>> {
     const fingerprint = this.#slot.compiled?.record.fingerprint.source;
     if (this.slot().state !== 'loaded' || !fingerprint) return {};
@@ -114,11 +117,11 @@ export class LocalModelHost implements ModelHost {
     try {
       const local = await this.#find(model);
       if (!local) throw await this.#modelNotFound(model);
-      // The active model keeps its prompt length when the caller names none.
+      // If the model is loaded already and the caller names no prompt length, the current one is kept.
       const active = this.slot().model === model ? this.#slot.compiled?.record.fingerprint.maxPromptLen : undefined;
       const wanted = options.maxPromptLen ?? active;
       const maxPromptLen = choosePromptLength(wanted, await contextLength(this.#options.compile.paths, local));
-      // Not awaited: from now on the slot knows the load.
+      // Not awaited: the slot tracks the load from now on.
       return this.#slot.load({
         model,
         maxPromptLen,
@@ -162,7 +165,7 @@ export class LocalModelHost implements ModelHost {
     );
   }
 
-  /** Stops downloads and compiles. Downloaded files stay. */
+  /** Stops downloads and compiles. Files that were downloaded stay. */
   async close(): Promise<void> {
     this.#closing.abort(new AssayError('internal_error', 'The server is shutting down.'));
     await this.#downloads.settled();
@@ -189,7 +192,10 @@ export class LocalModelHost implements ModelHost {
     return { model, state: 'compiled', bytes, compiled: made, max_prompt_len: compiled.record.maxPromptLen };
   }
 
-  /** Fetches missing files. If the hub cannot be reached, a model that is here already is used. */
+  /**
+   * Downloads missing files and returns the number of bytes. If the hub cannot be reached, returns 0 for a model that
+   * is on this machine already.
+   */
   async #pull(
     model: ModelId,
     here: LocalModel | null,
@@ -224,7 +230,7 @@ export class LocalModelHost implements ModelHost {
       inUse: (directory) => this.#slot.reads(directory),
     });
     return ensured.catch(async (error) => {
-      // If another process has removed the model in the meantime, report that.
+      // Another process may have removed the model in the meantime; then that is the error to report.
       throw (await this.#find(local.id)) ? error : await this.#modelNotFound(local.id);
     });
   }

@@ -16,24 +16,24 @@ export type SlotEngine = Pick<EngineProcess, 'status' | 'onEvent' | 'beginLoad' 
 export interface SlotOptions {
   engine: SlotEngine;
   log: Logger;
-  /** Devices that this machine may have, best first; the CPU is the last. */
+  /** Devices that this machine may have, best first. The CPU is always the last. */
   devices: readonly Device[];
   /** Returns milliseconds of a monotonic clock. */
   now(): number;
 }
 
-/** Asks the slot for a model. */
+/** Names the model to load into the slot. */
 export interface LoadRequest {
   model: ModelId;
   maxPromptLen: number | undefined;
   /**
-   * Finds or compiles the model for the best device, without devices that failed to load and forms that gave wrong
-   * numbers.
+   * Finds or compiles the model for the best device, without the devices that failed to load and the weight forms that
+   * computed wrong logits.
    */
   prepare(without: ReadonlySet<Device>, refused: ReadonlySet<WeightForm>): Promise<EnsuredModel>;
 }
 
-/** State that `GET /health` shows for each state of the life cycle. */
+/** State that `GET /health` shows, for each state of the model's life cycle. */
 const SLOT_STATE: Readonly<Record<ModelState, SlotState>> = {
   unloaded: 'unloaded',
   loading: 'loading',
@@ -44,17 +44,17 @@ const SLOT_STATE: Readonly<Record<ModelState, SlotState>> = {
 };
 
 /**
- * Holds one model in memory. Runs one load or unload at a time; the engine process owns the life cycle
+ * Holds the one model in memory. Runs one load or unload at a time. The engine process owns the life cycle
  * (`docs/slot.md`).
  */
 export class ModelSlot {
   readonly #options: SlotOptions;
   readonly #failedDevices = new Set<Device>();
-  /** Decisions about the devices of the last load. */
+  /** Decisions about the devices that the last load tried. */
   #tried: readonly DeviceDecision[] = [];
-  /** The model in memory, or that is loaded again after a death. */
+  /** Model in memory, or that is being restarted after its process died; null if none. */
   #active: { info: ModelInfo; compiled: CompiledModel } | null = null;
-  /** The compiled form that the engine loads next. */
+  /** Compiled model that the engine is loading, or will load next; null if none. */
   #loading: CompiledModel | null = null;
   #work: { request: LoadRequest | null; promise: Promise<unknown> } | null = null;
 
@@ -65,7 +65,7 @@ export class ModelSlot {
     });
   }
 
-  /** Returns the slot as `GET /health` shows it. */
+  /** Returns the state of the slot as `GET /health` shows it. */
   view(): Slot {
     const { state, model, reason } = this.#options.engine.status();
     const shown = state === 'restarting' ? `${reason} It is starting again.` : reason;
@@ -79,14 +79,12 @@ export class ModelSlot {
     };
   }
 
-  /** The compiled form in memory. */
+  /** Compiled model that is in memory; null if none. */
   get compiled(): CompiledModel | null {
     return this.#active?.compiled ?? null;
   }
 
-  /**
-   * Returns the report of a load that has nothing to do; null when this model is not in memory with this prompt length.
-   */
+  /** Returns the report of a load for a model that is in memory already with this prompt length; null if it is not. */
   loaded(model: ModelId, maxPromptLen: number | undefined): LoadReport | null {
     const { state, model: current } = this.#options.engine.status();
     if (state !== 'loaded' || current !== model || !this.#active) return null;
@@ -95,39 +93,39 @@ export class ModelSlot {
     return same ? reportOf(info, 0, false) : null;
   }
 
-  /** Tells whether a load of this model is past its compile. */
+  /** Tells whether a load of this model is past its compile, so that the engine reads its files. */
   isReading(model: ModelId): boolean {
     return this.#loading !== null && this.#work?.request?.model === model;
   }
 
-  /** Tells whether the engine has read this directory, or may read it soon. */
+  /** Tells whether the engine uses the compiled model in this directory, or is about to load it. */
   reads(directory: string): boolean {
     return this.#active?.compiled.directory === directory || this.#loading?.directory === directory;
   }
 
-  /** Tells whether a model is in memory, or about to be. */
+  /** Tells whether a model is in memory, or about to be loaded. */
   uses(model: ModelId): boolean {
     const { state, model: current } = this.#options.engine.status();
-    // Also while `restarting`: an engine that is started again reads the same files.
+    // This includes `restarting`: a restarted engine reads the same files.
     return (current === model && state !== 'failed') || this.#work?.request?.model === model;
   }
 
   /**
-   * Loads a model. A second call for the same one joins the first. Another model stays in use until the new one is
-   * compiled; then its requests in flight finish and it is unloaded.
+   * Loads a model. A second call for the same model and prompt length joins the first. Until the new model is compiled,
+   * another model in memory keeps serving; then its requests in flight finish and it is unloaded.
    */
   async load(request: LoadRequest): Promise<LoadReport> {
     const now = this.#work?.request;
     if (now?.model === request.model && now.maxPromptLen === request.maxPromptLen) {
-      // Work with a request is a load.
+      // A cast: work with a request is always a load.
       return this.#work?.promise as Promise<LoadReport>;
     }
     return this.#exclusively(request, () => this.#load(request));
   }
 
-  /** Frees the memory: requests in flight finish, then the engine process ends. */
+  /** Unloads the model: requests in flight finish, then the engine process ends. */
   async unload(): Promise<UnloadReport> {
-    // Work without a request is an unload.
+    // A cast: work without a request is always an unload.
     if (this.#work && this.#work.request === null) return this.#work.promise as Promise<UnloadReport>;
     return this.#exclusively(null, async () => {
       const { engine } = this.#options;
@@ -140,14 +138,14 @@ export class ModelSlot {
   async #load(request: LoadRequest): Promise<LoadReport> {
     const { engine, log, now } = this.#options;
     const started = now();
-    // The model in memory answers until the next one is compiled.
+    // The model in memory keeps serving until the next one is compiled.
     const swap = engine.status().state === 'loaded';
     try {
       if (!swap) await this.#begin(request.model);
       this.#tried = [];
       const ensured = await this.#prepare(request, new Set());
       const { compiled, made } = ensured;
-      // From now on, for requests in flight may delay the load.
+      // Set before the old model unloads, because its requests in flight may delay the load.
       this.#loading = compiled;
       if (this.#active?.compiled.directory === compiled.directory && engine.status().state === 'loaded') {
         return reportOf(this.#active.info, 0, made);
@@ -164,7 +162,7 @@ export class ModelSlot {
     }
   }
 
-  /** Frees the memory if it is in use, and enters `loading`. */
+  /** Unloads a model that is in memory, and enters the state `loading`. */
   async #begin(model: ModelId): Promise<void> {
     const { engine } = this.#options;
     const { state } = engine.status();
@@ -173,8 +171,8 @@ export class ModelSlot {
   }
 
   /**
-   * Loads on the first device that works. A device may compile the model and still fail to load it; it is not tried
-   * again. On the CPU another form of the weights replaces one that gives wrong numbers.
+   * Loads the model on the first device that works. A device for which the model compiles may still fail to load it,
+   * and is then not tried again. On the CPU, a weight form that computes wrong logits is replaced by another form.
    */
   async #loadOrFallBack(
     request: LoadRequest,
@@ -210,14 +208,14 @@ export class ModelSlot {
     }
   }
 
-  /** Finds or compiles the model, and records the decisions about devices. */
+  /** Finds or compiles the model, and records the decisions about the devices that were tried. */
   async #prepare(request: LoadRequest, refused: ReadonlySet<WeightForm>): Promise<EnsuredModel> {
     const ensured = await request.prepare(this.#failedDevices, refused);
     this.#tried = [...this.#tried, ...ensured.decisions];
     return ensured;
   }
 
-  /** Returns the device that an empty slot would use: the best one that has not failed to load. */
+  /** Returns the device that the next load would use: the best one that has not failed to load. */
   #nextDevice(): Device {
     return this.#options.devices.find((device) => !this.#failedDevices.has(device)) ?? 'CPU';
   }

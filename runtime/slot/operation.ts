@@ -1,6 +1,6 @@
 /**
- * Runs long work that any number of callers follow. It continues when they leave, and later callers see the current
- * progress. Newer progress replaces progress that was not read, so a slow reader delays nothing.
+ * Runs long work that any number of callers can follow. It continues after they leave, and later callers see the
+ * current progress. A new progress report replaces one that was not read, so a slow reader delays nothing.
  */
 export class Operation<Progress, Result> {
   readonly result: Promise<Result>;
@@ -16,8 +16,9 @@ export class Operation<Progress, Result> {
   /**
    * Starts the work.
    *
-   * @param work its signal `unfollowed` aborts when the last follower has been gone for `patienceMs`; the work may
-   *   ignore it
+   * @param work receives a function to report progress, and a signal that aborts once no caller has followed for
+   * `patienceMs`; the work may ignore the signal
+   * @param patienceMs milliseconds
    */
   constructor(
     work: (report: (progress: Progress) => void, unfollowed: AbortSignal) => Promise<Result>,
@@ -33,16 +34,19 @@ export class Operation<Progress, Result> {
       this.#ended = true;
       this.#wake();
     });
-    // There may be no follower; each follower gets the error from `result`.
+    // If no caller follows, nothing else handles a rejection; each follower gets the error from `result`.
     this.result.catch(() => undefined);
   }
 
-  /** The latest progress; null before the first. */
+  /** Latest progress report; null before the first. */
   get latest(): Progress | null {
     return this.#latest;
   }
 
-  /** Yields progress from now on, then returns the result. Throws the work's error, or the reason of `leaving`. */
+  /**
+   * Yields the progress reports from now on, then returns the result. Throws the work's error, or the reason of
+   * `leaving` if it aborts.
+   */
   async *follow(leaving?: AbortSignal): AsyncGenerator<Progress, Result> {
     this.#followers += 1;
     clearTimeout(this.#patience);

@@ -4,7 +4,10 @@ import type { SourceFile } from '../store/fingerprint.ts';
 import type { LocalModel } from '../store/hub-cache.ts';
 import type { EnsureOptions } from './compile-context.ts';
 
-/** Checks the hashes of the source files, so that a damaged file is reported instead of giving damaged answers. */
+/**
+ * Checks the hashes of a model's source files, so that a damaged file is reported instead of causing wrong answers.
+ * Throws `engine_failed` if one does not match.
+ */
 export async function verifySource(
   model: LocalModel,
   files: readonly SourceFile[],

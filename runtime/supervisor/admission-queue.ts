@@ -3,11 +3,11 @@ import { AssayError } from '../../lib/errors.ts';
 import type { Cost } from './cost.ts';
 
 export interface AdmissionLimits {
-  /** Requests that are checked, wait, or run. */
+  /** Most requests that are being checked, wait, or run. */
   requests: number;
-  /** Tokens of all their work together; a single request may have more. */
+  /** Most tokens of all admitted requests together. A single request may have more. */
   tokens: number;
-  /** Characters of all their texts together; a single request may have more. */
+  /** Most characters of all admitted requests' texts together. A single request may have more. */
   characters: number;
 }
 
@@ -17,37 +17,44 @@ export const DEFAULT_ADMISSION_LIMITS: AdmissionLimits = {
   characters: 64 * 1024 * 1024,
 };
 
-/** Share of each limit that batch requests may use, so that interactive ones are admitted beside them. */
+/** Fraction of each limit up to which batch requests are admitted, so that the rest stays free for interactive ones. */
 const BATCH_SHARE = 0.75;
 
-/** Holds one request's slot in the queue. */
+/** Represents an admitted request's slot in the queue. */
 export interface AdmissionSlot {
   /**
-   * Frees the slot; a second call does nothing. `answered`: the request got its answer, so its time counts towards the
-   * speed.
+   * Frees the slot; further calls do nothing.
+   * @param answered true if the request got its answer, so that its time counts in the measured speed
    */
   release(answered: boolean): void;
-  /** Replaces the estimate of the request's tokens. */
+  /** Replaces the estimate of the request's tokens with the counted number. */
   recount(tokens: number): void;
 }
 
-/** Weight of earlier measurements after the next answer; the speed is an average over about ten answers. */
+/**
+ * Factor by which older measurements lose weight with each answer, so that the speed is an average over about ten
+ * answers.
+ */
 const DECAY = 0.9;
-/** Assumed speed before the first answer: milliseconds for a number of tokens. */
+/** Assumed speed before the first answer: so many tokens in so many milliseconds. */
 const INITIAL_SPEED = { ms: 500, tokens: 300 };
 /**
- * Longest wait, in milliseconds, that follows from the work ahead: callers that ignore `Retry-After` must not keep the
- * others away for longer. Further callers are spread over the same time again.
+ * Longest `Retry-After`, in milliseconds, that is estimated from the work ahead. Without this bound, callers that are
+ * refused but never return would make the estimates grow for all others. Callers beyond it are told times spread over
+ * the same duration again.
  */
 const MAX_ESTIMATED_WAIT_MS = 30_000;
-/** Its multiples, modulo 1, are spread evenly for any number of them (Weyl's equidistribution theorem). */
+/**
+ * Multiples of this number, modulo 1, are spread evenly over [0, 1) for any count of them (Weyl's equidistribution
+ * theorem).
+ */
 const GOLDEN_RATIO = (Math.sqrt(5) - 1) / 2;
 
 /**
- * Bounds the requests in the engine process. The server keeps it, because it can refuse at once, while the engine
- * process reads messages only between two steps. A refusal says when the work ahead will be done, at the speed measured
- * so far. Callers that were refused earlier count as ahead, so that clients that obey `Retry-After` return one after
- * another.
+ * Bounds the number and size of admitted requests. It is in the server, which can refuse at once, while the engine
+ * process reads messages only between two steps. A refusal's `Retry-After` estimates when the work ahead will be done,
+ * at the measured speed. Callers that were refused earlier count as work ahead, so that clients that obey `Retry-After`
+ * return one after another.
  */
 export class AdmissionQueue {
   readonly #limits: AdmissionLimits;
@@ -56,11 +63,11 @@ export class AdmissionQueue {
   #tokens = 0;
   #characters = 0;
   #speed = INITIAL_SPEED;
-  /** Start of the current measurement: the last answer, or the arrival of the first request in an empty queue. */
+  /** Start of the current speed measurement: the last answer, or the arrival of the first request in an empty queue. */
   #since = 0;
-  /** Time at which the refused callers that come back will have been served. */
+  /** Time at which the refused callers will have been served if they return as told. */
   #bookedUntil = 0;
-  /** Callers beyond the longest estimated wait. */
+  /** Number of refused callers whose estimated wait exceeded the bound. */
   #spread = 0;
 
   /** @param now returns milliseconds of a monotonic clock */
@@ -73,7 +80,7 @@ export class AdmissionQueue {
     return this.#held.size;
   }
 
-  /** Admits a request. Throws `overloaded` with `Retry-After` when the queue is full. */
+  /** Admits a request. Throws `overloaded` with `Retry-After` if the queue is full. */
   admit(cost: Cost, priority: Priority = 'interactive'): AdmissionSlot {
     const share = priority === 'batch' ? BATCH_SHARE : 1;
     if (this.#held.size > 0 && !this.#fits(cost, share)) throw this.#refusal(cost.tokens);
@@ -98,7 +105,7 @@ export class AdmissionQueue {
     return slot;
   }
 
-  /** Tells whether a request fits beside the others, within a share of the limits. */
+  /** Tells whether a request fits beside the admitted ones, within a fraction of the limits. */
   #fits({ tokens, characters }: Cost, share: number): boolean {
     const most = this.#limits;
     return (

@@ -4,21 +4,21 @@ import type { FromEngine, PreparedMedia, Reply, WantedMedia, Work } from '../pro
 
 export interface CallOptions {
   work: Work;
-  /** Absent: `interactive`. */
+  /** Scheduling priority; absent: `interactive`. */
   priority?: Priority;
-  /** Opens and prepares the media of the work; absent: there are none, or the model reads none. */
+  /** Opens and prepares the images or audio of the request; absent if it has none, or if the model reads none. */
   media?: CallMedia;
-  /** Aborts when the caller leaves; the engine then drops the request within one step. */
+  /** Aborts when the caller disconnects; the engine then drops the request within one step. */
   signal: AbortSignal;
-  /** Milliseconds that checking the request may take, and again from `run` on. */
+  /** Timeout in milliseconds: once for checking the request, and once again from `run` on. */
   timeoutMs: number;
 }
 
-/** Provides the images or the audio of one request. The signals abort when the call has ended. */
+/** Provides the images or the audio of one request. The signals abort when the call ends. */
 export interface CallMedia {
-  /** Returns the work with its media opened. Throws `invalid_value`. */
+  /** Returns the request with its media files opened. Throws `invalid_value` if one cannot be opened. */
   open(work: Work, signal: AbortSignal): Promise<Work>;
-  /** Prepares what the engine asks for. Throws `invalid_value`. */
+  /** Decodes the media that the engine asks for. Throws `invalid_value` if one cannot be decoded. */
   prepare(wanted: readonly WantedMedia[], signal: AbortSignal): Promise<PreparedMedia[]>;
 }
 
@@ -30,32 +30,35 @@ export interface CallWire {
       | { type: 'run'; timeoutMs: number; priority?: Priority; media?: PreparedMedia[] }
       | { type: 'cancel' },
   ): void;
-  /** Receives the tokens of the prompt when the engine process has counted them. */
+  /** Called with the number of prompt tokens, once the engine process has counted them. */
   counted(promptTokens: number): void;
-  /** Receives the end of the call, once, when it is `settled`. `answered`: the request got its whole answer. */
+  /**
+   * Called once, when the call reaches the state `settled`.
+   * @param answered true if the caller got the whole answer
+   */
   settled(answered: boolean): void;
 }
 
 /**
- * Lists the states of a request:
- * - `new`: not sent yet
- * - `sent`: the engine process has not reacted, so all of its bytes may still wait to be read there
- * - `read`: the engine process has it
+ * States of a request:
+ * - `new`: not sent to the engine process yet
+ * - `sent`: sent, but the engine process has not reacted, so the message may still wait to be read there
+ * - `read`: the engine process has read it
  * - `abandoned`: over for the caller, but the engine process has not read it yet
  * - `settled`: over on both sides
  */
 type CallState = 'new' | 'sent' | 'read' | 'abandoned' | 'settled';
 
-/** Milliseconds that the server waits beyond the timeout, because the engine's own error says more. */
+/** Milliseconds that the server waits beyond the timeout for the engine's own error, which says more. */
 const GRACE_MS = 2_000;
 const LEFT = 'The caller disconnected before the answer was ready.';
 
-/** Tracks one request in flight, on the server's side. */
+/** Tracks one request on the server's side, from sending it to the engine process to its end. */
 export class Call {
   readonly #wire: CallWire;
   readonly #options: CallOptions;
   readonly #prepared = Promise.withResolvers<number>();
-  /** Aborts when the call ends: its media need not be decoded then. */
+  /** Aborts when the call ends, so that its media are no longer decoded. */
   readonly #over = new AbortController();
   #replies: Reply[] = [];
   #wake: (() => void) | null = null;
@@ -71,7 +74,10 @@ export class Call {
     this.#prepared.promise.catch(() => {});
   }
 
-  /** Returns the number of prompt tokens once everything about the request is checked. Throws what is wrong with it. */
+  /**
+   * Sends the request to the engine process. Resolves to the number of prompt tokens once the request has passed all
+   * checks; rejects with the error that refuses it.
+   */
   prepare(): Promise<number> {
     if (this.#options.signal.aborted) this.fail(new AssayError('internal_error', LEFT), false);
     else {
@@ -94,7 +100,10 @@ export class Call {
     this.#wire.send({ type: 'prepare', work });
   }
 
-  /** Queues the request and yields the replies; the last one is `finished`. Leaving the loop early cancels. */
+  /**
+   * Queues the request and yields its replies, of which `finished` is the last. Leaving the loop early cancels the
+   * request.
+   */
   async *run(): AsyncGenerator<Reply> {
     try {
       if (this.#failure) throw this.#failure;
@@ -124,7 +133,7 @@ export class Call {
     return media.prepare(this.#wanted, this.#over.signal);
   }
 
-  /** Drops the request; the engine frees what it holds. Does nothing when the call has ended. */
+  /** Ends the request, and lets the engine free its resources. Does nothing if the call has ended. */
   cancel(): void {
     if (!this.#ended) this.fail(new AssayError('internal_error', 'The request was cancelled.'), true);
   }
@@ -157,7 +166,10 @@ export class Call {
     }
   }
 
-  /** Ends the call with an error. `tell`: the process has the request, or will read it, and has to forget it. */
+  /**
+   * Ends the call with an error.
+   * @param tell true to send `cancel`, because the engine process has the request or will read it
+   */
   fail(error: AssayError, tell: boolean): void {
     if (!tell) this.#noteRead();
     if (this.#ended) return;
@@ -180,7 +192,7 @@ export class Call {
     else this.#settle(answered);
   }
 
-  /** Notes that the process has read the request, or never will. */
+  /** Records that the engine process has read the request, or that it never will. */
   #noteRead(): void {
     if (this.#state === 'sent') this.#state = 'read';
     else if (this.#state === 'abandoned') this.#settle(false);

@@ -5,14 +5,14 @@ import { Call, type CallOptions } from './call.ts';
 import type { Child } from './child.ts';
 import { answerTokens, costOf } from './cost.ts';
 
-/** Holds the requests that the engine process works on, and bounds them. */
+/** Holds the requests that are sent to the engine process, and bounds them with an admission queue. */
 export class CallsInFlight {
   readonly #admission: AdmissionQueue;
   readonly #calls = new Map<string, Call>();
   readonly #onIdle: () => void;
   #nextId = 0;
 
-  /** @param onIdle is called when the last call has ended */
+  /** @param onIdle called when the last call has ended */
   constructor(limits: Partial<AdmissionLimits> | undefined, onIdle: () => void) {
     this.#admission = new AdmissionQueue({ ...DEFAULT_ADMISSION_LIMITS, ...limits });
     this.#onIdle = onIdle;
@@ -22,12 +22,15 @@ export class CallsInFlight {
     return this.#calls.size;
   }
 
-  /** Requests that hold a slot of the admission queue. */
+  /** Number of requests that hold a slot of the admission queue. */
   get admitted(): number {
     return this.#admission.held;
   }
 
-  /** Admits a request to the process that `ready` waits for. Throws `overloaded`, or the error of `ready`. */
+  /**
+   * Admits a request and creates its call to the engine process.
+   * @param ready resolves to the engine process, once one is running
+   */
   async open(options: CallOptions, ready: () => Promise<Child>): Promise<Call> {
     const { work, priority } = options;
     const slot = this.#admission.admit(costOf(work), priority);
@@ -53,12 +56,12 @@ export class CallsInFlight {
     return call;
   }
 
-  /** Passes a message of the process to its request. */
+  /** Passes a message from the engine process to the request that it belongs to. */
   onMessage(message: FromEngine): void {
     if ('id' in message) this.#calls.get(message.id)?.onMessage(message);
   }
 
-  /** Fails all requests, because their process is gone. */
+  /** Fails all requests with an error, because their engine process has ended. */
   fail(error: AssayError): void {
     for (const call of [...this.#calls.values()]) call.fail(error, false);
   }

@@ -15,35 +15,35 @@ import {
 import type { Launch } from './isolation/isolation.ts';
 
 export interface ChildOptions {
-  /** Module to run; tests pass one of their own. */
+  /** Module that the process runs; tests pass their own. */
   entry: URL;
   log: Logger;
-  /** Resident bytes above which the process is killed. */
+  /** Most resident bytes of the process and its own children; above it is killed. */
   memoryLimitBytes: number;
-  /** Milliseconds between two checks of memory and silence. */
+  /** Milliseconds between two checks of its memory and of its last message. */
   watchMs: number;
   patience: Patience;
-  /** Returns the command that starts the process, given Node's flags (`Isolation.launch`). */
+  /** Returns the program and the arguments that start the process, given flags for Node (`Isolation.launch`). */
   launch(nodeFlags: readonly string[]): Launch;
 }
 
-/** Holds the milliseconds without a message after which the process counts as hung, by phase. */
+/** For each phase, the milliseconds without a message after which the process counts as hung and is killed. */
 export type Patience = Readonly<Record<Phase | 'start', number>>;
 
-/** Default patience. That of `open` and `compile` follows from the model's size (`model-limits.ts`). */
+/** Default patience in milliseconds. That of `open` and `compile` depends on the model's size (`model-limits.ts`). */
 export const PATIENCE = {
-  /** Until the process is ready for messages. */
+  /** From the start until the process is ready for messages. */
   start: 60_000,
-  /** Tokenizer, template and grammars: a large vocabulary takes three seconds on a busy machine. */
+  /** Work on tokenizer, template or grammars: a large vocabulary takes three seconds on a busy machine. */
   text: 10_000,
   /** One step of the model. */
   step: 120_000,
 } as const;
 
-/** Patience while callers wait for the process to end, so that one that is stuck ends soon. */
+/** Patience once callers wait for the process to end, so that a stuck one ends soon. */
 const HURRIED: Partial<Patience> = { text: 2_000 };
 
-/** Says what a silent process did not do, for the log and the caller. */
+/** Descriptions of what a silent process failed to do, by phase, for the log and the caller. */
 const SILENT: Readonly<Record<Phase | 'start', string>> = {
   start: 'did not start',
   open: 'did not open the model',
@@ -53,43 +53,41 @@ const SILENT: Readonly<Record<Phase | 'start', string>> = {
 };
 
 /**
- * Largest heap of the process in MB. It holds mostly the tokenizer: the largest published vocabulary takes half of it.
- * Weights and KV are outside the heap.
+ * Largest JavaScript heap of the process in MiB. It holds mostly the tokenizer; the largest published vocabulary needs
+ * half of it. Weights and KV are outside the heap.
  */
 const HEAP_MB = 1024;
 
 export interface ChildEvents {
   message(message: FromEngine): void;
-  /** Receives the end of the process, once. `reason` completes the sentence "The engine process …". */
+  /** Called once, when the process has ended. `reason` completes the sentence "The engine process …". */
   exit(reason: string): void;
 }
 
-/** Entry point of the engine process: TypeScript in the repository, JavaScript in the package. */
+/** Module of the engine process: TypeScript in the repository, JavaScript in the published package. */
 export const ENGINE_ENTRY = new URL(
   `../worker/engine-child${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`,
   import.meta.url,
 );
 
 /**
- * Makes glibc ask for huge pages for weights and KV, which every step reads as a whole: measured, a token takes a tenth
- * less time. Other systems ignore it. Source: glibc manual, "Memory Allocation Tunables".
+ * Environment that makes glibc allocate weights and KV in huge pages. Every step reads them as a whole: measured, a
+ * token takes a tenth less time. Other systems ignore it. Source: glibc manual, "Memory Allocation Tunables".
  */
 export const HUGE_PAGES = { GLIBC_TUNABLES: 'glibc.malloc.hugetlb=1' };
 
-/** Characters of a line that are logged when native code writes to its output. */
+/** Most characters of a line of native code's output that are logged. */
 const MAX_LINE = 2_000;
 
-/** Delay of a check, in milliseconds, that shows that this process itself was stopped. */
+/** Delay of a check, in milliseconds, from which the server itself is assumed to have been suspended. */
 const STALL_MS = 2_000;
 
-/**
- * Runs one engine process: checks its messages, limits its memory, and ends it when it stops responding.
- */
+/** Runs one engine process: validates its messages, limits its memory, and kills it if it stops responding. */
 export class Child {
   rssBytes: number | null = null;
-  /** The memory that JavaScript owns, as of the last heartbeat. */
+  /** JavaScript heap and buffers, as of the last heartbeat; null before the first. */
   memory: EngineMemory | null = null;
-  /** The work in the process, as of its last heartbeat. */
+  /** Number of running and waiting jobs, and KV cells in use, as of the last heartbeat. */
   load: EngineLoad = NO_LOAD;
   readonly #process: ChildProcess;
   readonly #options: ChildOptions;
@@ -109,7 +107,8 @@ export class Child {
     this.#process = fork(options.entry, [], {
       serialization: 'advanced',
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
-      // Without the flags of this process: a debugger or a test runner must not attach to the child.
+      // `execArgv` is set, so the child does not inherit this process's flags: a debugger or test runner must not
+      // attach to it.
       ...options.launch([`--max-old-space-size=${HEAP_MB}`]),
       env: { ...HUGE_PAGES, ...withoutSecrets(process.env), ...NO_TELEMETRY },
     });
@@ -127,18 +126,18 @@ export class Child {
     return this.#process.pid;
   }
 
-  /** Sends a message. Drops it when the process is gone: `exit` tells the owner. */
+  /** Sends a message to the process. Drops it if the process has ended, because `exit` then informs the owner. */
   send(message: ToEngine): void {
     if (this.#process.connected) this.#process.send(message, () => {});
   }
 
-  /** Ends the process at once; `exit` follows with the reason. */
+  /** Kills the process at once; `exit` is then called with the reason. */
   kill(reason: string): void {
     this.#reason ??= reason;
     this.#process.kill('SIGKILL');
   }
 
-  /** Shortens the patience, because callers wait for the end of this process. */
+  /** Shortens the patience, because callers now wait for this process to end. */
   hurry(): void {
     this.#patience = { ...this.#patience, ...HURRIED };
   }
@@ -172,7 +171,8 @@ export class Child {
 
   async #check(): Promise<void> {
     const now = performance.now();
-    // After a stop of this process itself (a debugger, Ctrl-Z) there are unread messages: the child was not silent.
+    // If this process itself was suspended (a debugger, Ctrl-Z), messages of the child are still unread: it was not
+    // silent.
     if (now - this.#lastCheckAt > 2 * this.#options.watchMs + STALL_MS) this.#lastMessageAt = now;
     this.#lastCheckAt = now;
     const silentMs = now - this.#lastMessageAt;
@@ -194,22 +194,24 @@ export class Child {
   }
 }
 
-/** Says how a process ended. */
+/** Describes how a process ended, for the sentence "The engine process …". */
 function ending(code: number | null, signal: string | null): string {
-  // V8 sends SIGABRT when its heap is full.
+  // V8 aborts (SIGABRT) when its heap is full.
   if (signal === 'SIGABRT') return 'ran out of memory for its own data (SIGABRT)';
   return signal ? `was ended by ${signal}` : `ended with code ${code}`;
 }
 
-/** Returns the signal that ended a program run by a shell or bwrap, which exit with 128 plus its number. */
+/**
+ * Returns the signal that ended a program inside a shell or bwrap, which then exit with 128 plus its number. Returns
+ * null for other exit codes.
+ */
 function signalIn(code: number | null): string | null {
   return Object.entries(constants.signals).find(([, number]) => code === 128 + number)?.[0] ?? null;
 }
 
 /**
- * Removes tokens and keys from the environment, because the child runs untrusted templates and model files. Removes
- * flags for Node
- * (`NODE_OPTIONS`), too: a debugger or another module must not attach to it.
+ * Returns the environment without tokens and keys, because the child runs untrusted templates and model files, and
+ * without flags for Node (`NODE_OPTIONS`), because no debugger or other module may attach to it.
  */
 export function withoutSecrets(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return Object.fromEntries(
@@ -217,7 +219,10 @@ export function withoutSecrets(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   );
 }
 
-/** Reads the resident memory on Linux, also during a step; null elsewhere, where the heartbeat reports it. */
+/**
+ * Returns the resident bytes of a process and all its descendants on Linux, even during a step of the model. Returns
+ * null on other systems, where the heartbeat reports them.
+ */
 async function residentBytes(pid: number | undefined): Promise<number | null> {
   if (process.platform !== 'linux' || pid === undefined) return null;
   const read = (file: string) => readFile(`/proc/${pid}/${file}`, 'utf8').catch(() => null);

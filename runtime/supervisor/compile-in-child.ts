@@ -5,7 +5,10 @@ import type { CompileCall } from './engine-process.ts';
 
 const ID = 'compile';
 
-/** Compiles in a process of its own. Throws `engine_failed` with the reason; an abort kills the process. */
+/**
+ * Compiles a model in its own process. Throws `engine_failed` with the reason if that fails. An abort kills the
+ * process.
+ */
 export async function compileInChild(
   options: ChildOptions,
   spec: CompileSpec,
@@ -39,7 +42,7 @@ export async function compileInChild(
   } finally {
     call.signal?.removeEventListener('abort', abort);
     child.kill('has done its work');
-    // Its files are closed only when the process has ended.
+    // The files of the process are closed only when it has ended.
     await gone.promise;
   }
 }

@@ -4,7 +4,7 @@ import { linkTargets } from './isolation/process-needs.ts';
 import { compileLimits } from './model-limits.ts';
 import { childOptions, type ProcessOptions } from './process-options.ts';
 
-/** Runs compiles, each in a process of its own, until the server stops. */
+/** Runs compiles, each in its own process, and can abort them all when the server stops. */
 export class Compiles {
   readonly #options: ProcessOptions;
   readonly #running = new Set<AbortController>();
@@ -13,7 +13,7 @@ export class Compiles {
     this.#options = options;
   }
 
-  /** Compiles a model (`EngineProcess.compile`). */
+  /** Compiles a model in a new process (`EngineProcess.compile`). */
   async run(...[spec, call]: Parameters<EngineProcess['compile']>): ReturnType<EngineProcess['compile']> {
     const closing = new AbortController();
     this.#running.add(closing);
@@ -28,7 +28,7 @@ export class Compiles {
     }
   }
 
-  /** Aborts all compiles. */
+  /** Aborts all compiles that are under way. */
   abort(): void {
     for (const compile of this.#running) compile.abort();
   }

@@ -1,26 +1,26 @@
 import type { Work } from '../protocol/messages.ts';
 
-/** Says how much a request asks for. */
+/** Describes the size of a request, which the admission queue counts. */
 export interface Cost {
-  /** Tokens of its prompt and its answer. */
+  /** Estimated number of tokens of its prompt and its answer. */
   tokens: number;
-  /** Characters of its texts and media. */
+  /** Number of characters of its texts and of its base64 media. */
   characters: number;
 }
 
-/** Characters of a token, on the low side: English has four. */
+/** Characters per token, for estimates. On the low side: English has about four. */
 const CHARACTERS_PER_TOKEN = 3;
 /**
- * Tokens at which a prompt is estimated at most, so that a busy server, too, says when one is too long for the model. A
- * prompt that fits counts in full once its tokens are counted.
+ * Most tokens at which a prompt is estimated, so that even a busy server admits one that is too long and refuses it
+ * with the right error. A prompt that fits counts in full once its tokens are counted.
  */
 const MOST_ESTIMATED = 32_768;
-/** Tokens that an image or a sound becomes, roughly. */
+/** Rough number of tokens that represent an image or a recording. */
 const MEDIA_TOKENS = 256;
-/** Tokens of an answer that are counted at most: most answers end long before their limit. */
+/** Most tokens that are counted for an answer, because most answers end long before their limit. */
 const MOST_ANSWER_TOKENS = 256;
 
-/** Estimates what a request costs before the model's tokenizer has counted its prompt. */
+/** Estimates the size of a request, before the model's tokenizer counts its prompt. */
 export function costOf(work: Work): Cost {
   const { characters, media } = sizeOf(work);
   const text = characters - media.characters;
@@ -28,13 +28,16 @@ export function costOf(work: Work): Cost {
   return { tokens: Math.min(prompt, MOST_ESTIMATED) + answerTokens(work), characters };
 }
 
-/** Returns the tokens that are counted for the answer of a request. */
+/** Returns the number of tokens that are counted for a request's answer. */
 export function answerTokens(work: Work): number {
   const most = work.kind === 'tasks' ? work.batch.maxOutputTokens : (work.request.maxTokens ?? MOST_ANSWER_TOKENS);
   return Math.min(most, MOST_ANSWER_TOKENS);
 }
 
-/** Counts the characters of all texts and object keys in a request, and those that are the data of media. */
+/**
+ * Returns the number of characters of all texts and object keys in a request, and how many of them are base64 data of
+ * how many media.
+ */
 export function sizeOf(request: object): { characters: number; media: { count: number; characters: number } } {
   let characters = 0;
   const media = { count: 0, characters: 0 };

@@ -31,25 +31,25 @@ import type { EngineCalls } from './supervisor.ts';
 
 export interface EngineBackendOptions {
   engine: Pick<EngineProcess, 'status'> & EngineCalls;
-  /** Lists the models of this machine. */
+  /** Lists the models that this machine has. */
   models: Pick<ModelHost, 'listModels'>;
-  /** Decodes images and audio; absent: none is read. */
+  /** Process that decodes images and audio; absent: the backend reads none. */
   media?: Pick<MediaProcess, 'size' | 'samples' | 'prepare'>;
-  /** Fetches images from the hosts that the operator allows; absent: addresses are refused. */
+  /** Fetches images from the hosts that the operator allows; absent: image addresses are refused. */
   fetcher?: ImageFetcher | undefined;
   metrics: Pick<EngineMetrics, 'answered' | 'failed' | 'media'>;
   /** Called with the figures of each request that was answered. */
   onAnswered?: ((answered: Answered) => void) | undefined;
   log: Logger;
-  /** Milliseconds allowed for one request, including its wait in the queue. */
+  /** Timeout of one request in milliseconds, including its wait in the queue. */
   timeoutMs: number;
-  /** Tokens of a chat's answer if the request sets no limit: a small model may never end. */
+  /** Most answer tokens of a chat request that sets no limit, because a small model may never end by itself. */
   chatMaxTokens: number;
-  /** The calibration of the loaded model; absent: none for any. */
+  /** Returns the calibration of the loaded model, or null if it has none; absent: no model has one. */
   calibration?(): Promise<Calibration | null>;
-  /** Orders in which questions show their options, if a batch with probabilities sets none. */
+  /** Number of orders in which questions show their options, for a request with probabilities that sets none. */
   orders?: number;
-  /** Logs prompts and answers, too. Off by default: prompts are private. */
+  /** True to log prompts and answers. Off by default, because prompts are private. */
   logPrompts: boolean;
 }
 
@@ -64,17 +64,18 @@ export interface Answered {
 /** Statuses of a model that will soon be ready. */
 const PENDING_STATUSES: ReadonlySet<ModelStatus | undefined> = new Set(['loading', 'compiling', 'downloading']);
 
-/** Errors for operators; all others tell the caller what to change. */
+/** Error codes that operators must see in the log; all others tell the caller what to change. */
 const INTERNAL_ERRORS: ReadonlySet<ErrorCode> = new Set(['engine_failed', 'timeout', 'internal_error']);
 
 type Finished = Extract<Reply, { type: 'finished' }>;
 
-/** Creates the backend that answers with the engine process. */
+/** Creates an inference backend that answers with the engine process. */
 export function createEngineBackend(options: EngineBackendOptions): InferenceBackend {
   const { engine, models } = options;
 
   /**
-   * Returns the active model if it is the requested one. Throws `model_not_found` or `model_not_loaded` (D-20, M-13).
+   * Returns the loaded model if it is the requested one, or if none is requested. Throws `model_not_found` or
+   * `model_not_loaded` (D-20, M-13).
    */
   async function activeModel(wanted: string | undefined): Promise<ModelId> {
     const { model, state } = engine.status();
@@ -96,7 +97,7 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
     throw unknownModel(wanted, { served: active ? [active] : [], known: all.map((one) => one.id) });
   }
 
-  /** Runs one request in the documented order (D-15) and yields the engine's replies. */
+  /** Runs one request in the documented order of checks (D-15) and yields the engine's replies. */
   async function* answer(work: Work, wanted: string | undefined, outer: BackendCall): AsyncGenerator<Reply, void> {
     const traceId = outer.trace?.traceId;
     const log = options.log.child({ requestId: outer.requestId, ...(traceId ? { traceId } : {}), kind: work.kind });
@@ -115,7 +116,7 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
           ...(media ? { media } : {}),
         })
         .catch(async (error: AssayError) => {
-          // The quota is checked before the queue (D-15), also when a full queue is known first.
+          // The quota is checked before the queue (D-15), although here the full queue is known first.
           if (error.code === 'overloaded') await outer.admit();
           throw error;
         });
@@ -142,8 +143,8 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
   }
 
   /**
-   * Returns the media of a call, which open the images of its request; null if it has none. A model that reads no
-   * images refuses them in the engine.
+   * Returns what opens and decodes the media of a request; null if the request has none, or if the model reads none
+   * (the engine then refuses the request).
    */
   function mediaFor(work: Work): CallMedia | null {
     const kind = engine.status().info?.reads;
@@ -152,7 +153,9 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
     return openMedia(options.media, { kind, counts: metrics.media[kind], fetcher });
   }
 
-  /** Applies the active calibration to answers, unless the batch wants them as the model gives them. */
+  /**
+   * Applies the calibration of the loaded model to answers, unless the request asks for the model's own probabilities.
+   */
   async function calibratedAnswers(batch: TaskBatch, answers: readonly TaskAnswer[]): Promise<readonly TaskAnswer[]> {
     if (!batch.probabilities?.calibrated) return answers;
     const calibration = (await options.calibration?.()) ?? null;
@@ -174,12 +177,12 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
       let answered: { answers: readonly TaskAnswer[]; cut: readonly string[] } = { answers: [], cut: [] };
       for await (const reply of answer({ kind: 'tasks', batch }, batch.model, call)) {
         if (reply.type === 'answers') answered = reply;
-        // Checked when it was accepted: the name is the id of the active model.
+        // The requested name was checked at the start: it is the id of the active model.
         if (reply.type === 'finished') {
           const { cut } = answered;
           const answers = await calibratedAnswers(batch, answered.answers);
           return {
-            // The batch's model is the active one (`activeModel`).
+            // If a model was requested, it is the active one (`activeModel`).
             model: batch.model as ModelId,
             answers,
             finishReason: reply.reason,
@@ -197,7 +200,7 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
       for await (const reply of answer({ kind: 'chat', request }, request.model, call)) {
         switch (reply.type) {
           case 'queued':
-            // Checked when it was accepted, as in `runTasks`.
+            // The requested name was checked at the start, as in `runTasks`.
             yield { type: 'start', model: (request.model as ModelId | undefined) ?? engine.status().model! };
             break;
           case 'reasoning':
@@ -221,7 +224,7 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
   };
 }
 
-/** Sets in how many orders options are shown, for a batch that asks for probabilities without saying so. */
+/** Sets the number of option orders of a request with probabilities that does not set it. */
 function withOrders(batch: TaskBatch, orders: number): TaskBatch {
   return batch.probabilities ? { ...batch, probabilities: { orders, ...batch.probabilities } } : batch;
 }

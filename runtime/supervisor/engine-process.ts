@@ -12,55 +12,56 @@ import type {
 import type { LifeListener, ModelLife } from './life-cycle.ts';
 
 /**
- * Owns the model in a process of its own: native code, untrusted templates and model files run there, never in the
- * server. The process is watched (memory, steps that hang) and started again with the same model when it dies.
+ * Runs the loaded model in its own process: native code, untrusted templates and model files are handled there, never
+ * in the server. The process is watched for memory and hung steps, and is restarted with the same model if it dies.
  */
 export interface EngineProcess {
   status(): EngineStatus;
-  /** Calls the listener after every event of the model's life cycle. */
+  /** Registers a listener that is called after every event of the model's life cycle. */
   onEvent(listener: LifeListener): void;
-  /** Enters `loading` for a model that still has to be compiled. The slot must be empty or `failed`. */
+  /** Enters the state `loading` for a model that must be compiled first. The state must be `unloaded` or `failed`. */
   beginLoad(model: ModelId): void;
-  /** Enters `failed` when that compile fails. */
+  /** Enters the state `failed` after the compile that `beginLoad` announced has failed. */
   failLoad(error: unknown): void;
   /**
-   * Loads a compiled model, and resolves when it answers. Unloads another one first (see `unload`).
-   * Throws `engine_failed` with the reason; nothing is loaded then.
+   * Loads a compiled model; resolves once it can answer requests. Unloads another model first (see `unload`). Rejects
+   * with `engine_failed` and the reason; no model is loaded then.
    */
   load(spec: LoadSpec): Promise<ModelInfo>;
-  /** Takes no new requests, lets those in flight finish, then ends the process, so that all its memory is free. */
+  /** Stops accepting requests, lets those in flight finish, then ends the process, which frees all its memory. */
   unload(): Promise<void>;
   /**
-   * Compiles in another process, beside the one that serves. An abort kills it and leaves its files to the caller. The
-   * caller also adds the text files (tokenizer, template, configuration) that `load` reads from the same folder.
+   * Compiles a model in another process, beside the one that serves. An abort kills that process; the caller then
+   * removes its files. The caller must also copy the text files (tokenizer, template, configuration) that `load` reads
+   * from the same folder.
    */
   compile(spec: CompileSpec, options?: CompileCall): Promise<CompileReport>;
   /**
-   * Ends compiles and loads at once, because they can be repeated. Running requests continue; one that is stuck has
-   * less time. To be followed by `close`.
+   * Begins the shutdown: ends compiles and loads at once, because they can be repeated. Requests in flight continue,
+   * with less patience for one that is stuck. The caller must call `close` afterwards.
    */
   beginClose(): void;
-  /** Ends all processes at once; requests in flight fail. */
+  /** Kills all processes; requests in flight fail. */
   close(): Promise<void>;
 }
 
 export interface EngineStatus extends ModelLife {
-  /** Device that runs the model; null while none is loaded. */
+  /** Device that runs the model; null if none is loaded. */
   device: Device | null;
-  /** Restarts after a death since the server started. */
+  /** Number of restarts after a death of the process, since the server started. */
   restarts: number;
-  /** Requests in progress and in the queue of the engine process, as of its last heartbeat. */
+  /** Number of requests that the engine process runs, as of its last heartbeat; `waiting` counts those in its queue. */
   running: number;
   waiting: number;
-  /** Requests with a slot in the admission queue: checked, waiting or running. */
+  /** Number of requests that hold a slot of the admission queue: being checked, waiting or running. */
   admitted: number;
-  /** KV cells as of the last heartbeat. */
+  /** KV cells in use, as of the last heartbeat. */
   kvCells: KvCells;
-  /** Process id, for operators; null while there is no process. */
+  /** Id of the engine process, for operators; null if there is none. */
   pid: number | null;
-  /** Resident memory of the process. */
+  /** Resident memory of the engine process in bytes; null if unknown. */
   rssBytes: number | null;
-  /** The part of it that JavaScript owns, as of the last heartbeat. */
+  /** JavaScript heap and buffers of the engine process, as of the last heartbeat. */
   memory: EngineMemory | null;
 }
 

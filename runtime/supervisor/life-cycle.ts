@@ -6,40 +6,41 @@ export const MODEL_STATES = ['unloaded', 'loading', 'loaded', 'unloading', 'rest
 export type ModelState = (typeof MODEL_STATES)[number];
 
 /**
- * Events that change the state. Callers ask for `load` and `unload`; the others report what the engine process did.
+ * Events that change the state of the model. Callers request `load` and `unload`; the others report what the engine
+ * process did.
  */
 export const MODEL_EVENTS = ['load', 'unload', 'loaded', 'failed', 'unloaded', 'died', 'recovered'] as const;
 export type ModelEvent = (typeof MODEL_EVENTS)[number];
 
-/** Maps state and event to the next state. Anything else is impossible. `docs/slot.md` prints this table. */
+/** Next state for each state and event; all other combinations are errors. `docs/slot.md` prints this table. */
 export const LIFE_CYCLE: Readonly<Record<ModelState, Readonly<Partial<Record<ModelEvent, ModelState>>>>> = {
-  /** Nothing is in memory. */
+  /** No model is in memory. */
   unloaded: { load: 'loading', unload: 'unloaded' },
-  /** The model is compiled if need be, then read into memory. */
+  /** The model is compiled if needed, then loaded into memory. */
   loading: { loaded: 'loaded', failed: 'failed' },
   /** The model answers requests. */
   loaded: { unload: 'unloading', died: 'restarting' },
   /** Requests in flight finish and no new ones start; then the engine process ends. */
   unloading: { unloaded: 'unloaded' },
-  /** The engine process died; the same model is loaded again, after a pause that grows with every failure. */
+  /** The engine process died. The same model is loaded again, after a pause that grows with every failure. */
   restarting: { unload: 'unloaded', failed: 'restarting', recovered: 'loaded' },
-  /** The last load failed; nothing is in memory. */
+  /** The last load failed; no model is in memory. */
   failed: { load: 'loading', unload: 'unloaded' },
 };
 
-/** Returns the state after an event, or null when the event cannot happen in that state. */
+/** Returns the state after an event, or null if the event is not possible in that state. */
 export function nextState(state: ModelState, event: ModelEvent): ModelState | null {
   return LIFE_CYCLE[state][event] ?? null;
 }
 
-/** Describes the model in memory, or on its way in or out. */
+/** Describes the model that is in memory, or being loaded or unloaded. */
 export interface ModelLife {
   readonly state: ModelState;
-  /** The model; null while `unloaded`. */
+  /** Id of the model; null in the state `unloaded`. */
   readonly model: ModelId | null;
-  /** Set while `loaded` and `unloading`. */
+  /** Facts about the loaded model, in the states `loaded` and `unloading`; otherwise null. */
   readonly info: ModelInfo | null;
-  /** Says why the state is `restarting` or `failed`; null in all others. */
+  /** Reason for the state `restarting` or `failed`; null in all others. */
   readonly reason: string | null;
 }
 
@@ -47,7 +48,7 @@ export type LifeListener = (now: ModelLife, event: ModelEvent | 'close') => void
 
 const EMPTY: ModelLife = { state: 'unloaded', model: null, info: null, reason: null };
 
-/** Follows the model through `LIFE_CYCLE` and tells listeners about every event. Reading it changes nothing. */
+/** Holds the state of the model, changes it by `LIFE_CYCLE`, and reports every event to its listeners. */
 export class LifeCycle {
   #now = EMPTY;
   #closed = false;
@@ -66,7 +67,8 @@ export class LifeCycle {
   }
 
   /**
-   * Applies an event. The model stays the same unless `change` names another. Throws when the event cannot happen now.
+   * Applies an event. The model stays the same unless `change` names another. Throws if the event is not possible in
+   * the current state.
    */
   apply(event: ModelEvent, change: Partial<Omit<ModelLife, 'state'>> = {}): void {
     if (this.#closed) return;
@@ -77,7 +79,7 @@ export class LifeCycle {
     this.#enter(next === 'unloaded' ? EMPTY : { ...kept, ...change, state: next }, event);
   }
 
-  /** Empties the slot from any state, for good: later events are ignored. */
+  /** Enters the state `unloaded` from any state. Later events are ignored. */
   close(): void {
     this.#closed = true;
     this.#enter(EMPTY, 'close');
@@ -90,8 +92,8 @@ export class LifeCycle {
 }
 
 /**
- * Returns what callers may read about a failure. Only an `AssayError` is written for them; other messages may hold a
- * path.
+ * Returns the text about a failure that callers may read. Only an `AssayError` has a message meant for them; messages
+ * of other errors may contain paths.
  */
 export function reasonOf(error: unknown): string {
   return error instanceof AssayError ? error.message : 'The engine could not load the model; the log says why.';

@@ -3,12 +3,14 @@ import { refusal } from '../../lib/refused-form.ts';
 import type { LoadSpec, ModelInfo } from '../protocol/messages.ts';
 import { Child, type ChildEvents, type ChildOptions } from './child.ts';
 
-/** Id of the load. Requests have numbers as ids. */
+/** Message id of the load, which no request can have: their ids are numbers in base 36. */
 const ID = 'load!';
 
 /**
- * Starts a process and loads a model in it. `events` receives the messages of requests, and the end of the process.
- * `loaded` rejects with `engine_failed`, or with the error of the process, which still runs then.
+ * Starts an engine process and loads a model in it.
+ * @param events receives the messages of requests, and the end of the process
+ * @returns the process, and a promise that rejects with `engine_failed`, or with the error that the process reported;
+ * in the second case the process is still running
  */
 export function loadInChild(
   options: ChildOptions,

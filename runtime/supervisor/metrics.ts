@@ -9,23 +9,26 @@ import type { MediaKind } from './media/open-media.ts';
 
 export type RequestKind = 'tasks' | 'chat';
 
-/** Collects metrics in the Prometheus text format. Names end with their unit, as its naming guide asks. */
+/** Collects metrics in the Prometheus text format. Names end with their unit, as Prometheus's naming guide asks. */
 export interface EngineMetrics {
   /** Counts a request that was answered. */
   answered(kind: RequestKind, usage: Usage, metrics: Metrics): void;
   /** Counts a request that failed, by its error code. */
   failed(kind: RequestKind, code: ErrorCode): void;
   restarted(): void;
-  /** Count images and audio. */
+  /** Counters for images and for audio. */
   media: Record<MediaKind, MediaMetrics>;
-  /** Answers `GET /metrics`. */
+  /**
+   * Answers `GET /metrics`.
+   * @param app values that the HTTP server measures
+   */
   handle(app: { bodyBytes: number }): Promise<Response>;
 }
 
 const SECONDS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 60, 120, 300];
 const TOKENS_PER_SECOND = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000];
 
-/** Creates the metrics. Each scrape reads `status`, and `calibration` of the loaded model. */
+/** Creates the metrics. Each scrape reads `status`, and `calibration`, which returns that of the loaded model. */
 export function createEngineMetrics(
   status: () => EngineStatus,
   calibration: () => Promise<Calibration | null> = async () => null,
@@ -137,7 +140,7 @@ export function createEngineMetrics(
   };
 }
 
-/** Adds the server process's own gauges, under the names that all Prometheus clients use for them. */
+/** Adds metrics of the server process itself, under the names that Prometheus client libraries use. */
 function addProcessGauges(registers: Registry[]): void {
   new Gauge({
     name: 'process_resident_memory_bytes',

@@ -8,39 +8,49 @@ import { cellBytes } from '../engine/sequence.ts';
 import type { CompileSpec } from '../protocol/messages.ts';
 import { CONFIG_BOUNDS, readBoundedJson } from '../store/bounded-file.ts';
 
-/** Holds limits that no valid model exceeds; a process that exceeds them is killed. */
+/**
+ * Limits of a process that loads or compiles a model, which no valid model exceeds. A process that exceeds one is
+ * killed.
+ */
 export interface ModelLimits {
-  /** Milliseconds without progress while native code opens the model, or a compile works on a weight. */
+  /** Most milliseconds without progress while native code opens the model, or a compile works on one weight. */
   openMs: number;
-  /** Resident bytes that the process may use. */
+  /** Most resident bytes of the process. */
   memoryBytes: number;
   device: Device;
 }
 
-/** Milliseconds for an empty model, and bytes per millisecond: for a slow disk and a busy machine. */
+/**
+ * Time to open a model, generous enough for a slow disk and a busy machine: a base in milliseconds, and the bytes of
+ * the model that are read per millisecond.
+ */
 const OPEN = { baseMs: 30_000, bytesPerMs: 20_000 };
-/** Milliseconds for other devices, whose drivers compile the whole graph when they open it. */
+/** Milliseconds to open a model on other devices, whose drivers compile the whole graph then. */
 const OTHER_DEVICE_MS = 600_000;
 
-/** Bytes without the model: Node, onnxruntime and a large tokenizer take up to 1 GiB. */
+/** Bytes of memory without the model: Node, onnxruntime and a large tokenizer need up to 1 GiB. */
 const BASE_BYTES = 1.5 * 2 ** 30;
-/** Copies of the weights: as published, in 32 bits, and in the layout of the kernels. */
+/** Copies of the weights that may be in memory together: as published, in 32 bits, and in the layout of the kernels. */
 const COPIES_OF_WEIGHTS = 4;
-/** Growth of the weights: a compile compares its forms with one in 32 bits, and published weights may have 4. */
+/**
+ * Growth factor of the weights in a compile: it compares weight forms with one in 32 bits, and published weights may
+ * have 4.
+ */
 const WIDENED = 8;
-/** Features of media that are kept, and the prepared media that wait to be encoded. */
+/** Memory for cached features of media, and for decoded media that wait for the encoder, in bytes. */
 const MEDIA_BYTES = 2 ** 30;
-/** Largest share of the available memory. */
+/** Largest fraction of the machine's available memory that a process may use. */
 const SHARE = 0.9;
 
-/** Returns the limits for loading the compiled model in `dir`. */
+/** Returns the limits for loading the compiled model in the folder `dir`. */
 export async function loadLimits(dir: string): Promise<ModelLimits> {
   const bytes = await folderBytes(dir);
   const read = await readBoundedJson(join(dir, MANIFEST_FILE), CONFIG_BOUNDS).catch(() => undefined);
   const manifest = v.safeParse(Manifest, read);
   if (!manifest.success) return { openMs: openMs(bytes), memoryBytes: availableMemory() * SHARE, device: 'CPU' };
   const { kv, media, device, maxPromptLen, contextLength } = manifest.output;
-  // Cached prefixes, those in use, and one answer that grows to the whole context, with the copy that growing takes.
+  // KV cells of cached prefixes and of those in use, and of one answer that grows to the whole context, including the
+  // copy that growing needs.
   const cells = 8 * maxPromptLen + 2.5 * contextLength;
   return {
     device,
@@ -67,7 +77,7 @@ function memoryFor(bytes: number): number {
   return Math.min(availableMemory() * SHARE, BASE_BYTES + bytes);
 }
 
-/** Counts the bytes of the files in a folder and follows links; 0 when there is no folder. */
+/** Returns the total size in bytes of the files in a folder, following links; 0 if the folder does not exist. */
 async function folderBytes(dir: string): Promise<number> {
   const names = await readdir(dir, { recursive: true }).catch(() => []);
   const sizes = names.map(async (name) => {

@@ -5,22 +5,28 @@ import { type Isolation, NO_ISOLATION } from './isolation/isolation.ts';
 import type { ProcessNeeds } from './isolation/process-needs.ts';
 import type { ModelLimits } from './model-limits.ts';
 
-/** Sets the bounds of every process that runs or compiles a model. */
+/** Settings of all processes that run or compile a model. */
 export interface ProcessOptions {
   log: Logger;
-  /** Resident bytes above which a process is killed. Default: what its model can need (`model-limits.ts`). */
+  /** Resident bytes above which a process is killed. Default: what its model can need at most (`model-limits.ts`). */
   memoryLimitBytes?: number;
-  /** Milliseconds that a process may be silent in each phase. Default: `PATIENCE`, and by the size of its model. */
+  /**
+   * Milliseconds without a message after which a process is killed, by phase. Default: `PATIENCE`, and for loads and
+   * compiles a time that depends on the model's size.
+   */
   patience?: Partial<Patience>;
-  /** Isolation of the processes from the rest of the machine. Default: none. */
+  /** Isolation of the processes from the rest of the machine. Default: no isolation. */
   isolation?: Isolation;
-  /** Entry point of the process; tests pass their own. */
+  /** Module that the process runs; tests pass their own. */
   entry?: URL;
-  /** Milliseconds between two checks of memory and silence. Default: 500. */
+  /** Milliseconds between two checks of a process's memory and last message. Default: 500. */
   watchMs?: number;
 }
 
-/** Returns the options of the process for one model, which may reach only these files. */
+/**
+ * Combines the settings, limits and isolation of the process for one model.
+ * @param files the only files and folders that the process may read and write
+ */
 export function childOptions(
   options: ProcessOptions,
   limits: ModelLimits,

@@ -13,19 +13,19 @@ import { loadLimits, type ModelLimits } from './model-limits.ts';
 import { childOptions, type ProcessOptions } from './process-options.ts';
 
 export interface SupervisorOptions extends ProcessOptions {
-  /** Milliseconds that a new request waits for a restart. Default: ten seconds. */
+  /** Milliseconds that a new request waits for a restart of the engine process. Default: 10,000. */
   restartPatienceMs?: number;
-  /** Bounds the requests that are checked, wait, or run. */
+  /** Bounds of the requests that are checked, wait, or run. Default: `DEFAULT_ADMISSION_LIMITS`. */
   admission?: Partial<AdmissionLimits>;
-  /** Called for each restart; for the metrics. */
+  /** Called at each restart of the engine process, for the metrics. */
   onRestart?(): void;
 }
 
 /** Sends requests to the engine process. */
 export interface EngineCalls {
   /**
-   * Admits one request. Throws `overloaded` at once when the queue is full. Waits for a restart, and throws
-   * `model_not_loaded` or `engine_failed` when there is no engine afterwards.
+   * Admits one request. Throws `overloaded` at once if the queue is full. Waits for a restart of the engine process,
+   * and throws `model_not_loaded` or `engine_failed` if there is still none.
    */
   call(options: CallOptions): Promise<Call>;
 }
@@ -33,7 +33,7 @@ export interface EngineCalls {
 const MAX_BACKOFF_MS = 30_000;
 const FIRST_BACKOFF_MS = 250;
 
-/** Creates the supervisor of the engine process. It starts no process before the first `load`. */
+/** Creates the supervisor of the engine process. No process starts before the first `load`. */
 export function createEngineProcess(options: SupervisorOptions): EngineProcess & EngineCalls {
   return new Supervisor(options);
 }
@@ -43,16 +43,16 @@ class Supervisor implements EngineProcess, EngineCalls {
   readonly #calls: CallsInFlight;
   readonly #compiles: Compiles;
   readonly #life = new LifeCycle();
-  /** The last load, unload or restart: they run one after the other. */
+  /** Promise of the last load, unload or restart, which run one after the other. */
   #turn: Promise<unknown> = Promise.resolve();
-  /** The loaded model, which a restart loads again. */
+  /** Specification of the loaded model, for loading it again at a restart. */
   #spec: LoadSpec | null = null;
   #child: Child | null = null;
   #restarts = 0;
-  /** Deaths since the last answer; they determine the pause before the next start. */
+  /** Number of deaths since the last answer, which determines the pause before the next start. */
   #failures = 0;
   #restartTimer: NodeJS.Timeout | undefined;
-  /** Resolves at a new state, at the end of the last call, and at the end of the process. */
+  /** Resolves and is replaced at each change of state, and at the end of the last call or of the process. */
   #changed = Promise.withResolvers<void>();
 
   constructor(options: SupervisorOptions) {
@@ -145,7 +145,7 @@ class Supervisor implements EngineProcess, EngineCalls {
     return this.#calls.open(options, () => this.#ready(options.signal));
   }
 
-  /** Starts a process and loads the model in it. */
+  /** Starts an engine process and loads a model in it. */
   async #start(spec: LoadSpec, limits: ModelLimits): Promise<ModelInfo> {
     const options = childOptions(this.#options, limits, spec, { read: [spec.dir], write: [] });
     const { child, loaded } = loadInChild(options, spec, {
@@ -181,7 +181,9 @@ class Supervisor implements EngineProcess, EngineCalls {
     }
   }
 
-  /** Starts the process again: at once after the first death, then after growing pauses until a request is answered. */
+  /**
+   * Starts the process again: at once after the first death, then after growing pauses, until a request is answered.
+   */
   #restart(): void {
     const spec = this.#spec;
     if (!spec) return;
@@ -207,7 +209,7 @@ class Supervisor implements EngineProcess, EngineCalls {
     }, pause);
   }
 
-  /** Ends a restart at once: there are no requests to wait for. */
+  /** Abandons a restart that is pending or under way, because no requests are in flight. */
   #giveUpRestart(): void {
     if (this.#life.now.state !== 'restarting') return;
     clearTimeout(this.#restartTimer);
@@ -215,7 +217,7 @@ class Supervisor implements EngineProcess, EngineCalls {
     this.#child?.kill('was unloaded');
   }
 
-  /** Empties the slot: requests in flight finish, unless one is stuck, then the process ends. */
+  /** Unloads the model: waits for requests in flight, killing the process if one is stuck, then ends the process. */
   async #stop(): Promise<void> {
     this.#giveUpRestart();
     const { state } = this.#life.now;
@@ -233,7 +235,10 @@ class Supervisor implements EngineProcess, EngineCalls {
     while (child && this.#child === child) await this.#changed.promise;
   }
 
-  /** Returns the process that answers; waits for one that is being started again. */
+  /**
+   * Returns the engine process once it can answer. Waits for a restart, at most `restartPatienceMs`. Throws
+   * `model_not_loaded` or `engine_failed` if there is none.
+   */
   async #ready(signal: AbortSignal): Promise<Child> {
     const over = Promise.withResolvers<void>();
     let waiting = true;

@@ -5,18 +5,19 @@ import { type ProcessNeeds, programFolders } from './process-needs.ts';
 const BUBBLEWRAP = 'bwrap';
 
 /**
- * Read-only folders of the system: programs and libraries. Missing ones are omitted. No home, no files of other users,
- * no sockets.
+ * System folders with programs and libraries, which the process may read. Missing ones are skipped. They contain no
+ * home folder, no files of other users and no sockets.
  */
 const SYSTEM = ['/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32', '/opt', '/nix', '/gnu', '/sys'];
 const LINKER = ['/etc/ld.so.cache', '/etc/ld.so.conf', '/etc/ld.so.conf.d', '/etc/alternatives'];
 
-/** Milliseconds allowed for a first try. */
+/** Timeout of the test of bwrap, in milliseconds. */
 const PROBE_MS = 10_000;
 
 /**
- * Returns the command line that runs a program in namespaces of its own: no network, no other processes in view, and of
- * the file system only the system's libraries, the program, and what it needs. Source: bwrap(1).
+ * Returns the command that runs a program in its own Linux namespaces: without network, without sight of other
+ * processes, and with only the system's libraries, the program and the files that it needs. Append the program and its
+ * arguments. Source: bwrap(1).
  */
 export function bubblewrap({ read, write }: Pick<ProcessNeeds, 'read' | 'write'>): string[] {
   const bind = (flag: string, paths: readonly string[]) => paths.flatMap((path) => [flag, path, path]);
@@ -28,12 +29,12 @@ export function bubblewrap({ read, write }: Pick<ProcessNeeds, 'read' | 'write'>
     ...['--proc', '/proc', '--dev', '/dev', '--remount-ro', '/dev', '--dir', '/tmp'],
     ...bind('--ro-bind', [...programFolders(), process.execPath, realpathSync(process.execPath), ...read]),
     ...bind('--bind', write),
-    // Everything else is an empty file system in memory, which may not grow.
+    // All other paths are an empty in-memory file system, which is read-only so that it cannot grow.
     ...['--remount-ro', '/', '--'],
   ];
 }
 
-/** Tests bwrap. Returns null when it works, else the reason why not. */
+/** Tests whether bwrap works on this machine. Returns null if it does, otherwise the reason why not. */
 export function whyNoBubblewrap(): Promise<string | null> {
   if (process.platform !== 'linux') return Promise.resolve('bubblewrap is for Linux alone');
   const [command = BUBBLEWRAP, ...flags] = bubblewrap({ read: [], write: [] });

@@ -5,17 +5,20 @@ import { processLimits } from './process-limits.ts';
 import type { ProcessNeeds } from './process-needs.ts';
 
 /**
- * Modes of isolation. `auto`: every layer that the system supports. `strict`: all of them, or the server does not
- * start. `off`: none.
+ * Modes of isolation. `auto` uses every layer that the system supports; `strict` requires all layers, or the server
+ * does not start; `off` uses none.
  */
 export const ISOLATION_MODES = ['auto', 'strict', 'off'] as const;
 export type IsolationMode = (typeof ISOLATION_MODES)[number];
 
-/** Describes one layer between the rest of the machine and the processes that run untrusted files and native code. */
+/**
+ * Describes one layer of isolation between the rest of the machine and the processes that run untrusted files and
+ * native code.
+ */
 export interface Layer {
   name: 'permissions' | 'limits' | 'namespaces';
   active: boolean;
-  /** Says why it is not active; null when it is. */
+  /** Reason why the layer is not active; null if it is. */
   why: string | null;
   protectsFrom: string;
   notFrom: string;
@@ -37,25 +40,27 @@ const TEXTS = {
   },
 } as const satisfies Record<Layer['name'], Pick<Layer, 'protectsFrom' | 'notFrom'>>;
 
-/** Holds the program and the arguments in front of the module to run, as `fork` accepts them. */
+/** Program to execute, and its arguments before the module to run, as `fork` accepts them. */
 export interface Launch {
   execPath: string;
   execArgv: string[];
 }
 
-/** Starts the processes that run untrusted files. */
+/** Builds the commands that start the processes for untrusted files. */
 export interface Isolation {
   readonly layers: readonly Layer[];
   launch(needs: ProcessNeeds, nodeFlags: readonly string[]): Launch;
 }
 
-/** Starts processes without isolation. */
+/** Isolation without any layer. */
 export const NO_ISOLATION: Isolation = {
   layers: [],
   launch: (_, nodeFlags) => ({ execPath: process.execPath, execArgv: [...nodeFlags] }),
 };
 
-/** Detects the layers of this machine. Throws `invalid_value` in `strict` mode when one is missing. */
+/**
+ * Detects which layers of isolation work on this machine. Throws `invalid_value` in `strict` mode if one is missing.
+ */
 export async function openIsolation(mode: IsolationMode): Promise<Isolation> {
   const off = mode === 'off' ? 'it was turned off (--isolation off)' : null;
   const layer = (name: Layer['name'], why: string | null): Layer => ({
@@ -83,7 +88,7 @@ function isolationOf(layers: readonly Layer[]): Isolation {
     layers,
     launch(needs, nodeFlags) {
       const node = [process.execPath, ...nodeFlags, ...(has('permissions') ? permissionFlags(needs) : [])];
-      // Drivers of GPUs and NPUs reserve unlimited memory, and talk to devices and daemons.
+      // Drivers of GPUs and NPUs reserve unlimited memory, and need devices and daemons, so these layers cannot apply.
       const limits = has('limits') && !needs.drivers ? processLimits(needs) : [];
       const namespaces = has('namespaces') && !needs.drivers ? bubblewrap(needs) : [];
       const [execPath, ...execArgv] = [...limits, ...namespaces, ...node];

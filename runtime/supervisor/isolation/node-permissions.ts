@@ -1,12 +1,12 @@
 import { type ProcessNeeds, programFolders } from './process-needs.ts';
 
-/** Tells whether this Node has the permission model. Source: Node's documentation, "Permission Model". */
+/** Tells whether this version of Node has the permission model. Source: Node's documentation, "Permission Model". */
 export const hasPermissions = (): boolean => process.allowedNodeEnvironmentFlags.has('--permission');
 
 /**
- * Returns the flags that limit a process's JavaScript to its own files: reading elsewhere, writing elsewhere and
- * starting programs throw. They do not limit native code (onnxruntime), which has to be allowed; the thread for
- * templates inherits them.
+ * Returns the Node flags with which a process's JavaScript can only access its own files: reading or writing others and
+ * starting programs throw. The flags do not restrict native code (onnxruntime), which must be allowed; worker threads,
+ * such as the one for templates, inherit them.
  */
 export function permissionFlags({ read, write }: Pick<ProcessNeeds, 'read' | 'write'>): string[] {
   return [
@@ -15,10 +15,10 @@ export function permissionFlags({ read, write }: Pick<ProcessNeeds, 'read' | 'wr
     '--allow-worker',
     ...[...programFolders(), ...CPU_FACTS, ...read, ...write].map((path) => `--allow-fs-read=${path}`),
     ...write.map((path) => `--allow-fs-write=${path}`),
-    // Node warns of the two allowances above at each start.
+    // Without this flag, Node warns at each start that addons and workers are allowed.
     '--disable-warning=SecurityWarning',
   ];
 }
 
-/** File in which Linux describes the CPU. */
+/** File in which Linux describes the CPU; `compile/kernels.ts` reads it. */
 const CPU_FACTS = ['/proc/cpuinfo'];

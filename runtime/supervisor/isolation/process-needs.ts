@@ -3,21 +3,21 @@ import { readdir, realpath } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** Lists what a process needs to reach; the system blocks everything else as far as it can. */
+/** Lists the files, memory and devices that a process needs. The active layers of isolation block everything else. */
 export interface ProcessNeeds {
-  /** Absolute paths of files and folders that it reads, besides the program itself. */
+  /** Absolute paths of files and folders that it reads, in addition to the program itself. */
   read: readonly string[];
   /** Absolute paths of folders that it writes. */
   write: readonly string[];
-  /** Bytes of memory that no valid model exceeds. */
+  /** Most bytes of memory that a valid model can need. */
   memoryBytes: number;
-  /** True when it uses a device other than the CPU, or a plugin. */
+  /** True if it uses a plugin, or a device other than the CPU, and thus native drivers. */
   drivers: boolean;
 }
 
 /**
- * Returns the folders of the program: this package, and every `node_modules` above it, where an installed package finds
- * its dependencies.
+ * Returns the folders that contain the program: this package, and every `node_modules` folder above it, in which an
+ * installed package finds its dependencies.
  */
 export function programFolders(): string[] {
   const root = packageRoot();
@@ -27,14 +27,16 @@ export function programFolders(): string[] {
   return [root, ...above.filter((folder) => existsSync(folder))];
 }
 
-/** Returns the targets of the links in a folder: a compile reads the shared cache through links. */
+/**
+ * Returns the targets of the symbolic links in a folder. A compile reads files of the shared model cache through links.
+ */
 export async function linkTargets(folder: string): Promise<string[]> {
   const entries = await readdir(folder, { withFileTypes: true, recursive: true }).catch(() => []);
   const links = entries.filter((entry) => entry.isSymbolicLink());
   return Promise.all(links.map((entry) => realpath(join(entry.parentPath, entry.name))));
 }
 
-/** Returns the nearest folder above this file with a `package.json`: the repository's, or the installed package's. */
+/** Returns the nearest folder above this file that has a `package.json`: the repository, or the installed package. */
 function packageRoot(): string {
   let folder = dirname(realpathSync(fileURLToPath(import.meta.url)));
   while (!existsSync(join(folder, 'package.json')) && folder !== dirname(folder)) folder = dirname(folder);

@@ -4,7 +4,7 @@ import type { LookupFunction } from 'node:net';
 import { at } from '../../../lib/at.ts';
 import { isPublicAddress } from '../../hub/public-address.ts';
 
-/** Names why an image was not fetched. */
+/** Reasons why an image was not fetched, as the metrics name them. */
 export type FetchFaultKind =
   | 'address_scheme'
   | 'address_host'
@@ -15,7 +15,7 @@ export type FetchFaultKind =
   | 'address_slow'
   | 'address_unreachable';
 
-/** Says that an image was not fetched. */
+/** Reports that an image was not fetched, and why. */
 export class FetchFault extends Error {
   readonly kind: FetchFaultKind;
 
@@ -26,16 +26,19 @@ export class FetchFault extends Error {
 }
 
 export interface ImageFetcher {
-  /** Returns the file at an address, `maxBytes` at most. Throws `FetchFault`. */
+  /**
+   * Returns the bytes of the file at an address, at most `maxBytes`. Throws `FetchFault` if it is not or cannot be
+   * fetched.
+   */
   fetch(url: string, maxBytes: number, signal: AbortSignal): Promise<Uint8Array>;
 }
 
 export interface FetcherOptions {
-  /** Hosts that may be asked: `images.example.com`, or `*.example.com` for all below it. */
+  /** Hosts that images may be fetched from: `images.example.com`, or `*.example.com` for all of its subdomains. */
   hosts: readonly string[];
-  /** Milliseconds for one file. */
+  /** Timeout of one file in milliseconds. */
   timeoutMs?: number;
-  /** Effects; tests pass their own. */
+  /** Replaceable effects, which tests pass: name lookup, the HTTPS request, and the check of addresses. */
   lookup?: typeof dns.lookup;
   request?: typeof https.get;
   isPublic?: (address: string) => boolean;
@@ -44,10 +47,10 @@ export interface FetcherOptions {
 const TIMEOUT_MS = 10_000;
 
 /**
- * Creates what fetches images from a few named hosts, over https alone. Addresses that are not on the public internet
- * are refused, in whatever form they are written. It connects to the address that was checked, so a name that resolves
- * differently the second time (DNS rebinding) gains nothing; a name with a single private address is refused. Redirects
- * are not followed, and no proxy is used.
+ * Creates a fetcher for images from the given hosts, over https only. Refuses addresses that are not on the public
+ * internet, however they are written. It connects to the address that it has checked, so a name that resolves
+ * differently the second time (DNS rebinding) gains nothing; a name with any private address is refused. Follows no
+ * redirects and uses no proxy.
  */
 export function createImageFetcher(options: FetcherOptions): ImageFetcher {
   const { hosts, timeoutMs = TIMEOUT_MS, isPublic = isPublicAddress } = options;
@@ -102,11 +105,11 @@ export function createImageFetcher(options: FetcherOptions): ImageFetcher {
   };
 }
 
-/** Returns the address if it may be asked. Throws `FetchFault`. */
+/** Returns the parsed address if images may be fetched from it. Throws `FetchFault` otherwise. */
 function check(text: string, hosts: readonly string[], isPublic: (address: string) => boolean): URL {
   if (!URL.canParse(text)) throw new FetchFault('address_scheme', 'no address');
   const url = new URL(text);
-  // The parser turns every spelling of an IP address into the usual one: `0x7f.1` into `127.0.0.1`.
+  // The URL parser normalizes every spelling of an IP address: `0x7f.1` becomes `127.0.0.1`.
   const host = url.hostname.replace(/\.$/u, '');
   if (url.protocol !== 'https:') throw new FetchFault('address_scheme', url.protocol);
   if (url.username || url.password || url.port) throw new FetchFault('address_scheme', 'credentials or a port');

@@ -2,16 +2,19 @@ import { Counter, type Registry } from 'prom-client';
 import type { MediaFigures } from '../../protocol/messages.ts';
 import type { MediaCounts, MediaKind } from './open-media.ts';
 
-/** Counts what becomes of images, or of audio, and what their encoder takes. */
+/**
+ * Metrics for images or for audio: how many were opened, decoded and refused, how many features came from the encoder
+ * or its cache, and the time of the encoder.
+ */
 export type MediaMetrics = MediaCounts & { encoded(figures: MediaFigures): void };
 
-/** The names and texts of both kinds. */
+/** Metric names and words of the help texts, for each kind of media. */
 const WORDS = {
   image: { all: 'assay_images', one: 'assay_image', many: 'Images', single: 'an image', decoded: 'whose pixels were' },
   audio: { all: 'assay_audio', one: 'assay_audio', many: 'Recordings', single: 'a recording', decoded: 'that were' },
 } as const;
 
-/** Creates the counters of one kind of media. */
+/** Creates the counters for one kind of media, and returns the functions that increment them. */
 export function addMediaCounters(kind: MediaKind, registers: Registry[]): MediaMetrics {
   const { all, one, many, single, decoded: prepared } = WORDS[kind];
   const counter = <L extends string = never>(name: string, help: string, labelNames: L[] = []) =>

@@ -6,32 +6,41 @@ import { FromMedia, type ToMedia } from '../../media/messages.ts';
 import { withoutSecrets } from '../child.ts';
 import { type Isolation, NO_ISOLATION } from '../isolation/isolation.ts';
 
-/** Holds a file of a request. */
+/** Holds the content of an image or audio file of a request, and its hash in hexadecimal. */
 export interface MediaFile {
   sha256: string;
   bytes: Uint8Array;
 }
 
 /**
- * Decodes images and audio in its own process, one after the other; it is started at the first, and after each death.
- * A call whose signal aborts throws the signal's reason: a file that waits is not decoded then.
+ * Decodes images and audio in a separate process, one file at a time. The process starts with the first file, and again
+ * after it died. If the signal of a call aborts, the call rejects with the signal's reason, and a file that still waits
+ * is not decoded.
  */
 export interface MediaProcess {
-  /** Returns the size of an image, as it is shown. Throws `MediaFault`. */
+  /**
+   * Returns the size of an image in pixels, after its orientation is applied. Throws `MediaFault` if it cannot be read.
+   */
   size(file: MediaFile, signal: AbortSignal): Promise<{ width: number; height: number }>;
-  /** Returns the samples of a recording at 16 kHz, decoded. Throws `MediaFault`. */
+  /** Decodes a recording and returns its number of samples at 16 kHz. Throws `MediaFault` if it cannot be decoded. */
   samples(file: MediaFile, signal: AbortSignal): Promise<number>;
-  /** Returns the tiles of an image, or the log-mel values of a recording, as the plan says. Throws `MediaFault`. */
+  /**
+   * Returns the tiles of an image, or the log-mel values of a recording, as the plan specifies. Throws `MediaFault` if
+   * the file cannot be decoded.
+   */
   prepare(file: MediaFile, plan: MediaPlan, signal: AbortSignal): Promise<Uint8Array>;
   /** Process id; null while there is no process. */
   readonly pid: number | null;
   close(): void;
 }
 
-/** Names a fault. `slow`: it took longer than one file may. `crash`: it ended the process, also when tried again. */
+/**
+ * Reasons why a file was not decoded. `slow`: it took longer than one file may. `crash`: it ended the process, twice if
+ * it was retried.
+ */
 export type FaultKind = Extract<FromMedia, { type: 'failed' }>['fault'] | 'slow' | 'crash';
 
-/** Says why an image or a recording was not decoded. */
+/** Reports that an image or a recording was not decoded, and why. */
 export class MediaFault extends Error {
   readonly kind: FaultKind;
 
@@ -44,9 +53,9 @@ export class MediaFault extends Error {
 export interface MediaProcessOptions {
   log: Logger;
   isolation?: Isolation;
-  /** Module to run; tests pass one of their own. */
+  /** Module that the process runs; tests pass their own. */
   entry?: URL;
-  /** Milliseconds for one file, the start of the process included. */
+  /** Timeout of one file in milliseconds, including the start of the process. */
   timeoutMs?: number;
 }
 
@@ -54,15 +63,19 @@ const MEDIA_ENTRY = new URL(
   `../../media/media-child${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`,
   import.meta.url,
 );
-/** An image of the largest size takes 120 MB as it is decoded, and as much again while it is resized. */
+/**
+ * Memory that the files of a request may need, which isolation limits to 1 GiB beside Node's own. An image of the
+ * largest size takes 120 MB once decoded and as much again while it is resized. The rest is for its compressed file,
+ * and for recordings, whose samples are held as 32-bit floats.
+ */
 const MEMORY_BYTES = 2 ** 30;
 const HEAP_MB = 256;
 const TIMEOUT_MS = 30_000;
-/** Attempts for one file: the process may have died for another reason. */
+/** Attempts for one file, because the process may have died for another reason. */
 const TRIES = 2;
-/** Recordings whose length is kept, so that a repeat is not decoded to lay out its prompt. */
+/** Most recordings whose length is cached, so that a repeated one is not decoded just to plan its prompt. */
 const KEPT_LENGTHS = 4096;
-/** The most characters of native code's output that are logged. */
+/** Most characters of native code's output that are logged at a time. */
 const MAX_TEXT = 2_000;
 
 type WithoutId<M> = M extends unknown ? Omit<M, 'id'> : never;
@@ -75,7 +88,7 @@ interface Job {
   reject(fault: unknown): void;
 }
 
-/** Creates the media process; nothing runs until the first file. */
+/** Creates the media process. No process runs until the first file. */
 export function createMediaProcess(options: MediaProcessOptions): MediaProcess {
   const { log, isolation = NO_ISOLATION, entry = MEDIA_ENTRY, timeoutMs = TIMEOUT_MS } = options;
   const waiting: Job[] = [];
@@ -117,14 +130,14 @@ export function createMediaProcess(options: MediaProcessOptions): MediaProcess {
     child.send(message, () => {});
   }
 
-  /** Settles the job in progress, then starts the next one. */
+  /** Settles the job in progress with `settle`, then starts the next one. */
   function finish(settle: (job: Job) => void): void {
     const ended = current;
     current = null;
     if (!ended) return;
     clearTimeout(ended.timer);
     settle(ended.job);
-    // After the caller of `finish` has put the process in order.
+    // Deferred until the caller of `finish` has replaced or ended the process.
     queueMicrotask(next);
   }
 
@@ -161,7 +174,8 @@ export function createMediaProcess(options: MediaProcessOptions): MediaProcess {
     signal.throwIfAborted();
     const { promise, resolve, reject } = Promise.withResolvers<FromMedia>();
     const job: Job = { question, tries: TRIES, resolve, reject };
-    // What the process is decoding it decodes to the end: that is shorter than to start it again.
+    // A file that is being decoded is finished although nobody waits for it: that is faster than to restart the
+    // process.
     const leave = () => {
       const place = waiting.indexOf(job);
       if (place >= 0) waiting.splice(place, 1);

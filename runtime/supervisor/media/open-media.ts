@@ -10,14 +10,14 @@ import { FetchFault, type FetchFaultKind, type ImageFetcher } from './fetch-imag
 import { type FaultKind, MediaFault, type MediaFile, type MediaProcess } from './media-process.ts';
 import { mapMedia, mediaOf } from './work-media.ts';
 
-/** Counts what becomes of images, or of audio. */
+/** Counters for images or for audio; `refused` receives the reason. */
 export interface MediaCounts {
   opened(): void;
   decoded(): void;
   refused(reason: string): void;
 }
 
-/** Names what a model reads beside text. */
+/** Kind of media that a model can read besides text. */
 export type MediaKind = MediaPart['type'];
 
 export interface OpenMediaOptions {
@@ -27,8 +27,8 @@ export interface OpenMediaOptions {
 }
 
 /**
- * Opens the images or the audio of one request: finds how large each is, and prepares only those that the engine asks
- * for. Throws `invalid_value` that names the part.
+ * Returns what opens and decodes the images or audio of one request. Opening finds the size of every file; only the
+ * files that the engine asks for are decoded. Both throw `invalid_value`, which names the part of the request.
  */
 export function openMedia(
   media: Pick<MediaProcess, 'size' | 'samples' | 'prepare'>,
@@ -37,7 +37,7 @@ export function openMedia(
   const files = new Map<string, MediaFile & { param: string }>();
   let fetchedBytes = 0;
 
-  /** Fetches a file. All of one request have as many bytes as a request body at most. */
+  /** Fetches a file. The fetched files of one request may have `MOST_FETCHED_BYTES` together. */
   async function fetchPart(url: string, param: string, signal: AbortSignal): Promise<Uint8Array> {
     if (!fetcher) throw refusal(new FetchFault('address_host', 'no host is allowed'), kind, param);
     const bytes = await fetcher.fetch(url, MOST_FETCHED_BYTES - fetchedBytes, signal);
@@ -55,7 +55,7 @@ export function openMedia(
     const facts = await factsOf(file, signal).catch((fault) => refuse(fault, param));
     files.set(sha256, { ...file, param });
     counts.opened();
-    // The bytes stay here: the engine knows a file by its hash.
+    // The file's bytes stay in the server, because the engine identifies a file by its hash.
     return { ...part, source: { type: 'base64', data: '', mimeType: '' }, opened: { sha256, ...facts } };
   }
 
@@ -67,7 +67,7 @@ export function openMedia(
     throw fault instanceof MediaFault || fault instanceof FetchFault ? refusal(fault, kind, param) : fault;
   }
 
-  /** Counts refusals of an operation. A caller who left was not refused. */
+  /** Counts the refusal if an operation throws, unless the caller has disconnected. */
   async function counting<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
     try {
       return await work();
@@ -104,7 +104,7 @@ export function openMedia(
   };
 }
 
-/** Bytes of all fetched files of a request: as many as a request body may have. */
+/** Most bytes of all fetched files of a request together: as many as a request body may have. */
 const MOST_FETCHED_BYTES = 20 * 2 ** 20;
 
 function refusal(fault: MediaFault | FetchFault, kind: MediaKind, param: string): AssayError {
@@ -136,7 +136,7 @@ const AUDIO_REASONS: typeof REASONS = {
   crash: 'could not be decoded: the decoder ended. Save it anew, as WAV or FLAC.',
 };
 
-/** Tells whether a request has media of a kind. */
+/** Tells whether a request contains media of a kind. */
 export function hasMedia(work: Work, kind: MediaKind): boolean {
   return mediaOf(work).some(({ type }) => type === kind);
 }

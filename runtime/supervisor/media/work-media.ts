@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { ChatMessage, MediaPart, Part } from '../../../lib/conversation.ts';
 import type { Work } from '../../protocol/messages.ts';
 
-/** Returns the images and the audio of a request: those before the context, then those of its messages. */
+/** Returns the image and audio parts of a request: those before the context first, then those of its messages. */
 export function mediaOf(work: Work): MediaPart[] {
   const parts = messagesOf(work).flatMap((message) => message.parts);
   const inMessages = parts.filter((part): part is MediaPart => part.type !== 'text');
@@ -14,7 +14,7 @@ function messagesOf(work: Work): readonly ChatMessage[] {
   return 'messages' in work.batch.input ? work.batch.input.messages : [];
 }
 
-/** Returns the work with each image or audio part replaced. */
+/** Returns a copy of the request with each image or audio part replaced. */
 export function mapMedia(work: Work, replace: (part: MediaPart) => MediaPart): Work {
   const mapPart = (part: Part) => (part.type === 'text' ? part : replace(part));
   const messages = messagesOf(work).map((message) => ({ ...message, parts: message.parts.map(mapPart) }));
@@ -24,7 +24,7 @@ export function mapMedia(work: Work, replace: (part: MediaPart) => MediaPart): W
   return { kind: 'tasks', batch: { ...work.batch, input: mapped, media: media.map(replace) } };
 }
 
-/** Returns the work as it may be logged: with the bytes and the hash of a file in place of its base64. */
+/** Returns a copy of the request for the log: the base64 data of files is replaced by their size and hash. */
 export function withoutFiles(work: Work): Work {
   return mapMedia(work, (part) => {
     const { source } = part;
