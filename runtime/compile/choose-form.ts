@@ -1,34 +1,34 @@
 import { AssayError } from '../../lib/errors.ts';
 import type { WeightForm } from '../../lib/schema/weight-form.ts';
 
-/** Holds the measurements of one form of the weights on this machine. */
+/** Holds the measurements of one weight form of a model on this machine. */
 export interface MeasuredForm {
   form: WeightForm;
-  /** Distance of its logits from those in 32-bit floats (`logitError`); null when it was not measured. */
+  /** Error of its logits against those in 32-bit floats (`logitError`); null if it was not measured. */
   error: number | null;
   /** Processor milliseconds of a small request. */
   ms: number;
 }
 
 /**
- * Largest error of a form that `auto` accepts, as a share of the logits' spread. Measured: 8 bits 0.04 to 0.12 (the
- * starter 0.11), published 4-bit weights 0.04 to 0.09, 4 bits made here of small models 0.39 to 0.59; clamped 8-bit
- * sums (AVX2, models with random weights) 0.31 to 0.52.
+ * Largest error of a weight form that `auto` accepts (`logitError`). Measured: 8 bits 0.04 to 0.12 (the starter model
+ * 0.11), published 4-bit weights 0.04 to 0.09, small models quantized here to 4 bits 0.39 to 0.59; clamped 8-bit sums
+ * (AVX2, models with random weights) 0.31 to 0.52.
  */
 export const ACCEPTED_ERROR = 0.2;
 
 /**
- * Error above which a form is refused even if it was asked for: its answers have little to do with the model's.
- * Measured: 4 bits made here of SmolLM2-135M 1.0 to 1.3, of small random models 0.3 to 0.5.
+ * Error above which a weight form is refused even if it was requested, because its answers have little to do with the
+ * model's. Measured: SmolLM2-135M quantized here to 4 bits 1.0 to 1.3, small random models 0.3 to 0.5.
  */
 const REFUSED_ERROR = 0.75;
 
-/** Factor up to which a slower form counts as equally fast. */
+/** A form counts as equally fast if it takes at most this many times as long as the fastest. */
 const SAME_SPEED = 1.1;
 
 /**
- * Returns the fastest of the accurate forms, and of several equally fast ones the most accurate; undefined when no form
- * is accurate.
+ * Returns the fastest accurate form; of several equally fast ones, the most accurate. Returns undefined if no form is
+ * accurate.
  */
 export function chooseForm<Form extends MeasuredForm>(measured: readonly Form[]): Form | undefined {
   const accurate = measured.filter(isAccurate);
@@ -38,12 +38,12 @@ export function chooseForm<Form extends MeasuredForm>(measured: readonly Form[])
     .toSorted((one, other) => (one.error ?? 0) - (other.error ?? 0))[0];
 }
 
-/** Tells whether a form is accurate. NaN is not. */
+/** Tells whether a form's error is small enough for `auto`, or was not measured. An error of NaN is not. */
 export function isAccurate({ error }: Pick<MeasuredForm, 'error'>): boolean {
   return error === null || error <= ACCEPTED_ERROR;
 }
 
-/** Throws `engine_failed` for a form that changes the model's answers beyond use. */
+/** Throws `engine_failed` if a form's error is so large that its answers would be useless. */
 export function refuseUseless({ form, error }: Pick<MeasuredForm, 'form' | 'error'>): void {
   if (error === null || error <= REFUSED_ERROR) return;
   throw new AssayError(
@@ -52,7 +52,9 @@ export function refuseUseless({ form, error }: Pick<MeasuredForm, 'form' | 'erro
   );
 }
 
-/** Formats measurements for people: `int8 41.0 ms, off by 3.0%; int4 67.2 ms, off by 2.1%`. */
+/**
+ * Formats measurements for people, for example `int8 41.0 ms, logits off by 3.0%; int4 67.2 ms, logits off by 2.1%`.
+ */
 export function measuredText(measured: readonly MeasuredForm[]): string {
   return measured.map(({ form, error, ms }) => `${form} ${ms.toFixed(1)} ms, ${errorText(error)}`).join('; ');
 }

@@ -18,26 +18,26 @@ import { formOf } from './weight-conversion.ts';
 const WEIGHTS_FILE = 'weights.bin';
 const ENCODER_WEIGHTS_FILE = 'encoder.bin';
 
-/** Describes what a form's graphs can run at once. */
+/** Sizes that the graphs of a compiled model must support. */
 export interface FormShape {
-  /** Tokens of the longest prompt. */
+  /** Most tokens of a prompt. */
   maxPromptLen: number;
-  /** Fixed shapes of the graphs; absent: any length. */
+  /** Shapes of the static graphs; absent: graphs for any number of tokens. */
   shapes?: readonly StaticShape[] | undefined;
-  /** Sequences that one run of any length can take, if the model supports it. */
+  /** Number of sequences that one run can compute, for graphs of any length whose model supports several. */
   slots: number;
 }
 
-/** Plans one form of a published model. */
+/** A published model's graph, rewritten in memory to one weight form and ready to be written. */
 export interface PlannedForm extends PlannedGraphs {
   facts: GraphFacts & Pick<Manifest, 'form' | 'contextLength'>;
-  /** The form of the weights as published. */
+  /** Weight form of the published model. */
   published: WeightForm;
 }
 
 /**
- * Rewrites the published graph into one form, over fixed shapes if `shapes` are given. Reads no weights yet. Throws
- * `engine_failed` for a model that cannot be used, or that has no form over fixed shapes.
+ * Rewrites the published graph to one weight form, as static graphs if `shapes` are given. Does not read the weights
+ * yet. Throws `engine_failed` for a model that cannot be compiled, or that cannot be split into static graphs.
  */
 export async function planForm(
   source: string,
@@ -60,7 +60,8 @@ export async function planForm(
 }
 
 /**
- * Plans the graph that makes features of pixels, in 32 bits, with its weights as published; null if the model has none.
+ * Prepares the graph that encodes images or audio, in 32-bit floats, with its weights as published. Returns null if the
+ * model has none.
  */
 export function planEncoder(source: string): PlannedGraphs | null {
   const { encoder } = sourceGraphs(source, 'keep');
@@ -70,12 +71,16 @@ export function planEncoder(source: string): PlannedGraphs | null {
   return plannedGraphs([{ file: ENCODER_FILE, model }], ENCODER_WEIGHTS_FILE);
 }
 
-/** Reads the graph of a language model that reads tokens. */
+/**
+ * Reads a language model's graph, joined with its separate embedding graph if it has one, so that it accepts token ids.
+ */
 function readSource({ model, embeddings }: SourceGraphs): Model {
   return embeddings ? fuseEmbeddings(readModel(model), readModel(embeddings)) : readModel(model);
 }
 
-/** Returns the positions that the fixed shapes have cells for; unlimited without fixed shapes. */
+/**
+ * Returns the largest number of past cells of the static shapes, which limits the context; unlimited without shapes.
+ */
 function longestPast(shapes: readonly StaticShape[] = []): number {
   return shapes.length > 0 ? Math.max(...shapes.map(({ past }) => past)) : Number.POSITIVE_INFINITY;
 }

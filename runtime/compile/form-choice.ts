@@ -7,12 +7,12 @@ import { kernelFamily } from './kernels.ts';
 import type { Precision } from './precision.ts';
 
 /**
- * Factor on the measured error, because kernels of another machine may sum in another order; it was a tenth at most so
- * far.
+ * Factor by which the error at load may exceed the measured one, because kernels of another machine may sum in another
+ * order. That changed the error by at most a tenth so far.
  */
 const SLACK = 1.25;
 
-/** Describes the options of the compile that decide the form (`CompileOptions`). */
+/** Options of the compile that determine the weight form (`CompileOptions`). */
 interface Asked {
   device: Device;
   precision: Precision;
@@ -21,8 +21,8 @@ interface Asked {
 }
 
 /**
- * Returns the forms to make of a model: the requested one, or those that `auto` measures. When there is too little
- * memory to measure, `auto` keeps weights published in 4 bits, and makes 8 bits of any other.
+ * Returns the weight forms to compile: the requested one, or those that `auto` measures. Without a reference to measure
+ * against, `auto` keeps the precision of weights published in 4 bits, and compiles any others to 8 bits.
  */
 export function formsToMake(
   { device, precision, fixedShapes, refused = [] }: Asked,
@@ -46,18 +46,18 @@ export function formsToMake(
   return candidates.length > 0 ? candidates : ['float'];
 }
 
-/** Holds what is known at the time of the choice. */
+/** Holds what determined the choice of a weight form. */
 export interface Decision {
   options: Asked;
   chosen: MeasuredForm;
   measured: readonly MeasuredForm[];
-  /** Says why there is no reference to compare with; null when there is one. */
+  /** Reason why there is no reference to compare with; null if there is one. */
   lack: string | null;
 }
 
 /**
- * Returns the record of a choice: the reason for people, the figures, and the error above which a load refuses the
- * form.
+ * Returns the record of a choice for the manifest: its reason as text, the measurements, and the error above which a
+ * load refuses the form.
  */
 export function choiceOf({ options, chosen, measured, lack }: Decision): FormChoice {
   const kernels = kernelFamily();

@@ -1,6 +1,6 @@
 import { AssayError } from '../../lib/errors.ts';
 
-/** Returns the error of a compiled folder in which a file is missing or damaged. */
+/** Returns the error for a compiled model's folder in which a file is missing or damaged. */
 export function incomplete(cause: unknown): AssayError {
   return new AssayError(
     'engine_failed',

@@ -1,7 +1,10 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
-/** Families of instructions with 8-bit kernels in onnxruntime, fastest first, by the CPU flag that Linux shows. */
+/**
+ * Instruction sets for which onnxruntime has 8-bit kernels, fastest first, each with the flag by which Linux reports
+ * it.
+ */
 const FAMILIES: readonly (readonly [flag: string, family: string])[] = [
   ['amx_int8', 'AMX'],
   ['avx512_vnni', 'AVX-512 VNNI'],
@@ -14,21 +17,22 @@ const FAMILIES: readonly (readonly [flag: string, family: string])[] = [
   ['asimd', 'NEON'],
 ];
 
-/** Names of the same families in the features that macOS lists. */
+/** Instruction sets that macOS reports, by their Linux flag and the name of the macOS feature. */
 const MAC_FEATURES = [
   ['i8mm', 'hw.optional.arm.FEAT_I8MM'],
   ['asimddp', 'hw.optional.arm.FEAT_DotProd'],
 ] as const;
 
 /**
- * Returns the family of onnxruntime's kernels for this CPU, such as `AVX2`; `x64` or `arm64` on systems that do not
- * list CPU flags (Windows). It is shown to people, and a compiled form is measured again on a CPU of another family.
+ * Returns the family of onnxruntime's kernels on this CPU, such as `AVX2`; `x64` or `arm64` on systems that do not list
+ * CPU flags (Windows). The name is shown to people, and a model is measured and compiled again on a CPU of another
+ * family.
  */
 export function kernelFamily(): string {
   return familyOf(cpuFlags()) ?? process.arch;
 }
 
-/** Returns the fastest family that these CPU flags allow; undefined when none is known. */
+/** Returns the fastest kernel family that these CPU flags allow; undefined if none of them is known. */
 export function familyOf(flags: readonly string[]): string | undefined {
   return FAMILIES.find(([flag]) => flags.includes(flag))?.[1];
 }
@@ -43,7 +47,7 @@ function cpuFlags(): string[] {
     if (process.platform === 'darwin')
       return ['asimd', ...MAC_FEATURES.filter(([, name]) => isOn(name)).map(([flag]) => flag)];
   } catch {
-    // Unknown. The forms are measured in any case.
+    // The family stays unknown; weight forms are measured in any case.
   }
   return [];
 }

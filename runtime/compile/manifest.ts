@@ -6,26 +6,32 @@ import { FormChoice } from '../../lib/schema/form-choice.ts';
 import { WeightForm } from '../../lib/schema/weight-form.ts';
 import { incomplete } from './incomplete.ts';
 
-/** Name of the manifest in a compiled model's folder. */
+/** File name of the manifest in a compiled model's folder. */
 export const MANIFEST_FILE = 'compiled.json';
 
 /**
- * Version of the compiled output, part of the fingerprint. Raise it with every change of the output, so that older
- * forms are rebuilt.
+ * Version of the compiler's output, which is part of the fingerprint. Increase it with every change of the output, so
+ * that models compiled earlier are compiled again.
  */
 export const COMPILER_VERSION = 9;
 
 const Positive = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(1 << 24));
 const Name = v.pipe(v.string(), v.minLength(1), v.maxLength(256));
 
-/** Describes a model over fixed shapes. `graph` looks up embeddings and rotary tables, on the CPU, in any length. */
+/**
+ * Describes the static graphs of a model. The manifest's `graph` then is the lookup: it finds embeddings and rotary
+ * rows for any number of tokens, on the CPU.
+ */
 const StaticGraphs = v.strictObject({
-  /** Results of the lookup, `[1, tokens, width]`, which every body reads. */
+  /**
+   * Embedding outputs of the lookup, `[1, tokens, width]`, which are inputs of every body; `rotary` lists the rotary
+   * rows.
+   */
   embeddings: v.array(v.strictObject({ name: Name, width: Positive })),
   rotary: v.array(v.strictObject({ name: Name, width: Positive })),
-  /** Graphs of the layers, one for each shape: `chunk` new cells after `past` cells. */
+  /** Graphs of the layers, one for each shape: each computes `chunk` new cells after `past` earlier ones. */
   bodies: v.pipe(v.array(v.strictObject({ graph: Name, chunk: Positive, past: Positive })), v.minLength(1)),
-  /** Graph that turns `rows` rows of a body's result, `[1, chunk, width]`, into their logits. */
+  /** Graph that converts `rows` rows of a body's outputs, `[1, chunk, width]`, to logits. */
   head: v.strictObject({
     graph: Name,
     rows: Positive,
@@ -34,20 +40,19 @@ const StaticGraphs = v.strictObject({
 });
 export type StaticGraphs = v.InferOutput<typeof StaticGraphs>;
 
-/** Names of the inputs of a graph, besides its KV. */
+/** Names of a graph's inputs, other than those of its KV. */
 const GraphInputs = v.strictObject({
   tokens: Name,
-  /** Input of ones for every position so far; absent in graphs without it. */
+  /** Input with a 1 for every position so far; absent if the graph has none. */
   attentionMask: v.optional(Name),
   positions: v.optional(Name),
   /** Rows of `positions`, for rotary embeddings with three parts: `[3, 1, new]`. Absent: `[1, new]`. */
   positionRows: v.optional(v.literal(3)),
   /**
-   * Inputs for additive masks `[1, 1, new, all]`, one for each attention window of the model (null: the whole
-   * sequence).
+   * Inputs for additive attention masks `[1, 1, new, all]`, one for each size of attention window (null: no window).
    */
   masks: v.array(v.strictObject({ name: Name, window: v.nullable(Positive) })),
-  /** Inputs that say how new tokens follow each other, for layers that keep a state (`onnx/pack-states.ts`). */
+  /** Inputs that describe how new tokens follow each other, for recurrent layers (`onnx/pack-states.ts`). */
   lanes: v.optional(
     v.strictObject({
       roots: Name,
@@ -58,48 +63,51 @@ const GraphInputs = v.strictObject({
       windows: v.array(v.strictObject({ name: Name, width: v.pipe(Positive, v.maxValue(64)) })),
     }),
   ),
-  /** Input for the indices of the rows whose logits are needed; absent when the graph returns all. */
+  /** Input for the row numbers whose logits are needed; absent if the graph returns the logits of all rows. */
   rows: v.optional(Name),
 });
 
-/** Describes a compiled graph, so that the engine need not read it. */
+/** Describes a compiled model to the engine, which then need not analyse its graphs. */
 export const Manifest = v.strictObject({
   version: v.literal(COMPILER_VERSION),
   device: v.picklist(['NPU', 'GPU', 'CPU']),
   form: WeightForm,
   choice: FormChoice,
   maxPromptLen: Positive,
-  /** Positions that the model supports: prompt and answer together. */
+  /** Most positions that the model supports: prompt and answer together. */
   contextLength: Positive,
-  /** Tokens of the vocabulary: up to eight times the largest published one. */
+  /** Number of tokens in the vocabulary. Bounded to eight times the largest published one. */
   vocabSize: v.pipe(Positive, v.maxValue(1 << 21)),
-  /** File of the graph in the same folder. */
+  /** File of the graph, in the same folder. */
   graph: Name,
   /**
-   * `packed`: several branches in one sequence, KV written in place. `plain`: one sequence per run, KV passed in and
-   * out; the answers are the same. `static`: packed branches over fixed shapes (`static`).
+   * How the engine runs the graph. `packed`: several branches in one sequence, KV written in place. `plain`: a linear
+   * past, KV passed in and out; the answers are the same. `static`: packed branches over static graphs (`static`).
    */
   path: v.picklist(['packed', 'plain', 'static']),
   inputs: GraphInputs,
   /**
-   * Sequences that one run can take (`onnx/attention-slots.ts`): KV, masks, lengths and positions exist once for each.
-   * Absent: one, under the names given here.
+   * Number of sequences that one run can compute (`onnx/attention-slots.ts`). Inputs for KV, masks, lengths and
+   * positions then exist once per slot. Absent: one sequence, whose inputs have the names given here.
    */
   slots: v.optional(v.pipe(Positive, v.maxValue(64))),
   /**
-   * A second graph of small models, for runs of one sequence: there, binding the KV of empty slots would cost a third
-   * of a decode step. Absent: such runs leave the other slots empty.
+   * Second graph of a small model, for runs of one sequence, where binding the KV of empty slots would take a third of
+   * a decode step. Absent: such runs leave the other slots of the main graph empty.
    */
   alone: v.optional(v.strictObject({ graph: Name, inputs: GraphInputs })),
   logits: Name,
-  /** Name of a first output that is not a tensor, so that results are not copied (`onnx/end-results.ts`). */
+  /**
+   * Name of an output that comes first and is not a tensor, so that onnxruntime-node does not copy the others
+   * (`onnx/end-results.ts`).
+   */
   end: v.optional(Name),
   kv: v.pipe(
     v.array(
       v.strictObject({
         past: v.tuple([Name, Name]),
         present: v.tuple([Name, Name]),
-        // Together they bound the bytes of a KV cell; published models have up to 128 heads of up to 256.
+        // These two bounds limit the bytes of a KV cell. Published models have up to 128 heads of size up to 256.
         heads: v.pipe(Positive, v.maxValue(1024)),
         headSize: v.pipe(Positive, v.maxValue(1024)),
       }),
@@ -107,17 +115,17 @@ export const Manifest = v.strictObject({
     v.minLength(1),
     v.maxLength(1024),
   ),
-  /** Names the inputs for media of a model that reads them (`onnx/fuse-embeddings.ts`). */
+  /** Inputs for features of images or audio, of a model that reads them (`onnx/fuse-embeddings.ts`). */
   media: v.optional(
     v.strictObject({
       features: Name,
       rows: Name,
       width: Positive,
-      /** File of the graph that makes features of pixels, in the same folder. */
+      /** File of the graph that computes features from images or audio, in the same folder. */
       encoder: Name,
     }),
   ),
-  /** States of layers without attention, for one sequence. */
+  /** States of recurrent layers: input, output and dimensions for one sequence. */
   states: v.optional(
     v.pipe(
       v.array(
@@ -131,10 +139,10 @@ export const Manifest = v.strictObject({
     ),
   ),
   static: v.optional(StaticGraphs),
-  /** Device of the compiled binaries, with its measurements; absent: graphs for any device. */
+  /** Identity and measurements of the device whose binaries the folder contains; absent: the graphs suit any device. */
   compiledFor: v.optional(
     v.strictObject({
-      /** Names plugin, chip and driver; any other needs another compile. */
+      /** Names the plugin, chip and driver. If any of them changes, the model must be compiled again. */
       identity: v.pipe(v.string(), v.minLength(1), v.maxLength(1000)),
       ...DeviceFigures.entries,
     }),
@@ -142,7 +150,7 @@ export const Manifest = v.strictObject({
 });
 export type Manifest = v.InferOutput<typeof Manifest>;
 
-/** Reads the manifest of a compiled model's folder. Throws `engine_failed` when there is no valid one. */
+/** Reads the manifest of a compiled model's folder. Throws `engine_failed` if there is no valid one. */
 export function readManifest(folder: string): Manifest {
   try {
     return v.parse(Manifest, JSON.parse(readFileSync(join(folder, MANIFEST_FILE), 'utf8')));
@@ -151,7 +159,10 @@ export function readManifest(folder: string): Manifest {
   }
 }
 
-/** Writes the manifest. It is written last: with it a folder is complete. */
+/**
+ * Writes the manifest of a compiled model's folder. Must be the last file to be written, because it marks the folder as
+ * complete.
+ */
 export function writeManifest(folder: string, manifest: Manifest): void {
   writeFileSync(join(folder, MANIFEST_FILE), `${JSON.stringify(manifest, null, 2)}\n`);
 }

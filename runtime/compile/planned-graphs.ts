@@ -5,23 +5,25 @@ import { dataLength, type Model } from '../onnx/model.ts';
 import { widened } from '../onnx/tensor-data.ts';
 import { WeightsWriter, writeModel } from '../onnx/write-model.ts';
 
-/** Names the file of a graph. */
+/** A graph, and the name of the file to write it to. */
 export interface GraphFile {
   file: string;
   model: Model;
 }
 
-/** Graphs that are rewritten in memory and ready to be written. */
+/** Graphs that have been rewritten in memory and are ready to be written. */
 export interface PlannedGraphs {
-  /** Bytes of weights that `write` will write. */
+  /** Number of bytes of weights that `write` writes. */
   bytes: number;
-  /** Writes graphs and weights with one tensor in memory at a time, and reports the bytes of each piece. */
+  /**
+   * Writes the graphs and their weights to a folder, with one tensor in memory at a time. `onBytes` receives the number
+   * of bytes of each piece that is written.
+   */
   write(folder: string, onBytes: (count: number) => void, signal: AbortSignal | undefined): Promise<void>;
 }
 
-/** Plans the files of graphs that share their weights in one file. */
+/** Prepares to write several graphs that share one file of weights. */
 export function plannedGraphs(graphs: readonly GraphFile[], weightsFile: string): PlannedGraphs {
-  // The parts of a model share their weights.
   const initializers = new Map(graphs.flatMap(({ model: { graph } }) => [...graph.initializers]));
   const tensors = Array.from(initializers.values(), widened);
   return {

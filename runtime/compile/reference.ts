@@ -3,27 +3,30 @@ import { join } from 'node:path';
 import * as v from 'valibot';
 import { incomplete } from './incomplete.ts';
 
-/** Name of the reference logits in a compiled model's folder. */
+/** File name of the reference logits in a compiled model's folder. */
 export const REFERENCE_FILE = 'reference.json';
 
 const Index = v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(1 << 24));
 const Row = v.pipe(v.array(v.pipe(v.number(), v.finite())), v.minLength(1), v.maxLength(1024));
 
 /**
- * Holds the logits of a short prompt, computed in 32-bit floats from the published weights. Every form is compared with
- * them.
+ * Logits of a short prompt, computed in 32-bit floats from the published weights. The logits of every weight form are
+ * compared with them.
  */
 export const Reference = v.strictObject({
   tokens: v.pipe(v.array(Index), v.minLength(1), v.maxLength(64)),
-  /** Positions of `tokens` after which the logits were taken, ascending. */
+  /** Indices in `tokens` after which the logits were taken, ascending. */
   positions: v.pipe(v.array(Index), v.minLength(1), v.maxLength(64)),
-  /** One row for each position: the logits of the tokens 0, `stride`, 2 · `stride` and so on. */
+  /**
+   * Step between the vocabulary entries of a row: `logits` has a row for each position, with the logits of the tokens
+   * 0, `stride`, 2 · `stride` and so on.
+   */
   stride: v.pipe(Index, v.minValue(1)),
   logits: v.pipe(v.array(Row), v.minLength(1), v.maxLength(64)),
 });
 export type Reference = v.InferOutput<typeof Reference>;
 
-/** Reads the reference of a compiled model's folder. Throws `engine_failed` when there is no valid one. */
+/** Reads the reference of a compiled model's folder. Throws `engine_failed` if there is no valid one. */
 export function readReference(folder: string): Reference {
   try {
     return v.parse(Reference, JSON.parse(readFileSync(join(folder, REFERENCE_FILE), 'utf8')));

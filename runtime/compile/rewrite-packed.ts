@@ -16,13 +16,19 @@ import { convertWeights } from './weight-conversion.ts';
 
 const GRAPH_FILE = 'model.onnx';
 const BATCH_FILE = 'batch.onnx';
-/** Largest weights of a small model, in bytes; it is opened a second time for runs of a single sequence. */
+/**
+ * Most bytes of weights of a model that counts as small. A small model is opened a second time, with a graph for runs
+ * of a single sequence.
+ */
 const SMALL_WEIGHTS = 64 << 20;
 
-/** Names the file of the media encoder: the graph that computes features of images or audio. */
+/** File name of the media encoder: the graph that computes features of images or audio. */
 export const ENCODER_FILE = 'encoder.onnx';
 
-/** Rewrites a graph so that branches are packed, in any length, for devices that run graphs unchanged. */
+/**
+ * Rewrites a graph in place so that it accepts packed branches and any number of tokens, for devices that run graphs as
+ * they are. Without fused attention, makes a graph with a linear past instead (`plain`).
+ */
 export function rewritePacked(model: Model, layout: Layout, precision: FixedPrecision, slots: number): Rewritten {
   if (isHalf(model)) toFloat32(model);
   keepWholePast(model);
@@ -61,12 +67,12 @@ export function rewritePacked(model: Model, layout: Layout, precision: FixedPrec
   const aloneFacts = { graph: GRAPH_FILE, inputs: inputsOf(layout) };
   const batch = { file: BATCH_FILE, model: { ...model, graph: copyOf(model.graph) } };
   const batchLayout = { ...layout };
-  // Layers that keep a state run one sequence at a time.
+  // Models with recurrent layers run one sequence at a time.
   const single = !attention || lanes || slots === 1;
   if (single || !addAttentionSlots(batch.model, batchLayout, attention, masks, slots)) {
     return { form, graphs: [alone], facts: { ...facts, ...aloneFacts } };
   }
-  // Removes the nodes that computed the lengths of attention from its mask.
+  // Removes the nodes that computed the lengths for attention from the attention mask.
   prune(batch.model.graph);
   const batchFacts = { graph: BATCH_FILE, inputs: inputsOf(batchLayout), slots };
   return weightBytes(model.graph) <= SMALL_WEIGHTS
@@ -75,8 +81,8 @@ export function rewritePacked(model: Model, layout: Layout, precision: FixedPrec
 }
 
 /**
- * Copies a graph so that its nodes, inputs and outputs can be replaced without changing the original; single nodes are
- * shared.
+ * Copies the lists of a graph, so that its nodes, inputs and outputs can be replaced without changing the original. The
+ * nodes themselves are shared.
  */
 function copyOf({ nodes, initializers, inputs, outputs, rest }: Model['graph']): Model['graph'] {
   return { nodes: [...nodes], initializers: new Map(initializers), inputs: [...inputs], outputs: [...outputs], rest };

@@ -13,12 +13,15 @@ import { blockWeights } from './weights/blocks.ts';
 import { int8Embedding } from './weights/int8.ts';
 
 /**
- * Inputs that share a scale in weights for NPUs: the size that both compilers accept. Source: measured,
- * docs/devices.md.
+ * Number of inputs that share a scale in weights for NPUs: the block size that the compilers of both vendors accept.
+ * Measured, see docs/devices.md.
  */
 const DEVICE_BLOCK = 32;
 
-/** Rewrites a graph so that branches are packed over fixed shapes. */
+/**
+ * Rewrites a model to static graphs of the given shapes, with packed branches. Throws `engine_failed` if it cannot be
+ * split.
+ */
 export function rewriteStatic(
   model: Model,
   layout: Layout,

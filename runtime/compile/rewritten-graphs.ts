@@ -2,7 +2,7 @@ import type { WeightForm } from '../../lib/schema/weight-form.ts';
 import type { Manifest } from './manifest.ts';
 import type { GraphFile } from './planned-graphs.ts';
 
-/** Lists what the manifest tells the engine about a graph. */
+/** The fields of the manifest that follow from a graph's rewriting. */
 export type GraphFacts = Pick<
   Manifest,
   | 'slots'
@@ -19,7 +19,7 @@ export type GraphFacts = Pick<
   | 'static'
 >;
 
-/** Holds the graphs of one form, in memory. */
+/** Holds the rewritten graphs of a model in one weight form, in memory. */
 export interface Rewritten {
   facts: GraphFacts;
   form: WeightForm;

@@ -6,25 +6,29 @@ import { CONFIG_BOUNDS, readBoundedJson } from '../store/bounded-file.ts';
 import type { Precision } from './precision.ts';
 
 /**
- * Orders the published files to start from. Names are those of onnx-community; `model.onnx` in the folder itself is the
- * genai layout. Files whose activations share one scale (`_quantized`, `_int8`, `_uint8`, `_bnb4`) are the last resort,
- * because branches change each other's answers in them.
+ * Suffixes of published model files, in the order of preference as a source for each group of precisions. The names are
+ * those of onnx-community; `model.onnx` in the folder itself is the layout of onnxruntime-genai. Files whose
+ * activations share one scale (`_quantized`, `_int8`, `_uint8`, `_bnb4`) come last, because branches then change each
+ * other's answers.
  */
 const PREFERENCE: Record<'float' | 'small', readonly string[]> = {
   float: ['', '_fp16', '_q4', '_q4f16', '_int8', '_quantized', '_uint8'],
   small: ['_q4', '_q4f16', '', '_fp16', '_int8', '_quantized', '_uint8'],
 };
 
-/** Names the graphs of a published model. */
+/** Paths of a published model's graphs. */
 export interface SourceGraphs {
-  /** The language model; it reads embeddings if `embeddings` computes them from tokens. */
+  /** Language model. Its input is embeddings if `embeddings` is present, otherwise token ids. */
   model: string;
   embeddings?: string;
-  /** File of the graph that computes features from pixels. */
+  /** Graph that computes features from images or audio. */
   encoder?: string;
 }
 
-/** Finds the published files that are the best source for a precision. */
+/**
+ * Returns the published files that are the best source for a precision. Throws `engine_failed` if the folder has no
+ * model.
+ */
 export function sourceGraphs(folder: string, precision: Exclude<Precision, 'auto'>): SourceGraphs {
   const files = [...listOnnx(folder, ''), ...listOnnx(folder, 'onnx')];
   const order = PREFERENCE[precision === 'int4' || precision === 'keep' ? 'small' : 'float'];
@@ -44,14 +48,17 @@ export function sourceGraphs(folder: string, precision: Exclude<Precision, 'auto
   );
 }
 
-/** Reads the size of an attention head from `genai_config.json`; undefined when it is not stated. */
+/** Returns the size of an attention head that `genai_config.json` states; undefined if it states none. */
 export async function publishedHeadSize(folder: string): Promise<number | undefined> {
   const genai = await readBoundedJson(join(folder, 'genai_config.json'), CONFIG_BOUNDS);
   const size = property(property(property(genai, 'model'), 'decoder'), 'head_size');
   return typeof size === 'number' && Number.isInteger(size) && size > 0 ? size : undefined;
 }
 
-/** Returns the positions that the model supports, from its configuration. */
+/**
+ * Returns the number of positions that the model supports, from its configuration and its rotary tables. Throws
+ * `engine_failed` if neither states it.
+ */
 export async function contextLength(folder: string, model: Model): Promise<number> {
   const config = await readBoundedJson(join(folder, 'config.json'), CONFIG_BOUNDS);
   const genai = await readBoundedJson(join(folder, 'genai_config.json'), CONFIG_BOUNDS);
@@ -60,7 +67,7 @@ export async function contextLength(folder: string, model: Model): Promise<numbe
     property(property(config, 'text_config'), 'max_position_embeddings'),
     property(property(genai, 'model'), 'context_length'),
   ].find((value) => typeof value === 'number' && Number.isInteger(value) && value >= 16);
-  // Rotary tables limit it too: reading beyond them would fail in the middle of an answer.
+  // Rotary tables limit the context too: a position beyond their end would fail in the middle of an answer.
   const tables = model.graph.nodes
     .filter((node) => node.op === 'GroupQueryAttention' && attribute(node, 'do_rotary') === 1)
     .map((node) => model.graph.initializers.get(node.inputs[7] ?? '')?.dims[0] ?? Number.POSITIVE_INFINITY);
@@ -87,7 +94,7 @@ function baseName(file: string): string {
 
 function property(value: unknown, key: string): unknown {
   return typeof value === 'object' && value !== null && Object.hasOwn(value, key)
-    ? // It is an object, as the line before has found.
+    ? // A cast: the condition above has checked that the value is an object.
       (value as Record<string, unknown>)[key]
     : undefined;
 }

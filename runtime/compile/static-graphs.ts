@@ -25,11 +25,11 @@ export interface StaticModel {
 const POSITIONS = 'position_ids';
 
 /**
- * Cuts a model into three kinds of graphs over fixed shapes: the lookup of embeddings and rotary tables, which runs on
- * the CPU; the layers, one graph for each shape; and the head after the last attention, for the rows whose logits are
- * needed. All share the weights.
+ * Splits a model into three kinds of static graphs: the lookup of embeddings and rotary tables, which runs on the CPU
+ * for any number of tokens; the layers, one graph for each shape; and the head after the last attention, for the rows
+ * whose logits are needed. All share the weights. Throws `engine_failed` if the model cannot be split.
  *
- * @param rows the input by which `gatherRows` picks rows; the cut between layers and head is there
+ * @param rows input by which `gatherRows` selects rows; its Gather nodes are the border between layers and head
  */
 export function staticGraphs(model: Model, layout: Layout, rows: string, shapes: readonly StaticShape[]): StaticModel {
   const { graph } = model;
@@ -89,7 +89,7 @@ type Cuts = Pick<StaticGraphs, 'embeddings'> & {
   head: StaticGraphs['head']['inputs'];
 };
 
-/** Returns the graph of the layers: from the embeddings to what the head reads. */
+/** Returns the graph of the layers for one shape: from the embeddings to the values that the head reads. */
 function bodyOf(
   model: Model,
   layout: Layout,
@@ -121,7 +121,7 @@ function headOf(model: Model, layout: Layout, inputs: StaticGraphs['head']['inpu
   return partOf(model, model.graph.nodes, given, [float(layout.logits, [1, HEAD_ROWS, layout.vocabSize])]);
 }
 
-/** Returns the graph that looks up embeddings by token and rotary tables by position, for any number of tokens. */
+/** Returns the graph that looks up embeddings by token id and rotary rows by position, for any number of tokens. */
 function lookupOf(
   model: Model,
   tokens: string,
@@ -140,19 +140,20 @@ function lookupOf(
 }
 
 interface RotaryTable {
-  /** Name of the published table, with a row for each position. */
+  /** Name of the published table, which has a row for each position. */
   table: string;
-  /** Name of the table over whole heads that is made from it. */
+  /** Name of the table made from it, with a column for each element of a head. */
   wide: string;
-  /** Size of a head. */
+  /** Number of elements of a head. */
   width: number;
-  /** Elements of a head that are rotated, from the first on; the others stay. */
+  /** Number of elements of a head that are rotated, starting with the first; the others are not. */
   turned: number;
 }
 
 /**
- * Returns the tables of cosines and sines that the layers read, each once. Published tables have one column for each
- * pair of elements; these have one for each element of a head, with the angle 0 for elements that are not rotated.
+ * Returns the tables of cosines and sines that the layers read, each once, and adds them to the graph's weights. A
+ * published table has one column for each pair of elements; the new one has one for each element of a head, with the
+ * angle 0 for elements that are not rotated.
  */
 function rotaryTables(graph: Graph, layout: Layout, attention: readonly Node[]): RotaryTable[] {
   const found = new Map<string, RotaryTable>();
@@ -201,10 +202,14 @@ function maskInputs(attention: readonly Node[]): StaticModel['masks'] {
 
 const maskName = (window: number | null): string => (window === null ? 'tree_mask' : `tree_mask_${window}`);
 
-/** Returns the name of the rows of a rotary table for the new cells. */
+/** Returns the name of the input for the rows of a rotary table at the positions of the new cells. */
 const cell = (table: string): string => `assay/rotary/${table}`;
 
-/** Returns the values that other nodes read. */
+/**
+ * Returns those of the lookup's values that other nodes read. Throws `engine_failed` if there are none.
+ *
+ * @param makers nodes of the lookup
+ */
 function used(graph: Graph, makers: readonly Node[], values: ReadonlySet<string>): string[] {
   const inside = new Set(makers);
   const read = new Set(graph.nodes.filter((node) => !inside.has(node)).flatMap((node) => node.inputs));
@@ -214,8 +219,8 @@ function used(graph: Graph, makers: readonly Node[], values: ReadonlySet<string>
 }
 
 /**
- * Returns the width of the embeddings: the columns of the table. Of a table that is quantized in blocks, it is the
- * columns of the scales times the block size.
+ * Returns the width of the embeddings: the number of columns of their table. For a block-quantized table, that is the
+ * number of columns of its scales times the block size.
  */
 function widthOf(graph: Graph, nodes: readonly Node[]): number {
   const node = nodes.find(({ op }) => op === 'Gather' || op === 'GatherBlockQuantized');
@@ -226,7 +231,7 @@ function widthOf(graph: Graph, nodes: readonly Node[]): number {
   return typeof blocks === 'number' ? columns * blocks : columns;
 }
 
-/** Returns the width of a row that the head reads: that of the stream of rows, or of an attention's result. */
+/** Returns the width of a value that the head reads: of an attention output, or of the residual stream. */
 function rowWidth(attention: readonly Node[], layout: Layout, name: string, stream: number): number {
   const layer = attention.findIndex(({ outputs }) => outputs[0] === name);
   const heads = layer < 0 ? undefined : attribute(at(attention, layer), 'num_heads');

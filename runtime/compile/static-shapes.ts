@@ -1,30 +1,38 @@
 import type { StaticShape } from '../onnx/static/plain-attention.ts';
 
-/** New cells of a run: few for a step of all branches, many for a prompt. Runs of other lengths are padded or split. */
+/**
+ * Numbers of new cells for which graphs are compiled: few for a decode step of all branches, many for a prompt. Runs of
+ * other lengths are padded or split.
+ */
 const CHUNKS = [16, 128] as const;
-/** Smallest number of past cells, and the factor between sizes: short contexts do not read the cells of a long one. */
+/**
+ * Smallest number of past cells for which a graph is compiled, and the factor to the next larger one, so that short
+ * contexts need not read the cells of a long one.
+ */
 const SMALLEST_PAST = 512;
 const GROWTH = 3;
-/** Lengths are multiples of this, because accelerators compute in tiles. */
+/** Numbers of past cells are multiples of this, because accelerators compute in tiles. */
 const GRANULE = 64;
 /**
- * Cells for the answer after a prompt of full length. Fixed shapes need a bound; a chat has 1,024 tokens by default
- * (M-21).
+ * Number of cells for the answer after a prompt of full length, since static graphs need a bound. The default limit of
+ * a chat's answer is 1,024 tokens (M-21).
  */
 const ANSWER_CELLS = 1024;
 
-/** Rows of logits of one run of the head. */
+/** Number of rows whose logits one run of the head computes. */
 export const HEAD_ROWS = 16;
 
 /**
- * Returns the positions of prompt and answer together with fixed shapes: a prompt of full length and its answer, within
- * the model's context.
+ * Returns the context length of static graphs: a prompt of full length and its answer, within the model's own context.
  */
 export function staticContext(maxPromptLen: number, contextLength: number): number {
   return Math.min(contextLength, roundUp(maxPromptLen) + ANSWER_CELLS);
 }
 
-/** Returns the shapes to compile for sequences of up to `cells` cells, smallest first. */
+/**
+ * Returns the shapes to compile, for sequences of up to `cells` cells: for each chunk size all past sizes, smallest
+ * first.
+ */
 export function staticShapes(cells: number): StaticShape[] {
   const largest = roundUp(cells);
   const pasts: number[] = [];

@@ -4,7 +4,11 @@ import type { FixedPrecision } from './precision.ts';
 import { int4Weights } from './weights/blocks.ts';
 import { int8Embedding, int8Weights } from './weights/int8.ts';
 
-/** Converts the weights of a graph to a precision, and returns the form that they have then. */
+/**
+ * Converts the weights of a graph in place to a precision. Returns the resulting weight form.
+ *
+ * @param tokens input of the token ids, by which the embedding table is found
+ */
 export function convertWeights(model: Model, tokens: string, precision: FixedPrecision): WeightForm {
   if (precision === 'int8' || precision === 'int4') int8Embedding(model, tokens);
   if (precision === 'int8') int8Weights(model);
@@ -13,14 +17,14 @@ export function convertWeights(model: Model, tokens: string, precision: FixedPre
   return precision === 'keep' ? formOf(model) : precision;
 }
 
-/** Makes products with published blocks of weights compute in floats, whatever their publisher allows. */
+/** Makes MatMulNBits nodes compute in 32-bit floats, whatever precision their publisher allows. */
 export function floatProducts({ graph }: Model): void {
   for (const node of graph.nodes) {
     if (node.op === 'MatMulNBits') node.attributes.set('accuracy_level', attributeFields('accuracy_level', 1));
   }
 }
 
-/** Returns the form of the weights that a graph has. */
+/** Returns the form of a graph's weights. */
 export function formOf({ graph }: Model): WeightForm {
   const blocks = graph.nodes.filter((node) => node.op === 'MatMulNBits');
   if (blocks.length > 0) return blocks.every((node) => attribute(node, 'bits') === 8) ? 'int8' : 'int4';

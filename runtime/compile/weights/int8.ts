@@ -11,9 +11,9 @@ const TINY = 'assay/tiny';
 const LAST = 'assay/last_axis';
 
 /**
- * Turns every product with constant weights into one of 8-bit integers. Each activation row is divided by its own
- * largest magnitude and quantized with the constant scale 1/127; each output column of the weights has its own scale. A
- * row's numbers depend on that row alone, so branches in one run do not change each other's answers.
+ * Replaces every MatMul with constant weights by one of 8-bit integers. Each activation row is divided by its own
+ * largest magnitude and quantized with the constant scale 1/127; each output column of the weights has its own scale.
+ * The numbers of a row depend on that row alone, so branches in one run do not change each other's answers.
  */
 export function int8Weights({ graph, opsets }: Model): void {
   const constant = constantMatrices(graph);
@@ -48,9 +48,9 @@ export function int8Weights({ graph, opsets }: Model): void {
   graph.nodes = nodes;
 }
 
-/** Returns nodes that compute `x/int8`, the rows of x in 8 bits, and `x/magnitude`, the factor of each row. */
+/** Returns nodes that compute `x/int8`, the rows of `x` in 8 bits, and `x/magnitude`, by which each row was divided. */
 function quantizeRows(x: string, opset: number): Node[] {
-  // From opset 18 on the axes are an input instead of an attribute.
+  // Since opset 18, the axes are an input instead of an attribute.
   const largest =
     opset >= 18
       ? makeNode('ReduceMax', [`${x}/abs`, LAST], [`${x}/largest`], { keepdims: 1 })
@@ -65,7 +65,8 @@ function quantizeRows(x: string, opset: number): Node[] {
 }
 
 /**
- * Stores the weights as `[inputs, outputs]` in 8 bits with a scale for each output; once when several nodes share them.
+ * Adds the weights to the graph as `[inputs, outputs]` in 8 bits with a scale for each output, once if several nodes
+ * share them. Returns the names of both tensors.
  */
 function quantizeColumns(graph: Graph, linear: Linear): [int8: string, scale: string] {
   const names: [string, string] = [`${linear.weight}/int8`, `${linear.weight}/scale`];
@@ -87,8 +88,10 @@ function quantizeColumns(graph: Graph, linear: Linear): [int8: string, scale: st
 }
 
 /**
- * Stores the embedding in 8 bits with a scale for each token. It takes a quarter of the memory of 32 bits, and only the
- * rows of the input's tokens are converted back.
+ * Stores the embedding table in 8 bits with a scale for each token. It needs a quarter of the memory of 32 bits, and
+ * only the rows of the given tokens are converted back.
+ *
+ * @param tokens input of the token ids, by which the table is found
  */
 export function int8Embedding({ graph }: Model, tokens: string): void {
   const constant = constantMatrices(graph);
@@ -98,7 +101,8 @@ export function int8Embedding({ graph }: Model, tokens: string): void {
   if (!found) return;
   const linear = asLinear({ ...node, op: 'MatMul', inputs: ['', at(node.inputs, 0)] }, graph, constant);
   if (!linear) return;
-  // In a product the rows of the embedding are inputs; in a table each row gets a scale, so the roles are swapped.
+  // As weights of a MatMul, the rows of the table would be inputs; here each row gets a scale, so the roles are
+  // swapped.
   const [rows, width] = [linear.inputs, linear.outputs];
   const { matrix } = linear;
   const name = `${linear.weight}/embedding`;
@@ -188,7 +192,7 @@ function columnScales(matrix: FloatMatrix): Float32Array {
   return largest.map(scaleFor);
 }
 
-/** Returns the scale of a column; a column of zeros gets a harmless one. */
+/** Returns the scale for weights with this largest magnitude; 1 if all are zero. */
 function scaleFor(largest: number): number {
   return largest > 0 ? largest / 127 : 1;
 }

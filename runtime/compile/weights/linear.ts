@@ -3,21 +3,21 @@ import type { ConstantMatrix } from '../../onnx/constants.ts';
 import { attribute, type Graph, type Node } from '../../onnx/model.ts';
 import { type FloatMatrix, floatMatrix, openData, readAll, readFloats } from '../../onnx/tensor-data.ts';
 
-/** Describes a product `x · W` of the graph with constant weights, in any published form. */
+/** Describes a MatMul `x · W` with constant weights, in any published format. */
 export interface Linear {
   node: Node;
-  /** Name prefix for everything made from the weights. */
+  /** Prefix of the names of all tensors that are made from these weights. */
   weight: string;
   inputs: number;
   outputs: number;
-  /** Weights in floats, one row for each output (`byOutput`) or for each input. */
+  /** Weights as floats, with one row for each output if `byOutput`, otherwise one for each input. */
   matrix: FloatMatrix;
   byOutput: boolean;
-  /** Name of the bias added to the product; MatMulNBits can have one. */
+  /** Name of the bias that is added to the result, which MatMulNBits can have. */
   bias?: string;
 }
 
-/** Reads a node as a product with constant weights; undefined for anything else. */
+/** Reads a MatMul or MatMulNBits node with constant weights; returns undefined for any other node. */
 export function asLinear(
   node: Node,
   graph: Graph,
@@ -36,8 +36,8 @@ export function asLinear(
 }
 
 /**
- * Reads a MatMulNBits (onnxruntime, docs/ContribOperators.md): weights [N, blocks, bytes] of 4 or 8 bits, the low half
- * of a byte first, with a scale and an optional zero point for each block of inputs.
+ * Reads a MatMulNBits node (onnxruntime, docs/ContribOperators.md). Its weights `[N, blocks, bytes]` have 4 or 8 bits,
+ * the low half of a byte first, with a scale and an optional zero point for each block of inputs.
  */
 function fromBlocks(node: Node, graph: Graph): Linear | undefined {
   const [, weight, scale, zeroPoint, groupIndex, bias] = node.inputs;

@@ -29,7 +29,7 @@ export interface MediaProcess {
    * the file cannot be decoded.
    */
   prepare(file: MediaFile, plan: MediaPlan, signal: AbortSignal): Promise<Uint8Array>;
-  /** Process id; null while there is no process. */
+  /** Id of the media process; null if there is none. */
   readonly pid: number | null;
   close(): void;
 }
