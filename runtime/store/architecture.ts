@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 
-/** Model types (`model_type`) that cannot run here in any published form, and what to use instead. */
+/** Model types (`model_type`) that cannot run here in any published format, with the reason and what to use instead. */
 const REFUSED: Readonly<Record<string, string>> = {
   ...Object.fromEntries(
     ['mamba', 'mamba2', 'falcon_mamba', 'rwkv', 'xlstm', 'recurrent_gemma'].map((type) => [
@@ -15,9 +15,9 @@ const REFUSED: Readonly<Record<string, string>> = {
     ]),
   ),
 };
-/** Matches the class names of models that generate text from text. */
+/** Matches the class names of models that generate text. */
 const GENERATES = /(?:CausalLM|LMHeadModel|ConditionalGeneration)$/;
-/** Bytes of a number in the KV cache. */
+/** Bytes of one number in the KV cache. */
 const FLOAT = 4;
 
 const Count = v.optional(v.fallback(v.nullable(v.pipe(v.number(), v.integer(), v.minValue(1))), null), null);
@@ -49,15 +49,18 @@ const GenaiConfig = v.looseObject({
   }),
 });
 
-/** Says by a model's configuration whether it runs, before its weights are here. */
+/** Tells from a model's configuration alone, without its weights, whether it can run. */
 export interface ArchitectureVerdict {
-  /** Says why the model cannot run, with what to try; null when nothing is known against it. */
+  /** Reason why the model cannot run, and what to try instead; null if the configuration shows none. */
   refusal: string | null;
-  /** Bytes of KV for each token; null when the configuration does not say. */
+  /** Bytes of KV cache for each token; null if the configuration does not determine them. */
   kvBytes: number | null;
 }
 
-/** Judges the contents of `config.json` and `genai_config.json`; undefined for a missing file. */
+/**
+ * Judges whether a model can run by the parsed contents of its `config.json` and `genai_config.json`, each undefined if
+ * the file is missing.
+ */
 export function judgeArchitecture(config: unknown, genai: unknown): ArchitectureVerdict {
   const published = v.safeParse(Config, config);
   const built = v.safeParse(GenaiConfig, genai);

@@ -3,20 +3,21 @@ import { basename } from 'node:path';
 import { AssayError } from '../../lib/errors.ts';
 import { excessOf } from '../../lib/json/scan.ts';
 
-/** Holds the bounds of a model's file. */
+/** Bounds on the size of a file of an untrusted model. */
 export interface FileBounds {
   bytes: number;
-  /** Members and items of its JSON; absent: `MAX_PARTS`, as for a request. */
+  /** Most members and items of its JSON; absent: `MAX_PARTS`, the same as for a request. */
   parts?: number;
 }
 
-/** Bounds of configuration files; published ones have some kilobytes. */
+/** Bounds of configuration files. Published ones have a few kilobytes. */
 export const CONFIG_BOUNDS: FileBounds = { bytes: 4 * 1024 * 1024 };
 
 /**
- * Reads an untrusted file of a model, which errors call `name`; null when there is none.
+ * Reads an untrusted file of a model as text. Returns null if it does not exist.
  *
- * @throws AssayError `engine_failed` for more than `maxBytes`; nothing of it is read
+ * @param name name of the file in error messages
+ * @throws AssayError `engine_failed` for a file of more than `maxBytes`, of which nothing is read
  */
 export async function readBounded(
   file: string,
@@ -38,10 +39,11 @@ export async function readBounded(
 }
 
 /**
- * Reads the value in a model's JSON file; undefined when there is no file. Checks size and nesting before it parses: a
- * value takes up to a hundred times the memory of its text.
+ * Parses an untrusted JSON file of a model. Returns undefined if it does not exist. Checks size and nesting before it
+ * parses, because a parsed value takes up to a hundred times the memory of its text.
  *
- * @throws AssayError `engine_failed` for a file beyond the bounds or one that is not JSON
+ * @param name name of the file in error messages
+ * @throws AssayError `engine_failed` for a file that exceeds the bounds or is not JSON
  */
 export async function readBoundedJson(
   file: string,

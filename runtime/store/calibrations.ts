@@ -4,22 +4,22 @@ import { Calibration } from '../../lib/calibration/calibration.ts';
 import type { ModelId } from '../../lib/model-id.ts';
 import { dirname, type StorePaths } from './paths.ts';
 
-/** Describes the calibration in effect for the loaded model, and its origin. */
+/** Calibration in effect for the loaded model, with its origin. */
 export interface ActiveCalibration {
   calibration: Calibration;
-  /** `own`: fitted on this machine (`assay calibrate`). `bundled`: shipped with the model. */
+  /** Origin: `own` was fitted on this machine (`assay calibrate`), `bundled` ships with the model. */
   from: 'own' | 'bundled';
 }
 
 const Text = v.pipe(v.string(), v.parseJson(), Calibration);
 
 /**
- * Reads the calibrations of a home, and those that ship with models. A calibration fitted while the server runs takes
- * effect with the next request.
+ * Reads the calibrations in `ASSAY_HOME`, and those that ship with models. A calibration that is fitted while the
+ * server runs takes effect with the next request.
  */
 export class Calibrations {
   readonly #paths: StorePaths;
-  /** Files that were read, by path, with the time of their last change. */
+  /** Cache of the files that were read, by path, each with the time of its last change in milliseconds. */
   readonly #read = new Map<string, { changed: number; calibration: Calibration | null }>();
 
   constructor(paths: StorePaths) {
@@ -27,9 +27,9 @@ export class Calibrations {
   }
 
   /**
-   * Returns the calibration of a model with these files; null when none fits.
+   * Returns the calibration for a model with these source files; null if there is none.
    *
-   * @param fingerprint sha256 over the model's files (`sourceHash`)
+   * @param fingerprint hash over the model's source files (`sourceHash`)
    */
   async find(model: ModelId, fingerprint: string): Promise<ActiveCalibration | null> {
     const own = await this.#readFile(this.#paths.calibration(fingerprint), fingerprint);
@@ -46,7 +46,7 @@ export class Calibrations {
     return file;
   }
 
-  /** Removes a calibration of the home. Returns false when there was none. */
+  /** Removes a calibration that was fitted on this machine. Returns false if there was none. */
   async remove(fingerprint: string): Promise<boolean> {
     return fs.rm(this.#paths.calibration(fingerprint)).then(
       () => true,
@@ -54,7 +54,7 @@ export class Calibrations {
     );
   }
 
-  /** Reads a calibration; null for a file that is damaged or belongs to other weights. */
+  /** Reads a calibration file. Returns null if it is missing or damaged, or was fitted for other weights. */
   async #readFile(file: string, fingerprint: string): Promise<Calibration | null> {
     const stat = await fs.stat(file).catch(() => null);
     if (!stat) return null;

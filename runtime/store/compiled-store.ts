@@ -14,18 +14,18 @@ const RECORD_FILE = 'fingerprint.json';
 
 const Record = v.strictObject({
   fingerprint: Fingerprint,
-  /** Device and prompt length of the result, which may differ from those asked for. */
+  /** Device and prompt length of the compiled model, which may differ from the requested ones in the fingerprint. */
   device: v.picklist(['NPU', 'GPU', 'CPU']),
   maxPromptLen: v.number(),
   /**
-   * The form of the weights, and why it was chosen; absent in records of earlier versions, which are found to be
-   * removed.
+   * Weight form, and why it was chosen. Absent in records of earlier versions, which are only read so that their models
+   * can be removed.
    */
   form: v.exactOptional(WeightForm),
   choice: v.exactOptional(FormChoice),
-  /** Measurements of a plugin's device. */
+  /** Measured error and speed of a device that a plugin drives. */
   figures: v.exactOptional(DeviceFigures),
-  /** Every other file of the directory. */
+  /** All other files of the directory, with their hashes. */
   files: v.array(
     v.strictObject({
       name: v.pipe(v.string(), v.check(isSafeRepositoryPath)),
@@ -36,7 +36,7 @@ const Record = v.strictObject({
 });
 export type CompiledRecord = v.InferOutput<typeof Record>;
 
-/** Describes a complete compiled form. */
+/** Describes a complete compiled model in the store. */
 export interface CompiledModel {
   directory: string;
   key: string;
@@ -44,7 +44,8 @@ export interface CompiledModel {
 }
 
 /**
- * Finds the compiled form with this fingerprint and checks every byte; null when it is absent, incomplete or damaged.
+ * Finds the compiled model with this fingerprint and verifies the hash of every file. Returns null if it is absent,
+ * incomplete or damaged.
  */
 export async function findCompiled(
   paths: StorePaths,
@@ -62,7 +63,7 @@ export async function findCompiled(
   return (await Promise.all(intact)).every(Boolean) ? compiled : null;
 }
 
-/** Lists the complete compiled forms of a model. Does not check their bytes. */
+/** Lists the complete compiled models of one source model, without verifying their files. */
 export async function listCompiled(paths: StorePaths, model: ModelId): Promise<CompiledModel[]> {
   const names = await fs.readdir(paths.compiledModel(model)).catch(() => []);
   const keys = names.filter((name) => !name.startsWith('.'));
@@ -70,7 +71,7 @@ export async function listCompiled(paths: StorePaths, model: ModelId): Promise<C
   return found.filter((compiled) => compiled !== null);
 }
 
-/** Lists all complete compiled forms of all models. */
+/** Lists the complete compiled models of all source models, without verifying their files. */
 export async function listAllCompiled(paths: StorePaths): Promise<(CompiledModel & { model: ModelId })[]> {
   const folders = await fs.readdir(paths.compiledRoot()).catch(() => []);
   const models = folders.map(idOfRepositoryFolder).filter((model) => model !== null);
@@ -81,7 +82,7 @@ export async function listAllCompiled(paths: StorePaths): Promise<(CompiledModel
 }
 
 async function readCompiled(paths: StorePaths, model: ModelId, key: string): Promise<CompiledModel | null> {
-  // Not the real path: if the home is a link, the real path is outside it.
+  // Not the real path, because that is outside the home if the home itself is a link.
   const directory = paths.compiled(model, key);
   if ((await paths.real(directory)) === null) return null;
   const text = await fs.readFile(join(directory, RECORD_FILE), 'utf8').catch(() => '');
@@ -90,10 +91,10 @@ async function readCompiled(paths: StorePaths, model: ModelId, key: string): Pro
 }
 
 /**
- * Publishes a finished compile. The record, with the hash of every file, is written last, and one rename makes all of
- * it visible.
+ * Publishes a finished compile in the store. The record, with the hash of every file, is written last, and a single
+ * rename makes the whole directory visible.
  *
- * @param staging directory inside the model's compiled directory, with all files of the compile
+ * @param staging directory inside the model's compiled directory, which contains all files of the compile
  */
 export async function publishCompiled(
   paths: StorePaths,
@@ -117,7 +118,10 @@ export async function publishCompiled(
   return { directory, key, record };
 }
 
-/** Waits until a file is on the disk, which the process that wrote it may not ask for, and returns its size. */
+/**
+ * Waits until a file is written to the disk, which the process that wrote it may not have done. Returns its size in
+ * bytes.
+ */
 async function flushed(file: string): Promise<number> {
   const handle = await fs.open(file, 'r+');
   try {
@@ -129,8 +133,8 @@ async function flushed(file: string): Promise<number> {
 }
 
 /**
- * Checks the files of a compile. The process that wrote them handled untrusted files: a link among them could make the
- * server write or publish another file. Throws `engine_failed`.
+ * Checks that a compile left only plain files. The process that wrote them handled untrusted files, and a link could
+ * make the server write or publish another file. Throws `engine_failed` otherwise.
  */
 export async function checkPlainFiles(folder: string): Promise<void> {
   for (const name of await fs.readdir(folder)) {
@@ -144,11 +148,12 @@ export async function checkPlainFiles(folder: string): Promise<void> {
 }
 
 /**
- * Replaces files of a model's other forms by links to equal files of a new one: forms that differ only in their prompt
- * length have the same weights. The new files are kept, because their bytes have just been checked; a process that has
- * an old one open keeps it. On systems without hard links, or that cannot replace open files, the copies stay.
+ * Replaces files of a model's other compiled models by hard links to equal files of a new one, because those that
+ * differ only in their prompt length have the same weights. The new files are kept, because their bytes have just been
+ * verified; a process that has an old file open keeps it. On systems without hard links, or that cannot replace open
+ * files, the copies stay.
  *
- * @param staging directory inside the model's compiled directory, for names that are not complete yet
+ * @param staging directory inside the model's compiled directory, for links that are not in place yet
  */
 export async function shareFiles(
   paths: StorePaths,
@@ -170,14 +175,18 @@ export async function shareFiles(
   }
 }
 
-/** The most compiled models to keep for other prompt lengths. They share files, but listing the models reads each. */
+/**
+ * Most compiled models that are kept for other prompt lengths. They share files, but listing the models reads the
+ * record of each.
+ */
 const OTHER_LENGTHS = 8;
 
 /**
- * Moves compiled forms that cannot be used any more into `staging`: those of another runtime, compiler, or source. Of
- * those that differ from the current one only in their prompt length, the newest stay.
+ * Moves compiled models that cannot be used any more to `staging`: those of another runtime, compiler or source. Of
+ * those that differ from the current one only in their prompt length, the newest `OTHER_LENGTHS` stay.
  *
- * @param staging directory inside the model's compiled directory, which the caller removes
+ * @param staging directory inside the model's compiled directory, which the caller then removes
+ * @param inUse tells whether a compiled model's directory must stay
  */
 export async function removeStale(
   paths: StorePaths,
@@ -186,7 +195,7 @@ export async function removeStale(
   current: Fingerprint,
   inUse: (directory: string) => boolean,
 ): Promise<void> {
-  // In one step: on systems that do not move open files, the whole form stays.
+  // A single rename: on systems that cannot move open files, the whole directory then stays.
   const take = async ({ directory, key }: CompiledModel): Promise<void> => {
     if (!inUse(directory)) await fs.rename(directory, join(staging, key)).catch(() => undefined);
   };

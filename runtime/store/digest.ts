@@ -2,14 +2,15 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 
 /**
- * Represents the hash that names a file on a hub: sha256 of the bytes (64 digits), or git's sha1 of a blob (40 digits).
+ * Hash by which a hub identifies a file, in hexadecimal: the sha256 of its bytes (64 digits), or git's sha1 of a blob
+ * (40 digits).
  */
 export type FileHash = string;
 
 /**
- * Hashes a file by the method of `like`, which its length shows.
+ * Hashes a file with the method of the hash `like`, which is recognized by its length.
  *
- * @param size bytes of the file; git hashes it before the content (gitformat-object: `blob <size>\0<content>`)
+ * @param size bytes of the file, which git hashes before the content (gitformat-object: `blob <size>\0<content>`)
  * @param onBytes called with the number of bytes read so far
  */
 export async function hashFile(
@@ -24,7 +25,7 @@ export async function hashFile(
     highWaterMark: 1 << 20,
     ...(options.signal ? { signal: options.signal } : {}),
   });
-  // The stream has no encoding, so it returns buffers.
+  // A cast: a stream without an encoding yields buffers.
   for await (const chunk of stream as AsyncIterable<Buffer>) {
     hash.update(chunk);
     bytes += chunk.length;

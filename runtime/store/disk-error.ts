@@ -1,9 +1,14 @@
 import { AssayError } from '../../lib/errors.ts';
 
-/** Bytes that a download and a compile leave free on the disk. */
+/** Bytes of free disk space that a download or a compile must leave. */
 export const SPARE_BYTES = 64 * 1024 * 1024;
 
-/** Turns an error of the file system into one for users; returns any other error unchanged. */
+/**
+ * Converts an error of the file system to an `AssayError` that tells the user what to do. Returns any other error
+ * unchanged.
+ *
+ * @param variable setting of the directory that was used
+ */
 export function diskError(error: unknown, variable: 'HF_HUB_CACHE' | 'ASSAY_HOME'): unknown {
   const code = systemCode(error);
   if (code === 'ENOSPC' || code === 'EDQUOT') {
@@ -32,20 +37,20 @@ export function diskError(error: unknown, variable: 'HF_HUB_CACHE' | 'ASSAY_HOME
   );
 }
 
-/** Returns the code of the system's error, such as `ENOENT`; undefined for other errors. */
+/** Returns the operating system's error code, such as `ENOENT`; undefined if the error has none. */
 export function systemCode(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error ? String(error.code) : undefined;
 }
 
 /**
- * Tells whether the file system failed. An error of `fetch` has the system's error as its cause, so an error that names
- * a system call itself comes from a file, and trying again does not help.
+ * Tells whether an error comes from the file system, so that trying again does not help. Such an error names a system
+ * call itself, while an error of `fetch` has the system's error as its cause.
  */
 export function isFileError(error: unknown): boolean {
   return error instanceof Error && 'syscall' in error && typeof error.syscall === 'string';
 }
 
-/** Formats bytes in decimal units, as disks are sold: 1.2 GB is 1,200,000,000 bytes. */
+/** Formats a number of bytes in decimal units, as disks are sold: 1,200,000,000 bytes are 1.2 GB. */
 export function formatBytes(bytes: number): string {
   const units = ['B', 'kB', 'MB', 'GB', 'TB'];
   let value = bytes;

@@ -2,19 +2,19 @@ import { homedir } from 'node:os';
 import { expandHome, join } from './paths.ts';
 
 /**
- * Holds the settings of the hub. Names and defaults are those of Python's `huggingface_hub` (its "Environment
- * variables" page).
+ * Settings of the model hub from the environment. Names and defaults are those of Python's `huggingface_hub` (its
+ * "Environment variables" page).
  */
 export interface HubEnvironment {
-  /** Cache that Hugging Face tools share: `HF_HUB_CACHE`, else `$HF_HOME/hub`. */
+  /** Directory of the cache that Hugging Face tools share: `HF_HUB_CACHE`, or by default `$HF_HOME/hub`. */
   hubCache: string;
-  /** Base address of the hub, without a slash at the end. */
+  /** Base URL of the hub, without a trailing slash. */
   endpoint: string;
-  /** File that `hf auth login` writes. */
+  /** File to which `hf auth login` writes the access token. */
   tokenFile: string;
-  /** `HF_TOKEN`; overrides the file. */
+  /** Access token from `HF_TOKEN`, which overrides the file; null if not set. */
   token: string | null;
-  /** `HF_HUB_OFFLINE`: never contact the hub. */
+  /** True to never contact the hub (`HF_HUB_OFFLINE`). */
   offline: boolean;
 }
 
@@ -22,7 +22,7 @@ type Variables = Readonly<Record<string, string | undefined>>;
 
 const YES = new Set(['1', 'ON', 'YES', 'TRUE']);
 
-/** Reads the environment. An empty variable counts as not set. */
+/** Reads the settings from environment variables. An empty variable counts as not set. */
 export function hubEnvironment(env: Variables = process.env, home: string = homedir()): HubEnvironment {
   const path = (name: string): string | undefined => (env[name] ? expandHome(env[name], home) : undefined);
   const cache = path('XDG_CACHE_HOME') ?? join(home, '.cache');

@@ -6,28 +6,30 @@ import type { LocalModel } from './hub-cache.ts';
 import { pathsOf } from './model-files.ts';
 import { baseName, type StorePaths } from './paths.ts';
 
-/** Identifies a compiled form: everything that determines the result of a compile. */
+/** Everything that determines the result of a compile. It identifies a compiled model in the store. */
 export const Fingerprint = v.strictObject({
-  /** sha256 over the names and hashes of all source files. */
+  /** Hash (sha256) over the names and hashes of all source files. */
   source: v.string(),
   /** Version of onnxruntime-node. */
   runtime: v.string(),
-  /** `COMPILER_VERSION`. */
+  /** Version of the compiler (`COMPILER_VERSION`). */
   compiler: v.number(),
-  /** The requested device. */
+  /** Device that was requested. */
   device: v.picklist(['NPU', 'GPU', 'CPU']),
-  /** Number format of the source; null when its repository does not say. */
+  /** Number format of the source weights; null if the repository does not state it. */
   dtype: v.nullable(v.string()),
   precision: v.string(),
-  /** The CPU's kernels (`kernelFamily`), if the form is chosen by their speed. */
+  /** Kernel family of the CPU (`kernelFamily`), if the weight form was chosen by measuring speed. */
   kernels: v.exactOptional(v.string()),
-  /** Plugin, chip and driver, if a plugin drives the device. */
+  /** Identity of the plugin, chip and driver, if a plugin drives the device. */
   plugin: v.exactOptional(v.string()),
   maxPromptLen: v.number(),
 });
 export type Fingerprint = v.InferOutput<typeof Fingerprint>;
 
-/** Returns the directory name of a compiled form: the parts that people look for, then a hash of everything. */
+/**
+ * Returns the directory name of a compiled model: the parts that people look for, then a hash of the whole fingerprint.
+ */
 export function fingerprintKey(fingerprint: Fingerprint): string {
   const hash = createHash('sha256')
     .update(JSON.stringify(v.parse(Fingerprint, fingerprint)))
@@ -36,11 +38,11 @@ export function fingerprintKey(fingerprint: Fingerprint): string {
   return `${device}-${precision}-${maxPromptLen}-${hash.slice(0, 16)}`.toLowerCase();
 }
 
-/** Describes a source file and the hash that its bytes must have. */
+/** Describes a source file and the hash that its content must have. */
 export interface SourceFile {
-  /** Relative to the model's directory. */
+  /** Path relative to the directory of the model. */
   path: string;
-  /** Path without links. */
+  /** Absolute path with all links resolved. */
   real: string;
   size: number;
   hash: string;
@@ -48,12 +50,12 @@ export interface SourceFile {
 
 const BLOB_NAME = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/;
 
-/** Hashes of files that are not named by their hash, cached while size and time of the file stay the same. */
+/** Cached hashes of files that are not named by their hash, by path, size and time of change. */
 const computed = new Map<string, string>();
 
 /**
- * Returns the files of a model with their hashes. In the hub cache a file links to a blob that is named by its hash, so
- * nothing is read; files of bundled models are hashed once in each process.
+ * Returns the source files of a model with their hashes. In the hub cache, a file is a link to a blob that is named by
+ * its hash, so nothing is read; files of bundled models are hashed once per process.
  */
 export async function sourceFiles(paths: StorePaths, model: LocalModel): Promise<SourceFile[]> {
   return Promise.all(
@@ -71,7 +73,7 @@ export async function sourceFiles(paths: StorePaths, model: LocalModel): Promise
   );
 }
 
-/** Returns one hash for all source files. */
+/** Returns a single hash (sha256) over the names and hashes of all source files. */
 export function sourceHash(files: readonly SourceFile[]): string {
   const lines = files.map((file) => `${file.hash} ${file.path}\n`).sort();
   return createHash('sha256').update(lines.join('')).digest('hex');

@@ -8,22 +8,23 @@ import { type Dtype, type FileEntry, type ModelFiles, selectModelFiles } from '.
 import { dirname, join, relativeTo, type StorePaths } from './paths.ts';
 import { idOfRepositoryFolder } from './safe-names.ts';
 
-/** Largest file in `refs`: a commit's hash, perhaps with white space. */
+/** Most bytes of a file in `refs`, which holds the hash of a commit and perhaps white space. */
 const MAX_REF_BYTES = 1024;
 
-/** Describes a model whose files are all on this machine. */
+/** Describes a source model whose files are all on this machine. */
 export interface LocalModel {
   id: ModelId;
   origin: 'hub' | 'bundled';
-  /** Absolute directory; the paths of `files` are relative to it. */
+  /** Absolute path of its directory; the paths in `files` are relative to it. */
   directory: string;
-  /** Null for a bundled model. */
+  /** Hash of its commit on the hub; null for a bundled model. */
   commit: string | null;
   files: ModelFiles;
 }
 
 /**
- * Finds the newest usable snapshot of a model, also one that another tool fetched, or the bundled model with that id.
+ * Finds the newest usable snapshot of a model in the hub cache, even one that another tool fetched, otherwise the
+ * bundled model with that id. Returns null if there is neither.
  */
 export async function findLocalModel(
   paths: StorePaths,
@@ -37,14 +38,14 @@ export async function findLocalModel(
   }
   const directory = paths.bundledModel(model);
   if (directory === null || !(await paths.real(directory))) return null;
-  // A bundled model has one format; `dtype` is for downloads.
+  // A bundled model has only one number format; `dtype` selects among downloads.
   const selection = selectModelFiles(await entriesOf(paths, directory), { device: options.device });
   return 'files' in selection
     ? { id: model, origin: 'bundled', directory, commit: null, files: selection.files }
     : null;
 }
 
-/** Lists the ids of all repositories in the cache and of all bundled models, usable or not. */
+/** Lists the ids of all repositories in the hub cache and of all bundled models, whether usable or not. */
 export async function localModelIds(paths: StorePaths): Promise<ModelId[]> {
   const [cached, bundled] = await Promise.all([
     fs.readdir(paths.roots.hubCache).catch(() => []),
@@ -57,17 +58,20 @@ export async function localModelIds(paths: StorePaths): Promise<ModelId[]> {
   return [...new Set(ids.filter((id) => id !== null))].sort();
 }
 
-/** Returns when a model came to this machine, in seconds since 1970-01-01 UTC; null for one that is not on it. */
+/**
+ * Returns the time at which a model was stored on this machine, in seconds since 1970-01-01 UTC; null if it is not
+ * stored.
+ */
 export async function arrivalOf(paths: StorePaths, model: ModelId): Promise<number | null> {
   for (const folder of [paths.repository(model), paths.bundledModel(model)]) {
     const stat = folder === null ? null : await fs.stat(folder).catch(() => null);
-    // Some file systems keep no time of creation, and Node then reports 0.
+    // Some file systems record no creation time; Node then reports 0.
     if (stat) return Math.floor((stat.birthtimeMs || stat.mtimeMs) / 1000);
   }
   return null;
 }
 
-/** Lists the commits that have a snapshot: that of `refs/main` first, then the newest. */
+/** Lists the commits of which there is a snapshot: first the one in `refs/main`, then the others, newest first. */
 async function commitsOf(paths: StorePaths, model: ModelId): Promise<string[]> {
   const directory = paths.snapshots(model);
   if (!(await paths.real(directory))) return [];
@@ -84,8 +88,8 @@ async function commitsOf(paths: StorePaths, model: ModelId): Promise<string[]> {
 }
 
 /**
- * Returns a handler that replaces a missing file by `absent`: any tool may remove a model during a listing. Rethrows
- * other errors.
+ * Returns an error handler that replaces a missing file by `absent`, because another tool may remove a model during a
+ * listing. It rethrows other errors.
  */
 function orGone<T>(absent: T): (error: NodeJS.ErrnoException) => T {
   return (error) => {
@@ -94,7 +98,7 @@ function orGone<T>(absent: T): (error: NodeJS.ErrnoException) => T {
   };
 }
 
-/** Lists the files under a directory, except those behind links that lead out of the root or to nothing. */
+/** Lists the files below a directory, without broken links and links to files outside the root. */
 async function entriesOf(paths: StorePaths, directory: string): Promise<FileEntry[]> {
   if (!(await paths.real(directory))) return [];
   const found = await fs.readdir(directory, { recursive: true, withFileTypes: true }).catch(orGone([]));
@@ -110,10 +114,10 @@ async function entriesOf(paths: StorePaths, directory: string): Promise<FileEntr
 }
 
 /**
- * Makes verified blobs visible as a snapshot. The graph is linked last, so a snapshot that has it has everything else
- * too.
+ * Links verified blobs into a snapshot directory. The graph is linked last, so a snapshot that has its graph is
+ * complete.
  *
- * @param snapshot.revision branch or tag to record in `refs`; not needed for a commit
+ * @param snapshot.revision branch or tag to record in `refs`; ignored if it equals the commit
  */
 export async function publishSnapshot(
   paths: StorePaths,
@@ -135,8 +139,8 @@ export async function publishSnapshot(
 }
 
 /**
- * Makes a relative link, as `huggingface_hub` does, or a hard link if the system allows no other (Windows without
- * rights).
+ * Creates a relative symbolic link, as `huggingface_hub` does, or a hard link where the system forbids that (Windows
+ * without the privilege).
  */
 async function linkBlob(blob: string, link: string): Promise<void> {
   const target = relativeTo(dirname(link), blob);

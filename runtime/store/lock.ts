@@ -5,21 +5,21 @@ import type { Clock } from '../../lib/clock.ts';
 import { systemCode } from './disk-error.ts';
 import { dirname } from './paths.ts';
 
-/*
- * Locks between processes. Node has no call for file locks, but its SQLite takes them on every system, and the kernel
- * releases them when their process dies: even after a kill -9 there is no stale lock.
+/**
+ * Locks between processes. Node has no API for file locks, but its SQLite uses them on every system. The kernel
+ * releases them when the process dies, so even after a kill -9 there is no stale lock.
  */
 
-/** Holds a lock until it is released or the process ends. */
+/** Represents a lock that is held until it is released or the process ends. */
 export interface HeldLock {
   release(): void;
-  /** Releases the lock and removes its file; a process that waits for it creates the file again. */
+  /** Releases the lock and removes its file. A process that waits for the lock creates the file again. */
   discard(): void;
 }
 
 /**
- * Takes the lock. Returns null when another process (or another holder in this one) has it, or has just removed its
- * directory.
+ * Acquires a lock without waiting. Returns null if another process (or another holder in this one) holds it, or has
+ * just removed its directory.
  *
  * @throws Error of the file system for a file that cannot be used
  */
@@ -28,8 +28,8 @@ export function tryLock(file: string): HeldLock | null {
     const before = inodeOf(file);
     const database = openExclusively(file);
     if (!database) return null;
-    // The last holder may have discarded the file after it was opened here: others would then lock another file of this
-    // name. The inode of a new file is unknown before it is opened, so a new file is locked twice.
+    // The last holder may have discarded the file after it was opened here; other processes would then lock a different
+    // file of the same name. A new file's inode is unknown before it is opened, so a new file is locked twice.
     if (before !== undefined && inodeOf(file) === before) return heldLock(file, database);
     database.close();
   }
@@ -46,17 +46,17 @@ function openExclusively(file: string): DatabaseSync | null {
     return database;
   } catch (error) {
     database?.close();
-    // `node:sqlite` adds the code to its errors; any other value has none.
+    // A cast: `node:sqlite` adds this code to its errors, and any other value has none.
     const { errcode } = error as { errcode?: number };
     if (errcode === SQLITE_BUSY || (errcode === SQLITE_CANTOPEN && mayBeOpened(file))) return null;
-    // Marks SQLite's error as one of the file system (`isFileError`).
+    // Marks SQLite's error as one of the file system (see `isFileError`).
     throw Object.assign(error as Error, { syscall: 'open' });
   }
 }
 
 /**
- * Tells whether a file that could not be opened only lacks its directory. Throws the system's error, which SQLite
- * hides.
+ * Returns true if a file that SQLite could not open can be opened, or only lacks its directory. Otherwise throws the
+ * system's error, which SQLite hides.
  */
 function mayBeOpened(file: string): true {
   try {
@@ -80,8 +80,8 @@ function heldLock(file: string, database: DatabaseSync): HeldLock {
   return {
     release,
     discard() {
-      // Removed while it is held: afterwards another process may own it. Windows removes no open file, so none of
-      // another process.
+      // Removed while the lock is held, because afterwards another process may own the file. Windows cannot remove an
+      // open file: it is removed after the release, unless another process has it open by then.
       const gone = removed();
       release();
       if (!gone) removed();
@@ -93,7 +93,7 @@ const SQLITE_BUSY = 5;
 const SQLITE_CANTOPEN = 14;
 const POLL_MS = 200;
 
-/** Waits for the lock. Calls `onWait` whenever another process still has it. */
+/** Waits until the lock is acquired. Calls `onWait` after each attempt for which another process held it. */
 export async function lock(file: string, clock: Clock, signal: AbortSignal, onWait?: () => void): Promise<HeldLock> {
   for (;;) {
     signal.throwIfAborted();
@@ -101,7 +101,7 @@ export async function lock(file: string, clock: Clock, signal: AbortSignal, onWa
     if (held) return held;
     onWait?.();
     await clock.sleep(POLL_MS, signal);
-    // A process that removes the model also removes the lock's directory.
+    // A process that removes the model also removes the directory of the lock.
     await mkdir(dirname(file)).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'EEXIST') throw error;
     });
@@ -109,9 +109,9 @@ export async function lock(file: string, clock: Clock, signal: AbortSignal, onWa
 }
 
 /**
- * Tells whether a process holds a `flock` on this file, as Python's `filelock` (and so `huggingface_hub`) does. Linux
- * lists them (proc_locks(5): `<number>: FLOCK ADVISORY WRITE <pid> <major>:<minor>:<inode> ...`). Returns false
- * elsewhere: then, at worst, two tools fetch the same file, each under a name of its own, so nothing breaks.
+ * Tells whether a process holds a `flock` on this file, as Python's `filelock`, and thus `huggingface_hub`, does. Linux
+ * lists them (proc_locks(5): `<number>: FLOCK ADVISORY WRITE <pid> <major>:<minor>:<inode> ...`). Returns false on
+ * other systems. At worst, two tools then fetch the same file under different names, and nothing breaks.
  */
 export async function isFlocked(file: string): Promise<boolean> {
   const seen = await stat(file).catch(() => null);
@@ -121,7 +121,7 @@ export async function isFlocked(file: string): Promise<boolean> {
   return locks.split('\n').some((line) => line.includes(' FLOCK ') && line.includes(place));
 }
 
-/** Formats Linux's `dev_t` as the kernel prints it, in hexadecimal (makedev(3)). */
+/** Formats Linux's `dev_t` in hexadecimal as the kernel prints it (makedev(3)). */
 function deviceNumbers(device: number): string {
   const bits = BigInt(device);
   const major = ((bits >> 8n) & 0xfffn) | ((bits >> 32n) & 0xfffff000n);
@@ -129,7 +129,7 @@ function deviceNumbers(device: number): string {
   return [major, minor].map((number) => number.toString(16).padStart(2, '0')).join(':');
 }
 
-/** Creates an empty lock file if there is none. */
+/** Creates an empty lock file if it does not exist. */
 export async function touch(file: string): Promise<void> {
   await (await open(file, 'a')).close();
 }

@@ -1,8 +1,8 @@
 import type { Device } from '../../lib/backend.ts';
 
 /**
- * Names of the text files that a compiled model keeps of its source: configuration, tokenizer, chat template, and how
- * media are prepared.
+ * Names of the text files that a compiled model copies from its source: configuration, tokenizer, chat template, and
+ * the preparation of media.
  */
 export const TEXT_FILES = [
   'tokenizer.json',
@@ -16,15 +16,15 @@ export const TEXT_FILES = [
   'processor_config.json',
 ] as const;
 
-/** Describes a file of a repository or of a directory. */
+/** Describes a file of a repository or a directory. */
 export interface FileEntry {
-  /** Path relative to the model, with `/` between the parts. */
+  /** Path relative to the model's directory, with `/` as the separator. */
   path: string;
   /** Size in bytes. */
   size: number;
 }
 
-/** Maps number formats of published weights to the ending of their files in `transformers.js` (its "dtypes" guide). */
+/** Suffix of the weight files of each published number format, as `transformers.js` names them (its "dtypes" guide). */
 export const DTYPE_SUFFIX = {
   q4f16: '_q4f16',
   q4: '_q4',
@@ -37,9 +37,9 @@ export type Dtype = keyof typeof DTYPE_SUFFIX;
 export const DTYPES = Object.keys(DTYPE_SUFFIX) as readonly Dtype[];
 
 /**
- * Orders the variants for each device, best first. On a CPU half precision only adds conversions. The published 8-bit
- * graphs come last: they have one activation scale for a whole tensor, through which packed branches change each
- * other's answers (measured).
+ * Number formats to download for each device, best first. On a CPU, half precision only adds conversions. The published
+ * 8-bit graphs come last for CPUs and GPUs: they have one activation scale for a whole tensor, through which packed
+ * branches change each other's answers (measured).
  */
 const PREFERENCE: Readonly<Record<Device, readonly Dtype[]>> = {
   CPU: ['q4', 'q4f16', 'fp16', 'fp32', 'int8', 'q8'],
@@ -48,33 +48,33 @@ const PREFERENCE: Readonly<Record<Device, readonly Dtype[]>> = {
 };
 
 /**
- * Largest weights in half precision, in bytes, of a model that a CPU takes unquantised: 300 million parameters. Small
- * models lose most by 4 bits, and are small anyway. Measured (docs/models.md, "Precisions"): SmolLM2-135M finds 40% of
- * the fields in floats and 22% in published 4 bits.
+ * Most bytes of half-precision weights up to which a CPU uses a model unquantized: 300 million parameters. Small models
+ * lose most by 4 bits, and are small anyway. Measured (docs/models.md, "Precisions"): SmolLM2-135M finds 40% of the
+ * fields in floats and 22% in published 4 bits.
  */
 const SMALL_BYTES = 600_000_000;
 
-/** Names the layout of a repository: that of `onnx-community` (transformers.js) or of onnxruntime-genai. */
+/** Layout of a repository: that of `onnx-community` (transformers.js) or that of onnxruntime-genai. */
 export type Layout = 'transformers' | 'genai';
 
-/** Names the files of one variant. */
+/** Lists the files of one variant of a model. */
 export interface ModelFiles {
   layout: Layout;
-  /** Number format; null when the repository does not say. */
+  /** Number format of the weights; null if the repository does not state it. */
   dtype: Dtype | null;
-  /** Path of the ONNX graph. */
+  /** Path of the ONNX graph of the language model. */
   graph: string;
-  /** Paths of the other graphs: embeddings, and the encoder of media. Absent: the one graph is the whole model. */
+  /** Paths of separate graphs for embeddings and the media encoder; absent if there are none. */
   parts?: readonly string[];
-  /** Paths of the external data of all graphs. */
+  /** Paths of the external weight data of all graphs. */
   data: readonly string[];
-  /** Maps the names of `TEXT_FILES` to their paths. */
+  /** Path of each existing file of `TEXT_FILES`, by its name. */
   support: Readonly<Record<string, string>>;
 }
 
 export type Selection = { files: ModelFiles } | { missing: string };
 
-/** Text files that a layout requires; the others are optional. */
+/** Text files without which a model of this layout cannot be used. */
 const REQUIRED: Readonly<Record<Layout, readonly string[]>> = {
   transformers: ['config.json', 'tokenizer.json'],
   genai: ['tokenizer.json'],
@@ -84,7 +84,7 @@ const GENAI_CONFIG = 'genai_config.json';
 /**
  * Selects the files that the engine needs, in the best variant for a device.
  *
- * @returns `missing` is a sentence that says what was not found
+ * @returns the files, or in `missing` a sentence that says what was not found
  */
 export function selectModelFiles(entries: readonly FileEntry[], options: { device: Device; dtype?: Dtype }): Selection {
   const paths = new Set(entries.map((entry) => entry.path));
@@ -98,7 +98,7 @@ export function selectModelFiles(entries: readonly FileEntry[], options: { devic
   return { files };
 }
 
-/** Tells whether an unquantised selection is that of a small model. */
+/** Tells whether an unquantized variant has few enough weights to count as small. */
 function isSmall(entries: readonly FileEntry[], { dtype, graph, data, parts = [] }: ModelFiles): boolean {
   if (dtype !== 'fp16' && dtype !== 'fp32') return false;
   const weights = new Set([graph, ...data, ...parts]);
@@ -106,7 +106,7 @@ function isSmall(entries: readonly FileEntry[], { dtype, graph, data, parts = []
   return bytes <= (dtype === 'fp16' ? 1 : 2) * SMALL_BYTES;
 }
 
-/** Lists the paths of a selection. */
+/** Lists the paths of all selected files. */
 export function pathsOf(files: ModelFiles): string[] {
   return [...Object.values(files.support), ...files.data, ...(files.parts ?? []), files.graph];
 }
@@ -124,8 +124,8 @@ function selectTransformers(paths: ReadonlySet<string>, wanted: readonly Dtype[]
 }
 
 /**
- * Selects a model that is published in parts: a decoder, the embeddings of its tokens, and the encoder of its media.
- * A part that is not published in the decoder's format is used in the next best one.
+ * Selects a model that is published in parts: a decoder, its token embeddings, and the encoder of its media. A part
+ * that is not published in the decoder's number format is used in the next best one.
  */
 function selectParts(paths: ReadonlySet<string>, wanted: readonly Dtype[]): ModelFiles | null {
   const named = (name: string, dtypes: readonly Dtype[]) =>
@@ -145,8 +145,8 @@ function selectParts(paths: ReadonlySet<string>, wanted: readonly Dtype[]): Mode
 }
 
 /**
- * Selects from the folders of onnxruntime-genai: each holds a whole model and a `genai_config.json`, often for one
- * device and format.
+ * Selects a model from the folders of onnxruntime-genai. Each folder contains a whole model and a `genai_config.json`,
+ * often for one device and number format.
  */
 function selectGenai(
   paths: ReadonlySet<string>,
@@ -173,7 +173,7 @@ function selectGenai(
   return found.sort((a, b) => rank(a) - rank(b) || a.graph.localeCompare(b.graph))[0] ?? null;
 }
 
-/** Matches folder names of published repositories for a device, best first. */
+/** Patterns of folder names in published repositories that suit a device, best first. */
 const GENAI_FOLDER: Readonly<Record<Device, readonly RegExp[]>> = {
   CPU: [/cpu/i],
   GPU: [/cuda|gpu|directml|webgpu/i, /cpu/i],
@@ -187,7 +187,7 @@ function dtypeOfFolder(folder: string): Dtype | null {
   return /fp32/i.test(folder) ? 'fp32' : null;
 }
 
-/** Finds the external data beside a graph: `<graph>_data`, `<graph>_data_1`, or `<graph>.data`. */
+/** Returns the external data files of a graph: `<graph>_data`, `<graph>_data_1`, or `<graph>.data`. */
 function externalData(paths: ReadonlySet<string>, graph: string): string[] {
   return [...paths]
     .filter((path) => path.startsWith(graph) && /^(_data(_\d+)?|\.data)$/.test(path.slice(graph.length)))
@@ -197,7 +197,7 @@ function externalData(paths: ReadonlySet<string>, graph: string): string[] {
 function supportIn(paths: ReadonlySet<string>, folder: string): Record<string, string> {
   const support: Record<string, string> = {};
   for (const name of TEXT_FILES) {
-    // Some genai repositories keep the configuration only at the top.
+    // Some genai repositories have these files only in their top folder.
     const path = [`${folder}${name}`, name].find((candidate) => paths.has(candidate));
     if (path) support[name] = path;
   }

@@ -3,32 +3,32 @@ import * as path from 'node:path';
 import type { ModelId } from '../../lib/model-id.ts';
 import { checked, isSafeRepositoryPath, refuse, repositoryFolder, safeSegment } from './safe-names.ts';
 
-/*
+/**
  * The only module of the store that joins paths. It checks names from outside (`safe-names.ts`) and links on the disk,
  * so that nothing outside the roots is ever read, written or removed.
  */
 
-/** Holds the absolute paths of the directories that the store may use. */
+/** Absolute paths of the directories that the store may use. */
 export interface Roots {
-  /** Hugging Face cache: blobs, snapshots, refs, `.locks`. */
+  /** Hugging Face cache, with blobs, snapshots, refs and `.locks`. */
   hubCache: string;
-  /** Compiled models, keys, logs. */
+  /** Directory of compiled models, keys and logs. */
   assayHome: string;
-  /** Models that ship with Assay, one read-only directory each; null when there are none. */
+  /** Directory of the models that ship with Assay, which is only read; null if there are none. */
   bundled: string | null;
 }
 
-/** Joins parts that do not come from outside. */
+/** Joins trusted parts of a path. Names from outside must go through `StorePaths`. */
 export const join = path.join;
 export const dirname = path.dirname;
 export const baseName = path.basename;
 
-/** Returns the path from a directory to a file, with `/` between the parts on every system. */
+/** Returns the path from a directory to a file, with `/` as the separator on every system. */
 export function relativeTo(directory: string, file: string): string {
   return path.relative(directory, file).split(path.sep).join('/');
 }
 
-/** Expands `~` and `~/x`, and makes a relative path absolute. */
+/** Expands `~` and `~/x` to the home directory, and makes a relative path absolute. */
 export function expandHome(text: string, home: string): string {
   return path.resolve(text === '~' || text.startsWith('~/') ? path.join(home, text.slice(1)) : text);
 }
@@ -38,7 +38,7 @@ const HASH = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/;
 const KEY = /^[a-z0-9][a-z0-9_-]{0,127}$/;
 
 /**
- * Builds every path in the roots. The names inside the hub cache are those of `huggingface_hub` (its "manage cache"
+ * Builds every path inside the roots. The names inside the hub cache are those of `huggingface_hub` (its "manage cache"
  * guide).
  */
 export class StorePaths {
@@ -64,7 +64,10 @@ export class StorePaths {
     return this.file(this.snapshot(id, commit), file);
   }
 
-  /** Returns the path of a repository's file under a directory of this class. */
+  /**
+   * Returns the path of a repository's file below a directory that this class returned. Throws `invalid_value` if the
+   * name is not safe.
+   */
   file(directory: string, file: string): string {
     return isSafeRepositoryPath(file) ? path.join(directory, ...file.split('/')) : refuse('file name');
   }
@@ -77,20 +80,20 @@ export class StorePaths {
     return path.join(this.repository(id), 'blobs');
   }
 
-  /** Returns the path of a blob, which is named by its sha256 (large files) or its git sha1 (small ones). */
+  /** Returns the path of a blob, which is named by its sha256 (large files) or its git sha1 (small files). */
   blob(id: ModelId, hash: string): string {
     return path.join(this.blobs(id), checked(hash, HASH, 'file hash'));
   }
 
   /**
-   * Returns the path of an incomplete blob. Not `.incomplete`: other tools write such files, and do not expect holes in
-   * them.
+   * Returns the path of an incomplete blob. Its suffix is not `.incomplete`, because other tools write such files and
+   * do not expect holes in them.
    */
   partialBlob(id: ModelId, hash: string): string {
     return `${this.blob(id, hash)}.assay-partial`;
   }
 
-  /** Returns the path of the record of which bytes a partial blob has. */
+  /** Returns the path of the file that records which bytes of an incomplete blob are present. */
   partialJournal(id: ModelId, hash: string): string {
     return `${this.blob(id, hash)}.assay-journal`;
   }
@@ -99,12 +102,12 @@ export class StorePaths {
     return path.join(this.roots.hubCache, '.locks', repositoryFolder(id));
   }
 
-  /** Returns the lock that Assay's processes hold while they change a model. */
+  /** Returns the path of the lock that Assay's processes hold while they change a model. */
   modelLock(id: ModelId): string {
     return path.join(this.locks(id), 'assay.lock');
   }
 
-  /** Returns the lock that Python tools hold while they fetch one file. */
+  /** Returns the path of the lock that Python tools hold while they fetch one file. */
   blobLock(id: ModelId, hash: string): string {
     return path.join(this.locks(id), `${checked(hash, HASH, 'file hash')}.lock`);
   }
@@ -118,44 +121,47 @@ export class StorePaths {
     return path.join(this.compiledRoot(), repositoryFolder(id));
   }
 
-  /** Returns the directory of one compiled form; `key` is its `fingerprintKey`. */
+  /**
+   * Returns the directory of one compiled model.
+   * @param key its `fingerprintKey`
+   */
   compiled(id: ModelId, key: string): string {
     return path.join(this.compiledModel(id), checked(key, KEY, 'compile key'));
   }
 
   /**
-   * Returns the directory of a compile that is not complete; it is beside the result, so that a rename publishes it.
+   * Returns the directory of a compile that is not complete. It is beside the result, so that a rename can publish it.
    */
   staging(id: ModelId): string {
     return path.join(this.compiledModel(id), '.staging');
   }
 
-  /** Returns the lock that a process holds while it compiles the model. */
+  /** Returns the path of the lock that a process holds while it compiles the model. */
   compileLock(id: ModelId): string {
     return path.join(this.compiledModel(id), '.lock');
   }
 
-  /** Returns the directory of a bundled model: `<bundled>/<name>` for `assay/<name>`, null for any other id. */
+  /** Returns the directory of a bundled model: `<bundled>/<name>` for the id `assay/<name>`, null for any other id. */
   bundledModel(id: ModelId): string | null {
     const [namespace, name = ''] = id.split('/');
     if (namespace !== 'assay' || this.roots.bundled === null || !safeSegment(name)) return null;
     return path.join(this.roots.bundled, name);
   }
 
-  /** Returns the path of the calibration that was fitted here for a model with these files. */
+  /** Returns the path of the calibration that was fitted on this machine for a model with this source hash. */
   calibration(fingerprint: string): string {
     return path.join(this.roots.assayHome, 'calibrations', `${checked(fingerprint, HASH, 'fingerprint')}.json`);
   }
 
-  /** Returns the path of the calibration that ships with a model; null for models that do not ship. */
+  /** Returns the path of the calibration that ships with a bundled model; null for any other model. */
   bundledCalibration(id: ModelId): string | null {
     const directory = this.bundledModel(id);
     return directory === null ? null : path.join(directory, 'calibration.json');
   }
 
   /**
-   * Follows links and returns the real path if it is inside the root of `target`; null when it leads elsewhere or to
-   * nothing.
+   * Resolves links and returns the real path of `target` if it is inside the root that contains `target`; null if it is
+   * outside or does not exist.
    */
   async real(target: string): Promise<string | null> {
     const root = await this.#realRootOf(target);
@@ -163,11 +169,11 @@ export class StorePaths {
     return root !== null && real !== null && isInside(root, real) ? real : null;
   }
 
-  /** Creates a directory and its parents. Throws `invalid_value` when a link on the way leads out of the root. */
+  /** Creates a directory and its parents. Throws `invalid_value` if a link on the way leads out of the root. */
   async makeDirectory(directory: string): Promise<void> {
     const root = this.#rootOf(directory);
     await fs.mkdir(root, { recursive: true });
-    // From the root downwards, so that nothing is created behind a link that leads out.
+    // Created from the root downwards, so that nothing is created behind a link that leads out.
     let current = root;
     for (const segment of path.relative(root, directory).split(path.sep).filter(Boolean)) {
       current = path.join(current, segment);
@@ -175,17 +181,18 @@ export class StorePaths {
         if (error.code !== 'EEXIST') throw error;
       });
       if ((await this.real(current)) !== null) continue;
-      // Another process that removes the model may have removed it again.
+      // Another process that removes the model may have removed the directory again.
       if (await isGone(current)) return this.makeDirectory(directory);
       refuse('directory (a link leads out of the model store)');
     }
   }
 
   /**
-   * Removes a file, or a directory with everything in it. Removes links, never follows them. Returns the bytes that it
-   * freed.
+   * Removes a file, or a directory with everything in it. Removes links without following them. Returns the number of
+   * bytes that it freed.
    *
-   * @param counted inodes that were counted before; those of this removal are added, as a file may have several names
+   * @param counted inodes whose bytes were counted before, because a file may have several names; those removed now are
+   * added
    */
   async remove(target: string, counted = new Set<number>()): Promise<number> {
     const parent = await this.real(path.dirname(target));
@@ -217,7 +224,10 @@ async function isGone(target: string): Promise<boolean> {
   );
 }
 
-/** Counts the bytes of a file or of all files in a directory, without links; a file with several names counts once. */
+/**
+ * Returns the bytes of a file, or of all files in a directory. Links do not count, and a file with several names counts
+ * once.
+ */
 async function sizeOf(target: string, counted: Set<number>): Promise<number> {
   const stat = await fs.lstat(target).catch(() => null);
   if (stat?.isFile()) {
@@ -226,7 +236,7 @@ async function sizeOf(target: string, counted: Set<number>): Promise<number> {
     return stat.size;
   }
   if (!stat?.isDirectory()) return 0;
-  // Another tool may be removing it at the same time.
+  // Another tool may remove the directory at the same time.
   const names = await fs.readdir(target).catch(() => []);
   const sizes = await Promise.all(names.map((name) => sizeOf(path.join(target, name), counted)));
   return sizes.reduce((sum, size) => sum + size, 0);

@@ -4,7 +4,7 @@ import { CONFIG_BOUNDS, readBoundedJson } from './bounded-file.ts';
 import type { LocalModel } from './hub-cache.ts';
 import type { StorePaths } from './paths.ts';
 
-/** Smallest `max_prompt_len` (M-12). */
+/** Smallest value of `max_prompt_len`, in tokens (M-12). */
 export const MIN_PROMPT_LEN = 16;
 export const DEFAULT_PROMPT_LEN = 4096;
 
@@ -17,8 +17,8 @@ const Configuration = v.looseObject({
 });
 
 /**
- * Reads the tokens of the model's context from `config.json` or `genai_config.json`; null when they do not say. Throws
- * `engine_failed` for a file that cannot be read.
+ * Reads the model's context length in tokens from `config.json` or `genai_config.json`. Returns null if neither states
+ * it. Throws `engine_failed` for a file that cannot be read.
  */
 export async function contextLength(paths: StorePaths, model: LocalModel): Promise<number | null> {
   for (const name of ['config.json', 'genai_config.json']) {
@@ -34,7 +34,13 @@ export async function contextLength(paths: StorePaths, model: LocalModel): Promi
   return null;
 }
 
-/** Returns the prompt length to compile for (M-12). Throws `invalid_value` for one outside the bounds. */
+/**
+ * Returns the prompt length in tokens to compile for (M-12). Throws `invalid_value` if the requested length is out of
+ * bounds.
+ *
+ * @param wanted requested length; undefined for the default
+ * @param context context length of the model; null if unknown
+ */
 export function choosePromptLength(wanted: number | undefined, context: number | null): number {
   const most = context ?? DEFAULT_PROMPT_LEN;
   if (wanted === undefined) return Math.min(most, DEFAULT_PROMPT_LEN);

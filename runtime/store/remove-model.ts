@@ -8,11 +8,11 @@ import { baseName, join, type StorePaths } from './paths.ts';
 type Removed = RemoveReport['removed'][number];
 
 /**
- * Removes a model's compiled files, and with `compiledOnly: false` also its weights and lock files. Bundled weights
- * stay: they are part of the program.
+ * Removes a model's compiled files, and unless `compiledOnly` is set also its weights and lock files. The weights of
+ * bundled models stay, because they are part of the program.
  *
- * @returns what was removed, and whether weights remain; null when nothing of the model was on this machine
- * @throws AssayError `operation_in_progress` while another process fetches or compiles it
+ * @returns what was removed, and whether weights remain; null if no file of the model was on this machine
+ * @throws AssayError `operation_in_progress` while another process downloads or compiles the model
  */
 export async function removeModel(
   paths: StorePaths,
@@ -32,7 +32,7 @@ export async function removeModel(
   }
   if (!options.compiledOnly) {
     for (const directory of [paths.compiledModel(model), paths.locks(model)]) {
-      // A directory that is not empty belongs to a process that has waited for its lock and now starts again.
+      // A directory that is not empty belongs to a process that waited for its lock and now starts again.
       await rmdir(directory).catch(() => undefined);
     }
   }
@@ -68,7 +68,7 @@ async function removeFiles(paths: StorePaths, model: ModelId, compiledOnly: bool
     },
   ];
   if (!compiledOnly) {
-    // The snapshots are removed first: then no process sees half a model.
+    // Snapshots are removed first, so that no process finds an incomplete model.
     const snapshots = await paths.remove(paths.snapshots(model));
     removed.push({ kind: 'weights', bytes: snapshots + (await paths.remove(paths.repository(model))) });
     const lockFiles = await readdir(paths.locks(model)).catch(() => []);
