@@ -1,34 +1,37 @@
 import type { Layout } from './layout.ts';
 import { DataType, type Graph, type Model, makeNode, makeTensor, type Node } from './model.ts';
 
-/** Inputs of a graph with attention slots that exist once for all slots. */
+/** Names of the inputs that a graph with attention slots has once, for all slots together. */
 export const SLOT_SIZES = 'slot_sizes';
 export const BATCH_ROWS = 'batch_rows';
-/** Inputs of each slot, besides its KV and its masks; see `slotName`. */
+/** Names of the inputs that each slot has, besides its KV and masks; `slotName` adds the slot's number. */
 export const SLOT_POSITIONS = 'positions';
 export const SLOT_LAST_KEY = 'last_key';
 export const SLOT_KEYS = 'keys';
 
-/** Returns the name of an input or output of one slot: `slot2/past_key_values.0.key`. */
+/** Returns the name of one slot's input or output, for example `slot2/past_key_values.0.key`. */
 export function slotName(slot: number, name: string): string {
   return `slot${slot}/${name}`;
 }
 
-/** Inputs of GroupQueryAttention that each slot has for itself: KV, lengths, positions and mask. */
+/**
+ * Indices of the GroupQueryAttention inputs that need attention here; from `PAST_KEY` on, each slot has its own KV,
+ * lengths, positions and mask.
+ */
 const [QUERY, VALUE, PAST_KEY, LAST_KEY, KEYS, POSITIONS, MASK] = [0, 2, 3, 5, 6, 9, 10];
 
 /**
- * Rewrites a graph so that one run carries several sequences. Linear layers process the rows of all of them, so the
- * weights are read once; each GroupQueryAttention becomes `count` of them, each over the KV of its own sequence, which
- * stays in place. Rows are in the order of the slots. Slots without a sequence come last and get a row of zeros, which
- * is dropped again.
+ * Rewrites a graph so that one run computes several sequences. Linear layers process the rows of all sequences, so the
+ * weights are read once. Each GroupQueryAttention is replaced by `count` of them, each with the KV of its own sequence,
+ * which is written in place. Rows are in the order of the slots. Slots without a sequence come last and get a row of
+ * zeros, whose result is dropped.
  *
- * Inputs per slot: KV, masks, `positions` int64 `[1, rows]`, `last_key` int32 `[1]` (keys so far, less one), `keys`
- * int32 (keys so far). Once: `slot_sizes` int64 `[count + 1]` (rows of each slot, then of the remaining padding) and
- * `batch_rows` int64 `[1]`.
+ * Inputs per slot: KV, masks, `positions` int64 `[1, rows]`, `last_key` int32 `[1]` (number of keys so far, minus one),
+ * `keys` int32 (number of keys so far). Inputs for all slots: `slot_sizes` int64 `[count + 1]` (rows of each slot, then
+ * of the remaining padding) and `batch_rows` int64 `[1]`.
  *
- * Returns false, with the graph unchanged, when anything but attention reads the attention mask. Call it after
- * `packBranches` and `gatherRows`.
+ * Must be called after `packBranches` and `gatherRows`. Returns false and leaves the graph unchanged if anything other
+ * than attention reads the attention mask.
  */
 export function addAttentionSlots(
   model: Model,
@@ -59,7 +62,7 @@ export function addAttentionSlots(
       nodes.push(makeNode('Split', [padded, SLOT_SIZES], [...split, `${input}/unused`], { axis: 1 }));
       return split;
     });
-    // GroupQueryAttention has three outputs.
+    // A cast: the caller has checked that GroupQueryAttention has exactly these three outputs.
     const [output, ...present] = node.outputs as [string, string, string];
     for (const slot of slots) {
       const inputs = [...parts.map((part) => part[slot] ?? ''), ...node.inputs.slice(PAST_KEY)];
@@ -107,7 +110,7 @@ function declareSlots(
   graph.inputs = graph.inputs.filter(({ name }) => !gone.has(name));
   graph.outputs = graph.outputs.filter(({ name }) => !present.has(name));
   for (const slot of slots) {
-    /** Renames the dimensions of one slot, so that they do not depend on those of the others. */
+    /** Makes the symbolic dimensions of one slot independent of those of the others. */
     const renamed = (dims: (number | string | null)[]) =>
       dims.map((dim) => (typeof dim === 'string' ? slotName(slot, dim) : dim));
     for (const info of own) graph.inputs.push({ ...info, name: slotName(slot, info.name), dims: renamed(info.dims) });
@@ -128,7 +131,9 @@ function declareSlots(
   if (layout.positions && gone.has(layout.positions)) delete layout.positions;
 }
 
-/** Returns all names that the outputs depend on, except through the lengths and positions of attention. */
+/**
+ * Returns the names of all values that the outputs depend on, ignoring the lengths and positions of attention nodes.
+ */
 function namesReadElsewhere(graph: Graph, attention: ReadonlySet<Node>): Set<string> {
   const needed = new Set(graph.outputs.map(({ name }) => name));
   for (const node of graph.nodes.toReversed()) {

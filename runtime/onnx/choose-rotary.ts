@@ -5,11 +5,11 @@ import { unusable } from './unusable.ts';
 import { fieldsOf, memorySource, text } from './wire.ts';
 
 /**
- * Fixes the rotary tables of a model with two sets of them (LongRoPE: Phi-3 and Phi-4-mini). Its graph chooses by the
- * length of the text so far, so a token's numbers would depend on the branches beside it, and the KV of a prefix on
- * what followed it before. The tables for short texts are used, and limit the context, if prompts of `maxPromptLen`
- * tokens fit them; otherwise those for long texts are used for all texts. vLLM chooses the same way, by its
- * `max_model_len` (`Phi3LongRoPEScaledRotaryEmbedding`).
+ * Selects one of the two sets of rotary tables of a LongRoPE model (Phi-3 and Phi-4-mini). The published graph selects
+ * by the length of the text so far, so the numbers of a token would depend on the branches beside it, and the KV of a
+ * prefix on the text that followed it before. If prompts of `maxPromptLen` tokens fit the tables for short texts, these
+ * are used and limit the context; otherwise the tables for long texts are used for all texts. vLLM selects the same
+ * way, by its `max_model_len` (`Phi3LongRoPEScaledRotaryEmbedding`).
  */
 export function chooseRotaryTables({ graph }: Model, maxPromptLen: number): void {
   const tables = new Set(
@@ -28,7 +28,10 @@ export function chooseRotaryTables({ graph }: Model, maxPromptLen: number): void
   }
 }
 
-/** Returns the number of tokens above which the graph takes the tables of `then_branch`: `Greater(length, number)`. */
+/**
+ * Returns the number of tokens above which the graph uses the tables of `then_branch`: the constant in `Greater(length,
+ * constant)`.
+ */
 function longestShortText(graph: Graph, choice: Node): number {
   const producer = (name: string | undefined) => graph.nodes.find(({ outputs }) => outputs.includes(name ?? ''));
   const condition = producer(choice.inputs[0]);
@@ -40,7 +43,7 @@ function longestShortText(graph: Graph, choice: Node): number {
   return Number(new BigInt64Array(readAll(constant).buffer)[0]);
 }
 
-/** Returns the outputs of a subgraph that are constants, in order; undefined for any other. */
+/** Returns the outputs of a subgraph in order: the tensor of each constant output, undefined for any other. */
 function constantOutputs(node: Node, branch: string): (Tensor | undefined)[] {
   const subgraph = node.attributes.get(branch)?.find(({ no }) => no === 6);
   const fields = subgraph ? fieldsOf(subgraph.bytes) : [];

@@ -1,12 +1,15 @@
 import { attribute, type Graph, type Node, type Tensor } from './model.ts';
 
-/** Describes a constant matrix as a node reads it: the tensor, and whether it is transposed. */
+/** Describes a constant matrix that a node reads: the tensor, and whether the node reads it transposed. */
 export interface ConstantMatrix {
   tensor: Tensor;
   transposed: boolean;
 }
 
-/** Returns a function that finds the constant matrix of a name, also through a `Transpose` (tied embeddings). */
+/**
+ * Returns a function that finds the constant matrix with a given name, directly or through a `Transpose` node, as tied
+ * embeddings use. It returns undefined if the value is not a constant matrix.
+ */
 export function constantMatrices(graph: Graph): (name: string) => ConstantMatrix | undefined {
   const producers = new Map<string, Node>(graph.nodes.flatMap((node) => node.outputs.map((output) => [output, node])));
   return (name) => {

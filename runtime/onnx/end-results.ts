@@ -1,13 +1,13 @@
 import { type Model, makeNode } from './model.ts';
 
-/** Matches the error of onnxruntime-node when the next result of a run is not a tensor. */
+/** Matches onnxruntime-node's error for an output that is not a tensor. */
 const NO_TENSOR = /non.tensor type/iu;
 
 /**
- * Adds a first output that is not a tensor (an empty sequence). onnxruntime-node copies every result of a run into a
- * new array, even when the run wrote it into an array of the caller: all of the KV, for each token. It copies in the
- * order of the outputs and stops at one that is not a tensor; by then the run is over and the caller's arrays are
- * filled. Returns the name of the output.
+ * Adds an output that comes first and is not a tensor (an empty sequence), and returns its name. After a run,
+ * onnxruntime-node copies every output to a new array, even if the run wrote it to an array of the caller: all of the
+ * KV, for each token. It copies in the order of the outputs, and throws at one that is not a tensor; by then the run is
+ * over and the caller's arrays are filled.
  */
 export function endResults(model: Model): string {
   const name = 'assay/end_of_results';
@@ -16,7 +16,9 @@ export function endResults(model: Model): string {
   return name;
 }
 
-/** Tells whether a run ended as intended by `endResults`. */
+/**
+ * Tells whether a run's error is the intended one that the output of `endResults` causes, so that the run succeeded.
+ */
 export function isEndOfResults(error: unknown): boolean {
   return error instanceof Error && NO_TENSOR.test(error.message);
 }

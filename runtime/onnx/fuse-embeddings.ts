@@ -1,7 +1,7 @@
 import { DataType, type Model, makeNode, makeTensor, type Node } from './model.ts';
 import { unusable } from './unusable.ts';
 
-/** Inputs of a fused graph for media, besides the tokens. */
+/** Names of the inputs for media of a graph that `fuseEmbeddings` made. */
 export const MEDIA_FEATURES = 'media_features';
 export const MEDIA_ROWS = 'media_rows';
 
@@ -9,10 +9,10 @@ const EMBEDDINGS = 'inputs_embeds';
 const PREFIX = 'assay/embed_tokens/';
 
 /**
- * Joins a decoder that reads embeddings (`inputs_embeds`) and the graph that makes them of tokens into one graph that
- * reads tokens, as a text model does. Two more inputs put media in place of tokens: `media_features`
- * `[rows + 1, width]`, whose row 0 is unused, and `media_rows` `[1, tokens]`, the row of each token, 0 for text.
- * Changes and returns `decoder`. Throws `engine_failed` when the two do not fit each other.
+ * Joins a decoder whose input is embeddings (`inputs_embeds`) with the graph that computes them from tokens, so that
+ * the result has token ids as its input, like a text model. Two more inputs replace tokens by media: `media_features`
+ * `[rows + 1, width]`, whose row 0 is unused, and `media_rows` `[1, tokens]`, the feature row of each token, 0 for
+ * text. Changes and returns `decoder`. Throws `engine_failed` if the two graphs do not fit together.
  */
 export function fuseEmbeddings(decoder: Model, embeddings: Model): Model {
   const { graph } = decoder;
@@ -57,7 +57,9 @@ const LAST_AXIS = 'assay/media/last_axis';
 
 const MIXED = ['assay/media/rows', 'assay/media/is_media', 'assay/media/column', 'assay/media/text'] as const;
 
-/** Makes `inputs_embeds` of the text's embeddings and the rows of the features. */
+/**
+ * Returns the nodes that compute `inputs_embeds`: the feature row for media, otherwise the embedding of the text token.
+ */
 function mixNodes(text: string, dataType: number, cast: boolean): Node[] {
   const [rows, isMedia, column, same] = MIXED;
   return [

@@ -2,10 +2,10 @@ import { at } from '../../lib/at.ts';
 import type { Layout } from './layout.ts';
 import { DataType, type Graph, type Model, makeNode, type Node } from './model.ts';
 
-/** Operators that may follow the head: a bias, a scale, soft capping, a cast. Each computes row by row. */
+/** Operators that may follow the head's MatMul: a bias, a scale, soft capping, a cast. Each computes row by row. */
 const ELEMENTWISE = ['Add', 'Sub', 'Mul', 'Div', 'Tanh', 'Cast', 'Identity'];
 const PRODUCTS = ['MatMul', 'MatMulNBits', 'FusedMatMul'];
-/** Normalizations along the last axis. */
+/** Normalization operators, which work along the last axis. */
 const NORMS = [
   'SimplifiedLayerNormalization',
   'LayerNormalization',
@@ -13,16 +13,16 @@ const NORMS = [
   'SkipLayerNormalization',
 ];
 const ACTIVATIONS = ['Sigmoid', 'Gelu', 'FastGelu', 'QuickGelu', 'BiasGelu', 'Relu'];
-/** Operators of the last layer after its attention. */
+/** Operators that may occur between the last attention and the head. Each computes row by row. */
 const ROWWISE = new Set([...ELEMENTWISE, ...PRODUCTS, ...NORMS, ...ACTIVATIONS]);
-/** Operators whose outputs are `[batch, row, width]`, so that rows can be gathered from them. */
+/** Operators with outputs of shape `[batch, row, width]`, from which rows can be gathered. */
 const STREAM = new Set(['GroupQueryAttention', 'Add', ...NORMS]);
 
 /**
- * Adds a `Gather` of the needed rows before the head, the largest matrix of small models, so that a prefill computes
- * one row of logits instead of all. If the `attention` nodes are given, it is placed after the last of them, because
- * everything after that also computes row by row. Returns the name of the new input; undefined, with the graph
- * unchanged, when the head is not found.
+ * Adds a `Gather` of the requested rows before the output head, the largest matrix of small models, so that a prefill
+ * computes one row of logits instead of all. If `attention` lists the attention nodes, the `Gather` is placed after the
+ * last of them, because everything after it also computes row by row. Returns the name of the new input of row numbers.
+ * Returns undefined and leaves the graph unchanged if the head is not found.
  */
 export function gatherRows(model: Model, layout: Layout, attention?: readonly Node[]): string | undefined {
   const { graph } = model;
@@ -50,14 +50,14 @@ export function gatherRows(model: Model, layout: Layout, attention?: readonly No
 }
 
 /**
- * Returns the head and the nodes before it, in order, that compute only what the head reads, row by row. Undefined when
- * they begin with something other than the rows after the last attention.
+ * Returns the head and, in order, the nodes before it that compute row by row and only for the head. Returns undefined
+ * if their inputs do not all have one row per token, or do not come from the last attention.
  */
 function rowwiseTail(graph: Graph, head: Node, attention: ReadonlySet<Node>): Node[] | undefined {
   const constant = constants(graph);
   const consumers = new Map<string, Node[]>();
   for (const node of graph.nodes) {
-    // An omitted input or output has an empty name.
+    // An omitted input has an empty name.
     for (const input of node.inputs.filter(Boolean)) consumers.set(input, [...(consumers.get(input) ?? []), node]);
   }
   const outputs = new Set(graph.outputs.map(({ name }) => name));
@@ -74,7 +74,7 @@ function rowwiseTail(graph: Graph, head: Node, attention: ReadonlySet<Node>): No
   return fits ? graph.nodes.filter((node) => tail.has(node)) : undefined;
 }
 
-/** Finds the product with the head's weights, walking back from the logits. */
+/** Returns the MatMul of the output head, found by walking back from the logits; undefined if there is none. */
 export function findHead(graph: Graph, logits: string): Node | undefined {
   const producers = new Map(graph.nodes.flatMap((node) => node.outputs.map((output) => [output, node])));
   const constant = constants(graph);
@@ -91,7 +91,7 @@ export function findHead(graph: Graph, logits: string): Node | undefined {
   return undefined;
 }
 
-/** Tells whether a value is the same in every run. */
+/** Returns a function that tells whether the value with a given name is constant, the same in every run. */
 export function constants(graph: Graph): (name: string) => boolean {
   const producers = new Map(graph.nodes.flatMap((node) => node.outputs.map((output) => [output, node])));
   return function isConstant(name: string): boolean {

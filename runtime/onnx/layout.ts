@@ -4,7 +4,7 @@ import { attribute, DataType, type Graph, type Model, makeTensor, type Node, typ
 import { isHalfType } from './to-float32.ts';
 import { unusable } from './unusable.ts';
 
-/** Describes the inputs and outputs of a causal language model. */
+/** Names and shapes of the inputs and outputs of a causal language model's graph. */
 export interface Layout {
   tokens: string;
   attentionMask?: string;
@@ -13,22 +13,22 @@ export interface Layout {
   positionRows?: 3;
   logits: string;
   vocabSize: number;
-  /** KV cache of each layer, in order. */
+  /** KV cache of each attention layer, in order. */
   kv: KvLayer[];
-  /** States of the layers without attention, in order. */
+  /** States of the recurrent layers, in order. */
   states: StateTensor[];
-  /** Inputs for media, whose features are `width` wide (`fuse-embeddings.ts`). */
+  /** Inputs for media whose features have `width` elements (`fuse-embeddings.ts`); absent for a text-only model. */
   media?: { features: string; rows: string; width: number };
 }
 
 /**
- * Describes the state of a layer without attention after all tokens so far: the last inputs of a convolution, or the
+ * Input and output for the state of a recurrent layer after all tokens so far: the last inputs of a convolution, or the
  * memory of a recurrence.
  */
 export interface StateTensor {
   past: string;
   present: string;
-  /** Shape for one sequence. */
+  /** Dimensions of the state of one sequence. */
   dims: number[];
 }
 
@@ -41,14 +41,14 @@ export interface KvLayer {
 
 const PAST = /^past_key_values?\.(\d+)\.(?:(?:decoder|self)\.)?(key|value)$/;
 const PRESENT = /^present(?:_key_values?)?\.(\d+)\.(?:(?:decoder|self)\.)?(key|value)$/;
-/** Names of the onnxruntime-genai builder, and of onnxruntime's newer exporter. */
+/** Matches the names of states that the onnxruntime-genai builder and onnxruntime's newer exporter use. */
 const PAST_STATE = /^past(?:_key_values)?\.(\d+)\.(conv|recurrent|conv_state|recurrent_state|ssm_state)$/;
 
 /**
- * Finds the inputs and outputs by the names that both exporters use: Optimum, whose layout onnx-community publishes,
- * and the onnxruntime-genai model builder. Since 0.18 the builder names the head size instead of stating it; then it is
- * `publishedHeadSize`, from `genai_config.json`, or follows from the attention nodes. Throws for graphs that are not a
- * causal language model with a KV cache.
+ * Finds the inputs and outputs by the names that both common exporters use: Optimum, whose layout onnx-community
+ * publishes, and the onnxruntime-genai model builder. Since 0.18 the builder does not state the head size in its KV
+ * inputs; it is then `publishedHeadSize`, from `genai_config.json`, or follows from the attention nodes. Throws
+ * `engine_failed` for a graph that is not a causal language model with a KV cache.
  */
 export function findLayout(model: Model, publishedHeadSize?: number): Layout {
   const { graph } = model;
@@ -105,7 +105,7 @@ export function findLayout(model: Model, publishedHeadSize?: number): Layout {
   return layout;
 }
 
-/** Returns the inputs of a fused graph for media; undefined for a text-only model. */
+/** Returns the inputs for media of a graph that `fuseEmbeddings` made; undefined for a text-only model. */
 function mediaInputs({ inputs }: Graph): Layout['media'] {
   const features = inputs.find(({ name }) => name === MEDIA_FEATURES);
   const width = features?.dims[1];
@@ -113,8 +113,8 @@ function mediaInputs({ inputs }: Graph): Layout['media'] {
 }
 
 /**
- * Returns the attention nodes if the fast path supports them: one GroupQueryAttention for each layer, on that layer's
- * own KV cache.
+ * Returns the attention nodes, in the order of the layers, if the engine can pack branches with them: one
+ * GroupQueryAttention for each layer, on that layer's own KV cache. Returns undefined otherwise.
  */
 export function attentionNodes(graph: Graph, layout: Layout): Node[] | undefined {
   const nodes = graph.nodes.filter((node) => node.op === 'GroupQueryAttention' && node.domain === 'com.microsoft');
@@ -130,19 +130,19 @@ export function attentionNodes(graph: Graph, layout: Layout): Node[] | undefined
       !node.inputs[10] &&
       !node.inputs[11],
   );
-  // `fits` is true only if there is a node for every layer.
+  // A cast: `fits` is true only if there is a node for every layer.
   return fits && nodes.length === layout.kv.length ? (ordered as Node[]) : undefined;
 }
 
-/** Returns the key-value heads of the GroupQueryAttention that reads a past; undefined when none does. */
+/** Returns the number of key-value heads of the GroupQueryAttention that reads a past; undefined if none reads it. */
 function keyHeads(graph: Graph, past: string): number | undefined {
   const heads = attribute(attentionOver(graph, past), 'kv_num_heads');
   return typeof heads === 'number' ? heads : undefined;
 }
 
 /**
- * Returns the head size that follows from the width of the key projection, or of queries, keys and values together;
- * undefined when the graph does not show it.
+ * Returns the head size that follows from the width of the key projection, or of a joint projection of queries, keys
+ * and values; undefined if the graph does not show it.
  */
 function keySize(graph: Graph, past: string, heads: number): number | undefined {
   const attention = attentionOver(graph, past);
@@ -151,11 +151,11 @@ function keySize(graph: Graph, past: string, heads: number): number | undefined 
   return typeof queryHeads === 'number' ? sizeOf(graph, attention?.inputs[0] ?? '', queryHeads + 2 * heads) : undefined;
 }
 
-/** Returns the size of a head, given the number of heads that a projection computes side by side. */
+/** Returns the size of a head, given the number of heads that a projection computes together; undefined if unknown. */
 function sizeOf(graph: Graph, projected: string, heads: number): number | undefined {
   const producers = new Map(graph.nodes.flatMap((node) => node.outputs.map((output) => [output, node])));
   let node = producers.get(projected);
-  // Norms, biases and reshapes keep the width of all heads together.
+  // Norms, biases and reshapes keep the total width of all heads.
   while (node && KEEPS_WIDTH.has(node.op)) node = producers.get(at(node.inputs, 0));
   const width = node?.op === 'MatMul' ? graph.initializers.get(at(node.inputs, 1))?.dims[1] : attribute(node, 'N');
   return typeof width === 'number' && width % heads === 0 ? width / heads : undefined;
@@ -174,20 +174,23 @@ function attentionOver(graph: Graph, past: string): Node | undefined {
   return graph.nodes.find((node) => node.op === 'GroupQueryAttention' && node.inputs[3] === past);
 }
 
-/** Returns the keys that a token sees in a GroupQueryAttention, including itself; null: all. */
+/**
+ * Returns the size of a GroupQueryAttention's window: the number of keys that a token sees, including itself. Returns
+ * null if it sees all.
+ */
 export function attentionWindow(node: Node): number | null {
   const window = attribute(node, 'local_window_size');
   return typeof window === 'number' && window > 0 ? window : null;
 }
 
-/** Tells whether rows share an activation scale, so that other tokens change a token's numbers. */
+/** Tells whether the rows of an activation share one scale, so that other tokens in a run change a token's numbers. */
 export function couplesRows(graph: Graph): boolean {
   return graph.nodes.some((node) => node.op === 'DynamicQuantizeLinear' || node.op === 'DynamicQuantizeMatMul');
 }
 
 /**
- * Input of newer Optimum exports: the number of last positions with logits, 0 for all. Fixed to all, because rows are
- * gathered later.
+ * Input of newer Optimum exports: the number of last positions with logits, 0 for all. Set to the constant 0, because
+ * rows are gathered later.
  */
 const KEEP = 'num_logits_to_keep';
 
@@ -209,7 +212,7 @@ function byLayer(infos: ValueInfo[], pattern: RegExp): { key: ValueInfo; value: 
     layers[index] ??= {};
     layers[index][match[2] as 'key' | 'value'] = info;
   }
-  // Layers without attention have no KV.
+  // Layers without attention have no KV, which leaves holes in the list.
   return layers.filter(Boolean).map((layer, index) => {
     if (!layer?.key || !layer.value) throw unusable(`the KV cache of layer ${index} is incomplete`);
     return { key: layer.key, value: layer.value };
@@ -231,7 +234,7 @@ function findStates(inputs: ValueInfo[], outputs: ValueInfo[]): StateTensor[] {
 function vocabularySize(graph: Graph, logits: ValueInfo): number {
   const last = logits.dims.at(-1);
   if (isSize(last)) return last;
-  // Some exports leave the vocabulary size open; then it is the width of the head, or the height of the embedding.
+  // Some exports leave the size of the vocabulary open; it is then the number of rows of the embedding table.
   const embedding = graph.nodes.find((node) => node.op === 'Gather' && node.inputs[1] === 'input_ids');
   const rows = graph.initializers.get(embedding?.inputs[0] ?? '')?.dims[0];
   if (isSize(rows)) return rows;

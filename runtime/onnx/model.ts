@@ -11,8 +11,8 @@ import {
 } from './wire.ts';
 
 /**
- * Holds an ONNX message as a value (onnx.proto, IR version 3 to 13). `rest` keeps the fields that are not listed here,
- * so that writing it back loses nothing.
+ * Parsed ONNX model (onnx.proto, IR version 3 to 13). `rest` contains the fields that are not parsed, so that writing
+ * the model back loses nothing.
  */
 export interface Model {
   opsets: Map<string, number>;
@@ -26,8 +26,8 @@ export interface Graph {
   inputs: ValueInfo[];
   outputs: ValueInfo[];
   /**
-   * Name, documentation and metadata. Intermediate shapes (`value_info`) are dropped, because rewriting makes them
-   * wrong.
+   * Name, documentation and metadata. Shapes of intermediate values (`value_info`) are dropped, because rewriting the
+   * graph makes them wrong.
    */
   rest: Field[];
 }
@@ -35,19 +35,19 @@ export interface Graph {
 export interface Node {
   name: string;
   op: string;
-  /** Domain of the operator; empty for the standard ones. */
+  /** Domain of the operator; empty for standard ONNX operators. */
   domain: string;
-  /** Names of the inputs; empty for an omitted one. */
+  /** Names of the inputs; empty for an omitted input. */
   inputs: string[];
   outputs: string[];
   attributes: Map<string, Attribute>;
   rest: Field[];
 }
 
-/** Holds the fields of an attribute; `attribute` reads the common kinds. */
+/** Encoded fields of an attribute. The function `attribute` reads the common kinds. */
 export type Attribute = readonly Field[];
 
-/** TensorProto.DataType, as far as language models use it. */
+/** Element types (`TensorProto.DataType`) that language models use. */
 export const DataType = {
   float: 1,
   uint8: 2,
@@ -62,7 +62,7 @@ export const DataType = {
 
 const BYTES: Record<number, number> = { 1: 4, 2: 1, 3: 1, 4: 2, 5: 2, 6: 4, 7: 8, 9: 1, 10: 2, 11: 8, 16: 2 };
 
-/** Returns the bytes of one element; undefined for strings and other types without a fixed size. */
+/** Returns the number of bytes of one element; undefined for strings and other types without a fixed size. */
 export function elementBytes(dataType: number): number | undefined {
   return BYTES[dataType];
 }
@@ -74,12 +74,12 @@ export interface Tensor {
   data: TensorData;
 }
 
-/** Holds a tensor's little-endian bytes: in memory, in a file, or computed piece by piece when they are written. */
+/** Little-endian bytes of a tensor: in memory, in a file, or computed piece by piece when they are written. */
 export type TensorData = { bytes: Uint8Array } | { file: string; offset: number; length: number } | ComputedBytes;
 
 export interface ComputedBytes {
   length: number;
-  /** Yields the bytes in order, `length` in all. */
+  /** Yields the bytes in order, `length` bytes in all. */
   pieces(): Iterable<Uint8Array>;
 }
 
@@ -89,9 +89,9 @@ export function dataLength(data: TensorData): number {
 
 export interface ValueInfo {
   name: string;
-  /** Element type; 0 when the value is not a tensor. */
+  /** Element type; 0 if the value is not a tensor. */
   dataType: number;
-  /** Dimensions: a number, a name when it is known only at run time, null without a name. */
+  /** Dimensions: a number, a name if only known at run time, or null without a name. */
   dims: (number | string | null)[];
 }
 
@@ -142,7 +142,7 @@ export function decodeValueInfo(bytes: Uint8Array): ValueInfo {
 }
 
 export function encodeValueInfo({ name, dataType, dims }: ValueInfo): Uint8Array {
-  // Not a tensor: its type follows from the node.
+  // The type of a value that is not a tensor follows from its node, so only the name is written.
   if (dataType === 0) return encodeFields([bytesField(1, name)]);
   const shape = dims.map((dim) =>
     bytesField(
@@ -155,8 +155,8 @@ export function encodeValueInfo({ name, dataType, dims }: ValueInfo): Uint8Array
 }
 
 /**
- * Returns an attribute's value: a number, a string, or a list of integers; undefined for other kinds, and when it is
- * absent.
+ * Returns the value of a node's attribute: a number, a string, or a list of integers. Returns undefined for other
+ * kinds, or if the node does not have it.
  */
 export function attribute(node: Node | undefined, name: string): number | string | number[] | undefined {
   const fields = node?.attributes.get(name);
@@ -168,20 +168,23 @@ export function attribute(node: Node | undefined, name: string): number | string
     if (field.no === 3) return varint(field.bytes);
     if (field.no === 4) return text(field.bytes);
   }
-  // proto3 writers omit zero values; the type tells the kind.
+  // Writers that follow proto3 omit zero values; the attribute's type then determines the value.
   const type = fields.find((field) => field.no === 20);
   const kind = type ? varint(type.bytes) : 0;
   return kind === 1 || kind === 2 ? 0 : kind === 7 ? [] : undefined;
 }
 
-/** Returns the tensor of an attribute (`value` of Constant) as encoded fields. */
+/**
+ * Returns the encoded TensorProto in a tensor attribute, such as `value` of a Constant node; undefined if the node has
+ * none.
+ */
 export function tensorAttribute(node: Node, name: string): Uint8Array | undefined {
   return node.attributes.get(name)?.find((field) => field.no === 5)?.bytes;
 }
 
 export type NewAttribute = number | string | readonly number[] | { float: number };
 
-/** Makes a node. Plain numbers are integers; floats are marked. */
+/** Creates a node. Plain numbers become integer attributes; `{ float: … }` becomes a float attribute. */
 export function makeNode(
   op: string,
   inputs: string[],
@@ -197,14 +200,14 @@ export function makeNode(
 }
 
 export function attributeFields(name: string, value: NewAttribute): Attribute {
-  // Field 20 is the type: 1 float, 2 integer, 3 string, 7 integers.
+  // Field 20 is the attribute's type: 1 float, 2 integer, 3 string, 7 integers.
   if (typeof value === 'number') return [bytesField(1, name), varintField(3, value), varintField(20, 2)];
   if (typeof value === 'string') return [bytesField(1, name), bytesField(4, value), varintField(20, 3)];
   if ('float' in value) return [bytesField(1, name), floatField(2, value.float), varintField(20, 1)];
   return [bytesField(1, name), ...value.map((item) => varintField(8, item)), varintField(20, 7)];
 }
 
-/** Makes a small tensor. */
+/** Creates a tensor in memory, with an element type that follows from the array's. */
 export function makeTensor(
   name: string,
   dims: number[],

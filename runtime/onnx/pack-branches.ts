@@ -8,10 +8,11 @@ export interface MaskInput {
 }
 
 /**
- * Rewrites a graph so that one run reads the tokens of several branches: every GroupQueryAttention gets the tokens'
+ * Rewrites a graph so that one run computes the tokens of several branches: every GroupQueryAttention gets the tokens'
  * positions and an additive mask `[1, 1, new, all]` as inputs. The operator's own window counts cells of the KV buffer,
- * which is wrong for branches side by side, so layers with a window get a mask of their own and the operator's window
- * is turned off. Source: onnxruntime, docs/ContribOperators.md, com.microsoft.GroupQueryAttention, inputs 9 and 10.
+ * which is wrong for branches side by side, so layers with a window get a separate mask, and the operator's window is
+ * turned off. Returns the masks. Source: onnxruntime, docs/ContribOperators.md, com.microsoft.GroupQueryAttention,
+ * inputs 9 and 10.
  */
 export function packBranches(model: Model, layout: Layout, attention: readonly Node[]): MaskInput[] {
   const { graph } = model;
@@ -25,7 +26,7 @@ export function packBranches(model: Model, layout: Layout, attention: readonly N
     const mask = window === null ? 'tree_mask' : `tree_mask_${window}`;
     masks.set(window, mask);
     while (node.inputs.length < 11) node.inputs.push('');
-    // Without rotary positions of its own, the operator counts nothing.
+    // Without rotary embeddings of its own, the operator needs no positions.
     if (attribute(node, 'do_rotary')) node.inputs[9] = layout.positions;
     node.inputs[10] = mask;
     node.attributes.set('local_window_size', attributeFields('local_window_size', -1));

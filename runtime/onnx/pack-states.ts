@@ -3,36 +3,39 @@ import type { Layout, StateTensor } from './layout.ts';
 import { attribute, DataType, type Graph, type Model, makeNode, makeTensor, type Node } from './model.ts';
 import { unusable } from './unusable.ts';
 
-/** Names of the inputs that say how the tokens of a run follow each other, for layers that keep a state. */
+/**
+ * Names of the inputs by which recurrent layers run along lanes. A lane is one path of new tokens that follow each
+ * other (`engine/lanes.ts`).
+ */
 export interface LaneInputs {
-  /** `[lanes]`: index of the given state that a lane begins with. */
+  /** `[lanes]`: index, among the given states, of the state with which each lane begins. */
   roots: string;
-  /** `[lanes, steps]`: rows of the run, lane by lane; any row after the end of a lane. */
+  /** `[lanes, steps]`: row number of the run at each step of each lane; any row after the end of a lane. */
   cells: string;
-  /** `[lanes, steps, 1]`: 1 for a row of the lane, 0 after its end. */
+  /** `[lanes, steps, 1]`: 1 at the steps of a lane, 0 after its end. */
   live: string;
-  /** `[rows]`: place of a row in the flattened `[lanes, steps]`. */
+  /** `[rows]`: for each row of the run, its index in the flattened `[lanes, steps]`. */
   slots: string;
-  /** `[kept]`: lanes whose states at their ends are returned. */
+  /** `[kept]`: indices of the lanes whose final states are returned. */
   kept: string;
   /**
-   * `[kept, 1, width]`: the last inputs of a kept lane, among its first state and its own rows; one for each width of a
-   * convolution.
+   * `[kept, 1, width]`: for each kept lane, the indices of its last inputs, counted over its initial state and its own
+   * rows; one such input for each width of a convolution.
    */
   windows: { name: string; width: number }[];
 }
 
 const MS = 'com.microsoft';
-/** Index of the state among the inputs and outputs of both operators. */
+/** Index of the state among the inputs, and among the outputs, of both supported operators. */
 const PAST_INPUT = 3;
 const PRESENT_OUTPUT = 1;
 
 /**
- * Rewrites a graph so that one run carries the tokens of several branches through layers that keep a state
- * (CausalConvWithState, LinearAttention). A mask cannot hide a branch there, so rows are laid out in lanes before such
- * an operator, one for each path through the tree of new tokens, and put back in order after it. Everything else still
- * sees one sequence. Source: onnxruntime, docs/ContribOperators.md, com.microsoft.CausalConvWithState and
- * com.microsoft.LinearAttention.
+ * Rewrites a graph so that one run computes the tokens of several branches in recurrent layers (CausalConvWithState,
+ * LinearAttention). A mask cannot hide a branch there, so rows are rearranged in lanes before such an operator, one for
+ * each path through the tree of new tokens, and put back in order after it. All other operators still compute one
+ * sequence. Returns the new inputs; undefined if the model has no recurrent layers. Source: onnxruntime,
+ * docs/ContribOperators.md, com.microsoft.CausalConvWithState and com.microsoft.LinearAttention.
  */
 export function packStates(model: Model, layout: Layout): LaneInputs | undefined {
   if (layout.states.length === 0) return undefined;
@@ -72,7 +75,7 @@ function isConvolution(node: Node): boolean {
   return node.op === 'CausalConvWithState';
 }
 
-/** Returns the operator that reads and writes a state. Throws for one that cannot run in lanes. */
+/** Returns the node that reads and writes a state. Throws `engine_failed` if its operator cannot run in lanes. */
 function stateNode(graph: Graph, { past, present }: StateTensor): Node {
   const node = graph.nodes.find(({ inputs }) => inputs.includes(past));
   const fits =
@@ -89,7 +92,7 @@ function stateNode(graph: Graph, { past, present }: StateTensor): Node {
   return node;
 }
 
-/** Rewrites one operator so that it runs over lanes instead of rows. */
+/** Rewrites one recurrent node so that it computes lanes instead of the rows of a sequence. */
 class Rewrite {
   readonly #node: Node;
   readonly #state: StateTensor;
@@ -104,10 +107,10 @@ class Rewrite {
     this.#constant = constant;
   }
 
-  /** Rewrites CausalConvWithState: `[1, channels, rows]`, state `[lanes, channels, width]`. */
+  /** Rewrites a CausalConvWithState node, with inputs `[1, channels, rows]` and a state `[lanes, channels, width]`. */
   convolution(): Node[] {
     const { cells, slots, kept } = this.#lanes;
-    // The operators that `stateNode` accepts require these dimensions and inputs; this holds for the casts below.
+    // A cast: the operators that `stateNode` accepts require these dimensions and inputs. The same applies below.
     const [channels, width] = this.#state.dims as [number, number];
     const [input, ...rest] = this.#node.inputs as [string, ...string[]];
     const past = this.#rootStates();
@@ -115,7 +118,8 @@ class Rewrite {
     const flat = this.#add('Squeeze', [picked, this.#constant([0])], 'lanes_flat');
     const rows = this.#add('Transpose', [flat], 'rows', { perm: [1, 0, 2] });
     const out = this.#run([rows, ...rest.slice(0, PAST_INPUT - 1), past]);
-    // The operator's own state includes the steps after a lane's end, so the state is taken from the inputs.
+    // The operator's own state includes the steps after the end of a lane, so the state is gathered from the inputs
+    // instead.
     const all = this.#add('Concat', [past, rows], 'inputs', { axis: 2 });
     const ends = this.#add('Gather', [all, kept], 'kept_inputs', { axis: 0 });
     const window = this.#add('Expand', [this.#window(width), this.#constant([1, channels, 1])], 'window');
@@ -127,8 +131,9 @@ class Rewrite {
   }
 
   /**
-   * Rewrites LinearAttention: `[1, rows, width]` each for query, key, value, decay and beta, state `[lanes, heads, key
-   * size, value size]`. A step that changes nothing has the decay 0, and beta, or without it the key, 0.
+   * Rewrites a LinearAttention node, with query, key, value, decay and beta `[1, rows, width]` each and a state
+   * `[lanes, heads, key size, value size]`. Steps after the end of a lane must not change the state: they get the decay
+   * 0 and the beta 0, or the key 0 if there is no beta.
    */
   recurrence(): Node[] {
     const { cells, slots, kept } = this.#lanes;
@@ -177,7 +182,10 @@ class Rewrite {
     return name;
   }
 
-  /** Adds a node. `result` is an output of the graph, or a name within this rewrite. */
+  /**
+   * Adds a node and returns the name of its output.
+   * @param result name of an output of the original node, or a name to be used only in this rewrite
+   */
   #add(op: string, inputs: string[], result: string, attributes: Parameters<typeof makeNode>[3] = {}): string {
     const given = result === this.#state.present || result === this.#node.outputs[0];
     const output = given ? result : `${this.#prefix}/${result}`;
@@ -186,7 +194,10 @@ class Rewrite {
   }
 }
 
-/** Returns the name of a constant list of integers; equal lists share one constant. */
+/**
+ * Returns a function that adds a constant list of integers to the graph and returns its name; equal lists share a
+ * constant.
+ */
 function constantsOf(graph: Graph): (values: readonly number[]) => string {
   return (values) => {
     const name = `assay/integers/${values.join(',')}`;

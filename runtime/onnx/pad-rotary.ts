@@ -1,20 +1,23 @@
 import { dataLength, type Model, type Node } from './model.ts';
 import { readPieces } from './tensor-data.ts';
 
-/** Cells that the packed branches of a job may take after the longest prompt: their suffixes and answers. */
+/**
+ * Number of added rows: cells that the packed branches of a job may need after the longest prompt, for suffixes and
+ * answers.
+ */
 const SPARE_ROWS = 16_384;
 
 /**
- * Pads the rotary tables for packed branches. GroupQueryAttention needs a row for every cell of the sequence, and
- * branches side by side take more cells than the model has positions; the positions come from `position_ids`, so the
- * added rows are never read. Source: onnxruntime, `group_query_attention_helper.h` ("cos_cache dimension 0 shall not be
- * less than total_sequence_length").
+ * Adds rows to the rotary tables for packed branches. GroupQueryAttention requires a row for every cell of the
+ * sequence, and branches side by side use more cells than the model has positions. Positions come from `position_ids`,
+ * so the added rows are never read. Source: onnxruntime, `group_query_attention_helper.h` ("cos_cache dimension 0 shall
+ * not be less than total_sequence_length").
  */
 export function padRotaryTables({ graph }: Model, attention: readonly Node[]): void {
   for (const name of new Set(attention.flatMap((node) => node.inputs.slice(7, 9)))) {
     const table = graph.initializers.get(name);
     if (table?.dims.length !== 2) continue;
-    // The line before says so.
+    // A cast: the line before has checked that there are two.
     const [rows, columns] = table.dims as [number, number];
     const length = dataLength(table.data);
     const spare = (length / rows) * SPARE_ROWS;

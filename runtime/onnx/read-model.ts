@@ -25,18 +25,18 @@ import {
   varints,
 } from './wire.ts';
 
-/** Largest model file: protobuf's own limit. Larger weights are external data. */
+/** Most bytes of a model file, which is protobuf's own limit. Larger weights are external data. */
 const MAX_MODEL_BYTES = 2 ** 31;
 const MAX_NODES = 200_000;
 const MAX_TENSORS = 200_000;
-/** Largest field that is read into memory at once: a node, a name, a small tensor. */
+/** Most bytes of a field that is read into memory: a node, a name, a small tensor. */
 const MAX_FIELD_BYTES = 64 * 2 ** 20;
-/** Largest tensor that is read with the graph, in bytes; larger ones stay on disk until they are needed. */
+/** Most bytes of a tensor that is read together with the graph. Larger tensors stay on disk until they are needed. */
 const INLINE_BYTES = 4096;
 
 /**
- * Reads the graph of an ONNX file and finds its weights without reading them. Throws `engine_failed` for a file that is
- * corrupt, too large, or points outside its folder.
+ * Reads the graph of an ONNX file, and locates its weights without reading them. Throws `engine_failed` for a file that
+ * is damaged or too large, or that refers to files outside its folder.
  */
 export function readModel(file: string): Model {
   const source = fileSource(file);
@@ -82,8 +82,10 @@ function readGraph(source: ByteSource, graphSpan: FieldSpan, file: string, graph
 }
 
 /**
- * Reads a TensorProto in `source`. `file` is the path of `source`, null if it is memory; external data must be in the
- * same folder.
+ * Parses a TensorProto. Throws `engine_failed` if it is not valid, or if its external data is outside the folder of
+ * `file`.
+ *
+ * @param file path of the file that `source` reads; null if `source` is memory, where external data is not allowed
  */
 export function readTensor(
   source: ByteSource,
@@ -133,7 +135,7 @@ function externalData(entries: Map<string, string>, file: string, name: string):
   const location = entries.get('location') ?? '';
   const folder = resolve(dirname(file));
   const path = join(folder, location);
-  // The name is checked, not the target of a link: a hub cache links from the model's folder to its blobs, and the
+  // The name is checked, but not the target of a link: a hub cache links from the model's folder to its blobs, and the
   // author of a graph cannot create links.
   const outside = location === '' || isAbsolute(location) || location.includes('\0') || /^[a-z]:|\\/i.test(location);
   if (outside || !path.startsWith(folder + sep)) {
@@ -155,7 +157,10 @@ function externalData(entries: Map<string, string>, file: string, name: string):
   return { file: path, offset, length };
 }
 
-/** Converts float_data, int32_data (also for smaller types) and int64_data: one number each instead of raw bytes. */
+/**
+ * Converts the fields float_data, int32_data (also for smaller types) and int64_data, which encode one number each, to
+ * raw bytes.
+ */
 function typedBytes(dataType: number, fields: Field[]): Uint8Array {
   if (dataType === DataType.float || dataType === DataType.double) {
     return Uint8Array.from(fields.flatMap((field) => Array.from(field.bytes)));
@@ -185,7 +190,10 @@ function bounded(source: ByteSource, span: FieldSpan): Field {
   return { ...field, bytes: field.bytes.slice() };
 }
 
-/** Reads a file through a window, so that walking over gigabytes of weights reads only what is between them. */
+/**
+ * Opens a file as a `ByteSource` that reads through a small buffer, so that a parser can skip gigabytes of weights
+ * without reading them from disk.
+ */
 function fileSource(file: string): ByteSource & { close(): void } {
   let fd: number;
   try {
@@ -216,7 +224,7 @@ function fileSource(file: string): ByteSource & { close(): void } {
   };
 }
 
-/** Fills `into` from `offset` on. Throws when the file ends before. */
+/** Reads bytes of a file from `offset` on until `into` is full. Throws `engine_failed` if the file ends earlier. */
 export function readFully(fd: number, into: Uint8Array, offset: number): void {
   for (let done = 0; done < into.length; ) {
     const got = readSync(fd, into, done, into.length - done, offset + done);

@@ -3,10 +3,10 @@ import { type ComputedBytes, DataType, dataLength, elementBytes, type Tensor, ty
 import { readFully } from './read-model.ts';
 import { isHalfType, widen } from './to-float32.ts';
 
-/** Bytes of weights in memory at a time, approximately. */
+/** Approximate number of bytes of weights that are in memory at a time. */
 export const PIECE_BYTES = 16 * 2 ** 20;
 
-/** Reads a tensor's bytes from memory or disk, one piece at a time. */
+/** Returns a tensor's bytes as pieces that are read from memory or disk one at a time. */
 export function readPieces(data: TensorData): ComputedBytes {
   if ('pieces' in data) return data;
   return {
@@ -24,7 +24,10 @@ export function readPieces(data: TensorData): ComputedBytes {
   };
 }
 
-/** Returns a 16-bit tensor as a 32-bit one, and any other unchanged. */
+/**
+ * Returns a tensor of 16-bit floats as one of 32-bit floats, converted piece by piece when read. Returns any other
+ * tensor unchanged.
+ */
 export function widened(tensor: Tensor): Tensor {
   if (!isHalfType(tensor.dataType)) return tensor;
   const halves = readPieces(tensor.data);
@@ -40,11 +43,11 @@ export function widened(tensor: Tensor): Tensor {
   };
 }
 
-/** Describes a matrix of floats that is read some rows at a time. */
+/** A matrix of floats that is read a number of rows at a time. */
 export interface FloatMatrix {
   rows: number;
   columns: number;
-  /** Calls `visit` with consecutive blocks of whole rows. */
+  /** Calls `visit` with consecutive blocks of whole rows, from the first row on. */
   forEachBlock(visit: (block: Float32Array, firstRow: number, rowCount: number) => void): void;
 }
 
@@ -73,7 +76,7 @@ export function floatMatrix(tensor: Tensor): FloatMatrix | undefined {
   };
 }
 
-/** Reads all elements of a small tensor of floats. */
+/** Reads all elements of a tensor of floats into memory. */
 export function readFloats(tensor: Tensor): Float32Array {
   return asFloats(readAll(tensor), tensor.dataType);
 }
@@ -89,7 +92,7 @@ export function readAll(tensor: Tensor): Uint8Array {
 
 export interface DataReader {
   length: number;
-  /** Returns a copy, so that it is aligned for any element type. */
+  /** Returns a copy of the bytes from `start` to before `end`, which is aligned for any element type. */
   read(start: number, end: number): Uint8Array<ArrayBuffer>;
   close(): void;
 }
@@ -107,7 +110,7 @@ export function openData(data: TensorData): DataReader {
   if ('bytes' in data) {
     return {
       length: data.bytes.length,
-      // A slice has a buffer of its own.
+      // A cast: a slice has its own buffer.
       read: (start, end) => data.bytes.slice(start, end) as Uint8Array<ArrayBuffer>,
       close() {},
     };

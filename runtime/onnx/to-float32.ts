@@ -3,7 +3,7 @@ import { attributeFields, DataType, type Model, type Node, type Tensor } from '.
 import { constantOf } from './read-model.ts';
 import { unusable } from './unusable.ts';
 
-/** Tells whether a graph computes in 16 bits. */
+/** Tells whether a graph has weights in 16-bit floats, and so computes in 16 bits. */
 export function isHalf(model: Model): boolean {
   return [...model.graph.initializers.values()].some((tensor) => isHalfType(tensor.dataType));
 }
@@ -13,8 +13,8 @@ export function isHalfType(dataType: number): boolean {
 }
 
 /**
- * Turns a graph in 16-bit floats into one in 32 bits, which CPUs compute faster. Its weights keep their 16-bit bytes
- * and are widened when they are written.
+ * Changes a graph of 16-bit floats to 32-bit floats, which CPUs compute faster. Its weights stay in 16 bits until they
+ * are written.
  */
 export function toFloat32(model: Model): void {
   const { graph } = model;
@@ -39,7 +39,7 @@ export function toFloat32(model: Model): void {
   graph.nodes = kept;
 }
 
-/** Converts 16-bit floats to 32-bit ones. */
+/** Converts bytes of 16-bit floats, of the given type, to 32-bit floats. */
 export function widen(bytes: Uint8Array, dataType: Tensor['dataType']): Float32Array {
   const halves = new Uint16Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 2);
   const floats = new Float32Array(halves.length);
@@ -55,7 +55,7 @@ export function widen(bytes: Uint8Array, dataType: Tensor['dataType']): Float32A
 
 let halfValues: Float32Array | undefined;
 
-/** Returns all 65,536 half-precision values (IEEE 754 binary16). */
+/** Returns a table of all 65,536 half-precision values (IEEE 754 binary16), by their bits. */
 function halfTable(): Float32Array {
   if (halfValues) return halfValues;
   const table = new Float32Array(1 << 16);

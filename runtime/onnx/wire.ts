@@ -1,20 +1,20 @@
 import { unusable } from './unusable.ts';
 
 /**
- * Lists the wire types of protobuf, as far as ONNX files need them (protobuf.dev, "Encoding"). Written here because the
- * npm libraries load a whole file with its weights and drop unknown fields; this code leaves weights on disk and keeps
+ * Wire types of protobuf that ONNX files use (protobuf.dev, "Encoding"). Protobuf is decoded here because the npm
+ * libraries load a whole file with its weights and drop unknown fields; this code leaves weights on disk and preserves
  * unknown fields byte for byte.
  */
 export type WireType = 0 | 1 | 2 | 5;
 
-/** Holds a field in memory. `bytes`: the varint, the 4 or 8 bytes, or the content without its length. */
+/** A field in memory. `bytes` is its varint, its 4 or 8 bytes, or its content without the length. */
 export interface Field {
   no: number;
   wire: WireType;
   bytes: Uint8Array;
 }
 
-/** Locates a field's content in a file. */
+/** Position of a field's content in a file, from `start` to before `end`. */
 export interface FieldSpan {
   no: number;
   wire: WireType;
@@ -22,7 +22,7 @@ export interface FieldSpan {
   end: number;
 }
 
-/** Reads bytes at any position, of a file or of memory. `read` returns exactly `end - start` bytes or throws. */
+/** Reads bytes of a file or of memory at any position. `read` returns exactly `end - start` bytes, or throws. */
 export interface ByteSource {
   readonly size: number;
   read(start: number, end: number): Uint8Array;
@@ -32,7 +32,10 @@ export function memorySource(bytes: Uint8Array): ByteSource {
   return { size: bytes.length, read: (start, end) => bytes.subarray(start, end) };
 }
 
-/** Yields the fields between `start` and `end`, without their contents. Throws for anything that is not protobuf. */
+/**
+ * Yields the position of each field between `start` and `end`, without its content. Throws `engine_failed` for anything
+ * that is not valid protobuf.
+ */
 export function* fieldSpans(source: ByteSource, start = 0, end = source.size): Generator<FieldSpan> {
   let at = start;
   while (at < end) {
@@ -52,7 +55,7 @@ export function* fieldSpans(source: ByteSource, start = 0, end = source.size): G
       to = from + length.value;
     } else throw unusable(`it has a field of the unknown wire type ${wire}`);
     if (to > end) throw unusable('it ends in the middle of a field');
-    // Any other type was refused above.
+    // A cast: any other wire type was refused above.
     yield { no, wire: wire as WireType, start: from, end: to };
     at = to;
   }
@@ -67,12 +70,12 @@ export function fieldsOf(bytes: Uint8Array): Field[] {
   return Array.from(fieldSpans(source), (span) => readField(source, span));
 }
 
-/** Decodes a varint as a signed 64-bit integer; exact up to 2^53. */
+/** Decodes a varint as a signed 64-bit integer. The result is exact up to 2^53. */
 export function varint(bytes: Uint8Array): number {
   return varintAt(bytes, 0).value;
 }
 
-/** Decodes the numbers of a repeated field: packed (one content) or a single one. */
+/** Decodes the numbers of a repeated field, either a packed list or a single number. */
 export function varints(field: Field): number[] {
   if (field.wire === 0) return [varint(field.bytes)];
   const values: number[] = [];

@@ -4,12 +4,15 @@ import { dataLength, encodeNode, encodeValueInfo, type Model, type Tensor } from
 import { readAll, readPieces } from './tensor-data.ts';
 import { bytesField, encodeFields, type Field, varintField } from './wire.ts';
 
-/** Alignment of weights, the page size of every system: onnxruntime maps aligned weights instead of copying them. */
+/**
+ * Alignment of weights in bytes: the page size of most systems, so that onnxruntime maps weights instead of copying
+ * them.
+ */
 const ALIGNMENT = 4096;
-/** Tensors below this many bytes are stored in the graph's own file. */
+/** Tensors of at most this many bytes are stored in the graph's own file. */
 const INLINE_BYTES = 1024;
 
-/** Writes tensors one after another into one external file, with one piece of a tensor in memory at a time. */
+/** Writes tensors one after another to one file of external data, with one piece of a tensor in memory at a time. */
 export class WeightsWriter {
   readonly #fd: number;
   readonly #file: string;
@@ -20,7 +23,7 @@ export class WeightsWriter {
     this.#fd = openSync(join(folder, file), 'wx');
   }
 
-  /** Writes a tensor and returns its TensorProto. Reports the bytes of each piece to `onBytes`. */
+  /** Writes a tensor and returns its TensorProto. Reports the number of bytes of each written piece to `onBytes`. */
   write(tensor: Tensor, onBytes: (count: number) => void): Uint8Array {
     if (dataLength(tensor.data) <= INLINE_BYTES) return encodeTensor(tensor);
     const bytes = readPieces(tensor.data);
@@ -49,7 +52,7 @@ export class WeightsWriter {
   }
 }
 
-/** Returns the TensorProto of a small tensor, its bytes included. */
+/** Returns the TensorProto of a small tensor, including its bytes. */
 function encodeTensor(tensor: Tensor): Uint8Array {
   return encodeFields([...tensorHead(tensor), bytesField(9, readAll(tensor))]);
 }
@@ -58,12 +61,15 @@ function tensorHead({ dims, dataType, name }: Tensor): Field[] {
   return [...dims.map((dim) => varintField(1, dim)), varintField(2, dataType), bytesField(8, name)];
 }
 
-/** Writes the graph's file; `tensors` are the TensorProtos of its initializers. */
+/**
+ * Writes the file of a graph.
+ * @param tensors encoded TensorProtos of the graph's weights
+ */
 export function writeModel(file: string, model: Model, tensors: readonly Uint8Array[]): void {
   writeFileSync(file, encodeModel(model, tensors));
 }
 
-/** Returns a ModelProto that holds everything; for graphs of a few small tensors. */
+/** Returns the encoded model including its weights, which must be small. */
 export function encodeSmallModel(model: Model): Uint8Array {
   return encodeModel(model, Array.from(model.graph.initializers.values(), encodeTensor));
 }

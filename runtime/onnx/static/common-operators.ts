@@ -1,27 +1,27 @@
 import { at } from '../../../lib/at.ts';
 import { type Graph, makeNode, type Node } from '../model.ts';
 
-/** Maps fused operators to those that follow their sum. */
+/** Fused operators that add their inputs before a normalization, each with the operator of the normalization alone. */
 const SKIP_NORMS: Readonly<Record<string, string>> = {
   SkipSimplifiedLayerNormalization: 'SimplifiedLayerNormalization',
   SkipLayerNormalization: 'LayerNormalization',
 };
 
 /**
- * Splits operators that a compiler for NPUs does not accept: normalizations with a sum become a sum and a
- * normalization. Source: measured, docs/devices.md ("Operators").
+ * Replaces operators that a compiler for NPUs does not accept: a normalization fused with an addition becomes two
+ * nodes. Measured, see docs/devices.md ("Operators").
  */
 export function commonOperators(graph: Graph): void {
   graph.nodes = graph.nodes.flatMap((node) => (SKIP_NORMS[node.op] ? separateSum(node) : [node]));
 }
 
 /**
- * Splits a node. Inputs: input, skip, gamma, beta or bias. Outputs: result, mean, inverse deviation, sum. Source:
- * docs/ContribOperators.md.
+ * Returns the addition and the normalization that together replace a fused node. Inputs of the node: input, skip,
+ * gamma, beta or bias. Outputs: result, mean, inverse deviation, sum. Source: onnxruntime, docs/ContribOperators.md.
  */
 function separateSum(node: Node): Node[] {
   const simplified = node.op === 'SkipSimplifiedLayerNormalization';
-  // SkipLayerNormalization requires these inputs.
+  // A cast: SkipLayerNormalization requires these inputs.
   const [input, skip, gamma] = node.inputs as [string, string, string];
   const beta = simplified ? undefined : node.inputs[3];
   const bias = node.inputs[simplified ? 3 : 4];

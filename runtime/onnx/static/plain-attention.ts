@@ -3,26 +3,26 @@ import type { KvLayer } from '../layout.ts';
 import { attribute, type Graph, makeNode, makeTensor, type Node } from '../model.ts';
 import { unusable } from '../unusable.ts';
 
-/** Counts the new cells of one run, and the past cells that they may see. */
+/** Shape of a static graph: the number of new cells of one run, and of past cells that they may see. */
 export interface StaticShape {
   chunk: number;
   past: number;
 }
 
-/** Describes a GroupQueryAttention over fixed shapes. */
+/** Describes a GroupQueryAttention node that is to be replaced in a static graph. */
 export interface StaticAttention {
   node: Node;
   kv: KvLayer;
-  /** Name of the additive mask `[1, 1, chunk, past + chunk]`. */
+  /** Name of the additive mask input, `[1, 1, chunk, past + chunk]`. */
   mask: string;
   /**
-   * Names of the cosines and sines of the new cells' positions, `[1, 1, chunk, head size]`. The first `turned` elements
-   * are rotated in pairs. Absent without rotary embeddings.
+   * Names of the inputs with the cosines and sines for the new cells' positions, `[1, 1, chunk, head size]`. The first
+   * `turned` elements of a head are rotated, in pairs. Absent if the node does not apply rotary embeddings.
    */
   rotary?: { cos: string; sin: string; turned: number };
 }
 
-/** Holds the attributes of a GroupQueryAttention. */
+/** Numbers of query heads and key-value heads of an attention, and the number of elements of a head. */
 interface Heads {
   queries: number;
   keys: number;
@@ -30,9 +30,9 @@ interface Heads {
 }
 
 /**
- * Expresses a GroupQueryAttention in operators that compilers for NPUs accept: products, Softmax, Split, Concat,
- * Reshape and Transpose. The past cells are inputs; only the new keys and values are outputs. Source of the operator:
- * onnxruntime, docs/ContribOperators.md, com.microsoft.GroupQueryAttention.
+ * Returns nodes that compute the same as a GroupQueryAttention with operators that compilers for NPUs accept: MatMul,
+ * Softmax, Split, Concat, Reshape, Transpose and elementwise ones. The past cells are inputs; only the new keys and
+ * values are outputs. Source of the operator: onnxruntime, docs/ContribOperators.md, com.microsoft.GroupQueryAttention.
  */
 export function plainAttention(graph: Graph, attention: StaticAttention, { chunk, past }: StaticShape): Node[] {
   const { node, kv, mask, rotary } = attention;
@@ -84,7 +84,7 @@ export function plainAttention(graph: Graph, attention: StaticAttention, { chunk
 
   const key = add('Concat', [kv.past[0], newKey], `${name}/keys`, { axis: 2 });
   const value = add('Concat', [kv.past[1], newValue], `${name}/values`, { axis: 2 });
-  // The queries of a key head are stacked, so that each key head is one product.
+  // The queries that share a key head are stacked, so that each key head needs one MatMul.
   const group = heads.queries / heads.keys;
   const grouped = [1, heads.keys, group * chunk, heads.size];
   const scaled = add('Mul', [query, float(graph, scaleOf(node, heads.size))], `${name}/scaled`);
@@ -108,7 +108,7 @@ export function plainAttention(graph: Graph, attention: StaticAttention, { chunk
   }
 }
 
-/** Throws for an attention that has no static form, and names the reason. */
+/** Throws `engine_failed`, with the reason, for an attention node that static graphs cannot express. */
 export function checkAttention(node: Node, layer: number): void {
   const refuse = (what: string): never => {
     throw unusable(`layer ${layer} has ${what}, which has no static form`);
@@ -129,15 +129,19 @@ function scaleOf(node: Node, size: number): number {
   return typeof scale === 'number' && scale !== 0 ? scale : 1 / Math.sqrt(size);
 }
 
-/** Returns two elements of a head that are rotated together: half the rotated size apart, or neighbours. */
+/**
+ * Returns the indices of the two elements of a head that are rotated together: neighbours if interleaved, otherwise
+ * half of the rotated size apart.
+ */
 export function pairOf(pair: number, pairs: number, interleaved: boolean): [first: number, second: number] {
   return interleaved ? [2 * pair, 2 * pair + 1] : [pair, pairs + pair];
 }
 
 /**
  * Returns the name of a matrix R with (x · R)[first] = -x[second] and (x · R)[second] = x[first] for each pair, and 0
- * for elements that are not rotated. A rotation is then x · cos + (x · R) · sin. The product is exact. OpenVINO 2026.4
- * computes a rotation made of Concat wrongly when it reads its own binary (measured, docs/devices.md).
+ * for elements that are not rotated. A rotation is then x · cos + (x · R) · sin, and the MatMul with R is exact. A
+ * rotation by Concat instead is computed wrongly by OpenVINO 2026.4 when it reads its own binary (measured,
+ * docs/devices.md).
  */
 function swapPairs(graph: Graph, size: number, pairs: number, interleaved: boolean): string {
   const name = `assay/swap_pairs/${size}_${pairs}_${interleaved}`;
@@ -151,14 +155,14 @@ function swapPairs(graph: Graph, size: number, pairs: number, interleaved: boole
   return name;
 }
 
-/** Returns the name of a constant list of integers; equal lists share one constant. */
+/** Adds a constant list of integers to the graph and returns its name. Equal lists share a constant. */
 function integers(graph: Graph, values: readonly number[]): string {
   const name = `assay/integers/${values.join('_')}`;
   graph.initializers.set(name, makeTensor(name, [values.length], BigInt64Array.from(values, BigInt)));
   return name;
 }
 
-/** Returns the name of a constant number. */
+/** Adds a constant number to the graph and returns its name. */
 function float(graph: Graph, value: number): string {
   const name = `assay/float/${value}`;
   graph.initializers.set(name, makeTensor(name, [], Float32Array.of(value)));

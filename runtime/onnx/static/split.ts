@@ -2,12 +2,12 @@ import { constants } from '../gather-rows.ts';
 import type { Graph, Model, Node } from '../model.ts';
 import { prune } from '../prune.ts';
 
-/** Operators that look up, scale and widen embeddings, before anything is computed. */
+/** Operators that look up, scale and widen embeddings, before the layers compute anything. */
 const LOOKUP = new Set(['Gather', 'GatherBlockQuantized', 'DequantizeLinear', 'Cast', 'Mul', 'Identity', 'Reshape']);
 
 /**
- * Returns the nodes and values that follow from the tokens by lookup alone, in the order of the graph, without computed
- * ones.
+ * Returns the nodes that derive values from the token ids by lookup alone, in the order of the graph, and the names of
+ * these values.
  */
 export function lookedUp(graph: Graph, tokens: string): { nodes: Node[]; values: Set<string> } {
   const values = new Set<string>();
@@ -22,7 +22,7 @@ export function lookedUp(graph: Graph, tokens: string): { nodes: Node[]; values:
   return { nodes, values };
 }
 
-/** Returns the part of a graph that computes `outputs` from `inputs`. It shares its initializers with the model. */
+/** Returns the part of a graph that computes `outputs` from `inputs`. It shares the weights with the model. */
 export function partOf(
   model: Model,
   nodes: readonly Node[],
