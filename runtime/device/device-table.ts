@@ -2,33 +2,33 @@ import type { Device } from '../../lib/backend.ts';
 import { PLATFORM, type PluginName } from '../plugins/catalogue.ts';
 import type { Accelerator } from './hardware.ts';
 
-/** Describes one way to run a model: an execution provider of onnxruntime and its hardware. */
+/** One way to run a model: an execution provider of onnxruntime, with the hardware that it uses. */
 export interface DeviceRow {
   device: Device;
-  /** Name of the execution provider; one of onnxruntime-node's, or the plugin's. */
+  /** Name of the execution provider, as onnxruntime-node or the plugin defines it. */
   provider: string;
-  /** Plugin with the provider; absent for providers inside onnxruntime-node. */
+  /** Plugin that contains the provider; absent for providers inside onnxruntime-node. */
   plugin?: PluginName;
-  /** Vendor of the hardware; absent: any. */
+  /** Vendor of the supported hardware; absent if the provider supports all vendors. */
   vendor?: Accelerator['vendor'];
-  /** Name for people. */
+  /** Name of the device for people. */
   name: string;
-  /** Platforms that have the provider, as `process.platform`-`process.arch`. */
+  /** Platforms on which the provider exists, as `process.platform`-`process.arch`. */
   platforms: readonly string[];
   /**
-   * True when it is used by default. The CPU is, and so are plugins, because each model is measured on their device and
-   * on the CPU and has to run there in one part (`judge.ts`). A provider of onnxruntime-node may run only part of a
-   * graph, copy keys and values at each step, and be slower than the CPU.
+   * True if the device is used by default. The CPU is, and so are most plugins, because each model is measured on their
+   * device and on the CPU and must run on the device as a whole (`slot/judge-device.ts`). A provider of
+   * onnxruntime-node may run only part of a graph, copy keys and values at each step, and be slower than the CPU.
    */
   automatic: boolean;
-  /** Command that installs the missing files of the provider. */
+  /** Command that installs the missing files of the provider; absent if there is none. */
   install?: string;
 }
 
 const CUDA_FILES = 'node node_modules/onnxruntime-node/script/install.js --onnxruntime-node-install=cuda12';
 
 /**
- * Lists everything that onnxruntime can run on, best first. Source: the README of onnxruntime-node ("Requirements",
+ * Everything that onnxruntime can run models on, best first. Source: the README of onnxruntime-node ("Requirements",
  * 1.30) and `plugins/catalogue.ts`.
  */
 export const DEVICE_TABLE: readonly DeviceRow[] = [
@@ -92,7 +92,7 @@ export const DEVICE_TABLE: readonly DeviceRow[] = [
     plugin: 'webgpu',
     name: 'GPU (WebGPU plugin)',
     platforms: ['linux-x64', 'linux-arm64', 'darwin-arm64', 'win32-x64', 'win32-arm64'],
-    // Not verified on this hardware.
+    // Not verified on real hardware.
     automatic: false,
     install: 'assay ep install webgpu',
   },
@@ -105,14 +105,14 @@ export const DEVICE_TABLE: readonly DeviceRow[] = [
   },
 ];
 
-/** Returns the rows of a platform, best first. */
+/** Returns the rows of the table that exist on a platform, best first. */
 export function rowsFor(platform: string): readonly DeviceRow[] {
   return DEVICE_TABLE.filter((row) => row.platforms.includes(platform));
 }
 
 /**
- * Returns the providers of onnxruntime-node for a device on this machine, best first; the engine tries one after the
- * other.
+ * Returns the names of onnxruntime-node's own providers for a kind of device on this machine, best first. The engine
+ * tries them in this order.
  */
 export function providersOf(device: Device, platform = PLATFORM): readonly string[] {
   return rowsFor(platform)
@@ -120,13 +120,13 @@ export function providersOf(device: Device, platform = PLATFORM): readonly strin
     .map((row) => row.provider);
 }
 
-/** Values of `ASSAY_DEVICE` and `--device`. */
+/** Accepted values of `ASSAY_DEVICE` and `--device`. */
 export const DEVICE_CHOICES = ['auto', 'npu', 'gpu', 'cpu'] as const;
 export type DeviceChoice = (typeof DEVICE_CHOICES)[number];
 
 /**
- * Returns the kinds of devices to try, in order, among the `usable` rows. The CPU is always the last, so that a choice
- * never leaves a machine without answers.
+ * Returns the kinds of devices to try, in order, given the user's choice and the usable rows of the table. The CPU is
+ * always the last, so that every machine can answer.
  */
 export function devicesToTry(choice: DeviceChoice, usable: readonly DeviceRow[]): readonly Device[] {
   const wanted =
@@ -134,7 +134,7 @@ export function devicesToTry(choice: DeviceChoice, usable: readonly DeviceRow[])
   return [...new Set<Device>([...wanted, 'CPU'])];
 }
 
-/** Tells whether a row drives an accelerator. */
+/** Tells whether a row's provider supports an accelerator. */
 export function drives(row: DeviceRow, found: Accelerator): boolean {
   return found.kind === row.device && (row.vendor === undefined || row.vendor === found.vendor);
 }

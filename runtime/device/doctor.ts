@@ -7,9 +7,9 @@ import type { ProbeResult } from './probe.ts';
 import { targetOf } from './resolve-devices.ts';
 
 /**
- * States of a device. `in use`: a model runs on it. `works`: it could be used, but is not chosen. `blocked`: the
- * hardware may be there, but something is missing. `absent`: this machine does not have it. `unsupported`: it is there,
- * but nothing drives it.
+ * States of a device. `in use`: models run on it. `works`: it could be used, but is not chosen. `blocked`: the hardware
+ * may exist, but something is missing. `absent`: this machine does not have it. `unsupported`: the hardware exists, but
+ * no provider supports it.
  */
 export const DEVICE_STATES = ['in use', 'works', 'blocked', 'absent', 'unsupported'] as const;
 export type DeviceState = (typeof DEVICE_STATES)[number];
@@ -19,13 +19,13 @@ export interface DeviceFinding {
   name: string;
   state: DeviceState;
   why: string;
-  /** Command that would change the state; null when none would. */
+  /** Command that would change the state; null if there is none. */
   command: string | null;
 }
 
-/** Holds the effects of the doctor, so that tests can stand in for any machine. */
+/** The machine as the doctor sees it. Tests replace it to simulate any machine. */
 export interface DoctorEffects {
-  /** Platform as `process.platform`-`process.arch`. */
+  /** Platform, as `process.platform`-`process.arch`. */
   platform: string;
   choice: DeviceChoice;
   accelerators: readonly Accelerator[] | null;
@@ -34,12 +34,15 @@ export interface DoctorEffects {
   probePlugin(target: PluginTarget): Promise<ProbeResult>;
 }
 
-/** Returns the state of every device of this machine, the reason, and what would change it. */
+/**
+ * Examines every device that this platform supports. Returns its state, the reason, and the command that would change
+ * it.
+ */
 export async function examineDevices(effects: DoctorEffects): Promise<DeviceFinding[]> {
   const { platform, choice } = effects;
   const examined: { row: DeviceRow; finding: DeviceFinding }[] = [];
   for (const row of rowsFor(platform)) examined.push({ row, finding: await examine(row, effects) });
-  // The first chosen device with a working provider is the one in use.
+  // The first device to be tried that has a working provider is the one in use.
   const usable = examined.filter(({ finding }) => finding.state === 'works').map(({ row }) => row);
   for (const device of devicesToTry(choice, usable)) {
     const used = examined.find(
@@ -95,7 +98,7 @@ async function examine(row: DeviceRow, effects: DoctorEffects): Promise<DeviceFi
 
 type Missing = Pick<DeviceFinding, 'why' | 'command'> | null;
 
-/** Says what keeps a provider of onnxruntime-node from computing; null: nothing. */
+/** Returns the reason why a provider inside onnxruntime-node cannot be used, or null if it can. */
 async function examineBinding(row: DeviceRow, { probe }: DoctorEffects): Promise<Missing> {
   const result = await probe(row.provider);
   if (result.works) return null;
@@ -104,7 +107,7 @@ async function examineBinding(row: DeviceRow, { probe }: DoctorEffects): Promise
     : { why: result.reason, command: advice(row) };
 }
 
-/** Says what keeps a plugin from computing; null: nothing. */
+/** Returns the reason why a device's plugin cannot be used, or null if it can. */
 async function examinePlugin(
   row: DeviceRow,
   { installed, accelerators, probePlugin }: DoctorEffects,
@@ -132,7 +135,7 @@ function advice(row: DeviceRow): string | null {
     : null;
 }
 
-/** Returns the NPUs that nothing in the table drives. */
+/** Returns a finding for an NPU that no provider in the table supports; empty for any other accelerator. */
 function unsupported(found: Accelerator, platform: string): DeviceFinding[] {
   if (found.kind !== 'NPU' || rowsFor(platform).some((row) => drives(row, found))) return [];
   const { vendor } = found;

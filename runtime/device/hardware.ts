@@ -1,25 +1,25 @@
 import { readdir, readFile, readlink } from 'node:fs/promises';
 
-/** Describes a processor that could run a model. */
+/** Describes a GPU or NPU of this machine, which could run a model. */
 export interface Accelerator {
   kind: 'GPU' | 'NPU';
   vendor: 'NVIDIA' | 'AMD' | 'Intel' | 'Qualcomm' | 'other';
-  /** Driver of the device; null when it has none. */
+  /** Name of the driver in use; null if the device has none. */
   driver: string | null;
 }
 
-/** Names the folders in which Linux lists devices. */
+/** Folders in which Linux lists devices. Tests pass their own. */
 export interface DeviceFolders {
   pci: string;
-  /** Accelerators with a driver of the kernel's `accel` class. */
+  /** Folder of accelerators whose driver is of the kernel's `accel` class. */
   accel: string;
-  /** Device files. */
+  /** Folder of device files. */
   dev: string;
 }
 
 const LINUX: DeviceFolders = { pci: '/sys/bus/pci/devices', accel: '/sys/class/accel', dev: '/dev' };
 
-/** Maps PCI vendor ids to vendors (PCI ID Repository). */
+/** Vendor of each PCI vendor id (PCI ID Repository). */
 const VENDORS: Readonly<Record<string, Accelerator['vendor']>> = {
   '0x10de': 'NVIDIA',
   '0x1002': 'AMD',
@@ -28,16 +28,16 @@ const VENDORS: Readonly<Record<string, Accelerator['vendor']>> = {
   '0x17cb': 'Qualcomm',
 };
 
-/** Returns the vendor of a PCI vendor id. */
+/** Returns the vendor with a PCI vendor id; `other` if it is unknown. */
 export function vendorOf(id: number): Accelerator['vendor'] {
   return VENDORS[`0x${id.toString(16).padStart(4, '0')}`] ?? 'other';
 }
 
 /**
- * Returns the accelerators that Linux sees, with or without a driver; null on systems that do not list them this way.
- * PCI class 03 is a display controller, 12 a processing accelerator (PCI Code and ID Assignment, 1.12); AMD's NPU calls
- * itself a signal processor (1180). Accelerators inside a chip are not on the PCI bus: those are in the kernel's
- * `accel` class, and Qualcomm's DSP has a device file of its driver.
+ * Returns the accelerators that Linux lists, with or without a driver; null on systems without these lists. PCI class
+ * 03 is a display controller, 12 a processing accelerator (PCI Code and ID Assignment, 1.12); AMD's NPU reports itself
+ * as a signal processor (1180). Accelerators inside a chip are not on the PCI bus: they are in the kernel's `accel`
+ * class, and the driver of Qualcomm's DSP creates a device file.
  */
 export async function listAccelerators({
   pci,

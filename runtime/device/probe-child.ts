@@ -9,7 +9,7 @@ import { identityOf, openDevice } from '../ort-plugin/open-device.ts';
 import type { PluginTarget } from '../ort-plugin/plugin-target.ts';
 import type { Probe, ProbeResult } from './probe.ts';
 
-/** ONNX model of 105 bytes: y = x · [[2, 0], [0, 2]] (opset 17). */
+/** ONNX model of 105 bytes that computes y = x · [[2, 0], [0, 2]] (opset 17). */
 const MODEL = Buffer.from(
   'CAgSADpdChEKAXgKAXcSAXkiBk1hdE11bBIBZyobCAIIAhABQgF3ShAAAABAAAAAAAAAAAAAAABAWhMKAXgSDgoMCAESCAoCCAIKAggCYhMKAXkSDgoMCAESCAoCCAIKAggCQgQKABAR',
   'base64',
@@ -42,7 +42,7 @@ async function probePlugin(target: PluginTarget): Promise<ProbeResult> {
   }
 }
 
-/** Tells whether the product is right, within 16-bit precision. */
+/** Tells whether a device doubled the input correctly, within 16-bit precision. */
 function verdict(product: readonly number[]): ProbeResult {
   const right = DOUBLED.every((value, at) => Math.abs((product[at] ?? Number.NaN) - value) < 0.01);
   return right ? { works: true } : { works: false, reason: 'it gives a wrong product' };
@@ -57,5 +57,5 @@ async function answer(probe: Probe): Promise<unknown> {
   }
 }
 
-// The parent process wrote it (`probe.ts`).
+// A cast: the parent process (`probe.ts`) wrote the argument.
 process.send?.(await answer(JSON.parse(at(process.argv, 2)) as Probe));

@@ -4,13 +4,13 @@ import { type Accelerator, vendorOf } from './hardware.ts';
 import { NO_TELEMETRY } from './no-telemetry.ts';
 
 /**
- * Describes the result of running something on a device; `identity` names a plugin's device, its chip and its driver.
+ * Tells whether a device computed correctly, or why not. `identity` names a plugin, its device's chip and the driver.
  */
 export type ProbeResult = { works: true; identity?: string } | { works: false; reason: string };
 
 /**
- * Describes the task of the probe process: compute on a provider of onnxruntime-node or on a plugin's device, or list
- * hardware.
+ * Task of the probe process: run a small model with a provider inside onnxruntime-node or on a plugin's device, or list
+ * the hardware.
  */
 export type Probe =
   | { kind: 'binding'; provider: string }
@@ -20,19 +20,19 @@ export type Probe =
 const PROBE = new URL(`./probe-child${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url);
 const LIMIT_MS = 30_000;
 
-/** Runs a two by two product on a provider of onnxruntime-node, with no way to fall back to the CPU. */
+/** Tests a provider inside onnxruntime-node with a small MatMul that must not fall back to the CPU. */
 export function probeProvider(provider: string): Promise<ProbeResult> {
   return ask({ kind: 'binding', provider }, (reason) => ({ works: false, reason }));
 }
 
-/** Registers a plugin and runs the product on its device. */
+/** Tests a plugin with a small MatMul on its device. */
 export function probePlugin(target: PluginTarget): Promise<ProbeResult> {
   return ask({ kind: 'plugin', target }, (reason) => ({ works: false, reason }));
 }
 
 /**
- * Lists the accelerators that onnxruntime finds by itself: NPUs and GPUs on Windows, less on other systems. Null when
- * it lists none.
+ * Lists the accelerators that onnxruntime finds itself: NPUs and GPUs on Windows, fewer on other systems. Returns null
+ * if the list cannot be read.
  */
 export async function listRuntimeHardware(): Promise<readonly Accelerator[] | null> {
   const found = await ask<{ hardware: string; vendorId: number }[] | null>({ kind: 'hardware' }, () => null);
@@ -42,7 +42,10 @@ export async function listRuntimeHardware(): Promise<readonly Accelerator[] | nu
   );
 }
 
-/** Asks a separate process, because an incomplete driver may end the process that loads it. */
+/**
+ * Runs a probe in a separate process, because an incomplete driver may crash the process that loads it. Resolves to
+ * `failed(reason)` if the process ends or does not answer.
+ */
 function ask<T>(probe: Probe, failed: (reason: string) => T): Promise<T> {
   return new Promise((resolve) => {
     const child = fork(PROBE, [JSON.stringify(probe)], {
@@ -56,7 +59,7 @@ function ask<T>(probe: Probe, failed: (reason: string) => T): Promise<T> {
       child.kill('SIGKILL');
       resolve(result);
     };
-    // The child is this package's own program.
+    // A cast: the child process is this package's own program.
     child.once('message', (message) => end(message as T));
     child.once('error', (error) => end(failed(error.message)));
     child.once('exit', (code, signal) => end(failed(`the driver ended the process (${signal ?? code})`)));

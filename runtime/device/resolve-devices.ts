@@ -8,10 +8,10 @@ import { type DeviceChoice, type DeviceRow, devicesToTry, drives, rowsFor } from
 import { type Accelerator, listAccelerators } from './hardware.ts';
 import { listRuntimeHardware, type ProbeResult, probePlugin } from './probe.ts';
 
-/** Describes a device of a plugin that was probed. */
+/** A plugin's device that a probe found to work. */
 export interface DevicePlugin {
   target: PluginTarget;
-  /** Names plugin, chip and driver, on which a compiled model depends. */
+  /** Names the plugin, chip and driver, on which a compiled model depends. */
   identity: string;
 }
 
@@ -23,11 +23,11 @@ export interface ResolveEffects {
 }
 
 /**
- * Decides which devices a server tries, and finds the plugin of each. Reads hardware and plugins once, when the server
- * starts.
+ * Determines which devices a server tries, and which plugin supports each. Uses the hardware and plugins as listed when
+ * the server started.
  */
 export class DeviceResolver {
-  /** Kinds of devices to try, best first; the CPU is the last. */
+  /** Kinds of devices to try, best first. The CPU is always the last. */
   readonly devices: readonly Device[];
   readonly #rows: readonly DeviceRow[];
   readonly #effects: ResolveEffects;
@@ -39,14 +39,14 @@ export class DeviceResolver {
     this.devices = devicesToTry(choice, this.#rows);
   }
 
-  /** Tells whether anything on this machine may drive a kind of device. */
+  /** Tells whether anything on this machine may be able to use a kind of device. */
   has(device: Device): boolean {
     return this.#rows.some((row) => row.device === device);
   }
 
   /**
-   * Returns the plugin that drives a device; null for a provider of onnxruntime-node. Throws `engine_failed` when
-   * nothing drives it, with what would change that.
+   * Probes the plugins for a kind of device, once, and returns the first that works; null if a provider inside
+   * onnxruntime-node is to be used. Throws `engine_failed` if nothing can use the device, with advice.
    */
   plugin(device: Device): Promise<DevicePlugin | null> {
     const known = this.#probed.get(device);
@@ -81,19 +81,20 @@ export class DeviceResolver {
   }
 }
 
-/** Creates the resolver of this machine. */
+/** Creates the resolver for this machine, with the plugins installed in `home`. */
 export async function resolveDevices(choice: DeviceChoice, home: string): Promise<DeviceResolver> {
   const installed = await new PluginStore(home).list();
   return new DeviceResolver(choice, {
     platform: PLATFORM,
-    // Other systems are asked through onnxruntime, which takes a separate process: only when there is a plugin to use.
+    // Only Linux lists accelerators in files. Elsewhere onnxruntime lists them in a separate process, which is started
+    // only if a plugin is installed.
     accelerators: (await listAccelerators()) ?? (installed.length > 0 ? await listRuntimeHardware() : null),
     installed,
     probe: probePlugin,
   });
 }
 
-/** Returns the target that a process needs to open a plugin's device. */
+/** Returns what a process needs to know to open a plugin's device. */
 export function targetOf(row: DeviceRow, { plugin, library }: InstalledPlugin): PluginTarget {
   return {
     plugin: `${plugin.name} ${plugin.version}`,
@@ -105,8 +106,8 @@ export function targetOf(row: DeviceRow, { plugin, library }: InstalledPlugin): 
 }
 
 /**
- * Returns the options of QNN, which does not find its own NPU library. Source: onnxruntime, QNN Execution Provider,
- * "backend_path" and "htp_performance_mode".
+ * Returns the provider options of QNN, which cannot find its own NPU library. Source: onnxruntime, QNN Execution
+ * Provider, "backend_path" and "htp_performance_mode".
  */
 function qnnOptions(directory: string): Record<string, string> {
   const library = process.platform === 'win32' ? 'QnnHtp.dll' : 'libQnnHtp.so';

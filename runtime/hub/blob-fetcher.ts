@@ -10,9 +10,9 @@ import type { PullContext, PullOptions } from './pull-context.ts';
 
 const POLL_MS = 500;
 
-/** Fetches the blobs of one model: ranges in parallel, each file verified before it gets its final name. */
+/** Downloads the blobs of one model, in ranges in parallel. Verifies each file before it gets its final name. */
 export class BlobFetcher {
-  /** Bytes that came over the network. */
+  /** Number of bytes received over the network. */
   fetchedBytes = 0;
   readonly #context: PullContext;
   readonly #model: ModelId;
@@ -30,7 +30,7 @@ export class BlobFetcher {
     this.#connections = new Limiter(context.settings.connections);
   }
 
-  /** Checks the files that are here already, removes damaged ones, and returns the missing ones. */
+  /** Verifies the files that are on this machine already, removes damaged ones, and returns the missing files. */
   async verifyExisting(files: readonly HubFile[]): Promise<HubFile[]> {
     const { fs, paths } = this.#context;
     const missing: HubFile[] = [];
@@ -41,7 +41,7 @@ export class BlobFetcher {
       const there = await paths.real(blob);
       if (there && (await this.#isIntact(file, there, (bytes) => this.#verifying(file, checked + bytes, total)))) {
         checked += file.size;
-        // Files of an attempt that died right after its last rename, or of a file that another tool fetched.
+        // Left by an attempt that died right after its last rename, or for a file that another tool downloaded.
         await this.#removePartial(file);
         continue;
       }
@@ -52,14 +52,14 @@ export class BlobFetcher {
   }
 
   /**
-   * Fetches the missing files.
+   * Downloads the missing files.
    *
-   * @param bytes of all files of the model, and of those that are present, for the progress
+   * @param bytes for the progress: the size of all files of the model, and of those that are present
    */
   async fetchMissing(files: readonly HubFile[], bytes: { done: number; total: number }): Promise<void> {
     this.#totalBytes = bytes.total;
     this.#doneBytes = bytes.done;
-    // Small files first: they are quick, and a wrong one is noticed early.
+    // Small files first: they are quick to download, and a wrong one is noticed early.
     const ordered = [...files].sort((a, b) => a.size - b.size);
     const open = new Limiter(this.#context.settings.connections);
     const calls = ordered.map((file) => (signal: AbortSignal) => open.run(() => this.#fetchFile(file, signal)));
@@ -73,11 +73,11 @@ export class BlobFetcher {
     for (let tries = 1; ; tries += 1) {
       signal.throwIfAborted();
       await this.#fetchRanges(file, signal);
-      // While other files arrive, their progress is shown.
+      // Verifying is only shown once no other file is downloading.
       const shown = (bytes: number) => this.#doneBytes === this.#totalBytes && this.#verifying(file, bytes, file.size);
       if (await this.#isIntact(file, partial.data, shown)) break;
-      // The wrong bytes are unknown, so all are removed. One more attempt, because a damaged journal or a passing fault
-      // looks the same.
+      // It is unknown which bytes are wrong, so all are removed. One more attempt is made, because a damaged journal or
+      // a passing fault has the same symptom.
       await this.#removePartial(file);
       this.#doneBytes -= file.size;
       if (tries === 2) throw damaged(this.#model, file);
@@ -94,7 +94,7 @@ export class BlobFetcher {
   async #removePartial(file: HubFile): Promise<void> {
     const { fs } = this.#context;
     const { data, journal } = this.#partialNames(file);
-    // The journal first: without its data it would list missing bytes as present.
+    // The journal first: without its data file it would list missing bytes as present.
     await fs.rm(journal, { force: true });
     await fs.rm(data, { force: true });
   }
@@ -121,14 +121,14 @@ export class BlobFetcher {
       await allOrAbort(calls, signal);
     } finally {
       await partial.close();
-      // No file remains when nothing arrived, as for a gated model.
+      // If nothing was received, as for a gated model, no file remains.
       if (partial.written === 0 && file.size > 0) await this.#removePartial(file);
     }
   }
 
   /**
-   * Waits while a Python tool fetches the same file (it holds the file's lock), and tells whether the file is there
-   * afterwards.
+   * Waits while a Python tool downloads the same file (it holds the file's lock). Returns true if the file is then
+   * complete and intact.
    */
   async #otherToolFetches(file: HubFile, signal: AbortSignal): Promise<boolean> {
     const { hub, paths } = this.#context;

@@ -1,5 +1,5 @@
-/** Yields the body of a response as it arrives. Leaving the loop closes the connection. */
+/** Yields the body of a response in chunks as they arrive. Leaving the loop closes the connection. */
 export async function* chunksOf({ body }: Response): AsyncGenerator<Uint8Array, void> {
-  // Streams of Node can be iterated; the types of `fetch` do not say so.
+  // A cast: Node's response streams are iterable, but the types of `fetch` do not say so.
   if (body) yield* body as unknown as AsyncIterable<Uint8Array>;
 }

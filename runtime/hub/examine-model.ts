@@ -12,31 +12,35 @@ import { HubRefusal, hubError } from './hub-error.ts';
 import { hubFetch } from './hub-fetch.ts';
 import { parseAnswer } from './metadata.ts';
 
-/** Describes a repository before its weights are downloaded. */
+/** What is known about a repository before its weights are downloaded. */
 export interface ModelExamination {
   model: ModelId;
   commit: string;
-  /** Says why it cannot run here, with what to try; null when nothing is known against it. */
+  /** Reason why the model cannot run here, and what to try instead; null if nothing indicates that. */
   refusal: string | null;
-  /** The selected files; null when there is none to choose. */
+  /** The files that would be downloaded; null if the repository has no usable model. */
   chosen: {
     layout: ModelFiles['layout'];
     dtype: Dtype | null;
     graph: string;
-    /** Path of branches; null: the graph decides. */
+    /** `packed` if the engine can certainly pack branches; null if only the graph will tell. */
     path: 'packed' | null;
     downloadBytes: number;
-    /** Bytes with weights in 8 bits and the KV of one prompt of the default length; null when unknown. */
+    /**
+     * Estimated bytes of memory, with weights in 8 bits and the KV of one prompt of the default length; null if
+     * unknown.
+     */
     memoryBytes: number | null;
   } | null;
 }
 
-/** Bytes of a published weight. */
+/** Average bytes per weight in files of each number format. */
 const WEIGHT_BYTES: Readonly<Record<Dtype, number>> = { q4f16: 0.55, q4: 0.6, int8: 1, q8: 1, fp16: 2, fp32: 4 };
 const ANSWER_MS = 30_000;
 
 /**
- * Examines a repository on the hub by its list of files and its configuration, some kilobytes.
+ * Examines a model on the hub before its weights are downloaded: selects the files for a device, estimates the memory,
+ * and tells whether the model can run here. Downloads only the list of files and the configuration, a few kilobytes.
  *
  * @throws AssayError `model_not_found`, `model_not_allowed`, `hub_unreachable`
  */
@@ -77,7 +81,7 @@ export async function examineModel(
   };
 }
 
-/** Reads the value of a small JSON file; undefined for one that is too large or not JSON. */
+/** Downloads and parses a small JSON file of a repository. Returns undefined if it is too large or not JSON. */
 async function readJson(
   hub: HubAccess,
   model: ModelId,
@@ -98,7 +102,7 @@ async function readJson(
     }
     const chunks: Uint8Array[] = [];
     let bytes = 0;
-    // Leaving the loop closes the connection.
+    // Throwing inside the loop closes the connection.
     for await (const chunk of chunksOf(response)) {
       bytes += chunk.byteLength;
       if (bytes > size)

@@ -12,17 +12,17 @@ const FRUITLESS_ATTEMPTS = 5;
 
 export interface RangeOptions {
   signal: AbortSignal;
-  /** Silence after which a connection is closed and opened again, in milliseconds. */
+  /** Milliseconds without data after which a connection is closed and opened again. */
   stallMs: number;
   /** Receives the number of bytes that were just written. */
   onBytes(bytes: number): void;
 }
 
 /**
- * Fetches the missing bytes of a range and writes them. A cut or stalled connection resumes where it ended; only
- * attempts without progress count against the limit.
+ * Downloads the missing bytes of a range and writes them to the file. A connection that is cut or stalls is resumed
+ * where it ended. Only attempts without progress count against the limit.
  *
- * @throws HubRefusal, or the network's error, when it is given up; file errors as they are
+ * @throws HubRefusal, or the network's error, when no more attempts are made; errors of the file system unchanged
  */
 export async function fetchRange(
   hub: HubAccess,
@@ -68,7 +68,7 @@ async function fetchOnce(
   watch().catch(() => undefined);
   try {
     const response = await hubFetch(hub, url, {
-      // Compressed bytes would have other offsets.
+      // Ranges are in bytes of the uncompressed file.
       headers: { range: `bytes=${range.next}-${range.end - 1}`, 'accept-encoding': 'identity' },
       signal: AbortSignal.any([options.signal, attempt.signal]),
     });
@@ -94,8 +94,8 @@ async function fetchOnce(
 }
 
 /**
- * Counts the bytes of the answer before the range: none, or those of a server that ignores `Range` and sends the whole
- * file.
+ * Returns how many bytes the response contains before the range: none, or all that precede it if the server ignores
+ * `Range` and sends the whole file. Throws if the server sends a different range.
  */
 function bytesBefore(response: Response, range: Range, size: number): number {
   if (response.status === 206) {

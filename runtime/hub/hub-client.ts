@@ -8,12 +8,12 @@ import { HubRefusal, hubError } from './hub-error.ts';
 import { MetadataReader, ModelInfo, TreePage } from './metadata.ts';
 import { backoff } from './retry.ts';
 
-/** Describes a file on the hub and the hash that its bytes must have. */
+/** A file on the hub, with the hash that its content must have. */
 export interface HubFile extends FileEntry {
   hash: FileHash;
 }
 
-/** Describes a revision of a model: one commit and its files. */
+/** A revision of a model on the hub: its commit, and the files of that commit. */
 export interface HubListing {
   commit: string;
   files: readonly HubFile[];
@@ -22,9 +22,9 @@ export interface HubListing {
 const ATTEMPTS = 4;
 
 /**
- * Resolves a revision (`main`, a tag, a commit) to a commit and lists the files of that commit.
+ * Resolves a revision (`main`, a tag, a commit) to a commit, and lists the files of that commit.
  *
- * @param listingMs milliseconds that all attempts together may read; the pauses between them do not count
+ * @param listingMs timeout in milliseconds for the requests of all attempts together, without the pauses between them
  * @throws AssayError `model_not_found`, `model_not_allowed`, `hub_unreachable`
  */
 export async function listModelFiles(

@@ -2,10 +2,10 @@ import { AssayError } from '../../lib/errors.ts';
 import type { ModelId } from '../../lib/model-id.ts';
 import { retryAfterMs } from './retry.ts';
 
-/** Reports an answer of the hub other than success, before it is known whether another attempt helps. */
+/** Reports that the hub answered a request with an error status. Whether another attempt may help is in `temporary`. */
 export class HubRefusal extends Error {
   readonly status: number;
-  /** `X-Error-Code`: `RepoNotFound`, `GatedRepo`, `RevisionNotFound`, `EntryNotFound`; null when absent. */
+  /** Header `X-Error-Code`: `RepoNotFound`, `GatedRepo`, `RevisionNotFound` or `EntryNotFound`; null if absent. */
   readonly errorCode: string | null;
   readonly retryAfterMs: number | null;
 
@@ -16,7 +16,7 @@ export class HubRefusal extends Error {
     this.retryAfterMs = retryAfterMs(response.headers);
   }
 
-  /** True when another attempt may help. */
+  /** True if another attempt may help. */
   get temporary(): boolean {
     return this.status === 408 || this.status === 425 || this.status === 429 || this.status >= 500;
   }
@@ -24,7 +24,7 @@ export class HubRefusal extends Error {
 
 const SET_TOKEN = 'set HF_TOKEN to a token that may read it (https://huggingface.co/settings/tokens)';
 
-/** Returns the error for the caller after the last attempt. */
+/** Converts the error of the last attempt to one that tells the user what to do. */
 export function hubError(model: ModelId, error: unknown, endpoint: string): AssayError {
   if (error instanceof AssayError) return error;
   if (!(error instanceof HubRefusal)) {
@@ -49,7 +49,7 @@ export function hubError(model: ModelId, error: unknown, endpoint: string): Assa
   if (error.errorCode === 'EntryNotFound') {
     return new AssayError('model_not_found', `A file of ${model} is gone from the hub. Pull again.`, details);
   }
-  // The hub answers 401 for a repository that does not exist, so as not to reveal private ones.
+  // The hub also answers 401 for a repository that does not exist, so as not to reveal private ones.
   if (error.status === 401 || error.status === 404) {
     const missing = `The hub has no model ${model}, or it is private. Check the spelling; for a private model, ${SET_TOKEN}.`;
     return new AssayError('model_not_found', missing, details);

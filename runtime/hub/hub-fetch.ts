@@ -2,16 +2,16 @@ import { AssayError } from '../../lib/errors.ts';
 import type { HubAccess } from './hub-access.ts';
 import { isPublicAddress, privateAddress } from './public-address.ts';
 
-/** Redirects before giving up; Hugging Face needs one or two for a file. */
+/** Most redirects that are followed. Hugging Face needs one or two for a file. */
 const MAX_REDIRECTS = 5;
 const REDIRECTS: readonly number[] = [301, 302, 303, 307, 308];
 
 /**
- * Fetches anything from a hub. The token is sent only to the hub's own origin, and not after a redirect has left it.
- * Redirects to private addresses are refused unless the hub has one itself: a hub must not reach what only this machine
- * can reach.
+ * Sends a request to a hub and follows its redirects. The token is sent only to the hub's own origin, and not after a
+ * redirect has left it. Redirects to private addresses are refused unless the hub has one itself, because a public hub
+ * must not reach machines that only this machine can reach.
  *
- * @throws AssayError `hub_unreachable` for a redirect that is refused; else what `fetch` throws
+ * @throws AssayError `hub_unreachable` for a redirect that is refused; otherwise the error of `fetch`
  */
 export async function hubFetch(hub: HubAccess, url: string | URL, init: RequestInit): Promise<Response> {
   const home = new URL(hub.endpoint);
@@ -35,14 +35,14 @@ export async function hubFetch(hub: HubAccess, url: string | URL, init: RequestI
 async function senderFor(hub: HubAccess, home: URL, target: URL): Promise<typeof fetch> {
   if (target.origin === home.origin || (await isPrivate(hub, home))) return hub.fetch;
   const literal = /^[\d.]+$|^\[/.test(target.hostname);
-  // `fetchPublic` checks names when it resolves them; literal addresses are never resolved.
+  // `fetchPublic` checks addresses when it resolves a name; a literal address is never resolved.
   if (literal && !isPublicAddress(target.hostname.replace(/^\[|\]$/g, ''))) throw privateAddress(target.hostname);
   return hub.fetchPublic;
 }
 
 /**
- * Tells whether the hub is on a private network. A name that cannot be resolved is reached through a proxy and counts
- * as public.
+ * Tells whether the hub is on a private network. A hub whose name cannot be resolved must be reached through a proxy,
+ * and counts as public.
  */
 async function isPrivate(hub: HubAccess, home: URL): Promise<boolean> {
   const addresses = await hub.addressesOf(home.hostname).catch(() => []);
@@ -59,9 +59,12 @@ function redirectTarget(location: string, from: URL): URL {
   );
 }
 
-/** Throws the refusal inside an error of `fetch`, which wraps what the lookup throws. */
+/**
+ * Throws the `AssayError` that is the cause of an error of `fetch`, which wraps what a name lookup throws, otherwise
+ * the error itself.
+ */
 function refusalInside(error: unknown): never {
-  // `fetch` throws errors only.
+  // A cast: `fetch` rejects with errors only.
   const { cause } = error as Error;
   throw cause instanceof AssayError ? cause : error;
 }

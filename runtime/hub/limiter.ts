@@ -1,4 +1,4 @@
-/** Lets at most `count` calls run at once; the others wait in order. */
+/** Runs at most `count` calls at the same time. Further calls wait in order. */
 export class Limiter {
   #free: number;
   readonly #waiting: (() => void)[] = [];
@@ -21,8 +21,8 @@ export class Limiter {
 }
 
 /**
- * Runs all calls. When one fails, aborts the others, waits for their end, and throws the first error, so that no call
- * still writes afterwards.
+ * Runs all calls at the same time. If one fails, aborts the others and waits until they end, so that none still writes
+ * afterwards; then throws the first error.
  */
 export async function allOrAbort(
   calls: readonly ((signal: AbortSignal) => Promise<void>)[],
@@ -42,6 +42,6 @@ export async function allOrAbort(
       }
     }),
   );
-  // TypeScript does not see the assignment in the callback.
+  // A cast: TypeScript does not see the assignment inside the callback.
   if (failure) throw (failure as { error: unknown }).error;
 }

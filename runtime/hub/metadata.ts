@@ -6,26 +6,26 @@ import type { HubAccess } from './hub-access.ts';
 import { HubRefusal } from './hub-error.ts';
 import { hubFetch } from './hub-fetch.ts';
 
-/** Bounds of one listing, over all its answers. */
+/** Limits of one listing, over all its responses. */
 const LIMITS = {
-  /** Bytes after decompression; 20,000 entries have about 6 MB. */
+  /** Bytes after decompression. A list of 20,000 entries has about 6 MB. */
   bytes: 16 * 1024 * 1024,
-  /** Files and directories, more than any model has. */
+  /** Files and directories. No model has that many. */
   entries: 20_000,
-  /** Pages; a hub sends up to 1,000 entries in each. */
+  /** Pages of the list. A hub sends up to 1,000 entries in each. */
   pages: 1_000,
 } as const;
 
-/** Milliseconds for one answer. */
+/** Timeout of one response in milliseconds. */
 const ANSWER_MS = 10_000;
 
-/** Largest file of a model, 1 TiB. */
+/** Most bytes of a model's file: 1 TiB. */
 const MAX_FILE_BYTES = 2 ** 40;
-/** Size of a file. Sizes determine the disk space and the ranges to fetch, so they are bounded. */
+/** Size of a file in bytes. It is bounded, because it determines the disk space and the ranges to download. */
 const Size = v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(MAX_FILE_BYTES));
 const Hash = v.pipe(v.string(), v.regex(/^(?:[0-9a-f]{40}|[0-9a-f]{64})$/));
 
-/** Describes one commit of a model. */
+/** The hub's answer about a revision: the hash of its commit. */
 export const ModelInfo = v.looseObject({ sha: v.pipe(v.string(), v.regex(/^[0-9a-f]{40}$/)) });
 
 const FileEntry = v.looseObject({
@@ -36,12 +36,12 @@ const FileEntry = v.looseObject({
   lfs: v.optional(v.looseObject({ oid: Hash, size: Size })),
 });
 
-/** Describes a page of a commit's files and directories. */
+/** The hub's answer with one page of a commit's files and directories. */
 export const TreePage = v.array(v.union([FileEntry, v.looseObject({ type: v.picklist(['directory', 'unknown']) })]));
 
 /**
- * Reads a hub's untrusted JSON about a model, within `LIMITS` over all answers of one listing. It supplies the `fetch`
- * of the hub's own library, which requests one page after the other.
+ * Reads a hub's untrusted JSON about a model, within `LIMITS` for all responses of one listing. It provides the `fetch`
+ * function for the hub's own library, which requests one page after another.
  */
 export class MetadataReader {
   readonly #hub: HubAccess;
@@ -56,10 +56,10 @@ export class MetadataReader {
   }
 
   /**
-   * Returns a `fetch` whose answers fit `schema`.
+   * Returns a `fetch` that checks each response against `schema`.
    *
-   * @throws HubRefusal for any answer but success; AssayError `hub_unreachable` for one that is too large or of another
-   *   form
+   * @throws HubRefusal for an error status; AssayError `hub_unreachable` for a response that is too large or does not
+   * fit
    */
   fetchAs(schema: typeof ModelInfo | typeof TreePage): typeof fetch {
     return async (input, init) => {
@@ -90,7 +90,7 @@ export class MetadataReader {
 
   async #read(response: Response, host: string): Promise<string> {
     const chunks: Uint8Array[] = [];
-    // Leaving the loop closes the connection.
+    // Throwing inside the loop closes the connection.
     for await (const chunk of chunksOf(response)) {
       this.#bytes += chunk.byteLength;
       if (this.#bytes > LIMITS.bytes) throw tooMuch(host, `is longer than ${LIMITS.bytes / 1024 / 1024} MiB`);
@@ -100,7 +100,7 @@ export class MetadataReader {
   }
 }
 
-/** Parses JSON. Returns undefined, which fits no schema, for anything else and for deep nesting. */
+/** Parses untrusted JSON. Returns undefined, which fits no schema, for invalid JSON and for deep nesting. */
 export function parseAnswer(text: string): unknown {
   if (excessOf(text)) return undefined;
   try {

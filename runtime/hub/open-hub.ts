@@ -4,7 +4,7 @@ import type { HubEnvironment } from '../store/environment.ts';
 import type { HubAccess } from './hub-access.ts';
 import { addressesOf, fetchPublic } from './public-address.ts';
 
-/** Returns access to the hub that the environment names, with the real network and clock. */
+/** Creates access to the hub that the environment names, with the real network and clock. */
 export async function openHub({ endpoint, token, tokenFile, offline }: HubEnvironment): Promise<HubAccess> {
   return {
     fetch: (input, init) => fetch(input, init),
@@ -18,7 +18,7 @@ export async function openHub({ endpoint, token, tokenFile, offline }: HubEnviro
   };
 }
 
-/** Reads the token that `hf auth login` saved; null when there is none. */
+/** Reads the token that `hf auth login` saved; null if there is none. */
 async function savedToken(file: string): Promise<string | null> {
   return (await readFile(file, 'utf8').catch(() => '')).trim() || null;
 }

@@ -1,10 +1,10 @@
 import type * as nodeFs from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 
-/** Describes the file operations of a download, so that tests can make them fail. */
+/** File operations of a download. Tests replace them to make them fail. */
 export type FileSystem = Pick<typeof nodeFs, 'open' | 'rename' | 'readFile' | 'rm' | 'stat' | 'statfs'>;
 
-/** Describes a part of the file: bytes `start` to `end` (exclusive), of which `[start, next)` are on the disk. */
+/** A part of the file, bytes `start` to before `end`. The bytes from `start` to before `next` are on the disk. */
 export interface Range {
   readonly index: number;
   readonly start: number;
@@ -12,13 +12,16 @@ export interface Range {
   next: number;
 }
 
-/** Journal lines for each range. A crash with up to eight open ranges loses at most one range's bytes. */
+/**
+ * Number of journal lines for each complete range. A crash with up to eight open ranges loses at most the bytes of one
+ * range.
+ */
 const JOURNAL_LINES = 8;
 
 /**
- * Stores a file that arrives in ranges, out of order, and survives a crash. Its bytes are in one file of the full size,
- * and a journal beside it lists which are there: a line for the layout, then lines `<range> <next>`, of which the last
- * for each range counts. A line is written only after its bytes.
+ * Stores a file that is received in ranges, out of order, so that it survives a crash. One file of the full size has
+ * the bytes, and a journal beside it records which are present: a line for the layout, then lines `<range> <next>`, of
+ * which the last for each range counts. A line is written only after the bytes that it records.
  */
 export class PartialFile {
   readonly size: number;
@@ -42,7 +45,7 @@ export class PartialFile {
     this.#journal = journal;
   }
 
-  /** Opens the file of an earlier attempt, or starts again when there is none or it does not match. */
+  /** Opens the file of an earlier attempt, or starts a new one if there is none or it has another layout. */
   static async open(
     fs: FileSystem,
     names: { data: string; journal: string },
@@ -58,7 +61,7 @@ export class PartialFile {
     const there = (await fs.stat(names.data).catch(() => null))?.size ?? 0;
     const resumes = lines[0] === layout;
     if (resumes) readJournal(lines.slice(1, -1), ranges, there);
-    // `r+` keeps the content, but does not create the file.
+    // The mode `r+` keeps the content but does not create the file.
     const data = await fs.open(names.data, resumes && there > 0 ? 'r+' : 'w+');
     const journal = await fs.open(names.journal, resumes ? 'a' : 'w').catch(async (error: unknown) => {
       await data.close();
@@ -66,7 +69,7 @@ export class PartialFile {
     });
     const partial = new PartialFile(size, rangeBytes, ranges, data, journal);
     try {
-      // The last line of a journal may be incomplete.
+      // The last line of a journal may be incomplete, so it is ended first.
       await journal.appendFile(resumes ? '\n' : `${layout}\n`);
       for (const range of ranges) partial.#journalled.set(range.index, range.next);
     } catch (error) {
@@ -76,12 +79,12 @@ export class PartialFile {
     return partial;
   }
 
-  /** Bytes on the disk. */
+  /** Number of bytes of the file that are on the disk. */
   get written(): number {
     return this.ranges.reduce((sum, range) => sum + range.next - range.start, 0);
   }
 
-  /** Writes the next bytes of a range, and ignores bytes beyond its end. */
+  /** Writes the next bytes of a range. Ignores bytes beyond its end. */
   async write(range: Range, chunk: Uint8Array): Promise<void> {
     let rest = chunk.subarray(0, range.end - range.next);
     while (rest.length > 0) {
@@ -94,12 +97,12 @@ export class PartialFile {
     }
   }
 
-  /** Records the progress of each range and closes both files. */
+  /** Records the progress of each range in the journal, and closes both files. */
   async close(): Promise<void> {
     try {
       for (const range of this.ranges) await this.#note(range);
     } catch {
-      // On a full disk the journal lists fewer bytes than there are, which is safe.
+      // If the disk is full, the journal records fewer bytes than are present, which is safe.
     } finally {
       await this.#journal.close().finally(() => this.#data.close());
     }

@@ -5,17 +5,19 @@ import { at } from '../../lib/at.ts';
 import { AssayError } from '../../lib/errors.ts';
 
 /**
- * Tells whether an IP address is on the public internet: not loopback, link-local (a cloud's metadata service), private
- * or otherwise special (the IANA special-purpose registries, as in `ipaddr.js`). False for anything that is not an
- * address.
+ * Tells whether an IP address is on the public internet, and not loopback, link-local (a cloud's metadata service),
+ * private or otherwise special (the IANA special-purpose registries, as in `ipaddr.js`). Returns false for a text that
+ * is not an IP address.
  */
 export function isPublicAddress(address: string): boolean {
   if (!ipaddr.isValid(address)) return false;
-  // An IPv4 address written as IPv6 (`::ffff:127.0.0.1`) reaches the same machine.
+  // An IPv4 address written as IPv6 (`::ffff:127.0.0.1`) reaches the same machine, so it is converted first.
   return ipaddr.process(address).range() === 'unicast';
 }
 
-/** Resolves a host name or a literal address (`[::1]` too). Rejects when the name is unknown. */
+/**
+ * Returns the IP addresses of a host name, or a literal address itself (`[::1]` too). Rejects if the name is unknown.
+ */
 export async function addressesOf(hostname: string): Promise<string[]> {
   const literal = hostname.replace(/^\[|\]$/g, '');
   if (ipaddr.isValid(literal)) return [literal];
@@ -23,15 +25,16 @@ export async function addressesOf(hostname: string): Promise<string[]> {
 }
 
 /**
- * Fetches from public addresses only. It connects to the address that was checked, so a name that resolves differently
- * the second time (DNS rebinding) gains nothing. Behind a proxy (`NODE_USE_ENV_PROXY`) the proxy resolves names.
+ * A `fetch` that connects to public addresses only. It connects to the address that it has checked, so a name that
+ * resolves differently the second time (DNS rebinding) gains nothing. With a proxy (`NODE_USE_ENV_PROXY`), the proxy
+ * resolves names instead.
  */
 export const fetchPublic: typeof fetch = async (input, init) => {
   if (process.env.NODE_USE_ENV_PROXY === '1') return fetch(input, init);
   agent ??= import('undici').then(({ Agent, fetch: undiciFetch }) => {
     const dispatcher = new Agent({ connect: { lookup: lookupPublic } });
     return ((url, options) =>
-      // undici has types of its own for the same values.
+      // Casts, because undici has its own types for the same values.
       undiciFetch(url as string, {
         ...(options as object),
         dispatcher,
@@ -40,7 +43,7 @@ export const fetchPublic: typeof fetch = async (input, init) => {
   return (await agent)(input, init);
 };
 
-/** The `fetch` of undici, loaded at the first redirect that leaves a hub. */
+/** The `fetch` of undici, loaded for the first redirect that leaves a hub. */
 let agent: Promise<typeof fetch> | undefined;
 
 const lookupPublic: LookupFunction = (hostname, options, callback) => {

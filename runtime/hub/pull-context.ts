@@ -4,7 +4,7 @@ import type { StorePaths } from '../store/paths.ts';
 import type { HubAccess } from './hub-access.ts';
 import type { FileSystem } from './partial-file.ts';
 
-/** Holds the effects and settings that a pull needs. */
+/** Effects and settings that downloading a model needs. */
 export interface PullContext {
   hub: HubAccess;
   paths: StorePaths;
@@ -14,36 +14,36 @@ export interface PullContext {
 
 export interface PullOptions {
   device: Device;
-  /** Number format. Default: the best for the device. */
+  /** Number format of the weights. Default: the best for the device. */
   dtype?: Dtype;
-  /** Branch, tag or commit. Default: `main`. */
+  /** Branch, tag or commit to download. Default: `main`. */
   revision?: string;
   signal: AbortSignal;
-  /** Ends the pull while it reads the list of files, and has no effect later. */
+  /** Ends the download if it aborts while the list of files is being fetched. Has no effect later. */
   listingSignal?: AbortSignal;
   onProgress(progress: PullProgress): void;
 }
 
 export interface PullProgress {
   stage: 'downloading' | 'verifying';
-  /** Bytes of all files together; while `verifying` those checked so far. */
+  /** Bytes of all files together that are on the disk, or while `verifying` that have been verified. */
   bytes: number;
   total: number;
   file?: string;
-  /** Reason for a wait. */
+  /** Reason why the download waits. */
   step?: string;
 }
 
 export interface TransferSettings {
-  /** Connections at the same time, over all files of a model. */
+  /** Most connections at the same time, over all files of a model. */
   connections: number;
-  /** Bytes of one request. */
+  /** Number of bytes to request at a time. */
   rangeBytes: number;
-  /** Silence after which a connection is closed and opened again, in milliseconds. */
+  /** Milliseconds without data after which a connection is closed and opened again. */
   stallMs: number;
-  /** Milliseconds for reading the list of a model's files. */
+  /** Timeout for fetching the list of a model's files, in milliseconds. */
   listingMs: number;
-  /** Milliseconds that reading the list continues after the last caller has left. */
+  /** Milliseconds for which fetching the list of files continues after the last caller has left. */
   unfollowedMs: number;
 }
 

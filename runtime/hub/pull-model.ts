@@ -14,13 +14,13 @@ import type { PullContext, PullOptions } from './pull-context.ts';
 
 export interface PullReport {
   commit: string;
-  /** Bytes received over the network. */
+  /** Number of bytes received over the network. */
   bytes: number;
 }
 
 /**
- * Downloads the files that the engine needs into the hub cache. Nothing is visible before it is verified. Continues an
- * earlier attempt; waits for another process that pulls the same model, and uses its files.
+ * Downloads the files of a model that the engine needs to the hub cache. A file becomes visible only when it is
+ * verified. Continues an earlier attempt. Waits for another process that downloads the same model, and uses its files.
  *
  * @throws AssayError `model_not_found`, `model_not_allowed`, `hub_unreachable`, `disk_full`
  */
@@ -43,7 +43,7 @@ export async function pullModel(context: PullContext, model: ModelId, options: P
   try {
     for (const file of files) paths.snapshotFile(model, listing.commit, file.path);
     await paths.makeDirectory(paths.locks(model));
-    // Two files with the same content are one blob.
+    // Files with the same content are one blob.
     const blobs = [...new Map(files.map((file) => [file.hash, file])).values()];
     const total = sum(blobs);
     const waiting = { stage: 'downloading', total, step: 'another process is fetching it' } as const;
@@ -51,7 +51,7 @@ export async function pullModel(context: PullContext, model: ModelId, options: P
       void bytesThere(context, model, blobs).then((bytes) => options.onProgress({ ...waiting, bytes }));
     });
     try {
-      // Not earlier: the process that was waited for may have removed the model.
+      // Not earlier, because the process that held the lock may have removed the model.
       await paths.makeDirectory(paths.blobs(model));
       const bytes = await fetchAll(context, model, listing.commit, blobs, options);
       await publishSnapshot(paths, model, { commit: listing.commit, revision, files, graph: selection.files.graph });
@@ -83,7 +83,7 @@ async function fetchAll(
       `${model} needs ${formatBytes(needed)} more, with ${formatBytes(SPARE_BYTES)} to spare, and the disk of HF_HUB_CACHE has ${formatBytes(bavail * bsize)} free. Free space (assay list, assay rm) or set HF_HUB_CACHE to a directory on a larger disk.`,
     );
   }
-  // The configuration first: it may show that the rest is not needed.
+  // The configuration is downloaded first, because it may show that the rest is useless.
   const isConfiguration = ({ path }: HubFile) => CONFIGURATIONS.includes(baseName(path));
   const total = sum(files);
   await fetcher.fetchMissing(missing.filter(isConfiguration), { done: total - sum(missing), total });
@@ -95,7 +95,7 @@ async function fetchAll(
 
 const CONFIGURATIONS: readonly string[] = ['config.json', 'genai_config.json'];
 
-/** Throws `model_not_found` for a model whose configuration says that it cannot run here. */
+/** Throws `model_not_found` if the model's configuration shows that it cannot run here. */
 async function checkArchitecture({ paths }: PullContext, model: ModelId, files: readonly HubFile[]): Promise<void> {
   const read = async (name: string) => {
     const file = files.find(({ path }) => baseName(path) === name);
@@ -106,11 +106,11 @@ async function checkArchitecture({ paths }: PullContext, model: ModelId, files: 
   if (refusal) throw new AssayError('model_not_found', `${model} cannot run here: ${refusal}.`, { param: 'model' });
 }
 
-/** Counts the bytes of these files that are on the disk, complete or not. */
+/** Returns how many bytes of these files are on the disk, complete or not. */
 async function bytesThere(context: PullContext, model: ModelId, files: readonly HubFile[]): Promise<number> {
   const sizes = files.map(async (file) => {
     const complete = await context.fs.stat(context.paths.blob(model, file.hash)).catch(() => null);
-    // Counts blocks, because a partial file has its full size as soon as its last range begins.
+    // Blocks are counted, because a partial file has its full size as soon as its last range begins.
     const partial = await context.fs.stat(context.paths.partialBlob(model, file.hash)).catch(() => null);
     return complete?.size ?? Math.min((partial?.blocks ?? 0) * 512, file.size);
   });

@@ -2,12 +2,12 @@ const FIRST_MS = 500;
 const LONGEST_MS = 30_000;
 
 /**
- * Returns the milliseconds to wait before the next attempt: doubling from half a second to 30 s, each between half of
- * that and all of it, so that many clients do not come back at once ("equal jitter" in the AWS architecture blog's
- * "Exponential Backoff And Jitter").
+ * Returns the milliseconds to wait before the next attempt. The wait doubles with each attempt from half a second to 30
+ * s, and a random part of up to half of it is left out, so that many clients do not return at once ("equal jitter" in
+ * the AWS architecture blog's "Exponential Backoff And Jitter").
  *
- * @param tried how many tries have failed, at least 1
- * @param random 0 to 1
+ * @param tried number of attempts that have failed, at least 1
+ * @param random random number from 0 to 1
  */
 export function backoff(tried: number, random: number): number {
   const full = Math.min(FIRST_MS * 2 ** (tried - 1), LONGEST_MS);
@@ -17,8 +17,8 @@ export function backoff(tried: number, random: number): number {
 const LONGEST_RETRY_AFTER_MS = 5 * 60_000;
 
 /**
- * Reads `Retry-After` in milliseconds (RFC 9110, 10.2.3), at most five minutes; null if it is absent or neither a
- * number nor a date.
+ * Returns the wait that the header `Retry-After` requests (RFC 9110, 10.2.3), in milliseconds, at most five minutes.
+ * Returns null if the header is absent or neither a number nor a date.
  */
 export function retryAfterMs(headers: Headers | undefined, nowMs: number = Date.now()): number | null {
   const value = headers?.get('retry-after');

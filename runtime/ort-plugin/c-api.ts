@@ -4,22 +4,25 @@ import type { KoffiFunc } from 'koffi';
 import { API_VERSION, C_FUNCTIONS, type CFunction, type CFunctionName, ORT_VERSION } from './c-functions.ts';
 import { OrtError } from './ort-error.ts';
 
-/** Represents an address in native memory; null and 0 are the null pointer. */
+/** Address in native memory. Null and 0 are the null pointer. */
 export type Pointer = bigint | null;
 
-/** Calls C functions of onnxruntime. Those that return an `OrtStatus` are checked and throw an `OrtError`. */
+/** Calls functions of onnxruntime's C API. For functions that return an `OrtStatus`, a failure throws an `OrtError`. */
 export interface CApi {
   call(name: CFunctionName, ...args: unknown[]): void;
   /**
-   * Calls a function on another thread, so that messages are read while a model is compiled or runs. One such call at a
-   * time.
+   * Calls a function on another thread, so that this process still handles messages while a model is compiled or runs.
+   * Calls run one at a time.
    */
   callAsync(name: CFunctionName, ...args: unknown[]): Promise<void>;
-  /** Returns the result of a function without a status. */
+  /** Calls a function that has no status, and returns its result. */
   value<T>(name: CFunctionName, ...args: unknown[]): T;
-  /** Calls a function with one more argument, which receives a pointer, and returns that pointer. */
+  /** Calls a function that takes a pointer for its result as an additional last argument. Returns that result. */
   pointer(name: CFunctionName, ...args: unknown[]): Pointer;
-  /** Calls a function with two more arguments, which receive an array of pointers and its length. */
+  /**
+   * Calls a function that takes pointers for an array and its length as two additional last arguments. Returns the
+   * array.
+   */
   pointers(name: CFunctionName, ...args: unknown[]): Pointer[];
   pointerAt(array: Pointer, index: number): Pointer;
   string(pointer: Pointer): string;
@@ -28,7 +31,7 @@ export interface CApi {
 type NativeFunction = KoffiFunc<(...args: unknown[]) => never>;
 
 /**
- * Stack of a call on another thread, in bytes: as much as a thread of Linux has. koffi's default of 128 KiB is too
+ * Stack size of a call on another thread, in bytes: the same as a thread on Linux. koffi's default of 128 KiB is too
  * small for model compilers.
  */
 const STACK_BYTES = 8 * 2 ** 20;
@@ -36,17 +39,17 @@ const STACK_BYTES = 8 * 2 ** 20;
 let loaded: Promise<CApi> | undefined;
 
 /**
- * Opens the onnxruntime library that onnxruntime-node ships, so that both share one environment. Loads koffi at the
- * first call: a process without plugins never loads it. Throws `OrtError` for a version other than `ORT_VERSION`.
+ * Opens the onnxruntime library that onnxruntime-node ships, so that both share one environment. The first call loads
+ * koffi, so a process without plugins never does. Throws `OrtError` for a version other than `ORT_VERSION`.
  */
 export function loadCApi(): Promise<CApi> {
   loaded ??= bind();
   return loaded;
 }
 
-/** Returns the path of the library. Source: onnxruntime-node, `bin/napi-v6/<platform>/<arch>`. */
+/** Returns the path of the onnxruntime library. Source: onnxruntime-node, `bin/napi-v6/<platform>/<arch>`. */
 export function libraryFile(): string {
-  // The binding loads the library first, from its own folder, with its dependencies beside it.
+  // onnxruntime-node must load the library first, from its own folder, which contains the library's dependencies.
   const require = createRequire(import.meta.url);
   require('onnxruntime-node');
   const root = dirname(require.resolve('onnxruntime-node/package.json'));
@@ -71,7 +74,7 @@ async function bind(): Promise<CApi> {
   const results = { status: 'void *', pointer: 'void *', string: 'const char *' } as const;
   const functions = new Map<string, NativeFunction>();
   for (const [name, [index, result, args]] of Object.entries<CFunction>(C_FUNCTIONS)) {
-    // `in` does not narrow the type of the name.
+    // A cast, because `in` does not narrow the type of the name.
     const type = result in results ? results[result as keyof typeof results] : result;
     functions.set(name, koffi.decode(pointerAt(api, index), koffi.proto(`${type} assay_${name}(${args})`)));
   }
@@ -118,7 +121,7 @@ async function bind(): Promise<CApi> {
   };
 }
 
-/** Throws when the library is not the version whose table was read. */
+/** Throws `OrtError` if the library's version is not the one for which the function table was written. */
 export function checkVersion(version: string): void {
   if (version === ORT_VERSION) return;
   const wanted = `Assay calls plugins through onnxruntime ${ORT_VERSION}, and this is ${version}. Install the package's own: npm ci`;

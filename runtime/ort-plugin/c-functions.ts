@@ -1,4 +1,4 @@
-/** Describes a function of the C API: its index in `OrtApi`, its result, and its arguments in koffi's notation. */
+/** Function of the C API: its index in `OrtApi`, its result type, and its argument types in koffi's notation. */
 export type CFunction = readonly [
   index: number,
   result: 'status' | 'void' | 'int' | 'uint32_t' | 'string' | 'pointer',
@@ -6,20 +6,23 @@ export type CFunction = readonly [
 ];
 
 /**
- * Version of onnxruntime whose indices are below. The table only grows from version to version, but no other one was
- * tested.
+ * Version of onnxruntime from whose header the indices below were read. Later versions only append functions, but no
+ * other version was tested.
  */
 export const ORT_VERSION = '1.30.0';
 
-/** `ORT_API_VERSION` to request: the first with every function below. */
+/** API version to request (`ORT_API_VERSION`): the first that has every function below. */
 export const API_VERSION = 24;
 
-/** `ORTCHAR_T`: file names are UTF-16 on Windows. */
+/** Type of file names (`ORTCHAR_T`), which are UTF-16 on Windows. */
 const PATH = process.platform === 'win32' ? 'const char16_t *' : 'const char *';
 const OUT = '_Out_ void **';
 const COUNT = '_Out_ size_t *';
 
-/** Functions in use. Source: onnxruntime_c_api.h, 1.30 (`struct OrtApi`; the index is the position of the member). */
+/**
+ * Functions that Assay calls. Source: onnxruntime_c_api.h, 1.30 (`struct OrtApi`; the index is the position of the
+ * member).
+ */
 export const C_FUNCTIONS = {
   GetErrorCode: [1, 'int', 'void *'],
   GetErrorMessage: [2, 'string', 'void *'],

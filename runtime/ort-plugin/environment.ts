@@ -1,10 +1,10 @@
 import { type CApi, loadCApi, type Pointer } from './c-api.ts';
 
-/** Kinds of hardware, in the order of `OrtHardwareDeviceType`. */
+/** Kinds of hardware, in the order of the enumeration `OrtHardwareDeviceType`. */
 const HARDWARE_TYPES = ['CPU', 'GPU', 'NPU'] as const;
 export type HardwareType = (typeof HARDWARE_TYPES)[number];
 
-/** Describes a device that an execution provider can run a model on. */
+/** A device on which an execution provider can run a model. */
 export interface EpDevice {
   /** Name of the execution provider. */
   provider: string;
@@ -13,17 +13,15 @@ export interface EpDevice {
   vendor: string;
   vendorId: number;
   deviceId: number;
-  /** Metadata from the provider, such as its driver's version. */
+  /** Metadata that the provider reports, such as the version of its driver. */
   metadata: Readonly<Record<string, string>>;
-  /** Metadata from the system. */
+  /** Metadata that the operating system reports. */
   hardwareMetadata: Readonly<Record<string, string>>;
-  /** `OrtEpDevice *`; valid while the plugin is registered. */
+  /** Native handle (`OrtEpDevice *`), valid while the plugin is registered. */
   handle: Pointer;
 }
 
-/**
- * Holds onnxruntime's environment of this process, which onnxruntime-node uses as well. Plugins are registered in it.
- */
+/** This process's onnxruntime environment, which onnxruntime-node uses as well, and in which plugins are registered. */
 export class OrtEnvironment {
   readonly api: CApi;
   readonly handle: Pointer;
@@ -33,7 +31,7 @@ export class OrtEnvironment {
     this.handle = handle;
   }
 
-  /** Opens the environment; each opened one is released once. Throws `OrtError`. */
+  /** Opens the environment. Each opened one must be released once. Throws `OrtError`. */
   static async open(): Promise<OrtEnvironment> {
     const api = await loadCApi();
     const WARNING = 2;
@@ -41,19 +39,19 @@ export class OrtEnvironment {
   }
 
   /**
-   * Loads a plugin's library. Throws `OrtError` for a file that is not a plugin, does not load, or is registered
-   * already.
+   * Loads and registers a plugin's library. Throws `OrtError` for a file that is not a plugin, that does not load, or
+   * that is already registered.
    */
   register(name: string, library: string): void {
     this.api.call('RegisterExecutionProviderLibrary', this.handle, name, library);
   }
 
-  /** Unloads a plugin. Its sessions must be closed before. */
+  /** Unregisters and unloads a plugin. Its sessions must have been released. */
   unregister(name: string): void {
     this.api.call('UnregisterExecutionProviderLibrary', this.handle, name);
   }
 
-  /** Lists every device of every provider, including those of onnxruntime itself. */
+  /** Lists every device of every registered provider, including those of onnxruntime itself. */
   devices(): EpDevice[] {
     const { api } = this;
     return api.pointers('GetEpDevices', this.handle).map((handle) => {
@@ -72,7 +70,7 @@ export class OrtEnvironment {
     });
   }
 
-  /** Returns the processors that onnxruntime finds on this machine, whether a provider drives them or not. */
+  /** Lists the processors that onnxruntime finds on this machine, even those that no provider supports. */
   hardware(): { hardware: HardwareType; vendor: string; vendorId: number }[] {
     const { api } = this;
     const count: [number | bigint] = [0];

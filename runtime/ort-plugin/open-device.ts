@@ -4,30 +4,30 @@ import { type EpDevice, OrtEnvironment } from './environment.ts';
 import { PluginSession, type PluginSessionOptions } from './plugin-session.ts';
 import type { PluginTarget } from './plugin-target.ts';
 
-/** Describes a device of a plugin that is registered in this process. */
+/** A plugin's device, with the plugin registered in this process. */
 export interface OpenDevice {
   device: EpDevice;
   /**
-   * Loads a model on it as a single part; `config` adds to the session's configuration. Throws `OrtError` or
-   * `engine_failed`.
+   * Loads a model on the device, which must run it as a whole. Throws `OrtError`, or `engine_failed` if it cannot.
+   * @param config additions to the session configuration
    */
   session(file: string, config?: Readonly<Record<string, string>>): Promise<PluginSession>;
-  /** Unregisters the plugin. Its sessions must be released before. */
+  /** Unregisters the plugin. Its sessions must have been released. */
   close(): void;
 }
 
 /**
- * Session configuration that forbids running partly on the CPU, which would be slower than the CPU alone. Source:
- * onnxruntime_session_options_config_keys.h.
+ * Session configuration that forbids running part of a model on the CPU, which would be slower than the CPU alone.
+ * Source: onnxruntime_session_options_config_keys.h.
  */
 const STRICT = { 'session.disable_cpu_ep_fallback': '1', 'session.record_ep_graph_assignment_info': '1' };
 
-/** Counts the registrations of each provider in this process; the last one to close unregisters. */
+/** Number of open devices of each provider in this process. The last one to close unregisters the plugin. */
 const registered = new Map<string, number>();
 
 /**
- * Registers a plugin and finds its device. Throws `OrtError` for a library that does not load, `engine_failed` when the
- * device is missing.
+ * Registers a plugin and finds its device. Throws `OrtError` for a library that does not load, and `engine_failed` if
+ * this machine does not have the device.
  */
 export async function openDevice(target: PluginTarget): Promise<OpenDevice> {
   const env = await OrtEnvironment.open();
@@ -74,7 +74,10 @@ export async function openDevice(target: PluginTarget): Promise<OpenDevice> {
   };
 }
 
-/** Returns a name of everything that a compiled binary depends on: the plugin, the chip and its driver. */
+/**
+ * Returns a text that names everything a compiled binary depends on: the plugin, the chip and its driver, and the
+ * provider's options.
+ */
 export function identityOf(target: PluginTarget, { vendor, vendorId, deviceId, metadata }: EpDevice): string {
   const facts = Object.entries(metadata)
     .filter(([key]) =>

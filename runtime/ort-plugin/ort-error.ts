@@ -1,4 +1,4 @@
-/** Names of `OrtErrorCode`, in order. Source: onnxruntime_c_api.h, 1.30. */
+/** Names of the error codes of `OrtErrorCode`, in order. Source: onnxruntime_c_api.h, 1.30. */
 const ORT_ERROR_CODES = [
   'ok',
   'fail',
@@ -19,13 +19,13 @@ const ORT_ERROR_CODES = [
 export type OrtErrorCode = (typeof ORT_ERROR_CODES)[number] | 'unknown';
 
 /**
- * Reports that a C call of onnxruntime failed. `message` is onnxruntime's own: it may contain paths, so it is logged
- * and shown by `assay doctor`, and never sent to a client.
+ * Reports that a call of onnxruntime's C API failed. `message` is onnxruntime's own and may contain paths, so it is
+ * logged and shown by `assay doctor`, but never sent to a client.
  */
 export class OrtError extends Error {
   override readonly name = 'OrtError';
   readonly code: OrtErrorCode;
-  /** Name of the C function. */
+  /** Name of the C function that failed. */
   readonly call: string;
 
   constructor(call: string, code: number, message: string) {

@@ -1,7 +1,7 @@
 import type { Pointer } from './c-api.ts';
 import type { EpDevice, OrtEnvironment } from './environment.ts';
 
-/** Maps arrays to `ONNXTensorElementDataType`. */
+/** Element type of each typed array (`ONNXTensorElementDataType`). */
 const ELEMENT_TYPES = new Map<unknown, number>([
   [Float32Array, 1],
   [Uint8Array, 2],
@@ -11,7 +11,7 @@ const ELEMENT_TYPES = new Map<unknown, number>([
   [Uint16Array, 10],
 ]);
 
-/** Describes a tensor over memory of the caller. `Uint16Array` holds 16-bit floats. */
+/** A tensor in memory of the caller. A `Uint16Array` contains 16-bit floats. */
 export interface TensorView {
   name: string;
   data: Float32Array | Uint8Array | Int8Array | Int32Array | BigInt64Array | Uint16Array;
@@ -19,35 +19,35 @@ export interface TensorView {
 }
 
 export interface PluginSessionOptions {
-  /** Device of the model; absent: onnxruntime's own CPU provider. */
+  /** Device to run the model on; absent: onnxruntime's own CPU provider. */
   device?: EpDevice;
-  /** Options of the provider. */
+  /** Options of the device's execution provider. */
   providerOptions?: Readonly<Record<string, string>>;
-  /** Session configuration (onnxruntime_session_options_config_keys.h). */
+  /** Entries of the session configuration (onnxruntime_session_options_config_keys.h). */
   config?: Readonly<Record<string, string>>;
   /** Threads of the CPU provider; absent: one for each physical core. */
   threads?: number;
 }
 
-/** Describes the part of a model that a provider computes. */
+/** The part of a model that one execution provider computes. */
 export interface Assignment {
   provider: string;
-  /** Number of parts; each runs as a unit. */
+  /** Number of subgraphs, each of which runs as a unit. */
   subgraphs: number;
-  /** Counts the operators in them. */
+  /** Number of nodes of each operator in these subgraphs. */
   operators: Readonly<Record<string, number>>;
 }
 
-/** `OrtAllocatorType.OrtDeviceAllocator`, `OrtMemType.OrtMemTypeDefault`. */
+/** Values of `OrtAllocatorType.OrtDeviceAllocator` and `OrtMemType.OrtMemTypeDefault`. */
 const CPU_MEMORY = [0, 0] as const;
 const LOG_ERRORS = 3;
 
-/** Runs a model in memory, on a device of a plugin. */
+/** A loaded model that runs on a plugin's device, or on the CPU. */
 export class PluginSession {
   readonly #env: OrtEnvironment;
   readonly #memory: Pointer;
   #session: Pointer;
-  /** Tensors of the current run, so that they are not collected during it. */
+  /** Tensors of the current run, referenced so that they are not garbage-collected during it. */
   #inUse: readonly TensorView[] = [];
 
   private constructor(env: OrtEnvironment, session: Pointer, memory: Pointer) {
@@ -56,7 +56,7 @@ export class PluginSession {
     this.#memory = memory;
   }
 
-  /** Loads a model, and compiles it if the device needs that. Throws `OrtError`. */
+  /** Loads a model from a file, and compiles it if the device requires that. Throws `OrtError`. */
   static async create(env: OrtEnvironment, file: string, options: PluginSessionOptions = {}): Promise<PluginSession> {
     const { device, providerOptions = {}, config = {}, threads } = options;
     const { api } = env;
@@ -79,8 +79,8 @@ export class PluginSession {
   }
 
   /**
-   * Runs the model and writes the results into the arrays of `outputs`. One run at a time; the caller must not touch
-   * the arrays before it ends. Throws `OrtError`.
+   * Runs the model and writes the results to the arrays of `outputs`. Only one run may be under way, and the caller
+   * must not touch the arrays until it ends. Throws `OrtError`.
    */
   async run(inputs: readonly TensorView[], outputs: readonly TensorView[]): Promise<void> {
     const { api } = this.#env;
@@ -100,8 +100,8 @@ export class PluginSession {
   }
 
   /**
-   * Returns what each provider computes. Needs `session.record_ep_graph_assignment_info` set to `1` in the
-   * configuration.
+   * Returns which part of the model each provider computes. The session must have been created with the configuration
+   * `session.record_ep_graph_assignment_info` set to `1`.
    */
   assignments(): Assignment[] {
     const { api } = this.#env;
@@ -119,7 +119,7 @@ export class PluginSession {
     return [...found.values()];
   }
 
-  /** Frees the model. No run may be in progress. */
+  /** Frees the model. No run may be under way. */
   release(): void {
     if (!this.#session) return;
     this.#env.api.value('ReleaseSession', this.#session);
@@ -129,7 +129,7 @@ export class PluginSession {
 
   #value({ name, data, dims }: TensorView): Pointer {
     const elements = dims.reduce((product, dim) => product * dim, 1);
-    // onnxruntime reads and writes by the shape alone: a short array would be an access out of bounds.
+    // onnxruntime accesses memory by the shape alone, so a shorter array would be accessed out of bounds.
     if (elements !== data.length)
       throw new RangeError(`${name} has ${data.length} elements and a shape of ${elements}`);
     const type = ELEMENT_TYPES.get(data.constructor);

@@ -2,16 +2,16 @@ import * as v from 'valibot';
 
 const Text = v.pipe(v.string(), v.minLength(1), v.maxLength(4096));
 
-/** Names a plugin's device for another process. */
+/** Identifies a plugin's device to another process. */
 export const PluginTarget = v.object({
-  /** Name of the plugin for people, with its version. */
+  /** Name and version of the plugin, for people. */
   plugin: Text,
-  /** Execution provider; the plugin is registered under this name. */
+  /** Name of the execution provider, under which the plugin is registered. */
   provider: Text,
   /** Absolute path of the plugin's library. */
   library: Text,
   hardware: v.picklist(['CPU', 'GPU', 'NPU']),
-  /** Options of the provider. */
+  /** Options of the execution provider. */
   options: v.record(Text, Text),
 });
 export type PluginTarget = v.InferOutput<typeof PluginTarget>;
