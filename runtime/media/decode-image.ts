@@ -2,7 +2,7 @@ import sharp, { type Sharp } from 'sharp';
 import { MOST_PIXELS } from './limits.ts';
 import type { RgbImage } from './resize.ts';
 
-// libvips reads dozens of formats, SVG with its references among them; only these loaders are left on.
+// libvips can load dozens of formats, including SVG with external references; only these loaders stay enabled.
 sharp.block({ operation: ['VipsForeignLoad'] });
 sharp.unblock({
   operation: [
@@ -15,15 +15,17 @@ sharp.unblock({
 sharp.cache(false);
 sharp.concurrency(1);
 
-/** Returns the size of an image as it is shown, turned as its EXIF data says. Reads its headers only. */
+/**
+ * Returns the size of an image in pixels, after the orientation of its EXIF data is applied. Reads only its headers.
+ */
 export async function imageSize(bytes: Uint8Array): Promise<{ width: number; height: number }> {
   const { autoOrient } = await open(bytes).metadata();
   return { width: autoOrient.width, height: autoOrient.height };
 }
 
 /**
- * Decodes an image as Pillow does: its first frame, turned as its EXIF data says, without alpha, and with its colour
- * profile ignored.
+ * Decodes an image as Pillow does: its first frame, with the orientation of its EXIF data applied, without alpha, and
+ * ignoring its colour profile.
  */
 export async function decodeImage(bytes: Uint8Array): Promise<RgbImage> {
   const image = open(bytes).autoOrient().removeAlpha().toColourspace('srgb');

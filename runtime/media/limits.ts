@@ -1,2 +1,2 @@
-/** Most pixels of an image: above what phone cameras usually make; 120 MB as it is decoded. */
+/** Most pixels of an image: more than phone cameras usually have. Such an image takes 120 MB once decoded. */
 export const MOST_PIXELS = 40_000_000;

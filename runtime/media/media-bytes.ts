@@ -4,8 +4,8 @@ import { AUDIO_TYPES, type AudioType, sniffAudio } from './audio/sniff-audio.ts'
 import { IMAGE_TYPES, type ImageType, namesType, sniffImage } from './sniff.ts';
 
 /**
- * Returns the file of an image or audio part; null for one at a web address. Throws `invalid_value` with the part's
- * path for wrong base64, and for a file of another format than one that is read or than was said.
+ * Returns the file of an image or audio part; null if the part is a web address. Throws `invalid_value`, which names
+ * the part, for invalid base64, an unsupported format, or a format other than the stated media type.
  */
 export function mediaBytes({ type: kind, source, param }: MediaPart): Uint8Array | null {
   if (source.type === 'url' && /^https?:/iu.test(source.url)) return null;
@@ -23,7 +23,11 @@ export function mediaBytes({ type: kind, source, param }: MediaPart): Uint8Array
   return bytes;
 }
 
-/** Returns the format of a file. Throws `invalid_value` for one that is not read. */
+/**
+ * Returns the media type of a file. Throws `invalid_value` if its format is not supported.
+ *
+ * @param param path of the part in the request, for the message
+ */
 export function checkFormat(kind: MediaPart['type'], bytes: Uint8Array, param: string): ImageType | AudioType {
   const type = kind === 'image' ? sniffImage(bytes) : sniffAudio(bytes);
   if (type) return type;
@@ -35,7 +39,7 @@ const named = (types: readonly string[]) => types.map((type) => type.replace(/^.
 const NAMES = { image: named(IMAGE_TYPES), audio: named(AUDIO_TYPES).replace('MPEG', 'MP3') };
 const NO_FILE = 'is neither a data: URL with base64 nor a web address. Send the file as base64 or as a data: URL.';
 
-/** Splits a data URL (RFC 2397) with base64; null for any other address. */
+/** Splits a base64 data URL (RFC 2397) in media type and data; returns null for any other address. */
 function dataUrl(url: string): { mimeType: string; data: string } | null {
   const comma = url.slice(0, 1000).indexOf(',');
   const head = /^data:([^,;]*)(?:;[^,]*)?;base64$/iu.exec(url.slice(0, Math.max(0, comma)));

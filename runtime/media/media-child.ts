@@ -8,13 +8,13 @@ import { MOST_PIXELS } from './limits.ts';
 import { type FromMedia, ToMedia } from './messages.ts';
 import { cutTiles } from './tiles.ts';
 
-/*
- * The entry point of the media process: a fault of a decoder ends this process alone, without a model.
+/**
+ * Entry point of the media process. A crash of a decoder ends only this process, which holds no model.
  * `supervisor/media/media-process.ts` starts it.
  */
 
 process.on('disconnect', () => process.exit(0));
-// Ctrl-C signals the whole process group. The server ends this process, after its last request.
+// Ctrl-C signals the whole process group, but the server ends this process after its last request.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {});
 process.on('message', (message) => {
   const request = v.parse(ToMedia, message);
@@ -23,12 +23,15 @@ process.on('message', (message) => {
     .then((reply) => process.send?.(reply));
 });
 
-// The decoders of audio print each error, beside returning it.
+// The audio decoders print each error in addition to returning it.
 console.error = () => {};
 
 const recent = new RecentAudio();
 
-/** Decodes a recording once for both questions about it: its length, then its log-mel values. */
+/**
+ * Returns the decoded samples of a recording. They are cached, because each recording is asked for twice: for its
+ * length, then for its log-mel values.
+ */
 async function decoded({ sha256, bytes }: { sha256: string; bytes: Uint8Array }): Promise<Float32Array> {
   const samples = recent.get(sha256) ?? (await decodeAudio(bytes));
   recent.keep(sha256, samples);

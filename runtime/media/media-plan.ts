@@ -2,11 +2,11 @@ import * as v from 'valibot';
 import { chunkBytes, MelPlan } from './audio/mel-plan.ts';
 import { PixelPlan, pixelBytes, tileBytes } from './pixel-plan.ts';
 
-/** Describes how a file is prepared for an encoder: as tiles of pixels, or as chunks of log-mel values. */
+/** Plan for preparing a file for an encoder: as tiles of pixels, or as chunks of log-mel values. */
 export const MediaPlan = v.union([PixelPlan, MelPlan]);
 export type MediaPlan = v.InferOutput<typeof MediaPlan>;
 
-/** Returns the bytes of a prepared file, and those of one piece: what the encoder reads at once. */
+/** Returns the number of bytes of a prepared file, and of one piece of it, which the encoder reads at a time. */
 export function preparedBytes(plan: MediaPlan): { total: number; piece: number } {
   if ('tile' in plan) return { total: pixelBytes(plan), piece: tileBytes(plan) };
   return { total: plan.chunks * chunkBytes(plan), piece: chunkBytes(plan) };

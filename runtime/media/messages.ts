@@ -2,25 +2,25 @@ import * as v from 'valibot';
 import { MelPlan } from './audio/mel-plan.ts';
 import { PixelPlan } from './pixel-plan.ts';
 
-/*
- * The messages between the server and the media process, which decodes files of strangers. It has one request at a
+/**
+ * Messages between the server and the media process, which decodes untrusted files. The server sends one request at a
  * time.
  */
 
 const Id = v.pipe(v.number(), v.integer(), v.minValue(0));
-/** The hash of the bytes, by which the process knows a recording that it has decoded. */
+/** Hash of the file's bytes, in hexadecimal. It identifies a recording that the process has already decoded. */
 const Sha256 = v.pipe(v.string(), v.length(64));
 const Bytes = v.custom<Uint8Array>((value) => value instanceof Uint8Array);
 const Side = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(1_000_000));
 
 export const ToMedia = v.variant('type', [
-  /** Asks for the size of an image, from its headers. */
+  /** Asks for the size of an image, which its headers state. */
   v.object({ type: v.literal('size'), id: Id, bytes: Bytes }),
   /** Asks for the tiles of an image. */
   v.object({ type: v.literal('pixels'), id: Id, bytes: Bytes, plan: PixelPlan }),
-  /** Asks for the length of a recording, decoded. */
+  /** Asks for the length of a recording after decoding. */
   v.object({ type: v.literal('length'), id: Id, sha256: Sha256, bytes: Bytes }),
-  /** Asks for its log-mel values. */
+  /** Asks for the log-mel values of a recording. */
   v.object({ type: v.literal('mel'), id: Id, sha256: Sha256, bytes: Bytes, plan: MelPlan }),
 ]);
 export type ToMedia = v.InferOutput<typeof ToMedia>;
@@ -28,11 +28,11 @@ export type ToMedia = v.InferOutput<typeof ToMedia>;
 export const FromMedia = v.variant('type', [
   v.object({ type: v.literal('size'), id: Id, width: Side, height: Side }),
   v.object({ type: v.literal('pixels'), id: Id, data: Bytes }),
-  /** In samples at 16 kHz. */
+  /** Length of a recording, in samples at 16 kHz. */
   v.object({ type: v.literal('length'), id: Id, samples: v.pipe(v.number(), v.integer(), v.minValue(1)) }),
-  /** Floats of 32 bits. */
+  /** Log-mel values of a recording, as bytes of 32-bit floats. */
   v.object({ type: v.literal('mel'), id: Id, data: Bytes }),
-  /** `too_large`: more pixels or samples than are decoded. `detail` is for the log. */
+  /** The file was not decoded. `too_large`: it has more pixels or samples than allowed. `detail` is for the log. */
   v.object({
     type: v.literal('failed'),
     id: Id,

@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 
-/** Names of Pillow's resampling filters, by the number that preprocessor files give them (`PIL.Image.Resampling`). */
+/** Pillow's resampling filters, by the numbers that preprocessor files use for them (`PIL.Image.Resampling`). */
 export const FILTERS = { 1: 'lanczos', 2: 'bilinear', 3: 'bicubic', 4: 'box', 5: 'hamming' } as const;
 export type Filter = (typeof FILTERS)[keyof typeof FILTERS];
 

@@ -1,7 +1,7 @@
 import { at } from '../../lib/at.ts';
 import type { Filter } from './pixel-plan.ts';
 
-/** Holds an image of 8-bit red, green and blue, row by row. */
+/** An image with 8-bit red, green and blue values, row by row. */
 export interface RgbImage {
   width: number;
   height: number;
@@ -9,12 +9,13 @@ export interface RgbImage {
 }
 
 const CHANNELS = 3;
-/** Fraction bits of a coefficient: 32, less 8 for the pixel and 2 for sums beyond it. */
+/** Fraction bits of a fixed-point coefficient: 32, minus 8 for the pixel's value and 2 for sums beyond its range. */
 const PRECISION = 22;
 
 /**
- * Resizes an image to the same bytes as Pillow 12, which Python's image processors use: rows first, then columns, with
- * coefficients in fixed point and a rounding to 8 bits after each pass. Source: Pillow 12, `src/libImaging/Resample.c`.
+ * Resizes an image to exactly the same bytes as Pillow 12, which Python's image processors use: first along rows, then
+ * along columns, with fixed-point coefficients and rounding to 8 bits after each pass. Source: Pillow 12,
+ * `src/libImaging/Resample.c`.
  */
 export function resize(image: RgbImage, width: number, height: number, filter: Filter): RgbImage {
   const wide = width === image.width ? image : resizeRows(image, width, filter);
@@ -22,10 +23,10 @@ export function resize(image: RgbImage, width: number, height: number, filter: F
 }
 
 interface Weights {
-  /** First input pixel of each output pixel. */
+  /** Index of the first input pixel that each output pixel depends on; `count` is their number. */
   first: Int32Array;
   count: Int32Array;
-  /** `taps` coefficients for each output pixel. */
+  /** Fixed-point coefficients, `taps` for each output pixel. */
   coefficients: Int32Array;
   taps: number;
 }
@@ -79,7 +80,7 @@ function clipped(sum: number): number {
 function weightsOf(from: number, to: number, filter: Filter): Weights {
   const { support: reach, weight } = KERNELS[filter];
   const scale = from / to;
-  // An image that shrinks is averaged over all of its pixels.
+  // When an image shrinks, the filter is widened so that all of its pixels contribute.
   const stretch = Math.max(scale, 1);
   const support = reach * stretch;
   const taps = Math.ceil(support) * 2 + 1;
@@ -115,7 +116,7 @@ function sinc(x: number): number {
   return angle === 0 ? 1 : Math.sin(angle) / angle;
 }
 
-/** Computes Keys' cubic convolution with a = −0.5. */
+/** Returns the value of Keys' cubic convolution kernel with a = −0.5. */
 function cubic(x: number): number {
   const a = -0.5;
   if (x < 1) return ((a + 2) * x - (a + 3)) * x * x + 1;

@@ -1,10 +1,10 @@
 import { AUDIO_ALIASES, type AudioType } from './audio/sniff-audio.ts';
 
-/** The formats that are read, by their media type. */
+/** Media types of the supported image formats. */
 export const IMAGE_TYPES = ['image/jpeg', 'image/png', 'image/webp', 'image/gif'] as const;
 export type ImageType = (typeof IMAGE_TYPES)[number];
 
-/** Other names under which clients send the same formats. */
+/** Other media types that clients send for the supported formats. */
 const ALIASES: Readonly<Record<string, ImageType | AudioType>> = {
   ...AUDIO_ALIASES,
   'image/jpg': 'image/jpeg',
@@ -12,7 +12,7 @@ const ALIASES: Readonly<Record<string, ImageType | AudioType>> = {
   'image/x-png': 'image/png',
 };
 
-/** Returns the format of a file by its first bytes; null for any that is not read. */
+/** Returns the media type of an image by its first bytes; null if the format is not supported. */
 export function sniffImage(bytes: Uint8Array): ImageType | null {
   const starts = (text: string, at = 0) => [...text].every((c, i) => bytes[at + i] === c.charCodeAt(0));
   if (starts('\xff\xd8\xff')) return 'image/jpeg';
@@ -21,7 +21,10 @@ export function sniffImage(bytes: Uint8Array): ImageType | null {
   return starts('GIF87a') || starts('GIF89a') ? 'image/gif' : null;
 }
 
-/** Tells whether a type as sent names this format; `image/*` and `audio/*` name any. */
+/**
+ * Tells whether a media type that a client sent names this format; `image/*` and `audio/*` name any format of their
+ * kind.
+ */
 export function namesType(sent: string, type: ImageType | AudioType): boolean {
   const name = sent.replace(/;.*$/su, '').trim().toLowerCase();
   return name === type || name === type.replace(/[^/]*$/u, '*') || ALIASES[name] === type;

@@ -1,19 +1,19 @@
 import { AssayError } from '../../lib/errors.ts';
 
 /**
- * Describes a plugin execution provider of onnxruntime that Assay fetches on request. None ships with Assay: each has a
- * licence of its own.
+ * A plugin execution provider of onnxruntime that Assay downloads on request. None ships with Assay, because each has
+ * its own licence.
  */
 export interface Plugin {
   name: PluginName;
-  /** Name for people. */
+  /** Name of the plugin for people. */
   title: string;
-  /** Name of the execution provider; the plugin is registered under it. */
+  /** Name of the execution provider, under which the plugin is registered. */
   provider: string;
-  /** Package in the Python registry, from which only the libraries are used. */
+  /** Name of its package in the Python registry, of which only the libraries are used. */
   package: string;
   version: string;
-  /** Wheels by `process.platform`-`process.arch`. */
+  /** Wheel for each platform, by `process.platform`-`process.arch`. */
   wheels: Readonly<Record<string, Wheel>>;
   licence: string;
 }
@@ -30,9 +30,9 @@ export const PLUGIN_NAMES = ['openvino', 'qnn', 'webgpu'] as const;
 export type PluginName = (typeof PLUGIN_NAMES)[number];
 
 /**
- * Lists the plugins that can be installed. Versions, sizes and hashes are those of https://pypi.org/simple/<package>/.
- * NVIDIA's TensorRT-RTX is not among them: its package is empty and depends on CUDA 13 and a runtime of its own through
- * pip; use CUDA (docs/devices.md).
+ * Plugins that can be installed. Versions, sizes and hashes are those of https://pypi.org/simple/<package>/. NVIDIA's
+ * TensorRT-RTX is not included, because its package is empty and depends on CUDA 13 and a separate runtime that pip
+ * installs; use CUDA instead (docs/devices.md).
  */
 export const PLUGINS: readonly Plugin[] = [
   {
@@ -65,7 +65,7 @@ export const PLUGINS: readonly Plugin[] = [
     version: '2.7.0',
     licence: 'MIT; Qualcomm AI Engine Direct inside: Qualcomm_LICENSE.pdf in the package',
     wheels: {
-      // An emulator of the NPU: exact enough to test with, and thousands of times slower.
+      // This wheel contains an emulator of the NPU, exact enough for tests but thousands of times slower.
       'linux-x64': {
         file: 'onnxruntime_qnn-2.7.0-cp311-cp311-manylinux_2_35_x86_64.whl',
         bytes: 98_578_793,
@@ -135,7 +135,7 @@ export function pluginNamed(name: PluginName): Plugin {
 /** Platform of this machine, as `process.platform`-`process.arch`. */
 export const PLATFORM = `${process.platform}-${process.arch}`;
 
-/** Returns the wheel of a plugin for a platform. Throws `invalid_value` when the vendor publishes none. */
+/** Returns the wheel of a plugin for a platform. Throws `invalid_value` if the vendor publishes none. */
 export function wheelFor(plugin: Plugin, platform = PLATFORM): Wheel {
   const wheel = plugin.wheels[platform];
   if (wheel) return wheel;

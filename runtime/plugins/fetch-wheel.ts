@@ -16,13 +16,13 @@ export interface WheelAccess extends IndexAccess {
 
 /** Consecutive attempts without progress before giving up. */
 const FRUITLESS_ATTEMPTS = 5;
-/** Silence after which a connection is closed, in milliseconds. */
+/** Milliseconds without data after which a connection is closed. */
 const STALL_MS = 30_000;
 
 /**
- * Fetches a wheel into `file`, and continues an earlier attempt in `file.part`. The file gets its name only with the
- * right hash. Throws `hub_unreachable`, `engine_failed` for bytes other than those published, or an error of the file
- * system.
+ * Downloads a wheel to `file`, continuing an earlier attempt in `file.part`. The file gets its final name only if its
+ * hash is right. Throws `hub_unreachable`, `engine_failed` if the content differs from the published one, or an error
+ * of the file system.
  */
 export async function fetchWheel(plugin: Plugin, wheel: Wheel, file: string, access: WheelAccess): Promise<void> {
   const part = `${file}.part`;
@@ -50,7 +50,7 @@ export async function fetchWheel(plugin: Plugin, wheel: Wheel, file: string, acc
   await rename(part, file);
 }
 
-/** Throws `engine_failed` for a file that is not the wheel. */
+/** Throws `engine_failed` if a file's size or hash is not that of the wheel. */
 export async function checkWheel(file: string, wheel: Wheel): Promise<void> {
   const size = await sizeOf(file);
   if (size === wheel.bytes && (await hashFile(file, size, wheel.sha256)) === wheel.sha256) return;
@@ -78,7 +78,7 @@ async function continueFile(
   try {
     const range = from > 0 ? { range: `bytes=${from}-` } : {};
     const response = await access.fetch(url, {
-      // Compressed bytes would have other offsets.
+      // Ranges are in bytes of the uncompressed file.
       headers: { ...headers, ...range, 'accept-encoding': 'identity' },
       signal,
     });

@@ -18,18 +18,18 @@ const Record = v.object({
   files: v.array(v.object({ name: v.string(), size: v.number() })),
 });
 
-/** Describes a plugin that is unpacked on this machine. */
+/** A plugin that is installed on this machine. */
 export interface InstalledPlugin {
   plugin: Plugin;
   directory: string;
-  /** Absolute path of the library to register. */
+  /** Absolute path of the plugin's library, which onnxruntime loads. */
   library: string;
   bytes: number;
-  /** Says why it cannot be used; null when it is intact. */
+  /** Reason why the plugin cannot be used; null if it is intact. */
   damage: string | null;
 }
 
-/** Manages the plugins in `<home>/plugins`: a directory for each version, complete or absent. */
+/** Manages the plugins in `<home>/plugins`. Each version has a directory, which is either complete or absent. */
 export class PluginStore {
   readonly #root: string;
   readonly #platform: string;
@@ -39,13 +39,13 @@ export class PluginStore {
     this.#platform = platform;
   }
 
-  /** Lists the installed plugins of this version of Assay. */
+  /** Lists the installed plugins, in the versions that this version of Assay uses. */
   async list(): Promise<InstalledPlugin[]> {
     const found = await Promise.all(PLUGINS.map((plugin) => this.find(plugin)));
     return found.filter((one) => one !== null);
   }
 
-  /** Finds an installed plugin; null when this version of it is not installed. */
+  /** Returns an installed plugin and checks its files; null if this version of it is not installed. */
   async find(plugin: Plugin): Promise<InstalledPlugin | null> {
     const wheel = plugin.wheels[this.#platform];
     const directory = this.#directory(plugin);
@@ -64,9 +64,9 @@ export class PluginStore {
   }
 
   /**
-   * Installs a plugin, from the Python registry or from a local wheel. The next call continues an interrupted download.
-   * Throws `invalid_value` (no wheel for this platform), `hub_unreachable`, `engine_failed` (wrong bytes), `disk_full`,
-   * `operation_in_progress`.
+   * Installs a plugin, from the Python registry or from a local wheel. After an interruption, the next call continues
+   * the download. Throws `invalid_value` (no wheel for this platform), `hub_unreachable`, `engine_failed` (wrong
+   * content), `disk_full` or `operation_in_progress`.
    */
   async install(plugin: Plugin, from: { file: string } | WheelAccess): Promise<InstalledPlugin> {
     const wheel = wheelFor(plugin, this.#platform);
@@ -104,7 +104,7 @@ export class PluginStore {
     return (await this.find(plugin))!;
   }
 
-  /** Removes every version of a plugin and its partial downloads. Returns false when there were none. */
+  /** Removes every version of a plugin and its partial downloads. Returns false if there were none. */
   async remove(plugin: Plugin): Promise<boolean> {
     const names = await fs.readdir(this.#root).catch(() => [] as string[]);
     const wheels = Object.values(plugin.wheels).map(({ file }) => `.${file}`);

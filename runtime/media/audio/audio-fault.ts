@@ -1,4 +1,4 @@
-/** Says why audio was not decoded. `too_large`: longer than is read. */
+/** Reports why audio was not decoded. `too_large`: the recording is longer than `MOST_SECONDS`. */
 export class AudioFault extends Error {
   readonly kind: 'undecodable' | 'too_large';
 

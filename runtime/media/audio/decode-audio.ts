@@ -6,8 +6,9 @@ import { Resampler } from './resample.ts';
 import { sniffCodec } from './sniff-audio.ts';
 
 /**
- * Decodes a recording to one channel of 16 kHz, from −1 to 1: the mean of its channels, resampled. At no time is more
- * decoded than a recording may have. Throws `AudioFault` for a file that is damaged, cut off, empty or too long.
+ * Decodes a recording to one channel at 16 kHz, with values from −1 to 1: the mean of its channels, resampled. Stops as
+ * soon as more is decoded than a recording may have. Throws `AudioFault` for a file that is damaged, cut off, empty or
+ * too long.
  */
 export async function decodeAudio(bytes: Uint8Array): Promise<Float32Array> {
   const codec = sniffCodec(bytes);
@@ -22,7 +23,7 @@ export async function decodeAudio(bytes: Uint8Array): Promise<Float32Array> {
   return recording.end();
 }
 
-/** Frames of a WAV file that are read at once. */
+/** Number of frames of a WAV file that are read at a time. */
 const WAV_FRAMES = 65_536;
 
 function addWav(bytes: Uint8Array, recording: Recording): void {
@@ -47,7 +48,7 @@ function checkChannels(channels: number): void {
   if (channels < 1 || channels > MOST_CHANNELS) throw new AudioFault('undecodable', `it has ${channels} channels`);
 }
 
-/** Collects a recording in pieces. */
+/** Collects the decoded pieces of a recording, and resamples them to 16 kHz. */
 class Recording {
   readonly #pieces: Float32Array[] = [];
   #resampler: Resampler | null = null;

@@ -5,17 +5,17 @@ import { OggOpusDecoder } from 'ogg-opus-decoder';
 import { AudioFault } from './audio-fault.ts';
 import type { Codec } from './sniff-audio.ts';
 
-/** Holds samples as a decoder gives them, one array for each channel. */
+/** Samples that a decoder returns, with one array for each channel. */
 export interface Decoded {
   channelData: readonly Float32Array[];
   samplesDecoded: number;
   sampleRate: number;
-  /** Bits of a sample; FLAC only. */
+  /** Bits per sample; only FLAC files have it. */
   bitDepth?: number;
   errors: readonly { message: string }[];
 }
 
-/** Describes what the decoders of all formats have in common. */
+/** Methods that the decoders of all formats have. */
 interface Decoder {
   readonly ready: Promise<void>;
   decode(bytes: Uint8Array): Decoded | Promise<Decoded>;
@@ -30,10 +30,13 @@ const DECODERS: Readonly<Record<Exclude<Codec, 'wav'>, () => Decoder>> = {
   opus: () => new OggOpusDecoder(),
 };
 
-/** Bytes that are decoded at once: silence in FLAC grows a thousand times, and more with many channels. */
+/**
+ * Number of bytes that are decoded at a time. Small, because silence in FLAC grows a thousand times, and more with many
+ * channels.
+ */
 const PIECE_BYTES = 8192;
 
-/** Decodes a file piece by piece. Throws `AudioFault` where the file is damaged or cut off. */
+/** Decodes a file in pieces. Throws `AudioFault` if the file is damaged or cut off. */
 export async function* decodePieces(codec: Exclude<Codec, 'wav'>, bytes: Uint8Array): AsyncGenerator<Decoded> {
   const decoder = DECODERS[codec]();
   await decoder.ready;
@@ -56,7 +59,7 @@ export async function* decodePieces(codec: Exclude<Codec, 'wav'>, bytes: Uint8Ar
   if (isCut(codec, bytes, frames)) throw new AudioFault('undecodable', 'it is cut off');
 }
 
-/** Scales samples by the power of two that libsndfile uses: this decoder of FLAC divides by one less. */
+/** Scales FLAC samples as libsndfile does, which divides them by a power of two; this decoder divides by one less. */
 function rescale({ channelData, bitDepth }: Decoded): void {
   if (!bitDepth) return;
   const half = 2 ** (bitDepth - 1);
@@ -65,20 +68,23 @@ function rescale({ channelData, bitDepth }: Decoded): void {
   }
 }
 
-/** Tells whether a file ends too early, as far as its format says. */
+/** Tells whether a file ends too early, as far as its format allows to tell. */
 function isCut(codec: Exclude<Codec, 'wav'>, bytes: Uint8Array, frames: number): boolean {
   if (codec === 'mp3') return isCutMp3(bytes);
   return codec === 'flac' ? isCutFlac(bytes, frames) : isCutOgg(bytes);
 }
 
-/** Compares the decoded frames with those of the first metadata block (RFC 9639, section 8.2); 0 means unknown. */
+/**
+ * Tells whether a FLAC file has fewer frames than its first metadata block states (RFC 9639, section 8.2); 0 means
+ * unknown.
+ */
 function isCutFlac(bytes: Uint8Array, frames: number): boolean {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const stated = (view.getUint8(21) & 15) * 2 ** 32 + view.getUint32(22);
   return stated !== 0 && frames < stated;
 }
 
-/** Looks for the flag of the last page (RFC 3533, section 6). */
+/** Tells whether an Ogg file lacks its last page, which has a flag (RFC 3533, section 6), or the end of that page. */
 function isCutOgg(bytes: Uint8Array): boolean {
   const page = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).lastIndexOf('OggS');
   const segments = bytes[page + 26] ?? 0;
@@ -87,7 +93,10 @@ function isCutOgg(bytes: Uint8Array): boolean {
   return ((bytes[page + 5] ?? 0) & 4) === 0 || end > bytes.length;
 }
 
-/** Compares the bytes with those that the header of Xing states, where there is one; most encoders write it. */
+/**
+ * Tells whether an MP3 file has fewer bytes than its Xing header states. Most encoders write one; without it, returns
+ * false.
+ */
 function isCutMp3(bytes: Uint8Array): boolean {
   const file = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const tag = file.toString('latin1', 0, 3) === 'ID3' ? 10 + id3Length(file) : 0;
@@ -100,7 +109,7 @@ function isCutMp3(bytes: Uint8Array): boolean {
   return tag + stated > file.length;
 }
 
-/** Returns the bytes of a tag of ID3v2 behind its header; each byte of the number has 7 bits. */
+/** Returns the number of bytes of an ID3v2 tag after its header, which states it with 7 bits in each byte. */
 function id3Length(file: Buffer): number {
   return [...file.subarray(6, 10)].reduce((length, byte) => length * 128 + (byte & 127), 0);
 }

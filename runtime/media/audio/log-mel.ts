@@ -2,16 +2,20 @@ import { at } from '../../../lib/at.ts';
 import { PREPARED_RATE } from './limits.ts';
 import { framesOf, HOP, type MelPlan } from './mel-plan.ts';
 
-/** Samples of a window of the transform. */
+/** Number of samples in a window of the Fourier transform. */
 const WINDOW = 400;
 const BINS = WINDOW / 2 + 1;
-/** The transform of 400 values, as 16 of 25 and then one of 16 for each frequency (Cooley and Tukey, 1965). */
+/**
+ * Factors of the window size: the transform of 400 values is computed as 16 transforms of 25 values, and then one of 16
+ * for each frequency (Cooley and Tukey, 1965).
+ */
 const [OUTER, INNER] = [16, 25];
 
 /**
- * Computes the log-mel values of a recording at 16 kHz as Whisper's feature extractor does, chunk after chunk, each as
- * `[bands, frames]`: a Hann window, the power spectrum, Slaney's mel bands, log10, at most 80 dB below the loudest
- * value of all chunks, scaled. Source: transformers 4.57, `feature_extraction_whisper.py` and `audio_utils.py`.
+ * Computes the log-mel values of a recording at 16 kHz as Whisper's feature extractor does, one chunk `[bands, frames]`
+ * after another. Steps: a Hann window, the power spectrum, Slaney's mel bands, log10, a floor at 80 dB below the
+ * loudest value of all chunks, and scaling. Source: transformers 4.57, `feature_extraction_whisper.py` and
+ * `audio_utils.py`.
  */
 export function logMel(samples: Float32Array, plan: MelPlan): Float32Array {
   const { bands, chunks, chunkSamples } = plan;
@@ -39,7 +43,7 @@ export function logMel(samples: Float32Array, plan: MelPlan): Float32Array {
   return logs;
 }
 
-/** Continues a recording beyond its ends by its mirror image. */
+/** Returns the index of the sample to use at `index`: beyond its ends, a recording continues as its mirror image. */
 function mirrored(index: number, length: number): number {
   if (index < 0) return -index;
   return index < length ? index : 2 * (length - 1) - index;
@@ -51,9 +55,12 @@ const SIN = Float64Array.from({ length: WINDOW }, (_, i) => Math.sin((2 * Math.P
 const REAL = new Float64Array(WINDOW);
 const IMAGINARY = new Float64Array(WINDOW);
 
-/** Writes the squared magnitudes of the discrete Fourier transform of 400 real values, without their mirror image. */
+/**
+ * Writes the squared magnitudes of the discrete Fourier transform of 400 real values to `power`, without their mirror
+ * image.
+ */
 function powerSpectrum(values: Float64Array, power: Float64Array): void {
-  // The inputs are real, so the second half of each inner transform is the mirror image of the first.
+  // The inputs are real, so the second half of each inner transform mirrors the first.
   for (let outer = 0; outer < OUTER; outer++) {
     for (let k = 0; k <= INNER / 2; k++) {
       let real = 0;
@@ -83,13 +90,13 @@ function powerSpectrum(values: Float64Array, power: Float64Array): void {
   }
 }
 
-/** Holds the weights of one band, from the frequency `from` on; all others are 0. */
+/** Weights of one mel band, from frequency bin `from` on. All other weights are 0. */
 interface Band {
   from: number;
   weights: Float64Array;
 }
 
-/** Computes triangular bands from 0 to 8 kHz on Slaney's mel scale, each with the same area. */
+/** Returns triangular bands from 0 to 8 kHz on Slaney's mel scale, each with the same area. */
 function melFilters(bands: number): Band[] {
   const top = toMel(PREPARED_RATE / 2);
   const edges = Array.from({ length: bands + 2 }, (_, i) => toHertz((top * i) / (bands + 1)));
@@ -108,7 +115,7 @@ function melFilters(bands: number): Band[] {
   });
 }
 
-/** The scale is linear to 1 kHz, which is 15 mel, and logarithmic above. */
+/** Factor of the mel scale above 1 kHz, where it is logarithmic. Below, it is linear, up to 15 mel at 1 kHz. */
 const PER_MEL = Math.log(6.4) / 27;
 
 function toMel(hertz: number): number {

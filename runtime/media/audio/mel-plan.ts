@@ -1,15 +1,15 @@
 import * as v from 'valibot';
 import { MOST_SECONDS, PREPARED_RATE } from './limits.ts';
 
-/** Samples from one frame to the next. */
+/** Number of samples between the starts of two frames. */
 export const HOP = 160;
-/** Longest chunk, in seconds: what Whisper's encoder reads. */
+/** Longest chunk in seconds, which is what Whisper's encoder reads. */
 const MOST_CHUNK_SECONDS = 30;
 
-/** Describes how a recording becomes frames of log-mel values, `[chunks, bands, frames of a chunk]`. */
+/** Plan for converting a recording to frames of log-mel values, `[chunks, bands, frames of a chunk]`. */
 export const MelPlan = v.strictObject({
   bands: v.picklist([80, 128]),
-  /** Samples of a chunk; the last chunk is filled with silence. */
+  /** Number of samples in a chunk. The last chunk is padded with silence. */
   chunkSamples: v.pipe(
     v.number(),
     v.integer(),
@@ -21,12 +21,12 @@ export const MelPlan = v.strictObject({
 });
 export type MelPlan = v.InferOutput<typeof MelPlan>;
 
-/** Returns the frames of one chunk. */
+/** Returns the number of frames in one chunk. */
 export function framesOf({ chunkSamples }: MelPlan): number {
   return chunkSamples / HOP;
 }
 
-/** Returns the bytes of one chunk's values: floats of 32 bits. */
+/** Returns the number of bytes of one chunk's values, which are 32-bit floats. */
 export function chunkBytes(plan: MelPlan): number {
   return plan.bands * framesOf(plan) * 4;
 }

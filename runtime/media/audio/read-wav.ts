@@ -1,20 +1,21 @@
 import { AudioFault } from './audio-fault.ts';
 
-/** Describes the samples in a WAV file. */
+/** Format and samples of a WAV file. */
 export interface Wav {
   rate: number;
   channels: number;
-  /** Frames: samples of one channel. */
+  /** Number of frames; a frame has one sample of each channel. */
   frames: number;
-  /** Returns frames `[from, to)` as the mean of their channels, from −1 to 1. */
+  /** Returns the frames from `from` to before `to`, each as the mean of its channels, from −1 to 1. */
   read(from: number, to: number): Float32Array;
 }
 
 const [PCM, FLOAT, A_LAW, MU_LAW, EXTENSIBLE] = [1, 3, 6, 7, 0xfffe];
 
 /**
- * Reads a RIFF/WAVE file: integers of 8, 16, 24 and 32 bits, floats of 32 and 64, A-law and µ-law. Source: Microsoft's
- * "Multiple Channel Audio Data and WAVE Files", ITU-T G.711. Throws `AudioFault`.
+ * Reads the header of a RIFF/WAVE file. Supports integers of 8, 16, 24 and 32 bits, floats of 32 and 64 bits, A-law and
+ * µ-law. Source: Microsoft's "Multiple Channel Audio Data and WAVE Files", ITU-T G.711. Throws `AudioFault` for a
+ * damaged or unsupported file.
  */
 export function readWav(bytes: Uint8Array): Wav {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -26,7 +27,7 @@ export function readWav(bytes: Uint8Array): Wav {
     if (id === 'fmt ') format = readFormat(view, from, stated);
     if (id === 'data') {
       if (!format) throw unreadable('it has no fmt chunk before its samples');
-      // Programs that write to a pipe cannot go back to state the length.
+      // Programs that write to a pipe cannot go back to state the length, so they leave 0 or the largest number.
       const open = stated === 0xffffffff || (stated === 0 && from < bytes.length);
       const length = open ? bytes.length - from : stated;
       if (from + length > bytes.length) throw unreadable('it is cut off');
@@ -72,7 +73,7 @@ function samplesOf(
   };
 }
 
-/** Readers of one sample, by format tag and bits. */
+/** Functions that read one sample, by format tag and bits per sample. */
 const READERS = new Map<string, (view: DataView, at: number) => number>([
   [`${PCM}/8`, (view, at) => (view.getUint8(at) - 128) / 128],
   [`${PCM}/16`, (view, at) => view.getInt16(at, true) / 2 ** 15],

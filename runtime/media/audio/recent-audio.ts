@@ -1,9 +1,9 @@
-/** Bytes of decoded samples that are kept: about 17 minutes. */
+/** Most bytes of decoded samples that are cached: about 17 minutes. */
 const KEPT_BYTES = 64 * 2 ** 20;
 
-/** Keeps the samples of the recordings that were decoded last, by the hash of their files. */
+/** Caches the samples of the recordings that were decoded last, by the hash of their files. */
 export class RecentAudio {
-  /** The least recently used first. */
+  /** Samples by file hash, the least recently used first. */
   readonly #samples = new Map<string, Float32Array>();
   #bytes = 0;
 
@@ -11,7 +11,7 @@ export class RecentAudio {
     return this.#samples.get(sha256);
   }
 
-  /** Keeps a recording, and forgets those used longest ago that have no space beside it. */
+  /** Adds a recording to the cache, and removes the least recently used ones beyond the limit. */
   keep(sha256: string, samples: Float32Array): void {
     this.#forget(sha256);
     this.#samples.set(sha256, samples);

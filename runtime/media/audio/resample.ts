@@ -1,19 +1,22 @@
 import { at } from '../../../lib/at.ts';
 
-/** Zero crossings of the filter on each side, and the shape of its Kaiser window: the stop band is below −85 dB. */
+/**
+ * Zero crossings of the filter on each side, and the shape parameter of its Kaiser window. The stop band is below −85
+ * dB.
+ */
 const CROSSINGS = 32;
 const BETA = 8.6;
 
 /**
- * Changes the sample rate of a recording that arrives in pieces, with a windowed sinc filter that removes what the new
- * rate cannot hold. Source: Smith, "Digital Audio Resampling", https://ccrma.stanford.edu/~jos/resample/.
+ * Changes the sample rate of a recording that arrives in pieces. A windowed sinc filter removes frequencies that the
+ * new rate cannot represent. Source: Smith, "Digital Audio Resampling", https://ccrma.stanford.edu/~jos/resample/.
  */
 export class Resampler {
   readonly #up: number;
   readonly #down: number;
   readonly #half: number;
   readonly #phases: readonly Float32Array[];
-  /** Samples that outputs still need; the first is input number `#first`. */
+  /** Input samples that later outputs still need. The first has the input index `#first`. */
   #held = new Float32Array(0);
   #first = 0;
   #received = 0;
@@ -29,7 +32,7 @@ export class Resampler {
       from === to ? [] : Array.from({ length: this.#up }, (_, i) => filterOf(i / this.#up, cut, this.#half));
   }
 
-  /** Returns the outputs that these samples complete. */
+  /** Adds input samples. Returns the output samples that are now complete. */
   push(samples: Float32Array): Float32Array {
     if (this.#phases.length === 0) return samples;
     const held = new Float32Array(this.#held.length + samples.length);
@@ -40,12 +43,12 @@ export class Resampler {
     return this.#take(this.#received - this.#half);
   }
 
-  /** Returns the last outputs: beyond the end there is silence. */
+  /** Returns the remaining output samples, as if silence followed the recording. */
   end(): Float32Array {
     return this.#phases.length === 0 ? this.#held : this.#take(this.#received);
   }
 
-  /** Returns the outputs whose centre is before input number `end`. */
+  /** Returns the next output samples, those centred before input index `end`. */
   #take(end: number): Float32Array {
     const total = Math.max(this.#made, Math.ceil((end * this.#up) / this.#down));
     const out = new Float32Array(total - this.#made);
@@ -67,7 +70,7 @@ export class Resampler {
   }
 }
 
-/** Computes the filter for outputs that lie `offset` of an input sample behind an input. */
+/** Returns the filter for output samples that are `offset` of an input sample's distance after an input sample. */
 function filterOf(offset: number, cut: number, half: number): Float32Array {
   const filter = Float64Array.from({ length: 2 * half + 1 }, (_, tap) => {
     const distance = tap - half - offset;
@@ -80,7 +83,7 @@ function filterOf(offset: number, cut: number, half: number): Float32Array {
   return Float32Array.from(filter);
 }
 
-/** Computes the modified Bessel function of the first kind and order 0, by its series. */
+/** Returns the modified Bessel function of the first kind and order 0, computed by its series. */
 function bessel(x: number): number {
   let sum = 1;
   let term = 1;

@@ -1,11 +1,11 @@
-/** The formats of audio that are read, by their media type. */
+/** Media types of the supported audio formats. */
 export const AUDIO_TYPES = ['audio/wav', 'audio/mpeg', 'audio/flac', 'audio/ogg'] as const;
 export type AudioType = (typeof AUDIO_TYPES)[number];
 
-/** Names a codec: Ogg files hold one of two. */
+/** Supported codecs. An Ogg file contains one of the last two. */
 export type Codec = 'wav' | 'mp3' | 'flac' | 'vorbis' | 'opus';
 
-/** Other names under which clients send the same formats. */
+/** Other media types that clients send for the supported formats. */
 export const AUDIO_ALIASES: Readonly<Record<string, AudioType>> = {
   'audio/x-wav': 'audio/wav',
   'audio/wave': 'audio/wav',
@@ -26,19 +26,20 @@ const TYPE_OF: Readonly<Record<Codec, AudioType>> = {
   opus: 'audio/ogg',
 };
 
-/** Returns the media type of a file by its first bytes; null for any that is not read. */
+/** Returns the media type of an audio file by its first bytes; null if the format is not supported. */
 export function sniffAudio(bytes: Uint8Array): AudioType | null {
   const codec = sniffCodec(bytes);
   return codec && TYPE_OF[codec];
 }
 
-/** Returns the codec of a file by its first bytes; null for any that is not read. */
+/** Returns the codec of an audio file by its first bytes; null if it is not supported. */
 export function sniffCodec(bytes: Uint8Array): Codec | null {
   const has = (text: string, at: number) => [...text].every((c, i) => bytes[at + i] === c.charCodeAt(0));
   if (has('RIFF', 0) && has('WAVE', 8)) return 'wav';
   if (has('fLaC', 0)) return 'flac';
   if (has('OggS', 0)) {
-    // The first packet of the first page: a header of 27 bytes, and a table with one byte for each segment (RFC 3533).
+    // Offset of the first packet in the first page: a header of 27 bytes, then a table with one byte for each segment
+    // (RFC 3533).
     const packet = 27 + (bytes[26] ?? 0);
     if (has('OpusHead', packet)) return 'opus';
     return has('\x01vorbis', packet) ? 'vorbis' : null;
@@ -46,7 +47,7 @@ export function sniffCodec(bytes: Uint8Array): Codec | null {
   return has('ID3', 0) || isMp3Frame(bytes) ? 'mp3' : null;
 }
 
-/** Tells whether bytes begin with the header of an MPEG frame of layer III. AAC has the same first 12 bits. */
+/** Tells whether a file begins with the header of an MPEG layer III frame. AAC files have the same first 12 bits. */
 function isMp3Frame(bytes: Uint8Array): boolean {
   const [first = 0, second = 0, third = 0] = bytes;
   const version = (second >> 3) & 3;

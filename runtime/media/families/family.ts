@@ -7,17 +7,20 @@ export interface Size {
 }
 
 /**
- * Says how closely the model looks. `low`: as few tokens as the model allows; `high`: as many as the model's makers
+ * How many tokens the model uses for an image. `low`: as few as the model allows; `high`: as many as the model's makers
  * use.
  */
 export type Detail = 'low' | 'high';
 
-/** Describes how one image is prepared, and its text in the prompt. */
+/** How one image is prepared for the encoder, and represented in the prompt. */
 export interface ImageLayout {
   plan: PixelPlan;
-  /** The text that replaces `ImageFamily.mark`; it has `ImageFamily.token` once for each of the image's features. */
+  /**
+   * Text that replaces `ImageFamily.mark` in the prompt. It contains the token `ImageFamily.token` once for each
+   * feature.
+   */
   text: string;
-  /** Features of the image: tokens of the prompt. */
+  /** Number of features of the image, each of which is one token of the prompt. */
   tokens: number;
   /**
    * Features in a row of the image, if the decoder places them by row and column (`engine/rotary-positions.ts`).
@@ -26,7 +29,7 @@ export interface ImageLayout {
   columns?: number;
 }
 
-/** Describes an input of an encoder. */
+/** An input tensor of a media encoder. */
 export interface EncoderInput {
   name: string;
   type: 'float32' | 'bool' | 'int64';
@@ -34,12 +37,12 @@ export interface EncoderInput {
   dims: readonly number[];
 }
 
-/** Holds what differs between families of models that read images. */
+/** Everything that differs between the families of models that read images. */
 export interface ImageFamily {
   kind: 'image';
   /** Text that the chat template writes for an image. */
   mark: string;
-  /** Token id that represents one feature. */
+  /** Id of the token that represents one feature. */
   token: number;
   /** Output of the encoder: `[tiles, tokens of a tile, width]`, or `[tokens, width]`. */
   output: string;
@@ -50,22 +53,22 @@ export interface ImageFamily {
   inputs(pixels: Uint8Array, tile: Size): readonly EncoderInput[];
 }
 
-/** Describes how one recording is prepared and what stands for it in the prompt; the members are as for images. */
+/** How one recording is prepared for the encoder, and represented in the prompt. The members are as for images. */
 export interface AudioLayout {
   plan: MelPlan;
   text: string;
   tokens: number;
 }
 
-/** Holds what differs between families of models that hear recordings; the members are as for images. */
+/** Everything that differs between the families of models that read audio. The members are as for images. */
 export interface AudioFamily {
   kind: 'audio';
   mark: string;
   token: number;
   output: string;
-  /** Lays out a recording of this many samples at 16 kHz. */
+  /** Returns the layout of a recording with this many samples at 16 kHz. */
   layout(samples: number): AudioLayout;
-  /** Returns the encoder's inputs for one chunk of log-mel values. */
+  /** Returns the encoder's inputs for one chunk of log-mel values, given as bytes of 32-bit floats. */
   inputs(chunk: Uint8Array): readonly EncoderInput[];
 }
 

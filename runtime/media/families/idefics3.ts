@@ -7,7 +7,7 @@ const Side = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(4096));
 const Channels = v.tuple([v.number(), v.number(), v.number()]);
 
 /**
- * Checks what the published files of the family say (`config.json`, `preprocessor_config.json`,
+ * Schema of the fields that this family needs of its published files (`config.json`, `preprocessor_config.json`,
  * `processor_config.json`).
  */
 export const Idefics3Config = v.object({
@@ -25,13 +25,13 @@ export const Idefics3Config = v.object({
 });
 export type Idefics3Config = v.InferOutput<typeof Idefics3Config>;
 
-/** Largest side that the processor resizes to. */
+/** Largest side in pixels to which the published processor resizes an image. */
 const MOST_SIDE = 4096;
 const [FAKE, IMAGE, GLOBAL] = ['<fake_token_around_image>', '<image>', '<global-img>'];
 
 /**
- * Creates the family of Idefics3 and SmolVLM: the image in tiles, row by row, then the whole.
- * Source: transformers 4.57, `image_processing_idefics3.py` and `processing_idefics3.py`.
+ * Creates the family of Idefics3 and SmolVLM, which read an image as tiles, row by row, and then as a whole. Source:
+ * transformers 4.57, `image_processing_idefics3.py` and `processing_idefics3.py`.
  */
 export function idefics3({ config, preprocessor, processor }: Idefics3Config): ImageFamily {
   const side = preprocessor.max_image_size.longest_edge;
@@ -70,14 +70,14 @@ export function idefics3({ config, preprocessor, processor }: Idefics3Config): I
   };
 }
 
-/** Scales an image so that its longest side is `edge`, and the other one even. */
+/** Returns the size of an image scaled so that its longest side is `edge` and the other side is even. */
 function longestEdge({ width, height }: Size, edge: number): Size {
   const ratio = width / height;
   const even = (side: number) => Math.max(1, Math.trunc(side) + (Math.trunc(side) % 2));
   return width >= height ? { width: edge, height: even(edge / ratio) } : { width: even(edge * ratio), height: edge };
 }
 
-/** Rounds both sides up to whole tiles. */
+/** Returns the size of an image with both sides rounded up to whole tiles. */
 function wholeTiles({ width, height }: Size, side: number): Size {
   const ratio = width / height;
   const up = (length: number) => Math.ceil(length / side) * side;

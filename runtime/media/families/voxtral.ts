@@ -4,7 +4,7 @@ import type { AudioFamily } from './family.ts';
 
 const Count = v.pipe(v.number(), v.integer(), v.minValue(1));
 
-/** Checks what the published files of the family say (`config.json`, `preprocessor_config.json`). */
+/** Schema of the fields that this family needs of its published files (`config.json`, `preprocessor_config.json`). */
 export const VoxtralConfig = v.object({
   config: v.looseObject({
     audio_token_id: v.pipe(v.number(), v.integer(), v.minValue(0)),
@@ -27,13 +27,13 @@ export type VoxtralConfig = v.InferOutput<typeof VoxtralConfig>;
 const [AUDIO, BEGIN] = ['[AUDIO]', '[BEGIN_AUDIO]'];
 
 /**
- * Creates the family of Voxtral: a recording in chunks of 30 s, each with the same number of tokens. Source:
+ * Creates the family of Voxtral, which reads a recording in chunks of 30 s with the same number of tokens each. Source:
  * transformers 4.57, `processing_voxtral.py` and `modeling_voxtral.py`; mistral-common 1.8, `audio.py`.
  */
 export function voxtral({ config, preprocessor }: VoxtralConfig): AudioFamily {
   const { feature_size: bands, n_samples: chunkSamples } = preprocessor;
   const { hidden_size, intermediate_size, max_source_positions } = config.audio_config;
-  // The projector reads neighbouring positions of the encoder as one.
+  // The projector joins neighbouring positions of the encoder's output to one feature.
   const perChunk = (max_source_positions * hidden_size) / intermediate_size;
   if (!Number.isInteger(perChunk)) throw new Error('the encoder and its projector do not fit each other');
   return {
