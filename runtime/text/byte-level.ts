@@ -1,6 +1,7 @@
 /**
- * Maps the characters of byte-level BPE to bytes. Each byte is one printable character, so that a vocabulary is plain
- * text (`bytes_to_unicode` of GPT-2's encoder.py): printable bytes are their own character, the others start at U+0100.
+ * Byte of each character in the alphabet of byte-level BPE, which has one printable character for each byte so that a
+ * vocabulary is plain text (`bytes_to_unicode` of GPT-2's encoder.py): printable bytes are their own character, the
+ * others start at U+0100.
  */
 const BYTE_OF: ReadonlyMap<string, number> = (() => {
   const printable = (byte: number) => (byte >= 33 && byte <= 126) || (byte >= 161 && byte <= 172) || byte >= 174;
@@ -10,7 +11,7 @@ const BYTE_OF: ReadonlyMap<string, number> = (() => {
   return map;
 })();
 
-/** Returns the bytes of a byte-level token; null when a character is not in the alphabet. */
+/** Returns the bytes of a byte-level token; null if one of its characters is not in the alphabet. */
 export function byteLevelBytes(token: string): Uint8Array | null {
   const bytes = new Uint8Array(token.length);
   for (let i = 0; i < token.length; i++) {

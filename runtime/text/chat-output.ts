@@ -5,7 +5,7 @@ import { StopScanner, type Trigger } from './stop-scanner.ts';
 import { type Said, ThinkSplitter } from './think-splitter.ts';
 import type { TextVocabulary } from './vocabulary.ts';
 
-/** Describes a token as the engine reports it. */
+/** A token that the engine sampled, with log-probabilities if they were requested. */
 export interface SampledToken {
   token: number;
   logprob?: number;
@@ -13,22 +13,25 @@ export interface SampledToken {
 }
 
 export interface ChatDelta extends Said {
-  /** One entry for each token of `content`; empty when the engine reports none. */
+  /** Log-probability of each token of `content`; empty if the engine reports none. */
   logprobs: readonly TokenLogprob[];
-  /** Parts of tool calls; absent: none. */
+  /** New parts of tool calls; absent if there are none. */
   calls?: readonly ToolCallEvent[];
 }
 
 /**
- * Turns sampled tokens into what the caller of a chat reads: whole characters, reasoning apart from the answer, and the
- * answer cut before a stop string.
+ * Converts sampled tokens to the text that a chat's caller reads: in whole characters, with reasoning separate from the
+ * answer, and with the answer cut before a stop string.
  */
 export class ChatOutput {
   readonly #vocabulary: TextVocabulary;
   readonly #detokenizer: Detokenizer;
   readonly #splitter: ThinkSplitter;
   readonly #scanner: StopScanner;
-  /** Log-probabilities of tokens whose text is withheld, each with its end in the answer. */
+  /**
+   * Log-probabilities of tokens whose text is still withheld, each with the offset in the answer at which its text
+   * ends.
+   */
   #pending: { end: number; logprob: TokenLogprob }[] = [];
   #heard = 0;
   #given = 0;
@@ -43,12 +46,12 @@ export class ChatOutput {
     this.#scanner = new StopScanner(options.stops, options.trigger);
   }
 
-  /** True when a stop string ended the answer, so that no more tokens are needed. */
+  /** True if a stop string ended the answer, so that no more tokens are needed. */
   get stopped(): boolean {
     return this.#scanner.stopped;
   }
 
-  /** True when the text that begins a tool call ended the answer's own text. */
+  /** True if the text that begins a tool call ended the answer's text. */
   get triggered(): boolean {
     return this.#scanner.triggered;
   }
@@ -58,7 +61,7 @@ export class ChatOutput {
     const text = this.#detokenizer.push(sampled.token);
     const said = this.#splitter.push(text);
     this.#heard += said.content.length;
-    // White space after the reasoning is not part of the answer; a character that is not whole yet is.
+    // White space after the reasoning is not part of the answer, but a token without a complete character is.
     const dropped = said.content === '' && (thought || (this.#splitter.answering && text !== ''));
     if (this.#splitter.thinking) this.#pending = [];
     else if (sampled.logprob !== undefined && !dropped) {
@@ -67,7 +70,7 @@ export class ChatOutput {
     return this.#give(said.reasoning, this.#scanner.push(said.content));
   }
 
-  /** Returns the withheld text, when no more tokens follow. */
+  /** Returns the text that is still withheld. Must be called after the last token. */
   end(_cut?: boolean): ChatDelta {
     const last = this.#splitter.push(this.#detokenizer.end());
     const rest = this.#splitter.end();
@@ -82,7 +85,7 @@ export class ChatOutput {
   }
 }
 
-/** Returns a token with its alternatives as the API reports them. */
+/** Returns a token and its alternatives as the API reports them: with their text and bytes. */
 export function spellToken(vocabulary: TextVocabulary, sampled: SampledToken, logprob: number): TokenLogprob {
   const spell = (token: number, value: number) => {
     const bytes = vocabulary.spelling(token);

@@ -11,23 +11,30 @@ import { oneCallEach } from './tools/tool-messages.ts';
 
 export interface ChatTemplate {
   readonly traits: TemplateTraits;
-  /** True when the template shows that the model can reason before it answers. */
+  /** True if the template shows that the model can reason before it answers. */
   readonly thinks: boolean;
-  /** The marks that the model writes around its reasoning. */
+  /** Marks that the model writes around its reasoning. */
   readonly reasoning: ReasoningFormat;
-  /** Texts that begin the next message when no token ends an answer; only for a model without a template. */
+  /**
+   * Texts that begin another message, used as stop strings where no token ends an answer; empty for a model with a chat
+   * template.
+   */
   readonly stops: readonly string[];
   /**
    * Text that the template writes between an answer and the next message. It begins with the token that ends an answer.
    */
   readonly afterAnswer: string;
-  /** Returns how the template writes tool calls; null if it has no tools. Tried out at the first call. */
+  /**
+   * Returns how the template writes tool calls; null if it does not support tools. The first call finds out by
+   * rendering.
+   */
   tools(): ToolFormat | null;
   /**
-   * Renders the prompt up to the model's answer. Each message's text is a `user` segment of its own, in order;
-   * reasoning of earlier answers is omitted. `thinking: false` closes the reasoning block before it begins; absent: the
-   * model decides. `mediaMark` is the text that the template writes for an image or a recording. `tools` are shown to
-   * the model. Only a template with tools accepts these, and messages with calls and their outputs.
+   * Renders the prompt up to the model's answer. Each message's text becomes a separate `user` segment, in order;
+   * reasoning of earlier answers is omitted. `thinking: false` closes the reasoning block before the model can begin
+   * it; if absent, the model decides. `mediaMark` is the text that the template writes for an image or a recording.
+   * `tools` are shown to the model. They, and messages with calls and their outputs, are only accepted by a template
+   * that supports tools.
    */
   render(messages: readonly TemplateMessage[], options?: RenderOptions): Segment[];
 }
@@ -38,20 +45,23 @@ export interface RenderOptions {
   tools?: readonly Tool[] | undefined;
 }
 
-/** Template for a model without a chat template. */
+/** Template for a model that has no chat template. */
 export const PLAIN_TEMPLATE =
   "{% for m in messages %}{{ m.role | capitalize + ': ' + m.content + '\\n\\n' }}{% endfor %}" +
   "{% if add_generation_prompt %}{{ 'Assistant:' }}{% endif %}";
 
 /**
- * Values that every template gets, as in transformers (`apply_chat_template`): some templates test whether a value is
- * none, not whether it exists.
+ * Values that every template gets, as in transformers (`apply_chat_template`), because some templates test whether a
+ * value is none, not whether it exists.
  */
 const NOTHING_ELSE = { tools: null, documents: null };
 
 /**
- * Creates a model's chat template and probes once which conversations it accepts. `special` are the texts that
- * templates name (`bos_token`, …). Throws `engine_failed` when the template cannot be used at all.
+ * Compiles a model's chat template, and finds out by rendering which conversations it accepts. Throws `engine_failed`
+ * if it cannot be used at all.
+ *
+ * @param source Jinja source; null for a model without a template
+ * @param special texts of the special tokens that templates use by name, such as `bos_token`
  */
 export function createChatTemplate(
   source: string | null,
@@ -82,7 +92,7 @@ export function createChatTemplate(
     const segments = splitMarked(jinja(variables), parts, mediaMark);
     return thinking === false && thinks ? withoutThinking(segments, format) : segments;
   }
-  // Templates of models that read media may need the parts of a message, even if it is a single text.
+  // Templates of models that read media may require a message to be a list of parts, even if it is a single text.
   const tryOut = (inParts: boolean) => ({ inParts, ...probe((messages) => write(messages, {}, inParts)) });
   const { traits, afterAnswer, inParts } = usable(() => firstThatWorks(tryOut, [false, true]));
   let found: { tools: ToolFormat | null } | undefined;
@@ -116,7 +126,10 @@ export function opensThinking(segments: readonly Segment[], { open, close }: Rea
   return tail.lastIndexOf(open) > tail.lastIndexOf(close);
 }
 
-/** Returns the first result that is not a `TemplateError`; throws the first error if all are. */
+/**
+ * Returns the result for the first candidate that does not throw a `TemplateError`. If all do, throws the first of
+ * these errors.
+ */
 function firstThatWorks<A, R>(work: (argument: A) => R, candidates: readonly A[]): R {
   let first: TemplateError | undefined;
   for (const argument of candidates) {
@@ -143,7 +156,8 @@ function probe(write: (messages: readonly TemplateMessage[]) => Segment[]): {
       throw error;
     }
   };
-  // A template must accept one user message: without that there is no conversation, so its error is reported.
+  // A template must accept a conversation that begins with a user message. Otherwise it cannot be used, and its error
+  // is reported.
   const talk = write([
     { role: 'user', content: 'a' },
     { role: 'assistant', content: 'b' },
@@ -161,7 +175,8 @@ function probe(write: (messages: readonly TemplateMessage[]) => Segment[]): {
 }
 
 /**
- * Closes the reasoning block, so that the answer comes at once. Leaves prompts unchanged whose template does so itself.
+ * Appends a closed reasoning block, so that the model answers without reasoning. Leaves a prompt unchanged if its
+ * template has already done so.
  */
 function withoutThinking(segments: readonly Segment[], format: ReasoningFormat): Segment[] {
   const tail = tailOf(segments);
@@ -171,13 +186,16 @@ function withoutThinking(segments: readonly Segment[], format: ReasoningFormat):
   return tail.includes(close) || tail.endsWith(none) ? [...segments] : [...segments, { text: none, trust: 'template' }];
 }
 
-/** Returns the template's text after the last message. */
+/** Returns the template's own text after the last message. */
 function tailOf(segments: readonly Segment[]): string {
   const last = segments.at(-1);
   return last?.trust === 'template' ? last.text : '';
 }
 
-/** Removes an assistant's reasoning: models are trained to read only the answers of earlier messages. */
+/**
+ * Removes the reasoning from an assistant's message, because models are trained to read only the answers of earlier
+ * messages.
+ */
 function withoutReasoning(message: TemplateMessage, { open, close }: ReasoningFormat): TemplateMessage {
   const { role, content } = message;
   if (role !== 'assistant' || typeof content !== 'string' || !content.trimStart().startsWith(open)) return message;
@@ -185,7 +203,10 @@ function withoutReasoning(message: TemplateMessage, { open, close }: ReasoningFo
   return end < 0 ? message : { ...message, content: content.slice(end + close.length).trimStart() };
 }
 
-/** Changes calls so that the template accepts them. One without a place for text before calls would refuse that. */
+/**
+ * Changes messages with calls so that the template accepts them: one call in each message if it allows no more, and no
+ * text before the calls if it cannot write any.
+ */
 function fitCalls(messages: readonly TemplateMessage[], format: ToolFormat | null): readonly TemplateMessage[] {
   const single = format?.separator === null ? oneCallEach(messages) : messages;
   return format?.textBefore ? single : single.map((one) => (one.toolCalls ? { ...one, content: '' } : one));
@@ -197,7 +218,10 @@ function usable<T>(work: () => T): T {
   });
 }
 
-/** Runs `work`. A template that has tools may still refuse a conversation with them. */
+/**
+ * Runs `work`, and converts a `TemplateError` to the error that the template refuses a conversation with tools,
+ * although it supports tools.
+ */
 function usableTools<T>(work: () => T): T {
   return converting(work, (cause) => {
     const message = `The model's chat template refuses this conversation with tools: ${cause.message}. Send the outputs right after their calls, and a user message first.`;

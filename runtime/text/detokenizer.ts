@@ -1,6 +1,9 @@
 import type { TextVocabulary } from './vocabulary.ts';
 
-/** Turns a stream of tokens into text. If several tokens spell a character, holds back its bytes until it is whole. */
+/**
+ * Converts a stream of tokens to text. If a character consists of several tokens, withholds its bytes until it is
+ * complete.
+ */
 export class Detokenizer {
   readonly #vocabulary: TextVocabulary;
   readonly #decoder = new TextDecoder('utf-8', { ignoreBOM: true });
@@ -10,12 +13,12 @@ export class Detokenizer {
     this.#vocabulary = vocabulary;
   }
 
-  /** Returns the text that this token completes. Bytes that cannot become a character become U+FFFD. */
+  /** Returns the text that this token completes. Bytes that cannot become a character are replaced by U+FFFD. */
   push(token: number): string {
     return this.#begin(this.#decoder.decode(this.#vocabulary.written(token), { stream: true }));
   }
 
-  /** Returns the rest of an unfinished character. */
+  /** Returns the replacement character for an incomplete character at the end, if there is one. */
   end(): string {
     return this.#begin(this.#decoder.decode());
   }

@@ -4,7 +4,7 @@ import { type ChatDelta, type SampledToken, spellToken } from './chat-output.ts'
 import { StopScanner } from './stop-scanner.ts';
 import type { TextVocabulary } from './vocabulary.ts';
 
-/** Turns sampled tokens into the text of an answer with a grammar, forced text included. */
+/** Converts sampled tokens to the text of an answer under a grammar, including the text that the grammar forces. */
 export class JsonOutput {
   readonly #vocabulary: TextVocabulary;
   readonly #constraint: Constraint;
@@ -22,7 +22,7 @@ export class JsonOutput {
     return this.#scanner.stopped;
   }
 
-  /** Returns the text before this token. The engine passes the token itself to the grammar afterwards. */
+  /** Returns the final text before this token. The engine passes the token itself to the grammar after this call. */
   push(sampled: SampledToken): ChatDelta {
     const logprobs = this.#pending;
     this.#pending = sampled.logprob === undefined ? [] : [spellToken(this.#vocabulary, sampled, sampled.logprob)];
@@ -33,8 +33,8 @@ export class JsonOutput {
   }
 
   /**
-   * Returns the rest. A cut answer is closed; the model did not write what closes it, so stop strings do not apply to
-   * that.
+   * Returns the rest of the answer. If the answer was cut, the text that closes its JSON is added. The model did not
+   * write that text, so stop strings do not apply to it.
    */
   end(cut: boolean): ChatDelta {
     const delta = this.#give(cut ? this.#settled() : this.#constraint.text());
@@ -43,7 +43,10 @@ export class JsonOutput {
     return { ...delta, content: delta.content + rest + closing, logprobs: this.#pending };
   }
 
-  /** Returns the text that remains if the answer is cut: without an unfinished character, number, literal or name. */
+  /**
+   * Returns the text that stays part of the answer even if it is cut here: without an incomplete character, number,
+   * literal or name at its end.
+   */
   #settled(): string {
     const text = this.#constraint.text();
     const closed = this.#constraint.closed();

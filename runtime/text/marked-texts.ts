@@ -5,15 +5,15 @@ import type { TemplateMessage } from './template-message.ts';
 import { splitAtGuards, templateCalls } from './tools/guarded-text.ts';
 
 /**
- * Returns the mark that replaces a text while the template renders. Its outer spaces tell whether the template trims.
- * No template writes these.
+ * Returns the placeholder for a text while the template renders. The spaces at its ends show whether the template trims
+ * texts. No template writes these characters itself.
  */
 const mark = (index: number) => `\u3000\uE000${index}\uE001\u3000`;
 const MARK = /(\u3000?)\uE000(\d+)\uE001(\u3000?)/gu;
 
 /**
- * Puts marks in place of the messages' texts. A message with media, and with `inParts` any, is a list of parts, as
- * transformers gives it. Returns the messages, and all parts in order: what the marks stand for, and the media.
+ * Replaces the texts of messages by placeholders. A message with media, or any if `inParts` is true, becomes a list of
+ * parts, as transformers passes it to templates. Returns the messages, and the replaced texts and the media in order.
  */
 export function markParts(messages: readonly TemplateMessage[], inParts: boolean) {
   const parts: (string | MediaPart)[] = [];
@@ -22,7 +22,7 @@ export function markParts(messages: readonly TemplateMessage[], inParts: boolean
       ...(toolCalls ? { tool_calls: templateCalls(toolCalls) } : {}),
       ...(answers ? { tool_call_id: answers.id, name: answers.name } : {}),
     };
-    // A mark would be text before the calls.
+    // A placeholder would count as text before the calls.
     if (toolCalls && content === '') return { role, content: '', ...tools };
     if (typeof content === 'string' && !inParts) return { role, content: mark(parts.push(content) - 1), ...tools };
     const list = typeof content === 'string' ? [content] : content;
@@ -36,8 +36,8 @@ export function markParts(messages: readonly TemplateMessage[], inParts: boolean
 }
 
 /**
- * Replaces the marks in a rendered text by the texts, and what the template writes for media by these. Throws when
- * one is missing, moved or repeated.
+ * Splits a rendered prompt at its placeholders, and puts the original texts and media in their place. Throws
+ * `TemplateError` if one is missing, moved or repeated.
  */
 export function splitMarked(
   rendered: string,
@@ -46,14 +46,14 @@ export function splitMarked(
 ): Segment[] {
   const segments: Segment[] = [];
   let next = 0;
-  /** Adds text of the template, which may have texts of tools in it. */
+  /** Adds text that the template wrote, which may contain the caller's texts from tools. */
   const addTemplate = (text: string): void => {
     for (const [i, piece] of splitAtGuards(text).entries()) {
       if (i % 2 === 0) addOwn(piece);
       else if (piece) segments.push({ text: piece, trust: 'user' });
     }
   };
-  /** Adds the template's own text, which may have media in it. */
+  /** Adds the template's own text, in which `mediaMark` stands for media. */
   const addOwn = (text: string): void => {
     const pieces = mediaMark ? text.split(mediaMark) : [text];
     for (const [index, piece] of pieces.entries()) {
@@ -71,7 +71,7 @@ export function splitMarked(
     const [mark, spaceBefore, index, spaceAfter] = match;
     const before = rendered.slice(from, match.index);
     from = match.index + mark.length;
-    // A space before a word is part of the word's token, so it belongs to the word.
+    // The space before a word is part of the word's token, so it is moved to the word's segment.
     const space = before.endsWith(' ') ? ' ' : '';
     addTemplate(before.slice(0, before.length - space.length));
     const content = parts[next];
@@ -81,7 +81,7 @@ export function splitMarked(
     next++;
     const start = spaceBefore === '' ? content.trimStart() : content;
     const whole = spaceAfter === '' ? start.trimEnd() : start;
-    // Llama 3 writes the output of a tool as JSON. A template has no other reason to quote a message.
+    // Llama 3 writes the output of a tool as a JSON string. No template puts a message in quotes for another reason.
     const inQuotes = before.endsWith('"') && rendered[from] === '"';
     segments.push({ text: space + (inQuotes ? JSON.stringify(whole).slice(1, -1) : whole), trust: 'user' });
   }

@@ -3,10 +3,10 @@ import * as v from 'valibot';
 import { AssayError } from '../../lib/errors.ts';
 import { CONFIG_BOUNDS, type FileBounds, readBounded, readBoundedJson } from '../store/bounded-file.ts';
 
-/** Largest token id that is accepted: eight times the largest published vocabulary (Gemma 3: 262,208). */
+/** Largest token id that is accepted: eight times the size of the largest published vocabulary (Gemma 3: 262,208). */
 export const MAX_TOKEN_ID = 1 << 21;
 
-/** Describes a special token in `tokenizer_config.json`: its text, or an object with the text. */
+/** A special token in `tokenizer_config.json`: its text, or an object that contains the text. */
 const SpecialToken = v.nullish(v.union([v.string(), v.looseObject({ content: v.string() })]));
 const TokenId = v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(MAX_TOKEN_ID));
 const TokenIds = v.nullish(v.union([TokenId, v.array(TokenId)]));
@@ -37,33 +37,33 @@ const ModelConfig = v.looseObject({
 
 const GenerationConfig = v.looseObject({
   eos_token_id: TokenIds,
-  /** False: the model's makers choose the most probable token. */
+  /** False if the model's makers recommend to always choose the most probable token. */
   do_sample: v.nullish(v.boolean()),
   temperature: v.nullish(v.pipe(v.number(), v.minValue(0), v.maxValue(2))),
   top_p: v.nullish(v.pipe(v.number(), v.gtValue(0), v.maxValue(1))),
 });
 
-/** Holds what tokenizer, template and sampling need of a model's published files. */
+/** Everything that tokenizer, template and sampling need from a model's published files. */
 export interface ModelText {
   tokenizer: TokenizerJson;
   tokenizerConfig: TokenizerConfig;
-  /** The chat template's Jinja source; null for a model without one. */
+  /** Jinja source of the chat template; null for a model without one. */
   template: string | null;
-  /** Tokens that end an answer, as the configuration files say. */
+  /** Ids of the tokens that end an answer, according to the configuration files. */
   endTokens: readonly number[];
-  /** The sampling that the model's makers recommend. */
+  /** Sampling parameters that the model's makers recommend. */
   sampling: { temperature: number; topP: number };
 }
 
-/** Bounds of `tokenizer.json`: twice the largest published one (Gemma 3: 33 MB and 1.9 million members). */
+/** Bounds of `tokenizer.json`: twice the size of the largest published one (Gemma 3: 33 MB and 1.9 million members). */
 const TOKENIZER_BOUNDS: FileBounds = { bytes: 64 * 1024 * 1024, parts: 4_000_000 };
-/** Bounds of `tokenizer_config.json`, which may repeat the added tokens (Gemma 3: 1.2 MB) and hold the template. */
+/** Bounds of `tokenizer_config.json`, which may repeat the added tokens (Gemma 3: 1.2 MB) and contain the template. */
 const TOKENIZER_CONFIG_BOUNDS: FileBounds = { bytes: 16 * 1024 * 1024 };
 const MAX_TEMPLATE_BYTES = 4 * 1024 * 1024;
 
 /**
- * Reads the tokenizer, template and end tokens of the model in `dir`. Throws `engine_failed` that names the faulty
- * file.
+ * Reads the tokenizer, template, end tokens and sampling of the model in the folder `dir`. Throws `engine_failed`,
+ * which names the faulty file.
  */
 export async function readModelText(dir: string): Promise<ModelText> {
   const tokenizer = await readJson(dir, 'tokenizer.json', TokenizerJson, TOKENIZER_BOUNDS);
@@ -101,7 +101,8 @@ export async function readModelText(dir: string): Promise<ModelText> {
 }
 
 /**
- * Reads the chat template in the order of transformers: a file of its own, then the one inside `tokenizer_config.json`.
+ * Returns the chat template, found in the order of transformers: a separate file first, then the one inside
+ * `tokenizer_config.json`. Returns null if there is none.
  */
 async function readTemplate(dir: string, config: TokenizerConfig): Promise<string | null> {
   const file = await readBounded(join(dir, 'chat_template.jinja'), MAX_TEMPLATE_BYTES);

@@ -3,10 +3,10 @@ import type { TaskBatch } from '../../lib/backend.ts';
 import { encodeTasks } from './prompt.ts';
 import { loadTextModel } from './text-model.ts';
 
-/*
- * Prints the token ids that the engine reads, for training and for checks of other implementations:
- * `node runtime/text/prompt-ids.ts MODEL_DIR < batches.jsonl`. For each line, a `TaskBatch` as JSON, it writes one line
- * `{"prefix": ids, "branches": [ids, …]}`.
+/**
+ * Prints the token ids of prompts, for training and for comparison with other implementations: `node
+ * runtime/text/prompt-ids.ts MODEL_DIR < batches.jsonl`. Each input line is a `TaskBatch` as JSON; the output is one
+ * line `{"prefix": ids, "branches": [ids, …]}` for each.
  */
 const [dir] = process.argv.slice(2);
 if (!dir) {

@@ -9,10 +9,10 @@ import { isToolUse, type TemplateMessage, toTemplateMessages } from './template-
 import type { TextModel } from './text-model.ts';
 import { withToolFields } from './tools/tool-messages.ts';
 
-/** Texts are counted up to this many times the limit. */
+/** A text that is too long is still counted up to this many times the limit, for the error message. */
 export const COUNTED_LIMITS = 4;
 
-/** Throws `input_too_long` with both counts when a prompt has more than `limit` tokens (D-18). */
+/** Throws `input_too_long`, which states both numbers, if a prompt has more than `limit` tokens (D-18). */
 export function checkLength(tokens: number, limit: number): void {
   if (tokens <= limit) return;
   const count = tokens > COUNTED_LIMITS * limit ? `more than ${COUNTED_LIMITS * limit}` : tokens;
@@ -22,21 +22,23 @@ export function checkLength(tokens: number, limit: number): void {
   );
 }
 
-/** Refuses far too many messages before they are rendered: each takes at least one token. */
+/**
+ * Throws `input_too_long` for far too many messages before they are rendered, because each needs at least one token.
+ */
 function checkMessages(messages: readonly ChatMessage[], limit: number): void {
   if (messages.length > COUNTED_LIMITS * limit) checkLength(messages.length, limit);
 }
 
-/** Holds the token ids of a batch: the shared prefix, and each task's own part up to the model's answer. */
+/** Token ids of a batch: the shared prefix, and each task's own part up to the model's answer. */
 export interface TaskTokens {
   prefix: number[];
   branches: number[][];
 }
 
 /**
- * Encodes a task batch. The prompt is cut inside the last user message, before the task's text, and both sides are
- * encoded separately, so the prefix has the same tokens whatever the tasks are. Throws `unsupported_modality`, and
- * `input_too_long` for a prompt of more than `limit` tokens.
+ * Encodes a task batch. The rendered prompt is split inside the last user message, before the task's text, and both
+ * parts are encoded separately, so the prefix has the same tokens whatever the tasks are. Throws
+ * `unsupported_modality`, and `input_too_long` for a prompt of more than `limit` tokens.
  */
 export function encodeTasks(model: TextModel, batch: TaskBatch, limit = Number.POSITIVE_INFINITY): TaskTokens {
   const reads = model.media?.kind;
@@ -48,46 +50,52 @@ export function encodeTasks(model: TextModel, batch: TaskBatch, limit = Number.P
   const rendered = model.template.render(templateMessages, { thinking: false, mediaMark: model.media?.mark });
   const cut = rendered.findLastIndex(({ trust }) => trust === 'user');
   const last = at(rendered, cut).text;
-  // The template may merge the mark with an earlier message; it is then at the end of that message.
+  // The template may merge the placeholder with an earlier message; it is then at the end of that message.
   const shared = last.slice(0, last.lastIndexOf(TASK_MARK)) + openMessage + TASK_SEPARATOR;
   const prefix = encodeWithBegin(model, [...rendered.slice(0, cut), { text: shared, trust: 'user' }]);
   checkLength(prefix.length, limit);
   const tail = rendered.slice(cut + 1);
   const branches = tasks.map((task) => {
     const branch = encodeSegments(model, [{ text: task, trust: 'user' }, ...tail], prefix);
-    // Each task is answered as if it were sent alone (D-26), so each has to fit alone.
+    // Each task is answered as if it were sent alone (D-26), so each must fit on its own.
     checkLength(prefix.length + branch.length, limit);
     return branch;
   });
   return { prefix, branches };
 }
 
-/** Refuses what the model does not read, in the order sent: the prompt has another one. */
+/**
+ * Throws `unsupported_modality` for media that the model does not read. Checks them in the order sent, because their
+ * order in the prompt differs.
+ */
 function refuseMedia({ input, media }: TaskBatch, reads: MediaPart['type'] | undefined): void {
   toTemplateMessages([...('messages' in input ? input.messages : []), { role: 'user', parts: media }], reads);
 }
 
-/** Replaces the open message and the task while the template renders; merging keeps it at the end of its message. */
+/**
+ * Placeholder for the last user message and the task while the template renders. If messages are merged, it stays at
+ * the end.
+ */
 const TASK_MARK = '\uE002';
 
 export interface ChatTokens {
   ids: number[];
-  /** True when the prompt has opened a reasoning block that the model continues. */
+  /** True if the prompt ends inside a reasoning block, which the model continues. */
   thinking: boolean;
 }
 
 export interface ChatEncoding {
-  /** For answers with a grammar. */
+  /** False to prevent reasoning, for answers under a grammar; absent: the model decides. */
   thinking?: false;
   /** Tools that the model may call. */
   tools?: readonly Tool[] | undefined;
-  /** Tokens that the prompt may have. */
+  /** Most tokens of the prompt. */
   limit?: number;
 }
 
 /**
- * Encodes a chat. Throws `unsupported_modality`, `unsupported_parameter` for tools that the model's template does not
- * have, and `input_too_long`.
+ * Encodes a chat. Throws `unsupported_modality`, `input_too_long`, or `unsupported_parameter` for tools if the model's
+ * template does not support them.
  */
 export function encodeChat(
   model: TextModel,
@@ -103,7 +111,9 @@ export function encodeChat(
   return { ids, thinking: opensThinking(segments, model.template.reasoning) };
 }
 
-/** Refuses tools, calls and their outputs if the model's chat template has no form for them. */
+/**
+ * Throws `unsupported_parameter` for tools, calls and their outputs if the model's chat template does not support them.
+ */
 function checkTools({ template }: TextModel, messages: readonly TemplateMessage[], tools?: readonly Tool[]): void {
   const at = messages.findIndex(isToolUse);
   if ((!tools && at < 0) || template.tools()) return;
@@ -113,7 +123,7 @@ function checkTools({ template }: TextModel, messages: readonly TemplateMessage[
   throw new AssayError('unsupported_parameter', message, { param });
 }
 
-/** Encodes a prompt. A template writes its begin token itself; for a model without a template it is added. */
+/** Encodes a prompt. A template writes the begin token itself; for a model without a template it is added here. */
 function encodeWithBegin(model: TextModel, segments: readonly Segment[]): number[] {
   const begin = model.template.stops.length > 0 ? model.tokenizer.begin : null;
   return begin === null ? encodeSegments(model, segments) : [begin, ...encodeSegments(model, segments, [begin])];

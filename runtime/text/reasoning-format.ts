@@ -1,12 +1,12 @@
-/** Describes how a family's models mark their reasoning before an answer. */
+/** How the models of a family mark the reasoning before an answer. */
 export interface ReasoningFormat {
   open: string;
   close: string;
-  /** Tokens of these marks, which are declared special and yet are part of the text to split. */
+  /** Special tokens of these marks, which nevertheless must appear in the text that is split. */
   tokens: readonly string[];
-  /** End of a prompt for an answer without reasoning. */
+  /** Text that makes the model answer without reasoning, at the end of a prompt. */
   none: string;
-  /** Mark of an answer that has no reasoning before it. */
+  /** Mark that begins an answer without reasoning; absent if such answers have no mark. */
   answer?: string;
 }
 
@@ -17,7 +17,7 @@ const THINK: ReasoningFormat = {
   none: '<think>\n\n</think>\n\n',
 };
 
-/** Magistral and Ministral 3. Source: their chat templates. */
+/** Format of Magistral and Ministral 3. Source: their chat templates. */
 const BRACKETS: ReasoningFormat = {
   open: '[THINK]',
   close: '[/THINK]',
@@ -25,7 +25,7 @@ const BRACKETS: ReasoningFormat = {
   none: '[THINK][/THINK]',
 };
 
-/** GPT-OSS: channels of messages. Source: OpenAI, "Harmony response format". */
+/** Format of GPT-OSS, which writes messages to channels. Source: OpenAI, "Harmony response format". */
 const HARMONY: ReasoningFormat = {
   open: '<|channel|>analysis<|message|>',
   close: '<|end|><|start|>assistant<|channel|>final<|message|>',
@@ -34,7 +34,7 @@ const HARMONY: ReasoningFormat = {
   answer: '<|channel|>final<|message|>',
 };
 
-/** Returns the format that a chat template shows. `thinks` is false if it shows none. */
+/** Returns the reasoning format that a chat template uses. `thinks` is false if it uses none. */
 export function reasoningFormat(template: string): { format: ReasoningFormat; thinks: boolean } {
   if (template.includes('<|channel|>')) return { format: HARMONY, thinks: true };
   if (template.includes('[/THINK]')) return { format: BRACKETS, thinks: true };

@@ -1,9 +1,11 @@
-/** Shortest text that is kept, in characters: shorter ones are encoded faster than they are looked up. */
+/**
+ * Length of the shortest text that is cached, in characters. Shorter ones are encoded faster than they are looked up.
+ */
 const MIN_LENGTH = 512;
 
 /**
- * Caches the token ids of long texts, such as a context that many requests share. Evicts the least recently used;
- * `maxLength` bounds the characters of all texts together.
+ * Caches the token ids of long texts, such as a context that many requests share. Evicts the least recently used.
+ * `maxLength` bounds the number of characters of all cached texts together.
  */
 export class RecentEncodings {
   readonly #maxLength: number;
@@ -15,7 +17,8 @@ export class RecentEncodings {
   }
 
   /**
-   * Returns the ids of `text`, from `encode` when they are not cached. `kind` distinguishes encodings of the same text.
+   * Returns the token ids of `text`, from the cache or by calling `encode`. Encodings of the same text with different
+   * `kind` are cached separately.
    */
   get(kind: string, text: string, encode: () => number[]): readonly number[] {
     if (text.length < MIN_LENGTH || text.length > this.#maxLength) return encode();

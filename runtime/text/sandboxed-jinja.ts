@@ -6,22 +6,22 @@ export class TemplateError extends Error {
 }
 
 export interface JinjaLimits {
-  /** Milliseconds allowed for one rendering. */
+  /** Timeout of one rendering in milliseconds. */
   timeMs: number;
-  /** Characters allowed in the result of one rendering. */
+  /** Most characters in the result of one rendering. */
   output: number;
 }
 
 const LIMITS: JinjaLimits = { timeMs: 2_000, output: 4 * 1024 * 1024 };
 const MAX_SOURCE = 1024 * 1024;
 
-/** Heap of the thread that renders, in MB; the templates of published models use about one. */
+/** Heap limits of the rendering thread, in MiB. The templates of published models need about one. */
 const HEAP_MB = { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 16 };
 
-/** Milliseconds allowed for the thread to start, enough for a busy machine. */
+/** Timeout for the start of the thread in milliseconds, long enough for a busy machine. */
 const START_MS = 30_000;
 
-/** Asks for one rendering; without values the template is only parsed. */
+/** Request to the rendering thread. If `values` is null, the template is only parsed. */
 export interface RenderCall {
   source: string;
   values: Readonly<Record<string, unknown>> | null;
@@ -32,13 +32,13 @@ export type RenderAnswer = { text: string } | { error: string };
 
 export interface TemplateWorkerData {
   port: MessagePort;
-  /** 1 when an answer is in the port. */
+  /** Shared counter: 1 if there is an answer in the port. */
   answered: Int32Array<SharedArrayBuffer>;
 }
 
 /**
- * Parses an untrusted template, and returns a function that renders it in a thread with a small heap and a time limit.
- * A template that exceeds either ends its thread, and the next rendering starts another. Throws `TemplateError`.
+ * Parses an untrusted template. Returns a function that renders it in a thread with a small heap and a time limit. If a
+ * template exceeds either, its thread is ended and the next rendering starts a new one. Both throw `TemplateError`.
  */
 export function compileJinja(source: string, limits = LIMITS): (values: Record<string, unknown>) => string {
   if (source.length > MAX_SOURCE) throw new TemplateError('the template is too large');
@@ -48,7 +48,8 @@ export function compileJinja(source: string, limits = LIMITS): (values: Record<s
 }
 
 /**
- * Renders and blocks until the answer is there: callers wait for a prompt anyway, and runtime/text stays synchronous.
+ * Renders a template in the thread, and blocks until the answer arrives. Callers wait for a prompt anyway, and so
+ * `runtime/text` stays synchronous.
  */
 function render(call: RenderCall, timeMs: number): string {
   thread ??= new TemplateThread();
@@ -62,7 +63,7 @@ function render(call: RenderCall, timeMs: number): string {
   return answer.text;
 }
 
-/** The only thread of this process; undefined when none is running. */
+/** The process's only rendering thread; undefined if none is running. */
 let thread: TemplateThread | undefined;
 
 const ENTRY = new URL(`./template-worker${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url);
@@ -84,12 +85,12 @@ class TemplateThread {
       execArgv: [],
     });
     this.#worker.unref();
-    // A thread that runs out of memory never answers.
+    // A thread that runs out of memory never answers, so its error is ignored and the wait ends with the timeout.
     this.#worker.on('error', () => {});
     if (!this.#wait(START_MS)) throw new Error('the thread for templates did not start');
   }
 
-  /** Returns the answer, or null when none came in time. */
+  /** Sends a request and waits for the answer. Returns null if none arrives in time. */
   ask(call: RenderCall, timeMs: number): RenderAnswer | null {
     this.#port.postMessage(call);
     return this.#wait(timeMs);

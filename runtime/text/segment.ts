@@ -2,22 +2,28 @@ import type { MediaPart } from '../../lib/conversation.ts';
 import type { Tokenizer } from './tokenizer.ts';
 
 /**
- * Describes a part of a prompt. Only `template` text may become control tokens; `user` text is always text; `media`
- * stands for one image or recording, whose text its family writes (`MediaText`).
+ * A part of a prompt, by its trust. Only `template` text may become control tokens; `user` text never does; `media`
+ * stands for one image or recording, whose text the model's family writes (`MediaText`).
  */
 export type Segment = { text: string; trust: 'template' | 'user' } | { text: ''; trust: 'media'; part: MediaPart };
 
-/** Says how media are written into a prompt. */
+/** Writes images or recordings into a prompt, as the model's family does. */
 export interface MediaText {
-  /** Names what the model reads beside text. */
+  /** Kind of media that the model reads besides text. */
   readonly kind: MediaPart['type'];
-  /** Text that the chat template writes for one. */
+  /** Text that the chat template writes for one image or recording. */
   readonly mark: string;
-  /** Returns the text for one; its `token` becomes the ids from `firstId` on, one after the other. */
+  /**
+   * Returns the text for one image or recording. Each occurrence of `token` in it is replaced by the next id from
+   * `firstId` on.
+   */
   write(part: MediaPart): { text: string; token: number; firstId: number };
 }
 
-/** Encodes segments one by one. `before` holds the token ids in front of them. */
+/**
+ * Encodes segments one after another.
+ * @param before token ids that precede the segments
+ */
 export function encodeSegments(
   { tokenizer, media }: { tokenizer: Tokenizer; media?: MediaText | undefined },
   segments: readonly Segment[],

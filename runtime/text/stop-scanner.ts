@@ -1,11 +1,11 @@
-/** Describes a text that ends what is scanned, and begins something else. */
+/** A text that ends the scanned text and begins something else, such as a tool call. */
 export interface Trigger {
   text: string;
-  /** False: it counts only at the beginning, after white space. */
+  /** False if it counts only at the beginning of the text, after white space. */
   anywhere: boolean;
 }
 
-/** Finds stop strings in streamed text. Holds back what may still become one. */
+/** Finds stop strings in streamed text. Withholds text that may be the beginning of a stop string. */
 export class StopScanner {
   readonly #stops: readonly string[];
   #trigger: Trigger | null;
@@ -17,17 +17,17 @@ export class StopScanner {
     this.#trigger = trigger ?? null;
   }
 
-  /** True when a stop string was found. It and everything after it is never returned. */
+  /** True if a stop string was found. The stop string and all text after it are discarded. */
   get stopped(): boolean {
     return this.#end === 'stop';
   }
 
-  /** True when the trigger was found, before any stop string. */
+  /** True if the trigger was found, before any stop string. */
   get triggered(): boolean {
     return this.#end === 'trigger';
   }
 
-  /** Returns the text that cannot be part of a stop string any more. */
+  /** Adds text. Returns the text that can no longer be part of a stop string. */
   push(text: string): string {
     if (this.#end) return '';
     this.#held += text;
@@ -46,7 +46,7 @@ export class StopScanner {
     return this.#take(this.#held.length - Math.max(0, ...ends.map((end) => overlap(this.#held, end))));
   }
 
-  /** Returns the withheld text, when no more text follows. */
+  /** Returns the text that is still withheld. Must be called after the last text. */
   end(): string {
     return this.#end ? '' : this.#take(this.#held.length);
   }
@@ -56,7 +56,7 @@ export class StopScanner {
     const { text, anywhere } = this.#trigger;
     const at = this.#held.indexOf(text);
     if (at >= 0 && (anywhere || this.#held.slice(0, at).trim() === '')) return at;
-    // Text that is no beginning of the trigger rules it out for the rest.
+    // Once the text begins differently from the trigger, the trigger cannot occur any more.
     if (!anywhere && !text.startsWith(this.#held.trimStart())) this.#trigger = null;
     return null;
   }
@@ -68,7 +68,7 @@ export class StopScanner {
   }
 }
 
-/** Counts the characters at the end of `text` that begin `stop`. */
+/** Returns the number of characters at the end of `text` that are also the beginning of `stop`. */
 function overlap(text: string, stop: string): number {
   for (let length = Math.min(text.length, stop.length - 1); length > 0; length--) {
     if (text.endsWith(stop.slice(0, length))) return length;

@@ -2,34 +2,35 @@ import type { ChatMessage, MediaPart, ToolCall } from '../../lib/conversation.ts
 import { AssayError } from '../../lib/errors.ts';
 import { messageText, namedParts } from '../../lib/prompt/tasks.ts';
 
-/** Describes a message as chat templates read it: one text, or texts and media in their order. */
+/** A message as chat templates read it. Its content is one text, or a list of texts and media in their order. */
 export interface TemplateMessage {
   role: ChatMessage['role'];
   content: string | readonly (string | MediaPart)[];
-  /** Of an assistant's message: the tools that it calls. */
+  /** In an assistant's message: the tools that it calls. */
   toolCalls?: readonly ToolCall[];
-  /** Of a tool's message: the call that it answers, and the name of the tool. */
+  /** In a tool's message: the call that it answers, and the name of the tool. */
   answers?: AnsweredCall;
 }
 
 export type AnsweredCall = Pick<ToolCall, 'id' | 'name'>;
 
-/** Says which conversations a chat template accepts, found by trying. */
+/** Which conversations a chat template accepts, as found by rendering. */
 export interface TemplateTraits {
-  /** Accepts a system message at the start. */
+  /** True if it accepts a system message at the start. */
   system: boolean;
-  /** Accepts a system message at any place. */
+  /** True if it accepts a system message anywhere. */
   lateSystem: boolean;
-  /** Accepts two messages of the same role in a row. */
+  /** True if it accepts two messages of the same role in a row. */
   repeats: boolean;
-  /** Accepts an assistant message first. */
+  /** True if it accepts an assistant message as the first one. */
   assistantFirst: boolean;
 }
 
 /**
- * Converts chat messages to the template's form. Throws `unsupported_modality` for a part that the model does not read.
+ * Converts chat messages to the form that templates read. Throws `unsupported_modality` for media that the model does
+ * not read.
  *
- * @param reads what the model reads beside text
+ * @param reads kind of media that the model reads besides text; undefined if none
  */
 export function toTemplateMessages(
   messages: readonly ChatMessage[],
@@ -57,8 +58,8 @@ function unsupported({ type, param }: MediaPart, reads: MediaPart['type'] | unde
 }
 
 /**
- * Changes a conversation so that the template accepts it: joins texts by a blank line and omits nothing. Runs in linear
- * time.
+ * Changes a conversation so that the template accepts it: moves, converts or joins messages, with a blank line between
+ * joined texts. Omits no text. Runs in linear time.
  */
 export function fitMessages(messages: readonly TemplateMessage[], traits: TemplateTraits): TemplateMessage[] {
   let fitted: TemplateMessage[] = [...messages];
@@ -76,7 +77,7 @@ export function fitMessages(messages: readonly TemplateMessage[], traits: Templa
   for (const message of fitted) {
     const { role, content } = message;
     const last = runs.at(-1);
-    // Moved system texts are always joined: templates that accept one accept only one.
+    // System texts that were moved are always joined, because templates that accept a system message accept only one.
     const join = last?.first.role === role && (!traits.repeats || (role === 'system' && !traits.lateSystem));
     if (join && !isToolUse(last.first) && !isToolUse(message)) last.contents.push(content);
     else runs.push({ first: message, contents: [content] });
@@ -89,7 +90,7 @@ export function isToolUse({ role, toolCalls }: TemplateMessage): boolean {
   return role === 'tool' || toolCalls !== undefined;
 }
 
-/** Joins contents by a blank line between texts, without empty ones; a single content stays as it is. */
+/** Joins contents, with a blank line between texts and without empty texts. A single content is returned unchanged. */
 function joined(contents: readonly TemplateMessage['content'][]): TemplateMessage['content'] {
   const [only] = contents;
   if (only !== undefined && contents.length === 1) return only;

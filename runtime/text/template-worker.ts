@@ -2,16 +2,16 @@ import { workerData } from 'node:worker_threads';
 import { Environment, Interpreter, parse, tokenize } from '@huggingface/jinja';
 import type { RenderAnswer, RenderCall, TemplateWorkerData } from './sandboxed-jinja.ts';
 
-/*
- * The thread that renders chat templates. It has a small heap of its own, and templates reach nothing of the host: no
- * clock, no files, no functions but these. `sandboxed-jinja.ts` starts and stops it, and waits for each answer.
+/**
+ * Thread that renders chat templates. It has a small heap, and templates cannot access the host: no clock, no files,
+ * and only the functions in `GLOBALS`. `sandboxed-jinja.ts` starts and stops it, and waits for each answer.
  */
-// The thread that started this one wrote it.
+// A cast: the thread that started this one wrote the data.
 const { port, answered } = workerData as TemplateWorkerData;
 
 type Program = ReturnType<typeof parse>;
 
-/** The program of the last template. One is enough, as a process serves one model. */
+/** Parsed form of the last template. One is enough, because a process serves one model. */
 let last: { source: string; program: Program } | null = null;
 
 port.on('message', (call: RenderCall) => answer(work(call)));
@@ -34,18 +34,18 @@ function work({ source, values, output }: RenderCall): RenderAnswer {
     const text = String(boundedInterpreter(env).run(last.program).value);
     return text.length > output ? { error: 'the template writes too much' } : { text };
   } catch (error) {
-    // The template engine throws errors only.
+    // A cast: the template engine throws errors only.
     return { error: (error as Error).message };
   }
 }
 
 /**
- * Returns an interpreter that refuses values which grow without end: a list that doubles asks for a gigabyte at once,
- * and V8 grants that before it looks at the limit of the heap.
+ * Returns an interpreter that refuses values that grow without bound. A list that doubles requests a gigabyte at once,
+ * which V8 grants before it checks the limit of the heap.
  */
 function boundedInterpreter(env: Environment): Interpreter {
   const interpreter = new Interpreter(env);
-  // The package's types of its classes do not resolve.
+  // A cast, because the package's types of its classes do not resolve.
   const evaluate: (...args: unknown[]) => { value: unknown } = interpreter.evaluate.bind(interpreter);
   interpreter.evaluate = (...args: unknown[]) => {
     const result = evaluate(...args);
@@ -76,7 +76,7 @@ const GLOBALS = {
   strftime_now: fixedDate,
 };
 
-/** Formats the date that Llama 3.2's template falls back to, so that a prompt is the same every day. */
+/** Formats a fixed date, the one to which Llama 3.2's template falls back, so that a prompt is the same every day. */
 function fixedDate(format: string): string {
   const parts: Record<string, string> = {
     Y: '2024',

@@ -1,15 +1,16 @@
 /**
- * Characters of one chunk. Encoding takes more than linear time in the length of a word, and memory for the whole text.
+ * Number of characters in a chunk. Encoding a text at once would take more than linear time in the length of a word,
+ * and memory for the whole text.
  */
 const CHUNK = 16_384;
-/** Characters before the end of a chunk in which a place to cut is looked for. */
+/** Number of characters before the end of a chunk in which to look for a place to split. */
 const REACH = 4_096;
 
 const LETTER = /\p{L}/u;
 
 /**
- * Cuts a long text at places where every tokenizer for running text begins a new word: before a space between letters,
- * and after a line break before a letter. Cuts a text without such places (data, one endless word) at the chunk's
+ * Splits a long text where every tokenizer for running text begins a new word: before a space between letters, and
+ * after a line break before a letter. A text without such places (data, one endless word) is split at the chunk's
  * length.
  */
 export function* textChunks(text: string): Generator<string> {
@@ -27,7 +28,7 @@ function placeToCut(text: string, end: number): number {
     if (text[at] === ' ' && isLetter(text[at - 1]) && isLetter(text[at + 1])) return at;
     if (text[at - 1] === '\n' && isLetter(text[at])) return at;
   }
-  // Never between the halves of a surrogate pair.
+  // Never splits a surrogate pair.
   return /[\uDC00-\uDFFF]/u.test(text.charAt(end)) ? end - 1 : end;
 }
 

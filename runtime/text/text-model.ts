@@ -4,25 +4,25 @@ import type { MediaText } from './segment.ts';
 import { createTokenizer, type Tokenizer, tokenText } from './tokenizer.ts';
 import { createVocabulary, type TextVocabulary } from './vocabulary.ts';
 
-/** Turns text into a model's tokens and back. */
+/** Everything that converts between text and a model's tokens. */
 export interface TextModel {
   tokenizer: Tokenizer;
   vocabulary: TextVocabulary;
   template: ChatTemplate;
-  /** Writes images or recordings into prompts; absent: the model reads none. */
+  /** Writes images or recordings into prompts; absent if the model reads none. */
   media?: MediaText;
-  /** The sampling that the model's makers recommend. */
+  /** Sampling parameters that the model's makers recommend. */
   sampling: ModelText['sampling'];
 }
 
 export interface TextOptions {
-  /** Tokens after which user texts are cut (`createTokenizer`). */
+  /** Number of tokens after which the encoding of a user's text stops (`createTokenizer`). */
   mostTokens?: number;
-  /** Width of the model's logits (`createVocabulary`). */
+  /** Number of logits in a row (`createVocabulary`). */
   vocabSize?: number;
 }
 
-/** Reads tokenizer, vocabulary and chat template of the model in `dir`. Throws `engine_failed`. */
+/** Reads the tokenizer, vocabulary and chat template of the model in the folder `dir`. Throws `engine_failed`. */
 export async function loadTextModel(dir: string, options?: TextOptions): Promise<TextModel> {
   return createTextModel(await readModelText(dir), options);
 }
@@ -35,8 +35,8 @@ export function createTextModel(model: ModelText, { mostTokens, vocabSize }: Tex
     tokenText(token),
   ]);
   const template = createChatTemplate(model.template, Object.fromEntries(special));
-  // Some published configurations name only the token that ends a text, not the one that ends a message.
-  // A token between reasoning and answer ends a message too, and not the turn.
+  // Some published configurations name only the token that ends a text, not the one that ends a message, so the latter
+  // is read from the template. A token between reasoning and answer ends a message too, but not the turn.
   const between = new Set(template.reasoning.tokens.map((token) => tokenizer.id(token)));
   const endOfTurn = tokenizer
     .encodeTemplate(template.afterAnswer, true)

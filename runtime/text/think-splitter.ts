@@ -8,8 +8,8 @@ export interface Said {
 }
 
 /**
- * Splits streamed text into reasoning and answer, also when a tag is split between chunks. Only a block at the very
- * beginning counts; a later one is text. White space around the tags belongs to neither part.
+ * Splits streamed text into reasoning and answer, even if a tag is split between chunks. Only a reasoning block at the
+ * very beginning counts; a later one is text. White space around the tags belongs to neither part.
  */
 export class ThinkSplitter {
   #state: 'start' | 'reasoning' | 'answer';
@@ -17,7 +17,7 @@ export class ThinkSplitter {
   #spoken = false;
   readonly #format: Marks;
 
-  /** @param inside true when the prompt has already opened the block */
+  /** @param inside true if the prompt has already opened the reasoning block */
   constructor(inside: boolean, format: Marks) {
     this.#format = format;
     this.#state = inside ? 'reasoning' : 'start';
@@ -48,7 +48,7 @@ export class ThinkSplitter {
     return said;
   }
 
-  /** Returns the withheld text, when no more text follows. */
+  /** Returns the text that is still withheld. Must be called after the last text. */
   end(): Said {
     const rest = this.#take(this.#held.length);
     if (this.#state === 'reasoning') return { reasoning: this.#speak(rest).trimEnd(), content: '' };
@@ -65,7 +65,7 @@ export class ThinkSplitter {
       this.#held = text.slice(answer.length);
       this.#state = 'answer';
     } else if (!open.startsWith(text) && !answer?.startsWith(text)) {
-      // No block: white space at the beginning belongs to the answer.
+      // Without a block, white space at the beginning belongs to the answer.
       this.#spoken = true;
       this.#state = 'answer';
     }
@@ -82,7 +82,7 @@ export class ThinkSplitter {
     return thought;
   }
 
-  /** Drops white space until the part has begun. */
+  /** Removes white space at the beginning of the reasoning or the answer. */
   #speak(text: string): string {
     const spoken = this.#spoken ? text : text.trimStart();
     this.#spoken ||= spoken !== '';
@@ -97,7 +97,8 @@ export class ThinkSplitter {
 }
 
 /**
- * Returns the length of `text` without an end that may be white space before the closing tag, or the tag's beginning.
+ * Returns how much of `text` is certainly reasoning: it ends before anything that may be the beginning of the closing
+ * tag, or white space before it.
  */
 function safeLength(text: string, close: string): number {
   let end = text.length;

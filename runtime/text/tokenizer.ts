@@ -5,28 +5,28 @@ import { RecentEncodings } from './recent-encodings.ts';
 import { textChunks } from './text-chunks.ts';
 
 /**
- * Encodes the two kinds of text in a prompt. Template text may contain control tokens; user text never becomes one: a
- * user's `<|im_end|>` is six ordinary tokens. The caller says whether a text continues other text, because some
- * tokenizers write a space in front of a text's first word.
+ * Encodes the two kinds of text in a prompt. Template text may contain control tokens. User text never becomes one: a
+ * user's `<|im_end|>` is encoded as ordinary tokens. `continues` tells whether other text precedes, because some
+ * tokenizers put a space in front of the first word of a text.
  */
 export interface Tokenizer {
   encodeTemplate(text: string, continues: boolean): readonly number[];
   encodeUser(text: string, continues: boolean): readonly number[];
-  /** Tokens that control the model instead of writing text. */
+  /** Ids of the tokens that control the model instead of writing text. */
   readonly control: ReadonlySet<number>;
-  /** The texts of the control tokens, each with its id. */
+  /** Id of each control token, by its text. */
   readonly controlTexts: ReadonlyMap<string, number>;
-  /** The begin token, when the tokenizer puts one in front of every text; else null. */
+  /** Id of the begin token, if the tokenizer puts one in front of every text; otherwise null. */
   readonly begin: number | null;
-  /** Returns the id of a whole token such as `<|im_end|>`. */
+  /** Returns the id of a token with exactly this text, such as `<|im_end|>`; undefined if there is none. */
   id(token: string): number | undefined;
 }
 
 type AddedToken = TokenizerJson['added_tokens'][number];
 
 /**
- * Creates the tokenizer of a model. User text is encoded up to about `mostTokens`: a longer one is refused anyway, and
- * encoding megabytes takes minutes.
+ * Creates the tokenizer of a model. It encodes user text only up to about `mostTokens` tokens, because a longer one is
+ * refused anyway, and encoding megabytes takes minutes.
  */
 export function createTokenizer(model: ModelText, mostTokens = Number.POSITIVE_INFINITY): Tokenizer {
   const { tokenizer: json, tokenizerConfig: config } = model;
@@ -48,7 +48,7 @@ export function createTokenizer(model: ModelText, mostTokens = Number.POSITIVE_I
 
   function encodeTemplate(text: string, continues: boolean): number[] {
     if (!continues) return ids(template, text);
-    // Only the part before the first control token continues the text in front.
+    // Only the part before the first control token continues the preceding text.
     const cut = firstControl ? text.search(firstControl) : -1;
     if (cut < 0) return ids(templateContinued, text);
     return [...ids(templateContinued, text.slice(0, cut)), ...ids(template, text.slice(cut))];
@@ -69,7 +69,8 @@ export function createTokenizer(model: ModelText, mostTokens = Number.POSITIVE_I
     const encoded = ids(continues ? userContinued : user, text);
     const found = encoded.find((id) => control.has(id));
     if (found === undefined) return encoded;
-    // Some vocabularies hold control tokens as ordinary ones: cut inside them, so that they are spelled out.
+    // Some vocabularies also contain control tokens as ordinary ones. The text is split inside them, so that they are
+    // encoded as several tokens.
     const spelling = controlTokens.find(({ id }) => id === found)?.content ?? '';
     if (spelling.length < 2 || !text.includes(spelling)) return encoded.filter((id) => !control.has(id));
     return text
@@ -84,7 +85,7 @@ export function createTokenizer(model: ModelText, mostTokens = Number.POSITIVE_I
   return { encodeTemplate, encodeUser, control, controlTexts, begin, id };
 }
 
-/** Runs `work`. Throws `engine_failed` for a kind of tokenizer that the library does not support. */
+/** Runs `work`. Throws `engine_failed` if the library does not support this kind of tokenizer. */
 function readable<T>(work: () => T): T {
   try {
     return work();
@@ -94,20 +95,20 @@ function readable<T>(work: () => T): T {
   }
 }
 
-/** Returns the text of a special token of `tokenizer_config.json`; empty when there is none. */
+/** Returns the text of a special token of `tokenizer_config.json`; empty if there is none. */
 export function tokenText(token: ModelText['tokenizerConfig']['bos_token']): string {
   return typeof token === 'string' ? token : (token?.content ?? '');
 }
 
-/** Characters of user texts whose tokens are cached: some megabytes. */
+/** Most characters of user texts whose tokens are cached, which take some megabytes. */
 const RECENT_CHARACTERS = 1_000_000;
 
 const EMPTY_MODEL = { type: 'BPE', vocab: {}, merges: [] };
 
 /**
- * Tells whether an added token is a control token: declared special, in the `<|…|>` form, a placeholder, or a tag that
- * the chat template writes (`<think>` of Qwen3 is declared as text). Gemma's added runs of line breaks and HTML tags
- * stay text.
+ * Tells whether an added token is a control token: declared special, of the form `<|…|>`, a placeholder, or a tag that
+ * the chat template writes (Qwen3 declares `<think>` as text). Gemma's added tokens for runs of line breaks and HTML
+ * tags are text.
  */
 function isControl({ content, special }: AddedToken, template: string | null): boolean {
   if (special || /^<\|.*\|>$|^<unused\d+>$/su.test(content)) return true;
@@ -116,7 +117,7 @@ function isControl({ content, special }: AddedToken, template: string | null): b
 
 function ids(tokenizer: LibraryTokenizer, text: string): number[] {
   if (text === '') return [];
-  // A character that the vocabulary lacks has no id, and there may be no unknown token: it is dropped.
+  // A character that is not in the vocabulary has no id, and there may be no unknown token, so it is dropped.
   return tokenizer.encode(text, { add_special_tokens: false }).ids.filter((id: number | undefined) => id !== undefined);
 }
 
@@ -129,7 +130,7 @@ function alternatives(tokens: readonly AddedToken[]): string {
   return tokens.map(({ content }) => content.replace(/[.*+?^${}()|[\]\\/]/gu, '\\$&')).join('|');
 }
 
-/** Returns the same tokenizer without the space that it would put in front of a text. */
+/** Returns the definition of the same tokenizer, without the space that it would put in front of a text. */
 function withoutPrefixSpace(json: TokenizerJson): TokenizerJson {
   return {
     ...json,
@@ -144,14 +145,14 @@ interface Step {
 }
 
 function dropPrefix(step: unknown, list: 'normalizers' | 'pretokenizers'): unknown {
-  // Members of `tokenizer.json` are read one by one; missing ones are undefined.
+  // A cast: members of `tokenizer.json` are read one by one; missing ones are undefined.
   const { type, ...rest } = (step ?? {}) as Step;
   switch (type) {
     case 'Sequence':
       return {
         type,
         ...rest,
-        // As above.
+        // A cast, as above.
         [list]: ((rest[list] ?? []) as Step[]).map((child) => dropPrefix(child, list) ?? NOTHING),
       };
     case 'Prepend':

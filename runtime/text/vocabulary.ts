@@ -5,13 +5,15 @@ import { MAX_TOKEN_ID, type ModelText, type TokenizerJson } from './model-files.
 import { reasoningFormat } from './reasoning-format.ts';
 import { type Tokenizer, tokenText } from './tokenizer.ts';
 
-/** Spells the tokens for grammars, for the detokenizer and for log-probabilities. */
+/** Bytes of the tokens, for grammars, for the detokenizer and for log-probabilities. */
 export interface TextVocabulary extends Vocabulary {
-  /** Returns the bytes of any token, control tokens too (`<think>`); empty for an id without text. */
+  /** Returns the bytes of any token, including control tokens (`<think>`); empty for an id without text. */
   spelling(token: number): Uint8Array;
-  /** Returns the bytes that a token writes in a chat. Of control tokens only the tags around reasoning show. */
+  /**
+   * Returns the bytes that a token adds to a chat's answer. Control tokens add none, except the tags around reasoning.
+   */
   written(token: number): Uint8Array;
-  /** True when a text begins with a space that the decoder removes (Llama 2: `▁Hello`). */
+  /** True if texts begin with a space that the decoder removes (Llama 2: `▁Hello`). */
   readonly leadingSpace: boolean;
 }
 
@@ -19,12 +21,12 @@ const UTF8 = new TextEncoder();
 const EMPTY = new Uint8Array(0);
 
 /**
- * Works out the bytes that each token writes. Byte-level vocabularies (GPT-2, Llama 3, Qwen) spell bytes as characters;
- * SentencePiece ones (Llama 2, Gemma, Phi-3) write `▁` for a space and `<0x0A>` for a byte that no token spells.
- * Throws `engine_failed` for a tokenizer of another kind, such as WordPiece.
+ * Determines the bytes that each token writes. Byte-level vocabularies (GPT-2, Llama 3, Qwen) represent bytes as
+ * characters. SentencePiece vocabularies (Llama 2, Gemma, Phi-3) write `▁` for a space, and `<0x0A>` for a byte that no
+ * other token contains. Throws `engine_failed` for a tokenizer of another kind, such as WordPiece.
  *
- * @param width width of the logits: tokens beyond it can't be chosen, whatever the tokenizer's files say. Absent: the
- *   number in the files
+ * @param width number of logits in a row; tokens beyond it cannot be chosen, whatever the tokenizer's files say.
+ * Absent: the number of tokens in the files
  */
 export function createVocabulary(
   model: ModelText,
@@ -100,7 +102,7 @@ interface DecoderStep {
 }
 
 function decoderSteps(decoder: unknown): DecoderStep[] {
-  // Members of `tokenizer.json` are read one by one; missing ones are undefined.
+  // A cast: members of `tokenizer.json` are read one by one; missing ones are undefined.
   const step = (decoder ?? {}) as DecoderStep;
   return step.type === 'Sequence' ? (step.decoders ?? []).flatMap(decoderSteps) : [step];
 }

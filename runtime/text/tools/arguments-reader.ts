@@ -1,11 +1,11 @@
-/** Reads the JSON text of an object up to its closing bracket, from text that goes on after it. */
+/** Reads the JSON text of an object from streamed text that continues after the object's closing bracket. */
 export class ArgumentsReader {
   #depth = 0;
   #inString = false;
   #escaped = false;
   #ended = false;
 
-  /** Returns the part of a text that belongs to the object. */
+  /** Adds text. Returns the part of it that belongs to the object. */
   push(text: string): string {
     let end = 0;
     while (end < text.length && !this.#ended) this.#read(text[end++]);

@@ -5,24 +5,27 @@ import type { Tokenizer } from '../tokenizer.ts';
 import { codeControls, type Piece, piecesOf, sharedStart } from './call-pieces.ts';
 import type { ToolFormat } from './tool-format.ts';
 
-/** Describes a part of a call: control tokens, or text under a grammar. */
+/** A step of writing a call: a sequence of control tokens, or text under a grammar. */
 export type CallStep = { control: readonly number[] } | CallText;
 
-/** Says how the calls of one answer are written. */
+/** How the tool calls of one answer are written in tokens. */
 export interface CallGrammar {
   tools: readonly Tool[];
-  /** True if the answer has to be a call. */
+  /** True if the answer must be a call. */
   forced: boolean;
-  /** Begins a call in free text. */
+  /** Token or text that begins a call in free text. */
   trigger: { control: number } | { text: string; anywhere: boolean };
-  /** The rest of the first call after its trigger; with a text trigger the whole call, of which that is a part. */
+  /**
+   * Steps of the first call after its trigger token; or, if the trigger is a text, of the whole call including that
+   * text.
+   */
   triggered: readonly CallStep[];
-  /** A whole first call, and one after reasoning. */
+  /** Steps of a first call at the beginning of the answer; `afterReasoning` is for one after reasoning. */
   first: readonly CallStep[];
   afterReasoning: readonly CallStep[];
-  /** A further call; null: the first one ends the answer. */
+  /** Steps of a further call; null if the answer ends after the first. */
   next: readonly CallStep[] | null;
-  /** Text that may end an answer in place of a further call; null: only a token that ends every answer. */
+  /** Steps of a text that may end an answer instead of a further call; null if only an end token may. */
   ending: readonly CallStep[] | null;
 }
 
@@ -33,7 +36,7 @@ interface GrammarOptions {
   reasoning: ReasoningFormat;
 }
 
-/** Works out how a template's calls are written in tokens. */
+/** Derives how calls are written in tokens from the format of the chat template. */
 export function callGrammar({ format, use, tokenizer, reasoning }: GrammarOptions): CallGrammar {
   const { choice, parallel } = use;
   const named = typeof choice === 'object' ? choice.name : null;
@@ -41,7 +44,8 @@ export function callGrammar({ format, use, tokenizer, reasoning }: GrammarOption
   const coded = (text: string) => codeControls(text, tokenizer.controlTexts);
   const [rest, separator] = [coded(format.rest), format.separator === null ? null : coded(format.separator)];
   const several = parallel && separator !== null;
-  // An answer of one call needs no more than the brackets after its arguments, which tokens may span.
+  // An answer with one call needs only the brackets after its arguments, because a token may contain them together with
+  // the last characters of the arguments.
   const close = several ? sharedStart(rest, separator) : (/^\s*[}\])]+/u.exec(rest)?.[0] ?? '');
   const call = (head: string) =>
     stepsOf([
@@ -70,7 +74,10 @@ export function callGrammar({ format, use, tokenizer, reasoning }: GrammarOption
   };
 }
 
-/** Returns the text up to the end of its first word: `{"name`, `<tool_call`. After that, models vary the spaces. */
+/**
+ * Returns the trigger of a call that begins with text: the text up to the end of its first word, such as `{"name` or
+ * `<tool_call`. After that, models vary the spaces.
+ */
 function textTrigger(begin: CallText | undefined, { textBefore }: ToolFormat): { text: string; anywhere: boolean } {
   const text = begin?.before ?? '';
   return { text: /^[^\p{L}]*\p{L}[\p{L}\p{N}_]*/u.exec(text)?.[0] ?? text, anywhere: textBefore };
@@ -81,7 +88,7 @@ function withoutFirstToken([first, ...rest]: readonly CallStep[]): CallStep[] {
   return first.control.length > 1 ? [{ control: first.control.slice(1) }, ...rest] : rest;
 }
 
-/** Joins neighbouring pieces of one kind to steps. */
+/** Joins neighbouring pieces of the same kind to steps. */
 function stepsOf(pieces: readonly (Piece | 'name' | 'arguments')[]): CallStep[] {
   const steps: CallStep[] = [];
   for (const piece of pieces) {

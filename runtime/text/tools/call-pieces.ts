@@ -1,13 +1,13 @@
-/** Describes a piece of a template's text: one control token, or text. */
+/** A piece of a template's text: one control token, or text without any. */
 export type Piece = { control: number } | { text: string };
 
-/** The first of the private characters that stand for control tokens, in the order of their table. */
+/** First of the private-use characters that represent control tokens, in the order of their table. */
 const BASE = 0x100000;
 const CODED = /([\u{100000}-\u{10FFFD}])/u;
 
-/** Replaces each control token in a text by one private character, so that no comparison cuts inside of one. */
+/** Replaces each control token in a text by one private-use character, so that comparing texts cannot split a token. */
 export function codeControls(text: string, controls: ReadonlyMap<string, number>): string {
-  // Longer ones first: one token may begin with the text of another.
+  // Longer ones first, because a token may begin with the text of another.
   const found = [...controls.keys()].filter((control) => control !== '' && text.includes(control));
   const indices = new Map([...controls.keys()].map((control, i) => [control, i]));
   let coded = text;
@@ -17,7 +17,7 @@ export function codeControls(text: string, controls: ReadonlyMap<string, number>
   return coded;
 }
 
-/** Splits a coded text (`codeControls`) into its control tokens and the texts between them. */
+/** Splits a text from `codeControls` into control tokens and the texts between them. */
 export function piecesOf(coded: string, controls: ReadonlyMap<string, number>): Piece[] {
   const ids = [...controls.values()];
   return coded
@@ -26,7 +26,7 @@ export function piecesOf(coded: string, controls: ReadonlyMap<string, number>): 
     .map((part) => (CODED.test(part) ? { control: ids[(part.codePointAt(0) ?? BASE) - BASE] ?? -1 } : { text: part }));
 }
 
-/** Returns the text that both begin with. */
+/** Returns the longest common beginning of two texts. */
 export function sharedStart(one: string, other: string): string {
   const [a, b] = [Array.from(one), Array.from(other)];
   const end = a.findIndex((character, i) => character !== b[i]);

@@ -7,15 +7,15 @@ interface TriggerOptions {
   grammar: Pick<CallGrammar, 'trigger'>;
   vocabulary: TextVocabulary;
   reasoning: ReasoningFormat;
-  /** True if the prompt has opened a reasoning block. */
+  /** True if the prompt ends inside a reasoning block. */
   thinking: boolean;
 }
 
-/** Finds the beginning of a call in an answer's free text. What looks like one inside reasoning is none. */
+/** Finds the beginning of a tool call in an answer's free text. Text inside reasoning never counts. */
 export class CallTrigger {
   readonly #options: TriggerOptions;
   #splitter: ThinkSplitter;
-  /** The answer so far, a character for each byte; only as much as the trigger needs. */
+  /** Last part of the answer that the trigger may begin in, with one character for each byte. */
   #answer = '';
 
   constructor(options: TriggerOptions) {
@@ -23,18 +23,18 @@ export class CallTrigger {
     this.#splitter = new ThinkSplitter(options.thinking, options.reasoning);
   }
 
-  /** True after the reasoning, or when there is none. */
+  /** True after the reasoning, or if there is none. */
   get answering(): boolean {
     return this.#splitter.answering;
   }
 
-  /** Tells whether a token alone begins a call. */
+  /** Tells whether a token begins a call by itself. */
   isTrigger(token: number): boolean {
     const { trigger } = this.#options.grammar;
     return 'control' in trigger && token === trigger.control && !this.#splitter.thinking;
   }
 
-  /** Reads a token. Returns the text after a trigger that it completes; null if it completes none. */
+  /** Adds a token. Returns the text after the trigger if this token completes one; null otherwise. */
   push(token: number): string | null {
     const { trigger } = this.#options.grammar;
     if (this.isTrigger(token)) return '';
@@ -56,7 +56,7 @@ export class CallTrigger {
   }
 }
 
-/** Returns a text with a character for each byte, so that a character in two tokens does not matter. */
+/** Returns a text with one character for each byte, so that characters split between tokens do not matter. */
 function bytesText(bytes: Uint8Array): string {
   return Buffer.from(bytes).toString('latin1');
 }

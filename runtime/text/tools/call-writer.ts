@@ -12,14 +12,17 @@ interface Tools {
   vocabulary: TextVocabulary;
 }
 
-/** Writes one call: its steps one after the other, control tokens as they are, and text under a grammar. */
+/**
+ * Writes one tool call as a grammar: its steps in order, control tokens as they are, and text as its own grammar
+ * allows.
+ */
 export class CallWriter {
   readonly #tools: Tools;
   readonly #steps: readonly CallStep[];
   #step = 0;
-  /** The text of the step, once it has begun. */
+  /** Grammar of the current step's text; null before it has begun. */
   #text: GrammarConstraint | null = null;
-  /** Control tokens of the step that are still to come. */
+  /** Control tokens of the current step that must follow. */
   #forced: readonly number[] = [];
   #tool: Tool | undefined;
   #arguments = '';
@@ -29,12 +32,12 @@ export class CallWriter {
     this.#tools = tools;
   }
 
-  /** The tool that is called; undefined while its name is not whole. */
+  /** Tool that is called; undefined until its name is complete. */
   get tool(): Tool | undefined {
     return this.#tool;
   }
 
-  /** The text from the arguments on, with what follows them in the same step. */
+  /** Text from the beginning of the arguments on, including what follows them in the same step. */
   get arguments(): string {
     return this.#arguments;
   }
@@ -108,8 +111,8 @@ export class CallWriter {
   }
 
   /**
-   * Accepts known text at the beginning of a call: the trigger, and what its last token wrote after it. If no call goes
-   * on like that, it counts as not written.
+   * Accepts text that the model has already written at the beginning of a call: the trigger, and what the trigger's
+   * last token contained after it. If no call can continue with the latter, it is ignored.
    */
   skip(trigger: string, after: string): void {
     const step = this.#steps[this.#step];
@@ -147,7 +150,7 @@ export class CallWriter {
     this.#step++;
   }
 
-  /** Reads the name and the arguments of the call from a text of it. */
+  /** Reads the tool's name and the arguments from the text that a step has written so far. */
   #read(step: CallText, constraint: GrammarConstraint, ended = false): void {
     if (!step.name && !step.arguments) return;
     const text = constraint.text();
@@ -155,7 +158,10 @@ export class CallWriter {
     if (step.arguments && this.#tool) this.#arguments = text.slice(textBeforeArguments(step, this.#tool).length);
   }
 
-  /** Returns the control token after a text that may end here, but need not: a name that begins another one. */
+  /**
+   * Returns the control token that may follow a text that is complete but could also continue, such as a tool name that
+   * is the beginning of another; undefined otherwise.
+   */
   #controlAfter(text: GrammarConstraint): number | undefined {
     const next = this.#steps[this.#step + 1];
     return next && 'control' in next && text.mayEnd ? next.control[0] : undefined;

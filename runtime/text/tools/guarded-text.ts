@@ -2,22 +2,23 @@ import type { Json } from '../../../lib/answer-shape.ts';
 import type { Tool } from '../../../lib/backend.ts';
 import type { ToolCall } from '../../../lib/conversation.ts';
 
-/*
- * Tools and calls as chat templates read them. Templates write them in forms of their own, most as JSON, so their texts
- * cannot be kept out of the template as those of messages are. Texts that could hold a control token are guarded: the
- * template writes the guards with them, and what is between guards is the caller's text (`guardedRanges`).
+/**
+ * Converts tools and calls to the form that chat templates read. Templates write them in various forms, most as JSON,
+ * so placeholders cannot replace their texts as in messages. Instead, texts that could contain a control token are put
+ * between guard characters, which the template writes along with them. Text between guards is the caller's
+ * (`splitAtGuards`).
  */
 
 const OPEN = '\uE003';
 const CLOSE = '\uE004';
 const GUARDED = /\uE003([^\uE003\uE004]*)\uE004/gu;
 
-/** Texts without the characters that control tokens are made of, such as `<`, `|` and `[`. */
+/** Matches texts without the characters that control tokens contain, such as `<`, `|` and `[`. */
 const PLAIN = /^[\p{L}\p{N}\s.,;:!?'"()/_$*+=-]*$/u;
-/** Characters that mean something to the code that renders templates. */
+/** Characters with a meaning for the code that renders templates, which the caller's texts may not contain. */
 const RESERVED = /[\uE000-\uE004]/gu;
 
-/** Returns tools as templates read them, in OpenAI's form. */
+/** Returns tools in the form that templates read, which is OpenAI's. */
 export function templateTools(tools: readonly Tool[]): Json {
   return tools.map(({ name, description, parameters }) => ({
     type: 'function',
@@ -29,17 +30,17 @@ export function templateTools(tools: readonly Tool[]): Json {
   }));
 }
 
-/** Returns calls as templates read them: the arguments are an object, as transformers gives it. */
+/** Returns calls in the form that templates read: their arguments are an object, as transformers passes them. */
 export function templateCalls(calls: readonly ToolCall[]): Json {
   return calls.map(({ id, name, arguments: text }) => ({
     id,
     type: 'function',
-    // The request was refused unless it is JSON (`lib/schema/chat-tools.ts`).
+    // The request was refused if the arguments are not JSON (`lib/schema/chat-tools.ts`).
     function: { name, arguments: guarded(JSON.parse(text) as Json) },
   }));
 }
 
-/** Splits a rendered text at its guards. Every second text, from the second one on, is the caller's. */
+/** Splits a rendered text at its guards. Every second part, from the second on, is the caller's text. */
 export function splitAtGuards(rendered: string): string[] {
   return rendered.split(GUARDED);
 }

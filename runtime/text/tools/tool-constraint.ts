@@ -11,23 +11,25 @@ export interface ToolConstraintOptions {
   grammar: CallGrammar;
   vocabulary: TextVocabulary;
   reasoning: ReasoningFormat;
-  /** True if the prompt has opened a reasoning block. */
+  /** True if the prompt ends inside a reasoning block. */
   thinking: boolean;
-  /** The token that opens a reasoning block; null if the model does not open one itself. */
+  /** Token that opens a reasoning block; null if the model does not open one itself. */
   open: number | null;
 }
 
-/** Says how an answer may continue instead of a call: with reasoning, or with its end. */
+/** How an answer may continue instead of with a call: with reasoning, or with its end. */
 type Instead = { open: number } | { ending: CallWriter | null };
 
 type Phase =
   | { is: 'free' }
-  /** The next token begins a call, or something else. */
+  /** The next token decides between a call and something else. */
   | { is: 'choosing'; call: CallWriter; instead: Instead }
   | { is: 'calling'; call: CallWriter }
   | { is: 'ended' };
 
-/** Lets an answer be free text up to a call, and holds calls to the names of the tools and the schemas of arguments. */
+/**
+ * Allows free text up to a tool call, and restricts calls to the names of the tools and the schemas of their arguments.
+ */
 export class ToolConstraint implements Constraint {
   readonly #options: ToolConstraintOptions;
   #phase: Phase = { is: 'free' };
@@ -43,12 +45,12 @@ export class ToolConstraint implements Constraint {
     else this.#phase = { is: 'choosing', call: this.#writer(grammar.first), instead: { open } };
   }
 
-  /** The calls so far, in order. */
+  /** Calls written so far, in order; the last one may be incomplete. */
   get calls(): readonly Pick<CallWriter, 'tool' | 'arguments'>[] {
     return this.#calls;
   }
 
-  /** Tells whether a token, which is not accepted yet, belongs to a call. */
+  /** Tells whether a token that is not accepted yet belongs to a call. */
   inCall(token: number): boolean {
     const phase = this.#phase;
     if (phase.is === 'free') return this.#trigger.isTrigger(token);
@@ -72,7 +74,7 @@ export class ToolConstraint implements Constraint {
     const phase = this.#phase;
     if (phase.is === 'free') {
       into.fill(0xffffffff);
-      // A forced call comes after the reasoning.
+      // A forced call comes after the reasoning, so the answer must not end before it.
       if (grammar.forced) for (const token of vocabulary.end) clearBit(into, token);
     } else if (phase.is !== 'ended') phase.call.mask(into);
     if (phase.is !== 'choosing') return;
@@ -99,7 +101,7 @@ export class ToolConstraint implements Constraint {
     } else this.#phase = { is: 'ended' };
   }
 
-  /** Accepts no draft outside of calls: any token may begin one there. */
+  /** Tells whether a drafted token is allowed. Outside of calls none is, because any token may begin a call there. */
   accepts(token: number): boolean {
     return this.#phase.is === 'calling' && this.#phase.call.accepts(token);
   }
@@ -108,7 +110,7 @@ export class ToolConstraint implements Constraint {
     return this.#phase.is === 'calling' ? this.#phase.call.expected() : null;
   }
 
-  /** Returns the arguments of all calls. */
+  /** Returns the arguments of all calls, one after another. */
   text(): string {
     return this.#calls.map((call) => call.arguments).join('');
   }
@@ -117,7 +119,9 @@ export class ToolConstraint implements Constraint {
     return new TextEncoder().encode(this.text()).length;
   }
 
-  /** Returns `text()`: a call that is cut stays cut, so that nobody runs one that the model has not finished. */
+  /**
+   * Returns `text()`. A call that was cut is not completed, so that nobody runs one that the model has not finished.
+   */
   closed(): string {
     return this.text();
   }
@@ -127,7 +131,7 @@ export class ToolConstraint implements Constraint {
     copy.#trigger = this.#trigger.fork();
     copy.#calls = this.#calls.map((call) => call.fork());
     const phase = this.#phase;
-    // The call that is written is the last of the calls.
+    // The call that is being written is the last one in the list.
     if (phase.is === 'calling') copy.#phase = { is: 'calling', call: at(copy.#calls, copy.#calls.length - 1) };
     else copy.#phase = phase.is === 'choosing' ? { ...phase, call: phase.call.fork() } : phase;
     return copy;

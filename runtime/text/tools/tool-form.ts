@@ -7,11 +7,14 @@ import { ToolOutput } from './tool-output.ts';
 interface ToolFormOptions {
   use: ToolUse;
   stops: readonly string[];
-  /** True if the prompt has opened a reasoning block. */
+  /** True if the prompt ends inside a reasoning block. */
   thinking: boolean;
 }
 
-/** Returns what holds an answer with tools to its form, and what reads it. The model's template has tools. */
+/**
+ * Returns the grammar that constrains an answer with tools, and the reader that splits its tokens into text and calls.
+ * The model's template must support tools.
+ */
 export function toolForm(
   { template, tokenizer, vocabulary }: TextModel,
   { use, stops, thinking }: ToolFormOptions,
@@ -20,7 +23,7 @@ export function toolForm(
   if (!format) throw new Error('a chat with tools was not refused');
   const { reasoning, thinks } = template;
   const grammar = callGrammar({ format, use, tokenizer, reasoning });
-  // Where several tokens spell the mark, a forced call comes without reasoning.
+  // If several tokens spell the opening mark, a forced call is written without reasoning.
   const open = thinks ? (tokenizer.id(reasoning.open) ?? null) : null;
   const constraint = new ToolConstraint({ grammar, vocabulary, reasoning, thinking, open });
   return {

@@ -2,21 +2,21 @@ import type { ReasoningFormat } from '../reasoning-format.ts';
 import { TemplateError } from '../sandboxed-jinja.ts';
 import { callId } from './tool-messages.ts';
 
-/** Describes how a chat template writes tool calls, found by trying. */
+/** How a chat template writes tool calls, as found by rendering. */
 export interface ToolFormat {
-  /** Begins an answer that is a call, up to the name of the tool. */
+  /** Text that begins a call, from the start of the answer to the name of the tool. */
   head: string;
-  /** Between the name and the arguments, which are the JSON text of an object. */
+  /** Text between the tool's name and the arguments, which are the JSON text of an object. */
   between: string;
-  /** From the arguments of the only call on: the end of the call, of the answer, and what follows. */
+  /** Text after the arguments of an only call: the end of the call and of the answer, and what follows. */
   rest: string;
-  /** From the arguments of a call to the name of the next one; null: an answer makes one call at most. */
+  /** Text from the end of a call's arguments to the name of the next call; null if an answer can make only one call. */
   separator: string | null;
-  /** True if an answer may have text before its calls. */
+  /** True if an answer may contain text before its calls. */
   textBefore: boolean;
 }
 
-/** Renders messages and tools in the form that templates read. Throws `TemplateError`. */
+/** Renders messages and tools, given in the form that templates read. Throws `TemplateError`. */
 export type RenderTools = (messages: readonly object[], tools: readonly object[], generate: boolean) => string;
 
 const TOOL = 'probe_tool';
@@ -36,8 +36,8 @@ const tools = [
 const question = { role: 'user', content: 'probe question' };
 
 /**
- * Returns messages in which the assistant calls tools with these names, and the tools answer. All calls have one id:
- * templates write ids (Mistral), and what differs between two calls should be the names alone.
+ * Returns a conversation in which the assistant calls the named tools, and the tools answer. All calls have the same
+ * id, because some templates write ids (Mistral), and two calls should differ only in their names.
  */
 function calls(names: readonly string[], content = ''): object[] {
   const id = callId(0);
@@ -51,8 +51,8 @@ function calls(names: readonly string[], content = ''): object[] {
 }
 
 /**
- * Finds how a template writes tool calls; null if it shows the model no tools, or if it writes calls in a form that no
- * grammar here can hold (arguments that are not JSON; channels, as GPT-OSS).
+ * Finds out how a template writes tool calls. Returns null if it does not show tools to the model, or writes calls in a
+ * form that the grammars here do not support (arguments that are not JSON, or channels as in GPT-OSS).
  */
 export function toolFormat(render: RenderTools, reasoning: ReasoningFormat): ToolFormat | null {
   const rendered = (messages: readonly object[], generate = false) => {
@@ -63,7 +63,7 @@ export function toolFormat(render: RenderTools, reasoning: ReasoningFormat): Too
       throw error;
     }
   };
-  // Of the reasoning formats, that of channels alone marks answers too.
+  // Only the channel format of reasoning also has a mark for answers.
   if (reasoning.answer !== undefined) return null;
   const prompt = rendered([question], true);
   const one = rendered(calls([FIRST]));
@@ -90,7 +90,10 @@ interface CallParts {
   rest: string;
 }
 
-/** Finds the parts of a call after `from`; null if its arguments are not the JSON text of an object after its name. */
+/**
+ * Returns the parts of the first call after index `from`; null if the tool's name is not followed by arguments as a
+ * JSON object.
+ */
 function partsOf(rendered: string, from: number, name: string): CallParts | null {
   const nameAt = rendered.indexOf(name, from);
   if (nameAt < 0) return null;
@@ -104,7 +107,10 @@ function partsOf(rendered: string, from: number, name: string): CallParts | null
   };
 }
 
-/** Returns the text between the arguments of a call and the next name; null if the template has no form for it. */
+/**
+ * Returns the text between the arguments of a call and the name of the next; null if the template cannot write two
+ * calls.
+ */
 function separatorOf(two: string | null, one: string, { between }: CallParts): string | null {
   const firstAt = one.indexOf(FIRST);
   if (!two?.startsWith(one.slice(0, firstAt))) return null;
@@ -115,13 +121,13 @@ function separatorOf(two: string | null, one: string, { between }: CallParts): s
   return second?.between === between ? parts.rest.slice(0, secondAt) : null;
 }
 
-/** Returns a prompt without a reasoning block that it has opened. */
+/** Returns a prompt without a reasoning block that it opens at its end. */
 function beforeReasoning(prompt: string, { open, close }: ReasoningFormat): string {
   const opened = prompt.lastIndexOf(open);
   return opened > prompt.lastIndexOf(close) ? prompt.slice(0, opened) : prompt;
 }
 
-/** Removes an empty reasoning block before a call. */
+/** Removes an empty reasoning block from the beginning of a call. */
 function withoutReasoning(head: string, { open, close }: ReasoningFormat): string {
   const end = head.indexOf(close);
   return head.trimStart().startsWith(open) && end >= 0 ? head.slice(end + close.length).trimStart() : head;

@@ -3,9 +3,9 @@ import type { ChatMessage } from '../../../lib/conversation.ts';
 import type { AnsweredCall, TemplateMessage } from '../template-message.ts';
 
 /**
- * Adds the tool fields of the messages to their template forms. Calls get ids by their place: templates accept them
- * (Mistral's want nine letters and digits), and the same conversation is always the same prompt. The output of a tool
- * belongs to the latest call with its id.
+ * Adds the calls, and the calls that outputs answer, to the template form of messages. Calls get new ids that number
+ * them in the conversation: all templates accept these (Mistral's require nine letters and digits), and the same
+ * conversation always gives the same prompt. The output of a tool belongs to the latest call with its id.
  */
 export function withToolFields(
   templateMessages: readonly TemplateMessage[],
@@ -29,13 +29,13 @@ export function withToolFields(
   });
 }
 
-/** Returns the id of the call at a place in the conversation. */
+/** Returns the id for the call with this index in the conversation. */
 export function callId(place: number): string {
   return `call${String(place).padStart(5, '0')}`;
 }
 
 /**
- * Gives each call a message of its own, followed by its outputs, for a template that accepts one call in a message
+ * Gives each call a separate message, followed by its outputs, for templates that accept only one call per message
  * (Llama 3).
  */
 export function oneCallEach(messages: readonly TemplateMessage[]): TemplateMessage[] {

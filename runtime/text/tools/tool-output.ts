@@ -14,13 +14,13 @@ interface ToolOutputOptions {
   format: ReasoningFormat;
 }
 
-/** Turns sampled tokens into what the caller of a chat with tools reads: reasoning, text, then calls of tools. */
+/** Converts sampled tokens to what the caller of a chat with tools reads: reasoning, text, then tool calls. */
 export class ToolOutput {
   readonly #constraint: ToolConstraint;
   readonly #chat: ChatOutput;
   readonly #readers: { reader: ArgumentsReader; given: number }[] = [];
   #calling = false;
-  /** White space at the end of the text so far: none of it is given if a call follows. */
+  /** White space at the end of the text so far, which is withheld because it is dropped if a call follows. */
   #space = '';
 
   constructor(vocabulary: TextVocabulary, { constraint, trigger, ...options }: ToolOutputOptions) {
@@ -32,7 +32,7 @@ export class ToolOutput {
     return this.#chat.stopped;
   }
 
-  /** Returns what is final before this token. The engine passes the token itself to the grammar afterwards. */
+  /** Returns what is final before this token. The engine passes the token itself to the grammar after this call. */
   push(sampled: SampledToken): ChatDelta {
     if (this.#calling) return this.#calls();
     if (this.#constraint.inCall(sampled.token)) {
@@ -44,7 +44,7 @@ export class ToolOutput {
     return delta;
   }
 
-  /** Returns the rest, when no more tokens follow. */
+  /** Returns what is still withheld. Must be called after the last token. */
   end(_cut?: boolean): ChatDelta {
     if (this.#calling || this.#constraint.calls.length > 0) return this.#calls();
     const delta = this.#text(this.#chat.end());
