@@ -12,7 +12,7 @@ import type { Precision } from './precision.ts';
  */
 const SLACK = 1.25;
 
-/** Options of the compile that determine the weight form (`CompileOptions`). */
+/** Lists the options of the compile that determine the weight form (`CompileOptions`). */
 interface Asked {
   device: Device;
   precision: Precision;

@@ -81,8 +81,9 @@ export const Manifest = v.strictObject({
   /** File of the graph, in the same folder. */
   graph: Name,
   /**
-   * How the engine runs the graph. `packed`: several branches in one sequence, KV written in place. `plain`: a linear
-   * past, KV passed in and out; the answers are the same. `static`: packed branches over static graphs (`static`).
+   * Way in which the engine runs the graph. `packed`: several branches in one sequence, KV written in place. `plain`: a
+   * linear past, KV passed in and out; the answers are the same. `static`: packed branches over static graphs
+   * (`static`).
    */
   path: v.picklist(['packed', 'plain', 'static']),
   inputs: GraphInputs,

@@ -5,7 +5,7 @@ import { dataLength, type Model } from '../onnx/model.ts';
 import { widened } from '../onnx/tensor-data.ts';
 import { WeightsWriter, writeModel } from '../onnx/write-model.ts';
 
-/** A graph, and the name of the file to write it to. */
+/** Holds a graph, and the name of the file to write it to. */
 export interface GraphFile {
   file: string;
   model: Model;

@@ -4,5 +4,5 @@
  */
 export const PRECISIONS = ['auto', 'int8', 'int4', 'float', 'keep'] as const;
 export type Precision = (typeof PRECISIONS)[number];
-/** A request for a certain weight form, which leaves no choice. */
+/** Names a request for a certain weight form, which leaves nothing to choose. */
 export type FixedPrecision = Exclude<Precision, 'auto'>;

@@ -2,7 +2,7 @@ import type { WeightForm } from '../../lib/schema/weight-form.ts';
 import type { Manifest } from './manifest.ts';
 import type { GraphFile } from './planned-graphs.ts';
 
-/** The fields of the manifest that follow from a graph's rewriting. */
+/** Lists the fields of the manifest that follow from a graph's rewriting. */
 export type GraphFacts = Pick<
   Manifest,
   | 'slots'

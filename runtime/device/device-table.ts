@@ -2,7 +2,7 @@ import type { Device } from '../../lib/backend.ts';
 import { PLATFORM, type PluginName } from '../plugins/catalogue.ts';
 import type { Accelerator } from './hardware.ts';
 
-/** One way to run a model: an execution provider of onnxruntime, with the hardware that it uses. */
+/** Describes one way to run a model: an execution provider of onnxruntime, with the hardware that it uses. */
 export interface DeviceRow {
   device: Device;
   /** Name of the execution provider, as onnxruntime-node or the plugin defines it. */

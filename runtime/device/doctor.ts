@@ -23,7 +23,7 @@ export interface DeviceFinding {
   command: string | null;
 }
 
-/** The machine as the doctor sees it. Tests replace it to simulate any machine. */
+/** Describes the machine as the doctor sees it. Tests replace it to simulate any machine. */
 export interface DoctorEffects {
   /** Platform, as `process.platform`-`process.arch`. */
   platform: string;

@@ -8,7 +8,7 @@ export interface Accelerator {
   driver: string | null;
 }
 
-/** Folders in which Linux lists devices. Tests pass their own. */
+/** Names the folders in which Linux lists devices. Tests pass their own. */
 export interface DeviceFolders {
   pci: string;
   /** Folder of accelerators whose driver is of the kernel's `accel` class. */

@@ -9,8 +9,8 @@ import { NO_TELEMETRY } from './no-telemetry.ts';
 export type ProbeResult = { works: true; identity?: string } | { works: false; reason: string };
 
 /**
- * Task of the probe process: run a small model with a provider inside onnxruntime-node or on a plugin's device, or list
- * the hardware.
+ * Describes the task of the probe process: run a small model with a provider inside onnxruntime-node or on a plugin's
+ * device, or list the hardware.
  */
 export type Probe =
   | { kind: 'binding'; provider: string }

@@ -8,7 +8,7 @@ import { type DeviceChoice, type DeviceRow, devicesToTry, drives, rowsFor } from
 import { type Accelerator, listAccelerators } from './hardware.ts';
 import { listRuntimeHardware, type ProbeResult, probePlugin } from './probe.ts';
 
-/** A plugin's device that a probe found to work. */
+/** Describes a plugin's device that a probe found to work. */
 export interface DevicePlugin {
   target: PluginTarget;
   /** Names the plugin, chip and driver, on which a compiled model depends. */

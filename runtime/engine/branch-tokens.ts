@@ -10,8 +10,8 @@ interface Item {
 }
 
 /**
- * Drafted tokens up to the next choice: a guessed token and the text that the grammar forces after it. The logits after
- * the last one decide the next step.
+ * Holds drafted tokens up to the next choice: a guessed token and the text that the grammar forces after it. The logits
+ * after the last one decide the next step.
  */
 export type DraftStep = readonly number[];
 

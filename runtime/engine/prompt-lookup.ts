@@ -3,7 +3,7 @@ const LONGEST_MATCH = 8;
 
 /** Describes an earlier position in a text whose preceding tokens equal the suffix of the text. */
 export interface Continuation {
-  /** How many tokens at the end of the text also occur directly before the earlier position. */
+  /** Number of tokens at the end of the text that also occur directly before the earlier position. */
   matched: number;
   /** Index of the token after the earlier occurrence: the first one that is likely to come next. */
   from: number;

@@ -2,7 +2,7 @@ import { at } from '../../lib/at.ts';
 import type { ChosenToken, Sampling } from './job.ts';
 import type { Random } from './random.ts';
 
-/** Bit set of the tokens that may be chosen: token `t` is bit `t & 31` of word `t >> 5`. */
+/** Marks the tokens that may be chosen in a bit set: token `t` is bit `t & 31` of word `t >> 5`. */
 export type TokenMask = Uint32Array;
 
 /**

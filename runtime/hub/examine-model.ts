@@ -12,7 +12,7 @@ import { HubRefusal, hubError } from './hub-error.ts';
 import { hubFetch } from './hub-fetch.ts';
 import { parseAnswer } from './metadata.ts';
 
-/** What is known about a repository before its weights are downloaded. */
+/** Describes what is known about a repository before its weights are downloaded. */
 export interface ModelExamination {
   model: ModelId;
   commit: string;

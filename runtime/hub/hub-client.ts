@@ -8,12 +8,12 @@ import { HubRefusal, hubError } from './hub-error.ts';
 import { MetadataReader, ModelInfo, TreePage } from './metadata.ts';
 import { backoff } from './retry.ts';
 
-/** A file on the hub, with the hash that its content must have. */
+/** Describes a file on the hub, with the hash that its content must have. */
 export interface HubFile extends FileEntry {
   hash: FileHash;
 }
 
-/** A revision of a model on the hub: its commit, and the files of that commit. */
+/** Describes a revision of a model on the hub: its commit, and the files of that commit. */
 export interface HubListing {
   commit: string;
   files: readonly HubFile[];

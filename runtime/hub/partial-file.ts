@@ -1,10 +1,12 @@
 import type * as nodeFs from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 
-/** File operations of a download. Tests replace them to make them fail. */
+/** Lists the file operations of a download. Tests replace them to make them fail. */
 export type FileSystem = Pick<typeof nodeFs, 'open' | 'rename' | 'readFile' | 'rm' | 'stat' | 'statfs'>;
 
-/** A part of the file, bytes `start` to before `end`. The bytes from `start` to before `next` are on the disk. */
+/**
+ * Describes a part of the file, bytes `start` to before `end`. The bytes from `start` to before `next` are on the disk.
+ */
 export interface Range {
   readonly index: number;
   readonly start: number;

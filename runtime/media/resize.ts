@@ -1,7 +1,7 @@
 import { at } from '../../lib/at.ts';
 import type { Filter } from './pixel-plan.ts';
 
-/** An image with 8-bit red, green and blue values, row by row. */
+/** Holds an image with 8-bit red, green and blue values, row by row. */
 export interface RgbImage {
   width: number;
   height: number;

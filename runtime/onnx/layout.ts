@@ -22,8 +22,8 @@ export interface Layout {
 }
 
 /**
- * Input and output for the state of a recurrent layer after all tokens so far: the last inputs of a convolution, or the
- * memory of a recurrence.
+ * Names the input and output for the state of a recurrent layer after all tokens so far: the last inputs of a
+ * convolution, or the memory of a recurrence.
  */
 export interface StateTensor {
   past: string;

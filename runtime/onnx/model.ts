@@ -11,8 +11,8 @@ import {
 } from './wire.ts';
 
 /**
- * Parsed ONNX model (onnx.proto, IR version 3 to 13). `rest` contains the fields that are not parsed, so that writing
- * the model back loses nothing.
+ * Holds a parsed ONNX model (onnx.proto, IR version 3 to 13). `rest` contains the fields that are not parsed, so that
+ * writing the model back loses nothing.
  */
 export interface Model {
   opsets: Map<string, number>;
@@ -44,7 +44,7 @@ export interface Node {
   rest: Field[];
 }
 
-/** Encoded fields of an attribute. The function `attribute` reads the common kinds. */
+/** Holds the encoded fields of an attribute. The function `attribute` reads the common kinds. */
 export type Attribute = readonly Field[];
 
 /** Element types (`TensorProto.DataType`) that language models use. */
@@ -74,7 +74,9 @@ export interface Tensor {
   data: TensorData;
 }
 
-/** Little-endian bytes of a tensor: in memory, in a file, or computed piece by piece when they are written. */
+/**
+ * Holds the little-endian bytes of a tensor: in memory, in a file, or computed piece by piece when they are written.
+ */
 export type TensorData = { bytes: Uint8Array } | { file: string; offset: number; length: number } | ComputedBytes;
 
 export interface ComputedBytes {

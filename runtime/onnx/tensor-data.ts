@@ -43,7 +43,7 @@ export function widened(tensor: Tensor): Tensor {
   };
 }
 
-/** A matrix of floats that is read a number of rows at a time. */
+/** Provides a matrix of floats that is read a number of rows at a time. */
 export interface FloatMatrix {
   rows: number;
   columns: number;

@@ -1,20 +1,20 @@
 import { unusable } from './unusable.ts';
 
 /**
- * Wire types of protobuf that ONNX files use (protobuf.dev, "Encoding"). Protobuf is decoded here because the npm
- * libraries load a whole file with its weights and drop unknown fields; this code leaves weights on disk and preserves
- * unknown fields byte for byte.
+ * Lists the wire types of protobuf that ONNX files use (protobuf.dev, "Encoding"). Protobuf is decoded here because the
+ * npm libraries load a whole file with its weights and drop unknown fields; this code leaves weights on disk and
+ * preserves unknown fields byte for byte.
  */
 export type WireType = 0 | 1 | 2 | 5;
 
-/** A field in memory. `bytes` is its varint, its 4 or 8 bytes, or its content without the length. */
+/** Holds a field in memory. `bytes` is its varint, its 4 or 8 bytes, or its content without the length. */
 export interface Field {
   no: number;
   wire: WireType;
   bytes: Uint8Array;
 }
 
-/** Position of a field's content in a file, from `start` to before `end`. */
+/** Locates a field's content in a file, from `start` to before `end`. */
 export interface FieldSpan {
   no: number;
   wire: WireType;

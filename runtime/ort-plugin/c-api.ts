@@ -4,7 +4,7 @@ import type { KoffiFunc } from 'koffi';
 import { API_VERSION, C_FUNCTIONS, type CFunction, type CFunctionName, ORT_VERSION } from './c-functions.ts';
 import { OrtError } from './ort-error.ts';
 
-/** Address in native memory. Null and 0 are the null pointer. */
+/** Represents an address in native memory. Null and 0 are the null pointer. */
 export type Pointer = bigint | null;
 
 /** Calls functions of onnxruntime's C API. For functions that return an `OrtStatus`, a failure throws an `OrtError`. */

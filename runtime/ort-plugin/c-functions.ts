@@ -1,4 +1,7 @@
-/** Function of the C API: its index in `OrtApi`, its result type, and its argument types in koffi's notation. */
+/**
+ * Describes a function of the C API: its index in `OrtApi`, its result type, and its argument types in koffi's
+ * notation.
+ */
 export type CFunction = readonly [
   index: number,
   result: 'status' | 'void' | 'int' | 'uint32_t' | 'string' | 'pointer',

@@ -4,7 +4,7 @@ import { type CApi, loadCApi, type Pointer } from './c-api.ts';
 const HARDWARE_TYPES = ['CPU', 'GPU', 'NPU'] as const;
 export type HardwareType = (typeof HARDWARE_TYPES)[number];
 
-/** A device on which an execution provider can run a model. */
+/** Describes a device on which an execution provider can run a model. */
 export interface EpDevice {
   /** Name of the execution provider. */
   provider: string;
@@ -21,7 +21,10 @@ export interface EpDevice {
   handle: Pointer;
 }
 
-/** This process's onnxruntime environment, which onnxruntime-node uses as well, and in which plugins are registered. */
+/**
+ * Represents this process's onnxruntime environment, which onnxruntime-node uses as well, and in which plugins are
+ * registered.
+ */
 export class OrtEnvironment {
   readonly api: CApi;
   readonly handle: Pointer;

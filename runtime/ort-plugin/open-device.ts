@@ -4,7 +4,7 @@ import { type EpDevice, OrtEnvironment } from './environment.ts';
 import { PluginSession, type PluginSessionOptions } from './plugin-session.ts';
 import type { PluginTarget } from './plugin-target.ts';
 
-/** A plugin's device, with the plugin registered in this process. */
+/** Represents a plugin's device, with the plugin registered in this process. */
 export interface OpenDevice {
   device: EpDevice;
   /**

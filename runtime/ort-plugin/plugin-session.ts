@@ -11,7 +11,7 @@ const ELEMENT_TYPES = new Map<unknown, number>([
   [Uint16Array, 10],
 ]);
 
-/** A tensor in memory of the caller. A `Uint16Array` contains 16-bit floats. */
+/** Describes a tensor in memory of the caller. A `Uint16Array` contains 16-bit floats. */
 export interface TensorView {
   name: string;
   data: Float32Array | Uint8Array | Int8Array | Int32Array | BigInt64Array | Uint16Array;
@@ -29,7 +29,7 @@ export interface PluginSessionOptions {
   threads?: number;
 }
 
-/** The part of a model that one execution provider computes. */
+/** Describes the part of a model that one execution provider computes. */
 export interface Assignment {
   provider: string;
   /** Number of subgraphs, each of which runs as a unit. */
@@ -42,7 +42,7 @@ export interface Assignment {
 const CPU_MEMORY = [0, 0] as const;
 const LOG_ERRORS = 3;
 
-/** A loaded model that runs on a plugin's device, or on the CPU. */
+/** Runs a model that is loaded on a plugin's device, or on the CPU. */
 export class PluginSession {
   readonly #env: OrtEnvironment;
   readonly #memory: Pointer;

@@ -1,8 +1,8 @@
 import { AssayError } from '../../lib/errors.ts';
 
 /**
- * A plugin execution provider of onnxruntime that Assay downloads on request. None ships with Assay, because each has
- * its own licence.
+ * Describes a plugin execution provider of onnxruntime that Assay downloads on request. None ships with Assay, because
+ * each has its own licence.
  */
 export interface Plugin {
   name: PluginName;

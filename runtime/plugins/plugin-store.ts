@@ -18,7 +18,7 @@ const Record = v.object({
   files: v.array(v.object({ name: v.string(), size: v.number() })),
 });
 
-/** A plugin that is installed on this machine. */
+/** Describes a plugin that is installed on this machine. */
 export interface InstalledPlugin {
   plugin: Plugin;
   directory: string;

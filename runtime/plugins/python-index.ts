@@ -14,7 +14,10 @@ export interface IndexAccess {
   signal: AbortSignal;
 }
 
-/** URL of a wheel, with the headers to send. Name and password in the mirror's URL are sent only to that mirror. */
+/**
+ * Holds the URL of a wheel, with the headers to send. Name and password in the mirror's URL are sent only to that
+ * mirror.
+ */
 export interface WheelRequest {
   url: string;
   headers: Record<string, string>;

@@ -239,7 +239,7 @@ export const FromEngine = v.variant('type', [
 ]);
 export type FromEngine = v.InferOutput<typeof FromEngine>;
 
-/** Messages that answer one request, from its place in the queue to the end. */
+/** Lists the messages that answer one request, from its place in the queue to the end. */
 export type Reply = Extract<
   FromEngine,
   { type: 'queued' | 'reasoning' | 'content' | 'tool_call' | 'answers' | 'finished' }

@@ -4,7 +4,7 @@ import { Calibration } from '../../lib/calibration/calibration.ts';
 import type { ModelId } from '../../lib/model-id.ts';
 import { dirname, type StorePaths } from './paths.ts';
 
-/** Calibration in effect for the loaded model, with its origin. */
+/** Holds the calibration in effect for the loaded model, with its origin. */
 export interface ActiveCalibration {
   calibration: Calibration;
   /** Origin: `own` was fitted on this machine (`assay calibrate`), `bundled` ships with the model. */

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 
 /**
- * Hash by which a hub identifies a file, in hexadecimal: the sha256 of its bytes (64 digits), or git's sha1 of a blob
- * (40 digits).
+ * Represents the hash by which a hub identifies a file, in hexadecimal: the sha256 of its bytes (64 digits), or git's
+ * sha1 of a blob (40 digits).
  */
 export type FileHash = string;
 

@@ -54,7 +54,7 @@ const PREFERENCE: Readonly<Record<Device, readonly Dtype[]>> = {
  */
 const SMALL_BYTES = 600_000_000;
 
-/** Layout of a repository: that of `onnx-community` (transformers.js) or that of onnxruntime-genai. */
+/** Names the layout of a repository: that of `onnx-community` (transformers.js) or that of onnxruntime-genai. */
 export type Layout = 'transformers' | 'genai';
 
 /** Lists the files of one variant of a model. */

@@ -8,7 +8,7 @@ import { checked, isSafeRepositoryPath, refuse, repositoryFolder, safeSegment } 
  * so that nothing outside the roots is ever read, written or removed.
  */
 
-/** Absolute paths of the directories that the store may use. */
+/** Lists the absolute paths of the directories that the store may use. */
 export interface Roots {
   /** Hugging Face cache, with blobs, snapshots, refs and `.locks`. */
   hubCache: string;

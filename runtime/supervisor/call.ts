@@ -30,10 +30,10 @@ export interface CallWire {
       | { type: 'run'; timeoutMs: number; priority?: Priority; media?: PreparedMedia[] }
       | { type: 'cancel' },
   ): void;
-  /** Called with the number of prompt tokens, once the engine process has counted them. */
+  /** Receives the number of prompt tokens once the engine process has counted them. */
   counted(promptTokens: number): void;
   /**
-   * Called once, when the call reaches the state `settled`.
+   * Receives the end of the call, once, when it reaches the state `settled`.
    * @param answered true if the caller got the whole answer
    */
   settled(answered: boolean): void;

@@ -27,7 +27,7 @@ export interface ChildOptions {
   launch(nodeFlags: readonly string[]): Launch;
 }
 
-/** For each phase, the milliseconds without a message after which the process counts as hung and is killed. */
+/** Holds, for each phase, the milliseconds without a message after which the process counts as hung and is killed. */
 export type Patience = Readonly<Record<Phase | 'start', number>>;
 
 /** Default patience in milliseconds. That of `open` and `compile` depends on the model's size (`model-limits.ts`). */
@@ -60,7 +60,7 @@ const HEAP_MB = 1024;
 
 export interface ChildEvents {
   message(message: FromEngine): void;
-  /** Called once, when the process has ended. `reason` completes the sentence "The engine process …". */
+  /** Receives the end of the process, once. `reason` completes the sentence "The engine process …". */
   exit(reason: string): void;
 }
 

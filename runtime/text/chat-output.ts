@@ -5,7 +5,7 @@ import { StopScanner, type Trigger } from './stop-scanner.ts';
 import { type Said, ThinkSplitter } from './think-splitter.ts';
 import type { TextVocabulary } from './vocabulary.ts';
 
-/** A token that the engine sampled, with log-probabilities if they were requested. */
+/** Describes a token that the engine sampled, with log-probabilities if they were requested. */
 export interface SampledToken {
   token: number;
   logprob?: number;

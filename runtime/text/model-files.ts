@@ -43,7 +43,7 @@ const GenerationConfig = v.looseObject({
   top_p: v.nullish(v.pipe(v.number(), v.gtValue(0), v.maxValue(1))),
 });
 
-/** Everything that tokenizer, template and sampling need from a model's published files. */
+/** Holds everything that tokenizer, template and sampling need from a model's published files. */
 export interface ModelText {
   tokenizer: TokenizerJson;
   tokenizerConfig: TokenizerConfig;

@@ -29,7 +29,7 @@ function checkMessages(messages: readonly ChatMessage[], limit: number): void {
   if (messages.length > COUNTED_LIMITS * limit) checkLength(messages.length, limit);
 }
 
-/** Token ids of a batch: the shared prefix, and each task's own part up to the model's answer. */
+/** Holds the token ids of a batch: the shared prefix, and each task's own part up to the model's answer. */
 export interface TaskTokens {
   prefix: number[];
   branches: number[][];

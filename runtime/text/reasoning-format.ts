@@ -1,4 +1,4 @@
-/** How the models of a family mark the reasoning before an answer. */
+/** Describes how the models of a family mark the reasoning before an answer. */
 export interface ReasoningFormat {
   open: string;
   close: string;

@@ -21,7 +21,7 @@ const HEAP_MB = { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 16 };
 /** Timeout for the start of the thread in milliseconds, long enough for a busy machine. */
 const START_MS = 30_000;
 
-/** Request to the rendering thread. If `values` is null, the template is only parsed. */
+/** Describes a request to the rendering thread. If `values` is null, the template is only parsed. */
 export interface RenderCall {
   source: string;
   values: Readonly<Record<string, unknown>> | null;

@@ -1,4 +1,4 @@
-/** A text that ends the scanned text and begins something else, such as a tool call. */
+/** Describes a text that ends the scanned text and begins something else, such as a tool call. */
 export interface Trigger {
   text: string;
   /** False if it counts only at the beginning of the text, after white space. */

@@ -2,7 +2,9 @@ import type { ChatMessage, MediaPart, ToolCall } from '../../lib/conversation.ts
 import { AssayError } from '../../lib/errors.ts';
 import { messageText, namedParts } from '../../lib/prompt/tasks.ts';
 
-/** A message as chat templates read it. Its content is one text, or a list of texts and media in their order. */
+/**
+ * Describes a message as chat templates read it. Its content is one text, or a list of texts and media in their order.
+ */
 export interface TemplateMessage {
   role: ChatMessage['role'];
   content: string | readonly (string | MediaPart)[];
@@ -14,7 +16,7 @@ export interface TemplateMessage {
 
 export type AnsweredCall = Pick<ToolCall, 'id' | 'name'>;
 
-/** Which conversations a chat template accepts, as found by rendering. */
+/** Tells which conversations a chat template accepts, as found by rendering. */
 export interface TemplateTraits {
   /** True if it accepts a system message at the start. */
   system: boolean;

@@ -4,7 +4,7 @@ import type { MediaText } from './segment.ts';
 import { createTokenizer, type Tokenizer, tokenText } from './tokenizer.ts';
 import { createVocabulary, type TextVocabulary } from './vocabulary.ts';
 
-/** Everything that converts between text and a model's tokens. */
+/** Holds everything that converts between text and a model's tokens. */
 export interface TextModel {
   tokenizer: Tokenizer;
   vocabulary: TextVocabulary;

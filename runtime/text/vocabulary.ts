@@ -5,7 +5,7 @@ import { MAX_TOKEN_ID, type ModelText, type TokenizerJson } from './model-files.
 import { reasoningFormat } from './reasoning-format.ts';
 import { type Tokenizer, tokenText } from './tokenizer.ts';
 
-/** Bytes of the tokens, for grammars, for the detokenizer and for log-probabilities. */
+/** Provides the bytes of the tokens, for grammars, for the detokenizer and for log-probabilities. */
 export interface TextVocabulary extends Vocabulary {
   /** Returns the bytes of any token, including control tokens (`<think>`); empty for an id without text. */
   spelling(token: number): Uint8Array;

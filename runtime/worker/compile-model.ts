@@ -104,7 +104,10 @@ export async function compileModel(options: CompileOptions): Promise<Manifest> {
   return manifest;
 }
 
-/** Execution providers of other devices are not known to run the attention nodes of several slots well. */
+/**
+ * Returns the number of slots to compile for. Execution providers of other devices are not known to run the attention
+ * nodes of several slots well.
+ */
 function slotsFor({ device, slots }: CompileOptions): number {
   return slots ?? (device === 'CPU' ? DEFAULT_SLOTS : 1);
 }

@@ -46,7 +46,7 @@ export interface WorkChannel {
   priority?: Priority | undefined;
 }
 
-/** A message without the id of its request. */
+/** Removes the id of its request from the type of a message. */
 export type Unaddressed<M> = M extends unknown ? Omit<M, 'id'> : never;
 
 export interface Served {
@@ -55,7 +55,7 @@ export interface Served {
   compile(spec: CompileSpec, onProgress: (progress: CompileProgress) => void): Promise<CompileReport>;
 }
 
-/** The part of `process` that the engine process uses, so that tests can replace it. */
+/** Lists the part of `process` that the engine process uses, so that tests can replace it. */
 export interface Channel {
   on(event: 'message', listener: (message: unknown) => void): unknown;
   on(event: 'disconnect' | 'SIGINT' | 'SIGTERM' | 'SIGHUP', listener: () => void): unknown;

@@ -4,7 +4,10 @@ import { attributeFields, DataType, type Graph, type Model, makeNode } from '../
 import { centreBlock, fitBlock } from './fit-block.ts';
 import { asLinear, type Linear } from './linear.ts';
 
-/** Format of block-quantized weights: each output's weights are split into blocks of inputs that share a scale. */
+/**
+ * Describes the format of block-quantized weights: each output's weights are split into blocks of inputs that share a
+ * scale.
+ */
 export interface BlockFormat {
   bits: 4 | 8;
   /** Number of inputs in a block. */

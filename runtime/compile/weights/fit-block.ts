@@ -1,6 +1,6 @@
 import { at } from '../../../lib/at.ts';
 
-/** Meaning of a block's levels: the value of a weight is `(level - zero) * scale`. */
+/** Describes what a block's levels mean: the value of a weight is `(level - zero) * scale`. */
 export interface FittedBlock {
   scale: number;
   zero: number;

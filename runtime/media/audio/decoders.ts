@@ -15,7 +15,7 @@ export interface Decoded {
   errors: readonly { message: string }[];
 }
 
-/** Methods that the decoders of all formats have. */
+/** Lists the methods that the decoders of all formats have. */
 interface Decoder {
   readonly ready: Promise<void>;
   decode(bytes: Uint8Array): Decoded | Promise<Decoded>;

@@ -1,6 +1,6 @@
 import { AudioFault } from './audio-fault.ts';
 
-/** Format and samples of a WAV file. */
+/** Describes the format and samples of a WAV file. */
 export interface Wav {
   rate: number;
   channels: number;

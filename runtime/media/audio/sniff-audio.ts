@@ -2,7 +2,7 @@
 export const AUDIO_TYPES = ['audio/wav', 'audio/mpeg', 'audio/flac', 'audio/ogg'] as const;
 export type AudioType = (typeof AUDIO_TYPES)[number];
 
-/** Supported codecs. An Ogg file contains one of the last two. */
+/** Names the supported codecs. An Ogg file contains one of the last two. */
 export type Codec = 'wav' | 'mp3' | 'flac' | 'vorbis' | 'opus';
 
 /** Other media types that clients send for the supported formats. */

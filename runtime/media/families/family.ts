@@ -7,12 +7,12 @@ export interface Size {
 }
 
 /**
- * How many tokens the model uses for an image. `low`: as few as the model allows; `high`: as many as the model's makers
- * use.
+ * Tells how many tokens the model uses for an image. `low`: as few as the model allows; `high`: as many as the model's
+ * makers use.
  */
 export type Detail = 'low' | 'high';
 
-/** How one image is prepared for the encoder, and represented in the prompt. */
+/** Describes how one image is prepared for the encoder, and represented in the prompt. */
 export interface ImageLayout {
   plan: PixelPlan;
   /**
@@ -29,7 +29,7 @@ export interface ImageLayout {
   columns?: number;
 }
 
-/** An input tensor of a media encoder. */
+/** Describes an input tensor of a media encoder. */
 export interface EncoderInput {
   name: string;
   type: 'float32' | 'bool' | 'int64';
@@ -37,7 +37,7 @@ export interface EncoderInput {
   dims: readonly number[];
 }
 
-/** Everything that differs between the families of models that read images. */
+/** Holds everything that differs between the families of models that read images. */
 export interface ImageFamily {
   kind: 'image';
   /** Text that the chat template writes for an image. */
@@ -53,14 +53,17 @@ export interface ImageFamily {
   inputs(pixels: Uint8Array, tile: Size): readonly EncoderInput[];
 }
 
-/** How one recording is prepared for the encoder, and represented in the prompt. The members are as for images. */
+/**
+ * Describes how one recording is prepared for the encoder, and represented in the prompt. The members are as for
+ * images.
+ */
 export interface AudioLayout {
   plan: MelPlan;
   text: string;
   tokens: number;
 }
 
-/** Everything that differs between the families of models that read audio. The members are as for images. */
+/** Holds everything that differs between the families of models that read audio. The members are as for images. */
 export interface AudioFamily {
   kind: 'audio';
   mark: string;

@@ -3,7 +3,7 @@ import type { KvLayer } from '../layout.ts';
 import { attribute, type Graph, makeNode, makeTensor, type Node } from '../model.ts';
 import { unusable } from '../unusable.ts';
 
-/** Shape of a static graph: the number of new cells of one run, and of past cells that they may see. */
+/** Describes the shape of a static graph: the number of new cells of one run, and of past cells that they may see. */
 export interface StaticShape {
   chunk: number;
   past: number;

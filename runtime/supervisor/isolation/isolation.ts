@@ -40,7 +40,7 @@ const TEXTS = {
   },
 } as const satisfies Record<Layer['name'], Pick<Layer, 'protectsFrom' | 'notFrom'>>;
 
-/** Program to execute, and its arguments before the module to run, as `fork` accepts them. */
+/** Names the program to execute, and its arguments before the module to run, as `fork` accepts them. */
 export interface Launch {
   execPath: string;
   execArgv: string[];

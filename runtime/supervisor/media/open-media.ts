@@ -17,7 +17,7 @@ export interface MediaCounts {
   refused(reason: string): void;
 }
 
-/** Kind of media that a model can read besides text. */
+/** Names a kind of media that a model can read besides text. */
 export type MediaKind = MediaPart['type'];
 
 export interface OpenMediaOptions {

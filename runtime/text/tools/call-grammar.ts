@@ -5,10 +5,10 @@ import type { Tokenizer } from '../tokenizer.ts';
 import { codeControls, type Piece, piecesOf, sharedStart } from './call-pieces.ts';
 import type { ToolFormat } from './tool-format.ts';
 
-/** A step of writing a call: a sequence of control tokens, or text under a grammar. */
+/** Describes a step of writing a call: a sequence of control tokens, or text under a grammar. */
 export type CallStep = { control: readonly number[] } | CallText;
 
-/** How the tool calls of one answer are written in tokens. */
+/** Describes how the tool calls of one answer are written in tokens. */
 export interface CallGrammar {
   tools: readonly Tool[];
   /** True if the answer must be a call. */

@@ -1,4 +1,4 @@
-/** A piece of a template's text: one control token, or text without any. */
+/** Describes a piece of a template's text: one control token, or text without any. */
 export type Piece = { control: number } | { text: string };
 
 /** First of the private-use characters that represent control tokens, in the order of their table. */

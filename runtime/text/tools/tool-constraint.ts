@@ -17,7 +17,7 @@ export interface ToolConstraintOptions {
   open: number | null;
 }
 
-/** How an answer may continue instead of with a call: with reasoning, or with its end. */
+/** Describes how an answer may continue instead of with a call: with reasoning, or with its end. */
 type Instead = { open: number } | { ending: CallWriter | null };
 
 type Phase =

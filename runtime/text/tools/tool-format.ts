@@ -2,7 +2,7 @@ import type { ReasoningFormat } from '../reasoning-format.ts';
 import { TemplateError } from '../sandboxed-jinja.ts';
 import { callId } from './tool-messages.ts';
 
-/** How a chat template writes tool calls, as found by rendering. */
+/** Describes how a chat template writes tool calls, as found by rendering. */
 export interface ToolFormat {
   /** Text that begins a call, from the start of the answer to the name of the tool. */
   head: string;
