@@ -43,7 +43,7 @@ export async function fetchWheel(plugin: Plugin, wheel: Wheel, file: string, acc
     at = await sizeOf(part);
   }
   await checkWheel(part, wheel).catch(async (error: unknown) => {
-    // Continuing a damaged file would damage it again.
+    // A damaged file is removed, because continuing it would not repair it.
     await rm(part, { force: true });
     throw error;
   });

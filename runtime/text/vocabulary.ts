@@ -60,7 +60,7 @@ function readPieces(json: TokenizerJson): { pieces: Iterable<[string, number]>; 
   const vocab = json.model.vocab;
   const pieces: [string, number][] = Array.isArray(vocab)
     ? vocab.map((entry, id) => [String(entry[0]), id])
-    : // The tokenizer has loaded with it.
+    : // A cast: the tokenizer has already been created from this vocabulary.
       Object.entries((vocab ?? {}) as Record<string, number>);
   let size = 0;
   for (const [, id] of pieces) {
