@@ -13,7 +13,7 @@ import type { Precision } from './precision.ts';
 const SLACK = 1.25;
 
 /** Lists the options of the compile that determine the weight form (`CompileOptions`). */
-interface Asked {
+interface FormOptions {
   device: Device;
   precision: Precision;
   fixedShapes?: unknown;
@@ -25,7 +25,7 @@ interface Asked {
  * against, `auto` keeps the precision of weights published in 4 bits, and compiles any others to 8 bits.
  */
 export function formsToMake(
-  { device, precision, fixedShapes, refused = [] }: Asked,
+  { device, precision, fixedShapes, refused = [] }: FormOptions,
   { published, hasReference }: { published: WeightForm; hasReference: boolean },
 ): Exclude<Precision, 'auto'>[] {
   if (precision !== 'auto') {
@@ -48,7 +48,7 @@ export function formsToMake(
 
 /** Holds what determined the choice of a weight form. */
 export interface Decision {
-  options: Asked;
+  options: FormOptions;
   chosen: MeasuredForm;
   measured: readonly MeasuredForm[];
   /** Reason why there is no reference to compare with; null if there is one. */
@@ -70,7 +70,7 @@ export function choiceOf({ options, chosen, measured, lack }: Decision): FormCho
 }
 
 function reasonOf(
-  { device, precision, fixedShapes }: Asked,
+  { device, precision, fixedShapes }: FormOptions,
   chosen: MeasuredForm,
   measured: readonly MeasuredForm[],
   kernels: string,
@@ -89,7 +89,7 @@ function reasonOf(
     : `the one form left for this CPU (${kernels}): ${errorText(chosen.error)}`;
 }
 
-function notes({ refused = [] }: Asked, lack: string | null): string[] {
+function notes({ refused = [] }: FormOptions, lack: string | null): string[] {
   return [
     ...(refused.length > 0 ? [`Refused at load for wrong numbers: ${refused.join(', ')}`] : []),
     ...(lack === null ? [] : [`Not compared with 32-bit floats: ${lack}`]),

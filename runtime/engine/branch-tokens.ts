@@ -34,7 +34,7 @@ export class BranchTokens {
    * Branch from which this one takes the KV cells of its first `count` tokens; null once this branch has recorded those
    * cells itself.
    */
-  #lender: { branch: BranchTokens; count: number } | null = null;
+  #source: { branch: BranchTokens; count: number } | null = null;
   #rollback: number | null = null;
   /**
    * Steps of the draft that the choices have not reached yet: the tokens of each, and the item index of its first
@@ -50,7 +50,7 @@ export class BranchTokens {
 
   /** Number of queued tokens that have not been fed to the model yet. */
   get waiting(): number {
-    return this.#items.length - (this.#lender?.count ?? this.#cells.length);
+    return this.#items.length - (this.#source?.count ?? this.#cells.length);
   }
 
   /** Number of requested logits that have not been delivered yet. */
@@ -110,21 +110,21 @@ export class BranchTokens {
    */
   shareBeginning(branch: BranchTokens): void {
     const count = this.#items.findIndex((item, index) => !isSame(item, branch.#items[index], index));
-    if (count > 0) this.#lender = { branch, count };
+    if (count > 0) this.#source = { branch, count };
   }
 
   /** Records the shared cells as this branch's own. Returns false while the other branch has not fed all of them. */
   #takeShared(): boolean {
-    if (!this.#lender) return true;
-    const { branch, count } = this.#lender;
+    if (!this.#source) return true;
+    const { branch, count } = this.#source;
     if (branch.#cells.length < count) return false;
     this.#cells.push(...branch.#cells.slice(0, count));
-    this.#lender = null;
+    this.#source = null;
     return true;
   }
 
   /** Requests the logits after the last token of the line. */
-  ask(): void {
+  requestLogits(): void {
     const last = at(this.#items, this.#end);
     if (last.node !== null) return;
     this.#unread++;
@@ -168,7 +168,7 @@ export class BranchTokens {
   }
 
   /** Moves the end of the line to the token that was queued for `node`. Returns false if there is no such token. */
-  continueBehind(node: number): boolean {
+  continueAfter(node: number): boolean {
     const index = this.#items.findIndex((item) => item.node === node);
     if (index >= 0) this.#end = index;
     return index >= 0;

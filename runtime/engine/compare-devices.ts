@@ -49,7 +49,7 @@ async function measure(
 async function promptAndBranches(forward: Forward, kv: KvShape, prompt: readonly number[]): Promise<Float32Array[]> {
   const sequence = new Sequence(kv, prompt.length + BRANCHES * BRANCH_TOKENS);
   for (const token of prompt) sequence.append(token, sequence.length - 1);
-  const behindPrompt = (await forward.run([{ sequence, start: 0, rows: [prompt.length - 1] }])).slice(
+  const afterPrompt = (await forward.run([{ sequence, start: 0, rows: [prompt.length - 1] }])).slice(
     0,
     forward.vocabSize,
   );
@@ -61,8 +61,8 @@ async function promptAndBranches(forward: Forward, kv: KvShape, prompt: readonly
     }
     ends.push(parent);
   }
-  const behindBranches = await forward.run([{ sequence, start: prompt.length, rows: ends }]);
+  const afterBranches = await forward.run([{ sequence, start: prompt.length, rows: ends }]);
   const rowOf = (row: number): Float32Array =>
-    behindBranches.slice(row * forward.vocabSize, (row + 1) * forward.vocabSize);
-  return [behindPrompt, ...ends.map((_, row) => rowOf(row))];
+    afterBranches.slice(row * forward.vocabSize, (row + 1) * forward.vocabSize);
+  return [afterPrompt, ...ends.map((_, row) => rowOf(row))];
 }

@@ -84,7 +84,7 @@ export class Decoding {
     else if (share.used >= share.limit || queue.length + fed.length > contextLength) this.#reason = 'length';
     else {
       queue.push(fed);
-      queue.ask();
+      queue.requestLogits();
     }
   }
 

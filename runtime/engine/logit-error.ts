@@ -5,17 +5,17 @@
  */
 export function logitError(wanted: readonly Row[], got: readonly Row[]): number {
   let difference = 0;
-  let spread = 0;
+  let deviation = 0;
   for (const [at, row] of wanted.entries()) {
     let sum = 0;
     for (const logit of row) sum += logit;
     const mean = sum / row.length;
     for (const [token, logit] of row.entries()) {
       difference += Math.abs(logit - got[at]![token]!);
-      spread += Math.abs(logit - mean);
+      deviation += Math.abs(logit - mean);
     }
   }
-  return difference / spread;
+  return difference / deviation;
 }
 
 type Row = Float32Array | number[];

@@ -53,7 +53,7 @@ export class OptionScoring {
   /** Queues the branch's suffix and the first part of the tree. */
   start(): void {
     this.#queue.push(this.#suffix);
-    this.#queue.ask();
+    this.#queue.requestLogits();
     this.#parts = this.#trie.parts();
     this.#queuePart();
   }
@@ -109,7 +109,7 @@ export class OptionScoring {
   tokensToFeed(path: number): readonly number[] {
     const tokens = this.#trie.path(path);
     if (this.#queue.empty) return [...this.#suffix, ...tokens];
-    if (this.#queue.continueBehind(this.#trie.nodeBeforeEnd(path))) return tokens.slice(-1);
+    if (this.#queue.continueAfter(this.#trie.nodeBeforeEnd(path))) return tokens.slice(-1);
     // The path was in an earlier part of the tree, whose cells are freed: all of its tokens must be fed again.
     this.#queue.keep(this.#suffix.length);
     return tokens;

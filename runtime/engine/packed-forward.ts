@@ -20,22 +20,22 @@ export class PackedForward implements Forward {
    * `session`
    */
   constructor(session: InferenceSession, manifest: Manifest, alone?: InferenceSession) {
-    const { slots, alone: aloneFacts, ...facts } = manifest;
+    const { slots, alone: aloneGraph, ...facts } = manifest;
     this.vocabSize = manifest.vocabSize;
     this.slots = slots ?? 1;
     this.#batch = new PackedGraph(session, manifest);
-    this.#alone = alone && aloneFacts ? new PackedGraph(alone, { ...facts, ...aloneFacts }) : this.#batch;
+    this.#alone = alone && aloneGraph ? new PackedGraph(alone, { ...facts, ...aloneGraph }) : this.#batch;
   }
 
   async run(batch: readonly SequenceRun[]): Promise<Float32Array> {
-    const parts = batch.map(inStretches);
-    if (parts.every(({ behind }) => behind === null)) return this.#run(parts.map(({ first }) => first));
+    const parts = batch.map(splitAtTrunk);
+    if (parts.every(({ branches }) => branches === null)) return this.#run(parts.map(({ first }) => first));
     const first = new LogitRows((await this.#run(parts.map((part) => part.first))).slice(), this.vocabSize);
-    const behind = new LogitRows(await this.#run(parts.flatMap((part) => part.behind ?? [])), this.vocabSize);
+    const branches = new LogitRows(await this.#run(parts.flatMap((part) => part.branches ?? [])), this.vocabSize);
     const logits = new Float32Array(batch.reduce((sum, { rows }) => sum + rows.length, 0) * this.vocabSize);
     let at = 0;
     for (const part of parts) {
-      for (const rows of [first.take(part.first.rows.length), behind.take(part.behind?.rows.length ?? 0)]) {
+      for (const rows of [first.take(part.first.rows.length), branches.take(part.branches?.rows.length ?? 0)]) {
         logits.set(rows, at);
         at += rows.length;
       }
@@ -52,19 +52,26 @@ export class PackedForward implements Forward {
  * Splits the cells of a sequence in two runs, the trunk and the branches, if it has both and no past. With an empty
  * past, GroupQueryAttention ignores the given positions and counts from 0, which is correct for the trunk only.
  */
-function inStretches({ sequence, start, rows, keep = [], media }: SequenceRun): {
+function splitAtTrunk({ sequence, start, rows, keep = [], media }: SequenceRun): {
   first: Stretch;
-  behind: Stretch | null;
+  branches: Stretch | null;
 } {
   const { length, trunkLength, parents } = sequence;
   if (start > 0 || trunkLength === length)
-    return { first: { sequence, start, end: length, rows, keep, media }, behind: null };
+    return { first: { sequence, start, end: length, rows, keep, media }, branches: null };
   const inTrunk = rows.filter((row) => row < trunkLength);
   const branching = parents.subarray(trunkLength, length).filter((cell) => cell >= 0 && cell < trunkLength);
   const keepFirst = [...new Set([...keep.filter((cell) => cell < trunkLength), ...branching])];
-  const keepBehind = keep.filter((cell) => cell >= trunkLength);
+  const keepBranches = keep.filter((cell) => cell >= trunkLength);
   return {
     first: { sequence, start, end: trunkLength, rows: inTrunk, keep: keepFirst, media },
-    behind: { sequence, start: trunkLength, end: length, rows: rows.slice(inTrunk.length), keep: keepBehind, media },
+    branches: {
+      sequence,
+      start: trunkLength,
+      end: length,
+      rows: rows.slice(inTrunk.length),
+      keep: keepBranches,
+      media,
+    },
   };
 }

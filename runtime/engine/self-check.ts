@@ -24,8 +24,8 @@ export async function checkPacking(forward: Forward, shape: KvShape): Promise<vo
     spreadTokens(forward.vocabSize, 4, 8),
     spreadTokens(forward.vocabSize, 4, 12),
   ];
-  const beside = await logitsBehind(forward, shape, prefix, [other, branch]);
-  const alone = await logitsBehind(forward, shape, prefix, [branch]);
+  const beside = await logitsAfter(forward, shape, prefix, [other, branch]);
+  const alone = await logitsAfter(forward, shape, prefix, [branch]);
   // Written so that NaN fails too.
   if (logitError([alone], [beside]) <= TOLERANCE) return;
   throw new AssayError(
@@ -56,7 +56,7 @@ export async function logitsOf(
 }
 
 /** Runs branches side by side after a prefix. Returns the logits after the last branch. */
-async function logitsBehind(
+async function logitsAfter(
   forward: Forward,
   shape: KvShape,
   prefix: readonly number[],

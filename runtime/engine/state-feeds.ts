@@ -34,7 +34,7 @@ export class StateFeeds {
    */
   prepare(sequence: Sequence, start: number, length: number, keep: readonly number[]): StateRun {
     const lanes = layOutLanes(sequence, start, length, keep);
-    const given = this.#given(sequence, lanes.roots);
+    const given = this.#initialStates(sequence, lanes.roots);
     // The operators accept no empty result: if no cell is kept, the state of the first lane is computed and dropped.
     const kept = keep.length > 0 ? lanes.kept : [0];
     const out: StateRows = {
@@ -58,7 +58,7 @@ export class StateFeeds {
    * Returns the states that the lanes begin with: the tensors of an earlier run unchanged if they have the same rows,
    * otherwise gathered in new ones.
    */
-  #given(sequence: Sequence, roots: readonly number[]): StateRows {
+  #initialStates(sequence: Sequence, roots: readonly number[]): StateRows {
     const snapshots = roots.map((cell) => {
       if (cell < 0) return null;
       const snapshot = sequence.snapshots.at(cell);
@@ -66,9 +66,9 @@ export class StateFeeds {
       return snapshot;
     });
     const first = snapshots[0]?.states;
-    const asTheyAre =
+    const unchanged =
       first?.rows === roots.length && snapshots.every((one, row) => one?.states === first && one.row === row);
-    return asTheyAre ? first : gatherRows(this.#sizes, snapshots);
+    return unchanged ? first : gatherRows(this.#sizes, snapshots);
   }
 
   /**

@@ -41,10 +41,10 @@ export const PATIENCE = {
 } as const;
 
 /** Patience once callers wait for the process to end, so that a stuck one ends soon. */
-const HURRIED: Partial<Patience> = { text: 2_000 };
+const SHORT_PATIENCE: Partial<Patience> = { text: 2_000 };
 
 /** Descriptions of what a silent process failed to do, by phase, for the log and the caller. */
-const SILENT: Readonly<Record<Phase | 'start', string>> = {
+const FAILED_TO: Readonly<Record<Phase | 'start', string>> = {
   start: 'did not start',
   open: 'did not open the model',
   text: "did not get on with the model's tokenizer or chat template",
@@ -139,7 +139,7 @@ export class Child {
 
   /** Shortens the patience, because callers now wait for this process to end. */
   hurry(): void {
-    this.#patience = { ...this.#patience, ...HURRIED };
+    this.#patience = { ...this.#patience, ...SHORT_PATIENCE };
   }
 
   #onMessage(message: unknown): void {
@@ -177,7 +177,7 @@ export class Child {
     this.#lastCheckAt = now;
     const silentMs = now - this.#lastMessageAt;
     if (silentMs > this.#patience[this.#phase]) {
-      this.kill(`${SILENT[this.#phase]} for ${Math.round(silentMs / 1000)} s`);
+      this.kill(`${FAILED_TO[this.#phase]} for ${Math.round(silentMs / 1000)} s`);
       return;
     }
     this.rssBytes = (await residentBytes(this.pid)) ?? this.rssBytes;

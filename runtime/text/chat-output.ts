@@ -33,8 +33,8 @@ export class ChatOutput {
    * ends.
    */
   #pending: { end: number; logprob: TokenLogprob }[] = [];
-  #heard = 0;
-  #given = 0;
+  #received = 0;
+  #returned = 0;
 
   constructor(
     vocabulary: TextVocabulary,
@@ -60,12 +60,12 @@ export class ChatOutput {
     const thought = this.#splitter.thinking;
     const text = this.#detokenizer.push(sampled.token);
     const said = this.#splitter.push(text);
-    this.#heard += said.content.length;
+    this.#received += said.content.length;
     // White space after the reasoning is not part of the answer, but a token without a complete character is.
     const dropped = said.content === '' && (thought || (this.#splitter.answering && text !== ''));
     if (this.#splitter.thinking) this.#pending = [];
     else if (sampled.logprob !== undefined && !dropped) {
-      this.#pending.push({ end: this.#heard, logprob: spellToken(this.#vocabulary, sampled, sampled.logprob) });
+      this.#pending.push({ end: this.#received, logprob: spellToken(this.#vocabulary, sampled, sampled.logprob) });
     }
     return this.#give(said.reasoning, this.#scanner.push(said.content));
   }
@@ -79,8 +79,8 @@ export class ChatOutput {
   }
 
   #give(reasoning: string, content: string): ChatDelta {
-    this.#given += content.length;
-    const count = content === '' ? 0 : this.#pending.filter(({ end }) => end <= this.#given).length;
+    this.#returned += content.length;
+    const count = content === '' ? 0 : this.#pending.filter(({ end }) => end <= this.#returned).length;
     return { reasoning, content, logprobs: this.#pending.splice(0, count).map(({ logprob }) => logprob) };
   }
 }

@@ -82,7 +82,7 @@ async function openOnDevice(
 }
 
 /** Milliseconds from a failed run to the exit of the process, in which the failed request gets its error. */
-const LAST_WORDS_MS = 200;
+const EXIT_DELAY_MS = 200;
 
 /**
  * Wraps a forward pass so that the process ends soon after a run fails on a device: open sessions do not recover from a
@@ -97,7 +97,7 @@ function endingOnFailure(forward: Forward): Forward {
       try {
         return await forward.run(batch);
       } catch (error) {
-        setTimeout(() => process.exit(1), LAST_WORDS_MS);
+        setTimeout(() => process.exit(1), EXIT_DELAY_MS);
         throw error;
       }
     },

@@ -18,17 +18,17 @@ const MOST_MS = 4_000;
 
 /** Distance between positions, and bound on the vocabulary entries, whose logits are stored as a reference. */
 const EVERY_POSITION = 4;
-const MOST_COLUMNS = 512;
+const MOST_LOGITS = 512;
 
 /** Error reported for a form that gives NaN or does not run on this CPU: larger than any measured one. */
-const NO_NUMBERS = 1e6;
+const UNUSABLE_ERROR = 1e6;
 
 /**
  * Runs a prompt through the model in 32-bit floats and returns its logits as the reference. Returns null if this CPU
  * cannot run the graph.
  */
 export async function referenceFrom(folder: string, tokens: readonly number[]): Promise<Reference | null> {
-  const model = await openModel(folder).catch(onlyHere);
+  const model = await openModel(folder).catch(nullIfNotLoadable);
   if (!model) return null;
   const { manifest, forward, close } = model;
   try {
@@ -36,7 +36,7 @@ export async function referenceFrom(folder: string, tokens: readonly number[]): 
     const probe = {
       tokens: [...tokens],
       positions: positions.length > 0 ? positions : [tokens.length - 1],
-      stride: Math.max(1, Math.ceil(manifest.vocabSize / MOST_COLUMNS)),
+      stride: Math.max(1, Math.ceil(manifest.vocabSize / MOST_LOGITS)),
     };
     const logits = await logitsOf(forward, kvShape(manifest), probe);
     // Five digits are far more accurate than any form.
@@ -55,12 +55,12 @@ export async function measureForm(
   reference: Reference,
   withSpeed: boolean,
 ): Promise<{ error: number; ms: number }> {
-  const model = await openModel(folder).catch(onlyHere);
-  if (!model) return { error: NO_NUMBERS, ms: 0 };
+  const model = await openModel(folder).catch(nullIfNotLoadable);
+  if (!model) return { error: UNUSABLE_ERROR, ms: 0 };
   try {
     const error = await referenceError(model.forward, kvShape(model.manifest), reference);
     // JSON cannot represent NaN.
-    return { error: Number.isFinite(error) ? error : NO_NUMBERS, ms: withSpeed ? await requestMs(model) : 0 };
+    return { error: Number.isFinite(error) ? error : UNUSABLE_ERROR, ms: withSpeed ? await requestMs(model) : 0 };
   } finally {
     await model.close();
   }
@@ -70,7 +70,7 @@ export async function measureForm(
  * Returns null for an error of a graph that does not load on the CPU, as it may be for another device. Throws other
  * errors.
  */
-function onlyHere(error: unknown): null {
+function nullIfNotLoadable(error: unknown): null {
   if (error instanceof AssayError && error.code === 'engine_failed') return null;
   throw error;
 }

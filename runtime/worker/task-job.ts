@@ -21,7 +21,7 @@ export interface TaskPlan {
 }
 
 /** Describes a task as one branch answers it, with its options in one order. */
-interface Asked {
+interface TaskBranch {
   task: Task;
   /**
    * Index of the task in the batch. A question that is asked with several orders of its options has several branches.
@@ -31,7 +31,7 @@ interface Asked {
   order: readonly number[];
 }
 
-interface Served extends Asked {
+interface EncodedBranch extends TaskBranch {
   grammar: TaskGrammar;
   own: readonly number[];
 }
@@ -50,7 +50,7 @@ export function planTasks(
   const asked = batch.tasks.flatMap((task, index) => inOrders(task, index, batch));
   const { prefix, branches } = encodeTasks(text, { ...batch, tasks: asked.map(({ task }) => task) }, maxPromptLen);
   const served = asked
-    .map((one, i): Served => {
+    .map((one, i): EncodedBranch => {
       const own = at(branches, i);
       const grammar = taskGrammar(one.task, text.vocabulary);
       // The text that begins every answer is part of the prompt. Its length is checked before further grammars are
@@ -93,7 +93,7 @@ export function planTasks(
 }
 
 /** Returns the task once; with probabilities, once for each order of its options. */
-function inOrders(task: Task, index: number, { probabilities }: TaskBatch): Asked[] {
+function inOrders(task: Task, index: number, { probabilities }: TaskBatch): TaskBranch[] {
   if (task.type === 'extract' || !task.options) return [{ task, index, order: [] }];
   const orders = orderings(task.options.length, probabilities?.orders ?? 1);
   return orders.map((order, i) => ({ task: i === 0 ? task : reordered(task, order), index, order }));
@@ -129,7 +129,7 @@ function taskSampling(temperature: number): Sampling {
   return { temperature, topP: 1, seed: 0, presencePenalty: 0, frequencyPenalty: 0, topLogprobs: null };
 }
 
-type Answered = Served & { result: BranchResult };
+type Answered = EncodedBranch & { result: BranchResult };
 
 /**
  * Combines the results of a task's branches in one answer.
