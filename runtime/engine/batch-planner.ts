@@ -29,6 +29,7 @@ export class BatchPlanner {
   /**
    * Plans one run. Jobs that need few tokens come first, as decoding jobs do; prompts share the remaining tokens. The
    * first long prompt always gets at least `tokensBesideDecode` tokens.
+   *
    * @param running jobs that hold a sequence, the least recently served first
    */
   plan(running: readonly Turn[]): PlannedTurn[] {

@@ -86,6 +86,7 @@ export class KvCache {
 
   /**
    * Throws if a sequence has two owners or none, or if its cell table is inconsistent.
+   *
    * @param owned sequences of the running jobs
    */
   checkIntegrity(owned: readonly Sequence[]): void {

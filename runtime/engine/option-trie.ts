@@ -144,6 +144,7 @@ export class OptionTrie {
   /**
    * Returns the most probable path of the most probable option, the first on a tie. The probability of an option is the
    * sum over its endings, because the question is about the option and not its ending.
+   *
    * @param logprobs result of `logprobs()`
    */
   best(logprobs: readonly number[]): number {

@@ -17,7 +17,7 @@ export class PackedForward implements Forward {
 
   /**
    * @param alone session of the graph that the manifest names for runs of a single sequence; absent: all runs use
-   * `session`
+   *   `session`
    */
   constructor(session: InferenceSession, manifest: Manifest, alone?: InferenceSession) {
     const { slots, alone: aloneGraph, ...facts } = manifest;

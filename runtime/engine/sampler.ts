@@ -9,6 +9,7 @@ export type TokenMask = Uint32Array;
  * Chooses one token from a row of logits. Applies the penalties, then the temperature, then top-p, as OpenAI's API
  * documents them. Reported log-probabilities are the model's own, before any of these and before the mask. Overwrites
  * entries of `logits` if there are penalties.
+ *
  * @param counts how often each token has been chosen so far, for the penalties
  */
 export function chooseToken(
@@ -144,6 +145,7 @@ function drawFromNucleus(tokens: number[], weights: number[], sum: number, topP:
 
 /**
  * Draws a value with a probability in proportion to its weight.
+ *
  * @param sum sum of all weights
  */
 function pick(values: readonly number[], weights: readonly number[], sum: number, random: Random): number {

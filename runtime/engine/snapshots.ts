@@ -94,6 +94,7 @@ export class Snapshots {
 
 /**
  * Returns the number of bytes of one snapshot.
+ *
  * @param sizes number of floats of each state
  */
 export function snapshotBytes(sizes: readonly number[]): number {

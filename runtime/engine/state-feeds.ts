@@ -30,6 +30,7 @@ export class StateFeeds {
   /**
    * Returns the inputs and outputs for a run of the cells from `start` to `length`. The sequence must have a snapshot
    * of every earlier cell that one of them follows.
+   *
    * @param keep new cells after which to store a snapshot
    */
   prepare(sequence: Sequence, start: number, length: number, keep: readonly number[]): StateRun {

@@ -111,6 +111,7 @@ export class StaticForward implements Forward {
 
   /**
    * Computes the logits of some rows of a run and writes them to `logits`.
+   *
    * @param rowsOf tensors that the layers gave to the head, by name
    * @param wanted rows of the run, each with the index of its row in `logits`
    */

@@ -59,7 +59,7 @@ export class MetadataReader {
    * Returns a `fetch` that checks each response against `schema`.
    *
    * @throws HubRefusal for an error status; AssayError `hub_unreachable` for a response that is too large or does not
-   * fit
+   *   fit
    */
   fetchAs(schema: typeof ModelInfo | typeof TreePage): typeof fetch {
     return async (input, init) => {

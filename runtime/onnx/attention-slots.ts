@@ -15,8 +15,7 @@ export function slotName(slot: number, name: string): string {
 }
 
 /**
- * Indices of the GroupQueryAttention inputs that need attention here; from `PAST_KEY` on, each slot has its own KV,
- * lengths, positions and mask.
+ * Indices of inputs of GroupQueryAttention. From `PAST_KEY` on, each slot has its own: KV, lengths, positions and mask.
  */
 const [QUERY, VALUE, PAST_KEY, LAST_KEY, KEYS, POSITIONS, MASK] = [0, 2, 3, 5, 6, 9, 10];
 

@@ -184,6 +184,7 @@ class Rewrite {
 
   /**
    * Adds a node and returns the name of its output.
+   *
    * @param result name of an output of the original node, or a name to be used only in this rewrite
    */
   #add(op: string, inputs: string[], result: string, attributes: Parameters<typeof makeNode>[3] = {}): string {

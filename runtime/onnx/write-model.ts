@@ -63,6 +63,7 @@ function tensorHead({ dims, dataType, name }: Tensor): Field[] {
 
 /**
  * Writes the file of a graph.
+ *
  * @param tensors encoded TensorProtos of the graph's weights
  */
 export function writeModel(file: string, model: Model, tensors: readonly Uint8Array[]): void {

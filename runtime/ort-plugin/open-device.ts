@@ -9,6 +9,7 @@ export interface OpenDevice {
   device: EpDevice;
   /**
    * Loads a model on the device, which must run it as a whole. Throws `OrtError`, or `engine_failed` if it cannot.
+   *
    * @param config additions to the session configuration
    */
   session(file: string, config?: Readonly<Record<string, string>>): Promise<PluginSession>;

@@ -17,7 +17,7 @@ export class Operation<Progress, Result> {
    * Starts the work.
    *
    * @param work receives a function to report progress, and a signal that aborts once no caller has followed for
-   * `patienceMs`; the work may ignore the signal
+   *   `patienceMs`; the work may ignore the signal
    * @param patienceMs milliseconds
    */
   constructor(

@@ -123,6 +123,7 @@ export class StorePaths {
 
   /**
    * Returns the directory of one compiled model.
+   *
    * @param key its `fingerprintKey`
    */
   compiled(id: ModelId, key: string): string {
@@ -192,7 +193,7 @@ export class StorePaths {
    * bytes that it freed.
    *
    * @param counted inodes whose bytes were counted before, because a file may have several names; those removed now are
-   * added
+   *   added
    */
   async remove(target: string, counted = new Set<number>()): Promise<number> {
     const parent = await this.real(path.dirname(target));

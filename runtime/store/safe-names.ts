@@ -26,6 +26,7 @@ export function isSafeRepositoryPath(file: string): boolean {
 
 /**
  * Throws `invalid_value` for an unsafe name.
+ *
  * @param what kind of name, for the message
  */
 export function refuse(what: string): never {
@@ -37,6 +38,7 @@ export function refuse(what: string): never {
 
 /**
  * Returns the value if it matches the pattern. Throws `invalid_value` otherwise.
+ *
  * @param what kind of value, for the message
  */
 export function checked(value: string, pattern: RegExp, what: string): string {

@@ -24,6 +24,7 @@ const BATCH_SHARE = 0.75;
 export interface AdmissionSlot {
   /**
    * Frees the slot; further calls do nothing.
+   *
    * @param answered true if the request got its answer, so that its time counts in the measured speed
    */
   release(answered: boolean): void;

@@ -34,6 +34,7 @@ export interface CallWire {
   counted(promptTokens: number): void;
   /**
    * Receives the end of the call, once, when it reaches the state `settled`.
+   *
    * @param answered true if the caller got the whole answer
    */
   settled(answered: boolean): void;
@@ -168,6 +169,7 @@ export class Call {
 
   /**
    * Ends the call with an error.
+   *
    * @param tell true to send `cancel`, because the engine process has the request or will read it
    */
   fail(error: AssayError, tell: boolean): void {

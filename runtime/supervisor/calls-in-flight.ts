@@ -29,6 +29,7 @@ export class CallsInFlight {
 
   /**
    * Admits a request and creates its call to the engine process.
+   *
    * @param ready resolves to the engine process, once one is running
    */
   async open(options: CallOptions, ready: () => Promise<Child>): Promise<Call> {

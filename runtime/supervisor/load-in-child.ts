@@ -8,9 +8,10 @@ const ID = 'load!';
 
 /**
  * Starts an engine process and loads a model in it.
+ *
  * @param events receives the messages of requests, and the end of the process
  * @returns the process, and a promise that rejects with `engine_failed`, or with the error that the process reported;
- * in the second case the process is still running
+ *   in the second case the process is still running
  */
 export function loadInChild(
   options: ChildOptions,

@@ -20,6 +20,7 @@ export interface EngineMetrics {
   media: Record<MediaKind, MediaMetrics>;
   /**
    * Answers `GET /metrics`.
+   *
    * @param app values that the HTTP server measures
    */
   handle(app: { bodyBytes: number }): Promise<Response>;

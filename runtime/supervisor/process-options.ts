@@ -25,6 +25,7 @@ export interface ProcessOptions {
 
 /**
  * Combines the settings, limits and isolation of the process for one model.
+ *
  * @param files the only files and folders that the process may read and write
  */
 export function childOptions(

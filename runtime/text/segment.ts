@@ -22,6 +22,7 @@ export interface MediaText {
 
 /**
  * Encodes segments one after another.
+ *
  * @param before token ids that precede the segments
  */
 export function encodeSegments(

@@ -26,7 +26,7 @@ const EMPTY = new Uint8Array(0);
  * other token contains. Throws `engine_failed` for a tokenizer of another kind, such as WordPiece.
  *
  * @param width number of logits in a row; tokens beyond it cannot be chosen, whatever the tokenizer's files say.
- * Absent: the number of tokens in the files
+ *   Absent: the number of tokens in the files
  */
 export function createVocabulary(
   model: ModelText,

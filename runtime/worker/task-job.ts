@@ -133,6 +133,7 @@ type Answered = EncodedBranch & { result: BranchResult };
 
 /**
  * Combines the results of a task's branches in one answer.
+ *
  * @param answered results of the task's branches, one for each order of its options
  */
 function taskAnswer(task: Task, answered: readonly Answered[], { probabilities }: TaskBatch): TaskAnswer {
