@@ -17,9 +17,12 @@ export const FIRST_MEDIA_ID = 2 ** 31;
 export interface MediaFeatures {
   firstId: number;
   count: number;
-  /** Features in a row of the image, if they are placed by row and column; absent: in a line, as text. */
+  /**
+   * Number of features in a row of the image, if the model uses their row and column; absent if they are positioned in
+   * sequence, like text.
+   */
   columns?: number;
-  /** `[count, width]`. */
+  /** Feature values, `[count, width]`. */
   rows: Float32Array;
 }
 
@@ -31,14 +34,20 @@ export interface Cells {
   media?: readonly MediaFeatures[] | undefined;
 }
 
-/** Returns where a token stands in its image; undefined for text, and for images whose features are in a line. */
+/**
+ * Returns the position of a token in its image. Returns undefined for text, and for images whose features are
+ * positioned in sequence.
+ */
 export function inImage(token: number, known: readonly MediaFeatures[] = []): InImage | undefined {
   if (token < FIRST_MEDIA_ID) return undefined;
   const { firstId, count, columns } = mediaOf(token, known);
   return columns === undefined ? undefined : { index: token - firstId, rows: count / columns, columns };
 }
 
-/** Feeds the tokens of some cells, and features in place of those that represent images. */
+/**
+ * Returns the input tensors for the token ids of some cells. For cells that represent media, the id is 0 and the
+ * feature row is fed instead. Throws if the model has no media input.
+ */
 export function tokenFeeds(
   { inputs, media }: Pick<Manifest, 'inputs' | 'media'>,
   parts: readonly Cells[],

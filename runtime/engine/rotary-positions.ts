@@ -1,22 +1,22 @@
 import { at } from '../../lib/at.ts';
 
-/** Says where a token stands in an image whose features are placed by row and column. */
+/** Describes the position of a token in an image, for a model that uses the row and column of image features. */
 export interface InImage {
-  /** Index among the features of its image. */
+  /** Index of the token among the features of its image, row by row. */
   index: number;
   rows: number;
   columns: number;
 }
 
 /**
- * Holds what rotary embeddings with three parts (mRoPE) are computed from: the position of each cell in time, height
- * and width. A text token has one position in all three, one beyond the largest before it. The features of an image
- * share their time; the text behind them goes on behind its longer side, so there are fewer positions than tokens.
- * Source: transformers 4.57, `modeling_qwen2_vl.py`, `get_rope_index`.
+ * Holds the positions from which rotary embeddings with three parts (mRoPE) are computed: those of each cell in time,
+ * height and width. A text token has the same position in all three, which is one more than the largest before it. The
+ * features of an image have the same position in time. The text after an image continues after its longer side, so the
+ * positions grow less than the number of tokens. Source: transformers 4.57, `modeling_qwen2_vl.py`, `get_rope_index`.
  */
 export class RotaryPositions {
   readonly #axes: [time: Int32Array, height: Int32Array, width: Int32Array];
-  /** Position of a text token behind the cell. */
+  /** Position that a text token directly after each cell has. */
   readonly #next: Int32Array;
 
   constructor(capacity: number) {
@@ -25,10 +25,14 @@ export class RotaryPositions {
     this.#next = table();
   }
 
-  /** Places a cell behind `parent`; -1: the first. Absent `image`: it is text. */
+  /**
+   * Sets the positions of a cell that follows the cell `parent`, or is the first (-1).
+   *
+   * @param image position of an image feature; absent for text
+   */
   place(cell: number, parent: number, image?: InImage): void {
     const [time, height, width] = this.#axes;
-    // All features of an image have the time of its first one.
+    // All features of an image have the time of the first one.
     const first = parent < 0 ? 0 : at(image && image.index > 0 ? time : this.#next, parent);
     time[cell] = first;
     height[cell] = first + (image ? Math.floor(image.index / image.columns) : 0);
@@ -41,13 +45,13 @@ export class RotaryPositions {
     this.#next.set(other.#next.subarray(0, count));
   }
 
-  /** Returns the positions of some cells in time, then in height, then in width. */
+  /** Returns the positions of the cells from `start` to before `end`: in time, in height and in width. */
   of(start: number, end: number): [time: Int32Array, height: Int32Array, width: Int32Array] {
     const [time, height, width] = this.#axes;
     return [time.subarray(start, end), height.subarray(start, end), width.subarray(start, end)];
   }
 
-  /** Throws when a cell is not where a cell behind `parent` can be. */
+  /** Throws if a cell's positions are impossible for a cell that follows `parent`. */
   check(cell: number, parent: number): void {
     const [time, height, width] = this.#axes.map((axis) => at(axis, cell)) as [number, number, number];
     const next = at(this.#next, cell);

@@ -31,7 +31,7 @@ export class Sequence {
   parents: Int32Array;
   /** Position of each cell: its distance from the first token, along the parents. */
   positions: Int32Array;
-  /** Positions of each cell for rotary embeddings with three parts. */
+  /** Positions of each cell in time, height and width, for models with three-part rotary embeddings. */
   rotary: RotaryPositions;
   length = 0;
   /** Number of cells in the trunk: cells below this index each follow the one before. */
@@ -50,8 +50,9 @@ export class Sequence {
   }
 
   /**
-   * Adds a cell and returns its index. The caller has to reserve capacity before. `image`: for a feature that is placed
-   * by row and column.
+   * Appends a cell and returns its index. The caller must have reserved capacity (`KvCache.reserve`).
+   *
+   * @param image position of an image feature, if the model uses its row and column
    */
   append(token: number, parent: number, image?: InImage): number {
     const cell = this.length;

@@ -9,8 +9,8 @@ export function integers(values: Int32Array | Float64Array, start: number, end: 
 }
 
 /**
- * Returns the positions of some cells as a graph takes them: `[1, n]`, or `[3, 1, n]` for rotary embeddings with three
- * parts.
+ * Returns the positions of some cells as a graph's input: `[1, n]`, or `[3, 1, n]` if it has rotary embeddings with
+ * three parts.
  */
 export function positionTensor({ positionRows }: Manifest['inputs'], parts: readonly Cells[]): Tensor {
   const rows = parts.map(({ sequence, start, end }) =>
@@ -23,7 +23,7 @@ export function positionTensor({ positionRows }: Manifest['inputs'], parts: read
   return new Tensor('int64', BigInt64Array.from(values, BigInt), positionRows ? [positionRows, 1, count] : [1, count]);
 }
 
-/** Returns numbers as an int64 vector. */
+/** Returns numbers as a one-dimensional int64 tensor. */
 export function int64(values: readonly number[]): Tensor {
   return new Tensor('int64', BigInt64Array.from(values, BigInt), [values.length]);
 }

@@ -4,7 +4,7 @@ import * as v from 'valibot';
 export const FILTERS = { 1: 'lanczos', 2: 'bilinear', 3: 'bicubic', 4: 'box', 5: 'hamming' } as const;
 export type Filter = (typeof FILTERS)[keyof typeof FILTERS];
 
-/** Largest side of a resized image; most pixels of one, and of all tiles together. */
+/** Most pixels on a side of a resized image, and most pixels of one, and of all its tiles together. */
 const MOST_SIDE = 65_536;
 const MOST_RESIZED_PIXELS = 64 * 2 ** 20;
 
@@ -16,8 +16,8 @@ const Size = v.pipe(
 const Count = v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(64));
 
 /**
- * Describes how an image becomes tiles of one size: it is resized to each of `sizes` in turn, cut into `rows` ×
- * `columns` tiles (none if these are 0), and finally resized to one tile, which shows the whole.
+ * Plan for converting an image to tiles of one size: it is resized to each of `sizes` in turn, cut into `rows` ×
+ * `columns` tiles (none if these are 0), and finally resized to one more tile, which shows the whole image.
  */
 export const PixelPlan = v.pipe(
   v.strictObject({
@@ -37,12 +37,12 @@ interface Tiles {
   tile: { width: number; height: number };
 }
 
-/** Returns the bytes of one tile: three for each pixel. */
+/** Returns the number of bytes of one tile, with three for each pixel. */
 export function tileBytes({ tile }: Tiles): number {
   return tile.width * tile.height * 3;
 }
 
-/** Returns the bytes of all tiles, the whole image included. */
+/** Returns the number of bytes of all tiles, including the one of the whole image. */
 export function pixelBytes(plan: Tiles): number {
   return (plan.rows * plan.columns + 1) * tileBytes(plan);
 }

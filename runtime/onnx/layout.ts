@@ -9,7 +9,7 @@ export interface Layout {
   tokens: string;
   attentionMask?: string;
   positions?: string;
-  /** Rows of `positions`: time, height and width of images. Absent: one. */
+  /** Number of rows in `positions` if there are several: time, height and width, for images. Absent: one row. */
   positionRows?: 3;
   logits: string;
   vocabSize: number;

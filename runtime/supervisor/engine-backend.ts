@@ -38,7 +38,7 @@ export interface EngineBackendOptions {
   /** Fetches images from the hosts that the operator allows; absent: image addresses are refused. */
   fetcher?: ImageFetcher | undefined;
   metrics: Pick<EngineMetrics, 'answered' | 'failed' | 'media'>;
-  /** Called with the figures of each request that was answered. */
+  /** Called with the usage and metrics of each request that was answered. */
   onAnswered?: ((answered: Answered) => void) | undefined;
   log: Logger;
   /** Timeout of one request in milliseconds, including its wait in the queue. */
@@ -53,7 +53,7 @@ export interface EngineBackendOptions {
   logPrompts: boolean;
 }
 
-/** Holds the figures of a request that was answered. */
+/** Holds the usage and metrics of a request that was answered. */
 export interface Answered {
   trace?: TraceContext;
   model: ModelId;
@@ -61,7 +61,7 @@ export interface Answered {
   metrics: Metrics;
 }
 
-/** Statuses of a model that will soon be ready. */
+/** Statuses of a model that will be ready after a while. */
 const PENDING_STATUSES: ReadonlySet<ModelStatus | undefined> = new Set(['loading', 'compiling', 'downloading']);
 
 /** Error codes that operators must see in the log; all others tell the caller what to change. */

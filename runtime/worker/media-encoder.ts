@@ -185,14 +185,18 @@ function inputsOf(family: MediaFamily, piece: Uint8Array, plan: MediaPlan): read
   return family.inputs(piece, plan.tile);
 }
 
-/** Throws `invalid_value` for an image that is longer, for its width, than the model reads. */
+/**
+ * Throws `invalid_value` for an image whose sides differ by more than the factor `most`.
+ *
+ * @param param path of the image in the request, for the message
+ */
 function checkAspect({ width, height }: Size, most: number | undefined, param: string): void {
   if (!most || Math.max(width, height) <= most * Math.min(width, height)) return;
   const message = `${param} is ${width} × ${height} pixels: one side is more than ${most} times the other. Cut it.`;
   throw new AssayError('invalid_value', message, { param });
 }
 
-/** Returns the features of encoded media as the engine takes them. */
+/** Converts encoded items to the features that the engine feeds to the model. */
 export function featuresOf(items: readonly MediaItem[]): MediaFeatures[] {
   return items.map(({ firstId, layout, rows }) => {
     if (!rows) throw new Error('an image or a recording is not encoded');

@@ -23,8 +23,8 @@ export interface ImageLayout {
   /** Number of features of the image, each of which is one token of the prompt. */
   tokens: number;
   /**
-   * Features in a row of the image, if the decoder places them by row and column (`engine/rotary-positions.ts`).
-   * Absent: it places them in a line, as text.
+   * Number of features in a row of the image, if the decoder uses their row and column as positions
+   * (`engine/rotary-positions.ts`). Absent if it positions them in sequence, like text.
    */
   columns?: number;
 }
@@ -44,12 +44,12 @@ export interface ImageFamily {
   mark: string;
   /** Id of the token that represents one feature. */
   token: number;
-  /** Output of the encoder: `[tiles, tokens of a tile, width]`, or `[tokens, width]`. */
+  /** Name of the encoder's output, whose shape is `[tiles, tokens of a tile, width]` or `[tokens, width]`. */
   output: string;
-  /** Most times an image may be as long one way as the other. Absent: any shape is read. */
+  /** Largest accepted ratio of an image's longer side to its shorter one; absent if any shape is accepted. */
   mostAspect?: number;
   layout(size: Size, detail: Detail): ImageLayout;
-  /** Returns the encoder's inputs for one tile: three bytes for each pixel. */
+  /** Returns the encoder's inputs for one tile, given as three bytes for each pixel. */
   inputs(pixels: Uint8Array, tile: Size): readonly EncoderInput[];
 }
 

@@ -7,7 +7,7 @@ const Count = v.pipe(v.number(), v.integer(), v.minValue(1));
 const Side = v.pipe(Count, v.maxValue(256));
 const Channels = v.tuple([v.number(), v.number(), v.number()]);
 
-/** Checks what the published files of the family say (`config.json`, `preprocessor_config.json`). */
+/** Checks the fields that this family needs of its published files (`config.json`, `preprocessor_config.json`). */
 export const QwenVlConfig = v.object({
   config: v.looseObject({ image_token_id: v.pipe(v.number(), v.integer(), v.minValue(0)) }),
   preprocessor: v.looseObject({
@@ -16,7 +16,7 @@ export const QwenVlConfig = v.object({
     merge_size: v.optional(v.pipe(Count, v.maxValue(8)), 2),
     min_pixels: v.nullish(Count),
     max_pixels: v.nullish(Count),
-    /** In pixels, whatever the names say. */
+    /** Bounds on the number of pixels of an image, although the names say edges. */
     size: v.nullish(v.looseObject({ shortest_edge: v.nullish(Count), longest_edge: v.nullish(Count) })),
     resample: v.optional(v.picklist([1, 2, 3, 4, 5]), 3),
     rescale_factor: v.optional(v.number(), 1 / 255),
@@ -28,14 +28,14 @@ export type QwenVlConfig = v.InferOutput<typeof QwenVlConfig>;
 
 const IMAGE = '<|image_pad|>';
 const [DEFAULT_MIN_PIXELS, DEFAULT_MAX_PIXELS] = [56 * 56, 28 * 28 * 1280];
-/** Tokens of an image with `detail: low`: the fewest that the model cards of the family recommend. */
+/** Number of tokens of an image with `detail: low`: the fewest that the model cards of the family recommend. */
 const LOW_TOKENS = 256;
 
 /**
- * Creates the family of Qwen2-VL, Qwen2.5-VL and Qwen3-VL: the whole image at about its own size, in patches. A square
- * of `merge_size`² patches gives one token. An image takes half of the prompt at most: the makers' own limit, about
- * 16,000 tokens, is more than most prompts.
- * Source: transformers 4.57, `image_processing_qwen2_vl.py` and `processing_qwen2_vl.py`.
+ * Creates the family of Qwen2-VL, Qwen2.5-VL and Qwen3-VL, which read an image as a whole, at about its own size, in
+ * patches. A square of `merge_size`² patches gives one token. An image may use at most half of the prompt, because the
+ * published limit of about 16,000 tokens is more than most prompts have. Source: transformers 4.57,
+ * `image_processing_qwen2_vl.py` and `processing_qwen2_vl.py`.
  */
 export function qwenVl({ config, preprocessor }: QwenVlConfig, maxPromptLen: number): ImageFamily {
   const { patch_size: patch, merge_size: merge, temporal_patch_size: frames, size } = preprocessor;
@@ -72,7 +72,7 @@ export function qwenVl({ config, preprocessor }: QwenVlConfig, maxPromptLen: num
           data: values,
           dims: [rows * columns, values.length / (rows * columns)],
         },
-        // Exports of Qwen2-VL have the first name, later ones the second.
+        // Exports of Qwen2-VL use the first name, later ones the second.
         { name: 'grid_thw', type: 'int64', data: grid, dims: [1, 3] },
         { name: 'image_grid_thw', type: 'int64', data: grid, dims: [1, 3] },
       ];
@@ -80,7 +80,10 @@ export function qwenVl({ config, preprocessor }: QwenVlConfig, maxPromptLen: num
   };
 }
 
-/** Scales an image to sides that are multiples of `square`, with about its shape and between `min` and `max` pixels. */
+/**
+ * Returns the size to which an image is resized: multiples of `square`, with about its shape, and with between `min`
+ * and `max` pixels.
+ */
 function wholeSquares(
   { width, height }: Size,
   { square, min, max }: { square: number; min: number; max: number },
@@ -99,7 +102,7 @@ function wholeSquares(
   return whole;
 }
 
-/** Rounds halves to the even neighbour, as Python does. */
+/** Rounds a number to the nearest integer, and a half to the even neighbour, as Python does. */
 function roundToEven(value: number): number {
   const below = Math.floor(value);
   const rest = value - below;
@@ -107,8 +110,8 @@ function roundToEven(value: number): number {
 }
 
 /**
- * Cuts planes of values into patches `[patches, channels, frames, patch, patch]`, square by square of `merge`² patches.
- * An image is the same in all frames.
+ * Splits planes of values into patches `[patches, channels, frames, patch, patch]`, in the order of squares of `merge`²
+ * patches. All frames of an image are equal.
  */
 function cutPatches(
   planes: Float32Array,

@@ -9,7 +9,7 @@ import { VoxtralConfig, voxtral } from './voxtral.ts';
 
 const readQwenVl = (files: unknown, maxPromptLen: number) => qwenVl(v.parse(QwenVlConfig, files), maxPromptLen);
 
-/** Readers of the configuration, by `model_type` of `config.json`. */
+/** Functions that check a model's configuration files and create its family, by `model_type` in `config.json`. */
 const FAMILIES = new Map<string, (files: unknown, maxPromptLen: number) => MediaFamily>([
   ['idefics3', (files) => idefics3(v.parse(Idefics3Config, files))],
   ['smolvlm', (files) => idefics3(v.parse(Idefics3Config, files))],
@@ -19,10 +19,10 @@ const FAMILIES = new Map<string, (files: unknown, maxPromptLen: number) => Media
 ]);
 
 /**
- * Returns how the model in `dir` reads images or audio; null for a family that is not known, which reads text alone.
- * Throws `engine_failed` for a known one whose configuration is damaged or incomplete.
+ * Returns how the model in the folder `dir` reads images or audio; null if its family is unknown, and the model thus
+ * reads only text. Throws `engine_failed` for a known family whose configuration is damaged or incomplete.
  *
- * @param maxPromptLen tokens of the longest prompt
+ * @param maxPromptLen most tokens of a prompt
  */
 export async function readMediaFamily(dir: string, maxPromptLen: number): Promise<MediaFamily | null> {
   const read = (name: string) => readBoundedJson(join(dir, name), CONFIG_BOUNDS);
