@@ -30,7 +30,8 @@ export async function completion(head: CompletionHead, events: AsyncIterable<Cha
     }
     if (event.type === 'tool_call') {
       if (event.name !== undefined) calls.push(newCall(head, event.index, event.name));
-      calls[event.index]!.function.arguments += event.arguments;
+      const call = calls[event.index];
+      if (call) call.function.arguments += event.arguments;
     }
     if (event.type === 'finish') {
       const message = {
@@ -103,8 +104,8 @@ function callDelta(head: CompletionHead, { index, name, arguments: text }: ToolC
 }
 
 /** Returns the id of a call: that of its answer and its number, so that it is the same at an edge and at its box. */
-function toolCallId(answerId: string, index: number): string {
-  return `${answerId.replace(/^chatcmpl-/u, 'call_')}-${index}`;
+export function toolCallId(answerId: string, index: number): string {
+  return `${answerId.replace(/^(chatcmpl-|resp_)/u, 'call_')}-${index}`;
 }
 
 function chatUsage({ usage, metrics }: Finish): ChatUsage {

@@ -1,12 +1,11 @@
-import type { JsonSchema } from '../answer-shape.ts';
 import { at } from '../at.ts';
-import type { ChatRequest, Tool, ToolUse } from '../backend.ts';
+import type { ChatRequest, ToolUse } from '../backend.ts';
 import type { ChatMessage } from '../conversation.ts';
 import { checkAnswerSchema } from '../decision/check-answer-schema.ts';
-import { type Fuel, sharedFuel } from '../grammar/fuel.ts';
 import { toChatMessages } from '../messages.ts';
 import type { ChatCompletionRequest } from '../schema/chat-request.ts';
 import type { Message } from '../schema/message.ts';
+import { toolUse } from './tool-use.ts';
 
 /** Converts a valid request to the form of the backends. Throws as `checkAnswerSchema` for the schemas in it. */
 export function chatRequest(sent: ChatCompletionRequest): ChatRequest {
@@ -22,7 +21,7 @@ export function chatRequest(sent: ChatCompletionRequest): ChatRequest {
     frequencyPenalty: sent.frequency_penalty ?? 0,
     ...given('topLogprobs', sent.logprobs ? (sent.top_logprobs ?? 0) : null),
     format: chatFormat(responseFormat(sent.response_format), 'response_format.json_schema.schema'),
-    ...given('tools', toolUse(sent)),
+    ...given('tools', tools(sent)),
   };
 }
 
@@ -52,33 +51,10 @@ function message({ role, content, name }: ChatCompletionRequest['messages'][numb
   return { role: role === 'tool' ? 'user' : role, content: content ?? '', ...given('name', name) };
 }
 
-/** Returns the tools that the model may call; null if there are none, or `tool_choice` is `none`. */
-function toolUse({ tools, tool_choice, parallel_tool_calls }: ChatCompletionRequest): ToolUse | null {
-  if (!tools?.length || tool_choice === 'none') return null;
-  const fuel = sharedFuel();
-  return {
-    tools: tools.map((tool, i) => toolOf(tool.function, `tools[${i}].function.parameters`, fuel)),
-    choice: typeof tool_choice === 'object' && tool_choice ? tool_choice.function : (tool_choice ?? 'auto'),
-    parallel: parallel_tool_calls ?? true,
-  };
-}
-
-type SentTool = NonNullable<ChatCompletionRequest['tools']>[number]['function'];
-
-function toolOf({ name, description, parameters }: SentTool, param: string, fuel: Fuel): Tool {
-  const schema = closedSchema(parameters ?? { type: 'object', properties: {} });
-  checkAnswerSchema({ schema, param, jsonSchemaOnly: true, fuel });
-  // The schema was parsed from JSON.
-  return { name, ...given('description', description), parameters: schema as JsonSchema };
-}
-
-/**
- * Closes the root of a schema that lists its members and does not say whether there may be others: a function has the
- * parameters that it declares. A root that is combined with other schemas stays as it is.
- */
-function closedSchema(schema: { readonly [key: string]: unknown }): { readonly [key: string]: unknown } {
-  const open = ['additionalProperties', 'allOf', 'anyOf', 'oneOf', '$ref'].some((name) => name in schema);
-  return open || !('properties' in schema) ? schema : { ...schema, additionalProperties: false };
+function tools({ tools, tool_choice, parallel_tool_calls }: ChatCompletionRequest): ToolUse | null {
+  const choice = typeof tool_choice === 'object' ? tool_choice?.function : tool_choice;
+  const functions = (tools ?? []).map((tool) => tool.function);
+  return toolUse(functions, { choice, parallel: parallel_tool_calls, param: (i) => `tools[${i}].function.parameters` });
 }
 
 type Sent = ChatCompletionRequest['response_format'];

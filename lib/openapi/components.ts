@@ -138,6 +138,9 @@ export const COMPONENTS = {
   ChatTool: tools.ChatTool,
   ChatToolChoice: tools.ChatToolChoice,
   ChatNamedTool: tools.ChatNamedTool,
+  ResponsesTool: tools.ResponsesTool,
+  ResponsesToolChoice: tools.ResponsesToolChoice,
+  ResponsesNamedTool: tools.ResponsesNamedTool,
   ChatToolCall: tools.ChatToolCall,
   ChatToolCallDelta: tools.ChatToolCallDelta,
   ChatResponseFormat: chat.ChatResponseFormat,
@@ -165,6 +168,7 @@ export const COMPONENTS = {
   ResponsesOutputItem: responded.ResponsesOutputItem,
   ResponsesMessage: responded.ResponsesMessage,
   ResponsesReasoning: responded.ResponsesReasoning,
+  ResponsesFunctionCall: responded.ResponsesFunctionCall,
   ResponsesOutputText: responded.ResponsesOutputText,
   ResponsesReasoningText: responses.ResponsesReasoningText,
   ResponsesLogprob: responded.ResponsesLogprob,
@@ -175,6 +179,8 @@ export const COMPONENTS = {
   ResponsesPartEvent: responded.ResponsesPartEvent,
   ResponsesDeltaEvent: responded.ResponsesDeltaEvent,
   ResponsesDoneEvent: responded.ResponsesDoneEvent,
+  ResponsesArgumentsDeltaEvent: responded.ResponsesArgumentsDeltaEvent,
+  ResponsesArgumentsDoneEvent: responded.ResponsesArgumentsDoneEvent,
   ResponsesErrorEvent: responded.ResponsesErrorEvent,
 
   // both

@@ -188,7 +188,7 @@ export const OPERATIONS: readonly Operation[] = [
     id: 'createResponse',
     summary: "Complete a chat, in the format of OpenAI's Responses API",
     description:
-      'Nothing is stored: store must be false or absent, previous_response_id and conversation are refused, and the items of earlier ' +
+      'tools are functions, for a model whose chat template has them. Nothing is stored: store must be false or absent, previous_response_id and conversation are refused, and the items of earlier ' +
       'answers are sent in input. With stream: true the answer is a stream of events; the last one has the whole response. An error ' +
       'after the first event is one event of type error.',
     request: 'ResponsesRequest',

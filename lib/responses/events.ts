@@ -1,6 +1,7 @@
 import type { ChatEvent } from '../backend.ts';
 import { endedEarly } from '../chat/completion.ts';
 import type { ResponsesAnswer, ResponsesEvent } from '../schema/responses-response.ts';
+import { callItem } from './call-item.ts';
 import { type OutputItem, outputItem, type UnnumberedEvent } from './output-item.ts';
 
 type Finish = Extract<ChatEvent, { type: 'finish' }>;
@@ -32,19 +33,29 @@ async function* unnumbered(head: ResponsesHead, chat: AsyncIterable<ChatEvent>):
       yield finished(head, items, event);
       return;
     }
-    // This API sends no tools.
-    if (event.type === 'start' || event.type === 'tool_call') continue;
-    if (open?.kind === event.type) {
-      yield* open.write(event.text, event.type === 'content' ? event.logprobs : undefined);
-      continue;
+    if (event.type === 'start') continue;
+    if (open && !continues(event, open)) yield* open.end('completed');
+    const item = open && continues(event, open) ? open : newItem(event, head.id, items.length);
+    if (item !== open) {
+      items.push(item);
+      yield* item.begin();
     }
-    if (open) yield* open.end('completed');
-    const item = outputItem(event.type, head.id, items.length);
-    items.push(item);
-    yield* item.begin();
-    yield* item.write(event.text, event.type === 'content' ? event.logprobs : undefined);
+    if (event.type === 'tool_call') yield* item.write(event.arguments);
+    else yield* item.write(event.text, event.type === 'content' ? event.logprobs : undefined);
   }
   throw endedEarly();
+}
+
+type Written = Exclude<ChatEvent, { type: 'start' | 'finish' }>;
+
+/** Tells whether an event belongs to an item that has begun. */
+function continues(event: Written, { kind }: OutputItem): boolean {
+  return kind === event.type && !(event.type === 'tool_call' && event.name !== undefined);
+}
+
+function newItem(event: Written, responseId: string, index: number): OutputItem {
+  if (event.type !== 'tool_call') return outputItem(event.type, responseId, index);
+  return callItem(responseId, { name: event.name ?? '', call: event.index, index });
 }
 
 function finished(

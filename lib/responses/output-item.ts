@@ -10,7 +10,7 @@ export type UnnumberedEvent = Unnumbered<ResponsesEvent>;
 /** Writes the events of one output item, in the order `begin`, `write`…, `end`. */
 export interface OutputItem {
   /** The type of the chat events whose text it has. */
-  kind: 'reasoning' | 'content';
+  kind: 'reasoning' | 'content' | 'tool_call';
   begin(): UnnumberedEvent[];
   write(text: string, logprobs?: readonly TokenLogprob[]): UnnumberedEvent[];
   end(status: 'completed' | 'incomplete'): UnnumberedEvent[];
@@ -19,7 +19,7 @@ export interface OutputItem {
 }
 
 /** Creates the item at `index` of the output of a response. */
-export function outputItem(kind: OutputItem['kind'], responseId: string, index: number): OutputItem {
+export function outputItem(kind: 'reasoning' | 'content', responseId: string, index: number): OutputItem {
   const reasons = kind === 'reasoning';
   const id = responseId.replace(/^resp_/, reasons ? 'rs_' : 'msg_');
   const at = { item_id: id, output_index: index, content_index: 0 } as const;

@@ -1,6 +1,7 @@
 import type { ChatRequest } from '../backend.ts';
 import { chatFormat } from '../chat/request.ts';
-import type { ChatMessage, Part } from '../conversation.ts';
+import { toolUse } from '../chat/tool-use.ts';
+import type { ChatMessage, Part, ToolCall } from '../conversation.ts';
 import { mediaPart } from '../questions/media.ts';
 import type { ResponsesItem, ResponsesPart, ResponsesRequest } from '../schema/responses-request.ts';
 
@@ -9,6 +10,8 @@ const LOGPROBS = 'message.output_text.logprobs';
 /** Converts a valid request to the form of the backends. Throws as `checkAnswerSchema` for a `json_schema`. */
 export function responsesRequest(sent: ResponsesRequest): ChatRequest {
   const { model, instructions, max_output_tokens, temperature, top_p, top_logprobs, include, text } = sent;
+  const { tools, tool_choice: choice, parallel_tool_calls: parallel } = sent;
+  const use = toolUse(tools ?? [], { choice, parallel, param: (i) => `tools[${i}].parameters` });
   const logprobs = top_logprobs ?? (include?.includes(LOGPROBS) ? 0 : null);
   return {
     ...(model ? { model } : {}),
@@ -21,18 +24,39 @@ export function responsesRequest(sent: ResponsesRequest): ChatRequest {
     presencePenalty: 0,
     frequencyPenalty: 0,
     format: chatFormat(text?.format, 'text.format.schema'),
+    ...(use ? { tools: use } : {}),
   };
 }
 
 function messagesOf(input: ResponsesRequest['input']): ChatMessage[] {
   if (typeof input === 'string') return [said('user', input)];
-  return input.flatMap((item, i) => (item.type === 'reasoning' ? [] : [messageOf(item, `input[${i}].content`)]));
+  const messages: ChatMessage[] = [];
+  for (const [i, item] of input.entries()) {
+    const last = messages.at(-1);
+    if (item.type === 'reasoning') continue;
+    if (item.type !== 'function_call') messages.push(messageOf(item, `input[${i}]`));
+    // The calls of an answer are one message, with the text before them.
+    else if (last?.role === 'assistant') last.toolCalls = [...(last.toolCalls ?? []), callOf(item)];
+    else messages.push({ role: 'assistant', parts: [], toolCalls: [callOf(item)] });
+  }
+  return messages;
 }
 
-function messageOf({ role, content }: ResponsesItem, path: string): ChatMessage {
-  const sender = role === 'developer' ? 'system' : role!;
-  if (typeof content === 'string') return said(sender, content);
-  return { role: sender, parts: content!.flatMap((part, i) => partOf(part, `${path}[${i}]`)) };
+/** Converts a call, which has its members (`NEEDS` of the schema). */
+function callOf({ call_id, name, arguments: text }: ResponsesItem): ToolCall {
+  return { id: call_id ?? '', name: name ?? '', arguments: text || '{}' };
+}
+
+function messageOf({ type, role, content, output, call_id }: ResponsesItem, path: string): ChatMessage {
+  if (type === 'function_call_output') {
+    return { role: 'tool', parts: partsOf(output ?? '', `${path}.output`), toolCallId: call_id ?? '' };
+  }
+  return { role: role === 'developer' ? 'system' : role!, parts: partsOf(content ?? '', `${path}.content`) };
+}
+
+function partsOf(content: string | readonly ResponsesPart[], path: string): Part[] {
+  if (typeof content === 'string') return [{ type: 'text', text: content }];
+  return content.flatMap((part, i) => partOf(part, `${path}[${i}]`));
 }
 
 function partOf(part: ResponsesPart, path: string): Part[] {

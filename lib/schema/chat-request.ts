@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 import { aliases, rule } from '../validation/rules.ts';
-import { answeredCalls, toolFields, toolUse } from './chat-tool-rules.ts';
+import { answeredCalls, toolFields, toolUseFields } from './chat-tool-rules.ts';
 import { ChatToolChoice, chatToolCalls, chatTools } from './chat-tools.ts';
 import { AudioPart, ImagePart, ImageUrl, InputAudio, TextPart } from './message.ts';
 import { jsonObject } from './question-fields.ts';
@@ -130,7 +130,16 @@ export const ChatCompletionRequest = v.pipe(
       ? { code: 'invalid_value', at: ['top_logprobs'], message: 'needs logprobs: true' }
       : null,
   ),
-  rule((request) => toolUse(request)),
+  rule(({ tools, tool_choice, response_format }) =>
+    toolUseFields(
+      {
+        names: (tools ?? []).map((tool) => tool.function.name),
+        choice: typeof tool_choice === 'object' ? tool_choice?.function : tool_choice,
+        format: response_format,
+      },
+      { name: ['tool_choice', 'function', 'name'], format: ['response_format'] },
+    ),
+  ),
   rule((request) => answeredCalls(request)),
 );
 export type ChatCompletionRequest = v.InferOutput<typeof ChatCompletionRequest>;

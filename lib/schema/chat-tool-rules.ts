@@ -1,5 +1,5 @@
 import type { Finding } from '../validation/rules.ts';
-import type { ChatTool, ChatToolCall } from './chat-tools.ts';
+import type { ChatToolCall } from './chat-tools.ts';
 
 // The rules about tools across the members of a message and of a request (docs/interface.md, M-26).
 
@@ -24,35 +24,37 @@ export function toolFields({ role, content, tool_calls, tool_call_id }: MessageF
   return { code: 'invalid_value', at: ['content', other, 'type'], message: 'must be text in the output of a tool' };
 }
 
-interface RequestFields {
-  messages: readonly MessageFields[];
-  tools?: readonly ChatTool[] | null | undefined;
-  tool_choice?: string | { function: { name: string } } | null | undefined;
-  response_format?: { type: string } | null | undefined;
+interface ToolUseFields {
+  names: readonly string[];
+  choice?: string | { name: string } | null | undefined;
+  format?: { type: string } | null | undefined;
 }
 
-/** Checks that the choice is among the tools, and that the answer is not bound to another form as well. */
-export function toolUse({ tools, tool_choice, response_format }: RequestFields): Finding | null {
-  if (!tools?.length) {
-    const calls = tool_choice && tool_choice !== 'none' && tool_choice !== 'auto';
+/**
+ * Checks that the choice is among the tools, and that the answer is not bound to another form as well. `paths` lead to
+ * the name of the choice and to the form.
+ */
+export function toolUseFields(
+  { names, choice, format }: ToolUseFields,
+  paths: { name: readonly string[]; format: readonly string[] },
+): Finding | null {
+  if (names.length === 0) {
+    const calls = choice && choice !== 'none' && choice !== 'auto';
     return calls ? { code: 'invalid_value', at: ['tool_choice'], message: 'needs tools' } : null;
   }
-  if (tool_choice && typeof tool_choice === 'object') {
-    const { name } = tool_choice.function;
-    if (!tools.some((tool) => tool.function.name === name)) {
-      return { code: 'invalid_value', at: ['tool_choice', 'function', 'name'], message: 'must be one of the tools' };
-    }
+  if (choice && typeof choice === 'object' && !names.includes(choice.name)) {
+    return { code: 'invalid_value', at: paths.name, message: 'must be one of the tools' };
   }
-  if (tool_choice === 'none' || !response_format || response_format.type === 'text') return null;
+  if (choice === 'none' || !format || format.type === 'text') return null;
   return {
     code: 'unsupported_parameter',
-    at: ['response_format'],
+    at: paths.format,
     message: 'must be text where the model may call tools. Set tool_choice to none, or give the form to a tool',
   };
 }
 
 /** Checks that each output of a tool follows the call that it answers. */
-export function answeredCalls({ messages }: RequestFields): Finding | null {
+export function answeredCalls({ messages }: { messages: readonly MessageFields[] }): Finding | null {
   const called = new Set<string>();
   for (const [i, { role, tool_calls, tool_call_id }] of messages.entries()) {
     for (const { id } of tool_calls ?? []) called.add(id);

@@ -9,25 +9,36 @@ import { jsonObject } from './question-fields.ts';
 /** Most tools of a request, and most calls of a message; as in OpenAI's API. */
 const MOST_TOOLS = 128;
 
-const toolName = v.pipe(v.string(), v.regex(/^[a-zA-Z0-9_-]{1,64}$/));
+export const TOOL_NAME = /^[a-zA-Z0-9_-]{1,64}$/;
+const toolName = v.pipe(v.string(), v.regex(TOOL_NAME));
 
-export const ChatTool = v.object({
-  type: v.literal('function'),
-  function: v.object({
-    name: toolName,
-    description: v.nullish(v.string()),
-    parameters: v.nullish(
-      v.pipe(
-        jsonObject,
-        v.description(
-          'JSON Schema 2020-12 of the arguments, an object; absent: a function without parameters. Arguments always ' +
-            'obey it, whatever `strict` says. Members that it does not list are written only if it sets additionalProperties.',
-        ),
+const functionType = v.pipe(
+  v.string(),
+  rule((type) =>
+    type === 'function'
+      ? null
+      : { code: 'unsupported_parameter', message: 'must be function: other tools are not supported' },
+  ),
+  v.metadata({ const: 'function' }),
+);
+
+/** Lists the members of a function, here and in the Responses API. */
+const functionMembers = {
+  name: toolName,
+  description: v.nullish(v.string()),
+  parameters: v.nullish(
+    v.pipe(
+      jsonObject,
+      v.description(
+        'JSON Schema 2020-12 of the arguments, an object; absent: a function without parameters. Arguments always ' +
+          'obey it, whatever `strict` says. Members that it does not list are written only if it sets additionalProperties.',
       ),
     ),
-    strict: v.nullish(v.boolean()),
-  }),
-});
+  ),
+  strict: v.nullish(v.boolean()),
+};
+
+export const ChatTool = v.object({ type: functionType, function: v.object(functionMembers) });
 export type ChatTool = v.InferOutput<typeof ChatTool>;
 
 export const chatTools = v.pipe(
@@ -48,7 +59,24 @@ export const ChatToolChoice = v.pipe(
   ),
 );
 
-const argumentsText = v.pipe(
+export const ResponsesTool = v.object({ type: functionType, ...functionMembers });
+export const responsesTools = v.pipe(
+  v.array(ResponsesTool),
+  v.maxLength(MOST_TOOLS),
+  distinct(
+    'invalid_value',
+    (tool) => tool.name,
+    () => ['name'],
+  ),
+);
+
+export const ResponsesNamedTool = v.object({ type: v.literal('function'), name: toolName });
+export const ResponsesToolChoice = v.pipe(
+  v.union([v.picklist(['none', 'auto', 'required']), ResponsesNamedTool]),
+  v.description('As in chat.'),
+);
+
+export const argumentsText = v.pipe(
   v.string(),
   rule((text) =>
     isObjectText(text) ? null : { code: 'invalid_value', message: 'must be the JSON text of an object, such as {}' },

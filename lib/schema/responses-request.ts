@@ -1,6 +1,8 @@
 import * as v from 'valibot';
 import { rule } from '../validation/rules.ts';
 import { JsonObjectFormat, jsonSchemaMembers, TextFormat } from './chat-request.ts';
+import { toolUseFields } from './chat-tool-rules.ts';
+import { argumentsText, ResponsesToolChoice, responsesTools, TOOL_NAME } from './chat-tools.ts';
 import {
   DecisionAudio,
   DecisionImage,
@@ -9,7 +11,7 @@ import {
   DecisionText,
 } from './decisions-request.ts';
 import * as sampling from './sampling-fields.ts';
-import { isEmpty, unsupported } from './unsupported.ts';
+import { unsupported } from './unsupported.ts';
 
 /*
  * Requests of `POST /v1/responses`, as OpenAI's client sends them (npm `openai` 7.55.0, `resources/responses`). As in
@@ -27,62 +29,115 @@ export const ResponsesPart = v.variant('type', [
 ]);
 export type ResponsesPart = v.InferOutput<typeof ResponsesPart>;
 
+/** The members that each type of item needs; a message may omit its type. */
+const NEEDS = {
+  message: ['role', 'content'],
+  reasoning: [],
+  function_call: ['call_id', 'name', 'arguments'],
+  function_call_output: ['call_id', 'output'],
+} as const;
+type ItemType = keyof typeof NEEDS;
+const text = v.union([v.string(), v.pipe(v.array(ResponsesPart), v.maxLength(1024))]);
+
 export const ResponsesItem = v.pipe(
   v.object({
-    type: v.nullish(v.picklist(['message', 'reasoning'])),
+    // `Object.keys` returns texts, whatever the type of the keys.
+    type: v.nullish(v.picklist(Object.keys(NEEDS) as ItemType[])),
     role: v.nullish(v.picklist(['user', 'assistant', 'system', 'developer'])),
-    content: v.nullish(v.union([v.string(), v.pipe(v.array(ResponsesPart), v.maxLength(1024))])),
+    content: v.nullish(text),
+    call_id: v.nullish(v.pipe(v.string(), v.maxLength(256))),
+    name: v.nullish(v.pipe(v.string(), v.maxLength(256))),
+    arguments: v.nullish(argumentsText),
+    output: v.nullish(text),
   }),
   rule((item) => {
-    if (item.type === 'reasoning') return null;
-    const missing = (['role', 'content'] as const).find((name) => item[name] === undefined || item[name] === null);
-    return missing ? { code: 'missing_field', at: [missing], message: 'is required in a message' } : null;
+    const type = item.type ?? 'message';
+    const missing = NEEDS[type].find((name) => item[name] === undefined || item[name] === null);
+    return missing ? { code: 'missing_field', at: [missing], message: `is required in a ${type}` } : null;
   }),
-  v.description('A message, or an output item of an earlier response. Reasoning is left out of the prompt.'),
+  rule(({ type, name }) =>
+    type === 'function_call' && !TOOL_NAME.test(name ?? '')
+      ? { code: 'invalid_value', at: ['name'], message: 'must be the name of a function' }
+      : null,
+  ),
+  rule(({ type, output }) => {
+    const other = type !== 'function_call_output' || typeof output === 'string' ? -1 : mediaAt(output ?? []);
+    return other < 0
+      ? null
+      : { code: 'invalid_value', at: ['output', other, 'type'], message: 'must be text in the output of a tool' };
+  }),
+  v.description(
+    'A message, an output item of an earlier response, or the output of a function. Reasoning is left out of the prompt.',
+  ),
 );
 export type ResponsesItem = v.InferOutput<typeof ResponsesItem>;
+
+function mediaAt(parts: readonly ResponsesPart[]): number {
+  return parts.findIndex(({ type }) => type === 'input_image' || type === 'input_audio');
+}
+
+/** Requires a call before each output, with the same id. */
+const answeredCalls = rule<ResponsesItem[]>((items) => {
+  const called = new Set<string>();
+  for (const [i, { type, call_id }] of items.entries()) {
+    if (type === 'function_call') called.add(call_id ?? '');
+    if (type === 'function_call_output' && !called.has(call_id ?? '')) {
+      return { code: 'invalid_value', at: [i, 'call_id'], message: 'must be the call_id of an earlier function_call' };
+    }
+  }
+  return null;
+});
 
 export const ResponsesJsonSchemaFormat = v.object({ type: v.literal('json_schema'), ...jsonSchemaMembers });
 export const ResponsesTextFormat = v.variant('type', [TextFormat, JsonObjectFormat, ResponsesJsonSchemaFormat]);
 
 const stateless = 'is not supported: nothing is stored here. Send the earlier input and output items in input';
 
-export const ResponsesRequest = v.object({
-  model: v.nullish(v.pipe(v.string(), v.minLength(1), v.description('Default: the active model.'))),
-  input: v.union([v.string(), v.pipe(v.array(ResponsesItem), v.minLength(1), v.maxLength(4096))]),
-  instructions: v.nullish(v.pipe(v.string(), v.description('A system message before the input.'))),
-  max_output_tokens: v.pipe(
-    sampling.tokenCount,
-    v.description("Default: the server's --chat-max-tokens, 1024 unless changed."),
-  ),
-  temperature: sampling.temperature,
-  top_p: sampling.topP,
-  top_logprobs: sampling.topLogprobs,
-  include: v.nullish(
-    v.pipe(
-      v.array(v.pipe(v.string(), v.maxLength(256))),
-      v.maxLength(32),
-      v.description('message.output_text.logprobs asks for log-probabilities; anything else is ignored.'),
+export const ResponsesRequest = v.pipe(
+  v.object({
+    model: v.nullish(v.pipe(v.string(), v.minLength(1), v.description('Default: the active model.'))),
+    input: v.union([v.string(), v.pipe(v.array(ResponsesItem), v.minLength(1), v.maxLength(4096), answeredCalls)]),
+    instructions: v.nullish(v.pipe(v.string(), v.description('A system message before the input.'))),
+    max_output_tokens: v.pipe(
+      sampling.tokenCount,
+      v.description("Default: the server's --chat-max-tokens, 1024 unless changed."),
+    ),
+    temperature: sampling.temperature,
+    top_p: sampling.topP,
+    top_logprobs: sampling.topLogprobs,
+    include: v.nullish(
+      v.pipe(
+        v.array(v.pipe(v.string(), v.maxLength(256))),
+        v.maxLength(32),
+        v.description('message.output_text.logprobs asks for log-probabilities; anything else is ignored.'),
+      ),
+    ),
+    text: v.nullish(v.object({ format: v.nullish(ResponsesTextFormat) })),
+    stream: v.nullish(v.boolean()),
+    metadata: v.nullish(
+      v.pipe(v.record(v.string(), v.pipe(v.string(), v.maxLength(512))), v.description('Comes back in the response.')),
+    ),
+    store: unsupported(
+      (value) => value === false,
+      'must be false or absent: nothing is stored here. Keep the output items, and send them in the next input',
+    ),
+    previous_response_id: unsupported(() => false, stateless),
+    conversation: unsupported(() => false, stateless),
+    prompt: unsupported(() => false, 'is not supported: nothing is stored here. Send the text as instructions'),
+    background: unsupported((value) => value === false, 'is not supported: wait for the answer, or stream it'),
+    truncation: unsupported(
+      (value) => value === 'disabled',
+      'must be disabled or absent: nothing is cut silently. Send a shorter input',
+    ),
+    tools: v.nullish(responsesTools),
+    tool_choice: v.nullish(ResponsesToolChoice),
+    parallel_tool_calls: v.nullish(v.pipe(v.boolean(), v.description('Default: true.'))),
+  }),
+  rule(({ tools, tool_choice, text }) =>
+    toolUseFields(
+      { names: (tools ?? []).map(({ name }) => name), choice: tool_choice, format: text?.format },
+      { name: ['tool_choice', 'name'], format: ['text', 'format'] },
     ),
   ),
-  text: v.nullish(v.object({ format: v.nullish(ResponsesTextFormat) })),
-  stream: v.nullish(v.boolean()),
-  metadata: v.nullish(
-    v.pipe(v.record(v.string(), v.pipe(v.string(), v.maxLength(512))), v.description('Comes back in the response.')),
-  ),
-  store: unsupported(
-    (value) => value === false,
-    'must be false or absent: nothing is stored here. Keep the output items, and send them in the next input',
-  ),
-  previous_response_id: unsupported(() => false, stateless),
-  conversation: unsupported(() => false, stateless),
-  prompt: unsupported(() => false, 'is not supported: nothing is stored here. Send the text as instructions'),
-  background: unsupported((value) => value === false, 'is not supported: wait for the answer, or stream it'),
-  truncation: unsupported(
-    (value) => value === 'disabled',
-    'must be disabled or absent: nothing is cut silently. Send a shorter input',
-  ),
-  tools: unsupported(isEmpty, 'is not supported: ask for JSON with text.format'),
-  tool_choice: unsupported((value) => value === 'none' || value === 'auto', 'is not supported: there are no tools'),
-});
+);
 export type ResponsesRequest = v.InferOutput<typeof ResponsesRequest>;

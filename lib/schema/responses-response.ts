@@ -1,5 +1,6 @@
 import * as v from 'valibot';
 import { TokenAlternative } from './chat-completion.ts';
+import { ResponsesTool, ResponsesToolChoice } from './chat-tools.ts';
 import { Metrics } from './metrics.ts';
 import { ModelIdText } from './model-list.ts';
 import { ResponsesReasoningText, ResponsesTextFormat } from './responses-request.ts';
@@ -34,7 +35,15 @@ export const ResponsesReasoning = v.object({
   summary: v.pipe(v.array(v.unknown()), v.maxLength(0)),
   content: v.array(ResponsesReasoningText),
 });
-export const ResponsesOutputItem = v.variant('type', [ResponsesMessage, ResponsesReasoning]);
+export const ResponsesFunctionCall = v.object({
+  id: v.string(),
+  type: v.literal('function_call'),
+  status: ItemStatus,
+  call_id: v.string(),
+  name: v.string(),
+  arguments: v.pipe(v.string(), v.description('JSON text of an object; cut where the item is incomplete.')),
+});
+export const ResponsesOutputItem = v.variant('type', [ResponsesMessage, ResponsesReasoning, ResponsesFunctionCall]);
 export type ResponsesOutputItem = v.InferOutput<typeof ResponsesOutputItem>;
 
 export const ResponsesUsage = v.object({
@@ -67,8 +76,8 @@ export const ResponsesAnswer = v.object({
   store: v.literal(false),
   temperature: v.nullable(v.number()),
   text: v.object({ format: ResponsesTextFormat }),
-  tool_choice: v.literal('auto'),
-  tools: v.pipe(v.array(v.unknown()), v.maxLength(0)),
+  tool_choice: ResponsesToolChoice,
+  tools: v.array(ResponsesTool),
   top_p: v.nullable(v.number()),
   truncation: v.literal('disabled'),
   usage: v.nullable(ResponsesUsage),
@@ -110,6 +119,21 @@ export const ResponsesDoneEvent = v.object({
   text: v.string(),
   logprobs: v.exactOptional(v.array(ResponsesLogprob)),
 });
+export const ResponsesArgumentsDeltaEvent = v.object({
+  type: v.literal('response.function_call_arguments.delta'),
+  ...numbered,
+  item_id: v.string(),
+  output_index: Count,
+  delta: v.string(),
+});
+export const ResponsesArgumentsDoneEvent = v.object({
+  type: v.literal('response.function_call_arguments.done'),
+  ...numbered,
+  item_id: v.string(),
+  output_index: Count,
+  name: v.string(),
+  arguments: v.string(),
+});
 export const ResponsesErrorEvent = v.object({
   type: v.literal('error'),
   ...numbered,
@@ -125,6 +149,8 @@ export const ResponsesEvent = v.union([
   ResponsesPartEvent,
   ResponsesDeltaEvent,
   ResponsesDoneEvent,
+  ResponsesArgumentsDeltaEvent,
+  ResponsesArgumentsDoneEvent,
   ResponsesErrorEvent,
 ]);
 export type ResponsesEvent = v.InferOutput<typeof ResponsesEvent>;

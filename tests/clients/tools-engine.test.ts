@@ -87,6 +87,33 @@ describe('the client of OpenAI', () => {
   });
 });
 
+describe('the Responses API', () => {
+  const functions = [{ type: 'function' as const, strict: true, ...named }];
+  const sent = { model: 'test/tiny', tools: functions, tool_choice: 'required' as const, parallel_tool_calls: false };
+  const input = [{ role: 'user' as const, content: 'How is the weather?' }];
+
+  test('a call, its output, and another call', async () => {
+    const first = await openai.responses.create({ ...sent, input });
+    const [call] = first.output;
+    expect(call).toMatchObject({ type: 'function_call', name: 'get_weather', status: 'completed' });
+    if (call?.type !== 'function_call') throw new Error('no call');
+    expect(CITIES).toContain(JSON.parse(call.arguments).city);
+    const output = { type: 'function_call_output' as const, call_id: call.call_id, output: 'Sun' };
+    const second = await openai.responses.create({ ...sent, input: [...input, call, output] });
+    expect(second.output[0]).toMatchObject({ type: 'function_call' });
+    expect(second.usage?.input_tokens).toBeGreaterThan(first.usage?.input_tokens ?? 0);
+  });
+
+  test('its streaming helper gathers the call', async () => {
+    const stream = openai.responses.stream({ ...sent, input });
+    const deltas: string[] = [];
+    stream.on('response.function_call_arguments.delta', ({ delta }) => deltas.push(delta));
+    const [call] = (await stream.finalResponse()).output;
+    expect(call).toMatchObject({ type: 'function_call', arguments: deltas.join('') });
+    expect(CITIES).toContain(JSON.parse(deltas.join('')).city);
+  });
+});
+
 describe('the AI SDK', () => {
   const provider = () => createOpenAICompatible({ name: 'assay', baseURL: `${server.url}/v1`, includeUsage: true });
   const getWeather = () =>

@@ -81,7 +81,7 @@ const refused: readonly Refused[] = [
     'response_format.json_schema.schema',
   ],
   [{ tools: [{ type: 'function' }] }, 'missing_field', 'tools[0].function'],
-  [{ tools: [{ type: 'web_search' }] }, 'invalid_value', 'tools[0].type'],
+  [{ tools: [{ type: 'web_search' }] }, 'unsupported_parameter', 'tools[0].type'],
   [{ tools: [tool('a b')] }, 'invalid_value', 'tools[0].function.name'],
   [{ tools: [tool('f'), tool('f')] }, 'invalid_value', 'tools[1].function.name'],
   [{ tools: Array.from({ length: 129 }, (_, i) => tool(`f${i}`)) }, 'invalid_value', 'tools'],

@@ -1,5 +1,6 @@
 import { expect } from 'vitest';
 import type { ErrorCode } from '../../../lib/errors.ts';
+import type { ChatStep } from '../../scripted-backend/script.ts';
 import type { Row } from '../row.ts';
 import { asked, finish, metrics, model, says, start, thinks } from './chat-parts.ts';
 
@@ -10,6 +11,7 @@ const plain = { stop: [], presencePenalty: 0, frequencyPenalty: 0, format: { typ
 const schema = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] };
 const image = 'data:image/png;base64,iVBORw0KGgo=';
 
+const ping = { type: 'function', name: 'ping' };
 /** Requests, and what the backend is asked. docs/interface.md, M-24. */
 const requests: readonly [name: string, sent: object, request: object][] = [
   ['a text', { input: 'Hi' }, { messages: [{ role: 'user', parts: text('Hi') }], ...plain }],
@@ -104,6 +106,42 @@ const requests: readonly [name: string, sent: object, request: object][] = [
     },
     { messages: [{ role: 'user', parts: text('Hi') }] },
   ],
+  [
+    'functions',
+    { input: 'Hi', tools: [ping], tool_choice: { type: 'function', name: 'ping' }, parallel_tool_calls: false },
+    {
+      tools: {
+        tools: [{ name: 'ping', parameters: { type: 'object', properties: {}, additionalProperties: false } }],
+        choice: { name: 'ping' },
+        parallel: false,
+      },
+    },
+  ],
+  [
+    'calls of an earlier answer, with its text, and their outputs',
+    {
+      input: [
+        { role: 'user', content: 'Hi' },
+        { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'Let me look.' }] },
+        { type: 'function_call', id: 'fc_1', call_id: 'a', name: 'ping', arguments: '', status: 'completed' },
+        { type: 'function_call', call_id: 'b', name: 'ping', arguments: '{}' },
+        { type: 'function_call_output', call_id: 'b', output: 'pong' },
+        { type: 'function_call_output', call_id: 'a', output: [{ type: 'input_text', text: 'pang' }] },
+      ],
+    },
+    {
+      messages: [
+        { role: 'user', parts: text('Hi') },
+        {
+          role: 'assistant',
+          parts: text('Let me look.'),
+          toolCalls: ['a', 'b'].map((id) => ({ id, name: 'ping', arguments: '{}' })),
+        },
+        { role: 'tool', parts: text('pong'), toolCallId: 'b' },
+        { role: 'tool', parts: text('pang'), toolCallId: 'a' },
+      ],
+    },
+  ],
 ];
 
 const refused: readonly [sent: object, code: ErrorCode, param?: string][] = [
@@ -123,8 +161,24 @@ const refused: readonly [sent: object, code: ErrorCode, param?: string][] = [
   [{ input: 'Hi', prompt: { id: 'p' } }, 'unsupported_parameter', 'prompt'],
   [{ input: 'Hi', background: true }, 'unsupported_parameter', 'background'],
   [{ input: 'Hi', truncation: 'auto' }, 'unsupported_parameter', 'truncation'],
-  [{ input: 'Hi', tools: [{ type: 'web_search' }] }, 'unsupported_parameter', 'tools'],
-  [{ input: 'Hi', tool_choice: 'required' }, 'unsupported_parameter', 'tool_choice'],
+  [{ input: 'Hi', tools: [{ type: 'web_search', name: 'w' }] }, 'unsupported_parameter', 'tools[0].type'],
+  [{ input: 'Hi', tools: [{ ...ping, name: 'a b' }] }, 'invalid_value', 'tools[0].name'],
+  [{ input: 'Hi', tools: [ping, ping] }, 'invalid_value', 'tools[1].name'],
+  [
+    { input: 'Hi', tools: [{ ...ping, parameters: { type: 'object', not: {} } }] },
+    'unsupported_schema',
+    'tools[0].parameters.not',
+  ],
+  [{ input: 'Hi', tool_choice: 'required' }, 'invalid_value', 'tool_choice'],
+  [{ input: 'Hi', tools: [ping], tool_choice: { type: 'function', name: 'f' } }, 'invalid_value', 'tool_choice.name'],
+  [{ input: 'Hi', tools: [ping], text: { format: { type: 'json_object' } } }, 'unsupported_parameter', 'text.format'],
+  [{ input: [{ type: 'function_call', call_id: 'a', name: 'ping' }] }, 'missing_field', 'input[0].arguments'],
+  [
+    { input: [{ type: 'function_call', call_id: 'a', name: 'ping', arguments: 'no' }] },
+    'invalid_value',
+    'input[0].arguments',
+  ],
+  [{ input: [{ type: 'function_call_output', call_id: 'a', output: 'x' }] }, 'invalid_value', 'input[0].call_id'],
   [
     { input: 'Hi', text: { format: { type: 'json_schema', name: 'x', schema: { if: {} } } } },
     'unsupported_schema',
@@ -182,6 +236,14 @@ const message = (status: string, content: object[]) => ({
 const reasoning = (status: string, content: object[]) => ({
   ...{ id: 'rs_generated-id', type: 'reasoning', status, summary: [], content },
 });
+const called = (index: number, text: string, name?: string): ChatStep => ({
+  event: { type: 'tool_call', index, ...(name === undefined ? {} : { name }), arguments: text },
+});
+const callItem = (status: string, { number, name, text }: { number: number; name: string; text: string }) => ({
+  ...{ id: `fc_generated-id-${number}`, type: 'function_call', status, call_id: `call_generated-id-${number}` },
+  ...{ name, arguments: text },
+});
+const inCall = { item_id: 'fc_generated-id-0', output_index: 0 };
 const thought = { type: 'reasoning_text', text: 'Hm' };
 
 export const responsesRows: readonly Row[] = [
@@ -217,6 +279,44 @@ export const responsesRows: readonly Row[] = [
         output: [reasoning('completed', [thought]), message('incomplete', [part('Hel')])],
         usage: { input_tokens: 1, total_tokens: 2 },
       },
+    },
+  },
+  {
+    name: 'function calls: items of the output, after its text',
+    script: { chat: [start, says('Hm.'), called(0, '{"a":', 'f'), called(0, '1}'), called(1, '{}', 'ping'), finish] },
+    request: { path, json: { input: 'Hi', tools: [ping] } },
+    expect: {
+      like: {
+        status: 'completed',
+        tools: [ping],
+        output: [
+          { type: 'message' },
+          callItem('completed', { number: 0, name: 'f', text: '{"a":1}' }),
+          callItem('completed', { number: 1, name: 'ping', text: '{}' }),
+        ],
+      },
+    },
+  },
+  {
+    name: 'the events of a function call, which was cut',
+    script: { chat: [start, called(0, '', 'f'), called(0, '{"a"'), cut as never] },
+    request: { path, json: { input: 'Hi', stream: true, tools: [ping] } },
+    expect: {
+      events: [
+        expect.objectContaining({ type: 'response.created' }),
+        expect.objectContaining({ type: 'response.in_progress' }),
+        {
+          ...{ type: 'response.output_item.added', output_index: 0, sequence_number: 2 },
+          item: callItem('in_progress', { number: 0, name: 'f', text: '' }),
+        },
+        { type: 'response.function_call_arguments.delta', ...inCall, delta: '{"a"', sequence_number: 3 },
+        { type: 'response.function_call_arguments.done', ...inCall, name: 'f', arguments: '{"a"', sequence_number: 4 },
+        {
+          ...{ type: 'response.output_item.done', output_index: 0, sequence_number: 5 },
+          item: callItem('incomplete', { number: 0, name: 'f', text: '{"a"' }),
+        },
+        expect.objectContaining({ type: 'response.incomplete' }),
+      ],
     },
   },
   {

@@ -1,0 +1,49 @@
+import type { JsonSchema } from '../answer-shape.ts';
+import type { Tool, ToolUse } from '../backend.ts';
+import { checkAnswerSchema } from '../decision/check-answer-schema.ts';
+import { type Fuel, sharedFuel } from '../grammar/fuel.ts';
+
+/** Describes a function as chat and the Responses API send it. */
+interface SentFunction {
+  name: string;
+  description?: string | null | undefined;
+  parameters?: { readonly [key: string]: unknown } | null | undefined;
+}
+
+interface SentUse {
+  choice: ToolUse['choice'] | 'none' | null | undefined;
+  parallel: boolean | null | undefined;
+  /** Returns the path of a function's parameters in the request. */
+  param(index: number): string;
+}
+
+/**
+ * Returns the tools that the model may call; null if there are none, or the choice is `none`. Throws as
+ * `checkAnswerSchema`.
+ */
+export function toolUse(functions: readonly SentFunction[], { choice, parallel, param }: SentUse): ToolUse | null {
+  if (functions.length === 0 || choice === 'none') return null;
+  const fuel = sharedFuel();
+  const tools = functions.map((one, i) => toolOf(one, param(i), fuel));
+  return {
+    tools,
+    choice: typeof choice === 'object' && choice ? { name: choice.name } : (choice ?? 'auto'),
+    parallel: parallel ?? true,
+  };
+}
+
+function toolOf({ name, description, parameters }: SentFunction, param: string, fuel: Fuel): Tool {
+  const schema = closedSchema(parameters ?? { type: 'object', properties: {} });
+  checkAnswerSchema({ schema, param, jsonSchemaOnly: true, fuel });
+  // The schema was parsed from JSON.
+  return { name, ...(description ? { description } : {}), parameters: schema as JsonSchema };
+}
+
+/**
+ * Closes the root of a schema that lists its members and does not say whether there may be others: a function has the
+ * parameters that it declares. A root that is combined with other schemas stays as it is.
+ */
+function closedSchema(schema: { readonly [key: string]: unknown }): { readonly [key: string]: unknown } {
+  const open = ['additionalProperties', 'allOf', 'anyOf', 'oneOf', '$ref'].some((name) => name in schema);
+  return open || !('properties' in schema) ? schema : { ...schema, additionalProperties: false };
+}
