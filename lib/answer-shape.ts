@@ -1,8 +1,10 @@
 /**
- * Describes the shape of an extract answer, before it becomes a grammar. `keys` alone: exactly these, each a string or
- * null. `schema`: checked JSON Schema (shorthand already expanded); with `keys` too, they select and order its
- * properties. `open`: a flat object of the fields that the instruction names. `any`: any JSON object (`response_format`
- * of chat).
+ * Describes the shape of an extract answer, before it is compiled to a grammar:
+ * - `keys`: an object with exactly these members, each a string or null.
+ * - `schema`: a checked JSON Schema (shorthand already expanded); `keys`, if given too, select and order its
+ *   properties.
+ * - `open`: a flat object whose members the model chooses by the instruction.
+ * - `any`: any JSON object (`response_format` of chat).
  */
 export type AnswerShape =
   | { kind: 'keys'; keys: readonly string[] }

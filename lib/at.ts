@@ -1,8 +1,9 @@
 /**
- * Returns the item at an index that the caller knows to exist. Loops over a vocabulary or over weights read with `?? 0`
- * instead, which the compiler removes: this function sees every kind of list, so its reads are slower.
+ * Returns the item at an index that the caller knows to be in range. Hot loops over a vocabulary or over weights use
+ * `list[i] ?? 0` instead, which the compiler removes; this function is slower because it is called with every kind of
+ * list.
  *
- * @throws RangeError if there is none: a fault in the calling code
+ * @throws RangeError if the index is out of range, which is a fault in the calling code
  */
 export function at<T>(items: ArrayLike<T>, index: number): T {
   const item = items[index];

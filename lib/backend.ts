@@ -11,10 +11,10 @@ export type { Device, Metrics } from './schema/metrics.ts';
 export type { ModelStatus } from './schema/model-list.ts';
 
 /**
- * Answers the requests that handlers have validated. The Node host injects the engine, the edge a forwarder, a test a
- * script; a handler cannot tell. A call throws `AssayError`; any other error is reported as `internal_error`. Handlers
- * rely on what is promised here without checking it again: `tests/backend/contract.ts` is the suite that every backend
- * must pass.
+ * Answers the requests that handlers have validated. The Node host injects the engine, the gateway a forwarder to its
+ * upstreams, and tests a script; handlers do not know which. A call throws `AssayError`; any other error is reported as
+ * `internal_error`. Handlers rely on these promises without checking them: every backend must pass the suite in
+ * `tests/backend/contract.ts`.
  */
 export interface InferenceBackend {
   /** Lists all models that this backend knows, the active one among them. */
@@ -28,17 +28,20 @@ export interface InferenceBackend {
   chat(request: ChatRequest, call: Call): AsyncIterable<ChatEvent>;
 }
 
-/** Holds the context of one call. */
-/** `batch` requests run when no interactive one waits, and at least once for every three of those that pass them. */
+/**
+ * Priorities of requests. A `batch` request runs when no `interactive` one waits, and at least once after every three
+ * interactive requests that overtook it.
+ */
 export const PRIORITIES = ['interactive', 'batch'] as const;
 export type Priority = (typeof PRIORITIES)[number];
 
+/** Holds the context of one call. */
 export interface Call {
-  /** The `x-request-id` of this request, for logs and for the upstreams of an edge. */
+  /** The `x-request-id` of this request, for logs and for the requests that a gateway sends to its upstreams. */
   requestId: string;
-  /** Locates the request in a distributed trace, if its caller sent `traceparent`. */
+  /** Position of the request in a distributed trace, if its caller sent `traceparent`. */
   trace?: TraceContext;
-  /** Absent: `interactive`. */
+  /** Priority of the request; `interactive` if absent. */
   priority?: Priority;
   /** Aborts when the caller leaves; the backend then frees its resources within one decode step. */
   signal: AbortSignal;
@@ -54,40 +57,53 @@ export interface ListedModel {
   status: ModelStatus;
   /** Time when the model came to this machine, in seconds since 1970-01-01 UTC; absent if the backend does not know. */
   created?: number;
-  /** Of the active model, if the backend knows it: sha256 over its files, and the calibration of its probabilities. */
+  /**
+   * SHA-256 hash over the files of the active model, in hex; absent for other models, or if the backend does not know
+   * it.
+   */
   fingerprint?: string;
+  /** Calibration of the active model's probabilities; absent for other models, or if the backend does not know it. */
   calibration?: ModelCalibration;
 }
 
 export interface TaskBatch {
-  /** As sent. The backend throws `model_not_found` (also for a string that is not an id) or `model_not_loaded`. */
+  /**
+   * Model id as the client sent it. The backend throws `model_not_found` if it has no such model (also for a string
+   * that is not an id) and `model_not_loaded` if the model is not loaded.
+   */
   model: string;
   /** The shared input: free text, or messages. */
   input: { context: string } | { messages: readonly ChatMessage[] };
-  /** `images` and `audio` of the request; they come after the input. */
+  /** Parts from the request's `images` and `audio`; the prompt places them after the input. */
   media: readonly import('./conversation.ts').MediaPart[];
   tasks: readonly Task[];
   temperature: number;
-  /** The most completion tokens of the whole batch. */
+  /** Most completion tokens that all tasks of the batch may use together. */
   maxOutputTokens: number;
-  /** For tasks that have no language of their own. */
+  /** Language of the answers to tasks that set none themselves. */
   language?: Language;
-  /** Asks for the probabilities of the answers too. Decisions with options are then always made, outside the budget. */
+  /**
+   * Asks for the probabilities of the answers as well. A decision with options is then always made, even if the token
+   * budget is used up.
+   */
   probabilities?: ProbabilityOptions;
 }
 
-/** Describes the measurement of a batch's probabilities. */
+/** Sets how the probabilities of a batch are measured. */
 export interface ProbabilityOptions {
   /**
-   * The number of orders in which each question shows its options to the model; the answers are averaged. Absent: the
-   * backend's setting.
+   * Number of orders in which each question shows its options to the model; the answers are averaged. If absent, the
+   * backend's setting applies.
    */
   orders?: number;
-  /** False: the model's own probabilities, without the active calibration. */
+  /** True to apply the active calibration; false to return the model's own probabilities. */
   calibrated: boolean;
 }
 
-/** The kind of a question with options: whether something is true, which one it is, or how much. */
+/**
+ * Kinds of questions with options: whether something is true (`predicate`), which option applies (`choice`), or how
+ * much (`score`).
+ */
 export const QUESTION_KINDS = ['predicate', 'choice', 'score'] as const;
 export type QuestionKind = (typeof QUESTION_KINDS)[number];
 
@@ -97,11 +113,11 @@ export interface DecideTask {
   type: 'decide';
   name: string;
   question: string;
-  /** The allowed answers; absent: a short answer in the model's own words. */
+  /** The allowed answers. If absent, the model answers briefly in its own words. */
   options?: readonly string[];
-  /** A description of each option, null for none; as many as there are options. */
+  /** One description for each option, in the same order; null for an option without one. */
   descriptions?: readonly (string | null)[];
-  /** The kind of calibration for its probabilities; absent: that of a choice. */
+  /** Kind of question whose calibration applies to the probabilities; `choice` if absent. */
   kind?: QuestionKind;
   instruction?: string;
   language?: Language;
@@ -121,45 +137,50 @@ export interface BatchAnswer {
   /** One entry for each task, in the order sent. */
   answers: readonly TaskAnswer[];
   finishReason: 'stop' | 'length' | 'content_filter';
-  /** Absent if no answer was cut. */
+  /** Tasks whose answers were cut because the token budget ran out; absent if there are none. */
   cut?: CutTasks;
   usage: Usage;
-  /** Prompt tokens that were in the prefix cache. Only if probabilities were requested. */
+  /** Number of prompt tokens that were reused from the prefix cache. Present only if probabilities were requested. */
   cachedTokens?: number;
 }
 
 export interface TaskAnswer {
   name: string;
-  /** The answer as JSON text, members in order: `{"value":"yes"}`. Text, because objects move keys such as `10`. */
+  /**
+   * The answer as JSON text with its members in order: `{"value":"yes"}`. It is text because a JavaScript object would
+   * move keys such as `10` to the front.
+   */
   json: string;
   /**
-   * Only if probabilities were requested and the task has options: the natural logarithm of each option's probability
-   * among the options, in their order.
+   * Natural logarithm of each option's probability among the options, in the order of the options. Present only if
+   * probabilities were requested and the task has options.
    */
   optionLogprobs?: readonly number[];
-  /** Only if probabilities of an extraction were requested: one entry for each written value, in order. */
+  /**
+   * Probability of each value in the answer, in order. Present only if probabilities of an extraction were requested.
+   */
   fields?: readonly FieldProbability[];
 }
 
 export interface FieldProbability {
   /** JSON Pointer (RFC 6901) of the value in the answer: `/lines/0/sku`. */
   path: string;
-  /** Product of the probabilities of its chosen tokens, each among the tokens that the grammar allowed; calibrated. */
+  /** Product of the probabilities of the value's tokens, each among the tokens that the grammar allowed; calibrated. */
   probability: number;
 }
 
 export interface Usage {
-  /** The shared prefix counts once, and each task's own part. */
+  /** Prompt tokens of the whole batch: the shared prefix counted once, plus each task's own part. */
   promptTokens: number;
-  /** Tokens that the model chose; forced text is free. */
+  /** Tokens that the model chose. Text that the grammar forces (jump-forward) does not count. */
   completionTokens: number;
 }
 
 export interface ChatRequest {
-  /** As sent (see `TaskBatch.model`). Absent: the active model. */
+  /** Model id as sent (see `TaskBatch.model`); the active model if absent. */
   model?: string;
   messages: readonly ChatMessage[];
-  /** Absent: the backend's own limit. */
+  /** Most completion tokens; the backend's own limit if absent. */
   maxTokens?: number;
   temperature?: number;
   topP?: number;
@@ -167,10 +188,12 @@ export interface ChatRequest {
   stop: readonly string[];
   presencePenalty: number;
   frequencyPenalty: number;
-  /** Number of alternatives for each token; absent: no log-probabilities. */
+  /**
+   * Number of alternatives reported with each token's log-probability. If absent, no log-probabilities are reported.
+   */
   topLogprobs?: number;
   format: { type: 'text' } | { type: 'json'; shape: AnswerShape };
-  /** Absent: the model may call no tools. Only with the format `text`. */
+  /** Tools that the model may call; none if absent. Allowed only with the format `text`. */
   tools?: ToolUse;
 }
 
@@ -180,7 +203,7 @@ export interface ToolUse {
   tools: readonly Tool[];
   /** `auto`: the model decides. `required`: it has to call a tool. A name: it has to call the tool with this name. */
   choice: 'auto' | 'required' | { name: string };
-  /** Allows several calls in one answer, where the model's chat template has a form for that. */
+  /** Allows several calls in one answer, if the model's chat template can express them. */
   parallel: boolean;
 }
 
@@ -201,9 +224,9 @@ export type ChatEvent =
 /** Reports a part of a tool call. The calls of an answer follow each other, and come after its content. */
 export interface ToolCallEvent {
   type: 'tool_call';
-  /** The number of calls before this one. */
+  /** Index of the call in the answer, from 0. */
   index: number;
-  /** In the first event of a call. */
+  /** Name of the tool; present only in the first event of a call. */
   name?: string;
   /** The next characters of the arguments, which are the JSON text of an object; may be empty. */
   arguments: string;

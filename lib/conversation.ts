@@ -7,9 +7,9 @@ export interface ChatMessage {
   /** Text and media in the order sent. */
   parts: readonly Part[];
   name?: string;
-  /** Calls of tools that an assistant's message makes; never empty. */
+  /** Tool calls that an assistant's message makes; absent rather than empty. */
   toolCalls?: readonly ToolCall[];
-  /** The call that a message with the role `tool` answers: the id of an earlier one. */
+  /** For the role `tool`: id of the earlier tool call that this message answers. */
   toolCallId?: string;
 }
 
@@ -25,10 +25,10 @@ export type Part = { type: 'text'; text: string } | MediaPart;
 export interface MediaPart {
   type: 'image' | 'audio';
   source: { type: 'url'; url: string } | { type: 'base64'; data: string; mimeType: string };
-  /** Facts about the file, where a backend has read them; `source` is then empty. */
+  /** Hash and size of the file, once a backend has read it; `source` is then empty. */
   opened?: OpenedImage | OpenedAudio;
   detail?: 'low' | 'high' | 'auto';
-  /** Its path in the request, for the errors about it: `images[0]`, `messages[1].content[0]`. */
+  /** Path of the part in the request, for errors: `images[0]`, `messages[1].content[0]`. */
   param: string;
 }
 
@@ -40,6 +40,6 @@ export interface OpenedImage {
 
 export interface OpenedAudio {
   sha256: string;
-  /** Samples at 16 kHz. */
+  /** Number of samples at 16 kHz. */
   samples: number;
 }

@@ -1,10 +1,16 @@
 import type { ErrorCode } from './errors.ts';
 
-/** The decision service and the model server. They share codes, not always statuses. */
+/**
+ * The two APIs: the decision service and the model server. They share error codes, but a code may have another status
+ * in each.
+ */
 export const APIS = ['decisions', 'models'] as const;
 export type Api = (typeof APIS)[number];
 
-/** Lists the forms of error bodies: those of both interfaces, and those of single operations. */
+/**
+ * Names a format of error bodies: one for each API, and those of OpenAI and System One for the operations that follow
+ * their APIs.
+ */
 export type ErrorFormat = Api | 'openai' | 'systemone';
 
 export const ERROR_TYPES = [
@@ -25,8 +31,8 @@ export interface ErrorStatus {
 }
 
 /**
- * Returns status and type of a code on one interface (docs/interface.md, D-17 and M-1); undefined for a code that this
- * interface never sends.
+ * Returns status and type of a code in one error format (docs/interface.md, D-17 and M-1); undefined for a code that is
+ * never sent in this format.
  */
 export function errorStatus(code: ErrorCode, format: ErrorFormat): ErrorStatus | undefined {
   const { decisions, models } = TABLE[code];

@@ -47,15 +47,19 @@ export type ErrorCode = (typeof ERROR_CODES)[number];
 export interface AssayErrorDetails {
   /** Path of the offending field, such as `tasks[2].options[0]`. */
   param?: string;
-  /** Whole seconds, at least 1; sent as `Retry-After`. Required for `rate_limited` and `overloaded`. */
+  /**
+   * Seconds after which the client may try again: a whole number, at least 1, sent as `Retry-After`. Required for
+   * `rate_limited` and `overloaded`.
+   */
   retryAfterSeconds?: number;
   /** The underlying error. Logged, never sent. */
   cause?: unknown;
 }
 
 /**
- * Reports every error of Assay. `message` is sent to the caller: it says what is wrong and what to do next, and never
- * contains a stack, a path or a prompt. The code and the called interface determine the status (`lib/error-status.ts`).
+ * Represents every error that Assay reports. `message` is sent to the caller: it says what is wrong and what to do
+ * next, and never contains a stack, a path or a prompt. The code and the called interface determine the status
+ * (`lib/error-status.ts`).
  */
 export class AssayError extends Error {
   override readonly name = 'AssayError';

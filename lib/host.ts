@@ -7,8 +7,8 @@ import type { WeightForm } from './schema/weight-form.ts';
 export type { SlotState } from './schema/status.ts';
 
 /**
- * Owns the models of a machine: their files and the one slot. Every method throws `AssayError` (docs/interface.md, M-6
- * to M-11).
+ * Manages the models of a machine: their files, and the one slot in which a model is loaded. Every method throws
+ * `AssayError` (docs/interface.md, M-6 to M-11).
  */
 export interface ModelHost {
   slot(): Slot;
@@ -16,8 +16,9 @@ export interface ModelHost {
   load(model: ModelId, options: { maxPromptLen?: number }): Promise<LoadReport>;
   unload(): Promise<UnloadReport>;
   /**
-   * Fetches and compiles a model. Continues when the reader leaves (`leaving` aborts), unless it is still reading the
-   * list of files; a second call for the same model joins the first. Ends with one `done` event.
+   * Downloads and compiles a model, and yields progress events, finally one `done`. The download continues after its
+   * reader has left (`leaving` aborts), unless the list of files is still being read. A second call for the same model
+   * joins the first.
    */
   download(
     model: ModelId,
@@ -32,25 +33,26 @@ export interface DeviceDecision {
   device: Device;
   used: boolean;
   reason: string;
-  /** Its measured accuracy and speed, and the CPU's; null if it was not measured. */
+  /** Measured accuracy and speed of the device, and of the CPU; null if the device was not measured. */
   figures: DeviceFigures | null;
 }
 
 export interface Slot {
   state: SlotState;
-  /** The loaded model, or the one being loaded or unloaded, or the one that failed. */
+  /** The model that is loaded, is being loaded or unloaded, or failed; null for an empty slot. */
   model: ModelId | null;
   /** The device in use; for an empty slot the one that would be used. */
   device: Device;
   /** Reason for the state `error`. */
   reason?: string;
   /**
-   * The devices that were tried before the one that runs, and that one if it was measured; absent if only the CPU was
+   * The devices that were tried before the one in use, and that one if it was measured; absent if only the CPU was
    * tried.
    */
   devices?: readonly DeviceDecision[];
-  /** The form of the loaded model's weights, and why this one. */
+  /** Number format of the loaded model's weights. */
   precision?: WeightForm;
+  /** Reason for this number format. */
   precisionReason?: string;
 }
 
@@ -58,7 +60,7 @@ export interface LoadReport {
   model: ModelId;
   device: Device;
   load_ms: number;
-  /** True if this call had to compile. */
+  /** True if this call had to compile the model. */
   compiled: boolean;
   max_prompt_len: number;
 }
@@ -82,7 +84,7 @@ export type DownloadEvent =
 export interface DownloadReport {
   model: ModelId;
   state: 'compiled';
-  /** Bytes that this call fetched; 0 if everything was present. */
+  /** Bytes that this call downloaded; 0 if all files were present. */
   bytes: number;
   /** True if the model had to be compiled. */
   compiled: boolean;
@@ -91,8 +93,11 @@ export interface DownloadReport {
 
 export interface RemoveReport {
   model: ModelId;
-  /** The removed kinds, with their size in bytes. */
+  /** The kinds of files that were removed, with their size in bytes. */
   removed: readonly { kind: 'compiled' | 'weights' | 'locks'; bytes: number }[];
-  /** True if the weights are still on this machine: they were to stay, or are part of the program. */
+  /**
+   * True if the weights are still on this machine, because only compiled files were to be removed or the weights are
+   * part of the program.
+   */
   weightsLeft: boolean;
 }

@@ -1,11 +1,14 @@
 /** Describes the rights of an API key. The secret itself is never kept, only its SHA-256 hash. */
 export interface ApiKey {
   name: string;
-  /** Patterns of the models it may use: a model id, or one with `*` for any run of characters. */
+  /** Patterns of the models that the key may use: a model id, or one with `*` for any run of characters. */
   models: readonly string[];
-  /** Quota of the key; absent: no limit. */
+  /** Most requests per minute; no limit if absent. */
   requestsPerMinute?: number;
-  /** `admin` may load, unload, download and delete if the model server requires a key, and on a box of the edge. */
+  /**
+   * `admin` allows loading, unloading, downloading and deleting models, where the model server requires a key, and on
+   * an upstream of the gateway.
+   */
   scopes: readonly 'admin'[];
 }
 
@@ -15,7 +18,7 @@ export interface StoredKey extends ApiKey {
   sha256: string;
 }
 
-/** Finds keys: in a file of the Node host, in KV at the edge, in a list of a test. */
+/** Finds API keys: in a file (Node host), in Workers KV (gateway), or in a list (tests). */
 export interface KeyStore {
   /**
    * Returns the key with this hash (SHA-256 of the secret's UTF-8 bytes, lower-case hex), or null. Compares in constant
@@ -26,12 +29,13 @@ export interface KeyStore {
 
 /** Counts requests against a key's `requestsPerMinute`. */
 export interface Quota {
-  /** Counts one request; throws `rate_limited` with the seconds to wait. */
+  /** Counts one request. Throws `rate_limited`, with the seconds to wait, if the quota is used up. */
   take(key: ApiKey): Promise<void>;
 }
 
 /**
- * Creates a key store over a list. Every key is compared to its end, so the time does not reveal where a hash differs.
+ * Creates a key store over a list. Every hash is compared to its end, so the time does not reveal where two hashes
+ * differ.
  */
 export function listedKeys(keys: readonly StoredKey[]): KeyStore {
   return {
@@ -51,7 +55,7 @@ function isEqual(one: string, other: string): boolean {
   return difference === 0;
 }
 
-/** Returns the hash that a secret is stored under. */
+/** Returns the hash under which a secret is stored: SHA-256 of its UTF-8 bytes, in lower-case hex. */
 export async function hashSecret(secret: string): Promise<string> {
   const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(secret));
   return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, '0')).join('');
@@ -65,8 +69,8 @@ export function mayUse(key: ApiKey, model: string): boolean {
 }
 
 /**
- * Matches each piece between the stars at its earliest position, which is always right and takes linear time for each
- * piece.
+ * Tells whether a text matches a pattern in which `*` stands for any run of characters. Each piece between the stars is
+ * matched at its earliest position, which finds a match if there is one.
  */
 function matches(pattern: string, text: string): boolean {
   const [first = '', ...rest] = pattern.split('*');

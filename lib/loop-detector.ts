@@ -1,12 +1,14 @@
 /** Holds the thresholds at which tokens count as a loop. */
 export interface LoopBounds {
-  /** The number of latest tokens that are examined. */
+  /** Number of latest tokens that are examined. */
   tokens: number;
-  /** The most different n-grams that a loop has. */
+  /** Most different n-grams among these tokens that still count as a loop. */
   distinct: number;
 }
 
-/** Tokens of one n-gram. Long enough that lists with counters or changing values keep producing new ones. */
+/**
+ * Number of tokens in one n-gram: long enough that lists with counters or changing values keep producing new n-grams.
+ */
 const N = 4;
 
 /**
@@ -16,7 +18,7 @@ const N = 4;
  */
 export class LoopDetector {
   readonly #bounds: LoopBounds;
-  /** The latest tokens, fewer than `N`. */
+  /** The latest tokens, at most `N - 1`, which begin the next n-gram. */
   #tail: number[] = [];
   /** The n-grams of the latest tokens, oldest first, and the count of each. */
   #grams: string[] = [];

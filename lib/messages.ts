@@ -2,7 +2,9 @@ import type { ChatMessage, MediaPart, Part } from './conversation.ts';
 import type { MediaInput } from './schema/media.ts';
 import type { ContentPart, Message } from './schema/message.ts';
 
-/** Converts messages to the form of the backends: `developer` becomes `system`, a string one text part. */
+/**
+ * Converts the messages of a request to `ChatMessage`s: `developer` becomes `system`, a string becomes one text part.
+ */
 export function toChatMessages(messages: readonly Message[]): ChatMessage[] {
   return messages.map(({ role, content, name }, i) => {
     const parts: Part[] =
@@ -15,7 +17,7 @@ export function toChatMessages(messages: readonly Message[]): ChatMessage[] {
   });
 }
 
-/** Returns the media of a request: `images`, then `audio`. */
+/** Converts the media of a request to parts: first `images`, then `audio`. */
 export function mediaOf(images: readonly MediaInput[] = [], audio: readonly MediaInput[] = []): MediaPart[] {
   return [
     ...images.map((image, i) => mediaPart('image', image, `images[${i}]`)),
@@ -42,7 +44,9 @@ function partOf(part: ContentPart, param: string): Part {
   }
 }
 
-/** Converts one media input. The schema ensures that each type has its members (`lib/schema/media.ts`). */
+/**
+ * Converts one media input. The schema has ensured that the members of its type are present (`lib/schema/media.ts`).
+ */
 function mediaPart(type: MediaPart['type'], { url, data, mime_type }: MediaInput, param: string): MediaPart {
   const source: MediaPart['source'] =
     url !== undefined ? { type: 'url', url } : { type: 'base64', data: data!, mimeType: mime_type! };

@@ -6,13 +6,13 @@ import { AssayError } from './errors.ts';
  */
 export type ModelId = string & { readonly __brand: 'ModelId' };
 
-/** As a JSON Schema `pattern`, for the contract. */
+/** Pattern of a model id, in the syntax of JSON Schema's `pattern`, for the contract. */
 export const MODEL_ID_PATTERN = '^(?!.*\\.\\.)[A-Za-z0-9][A-Za-z0-9._-]{0,95}/[A-Za-z0-9][A-Za-z0-9._-]{0,95}$';
 const MODEL_ID = new RegExp(MODEL_ID_PATTERN);
 
-/** Returns a well-formed model id, or null (docs/interface.md, M-2). */
+/** Returns the text as a model id, or null if it is not well-formed (docs/interface.md, M-2). */
 export function asModelId(text: string): ModelId | null {
-  // The only place that makes a `ModelId`.
+  // This is the only place that creates a `ModelId`, so the cast is checked.
   return MODEL_ID.test(text) ? (text as ModelId) : null;
 }
 

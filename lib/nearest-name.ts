@@ -1,13 +1,13 @@
 import { closestMatch } from 'leven';
 
-/** The most characters that may differ; more would suggest an unrelated name. */
+/** Largest edit distance to a suggested name; more would suggest an unrelated name. */
 const MOST_DIFFERENT = 2;
-/** Longer names are not typos, and comparing takes time that grows with their length. */
+/** Longest name that is compared. Longer ones are not typos, and comparing takes time that grows with their length. */
 const LONGEST = 64;
 
 /**
  * Returns the known name that was probably meant, or undefined. Case, `_` and `-` do not count, so that
- * `maxOutputTokens` finds `max_output_tokens`. At most a third of a name may differ.
+ * `maxOutputTokens` finds `max_output_tokens`. At most a third of a name's characters may differ.
  */
 export function nearestName(name: string, known: readonly string[]): string | undefined {
   if (name.length > LONGEST) return undefined;

@@ -3,7 +3,7 @@ import { AssayError } from './errors.ts';
 import type { Quota } from './keys.ts';
 import { type TokenBucket, takeToken } from './token-bucket.ts';
 
-/** Counts requests per minute for one process: a token bucket for each key, by name. */
+/** Creates a quota that counts requests in this process only: one token bucket for each key, by the key's name. */
 export function memoryQuota(clock: Pick<Clock, 'now'>): Quota {
   const buckets = new Map<string, TokenBucket>();
   return {
@@ -16,7 +16,7 @@ export function memoryQuota(clock: Pick<Clock, 'now'>): Quota {
   };
 }
 
-/** Returns the error of a caller over the quota. */
+/** Returns the error for a caller that is over its quota. */
 export function rateLimited(retryAfterSeconds: number): AssayError {
   return new AssayError('rate_limited', `This key has used up its requests. Send again in ${retryAfterSeconds} s.`, {
     retryAfterSeconds,

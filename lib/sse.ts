@@ -11,5 +11,7 @@ export function sseEvent(name: string, value: unknown): string {
 /** The last event of a chat stream. */
 export const SSE_DONE = 'data: [DONE]\n\n';
 
-/** A comment, which clients skip. It keeps an idle connection open and detects a reader that is gone. */
+/**
+ * An SSE comment, which clients ignore. It keeps an idle connection open, and detects a client that has disconnected.
+ */
 export const SSE_COMMENT = ': keep-alive\n\n';

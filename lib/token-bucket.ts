@@ -1,17 +1,17 @@
-/** Holds the rest of a key's requests per minute, at one moment. */
+/** Holds how many requests a key had left at one moment. */
 export interface TokenBucket {
   tokens: number;
-  /** Milliseconds since 1970-01-01 UTC at which `tokens` was true. */
+  /** Time of that moment, in milliseconds since 1970-01-01 UTC. */
   at: number;
 }
 
 export interface Taken {
   bucket: TokenBucket;
-  /** Whole seconds until one more request is accepted, at least 1; null: this one is accepted. */
+  /** Whole seconds until one more request is accepted, at least 1; null if this request is accepted. */
   retryAfterSeconds: number | null;
 }
 
-/** The most that floating-point sums of refills lose of a whole token; far below one request. */
+/** Tolerance for rounding errors in the floating-point sums of refills, far below one request. */
 const EPSILON = 1e-6;
 
 /**
@@ -21,7 +21,7 @@ const EPSILON = 1e-6;
 export function takeToken(bucket: TokenBucket | undefined, requestsPerMinute: number, now: number): Taken {
   const capacity = Math.max(1, requestsPerMinute);
   const perMs = requestsPerMinute / 60_000;
-  // A clock that goes back refills nothing.
+  // If the clock has gone back, nothing is refilled.
   const grown = bucket ? bucket.tokens + Math.max(0, now - bucket.at) * perMs : capacity;
   const tokens = Math.min(capacity, grown);
   if (tokens >= 1 - EPSILON) return { bucket: { tokens: Math.max(0, tokens - 1), at: now }, retryAfterSeconds: null };

@@ -1,24 +1,27 @@
-/** Describes the place of one request in a distributed trace (W3C Trace Context, level 1). */
+/** Describes the position of one request in a distributed trace (W3C Trace Context, level 1). */
 export interface TraceContext {
-  /** 32 lower-case hex digits. */
+  /** Id of the trace: 32 lower-case hex digits. */
   traceId: string;
-  /** The span of this server: 16 lower-case hex digits. */
+  /** Id of this server's span: 16 lower-case hex digits. */
   spanId: string;
-  /** The span of the caller; absent if the trace begins here. */
+  /** Id of the caller's span: 16 lower-case hex digits; absent if the trace begins here. */
   parentId?: string;
   /** Two hex digits; the last bit says whether the caller records the trace. */
   flags: string;
-  /** Entries of tracing systems, passed on as they came. */
+  /** The header `tracestate` (entries of tracing systems), passed on unchanged. */
   state?: string;
 }
 
 const TRACEPARENT = /^(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
-/** The most characters of `tracestate` that are passed on; systems must accept 512. */
+/**
+ * Most characters of `tracestate` that are passed on; a longer header is dropped. By W3C Trace Context ("tracestate
+ * Limits"), vendors should propagate at least 512 characters.
+ */
 const MOST_STATE = 512;
 
 /**
- * Reads the headers `traceparent` and `tracestate`. Null without a valid `traceparent`, as the specification asks:
- * an invalid one is ignored, never an error.
+ * Reads the headers `traceparent` and `tracestate`. Returns null without a valid `traceparent`: by the specification,
+ * an invalid one is ignored and is no error.
  *
  * @param newSpanId returns 16 random lower-case hex digits
  */
@@ -38,7 +41,10 @@ export function newTrace(newSpanId: () => string): TraceContext {
   return { traceId: newSpanId() + newSpanId(), spanId: newSpanId(), flags: '01' };
 }
 
-/** Returns the headers for a request that this server sends on. Flags other than "sampled" are not passed on. */
+/**
+ * Returns the trace headers for a request that this server makes to an upstream. Of the flags, only "sampled" is passed
+ * on.
+ */
 export function traceHeaders({ traceId, spanId, flags, state }: TraceContext): Record<string, string> {
   const sampled = Number.parseInt(flags, 16) & 1;
   return {

@@ -1,18 +1,21 @@
 import { AssayError } from './errors.ts';
 import { nearestName } from './nearest-name.ts';
 
-/** The most names in one message. */
+/** Most model names in one error message. */
 const MOST_NAMED = 8;
 
-/** Lists the models that a backend has instead of an unknown one. */
+/** Lists the models of a backend, for the error about one that it does not have. */
 export interface KnownModels {
-  /** Models that answer now. */
+  /** Models that are loaded and answer now. */
   served: readonly string[];
   /** All models of the backend. */
   known: readonly string[];
 }
 
-/** Returns the `model_not_found` of a request whose model a backend does not know. */
+/**
+ * Returns the error `model_not_found` for a model that the backend does not know; the message suggests what to use
+ * instead.
+ */
 export function unknownModel(wanted: string, { served, known }: KnownModels): AssayError {
   const meant = nearestName(wanted, known);
   const more = served.length > MOST_NAMED ? ' and others' : '';

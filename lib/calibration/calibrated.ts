@@ -2,8 +2,8 @@ import type { Task, TaskAnswer } from '../backend.ts';
 import { atTemperature, type Calibration, temperatureOf, valueAtTemperature } from './calibration.ts';
 
 /**
- * Returns an answer with calibrated probabilities. The answer itself stays: a temperature moves no option before
- * another.
+ * Returns an answer with calibrated probabilities. The answer itself does not change, because scaling by a temperature
+ * keeps the order of the options.
  */
 export function calibrated(answer: TaskAnswer, task: Task, calibration: Calibration): TaskAnswer {
   const { optionLogprobs, fields } = answer;

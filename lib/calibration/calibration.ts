@@ -2,14 +2,14 @@ import * as v from 'valibot';
 import { at } from '../at.ts';
 import { normalised } from '../decision/logprobs.ts';
 
-/** Lists what has a temperature of its own: the kinds of questions, and the values of extractions. */
+/** Kinds that have a temperature of their own: the kinds of questions, and `field` for the values of extractions. */
 export const CALIBRATED_KINDS = ['predicate', 'choice', 'score', 'field'] as const;
 export type CalibratedKind = (typeof CALIBRATED_KINDS)[number];
 
 const share = v.pipe(v.number(), v.minValue(0));
 const count = v.pipe(v.number(), v.integer(), v.minValue(0));
 
-/** Says how far probabilities are from how often they come true. Lower is better, 0 is perfect. */
+/** Measures how far predicted probabilities are from observed frequencies. Lower is better; 0 is perfect. */
 export const CalibrationErrors = v.object({
   ece: v.pipe(share, v.description('Expected calibration error, in ten bins.')),
   brier: v.pipe(share, v.description('Brier score: squared error over all options.')),
@@ -24,7 +24,7 @@ export const TemperatureFit = v.object({
 });
 export type TemperatureFit = v.InferOutput<typeof TemperatureFit>;
 
-/** A temperature for each kind that there were labels of. */
+/** Fitted temperatures, one for each kind that had labels. */
 export const CalibratedKinds = v.object({
   predicate: v.exactOptional(TemperatureFit),
   choice: v.exactOptional(TemperatureFit),
@@ -35,16 +35,19 @@ export const CalibratedKinds = v.object({
 /** Temperatures for the probabilities of one model, as `assay calibrate` stores them. */
 export const Calibration = v.object({
   version: v.literal(1),
-  /** sha256 over the model's files: a calibration is for these weights alone. */
+  /** SHA-256 hash over the model's files, in hex: a calibration is valid for these weights only. */
   fingerprint: v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/)),
   model: v.string(),
-  /** Date on which it was fitted. */
+  /** Date on which the temperatures were fitted (YYYY-MM-DD, UTC). */
   fitted: v.string(),
   kinds: CalibratedKinds,
 });
 export type Calibration = v.InferOutput<typeof Calibration>;
 
-/** Returns the temperature of a kind; questions without labels use that of choices. */
+/**
+ * Returns the temperature of a kind. A kind of question that was not fitted uses that of `choice`; without any, it is
+ * 1.
+ */
 export function temperatureOf({ kinds }: Calibration, kind: CalibratedKind): number {
   const own = kinds[kind] ?? (kind === 'field' ? undefined : kinds.choice);
   return own?.temperature ?? 1;
@@ -58,12 +61,15 @@ export function atTemperature(logprobs: readonly number[], temperature: number):
   return temperature === 1 ? [...logprobs] : normalised(logprobs.map((logprob) => logprob / temperature));
 }
 
-/** Returns the probability of a value at a temperature: of the two options that it is right and that it is not. */
+/**
+ * Returns the probability of an extracted value at a temperature. The value counts as a choice between two options:
+ * that it is right, and that it is wrong.
+ */
 export function valueAtTemperature(probability: number, temperature: number): number {
   return Math.exp(at(atTemperature(rightOrWrong(probability), temperature), 0));
 }
 
-/** Returns a probability as the log-probabilities of right and wrong. */
+/** Returns the log-probabilities `[right, wrong]` of a value that is right with this probability. */
 export function rightOrWrong(probability: number): number[] {
   return normalised([Math.log(probability), Math.log1p(-probability)]);
 }

@@ -2,7 +2,7 @@ import { at } from '../at.ts';
 import { indexOfHighest } from '../decision/logprobs.ts';
 import { atTemperature, type CalibrationErrors, type TemperatureFit } from './calibration.ts';
 
-/** Holds a question that was answered, and the right answer. */
+/** Holds the measured answer to one labelled question, and the right answer. */
 export interface Labelled {
   /** Uncalibrated log-probabilities of the options. */
   logprobs: readonly number[];
@@ -10,15 +10,14 @@ export interface Labelled {
   label: number;
 }
 
-/** Fewest labels of a kind that a temperature is fitted on. */
+/** Smallest number of labels of one kind for which a temperature is fitted. */
 export const FEWEST_LABELS = 20;
 
 const FOLDS = 5;
 
 /**
- * Fits the temperature of one kind of questions. What it gains is measured on labels that each fold leaves out; one
- * that gains nothing there is
- * not used: it stays 1.
+ * Fits the temperature of one kind of question. The gain is measured by cross-validation: each of five folds is scaled
+ * with the temperature fitted on the other four. If that does not lower the calibration error, the temperature stays 1.
  */
 export function fitTemperature(samples: readonly Labelled[]): TemperatureFit {
   const folds = Array.from({ length: FOLDS }, (_, fold) => {
@@ -36,8 +35,8 @@ export function scaled({ logprobs, label }: Labelled, temperature: number): Labe
 }
 
 /**
- * Finds the temperature with the least negative log-likelihood, by golden-section search over its logarithm, which is
- * convex enough there.
+ * Finds the temperature from 0.1 to 10 with the lowest negative log-likelihood, by golden-section search over the
+ * temperature's logarithm. Assumes that the loss has one minimum there.
  */
 function bestTemperature(samples: readonly Labelled[]): number {
   const loss = (log: number) => {
@@ -54,7 +53,7 @@ function bestTemperature(samples: readonly Labelled[]): number {
   return Math.exp((low + high) / 2);
 }
 
-/** Bins of the reliability diagram, and of the expected calibration error. */
+/** Number of bins of the reliability diagram and of the expected calibration error. */
 export const BINS = 10;
 
 export interface Bin {
@@ -98,7 +97,7 @@ export function errorsOf(samples: readonly Labelled[]): CalibrationErrors {
   return { ece: round(total(gaps)), brier: round(total(squares)) };
 }
 
-/** Rounds to four decimals, more than so few labels can tell. */
+/** Rounds to four decimals; the labels are too few for more digits to mean anything. */
 function round(value: number): number {
   return Math.round(value * 10_000) / 10_000;
 }

@@ -16,11 +16,11 @@ export interface Label {
 const Line = v.looseObject({ input: v.string(), label: v.unknown() });
 
 /**
- * Reads a line of a labels file: the members of a Decisions question, with `input`, and `label`: true or false for a
- * predicate, a value for a
- * choice, the label of a level for a score, an object for an extraction.
+ * Reads a line of a labels file: an object with `input`, the members of a question of /v1/decisions, and `label`. The
+ * label is true or false for a predicate, a value for a choice, the label of a level for a score, and an object for an
+ * extraction.
  *
- * @throws Error that says what is wrong with the line
+ * @throws Error whose message says what is wrong with the line
  */
 export function readLabel(line: string): Label {
   const { input, label, ...question } = v.parse(v.pipe(v.string(), v.parseJson(), Line), line);
@@ -33,11 +33,11 @@ export function readLabel(line: string): Label {
   return read;
 }
 
-/** Returns the index of the right option; -1 if the label is none of them. */
+/** Returns the index of the option that the label names; -1 if it names none. */
 function indexOfLabel(question: Exclude<Question, { type: 'extract' }>, label: unknown): number {
   switch (question.type) {
     case 'predicate':
-      // `indexOf` compares only; any other value is not found.
+      // The cast is safe: `indexOf` only compares, and does not find any other value.
       return [true, false].indexOf(label as boolean);
     case 'choice':
       return question.choices.findIndex(({ value }) => value === label);
@@ -47,8 +47,8 @@ function indexOfLabel(question: Exclude<Question, { type: 'extract' }>, label: u
 }
 
 /**
- * Pairs answers with their labels. Returns a sample for each answer, with its kind; an extraction gives a sample for
- * each value, which is right if the label has the same value at the same place.
+ * Pairs answers with their labels. Returns a sample for each answer, with its kind. An extraction gives one sample for
+ * each value; the value is right if the label has the same value at the same JSON Pointer.
  *
  * @param text the body of a DecisionsResponse that answers these labels' questions in the same order, from a request
  *   without calibration and abstention

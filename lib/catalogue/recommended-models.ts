@@ -1,4 +1,4 @@
-/** Names what a model is likely good at; chat alone for models too small to decide or extract well. */
+/** Names a use that a model is likely good at. Models too small to decide or extract well have only `chat`. */
 export type Use = 'decisions' | 'extraction' | 'chat';
 
 /** Describes a published model by what its card and configuration say. */
@@ -8,14 +8,14 @@ export interface RecommendedModel {
   /** Page that states licence, languages and context. */
   source: string;
   licence: string;
-  /** Tags of BCP 47, or the number of languages where a card names only that. */
+  /** BCP 47 tags, or the number of languages if the model card states only that. */
   languages: readonly string[] | number;
   modalities: readonly ('text' | 'image')[];
-  /** Tokens of prompt and answer together. */
+  /** Context length: most tokens of prompt and answer together. */
   context: number;
   uses: readonly Use[];
   parameters: number;
-  /** Parameters of the embedding alone, which stays in floats in 4-bit files. */
+  /** Parameters of the embedding matrix, which 4-bit model files store as floats. */
   embedding: number;
   /** Shape of the KV cache. */
   kv: { layers: number; heads: number; headSize: number };
@@ -128,21 +128,24 @@ export const RECOMMENDED_MODELS: readonly RecommendedModel[] = [
   },
 ];
 
-/** Prompt length that the memory is stated for: the default of `--max-prompt-len`. */
+/** Prompt length in tokens for which memory is estimated: the default of `--max-prompt-len`. */
 const PROMPT_TOKENS = 4096;
-/** Bytes of a 4-bit weight with the scale of its block of 32. */
+/** Bytes per 4-bit weight, including its share of the scale of its block of 32. */
 const Q4_BYTES = 0.5625;
-/** Share of the machine's memory that a model may need to be recommended: inference on a CPU gets slow beyond. */
+/** Largest share of the machine's memory for a recommended model; beyond it, inference on a CPU gets slow. */
 const COMFORTABLE = 1 / 8;
-/** Share of the machine's memory that a model may need to fit. */
+/** Largest share of the machine's memory with which a model still counts as fitting. */
 const FITS = 0.7;
 
-/** Returns about how many bytes a pull for a CPU fetches: 4-bit weights beside an embedding in floats. */
+/** Estimates how many bytes `assay pull` downloads for a CPU: 4-bit weights, and the embedding in 32-bit floats. */
 export function downloadBytes({ parameters, embedding }: RecommendedModel): number {
   return Math.round(parameters * Q4_BYTES + embedding * 4);
 }
 
-/** Returns about how many bytes the model needs in memory: weights in 8 bits, and KV in floats for a long prompt. */
+/**
+ * Estimates the bytes of memory that the model needs: weights of 8 bits, and a KV cache of 32-bit floats for a prompt
+ * of `PROMPT_TOKENS`.
+ */
 export function memoryBytes({ parameters, kv }: RecommendedModel): number {
   return parameters + 2 * 4 * kv.layers * kv.heads * kv.headSize * PROMPT_TOKENS;
 }
@@ -151,7 +154,10 @@ export function fitsMemory(model: RecommendedModel, totalMemory: number): boolea
   return memoryBytes(model) <= FITS * totalMemory;
 }
 
-/** Returns the first model to pull on a machine; undefined where none fits. */
+/**
+ * Returns the model to pull first on a machine with this many bytes of memory: the first one of the list that runs
+ * comfortably, else the last one that fits; undefined if none fits.
+ */
 export function modelFor(totalMemory: number): RecommendedModel | undefined {
   return (
     RECOMMENDED_MODELS.find((model) => memoryBytes(model) <= COMFORTABLE * totalMemory) ??

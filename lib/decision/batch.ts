@@ -5,12 +5,12 @@ import type * as wire from '../schema/task.ts';
 import type { DecideRequest, ExtractRequest, RunTasksRequest } from '../schema/task-request.ts';
 import { answerShape } from './answer-shape.ts';
 
-/** The name of the one task of `/decide` and `/extract`. */
+/** Name of the only task of `/decide` and `/extract`. */
 export const ONLY_TASK = 'result';
 
 /*
- * Converts validated requests to the one form that backends know: aliases resolved, defaults filled in. Aliases that
- * are both present are equal, so either is used.
+ * The functions below convert validated requests to a `TaskBatch`: aliases resolved, defaults filled in. If both names
+ * of an alias pair are present, validation has ensured that they are equal, so either is used.
  */
 
 export function batchOfTasks(request: RunTasksRequest): TaskBatch {

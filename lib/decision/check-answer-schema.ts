@@ -13,13 +13,13 @@ export interface AnswerSchemaRequest {
    * `type`.
    */
   jsonSchemaOnly?: boolean;
-  /** Its path in the request: `tasks[2].schema`. */
+  /** Path of the schema in the request, for errors: `tasks[2].schema`. */
   param: string;
   /** The `keys` field, if it was sent too: it selects among the schema's properties and sets their order. */
   keys?: readonly string[];
-  /** The path of the keys: `tasks[2].keys`. */
+  /** Path of the keys in the request, for errors: `tasks[2].keys`. */
   keysParam?: string;
-  /** The budget of all schemas of a request (`sharedFuel`), so that many large ones do not add up. */
+  /** Compile budget that all schemas of a request share (`sharedFuel`), so that their total work is bounded. */
   fuel?: Fuel;
 }
 

@@ -1,15 +1,15 @@
-/** Lists the tasks of a batch whose answers the budget cut. */
+/** Lists the tasks of a batch whose answers were cut because the token budget ran out. */
 export interface CutTasks {
-  /** Their names, in the order sent. */
+  /** Names of the cut tasks, in the order sent. */
   names: readonly string[];
-  /** The number of further tasks that `names` omits, because an upstream's header had no space for them. */
+  /** Number of further cut tasks that `names` omits, because an upstream's header had no space for them. */
   more: number;
 }
 
 /** The response header that names the cut tasks (docs/interface.md, D-33). */
 export const CUT_TASKS_HEADER = 'assay-cut-tasks';
 
-/** Characters of the header. Proxies and clients allow 4 to 16 KiB for all headers together. */
+/** Most characters in the header's value. Proxies and clients allow 4 to 16 KiB for all headers together. */
 const MOST_CHARACTERS = 2_048;
 
 /**
@@ -28,7 +28,10 @@ export function cutTasksText({ names, more }: CutTasks): string {
   return [...listed, ...(left > 0 ? [`+${left}`] : [])].join(', ');
 }
 
-/** Reads the header of an upstream. Returns undefined without one, or if it names a task that was not sent. */
+/**
+ * Reads the header's value from an upstream's response. Returns undefined if `text` is null or names a task that is not
+ * in `asked`.
+ */
 export function readCutTasks(text: string | null, asked: readonly string[]): CutTasks | undefined {
   if (text === null) return undefined;
   const items = text.split(', ');

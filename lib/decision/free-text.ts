@@ -1,5 +1,5 @@
 /**
- * The most characters of a decision without options and of a reason: a short answer, and a few sentences. Both end
- * there as if they were complete.
+ * Most characters of a decision without options (`value`) and of a reason (`reason`): a short answer, and a few
+ * sentences. A text that reaches its limit ends there and counts as complete.
  */
 export const FREE_TEXT = { value: 400, reason: 2_000 } as const;

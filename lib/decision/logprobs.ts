@@ -1,6 +1,6 @@
 import { at } from '../at.ts';
 
-/** The least log-probability that is passed on: e^-700 is still a double above 0. */
+/** Lowest log-probability that is reported; lower ones are raised to it, because e^-700 is still a double above 0. */
 const LEAST = -700;
 
 /** Returns log(Σ exp(x)) without overflow; -Infinity for an empty list. */

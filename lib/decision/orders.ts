@@ -3,8 +3,8 @@ import type { DecideTask } from '../backend.ts';
 
 /**
  * Returns the orders in which a question shows its options, each as indices into the options. 1: as given. 2: as given
- * and reversed. More: the given order rotated by equal steps, so that each option takes as many different positions.
- * Never more than there are options.
+ * and reversed. More: the given order rotated by equal steps, so that each option appears at that many different
+ * positions. Never more than there are options.
  *
  * @param options number of options, at least 1
  * @param orders number of orders, at least 1

@@ -14,15 +14,19 @@ import { optionPaths } from './option-paths.ts';
 export interface TaskGrammar {
   /** Tokens that every answer begins with; they follow the task's own prompt. May be empty. */
   head: readonly number[];
-  /** A decide task with options: the choice by total log-probability, which comes before any generated text. */
+  /** For a decide task with options: the choice by total log-probability. It is made before any text is generated. */
   choice?: OptionChoice;
   /**
-   * Returns the constraint of the text after the head, and after the chosen path. Its `text()` includes both.
+   * Returns the constraint for the text after the head and, if there was a choice, after the chosen path. Its `text()`
+   * includes both.
    *
    * @param path index of the chosen path; only with `choice`
    */
   constraint(path?: number): Constraint;
-  /** The whole answer if nothing was generated after the head: the budget ran out before, or no option was chosen. */
+  /**
+   * The whole answer to report if nothing was generated after the head, because the token budget ran out or no option
+   * was chosen.
+   */
   unsettled: string;
 }
 
@@ -32,7 +36,10 @@ export interface OptionChoice {
    * so none is a prefix of another.
    */
   paths: readonly (readonly number[])[];
-  /** The index of the option of each path. An option has two paths if a reason may follow: with and without one. */
+  /**
+   * For each path, the index of its option. An option has two paths if a reason may follow: one with and one without
+   * it.
+   */
   options: readonly number[];
 }
 
@@ -51,7 +58,7 @@ export function taskGrammar(task: Task, vocabulary: Vocabulary): TaskGrammar {
     constraint(path) {
       const chosen = path === undefined ? undefined : paths[path];
       if (!chosen) throw new RangeError(`no path ${path}`);
-      // Without the other options, because all of them together may exceed the bounds of a schema.
+      // The schema omits the other options, because all of them together may exceed the bounds of a schema.
       const constraint = decideConstraint({ ...task, options: [at(task.options!, chosen.option)] }, vocabulary);
       constraint.skip(chosen.text);
       return constraint;
@@ -126,7 +133,7 @@ function automatonOf(schema: JsonSchema, keys?: readonly string[]): Automaton {
   return recentAutomaton(JSON.stringify([schema, keys]), compile);
 }
 
-/** Returns the automaton that is kept under `key`; without one, keeps and returns the one that `make` returns. */
+/** Returns the cached automaton of `key`. If there is none, creates it with `make` and caches it. */
 export function recentAutomaton(key: string, make: () => Automaton): Automaton {
   const automaton = recent.get(key) ?? make();
   recent.delete(key);

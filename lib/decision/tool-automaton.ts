@@ -3,7 +3,10 @@ import { Automaton, type FramedValue } from '../grammar/automaton/automaton.ts';
 import { compileSchema } from '../grammar/resolve/compile.ts';
 import { recentAutomaton } from './task-grammar.ts';
 
-/** Describes a text in a call: fixed texts, a tool's name and its arguments, in this order; each may be missing. */
+/**
+ * Describes the text of a tool call: `before`, the tool's name, `between`, its arguments, and `after`, in this order.
+ * `name` and `arguments` say whether that part is present; the fixed texts may be empty.
+ */
 export interface CallText {
   before: string;
   name: boolean;
@@ -12,7 +15,10 @@ export interface CallText {
   after: string;
 }
 
-/** Returns the automaton of a text in a call of one of the tools: the name decides which arguments follow. */
+/**
+ * Returns the automaton that reads the text of a call to one of the tools; the tool's name decides which arguments
+ * follow.
+ */
 export function toolAutomaton(text: CallText, tools: readonly Tool[]): Automaton {
   const fixed = !text.name && !text.arguments;
   const alternatives = (): FramedValue[] =>
@@ -27,9 +33,10 @@ export function textBeforeArguments({ before, name, between }: CallText, tool: T
 }
 
 /**
- * Returns the tool that a text in a call names; undefined while its name is not whole.
+ * Returns the tool that the text of a call names; undefined while its name is incomplete.
  *
- * @param ended true when nothing more is added to the text. A name that ends it may begin a longer one until then.
+ * @param ended true if no more text follows. Before that, a name at the end of the text may still be the beginning of a
+ *   longer name.
  */
 export function namedTool(text: CallText, written: string, tools: readonly Tool[], ended: boolean): Tool | undefined {
   return tools.find((tool) => {

@@ -11,7 +11,10 @@ import { StringFrame } from './automaton/string-frame.ts';
 import { pendingBytes } from './automaton/text-bytes.ts';
 import { ValueFrame } from './automaton/value-frame.ts';
 
-/** Maps a required member that was not reached to the JSON text to write for it. One that is not in the map is null. */
+/**
+ * Maps the name of a required member that was not reached to the JSON text to write for it. A member that is not in the
+ * map becomes null.
+ */
 export type Missing = ReadonlyMap<string, string>;
 
 /**
@@ -20,7 +23,7 @@ export type Missing = ReadonlyMap<string, string>;
  * reached become null.
  *
  * @param bytes the text so far
- * @param missing the values of the root's members that are not null when they were not reached
+ * @param missing JSON text of the root's required members that were not reached, where it is not null
  */
 export function close(bytes: Uint8Array, state: State, missing: Missing): string {
   if (state.complete) return decode(bytes);
@@ -47,7 +50,7 @@ function containers(top: Frame): (ObjectFrame | ArrayFrame)[] {
   return open;
 }
 
-/** Returns the number of bytes at the end that belong to an unfinished part. */
+/** Returns how many bytes at the end of the text belong to an unfinished part, which is removed. */
 function unsettledBytes(top: Frame): number {
   if (top instanceof StringFrame) return pendingBytes(top.place.pending);
   if (top instanceof NumberFrame) return top.text.length;
@@ -61,7 +64,7 @@ function written(name: string): number {
   return new TextEncoder().encode(JSON.stringify(name)).length;
 }
 
-/** Returns the text that ends an object or array, with its required members. */
+/** Returns the text that closes an object or array, including the required members that an object still lacks. */
 function rest(frame: ObjectFrame | ArrayFrame, before: string, missing: Missing): string {
   if (frame instanceof ArrayFrame) return String.fromCharCode(BYTE.closeList);
   let text = '';
@@ -79,7 +82,7 @@ function missingText({ shape, depth }: ObjectFrame, index: number, missing: Miss
   return (depth === 1 && name !== undefined && missing.get(name)) || 'null';
 }
 
-/** Completes an answer of which nothing is written. */
+/** Returns the shortest valid answer, for one of which no byte is written. */
 function emptyRoot(top: Frame, missing: Missing): string {
   if (!(top instanceof ValueFrame)) return '{}';
   const shape = top.node.alternatives.find((one) => one.kind === 'object');

@@ -11,7 +11,8 @@ export interface Vocabulary {
 }
 
 /**
- * Says which tokens may come next in one generation. Mutable and owned by one branch. The engine knows nothing of JSON.
+ * Says which tokens may come next in one generation. An instance is mutable and belongs to one branch of a batch. The
+ * engine knows nothing about JSON; it uses only this interface.
  */
 export interface Constraint {
   /**
@@ -23,20 +24,24 @@ export interface Constraint {
   mask(into: Uint32Array): void;
   /** Accepts a token that `mask` allowed; throws on any other. */
   accept(token: number): void;
-  /** Tells whether `accept` takes a token. */
+  /** Tells whether `accept` would accept this token. */
   accepts(token: number): boolean;
-  /** Returns the token that probably comes next; null where the grammar expects none. Only a guess. */
+  /**
+   * Returns the token that probably comes next, as a draft for speculative decoding; null where the grammar expects
+   * none. The caller checks it with `accepts`.
+   */
   expected(): number | null;
   /** Is true when the answer is whole, so that nothing may follow. */
   readonly complete: boolean;
   /** Returns the text so far, forced and chosen. */
   text(): string;
-  /** Returns the number of bytes of `text()`. */
+  /** Length of `text()` in bytes. */
   readonly length: number;
   /**
-   * Returns the whole answer if it ends here: valid JSON, a cut string as far as it got, required members that were not
-   * reached as null.
+   * Returns the answer completed to valid JSON, as if it were cut here: a cut string keeps the characters so far, and
+   * required members that were not reached are null.
    */
   closed(): string;
+  /** Returns an independent copy, for a branch that continues from here. */
   fork(): Constraint;
 }

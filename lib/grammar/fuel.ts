@@ -1,20 +1,20 @@
 import { LIMITS } from './limits.ts';
 
 /**
- * Reports something that would be too large or too much work. The message continues a sentence that begins with its
- * name.
+ * Reports that a part of a schema would be too large, or take too much work to compile. The message is the end of a
+ * sentence; the code that catches the error puts the name of the part in front.
  */
 export class TooLarge extends Error {}
 
-/** The cost of finding the subschemas that hold together, in steps of a string automaton. */
+/** Cost of one resolving step, in steps of a string automaton. */
 const RESOLVING = 3;
 
-/** Counts the work of compiling in steps of about 0.1 µs, so that it is bounded for any schema. */
+/** Bounds the work of compiling a schema, which is counted in steps of about 0.1 µs. */
 export class Fuel {
   private left: number;
   private readonly whole: Fuel | undefined;
 
-  /** @param whole counts the same work together with that of other schemas */
+  /** @param whole budget shared with other schemas, from which the same steps are spent too */
   constructor(limit: number = LIMITS.steps, whole?: Fuel) {
     this.left = limit;
     this.whole = whole;
@@ -35,7 +35,7 @@ export class Fuel {
   }
 }
 
-/** Returns a budget that several schemas share, so that many large ones do not add up. */
+/** Returns a budget that several schemas share, so that their total work is bounded. */
 export function sharedFuel(): Fuel {
   return new Fuel(LIMITS.sharedSteps);
 }

@@ -14,12 +14,14 @@ import { descend } from './vocabulary/trie.ts';
 import { anyBelow } from './vocabulary/walk.ts';
 
 /**
- * The most forced bytes that are accepted at once. Forced text may be long (`minItems`); the model's context ends it.
+ * Most forced bytes that `takeForced` accepts at once. Forced text may be long (`minItems`); the model's context ends
+ * it.
  */
 const MOST_FORCED = 65_536;
 
 /**
- * Detects a string whose text only repeats itself. From then on the string is closed wherever the grammar allows it.
+ * Thresholds at which the tokens of a string count as a loop. From then on the string is closed wherever the grammar
+ * allows it.
  */
 const STRING_LOOP: LoopBounds = { tokens: 64, distinct: 16 };
 
@@ -43,7 +45,7 @@ export class GrammarConstraint implements Constraint {
   private heldNode = 0;
   /** The JSON text of each required member that was not reached; `null` if the map has no entry. */
   private readonly missing: Missing;
-  /** Sees the tokens of the string that is being written. */
+  /** Watches the tokens of the current string for repetition. */
   private stringLoop = new LoopDetector(STRING_LOOP);
 
   constructor(automaton: Automaton, masks: Masks, missing: Missing = new Map()) {
@@ -113,7 +115,7 @@ export class GrammarConstraint implements Constraint {
     return state !== null;
   }
 
-  /** Expects a string where the beginning of a value is withheld: most values are strings. */
+  /** Returns a guess: a string, where the beginning of a value is withheld, because most values are strings. */
   expected(): number | null {
     if (this.held.length === 0 || !this.state.next(BYTE.quote)) return null;
     const { trie } = this.masks;
@@ -122,7 +124,7 @@ export class GrammarConstraint implements Constraint {
     return token < 0 ? null : token;
   }
 
-  /** Returns what a token writes; null if it writes nothing, ends the answer, or contradicts the withheld bytes. */
+  /** Returns the bytes of a token; null if it has none, ends the answer, or contradicts the withheld bytes. */
   private bytesOf(token: number): Uint8Array | null {
     const { vocabulary } = this.masks;
     const bytes = vocabulary.end.has(token) ? null : vocabulary.bytes(token);
@@ -155,7 +157,7 @@ export class GrammarConstraint implements Constraint {
   private closingQuote(into: Uint32Array): boolean {
     const closed = inString(this.state) ? this.state.next(BYTE.quote) : null;
     const node = descend(this.masks.trie, Uint8Array.of(BYTE.quote));
-    // Behind a backslash a quote is a character of the string.
+    // After a backslash, a quote is a character of the string.
     if (!closed || closed.complete || inString(closed) || node < 0) return false;
     this.masks.fill(closed, node, into);
     return into.some((word) => word !== 0);

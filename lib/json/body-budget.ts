@@ -1,21 +1,27 @@
 import { AssayError } from '../errors.ts';
 
-/** The bytes of each body that need no budget: small requests are accepted, however many large ones are running. */
+/**
+ * Bytes of each body that are not charged to the budget, so that small requests are accepted however many large ones
+ * are running.
+ */
 const FREE_BYTES = 64 * 1024;
 
-/** Manages one request's share of the budget. */
+/** Reserves the bytes of one request's body in the budget. */
 export interface BodyShare {
   /**
-   * Reserves bytes for the body, before they are kept.
+   * Reserves bytes for the body, before they are stored.
    *
-   * @throws AssayError `overloaded` if the running bodies leave too few
+   * @throws AssayError `overloaded` if the bodies of other requests leave too few
    */
   take(bytes: number): void;
   /** Returns all reserved bytes to the budget. */
   release(): void;
 }
 
-/** Bounds the bodies of all requests together: each may have 20 MiB, and there may be many connections. */
+/**
+ * Bounds the memory that the bodies of all running requests take together: each may have 20 MiB, and there may be many
+ * connections.
+ */
 export class BodyBudget {
   readonly #bytes: number;
   #left: number;

@@ -3,7 +3,7 @@ import { AssayError } from '../errors.ts';
 import type { BodyShare } from './body-budget.ts';
 import { type JsonValue, parseJson } from './parse.ts';
 
-/** 20 MiB, as bytes read (docs/interface.md, D-10). */
+/** Most bytes of a body, as they are read: 20 MiB (docs/interface.md, D-10). */
 export const MAX_BODY_BYTES = 20 * 1024 * 1024;
 
 export interface JsonBodyRules {
@@ -12,7 +12,7 @@ export interface JsonBodyRules {
    * The model server requires a JSON content type on every body; the decision service checks it only if one is sent.
    */
   contentType: 'required' | 'where sent';
-  /** Reserves the bytes before they are kept. */
+  /** Reserves the bytes of the body before they are stored. */
   share: BodyShare;
 }
 
@@ -29,16 +29,16 @@ export async function readJson(request: Request, rules: JsonBodyRules): Promise<
 }
 
 /**
- * A body announced with at most this many bytes is read in one go, which is faster; its bytes are reserved before they
- * arrive.
+ * A body whose `Content-Length` is at most this many bytes is read in one call, which is faster; its bytes are reserved
+ * before they arrive.
  */
 const AT_ONCE = 1024 * 1024;
 
 /**
- * Reads a body within a bound. One that announces too many bytes is not kept; up to twice the bound it is read and
- * discarded, because a client that is still sending when the connection closes may never see the answer (RFC 9112,
- * 9.6). HTTP ensures that no more arrives than was announced; but the length is the sender's claim, so the bytes are
- * counted all the same, and those of a large body are reserved as they arrive.
+ * Reads a body of at most `maxBytes`. A body that announces more is refused; if it announces at most twice as many, it
+ * is first read and discarded, because a client that is still sending when the connection closes may never see the
+ * answer (RFC 9112, 9.6). HTTP ensures that no more bytes arrive than were announced. But the length is the sender's
+ * claim, so the bytes are counted all the same, and those of a large body are reserved as they arrive.
  */
 async function readBody(request: Request, maxBytes: number, share: BodyShare): Promise<Uint8Array> {
   const announced = Number(request.headers.get('content-length') ?? Number.NaN);
@@ -86,8 +86,8 @@ function isJsonType(contentType: string): boolean {
 }
 
 /**
- * Reads a stream to its end, and stops at the first byte too many. If `share` has no bytes left, the rest is read and
- * discarded.
+ * Reads a stream to its end, and stops at the first byte beyond `maxBytes`. If the budget behind `share` is used up,
+ * the rest is read and discarded before the error is thrown.
  */
 export async function readBytes(
   stream: ReadableStream<Uint8Array> | null,

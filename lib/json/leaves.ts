@@ -4,7 +4,7 @@ import { endOfString } from './scan.ts';
 export interface Leaf {
   /** JSON Pointer (RFC 6901) from the root. */
   path: string;
-  /** The value as it is written, from `start` to before `end`, in UTF-16 units of the text. */
+  /** Range of the value in the text, from `start` to before `end`, in UTF-16 code units. */
   start: number;
   end: number;
 }
@@ -50,7 +50,7 @@ export function leavesOf(text: string): Leaf[] {
     at++;
     return false;
   };
-  /** Skips what follows a value; returns false at the end of the container. */
+  /** Skips the comma or closing bracket after a value; returns false at the end of the container. */
   const next = (): boolean => {
     skipSpace();
     const more = text[at++] === ',';

@@ -1,10 +1,11 @@
 import { endOfString } from './scan.ts';
 
 /**
- * Returns the members of a JSON object as written: name and raw JSON text, in order. `JSON.parse` loses this order, as
- * objects move names such as `10` to the front. Of a repeated name the last value counts, at the position of the first.
+ * Returns the members of a JSON object as written: name and raw JSON text, in order. `JSON.parse` loses this order,
+ * because JavaScript objects move names such as `10` to the front. Of a repeated name the last value counts, at the
+ * position of the first.
  *
- * @throws SyntaxError if `text` is not one JSON object.
+ * @throws SyntaxError if `text` is not one JSON object
  */
 export function splitMembers(text: string): Map<string, string> {
   const value: unknown = JSON.parse(text);
@@ -24,9 +25,9 @@ export function splitMembers(text: string): Map<string, string> {
 }
 
 /**
- * Returns the items of a JSON list as written.
+ * Returns the items of a JSON array as raw JSON text.
  *
- * @throws SyntaxError if `text` is not one JSON list.
+ * @throws SyntaxError if `text` is not one JSON array
  */
 export function splitItems(text: string): string[] {
   const value: unknown = JSON.parse(text);
@@ -58,7 +59,10 @@ function endOfValue(text: string, start: number): number {
   }
 }
 
-/** Joins names and raw JSON values to the text of a JSON object, in this order whatever the names are. */
+/**
+ * Joins names and raw JSON values to the text of a JSON object. The members keep the given order, whatever their names
+ * are.
+ */
 export function joinMembers(members: Iterable<readonly [name: string, json: string]>): string {
   let text = '';
   for (const [name, json] of members) text += `${text === '' ? '' : ','}${JSON.stringify(name)}:${json}`;

@@ -4,15 +4,15 @@ import { excessOf, hasLoneSurrogate, MAX_DEPTH, MAX_PARTS } from './scan.ts';
 /** Represents a value as `JSON.parse` returns it. */
 export type JsonValue = null | boolean | number | string | JsonValue[] | { [key: string]: JsonValue };
 
-/** Skips a byte order mark; throws on bytes that are not UTF-8. */
+/** Decodes UTF-8 without a leading byte order mark; throws on invalid bytes. */
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 /**
  * Parses untrusted JSON in UTF-8. Of a repeated key the last value counts. Numbers too large for a double become
  * `Infinity`, which every schema refuses.
  *
- * @throws AssayError `malformed_json`: bytes that are not UTF-8, nesting over 64, half a surrogate pair, a syntax
- * error; `request_too_large`: more than 250,000 members and items.
+ * @throws AssayError `malformed_json` for bytes that are not UTF-8, nesting deeper than 64, half a surrogate pair, or a
+ *   syntax error; `request_too_large` for more than 250,000 members and items
  */
 export function parseJson(bytes: Uint8Array): JsonValue {
   if (bytes.byteLength === 0) throw malformed('The body is empty. Send a JSON object.');
@@ -47,7 +47,10 @@ function decode(bytes: Uint8Array): string {
   }
 }
 
-/** Returns the position of the error, as V8 reports it. The rest of V8's message quotes the body, so it is not used. */
+/**
+ * Returns the position of a syntax error, as V8 reports it. The rest of V8's message quotes the body, so it is not
+ * used.
+ */
 function place(cause: unknown): string {
   const found = cause instanceof SyntaxError ? /line (\d+) column (\d+)/.exec(cause.message) : null;
   return found ? ` (line ${found[1]}, column ${found[2]})` : '';

@@ -1,16 +1,16 @@
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
-/** Objects and arrays that may be open at once (docs/interface.md, D-10). */
+/** Most objects and arrays that may be open at once (docs/interface.md, D-10). */
 export const MAX_DEPTH = 64;
 
-/** Members and items in one body. `JSON.parse` takes a microsecond and up to 100 bytes for each. */
+/** Most members and items in one body. `JSON.parse` takes a microsecond and up to 100 bytes for each. */
 export const MAX_PARTS = 250_000;
 
 /**
- * Returns the bound that a JSON text breaks first: more than `MAX_DEPTH` objects and arrays open at once, or more than
- * `maxParts` members and items. Reads the text once, without recursion, and tells strings from structure; `JSON.parse`
- * finds all other errors.
+ * Returns the bound that a JSON text exceeds first: `depth` for more than `MAX_DEPTH` objects and arrays open at once,
+ * `parts` for more than `maxParts` members and items; null if it exceeds none. Reads the text once, without recursion,
+ * and does not check its syntax: `JSON.parse` finds all other errors.
  */
 export function excessOf(text: string, maxParts = MAX_PARTS): 'depth' | 'parts' | null {
   let depth = 0;

@@ -21,7 +21,9 @@ import * as task from '../schema/task.ts';
 import * as request from '../schema/task-request.ts';
 import * as response from '../schema/task-response.ts';
 
-/** Every schema that has a name in the contract. The contract refers to it by this name inside other schemas. */
+/**
+ * Every schema that has a name in the contract, by this name. Other schemas of the contract refer to it with `$ref`.
+ */
 export const COMPONENTS = {
   // the decision service
   RunTasksRequest: request.RunTasksRequest,

@@ -114,8 +114,8 @@ function exampleOf(id: string, side: 'request' | 'response'): object {
 }
 
 /**
- * Returns the statuses of errors: the operation's own, 403 (a foreign page) and 500 for all, 401 if a key may be
- * needed.
+ * Returns the error statuses of an operation: its own, 403 (request from a foreign web page) and 500 for all, 401 if a
+ * key may be needed.
  */
 function statusesOf({ key, errors }: Operation): number[] {
   return [...errors, 403, 500, ...(key === 'never' ? [] : [401])].sort((a, b) => a - b);
@@ -128,7 +128,7 @@ function errorResponses(): Record<string, object> {
   return Object.fromEntries(named.sort(([one], [other]) => one.localeCompare(other)));
 }
 
-/** Returns the document as the text that is committed and served. */
+/** Returns the contract as the JSON text that is committed and served. */
 export function openApiText(): string {
   return `${JSON.stringify(openApiDocument(), null, 2)}\n`;
 }

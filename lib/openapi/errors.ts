@@ -40,7 +40,7 @@ export function errorName(format: ErrorFormat, status: number): string {
   return `${NAMES[format].response}${status}`;
 }
 
-/** Describes an error response: the status, and the codes that an interface sends with it. */
+/** Builds the error response of one status: its title, and the codes that are sent with it in this format. */
 export function errorResponse(format: ErrorFormat, status: number): object {
   const codes = ERROR_CODES.filter(
     (code) => errorStatus(code, format)?.status === status && code !== 'route_not_found',

@@ -12,7 +12,7 @@ const choice = (answer: object) => ({
 export interface Example {
   summary: string;
   request: object;
-  /** Absent if it depends on the machine. */
+  /** The exact response; absent if it depends on the machine. */
   response?: object;
 }
 

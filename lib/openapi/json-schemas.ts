@@ -8,7 +8,8 @@ export function jsonSchemas(schemas: Record<string, v.GenericSchema>): Record<st
   const names = new Map<unknown, string>(Object.entries(schemas).map(([name, schema]) => [schema, name]));
   return toJsonSchemaDefs(schemas, {
     target: 'draft-2020-12',
-    // Describes what is sent: fields with defaults are optional, and transformed values have their type before.
+    // Describes what clients send: fields with defaults are optional, and transformed values have the type before the
+    // transformation.
     typeMode: 'input',
     // Rules across members have no keyword; descriptions state them.
     ignoreActions: ['rule', 'presence', 'late_rule'],
@@ -28,7 +29,7 @@ export function refTo(name: string): string {
 
 type SchemaContext = Parameters<NonNullable<ConversionConfig['overrideSchema']>>[0];
 
-/** Replaces forms of the plain conversion that client generators do not understand. */
+/** Replaces parts of the generated JSON Schema that client generators do not understand. */
 function plain(
   { valibotSchema, jsonSchema }: SchemaContext,
   names: Map<unknown, string>,
@@ -39,7 +40,7 @@ function plain(
       return { ...rest, type: Number.isInteger(only) ? 'integer' : (typeof only as 'string'), enum: [only!] };
     }
     case 'custom':
-      // The metadata after it says what it is.
+      // A custom check has no JSON Schema of its own; the metadata piped after it describes the value.
       return {};
     case 'record': {
       const { propertyNames: _, additionalProperties, ...rest } = jsonSchema;
@@ -58,7 +59,10 @@ function plain(
   }
 }
 
-/** Omits fields that exist only to be refused, and an empty `required`. */
+/**
+ * Returns an object schema without the fields that exist only to be refused (`unsupported`), and without an empty
+ * `required`.
+ */
 function plainObject({
   properties = {},
   required = [],
@@ -88,7 +92,7 @@ function discriminator({ key, options }: Variant, names: Map<unknown, string>) {
   return { propertyName: key, mapping: Object.fromEntries(mapping) };
 }
 
-/** Rewrites `anyOf: [X, null]` with the null inside X if possible. */
+/** Rewrites `anyOf: [X, null]` to X with null among its types, if possible. */
 function orNull(jsonSchema: SchemaContext['jsonSchema']): SchemaContext['jsonSchema'] | undefined {
   const { anyOf, ...rest } = jsonSchema;
   const inner = anyOf?.[0];

@@ -12,13 +12,16 @@ export interface Operation {
   description?: string;
   request?: ComponentName;
   response: ComponentName;
-  /** The response that an edge may send instead. */
+  /** The response that a gateway may send instead. */
   edge?: ComponentName;
-  /** The body with `Accept: text/event-stream`, or `stream: true`: one event of it. */
+  /** The schema of one event, if the operation can stream (with `Accept: text/event-stream` or `stream: true`). */
   events?: ComponentName;
-  /** `off loopback`: needed if the server binds an address other than loopback. */
+  /**
+   * The cases in which a caller needs an API key. `off loopback`: if the server listens on an address other than
+   * loopback.
+   */
   key: 'always' | 'off loopback' | 'never';
-  /** Statuses of errors, besides those of every operation. */
+  /** Error statuses of this operation, in addition to those of every operation. */
   errors: readonly number[];
 }
 

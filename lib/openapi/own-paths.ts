@@ -3,7 +3,7 @@ import { SECURITY } from './security.ts';
 
 export const OWN_TAG = 'this server';
 
-/** Routes that are served besides the two interfaces. */
+/** OpenAPI paths of the routes that belong to neither of the two APIs. */
 export const OWN_PATHS = {
   '/openapi.json': {
     get: {

@@ -1,6 +1,6 @@
 import type { Operation } from './operations.ts';
 
-/** Returns whether an operation needs a key, in OpenAPI's form: `{}` means that none is needed. */
+/** The `security` of an operation in OpenAPI, by when it needs a key. `{}` means that no key is needed. */
 export const SECURITY: Record<Operation['key'], object[]> = {
   always: [{ bearer: [] }],
   'off loopback': [{}, { bearer: [] }],

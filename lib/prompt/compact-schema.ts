@@ -2,7 +2,7 @@ import type { Json, JsonSchema } from '../answer-shape.ts';
 import { inlineDefinitions } from './inline-definitions.ts';
 
 /**
- * Returns a schema in the form of the prompt: as shorthand if that says the same (the inverse of
+ * Returns a schema as the prompt shows it: as shorthand if that means the same (the inverse of
  * `lib/grammar/schema/shorthand.ts`), else with its definitions inlined. The shorthand takes about a quarter of the
  * tokens.
  */
@@ -36,7 +36,7 @@ function shorthandOf(schema: Json | undefined, nullable: boolean): Json | undefi
     const item = shorthandOf(items, false);
     return item === undefined ? undefined : [item];
   }
-  // `NAMES` are texts.
+  // The cast is safe: `NAMES` contains only strings.
   return items === undefined && NAMES.includes(name) ? (name as string) : undefined;
 }
 

@@ -2,15 +2,15 @@ import type { Json, JsonSchema } from '../answer-shape.ts';
 import { LIMITS } from '../grammar/limits.ts';
 import { KEYWORDS } from '../grammar/schema/keywords.ts';
 
-/** Keywords that say nothing to the model, as they say nothing to the grammar. */
+/** Keywords that are omitted from the prompt, because they constrain neither the model's answer nor the grammar. */
 const UNUSED: readonly string[] = ['$schema', '$id', '$comment'];
-/** Keywords that may accompany a `$ref` that is replaced by its definition; those beside it count. */
+/** Keywords that may accompany a `$ref` that is replaced by its definition; they override those of the definition. */
 const ANNOTATIONS: readonly string[] = ['title', 'description', 'default', 'examples'];
 
 /**
  * Returns a schema with the same meaning and less to read: definitions that nothing refers to are omitted, those that
- * are used once replace their reference, and one that only refers to another is skipped. It never grows. A schema with
- * references to other places than definitions stays as it is.
+ * are used once replace their reference, and one that only refers to another is skipped. The result is never longer. A
+ * schema with references to anything but definitions stays as it is.
  */
 export function inlineDefinitions(schema: JsonSchema): JsonSchema {
   const { $defs, ...root } = schema;
@@ -75,8 +75,8 @@ function countUses(root: JsonSchema, definitions: JsonSchema): Map<string, numbe
 }
 
 /**
- * Returns the definition that a reference means, past those that only refer to another; undefined for any other place
- * in the document.
+ * Returns the name of the definition that a reference finally leads to, past definitions that only refer to another;
+ * undefined if it leads to anything but a definition.
  */
 function nameIn(ref: Json, definitions: JsonSchema): string | undefined {
   let found: string | undefined;
@@ -98,7 +98,7 @@ function refTo(name: string): string {
   return `#/$defs/${encodeURIComponent(name.replaceAll('~', '~0').replaceAll('/', '~1'))}`;
 }
 
-/** Gives every schema directly under a keyword to `map`. */
+/** Returns the value of a keyword in which every schema directly under it is replaced by `map`. */
 function mapSchemas(keyword: string, member: Json, map: (schema: Json) => Json): Json {
   const holds = KEYWORDS.get(keyword)?.holds;
   if (holds === 'schema') return map(member);

@@ -3,13 +3,16 @@ import type { ChatMessage, Part } from '../conversation.ts';
 import { compactSchema } from './compact-schema.ts';
 import { LANGUAGE_NAMES } from './language-names.ts';
 
-/** The instructions that a batch begins with. Part of the shared prefix, and of the starter model's training data. */
+/**
+ * System message that every batch begins with. It is part of the shared prefix, and of the starter model's training
+ * data.
+ */
 export const TASK_SYSTEM =
   'Do the task at the end of the conversation with one JSON object and nothing else. ' +
   'A question: {"value": the answer}, one of the options where there are options; add "reason" only where it is asked for. ' +
   'An extraction: the fields asked for, null for what the text does not say.';
 
-/** Separates the shared part from the task itself, inside the last user message. */
+/** Text between the shared part and the task itself, inside the last user message. */
 export const TASK_SEPARATOR = '\n\n';
 
 /**
@@ -18,9 +21,12 @@ export const TASK_SEPARATOR = '\n\n';
  */
 export interface TaskPrompt {
   messages: readonly ChatMessage[];
-  /** The last user message up to the last of its images and audio: these, and the texts between them. May be empty. */
+  /** The last user message up to its last image or audio input: the media and the texts between them. May be empty. */
   media: readonly Part[];
-  /** The text after that: the context, or the end of the last message of the request. May be empty. */
+  /**
+   * Text of the last user message after `media`: the context, or the end of the last message of the request. May be
+   * empty.
+   */
   openMessage: string;
   /** One text for each task, in the batch's order. */
   tasks: readonly string[];
@@ -42,7 +48,7 @@ export function taskPrompt(batch: TaskBatch): TaskPrompt {
   };
 }
 
-/** Splits the open message after its last image or audio. Those of the request itself come first. */
+/** Splits the last user message after its last image or audio input. The media of the request itself come first. */
 function openParts(media: readonly Part[], open: ChatMessage | undefined): Pick<TaskPrompt, 'media' | 'openMessage'> {
   if (!open) return { media, openMessage: '' };
   const parts = namedParts(open);
@@ -63,7 +69,9 @@ function joinedTexts(parts: readonly Part[]): string {
   return parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n');
 }
 
-/** Joins the texts of a message by line breaks, after its sender's name if one was sent: templates know only roles. */
+/**
+ * Joins the texts of a message by line breaks, after its sender's name if one was sent: chat templates know only roles.
+ */
 export function messageText({ name, parts }: ChatMessage): string {
   const text = joinedTexts(parts);
   return name ? `${name}: ${text}` : text;
@@ -74,7 +82,7 @@ function system(instructions: readonly ChatMessage[]): ChatMessage {
   return { role: 'system', parts: [{ type: 'text', text }] };
 }
 
-/** Words one task for the model: a line for each field. */
+/** Formats one task for the model: a line for each field. */
 export function taskText(task: Task, language: Task['language']): string {
   const lines =
     task.type === 'decide'

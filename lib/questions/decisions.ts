@@ -15,10 +15,13 @@ import { textOf } from './structured.ts';
 
 /* Converts requests of OpenAI's Decisions API to a `TaskBatch`, and a `BatchAnswer` to its response. */
 
-/** Returns the name of a question in the batch: names in a request may repeat, or be absent. */
+/**
+ * Returns the name of a question in the batch. It is made from the index, because names in a request may repeat or be
+ * absent.
+ */
 export const taskName = (index: number): string => `q${index}`;
 
-/** The options of a question that asks whether something is true. */
+/** The options of a predicate, a question that asks whether something is true. */
 export const YES_OR_NO = ['yes', 'no'] as const;
 
 export function batchOfDecisions(request: DecisionsRequest): TaskBatch {
@@ -67,7 +70,7 @@ function taskOf(question: DecisionQuestion, index: number, fuel: Fuel): Task {
   }
 }
 
-/** Converts a question that asks whether something is true. */
+/** Converts a predicate to a decide task. `yes` and `no` describe when each answer applies. */
 export function predicateTask(
   name: string,
   question: string,
@@ -77,7 +80,7 @@ export function predicateTask(
   return optionTask('predicate', name, question, YES_OR_NO, [yes, no]);
 }
 
-/** Converts a question with options and their descriptions. */
+/** Converts a question with options and their descriptions to a decide task. */
 export function optionTask(
   kind: NonNullable<DecideTask['kind']>,
   name: string,
@@ -90,7 +93,7 @@ export function optionTask(
   return task;
 }
 
-/** Words values for the model: true and "true" differ. */
+/** Returns option values as distinct texts for the model, so that true and "true" differ. */
 function optionTexts(values: readonly (string | boolean)[]): string[] {
   const texts = new Set(values.filter((value) => typeof value === 'string'));
   return values.map((value) => {
@@ -101,7 +104,7 @@ function optionTexts(values: readonly (string | boolean)[]): string[] {
   });
 }
 
-/** Joins parts to text: texts one below the other, JSON as it is. Images and audio are handled elsewhere. */
+/** Joins parts to one text: texts one below the other, JSON as it is. Images and audio are converted elsewhere. */
 function wordsOf(content: string | readonly DecisionPart[]): string {
   if (typeof content === 'string') return content;
   return content.flatMap((part) => textOfPart(part) ?? []).join('\n');
@@ -129,7 +132,7 @@ function mediaOf(parts: readonly DecisionPart[], path: string): MediaPart[] {
 }
 
 /**
- * Converts a message to the form of the backends. Calls of tools become the assistant's text, their outputs the user's.
+ * Converts an input item to a `ChatMessage`. Tool calls become text of the assistant, their outputs text of the user.
  */
 function messageOf(item: DecisionItem, index: number): ChatMessage {
   const path = `input[${index}]`;
@@ -164,7 +167,7 @@ function partsOf(content: string | readonly DecisionPart[], path: string): Part[
   );
 }
 
-/** Builds DecisionsResponse as text, so that extracted data keeps the order of its members. */
+/** Builds a DecisionsResponse as JSON text, so that extracted data keeps the order of its members. */
 export function decisionsBody(request: DecisionsRequest, answer: BatchAnswer, settings: QuestionSettings): string {
   const sources = sourcesOf(request.input);
   const answers = request.questions.map((question, i) =>

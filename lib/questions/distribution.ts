@@ -1,15 +1,15 @@
 import { indexOfHighest } from '../decision/logprobs.ts';
 import type { Confidence } from '../schema/question-fields.ts';
 
-/** Holds the answer to a question with options, as numbers. */
+/** Holds the answer to a question with options, as probabilities. */
 export interface Distribution {
-  /** In the order of the options; they sum to 1. */
+  /** Probability of each option, in the order of the options; they sum to 1. */
   probabilities: readonly number[];
   /** Index of the most probable option, the first on a tie. */
   best: number;
-  /** The expected index: the value of a score. */
+  /** Mean of the option indices, weighted by probability: the value of a score. */
   expected: number;
-  /** From 0, all options alike, to 1. */
+  /** Confidence from 0 (all options equally likely) to 1. */
   confidence: number;
 }
 
@@ -29,8 +29,9 @@ export function distributionOf(logprobs: readonly number[], confidence: Confiden
 }
 
 /**
- * `entropy`: 1 - H / ln k, with H the entropy of k probabilities, as in Ollama's documentation. `margin`: the distance
- * of the highest probability from an even guess, (max p - 1/k) / (1 - 1/k). A single option has confidence 1.
+ * Formulas of the confidence. `entropy`: 1 - H / ln k, with H the entropy of k probabilities, as in Ollama's
+ * documentation. `margin`: the distance of the highest probability from an even guess, (max p - 1/k) / (1 - 1/k). A
+ * single option has confidence 1.
  */
 const FORMULAS: Record<Confidence, (probabilities: readonly number[]) => number> = {
   entropy(probabilities) {

@@ -9,7 +9,7 @@ export interface SourceText {
 
 export interface Evidence {
   source: string;
-  /** UTF-16 units: `text.slice(start, end)` is the value. */
+  /** Range of the value in the text, in UTF-16 code units: `text.slice(start, end)` is the value. */
   start: number;
   end: number;
 }
@@ -30,20 +30,20 @@ export function evidenceOf(value: unknown, written: string, sources: readonly So
       const end = start + wanted.length;
       if (isWhole(text, start, end)) return { source, start, end };
       inside ??= { source, start, end };
-      // Otherwise a repeated letter in a long text would be compared again and again.
+      // Bounds the work: otherwise a repeated letter in a long text would be compared again and again.
       if (start - inside.start > LOOKED_AT) break;
     }
   }
   return typeof value === 'string' ? inside : null;
 }
 
-/** The distance after the first occurrence within which a whole word is searched. */
+/** Distance in UTF-16 code units after the first occurrence within which a whole-word occurrence is searched. */
 const LOOKED_AT = 100_000;
 
 const WORD = /[\p{L}\p{N}_]/u;
 const IN_NUMBER = /[\p{N}.,]/u;
 
-/** Tells whether no word and no number extends over either end. */
+/** Tells whether the text from `start` to `end` is whole: no word or number extends beyond either end. */
 function isWhole(text: string, start: number, end: number): boolean {
   const [before, first] = [characterBefore(text, start), text.charAt(start)];
   const [last, after] = [text.charAt(end - 1), String.fromCodePoint(text.codePointAt(end) ?? 0x20)];
@@ -55,14 +55,14 @@ function isWhole(text: string, start: number, end: number): boolean {
   return !(digit.test(last) && IN_NUMBER.test(after) && digit.test(text[end + 1] ?? ''));
 }
 
-/** Returns the character before an index, complete if it has two units; a space if there is none. */
+/** Returns the character before an index, both code units of a surrogate pair; a space if there is none. */
 function characterBefore(text: string, at: number): string {
   if (at <= 0) return ' ';
   const low = text.charCodeAt(at - 1);
   return low >= 0xdc00 && low <= 0xdfff && at > 1 ? text.slice(at - 2, at) : text.charAt(at - 1);
 }
 
-/** Returns the texts inside a JSON value with their pointers, in document order. */
+/** Returns the strings and numbers inside a JSON value as texts with their JSON Pointers, in document order. */
 export function textsIn(value: unknown, source: string): SourceText[] {
   if (typeof value === 'string') return [{ source, text: value }];
   if (typeof value === 'number') return [{ source, text: String(value) }];

@@ -3,8 +3,8 @@ import { leavesOf } from '../json/leaves.ts';
 import { evidenceOf, type SourceText } from './evidence.ts';
 
 /**
- * Returns the members of an extract answer after its `type`, as JSON text: the object keeps the order of its members,
- * and numbers keep their digits.
+ * Returns the members that follow `type` in an extract answer, as JSON text, so that the object keeps the order of its
+ * members and numbers keep their digits.
  */
 export function extractedMembers({ json, fields = [] }: TaskAnswer, sources: readonly SourceText[]): string {
   const leaves = leavesOf(json);

@@ -2,7 +2,7 @@ import type { MediaPart } from '../conversation.ts';
 import { audioSource } from '../messages.ts';
 import type { DecisionAudio, DecisionImage } from '../schema/decisions-request.ts';
 
-/** Reads an image or audio part at `path`. */
+/** Converts an image or audio part; `path` is its path in the request. */
 export function mediaPart(part: DecisionImage | DecisionAudio, path: string): MediaPart {
   if (part.type === 'input_audio') {
     const { input_audio, audio_url } = part;
@@ -16,8 +16,8 @@ export function mediaPart(part: DecisionImage | DecisionAudio, path: string): Me
 }
 
 /**
- * Reads media of a System One request in any of the forms that servers accept: a string, or an object that contains
- * one.
+ * Converts the media of a System One request. Each item may have any form that such servers accept: a string, or an
+ * object that contains one.
  */
 export function mediaParts(
   type: MediaPart['type'],

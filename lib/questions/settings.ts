@@ -1,10 +1,10 @@
 import type { ProbabilityOptions } from '../backend.ts';
 import type { Confidence } from '../schema/question-fields.ts';
 
-/** Holds a server's defaults for what the request omits. */
+/** Holds the server's defaults for settings that a request omits. */
 export interface QuestionSettings {
   confidence: Confidence;
-  /** A choice whose most probable option is below this probability is abstained from; 0: never. */
+  /** The server abstains from a choice whose most probable option is below this probability; 0: it never abstains. */
   abstainBelow: number;
 }
 

@@ -28,7 +28,7 @@ export function batchOfSystemOne(request: SystemOneRequest): TaskBatch {
   };
 }
 
-/** The instructions of a question that has none. */
+/** Default instructions for a question that has none. */
 const UNSAID = {
   noul: 'Is this so?',
   choice: 'Which of these fits best?',
@@ -70,12 +70,12 @@ function mediaOf({ images, assets, audio, videos }: SystemOneRequest): MediaPart
     ...mediaParts('image', images ?? [], (i) => `images[${i}]`),
     ...mediaParts('image', Object.values(assets ?? {}), (i) => pathTo('assets', at(names, i))),
     ...mediaParts('audio', audio ?? [], (i) => `audio[${i}]`),
-    // No model here reads video; it is refused like any other media that a model cannot read.
+    // No supported model reads video; it is refused like any other media that a model cannot read.
     ...mediaParts('image', videos ?? [], (i) => `videos[${i}]`),
   ];
 }
 
-/** Builds SystemOneResponse as text, so that answers and extracted data keep their order. */
+/** Builds a SystemOneResponse as JSON text, so that answers and extracted data keep their order. */
 export function systemOneBody(request: SystemOneRequest, answer: BatchAnswer, settings: QuestionSettings): string {
   const sources = textsIn(request.state, '/state');
   const answers = Object.entries(request.questions).map(

@@ -7,7 +7,10 @@ import type { ResponsesItem, ResponsesPart, ResponsesRequest } from '../schema/r
 
 const LOGPROBS = 'message.output_text.logprobs';
 
-/** Converts a valid request to the form of the backends. Throws as `checkAnswerSchema` for a `json_schema`. */
+/**
+ * Converts a validated request to the `ChatRequest` of the backends. For a `json_schema`, throws what
+ * `checkAnswerSchema` throws.
+ */
 export function responsesRequest(sent: ResponsesRequest): ChatRequest {
   const { model, instructions, max_output_tokens, temperature, top_p, top_logprobs, include, text } = sent;
   const { tools, tool_choice: choice, parallel_tool_calls: parallel } = sent;

@@ -52,7 +52,7 @@ export const ChatChoice = v.object({
   logprobs: v.nullable(ChatLogprobs),
 });
 
-/** The blocking answer. */
+/** The answer of a call without `stream`. */
 export const ChatCompletion = v.object({
   ...head,
   object: v.literal('chat.completion'),

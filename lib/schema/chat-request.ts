@@ -57,7 +57,7 @@ export type ChatMessage = v.InferOutput<typeof ChatMessage>;
 
 export const TextFormat = v.object({ type: v.literal('text') });
 export const JsonObjectFormat = v.object({ type: v.literal('json_object') });
-/** Lists the members of a JSON Schema format, here and in the Responses API. */
+/** Members of a JSON Schema format, shared with the Responses API. */
 export const jsonSchemaMembers = {
   name: v.pipe(v.string(), v.regex(/^[a-zA-Z0-9_-]{1,64}$/)),
   description: v.nullish(v.string()),

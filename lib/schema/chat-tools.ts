@@ -94,7 +94,7 @@ export type ChatToolCall = v.InferOutput<typeof ChatToolCall>;
 
 export const chatToolCalls = v.pipe(v.array(ChatToolCall), v.maxLength(MOST_TOOLS));
 
-/** A part of a call in a stream. The first one of a call has its id, type and name. */
+/** A part of a tool call in a stream. The first part of a call has its id, type and name. */
 export const ChatToolCallDelta = v.object({
   index: v.pipe(v.number(), v.integer(), v.minValue(0)),
   id: v.optional(v.string()),

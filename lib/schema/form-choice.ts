@@ -1,15 +1,21 @@
 import * as v from 'valibot';
 import { WeightForm } from './weight-form.ts';
 
-/** Says why a model runs in its form, with the measurements behind the choice. */
+/** Records why a model's weights are in their number format, with the measurements behind the choice. */
 export const FormChoice = v.strictObject({
-  /** For people: in `assay doctor` and `GET /health`. */
+  /** The reason in words, as `assay doctor` and `GET /health` show it. */
   reason: v.pipe(v.string(), v.maxLength(1000)),
-  /** The CPU's kernels when it was measured (`kernelFamily`). */
+  /** Kernel family of the CPU on which it was measured (`kernelFamily`). */
   kernels: v.pipe(v.string(), v.maxLength(64)),
-  /** Error against 32-bit floats and processor milliseconds of each form that was tried. */
+  /**
+   * Measurements of each format that was tried: its error against 32-bit floats, and its processor time in
+   * milliseconds.
+   */
   measured: v.array(v.strictObject({ form: WeightForm, error: v.nullable(v.number()), ms: v.number() })),
-  /** An error beyond this at load refuses the form; null if no reference could be computed. */
+  /**
+   * Largest accepted error: when the model is loaded, a larger one refuses the format. Null if no reference could be
+   * computed.
+   */
   errorLimit: v.nullable(v.number()),
 });
 export type FormChoice = v.InferOutput<typeof FormChoice>;

@@ -14,7 +14,10 @@ const members = {
 
 type Source = v.InferOutput<v.StrictObjectSchema<typeof members, undefined>>;
 
-/** The member that each `type` needs, and the one that belongs to the other type (docs/interface.md, D-9). */
+/**
+ * For each `type`: the members that it needs, and the member of the other type that it excludes (docs/interface.md,
+ * D-9).
+ */
 const FITTING = {
   url: { needs: ['url'], excludes: 'data' },
   base64: { needs: ['data', 'mime_type'], excludes: 'url' },

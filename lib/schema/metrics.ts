@@ -10,17 +10,17 @@ const Count = v.nullable(v.pipe(v.number(), v.integer(), v.minValue(0)));
 
 /** Metrics of a chat completion (docs/interface.md, M-16). The name includes the unit; null means unknown. */
 export const Metrics = v.object({
-  /** Time in the engine's queue. */
+  /** Milliseconds in the engine's queue. */
   queue_ms: Measure,
-  /** Time to read the part of the prompt that was not in the prefix cache. */
+  /** Milliseconds of prefill: of the part of the prompt that was not in the prefix cache. */
   prompt_ms: Measure,
-  /** From the request's arrival at the engine to its first token. */
+  /** Milliseconds from the request's arrival at the engine to its first token. */
   time_to_first_token_ms: Measure,
-  /** From the first token to the last. */
+  /** Milliseconds from the first token to the last. */
   generation_ms: Measure,
   total_ms: Measure,
   prompt_tokens: Count,
-  /** Those of the prompt's tokens that were in the prefix cache. */
+  /** Number of prompt tokens that were in the prefix cache. */
   cached_tokens: Count,
   completion_tokens: Count,
   prompt_tokens_per_second: Measure,

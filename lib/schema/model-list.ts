@@ -2,10 +2,10 @@ import * as v from 'valibot';
 import { CalibratedKinds } from '../calibration/calibration.ts';
 import { MODEL_ID_PATTERN } from '../model-id.ts';
 
-/** A model id on the wire; `parseModelId` checks it. */
+/** A model id in requests and responses; `parseModelId` checks it. */
 export const ModelIdText = v.pipe(v.string(), v.metadata({ pattern: MODEL_ID_PATTERN, examples: ['assay/starter'] }));
 
-/** `status` in the model list (docs/interface.md, M-5). */
+/** Values of `status` in the model list (docs/interface.md, M-5). */
 export const MODEL_STATUSES = [
   'active',
   'loading',
@@ -20,7 +20,7 @@ export const MODEL_STATUSES = [
 export const ModelStatus = v.picklist(MODEL_STATUSES);
 export type ModelStatus = v.InferOutput<typeof ModelStatus>;
 
-/** Names the calibration that the probabilities of a model have, and what it is worth. */
+/** Describes the calibration of a model's probabilities: where it comes from, and its measured errors. */
 export const ModelCalibration = v.object({
   from: v.pipe(
     v.picklist(['own', 'bundled']),

@@ -2,7 +2,10 @@ import * as v from 'valibot';
 import { Device } from './metrics.ts';
 import { ModelIdText } from './model-list.ts';
 
-/** In tokens. A model's own context is a further bound, which the host knows (docs/interface.md, M-12). */
+/**
+ * Longest prompt in tokens. The model's context length is a further bound, which the host checks (docs/interface.md,
+ * M-12).
+ */
 const MaxPromptLen = v.pipe(
   v.number(),
   v.integer(),
@@ -15,10 +18,10 @@ const success = v.literal('success');
 
 // These requests are strict, unlike a chat: a misspelt `compiled_only` must not delete the weights.
 
-/** `POST /load`, `POST /v1/models/load`. */
+/** Request of `POST /load` and `POST /v1/models/load`. */
 export const LoadRequest = v.strictObject({ model: ModelIdText, max_prompt_len: v.optional(MaxPromptLen) });
 
-/** `POST /download`, `POST /v1/models/download`. */
+/** Request of `POST /download` and `POST /v1/models/download`. */
 export const DownloadRequest = v.strictObject({
   model: ModelIdText,
   max_prompt_len: v.optional(MaxPromptLen),
@@ -28,7 +31,7 @@ export const DownloadRequest = v.strictObject({
   ),
 });
 
-/** `POST /delete`, `POST /v1/models/delete`. */
+/** Request of `POST /delete` and `POST /v1/models/delete`. */
 export const DeleteRequest = v.strictObject({
   model: ModelIdText,
   compiled_only: v.optional(v.pipe(v.boolean(), v.description('Keep the downloaded weights.')), false),
@@ -57,7 +60,7 @@ export const DownloadResponse = v.object({
   status: success,
   model: ModelIdText,
   state: v.literal('compiled'),
-  /** Bytes that this call fetched; 0 if everything was present. */
+  /** Bytes that this call downloaded; 0 if all files were present. */
   bytes: Bytes,
   compiled: v.pipe(v.boolean(), v.description('Whether compiling was needed.')),
   max_prompt_len: MaxPromptLen,
@@ -68,9 +71,9 @@ export type DownloadResponse = v.InferOutput<typeof DownloadResponse>;
 export const DownloadProgress = v.object({
   status: v.picklist(['downloading', 'verifying', 'compiling']),
   model: ModelIdText,
-  /** Done so far in this stage. */
+  /** Bytes done so far in this stage. */
   bytes: Bytes,
-  /** Total of this stage; null if unknown. */
+  /** Total bytes of this stage; null if unknown. */
   total: v.nullable(Bytes),
   /** The file in progress. */
   file: v.optional(v.string()),

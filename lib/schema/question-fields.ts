@@ -3,18 +3,18 @@ import { answerSchema, keys } from './task-fields.ts';
 
 /* What the two decision formats share: fields that Assay adds to both, and the question type `extract`. */
 
-/** Options of one question; OpenAI's Decisions API and System One have the same bound. */
+/** Most options of one question; OpenAI's Decisions API and System One have the same bound. */
 export const MOST_OPTIONS = 255;
-/** Orders of one question: each of them is read like a question of its own. */
+/** Most orders in which one question shows its options; each order costs as much prefill as a question of its own. */
 export const MOST_ORDERS = 8;
-/** Code points of one option, as in the decision service. */
+/** Most code points of one option, as in the decision service. */
 export const OPTION_LENGTH = 1024;
-/** Characters of a name that a caller gives to a question. */
+/** Most characters of a name that a caller gives to a question. */
 const NAME_LENGTH = 1024;
 
 export const questionName = v.pipe(v.string(), v.maxLength(NAME_LENGTH), v.description('Comes back with the answer.'));
 
-/** JSON just as it was sent: an object schema of Valibot would drop a member named `__proto__`. */
+/** A JSON object exactly as sent: an object schema of Valibot would drop a member named `__proto__`. */
 export const jsonObject = v.pipe(
   v.custom<{ readonly [key: string]: unknown }>(
     (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
@@ -29,7 +29,7 @@ export const extraction = {
   schema: v.exactOptional(answerSchema),
 };
 
-/** Two ways to say in one number how sure an answer is. */
+/** Formulas for the confidence of an answer (`lib/questions/distribution.ts`). */
 export const CONFIDENCES = ['entropy', 'margin'] as const;
 export type Confidence = (typeof CONFIDENCES)[number];
 

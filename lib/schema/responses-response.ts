@@ -142,7 +142,7 @@ export const ResponsesErrorEvent = v.object({
   param: v.nullable(v.string()),
 });
 
-/** Describes one event of a stream. */
+/** One event of a stream. */
 export const ResponsesEvent = v.union([
   ResponsesLifeCycleEvent,
   ResponsesItemEvent,

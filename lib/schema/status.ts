@@ -2,25 +2,25 @@ import * as v from 'valibot';
 import { Device } from './metrics.ts';
 import { WeightForm } from './weight-form.ts';
 
-/** States of the one slot for a model (docs/interface.md, M-4). */
+/** States of the slot, which holds at most one loaded model (docs/interface.md, M-4). */
 export const SLOT_STATES = ['unloaded', 'loading', 'loaded', 'unloading', 'error'] as const;
 export const SlotState = v.picklist(SLOT_STATES);
 export type SlotState = v.InferOutput<typeof SlotState>;
 
 const ActiveModel = v.pipe(v.string(), v.description('The loaded model, or none.'));
 
-/** `GET /` (docs/interface.md, M-3). */
+/** Response of `GET /` (docs/interface.md, M-3). */
 export const ServerStatus = v.object({
   status: v.literal('running'),
   active_model: ActiveModel,
-  /** Description for people. */
+  /** Description of the server in words. */
   description: v.string(),
 });
 export type ServerStatus = v.InferOutput<typeof ServerStatus>;
 
 /**
- * Says why a device that was tried is or is not used for the loaded model, with its figures beside the CPU's (null: not
- * measured).
+ * Describes a device that was tried for the loaded model: whether and why it is used, and its measurements beside the
+ * CPU's (null: not measured).
  */
 export const TriedDevice = v.object({
   device: Device,
@@ -35,11 +35,11 @@ export const TriedDevice = v.object({
 });
 export type TriedDevice = v.InferOutput<typeof TriedDevice>;
 
-/** `GET /health`, `GET /currentmodel` (docs/interface.md, M-4). */
+/** Response of `GET /health` and `GET /currentmodel` (docs/interface.md, M-4). */
 export const Health = v.object({
   status: v.picklist(['ok', 'idle', 'loading', 'error']),
   state: SlotState,
-  /** The device in use; for an empty slot the one that would be used. */
+  /** The device in use; for an empty slot, the one that would be used. */
   device: Device,
   active_model: ActiveModel,
   /** Reason for the state `error`. */
@@ -50,9 +50,11 @@ export const Health = v.object({
 });
 export type Health = v.InferOutput<typeof Health>;
 
-/** `GET /health`, `GET /currentmodel` of an edge. Its upstreams have slots and devices of their own. */
+/**
+ * Response of `GET /health` and `GET /currentmodel` on a gateway, whose upstreams have slots and devices of their own.
+ */
 export const EdgeHealth = v.object({
-  /** `degraded`: some boxes are not asked; `error`: none is. */
+  /** `degraded`: requests are sent to some upstreams only; `error`: to none. */
   status: v.picklist(['ok', 'degraded', 'error']),
   active_model: ActiveModel,
 });

@@ -13,7 +13,7 @@ import { extraction, jsonObject, MOST_OPTIONS, OPTION_LENGTH, questionName, sett
 /** Text, or JSON that is shown as text. */
 const structured = v.union([v.string(), jsonObject, v.array(v.unknown())]);
 
-/** Returns the rule that a label or level, as text for the model, is as long as an option may be. */
+/** Returns the rule that the text of a label or level is not empty and at most as long as an option may be. */
 function fitsOption<TInput>() {
   return rule<TInput>((value) => {
     const length = [...textOf(value)].length;

@@ -38,7 +38,7 @@ export const SystemOneResponse = v.object({
   usage: v.object({ input_tokens: count, output_tokens: count }),
 });
 
-/** The issue of one value in a request, in the form of FastAPI servers. */
+/** An invalid value in a request, as FastAPI servers report it. */
 export const InvalidValue = v.object({
   loc: v.pipe(v.array(v.union([v.string(), v.number()])), v.description('The steps to the value, from body on.')),
   msg: v.string(),

@@ -1,7 +1,7 @@
 import * as v from 'valibot';
 import { distinct } from '../validation/rules.ts';
 
-/** The fields of a task (docs/interface.md, D-4 to D-7). */
+/** Pattern of a task's name. The fields of a task are those of docs/interface.md, D-4 to D-7. */
 export const TASK_NAME = /^[a-zA-Z0-9_][a-zA-Z0-9_.-]{0,63}$/;
 
 const text = v.pipe(v.string(), v.minLength(1));

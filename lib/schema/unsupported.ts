@@ -2,8 +2,8 @@ import * as v from 'valibot';
 import { rule } from '../validation/rules.ts';
 
 /**
- * Returns the schema of a field that would change the meaning of the request: it is refused unless its value has no
- * effect. It is not in the contract, so that generated clients do not offer it.
+ * Returns the schema of a field that is not supported and would change the meaning of the request: it is refused unless
+ * its value has no effect (`saysNothing`). The field is not in the contract, so that generated clients do not offer it.
  */
 export function unsupported(saysNothing: (value: unknown) => boolean, instead: string) {
   return v.nullish(

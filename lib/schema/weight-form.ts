@@ -1,8 +1,8 @@
 import * as v from 'valibot';
 
 /**
- * The number format of the weights. `int8`: 8 bits with a scale for each output column, activations quantised for each
- * token; over fixed shapes, blocks of 8 bits. `int4`: blocks of 4 bits. `float`: computed in 32 bits.
+ * Number formats of the weights. `int8`: 8 bits with a scale for each output column, and activations quantized for each
+ * token; in graphs of fixed shapes, 8 bits in blocks. `int4`: 4 bits in blocks. `float`: 32-bit floats.
  */
 export const WEIGHT_FORMS = ['int8', 'int4', 'float'] as const;
 export const WeightForm = v.picklist(WEIGHT_FORMS);

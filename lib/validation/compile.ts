@@ -18,13 +18,13 @@ import { unknownField } from './unknown-field.ts';
 import type { Walk } from './walk.ts';
 import { findingOf } from './wording.ts';
 
-/** Checks a value of one schema: notes what is invalid, throws if a field is unknown or missing. */
+/** Checks a value against one schema: notes what is invalid in `walk`, and throws if a field is unknown or missing. */
 export type Check = (value: unknown, walk: Walk) => void;
 
 /**
- * Compiles a schema to a function that walks a value in document order. Valibot judges each single value; the order is
- * decided here, because Valibot follows the schema, not the document. Issues of an object or list as a whole (a missing
- * field, too few items, a rule across members) count at its end.
+ * Compiles a schema to a function that walks a value in document order. Valibot checks each single value. The order is
+ * decided here, because Valibot follows the order of the schema, not of the document. Issues of a whole object or list
+ * (a missing field, too few items, a rule across members) count at its end.
  */
 export function compile(node: Node): Check {
   switch (node.type) {
@@ -108,8 +108,8 @@ function compileList(node: ListNode): Check {
 }
 
 /**
- * Reports a broken rule of the list before an invalid item. The items before the first invalid one are valid, so a rule
- * of the list that they break was broken before it.
+ * Replaces the issue of an invalid item by one of a rule of the list, if the items before it already break that rule:
+ * its position in the document is earlier. `goodItems` are the valid items before the invalid one.
  */
 function preferEarlier(judges: readonly Judge[], goodItems: unknown[], walk: Walk): void {
   const later = walk.issue;
@@ -161,7 +161,7 @@ const KIND_NAMES: { readonly [kind: string]: string } = {
 
 function kindOf({ type }: Node): string {
   if (type === 'array') return 'list';
-  // The picklists of this API hold texts.
+  // All picklists of this API consist of strings.
   if (type === 'picklist') return 'string';
   return type === 'string' || type === 'boolean' ? type : 'object';
 }
@@ -180,7 +180,9 @@ function compileLeaf(node: LeafNode): Check {
   return (value, walk) => judgeAll(judges, value, walk);
 }
 
-/** Notes the first issue that one of them finds. None is asked after an issue was noted: the earliest counts. */
+/**
+ * Notes the first issue that one of `judges` finds. Stops as soon as an issue is noted, because the earliest counts.
+ */
 function judgeAll(judges: readonly Judge[], value: unknown, walk: Walk): void {
   for (let i = 0; i < judges.length && walk.issue === null; i++) {
     const judge = at(judges, i);

@@ -1,14 +1,14 @@
 import type * as v from 'valibot';
 import type { LateRule, Rule } from './rules.ts';
 
-/** Lists the kinds of Valibot schema that requests use, as far as the walk reads them. */
+/** Represents the kinds of Valibot schemas that requests use, with the members that the walk reads. */
 export type Node = ObjectNode | RecordNode | ListNode | VariantNode | UnionNode | OptionalNode | LeafNode;
 
 interface Piped {
   readonly pipe?: readonly (Node | Judge | v.GenericMetadata)[];
 }
 export interface ObjectNode extends Piped {
-  /** Only the strict one refuses unknown fields. */
+  /** `strict_object` refuses unknown fields; `object` ignores them. */
   readonly type: 'strict_object' | 'object';
   readonly entries: { readonly [name: string]: Node };
 }
@@ -39,7 +39,7 @@ export interface LeafNode extends Piped {
   readonly type: 'string' | 'number' | 'boolean' | 'literal' | 'picklist' | 'custom' | 'unknown';
 }
 
-/** Judges a value as a whole: the schema of a leaf, or an action after a schema. */
+/** Checks a value as a whole: the schema of a leaf, or an action piped after a schema. */
 export type Judge = v.GenericValidation | v.GenericSchema | Rule<unknown> | LateRule<unknown>;
 
 /** Returns the actions that are piped after a schema: bounds and rules, those of nested pipes included. */

@@ -6,7 +6,7 @@ import type { Fuel } from '../grammar/fuel.ts';
 /** Describes an issue that a rule found. */
 export interface Finding {
   code: ErrorCode;
-  /** Its path, in steps from the value that has the rule; absent: that value itself. */
+  /** Path of the invalid value, in steps from the value that has the rule; absent for that value itself. */
   at?: readonly (string | number)[];
   /** The part of the message after the path: `is required`. */
   message: string;
@@ -16,7 +16,7 @@ export interface Finding {
 export interface Rule<TInput> extends v.BaseValidation<TInput, TInput, v.BaseIssue<TInput>> {
   readonly type: 'rule' | 'presence';
   find(value: TInput): Finding | null;
-  /** `find` again: Valibot copies it into its issue, for callers that only see the issue. */
+  /** The same function as `find`: Valibot copies `requirement` into its issue, for callers that see only the issue. */
   readonly requirement: Rule<TInput>['find'];
 }
 
@@ -37,8 +37,8 @@ export function rule<TInput>(find: Rule<TInput>['find'], type: Rule<TInput>['typ
 }
 
 /**
- * Defers a check that is made anyway when the valid request is used, and is too expensive to make twice. It runs early
- * only if another value is invalid, to find which issue comes first in the document.
+ * Represents a check that the code that uses the valid request makes anyway, and that is too expensive to make twice.
+ * It runs early only if another value is invalid, to find which issue comes first in the document.
  */
 export interface LateRule<TInput> extends v.BaseValidation<TInput, TInput, v.BaseIssue<TInput>> {
   readonly type: 'late_rule';
@@ -69,7 +69,10 @@ export function lateRule<TInput>(use: (value: NoInfer<TInput>, path: string, fue
   };
 }
 
-/** Allows two names of one field together if their values are equal (docs/interface.md, D-5). */
+/**
+ * Returns the rule that two names of one field may be sent together only if their values are equal (docs/interface.md,
+ * D-5).
+ */
 export function aliases<TInput extends object>(
   canonical: keyof NoInfer<TInput> & string,
   alias: keyof NoInfer<TInput> & string,
@@ -87,7 +90,10 @@ function isEqual(one: unknown, other: unknown): boolean {
   return one === other || JSON.stringify(one) === JSON.stringify(other);
 }
 
-/** Requires distinct texts in a list. `text` returns the text of an item, `member` is the member that contains it. */
+/**
+ * Returns the rule that the items of a list have distinct texts. `text` returns the text of an item, `member` the path
+ * of the member that contains it.
+ */
 export function distinct<TItem>(
   code: ErrorCode,
   text: (item: TItem) => string | undefined,
@@ -108,8 +114,8 @@ function firstRepeated(texts: readonly (string | undefined)[]): number {
 }
 
 /**
- * Requires exactly one of two members, whatever its value (docs/interface.md, D-3). Judged together with unknown
- * fields, before any value, so its type is `presence`.
+ * Returns the rule that exactly one of two members is present, whatever its value (docs/interface.md, D-3). Its type is
+ * `presence`, because it is checked together with unknown fields, before any value.
  */
 export function exactlyOne<TInput extends object>(
   one: keyof NoInfer<TInput> & string,

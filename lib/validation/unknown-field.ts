@@ -1,7 +1,10 @@
 import { nearestName } from '../nearest-name.ts';
 import type { Finding } from './rules.ts';
 
-/** Fields that callers send for an effect that this interface offers in another way. */
+/**
+ * Fields that callers send for an effect that this API offers in another way. The advice is given where the request has
+ * the field `where`.
+ */
 const INSTEAD: readonly { names: readonly string[]; where: string; advice: string }[] = [
   {
     names: ['reason', 'reasoning', 'explain', 'explanation'],

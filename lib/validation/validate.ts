@@ -26,7 +26,7 @@ export function validate<TSchema extends v.GenericSchema>(schema: TSchema, value
 
 interface Compiled {
   check: Check;
-  /** Only of the root's members. */
+  /** Default values of the root's members. */
   defaults: object;
 }
 

@@ -8,7 +8,7 @@ import type { Finding } from './rules.ts';
 export class Walk {
   /** The first issue in document order. */
   issue: AssayError | null = null;
-  /** The budget that the late rules share; absent: they do not run. */
+  /** Compile budget that the late rules share; if absent, they do not run. */
   readonly fuel: Fuel | undefined;
   readonly #steps: (string | number)[] = [];
   #depth = 0;
@@ -34,7 +34,10 @@ export class Walk {
     this.issue ??= issueAt(this.path, finding);
   }
 
-  /** Ends the walk: an unknown field, or missing input, is reported before any value (docs/interface.md, D-15). */
+  /**
+   * Throws the issue at once: an unknown field or missing input is reported before any invalid value
+   * (docs/interface.md, D-15).
+   */
   refuse(finding: Finding): never {
     throw issueAt(this.path, finding);
   }

@@ -2,8 +2,8 @@ import type * as v from 'valibot';
 import type { Finding } from './rules.ts';
 
 /**
- * Translates Valibot's issue to a code and a message. Valibot's own message quotes the value, which may be a whole
- * document.
+ * Checks a value with Valibot and translates the first issue to a code and a message; null if the value is valid.
+ * Valibot's own message is not used, because it quotes the value, which may be a whole document.
  */
 export function findingOf(judge: v.GenericSchema | v.GenericValidation, value: unknown): Finding | null {
   dataset.value = value;
@@ -15,7 +15,7 @@ export function findingOf(judge: v.GenericSchema | v.GenericValidation, value: u
 }
 
 const ABORT_EARLY = { abortEarly: true } as const;
-/** Reused for every value, until one is refused. */
+/** Dataset that is reused for every value, until one is refused. */
 let dataset: v.SuccessDataset<unknown> = { typed: true, value: undefined };
 
 function wrongKind({ type, input, expected }: v.BaseIssue<unknown>): Finding {

@@ -2,8 +2,8 @@ import { type ArrayAlternative, itemAt } from '../resolve/node.ts';
 import { BYTE, canBeWritten, type Frame, idOf, OpenFrame } from './frame.ts';
 
 /**
- * Reads an array with `count` items so far. `expects` says what may come next: an item or the end, a comma
- * or the end, or an item.
+ * Reads an array that has `count` items so far. `expects` says what may come next: an item or the end (`first`), a
+ * comma or the end (`comma`), or an item (`item`).
  */
 export class ArrayFrame extends OpenFrame {
   private readonly shape: ArrayAlternative;

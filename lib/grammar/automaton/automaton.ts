@@ -5,10 +5,13 @@ import { LiteralFrame } from './literal-frame.ts';
 import { StringFrame } from './string-frame.ts';
 import { ValueFrame } from './value-frame.ts';
 
-/** Number of frames at which the tables of a grammar are emptied. It stays at about 5 MB, however long it is used. */
+/** Number of cached frames at which an automaton empties its tables, so that it stays at about 5 MB. */
 const TABLE_LIMIT = 10_000;
 
-/** Describes a JSON value with fixed text around it, or a fixed text alone. The text is not empty without a value. */
+/**
+ * Describes a JSON value with fixed text before and after it. Without `value` it is the fixed text alone, which then
+ * must not be empty.
+ */
 export interface FramedValue {
   before: string;
   value?: Node;
@@ -17,7 +20,7 @@ export interface FramedValue {
 
 /**
  * Reads one answer byte by byte: JSON text without spaces, members in a fixed order, each string in its one shortest
- * form (as `JSON.stringify` writes it). States and edges are built on first use and kept.
+ * form (as `JSON.stringify` writes it). States and transitions are built on first use and cached.
  */
 export class Automaton implements FrameTable {
   private readonly alternatives: readonly FramedValue[];
@@ -27,7 +30,7 @@ export class Automaton implements FrameTable {
   private frameCount = 0;
   private stateCount = 0;
 
-  /** @param root the answer's value; a list: one of these texts, of which none begins another */
+  /** @param root the value of the answer, or a list of alternatives, none of which may be a prefix of another */
   constructor(root: Node | readonly FramedValue[]) {
     this.alternatives = 'alternatives' in root ? [{ before: '', value: root, after: '' }] : root;
   }
@@ -73,12 +76,15 @@ export class Automaton implements FrameTable {
     return this.frameCount++;
   }
 
-  /** Returns the state in which any of these frames may be the true one; null for no frame. */
+  /**
+   * Returns the automaton state for a set of frames, each of which is one possible reading of the text so far; null for
+   * an empty set.
+   */
   state(frames: readonly Frame[]): State | null {
     return frames.length === 0 ? null : this.stateOf(frames);
   }
 
-  /** Returns the state of at least one frame. */
+  /** Returns the automaton state for a set of frames, of which there must be at least one; duplicates are ignored. */
   stateOf(frames: readonly Frame[]): State {
     const unique = frames.length === 1 ? frames : withinBounds([...new Set(frames)]);
     const key = unique
@@ -94,17 +100,19 @@ export class Automaton implements FrameTable {
   }
 }
 
-/** Returns the frame of a fixed text; that of what follows for an empty one. */
+/** Returns the frame that reads a fixed text and then continues with `after`; `after` itself if the text is empty. */
 function fixed(text: string, after: Frame): Frame {
   return text === '' ? after : LiteralFrame.first([new TextEncoder().encode(text)], after);
 }
 
 /**
- * The number of readings of the text that are followed at once. If a schema is more ambiguous than that, the later
+ * Most readings of the text (frames) that a state follows at once. If a schema is more ambiguous than that, the later
  * alternatives are dropped; the remaining ones are still valid and can still end.
  */
 const MOST_READINGS = 512;
-/** The number of different patterns among these readings; each one takes a walk over the vocabulary. */
+/**
+ * Most different patterns among these readings; computing a token mask walks over the vocabulary once for each pattern.
+ */
 const MOST_PATTERNS = 16;
 
 function withinBounds(frames: readonly Frame[]): readonly Frame[] {
@@ -118,7 +126,7 @@ function withinBounds(frames: readonly Frame[]): readonly Frame[] {
   });
 }
 
-/** Holds every reading of the text so far. */
+/** Represents the state of the automaton after some text, as one frame for each possible reading of that text. */
 export class State {
   readonly id: number;
   readonly frames: readonly Frame[];
@@ -149,12 +157,12 @@ export class State {
     return next;
   }
 
-  /** Returns the state of some of these frames; null for none. */
+  /** Returns the automaton state for a subset of this state's frames; null for an empty subset. */
   with(frames: readonly Frame[]): State | null {
     return this.automaton.state(frames);
   }
 
-  /** Returns the state of one frame, which need not be one of these. */
+  /** Returns the automaton state for this one frame, which need not belong to this state. */
   only(frame: Frame): State {
     return this.automaton.stateOf([frame]);
   }

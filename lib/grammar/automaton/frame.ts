@@ -2,14 +2,14 @@ import { LIMITS } from '../limits.ts';
 import type { Node } from '../resolve/node.ts';
 
 /**
- * Keeps the frames of one automaton, each once. Frames create others through it, so that no frame class imports all the
- * others.
+ * Caches the frames of one automaton, so that equal frames are one object. Frames create others through it, so that no
+ * frame class imports all the others.
  */
 export interface FrameTable {
   nextFrameId(): number;
-  /** Returns the frame that is kept under `key`; without one, keeps and returns the one that `make` returns. */
+  /** Returns the cached frame of `key`. If there is none, creates it with `make` and caches it. */
   frame<F extends Frame>(key: string, make: () => F): F;
-  /** Returns the frame of a value that is about to begin; `after` continues when it has ended. */
+  /** Returns the frame that reads a value from its first byte; `after` continues when the value has ended. */
   value(node: Node, after: Frame, depth: number): Frame;
 }
 

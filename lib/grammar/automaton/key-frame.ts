@@ -52,7 +52,7 @@ export class KeyFrame extends OpenFrame {
     this.bytes = bytes;
   }
 
-  /** Returns null if no declared member may come. */
+  /** Returns the frame after the opening quote; null if no declared member may come next. */
   static first(object: EnclosingObject): KeyFrame | null {
     return KeyFrame.make(object, 0, object.shape.members.length, 0);
   }

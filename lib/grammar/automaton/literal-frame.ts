@@ -1,7 +1,7 @@
 import type { LiteralsAlternative } from '../resolve/node.ts';
 import { type Frame, idOf, OpenFrame } from './frame.ts';
 
-/** Holds byte strings in ascending order, without duplicates. */
+/** Represents byte strings in ascending order, without duplicates. */
 export type SortedTexts = readonly Uint8Array[];
 
 const encoder = new TextEncoder();
@@ -63,7 +63,10 @@ export class LiteralFrame extends OpenFrame {
     return after.table.frame(key, () => new LiteralFrame(texts, low, high, at, after));
   }
 
-  /** True if one of the texts is complete. It continues only if a longer one begins with it, as 12 begins with 1. */
+  /**
+   * Is true if one of the texts is complete. The frame then continues only if this text is a prefix of a longer one, as
+   * `1` is of `12`.
+   */
   private get whole(): boolean {
     return this.texts[this.low]?.length === this.at;
   }

@@ -6,7 +6,7 @@ import { BYTE, type Frame, OpenFrame } from './frame.ts';
 import { advance, forcedIn, type Place } from './string-frame.ts';
 import { completed, PLAIN } from './text-bytes.ts';
 
-/** The number of members that an object may have beyond the declared ones. */
+/** Most undeclared members of one object. */
 export const MOST_EXTRA_MEMBERS = 64;
 const LONGEST_NAME = 64;
 

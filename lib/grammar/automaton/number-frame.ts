@@ -4,7 +4,7 @@ import { type Frame, idOf, isNumeric, OpenFrame } from './frame.ts';
 
 const NUMERIC = [...'-.0123456789'];
 
-/** Reads a number with `text` so far. It ends when another byte follows. */
+/** Reads a number; `text` is the part read so far. The number ends at the first byte that cannot belong to a number. */
 export class NumberFrame extends OpenFrame {
   readonly language: NumberLanguage;
   readonly text: string;

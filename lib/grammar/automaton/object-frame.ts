@@ -6,8 +6,8 @@ import { KeyFrame, keyTexts } from './key-frame.ts';
 import { MemberNameFrame, MOST_EXTRA_MEMBERS } from './member-name-frame.ts';
 
 /**
- * Reads an object. The next declared member is `index` or a later one, up to the next required one. `expects` says
- * what may come next: a member or the end, a comma or the end, or a member.
+ * Reads an object. The next declared member is `index` or a later one, up to the next required one. `expects` says what
+ * may come next: a member or the end (`first`), a comma or the end (`comma`), or a member (`member`).
  */
 export class ObjectFrame extends OpenFrame implements EnclosingObject {
   readonly shape: ObjectAlternative;

@@ -15,8 +15,8 @@ import {
 } from './text-bytes.ts';
 
 /**
- * Describes a position in a string: the state of its language, the number of characters so far, and the part of the
- * next one that is written.
+ * Describes a position in a string: the state of its language, the number of complete characters so far, and the bytes
+ * read of the next character.
  */
 export interface Place {
   state: number;
@@ -25,7 +25,7 @@ export interface Place {
   pending: number;
 }
 
-/** Lists the effects of one more byte: 'no' (not allowed), 'on' (the position moved), or 'end' (the closing quote). */
+/** Names the effect of one more byte: `no` (not allowed), `on` (the position moved), or `end` (the closing quote). */
 export type Advance = 'no' | 'on' | 'end';
 
 /** Moves `place` forward by one byte of JSON string text. */
@@ -73,7 +73,10 @@ function character(language: StringLanguage, place: Place, codePoint: number): A
   return 'on';
 }
 
-/** Reads the value of a string. Frames of member names are classes of their own, as they look at the text. */
+/**
+ * Reads a string value. Member names have frame classes of their own (`KeyFrame`, `MemberNameFrame`), because these
+ * have to compare the text.
+ */
 export class StringFrame extends OpenFrame {
   readonly language: StringLanguage;
   readonly place: Readonly<Place>;
@@ -107,12 +110,15 @@ export function stringFrame(
   return after.table.frame(key, () => new StringFrame(language, at, after));
 }
 
-/** Returns the count of characters as far as it matters: without a maximum, at most the minimum. */
+/**
+ * Returns the number of characters, capped at the minimum if there is no maximum: all positions beyond it are
+ * equivalent.
+ */
 function countOf({ min, max }: StringLanguage, length: number): number {
   return max === Infinity ? Math.min(length, min) : length;
 }
 
-/** Returns the one byte that can come next; -1 if there are several. */
+/** Returns the one byte that can come next in a string at this position; -1 if there are several. */
 export function forcedIn(language: StringLanguage, place: Readonly<Place>): number {
   const { state, length, pending } = place;
   if (pending === PLAIN) {

@@ -8,7 +8,7 @@ export const PLAIN = 0;
 /** The position after a backslash. */
 export const ESCAPE = 1;
 
-/** The byte after the backslash, and the character that it stands for. */
+/** The escapes that are written: pairs of the byte after the backslash and the character that it stands for. */
 export const escaped: readonly (readonly [number, number])[] = [
   [0x22, 0x22],
   [0x5c, 0x5c],
@@ -30,18 +30,18 @@ export function utf8Length(byte: number): number {
  * bits), the bits of the character so far.
  */
 
-/** Returns the sequence after its first byte. */
+/** Returns the packed sequence after its first byte; `bytes` is the length of the whole sequence. */
 export function firstOf(byte: number, bytes: number): number {
   return 2 + (((((byte & (0xff >> (bytes + 1))) << 2) | (bytes - 1)) << 3) | bytes);
 }
 
-/** Returns the sequence after one more byte. */
+/** Returns the packed sequence after one more byte. */
 export function moreOf(pending: number, byte: number): number {
   const packed = pending - 2;
   return 2 + (((((((packed >> 5) << 6) | (byte & 0x3f)) << 2) | (((packed >> 3) & 3) - 1)) << 3) | (packed & 7));
 }
 
-/** Returns the number of bytes still to come. */
+/** Returns the number of bytes that a packed sequence still needs. */
 export function leftOf(pending: number): number {
   return ((pending - 2) >> 3) & 3;
 }
@@ -73,7 +73,7 @@ export function firstByte(codePoint: number): number {
   return codePoint < 0x1_00_00 ? 0xe0 | (codePoint >> 12) : 0xf0 | (codePoint >> 18);
 }
 
-/** Returns the character that this byte completes. */
+/** Returns the character that this byte completes, given the bytes read of it before. */
 export function completed(pending: number, byte: number): string {
   if (pending === PLAIN) return String.fromCharCode(byte);
   if (pending === ESCAPE) return String.fromCharCode(escaped.find(([letter]) => letter === byte)![1]);

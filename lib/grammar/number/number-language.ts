@@ -199,7 +199,9 @@ function progression(rules: NumberRules, scale: number): Progression {
   };
 }
 
-/** Tells whether no number is in both. Exact; numbers that cannot be written count too. */
+/**
+ * Tells whether no number satisfies both rules. The check is exact, and includes numbers that the grammar cannot write.
+ */
 export function numbersAreDisjoint(a: NumberRules, b: NumberRules): boolean {
   const numbers = [a, b].flatMap((r) => [r.minimum, r.maximum, r.above, r.below, ...r.multipleOf]);
   // One place more than any bound has, so that there is a unit between two different bounds.

@@ -11,19 +11,19 @@ import { guard, Resolver } from './resolver.ts';
 import { selectKeys } from './select-keys.ts';
 
 export interface CompileOptions {
-  /** The path of the schema in the caller's input, for messages. */
+  /** Path of the schema in the caller's input, for error messages. */
   path: string;
-  /** Exactly these properties of the root, in this order. */
+  /** The properties that the answer consists of, in this order; absent: those of the schema. */
   keys?: readonly string[];
-  /** The path of `keys` in the caller's input, for messages. */
+  /** Path of `keys` in the caller's input, for error messages. */
   keysPath?: string;
-  /** A budget that several schemas share (`sharedFuel`). */
+  /** Compile budget that is shared with other schemas (`sharedFuel`). */
   fuel?: Fuel;
 }
 
 /**
- * Compiles a JSON Schema to the node of its answer: an object (a schema that also allows other values is narrowed to
- * objects).
+ * Compiles a JSON Schema to the root node of its answers. These are objects: a schema that also allows other values is
+ * narrowed to objects.
  *
  * @throws AssayError as `parseSchema`; `unsupported_schema` too for a schema that nothing satisfies
  */
@@ -58,7 +58,10 @@ function asWritten<T extends Node['alternatives'][number]>(alternative: T): T {
   return { ...alternative, from: { ...alternative.from, written: true } };
 }
 
-/** Names the part that nothing satisfies: the first one that is required, followed downwards. */
+/**
+ * Refuses a schema that nothing satisfies. The message names the innermost part without any value, found by following
+ * the first required one downwards.
+ */
 function refuseEmpty(root: Node, path: string): never {
   const seen = new Set<Node>();
   let node: Node | undefined = root;

@@ -7,17 +7,17 @@ import { matches, matchesAlone } from './matches.ts';
 import { type Alternative, itemAt, type Node, type ObjectAlternative } from './node.ts';
 import type { Resolver } from './resolver.ts';
 
-/** The depth to which members and items are compared. A constant, so that recursive schemas end. */
+/** Depth to which members and items are compared. It is bounded, so that the comparison of recursive schemas ends. */
 const LOOK_DOWN = 6;
 
-/** The cost of comparing two numbers, in steps: exact decimals have up to 300 digits. */
+/** Cost of comparing two number rules, in steps of `Fuel`: exact decimals have up to 300 digits. */
 const NUMBER_STEPS = 20;
 
 /**
- * Tells whether it is certain that no value that `a` generates is valid against `b`. Errs towards false.
+ * Tells whether it is certain that no value that `a` generates is valid against `b`. Returns false in doubt.
  *
- * @param a its values as they are generated
- * @param b all of its values, generated or not
+ * @param a alternative of which only the generated values count
+ * @param b alternative of which all valid values count, generated or not
  */
 export function areDisjoint(a: Alternative, b: Alternative, resolver: Resolver, depth = LOOK_DOWN): boolean {
   resolver.spend(1);
@@ -25,7 +25,7 @@ export function areDisjoint(a: Alternative, b: Alternative, resolver: Resolver, 
     return a.values.every((value) => !b.from.constraints.every((id) => matches(value, id, resolver)));
   }
   if (b.kind === 'literals') {
-    // Ignores `oneOf`, which is what this check establishes: it must not count as a reason.
+    // Ignores `oneOf`, because this check serves to establish it and so must not rely on it.
     return b.values.every((value) => !a.from.constraints.every((id) => matchesAlone(value, id, resolver)));
   }
   if (a.kind === 'string' && b.kind === 'string') return stringsApart(a, b, resolver);

@@ -40,7 +40,7 @@ export function leaves(ids: readonly number[], { subschemas }: SchemaDocument, s
       }
       continue;
     }
-    // Pushed last first, so that the stack returns them in the order sent.
+    // The last one is pushed first, so that the stack returns them in the order sent.
     for (let i = choice.from.length - 1; i >= 0; i--) {
       const excluded = branch.exclusions.length + (choice.exactlyOne ? choice.from.length : 0);
       spend(1 + branch.constraints.length + ((branch.choices.length + excluded) >> 3));
@@ -72,7 +72,10 @@ export function leaves(ids: readonly number[], { subschemas }: SchemaDocument, s
     return typesMeet(branch.constraints);
   }
 
-  /** Drops branches for which no type remains, so that their choices are not multiplied out. */
+  /**
+   * Tells whether some type satisfies all these subschemas. Branches without one are dropped early, so that their
+   * choices are not multiplied out.
+   */
   function typesMeet(constraints: readonly number[]): boolean {
     let left: Set<string> | undefined;
     for (const id of constraints) {

@@ -4,11 +4,11 @@ import { LIMITS } from '../limits.ts';
 import { type Alternative, itemAt, type Node } from './node.ts';
 
 /**
- * Finds the height and size of every node: the least fixpoint, reached from below in as many rounds as answers may be
- * deep. A node stays at Infinity if no value within that depth and size fits.
+ * Computes the height and size of every node by fixpoint iteration, in at most as many rounds as answers may be deep. A
+ * node stays at Infinity if no value fits within that depth and size.
  *
  * @param nodes parents mostly before their children, so that going backwards takes few rounds
- * @param spend counts the work
+ * @param spend spends steps of the compile budget
  */
 export function measure(nodes: readonly Node[], spend: (steps: number) => void): void {
   const parts = nodes.reduce((sum, { alternatives }) => sum + alternatives.reduce((n, one) => n + partsOf(one), 1), 0);
@@ -36,13 +36,13 @@ export function measure(nodes: readonly Node[], spend: (steps: number) => void):
   }
 }
 
-/** Returns the nodes that one alternative contains. */
+/** Returns how many nodes an alternative refers to, as a measure of work. */
 function partsOf(alternative: Alternative): number {
   if (alternative.kind === 'object') return 1 + alternative.members.length;
   return alternative.kind === 'array' ? 2 + alternative.prefix.length : 1;
 }
 
-/** Returns the bytes of an object's member: its name in quotes, a colon, its value and a comma. */
+/** Returns the length of an object's member as JSON text: its name in quotes, a colon, its value and a comma. */
 export const memberSize = (name: string, value: number): number => name.length + 4 + value;
 
 function sizeOf(alternative: Alternative): number {
@@ -87,7 +87,7 @@ function heightOf(alternative: Alternative): number {
   }
 }
 
-/** Returns the bytes of the shortest of some values, and the levels of the flattest. */
+/** Returns the length of the shortest of some values as JSON text, and the nesting depth of the least nested one. */
 export function measureValues(values: readonly Json[]): { shortest: number; flattest: number } {
   let [shortest, flattest] = [Infinity, Infinity];
   for (const value of values) {

@@ -3,7 +3,9 @@ import type { Subschema, TypeName } from '../schema/document.ts';
 import type { Format } from '../schema/keywords.ts';
 import type { StringRules } from '../text/string-language.ts';
 
-/** Returns the types that remain when all of `constraints` hold, and those among them that are generated. */
+/**
+ * Holds the types that remain when all constraints hold (`allowed`), and those of them that are generated (`written`).
+ */
 export interface Types {
   allowed: ReadonlySet<TypeName>;
   written: ReadonlySet<TypeName>;

@@ -7,12 +7,12 @@ import type { StringLanguage, StringRules } from '../text/string-language.ts';
  * refer to each other and may form cycles.
  */
 export interface Node {
-  /** The subschemas that all hold here. */
+  /** Indices of the subschemas that must all hold here. */
   readonly ids: readonly number[];
   alternatives: Alternative[];
-  /** Objects and arrays that the flattest value opens inside each other; Infinity: no value. */
+  /** Nesting depth (objects and arrays) of the least nested value; Infinity if there is no value. */
   height: number;
-  /** About the bytes of the shortest value; Infinity: no value, or one over the limit. */
+  /** Approximate length in bytes of the shortest value; Infinity if there is no value, or none within the limit. */
   size: number;
 }
 
@@ -26,9 +26,9 @@ export type Alternative = { height: number; size: number; from: Origin } & (
 
 /** Tells which subschemas an alternative results from. */
 export interface Origin {
-  /** The subschemas that define it. */
+  /** Indices of the subschemas that define it. */
   constraints: readonly number[];
-  /** Subschemas that must not match, because another branch of their `oneOf` was chosen. */
+  /** Indices of subschemas that must not match, because another branch of their `oneOf` was chosen. */
   exclusions: readonly number[];
   /**
    * False if the schema allows this type only because it names none: `{"minLength": 3}` also allows numbers, but a
@@ -40,8 +40,9 @@ export interface Origin {
 export interface LiteralsAlternative {
   kind: 'literals';
   values: readonly Json[];
-  /** Bytes of the shortest value, and levels of the flattest. */
+  /** Length of the shortest value as JSON text. */
   shortest: number;
+  /** Nesting depth of the least nested value. */
   flattest: number;
 }
 
@@ -62,7 +63,7 @@ export interface ObjectAlternative {
   kind: 'object';
   /** In the order in which they are written. */
   members: readonly Member[];
-  /** The node of undeclared members' values; null: none are written. */
+  /** Node of the values of undeclared members; null if none are written. */
   extra: Node | null;
   /** The schema's rule for undeclared members, written or not. */
   others: 'any' | 'nothing' | Node;
@@ -77,7 +78,7 @@ export interface Member {
 export interface ArrayAlternative {
   kind: 'array';
   prefix: readonly Node[];
-  /** Items after the prefix. */
+  /** Node of every item after the prefix. */
   rest: Node;
   min: number;
   /** The most items that are written. */

@@ -10,7 +10,8 @@ import { guard, type Resolver } from './resolver.ts';
 
 /**
  * Makes `oneOf` mean exactly one: no value that an alternative generates may be valid against another branch. Disjoint
- * branches stay as they are; of overlapping texts and numbers the overlap is excluded; any other overlap is refused.
+ * branches stay as they are. Where strings or numbers overlap, the overlap is excluded from generation. Any other
+ * overlap is refused.
  */
 export function keepExactlyOne(resolver: Resolver): void {
   for (const node of resolver.nodes) {

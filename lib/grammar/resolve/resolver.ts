@@ -19,7 +19,7 @@ import type { Alternative, ArrayAlternative, Member, Node, ObjectAlternative, Or
 /** Turns the subschemas of a document into nodes. Every set of subschemas is one node, so recursion becomes a cycle. */
 export class Resolver implements MatchContext {
   readonly document: SchemaDocument;
-  /** The budget of compiling. */
+  /** Compile budget. */
   readonly fuel: Fuel;
   readonly nodes: Node[] = [];
   private readonly known = new Map<string, Node>();
@@ -69,7 +69,7 @@ export class Resolver implements MatchContext {
     return at(this.document.subschemas, ids[0] ?? 0).path;
   }
 
-  /** Spends steps of resolving. */
+  /** Spends steps of the compile budget; refuses the schema if it is used up. */
   spend(steps: number): void {
     guard(this.path([0]), () => this.fuel.resolve(steps), 'this schema');
   }
@@ -112,7 +112,7 @@ export class Resolver implements MatchContext {
   /**
    * Returns the alternatives that one leaf allows.
    *
-   * @param texts literals that the node already has
+   * @param texts JSON texts of the literals that the node already has; new ones are added
    */
   private alternatives(node: Node, leaf: Leaf, texts: Set<string>): Alternative[] {
     const constraints = leaf.constraints.map((id) => at(this.document.subschemas, id));
@@ -189,9 +189,9 @@ export class Resolver implements MatchContext {
   }
 
   /**
-   * Returns the language of merged rules.
+   * Returns the set of numbers that satisfy merged rules.
    *
-   * @param except the texts that `oneOf` excludes
+   * @param except rules of the branches whose numbers `oneOf` excludes
    */
   numbers(rules: NumberRules, constraints: readonly number[], except: readonly NumberRules[] = []): NumberLanguage {
     if (rules.multipleOf.length > LIMITS.multiples) {
@@ -207,7 +207,10 @@ export class Resolver implements MatchContext {
     );
   }
 
-  /** Returns the language of merged rules. Refuses a pattern that is not supported, with its path. */
+  /**
+   * Returns the set of strings that satisfy merged rules, from the cache if it is known. Refuses a pattern that is not
+   * supported, with its path.
+   */
   language(
     rules: StringRules,
     constraints: readonly Subschema[],
@@ -237,7 +240,10 @@ export class Resolver implements MatchContext {
   }
 }
 
-/** Reports which rule of a string is not supported, and why. */
+/**
+ * Runs `work`, and turns its errors about invalid, unsupported or too large rules into a refusal of the schema at
+ * `path`. `what` names the rule in the message.
+ */
 export function guard<T>(path: string, work: () => T, what = 'this string'): T {
   try {
     return work();

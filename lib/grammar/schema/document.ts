@@ -11,18 +11,18 @@ export interface SchemaDocument {
 }
 
 /**
- * Holds one subschema of a document. `true` has no keywords, `false` has `nothing`. Children are indices into the
- * document.
+ * Holds one subschema of a document. The schema `true` has no keywords; for `false`, `nothing` is true. Child schemas
+ * are indices into the document.
  */
 export interface Subschema {
-  /** Its path in the caller's input, for messages. */
+  /** Path of the subschema in the caller's input, for error messages. */
   path: string;
-  /** `false`: no value is valid. */
+  /** True for the schema `false`, against which no value is valid. */
   nothing: boolean;
-  /** The keywords of this subschema. */
+  /** Names of the keywords that this subschema has. */
   has: ReadonlySet<string>;
   types?: readonly TypeName[];
-  /** The values of `enum`, or the one value of `const`; one entry for each keyword. */
+  /** Lists of allowed values: one for `enum`, and one with a single value for `const`. */
   values: readonly (readonly Json[])[];
   ref?: number;
   allOf: readonly number[];

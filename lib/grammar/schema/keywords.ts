@@ -81,7 +81,7 @@ const INSTEAD: { readonly [keyword: string]: string } = {
   additionalItems: 'Use `prefixItems` and `items`.',
 };
 
-/** Refuses a keyword that is not in the list. */
+/** Refuses a keyword that is not in `KEYWORDS`. */
 export function refuseKeyword(path: string, keyword: string): never {
   const hint = Object.hasOwn(INSTEAD, keyword) ? ` ${INSTEAD[keyword]}` : '';
   refuse(

@@ -115,7 +115,7 @@ function store(draft: Draft, keyword: string, value: Json): void {
   }
 }
 
-/** The shorthand is measured both as it is sent and as it is expanded, with two levels for an object. */
+/** The depth of a shorthand is checked both as it is sent and as it is expanded, where an object takes two levels. */
 const TOO_DEEP = `is nested deeper than ${LIMITS.schemaDepth} (shorthand counts twice); use $defs and $ref.`;
 
 /**
@@ -190,8 +190,8 @@ function pointedAt(pointer: string, subschemas: readonly Draft[]): number | unde
 }
 
 /**
- * Refuses a schema that refers to itself in place, as that has no meaning. A reference through a property or an item is
- * allowed.
+ * Refuses a schema that refers to itself in place (through `$ref`, `allOf`, `anyOf` or `oneOf` only), because that says
+ * nothing about a value. A reference through a property or an item is allowed.
  */
 function refuseLoops(subschemas: readonly Draft[]): void {
   const inPlace = (s: Draft) => [

@@ -74,7 +74,8 @@ const properties = new Map<string, CodePoints>();
 let scanned: readonly string[] | undefined;
 
 /**
- * Ranges in which a property holds for all characters or for none: unassigned, private use, and no characters at all.
+ * Ranges in which a Unicode property holds for every code point or for none (unassigned, private use, noncharacters),
+ * so that testing one code point is enough.
  */
 const ALIKE: readonly (readonly [number, number])[] = Array.from({ length: 13 }, (_, i) => (i + 4) << 16).flatMap(
   (plane) => [
@@ -84,9 +85,9 @@ const ALIKE: readonly (readonly [number, number])[] = Array.from({ length: 13 },
 );
 
 /**
- * Returns the set of a `\p{...}`, by asking the host's RegExp.
+ * Returns the code points with the property of a `\p{...}`, by asking the host's RegExp.
  *
- * @param name the text between the braces; a RegExp was built with it before
+ * @param name the text between the braces, known to be valid because a RegExp was built with it
  */
 export function unicodeProperty(name: string): CodePoints {
   const known = properties.get(name);

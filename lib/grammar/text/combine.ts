@@ -2,7 +2,10 @@ import type { Fuel } from '../fuel.ts';
 import { type CodePoints, codePointOf, LAST_CODE_POINT } from './code-points.ts';
 import { alphabetOf, Builder, classOf, type Dfa, nextState } from './dfa.ts';
 
-/** Returns the texts in both (`and`), or in the first but not in the second (`minus`), by the product automaton. */
+/**
+ * Returns the automaton of the texts in both (`and`), or in the first but not in the second (`minus`): the product
+ * automaton.
+ */
 export function combine(a: Dfa, b: Dfa, operation: 'and' | 'minus', fuel: Fuel): Dfa {
   if (a.states === 0 || (b.states === 0 && operation === 'minus')) return a;
   if (b.states === 0) return b;
@@ -68,7 +71,7 @@ export function lengthDfa(min: number, max: number, fuel: Fuel): Dfa {
   return builder.finish();
 }
 
-/** Returns the classes of an alphabet as sets. */
+/** Returns, for each class of an automaton's alphabet, its set of code points. */
 function classSets({ alphabet }: Dfa): CodePoints[] {
   const sets: number[][] = Array.from({ length: alphabet.classes }, () => []);
   alphabet.of.forEach((c, i) => {

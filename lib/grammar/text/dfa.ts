@@ -3,20 +3,20 @@ import { LIMITS } from '../limits.ts';
 import { type CodePoints, rangesOf, TEXT } from './code-points.ts';
 
 /**
- * Represents a deterministic automaton over the characters of `TEXT`. State 0 is the start; -1 means none. Every state
- * can reach an accepting one; if there is none, `states` is 0.
+ * Represents a deterministic automaton over the characters of `TEXT`. State 0 is the start. Every state can reach an
+ * accepting one; if no text is accepted, `states` is 0.
  */
 export interface Dfa {
   states: number;
   accepts: Uint8Array;
   alphabet: Alphabet;
-  /** `next[state * alphabet.classes + class]`. */
+  /** Transition table: `next[state * alphabet.classes + class]` is the next state; -1 if there is none. */
   next: Int32Array;
 }
 
 /**
- * Groups characters into classes: those that no state distinguishes share one. `firsts` are ascending; class `of[i]`
- * holds from `firsts[i]` on.
+ * Groups code points into classes: those that no state distinguishes share one. Range `i` begins at `firsts[i]`
+ * (ascending), ends before `firsts[i + 1]`, and belongs to class `of[i]`.
  */
 export interface Alphabet {
   classes: number;
@@ -75,7 +75,7 @@ export function alphabetOf(sets: readonly CodePoints[], fuel: Fuel): Alphabet {
   return { ...table, ascii };
 }
 
-/** The cost of creating or finding a state, in steps. */
+/** Cost of creating or finding a state, in steps of `Fuel`. */
 const STATE_STEPS = 10;
 
 /** Builds an automaton: states are found by their key, edges are added row by row. */
@@ -90,7 +90,10 @@ export class Builder {
     this.fuel = fuel;
   }
 
-  /** Returns the state of this key; `isNew` tells that its row has to be filled. */
+  /**
+   * Returns the state with this key, which is created if needed. `isNew` tells that the caller still has to set its
+   * transitions.
+   */
   state(key: string, accepts: boolean): { id: number; isNew: boolean } {
     this.fuel.spend(STATE_STEPS);
     const known = this.ids.get(key);
@@ -122,7 +125,7 @@ export class Builder {
     return row;
   }
 
-  /** Removes the states from which no text is accepted. */
+  /** Returns the automaton without the states from which no text is accepted. */
   finish(): Dfa {
     const { classes } = this.alphabet;
     this.fuel.spend(this.rows.length * classes);
@@ -158,7 +161,10 @@ export class Builder {
   }
 }
 
-/** Returns the classes that a set of `alphabetOf` consists of. */
+/**
+ * Returns the classes that a set of code points consists of. The set must be one of those that `alphabetOf` was called
+ * with.
+ */
 export function classesIn(alphabet: Alphabet, set: CodePoints): number[] {
   const found = new Set<number>();
   for (const [first, last] of rangesOf(set)) {

@@ -13,11 +13,11 @@ const atom = "[A-Za-z0-9!#$%&'*+/=?^_{|}~-]{1,20}";
 const unreserved = "[A-Za-z0-9._~!$&'()*+,;=-]|%[0-9A-Fa-f]{2}";
 
 interface FormatRule {
-  /** The generated texts: a part of the format that every validator agrees on. */
+  /** Pattern of the generated texts: a subset of the format that every validator accepts. */
   generates: string;
   /**
-   * A pattern that accepts at least every text of the format. `oneOf` does not tell apart two formats whose patterns
-   * overlap.
+   * Pattern that accepts at least every text of the format. Two formats whose patterns overlap count as overlapping in
+   * `oneOf`.
    */
   accepts: string;
 }

@@ -5,7 +5,7 @@ import type { CodePoints } from './code-points.ts';
 /** Lists the conditions of an edge that reads no character: none, the beginning of the text, or its end. */
 export type Assertion = 'none' | 'start' | 'end';
 
-/** Describes an edge that reads no character. */
+/** Describes an edge that reads no character (an epsilon transition). */
 interface FreeEdge {
   to: number;
   asks: Assertion;
@@ -35,7 +35,7 @@ export class Nfa {
     return this.free.length;
   }
 
-  /** Returns the edges of a state that read nothing. */
+  /** Returns the edges of a state that read no character. */
   freeEdges(state: number): readonly FreeEdge[] {
     return this.free[state] ?? [];
   }
@@ -67,7 +67,7 @@ export class Nfa {
     return { from, to: end + 1, start: from, end };
   }
 
-  /** Joins parts in sequence. They must be adjacent in memory too. */
+  /** Joins parts in sequence. The states of each part must directly follow those of the part before. */
   sequence(parts: readonly Fragment[]): Fragment {
     const [first, ...others] = parts;
     if (!first) return this.empty();

@@ -114,7 +114,7 @@ function readQuantifier(chars: readonly string[], at: number): { min: number; ma
   }
 }
 
-/** Returns the set after a `[`, and the index after it. */
+/** Reads a character class; `from` is the index after its `[`. Returns its code points, and the index after its `]`. */
 function classSet(chars: readonly string[], from: number): [CodePoints, number] {
   let at = from;
   const negated = chars[at] === '^';
@@ -153,7 +153,7 @@ const SETS: ReadonlyMap<string, CodePoints> = new Map([
   ['0', single(0)],
 ]);
 
-/** Returns the set of the escape after a backslash, and the index after it. */
+/** Reads an escape; `at` is the index after its backslash. Returns its code points, and the index after it. */
 function escapeSet(chars: readonly string[], at: number, inClass = false): [CodePoints, number] {
   const char = chars[at] ?? '';
   if (char === 'b' && inClass) return [single(8), at + 1];

@@ -3,8 +3,8 @@ import { alphabetOf, Builder, classesIn, type Dfa } from './dfa.ts';
 import type { Assertion, Nfa } from './nfa.ts';
 
 /**
- * Returns an automaton of the texts that contain a match of the pattern (`^` and `$` bind it to the ends), by the
- * subset construction.
+ * Returns an automaton that accepts the texts that contain a match of the pattern (`^` and `$` bind it to the ends), by
+ * the subset construction.
  */
 export function searchDfa(nfa: Nfa, start: number, end: number, fuel: Fuel): Dfa {
   const sets = [...new Set(nfa.reads.flatMap((edge) => (edge ? [edge.set] : [])))];

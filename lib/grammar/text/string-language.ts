@@ -26,7 +26,8 @@ export class StringLanguage {
   readonly min: number;
   readonly max: number;
   /**
-   * `shortest[state * (min + 1) + n]`: the length of the shortest rest from there with at least n characters; -1: none.
+   * `shortest[state * (min + 1) + n]`: length of the shortest continuation from that state with at least n characters;
+   * -1 if there is none.
    */
   private readonly shortest: Int32Array | null;
 
@@ -47,8 +48,8 @@ export class StringLanguage {
   }
 
   /**
-   * Returns the least number of characters still to come, from a state after `length` characters; -1 if no allowed text
-   * continues from there.
+   * Returns the smallest number of characters that must still come after a text that reached `state` after `length`
+   * characters; -1 if it cannot be completed.
    */
   private rest(state: number, length: number): number {
     const missing = Math.max(0, this.min - length);
@@ -56,13 +57,16 @@ export class StringLanguage {
     return this.shortest ? (this.shortest[state * (this.min + 1) + missing] ?? -1) : missing;
   }
 
-  /** Tells whether an allowed text continues from here. */
+  /**
+   * Tells whether a text that reached `state` after `length` characters can still be completed within the maximum
+   * length.
+   */
   fits(state: number, length: number): boolean {
     const rest = this.rest(state, length);
     return rest >= 0 && length + rest <= this.max;
   }
 
-  /** Tells whether the text may end here. */
+  /** Tells whether a text that reached `state` after `length` characters is allowed as it is. */
   accepts(state: number, length: number): boolean {
     return length >= this.min && length <= this.max && (this.dfa === null || this.dfa.accepts[state] === 1);
   }
@@ -80,7 +84,8 @@ export class StringLanguage {
   }
 
   /**
-   * Tells whether some character from `first` to `last` is allowed; without an automaton only the two are looked at.
+   * Tells whether some character from `first` to `last` may come next. Without an automaton, only these two characters
+   * are checked.
    */
   allowsAny(state: number, length: number, first: number, last: number): boolean {
     const { dfa } = this;
@@ -120,7 +125,7 @@ export class StringLanguage {
     return state >= 0 && this.accepts(state, length);
   }
 
-  /** Returns the language of the same automaton without bounds on the length. */
+  /** Returns this language as one automaton, in which the bounds on the length are included. */
   asDfa(fuel: Fuel): Dfa {
     if (this.dfa && this.min === 0 && this.max === Number.POSITIVE_INFINITY) return this.dfa;
     const lengths = lengthDfa(this.min, this.max, fuel);
@@ -134,7 +139,9 @@ export function isText(codePoint: number): boolean {
     : codePoint === 9 || codePoint === 10 || codePoint === 13;
 }
 
-/** Returns, for every state and every n up to `min`, the length of the shortest rest of at least n characters. */
+/**
+ * Returns, for every state and every n up to `min`, the length of the shortest continuation of at least n characters.
+ */
 function shortestRests(dfa: Dfa, min: number, fuel: Fuel): Int32Array {
   const { states, next, accepts } = dfa;
   const { classes } = dfa.alphabet;
@@ -187,7 +194,10 @@ function shortestRests(dfa: Dfa, min: number, fuel: Fuel): Int32Array {
 const formatLanguages = new Map<string, Dfa>();
 const wholeFormats = new Map<string, StringLanguage>();
 
-/** Returns the automaton of a format: of the texts that are generated, or of all that are accepted. Built once. */
+/**
+ * Returns the automaton of a format: of the texts that are generated, or of all texts that are valid. Each is built
+ * once.
+ */
 export function formatDfa(format: Format, side: 'generates' | 'accepts'): Dfa {
   const key = `${side} ${format}`;
   let dfa = formatLanguages.get(key);
@@ -199,7 +209,7 @@ export function formatDfa(format: Format, side: 'generates' | 'accepts'): Dfa {
   return dfa;
 }
 
-/** The cost of finding the set of a `\p{...}`, in steps. */
+/** Cost of finding the code points of a `\p{...}`, in steps of `Fuel`. */
 const PROPERTY_STEPS = 60_000;
 
 /** Returns the automaton of a pattern. Throws `TooLarge`, `UnsupportedPattern`, or `SyntaxError` for an invalid one. */
@@ -213,9 +223,10 @@ export function patternDfa(pattern: string, fuel: Fuel): Dfa {
 }
 
 /**
- * Returns the language of texts that keep to all rules.
+ * Returns the language of the texts that satisfy all rules.
  *
- * @param side `generates`: the texts that are generated; `accepts`: every text that is valid (formats are wider then)
+ * @param side `generates`: the texts that are generated; `accepts`: every valid text, which are more where there is a
+ *   format
  */
 export function stringLanguage(
   rules: StringRules,
@@ -232,7 +243,7 @@ export function stringLanguage(
   return new StringLanguage(dfa, rules.min, rules.max, fuel);
 }
 
-/** Returns the language of a format without other rules. All schemas share it, and so its masks. */
+/** Returns the language of a format without other rules. All schemas share it, and with it its token masks. */
 function wholeFormat(format: Format, side: 'generates' | 'accepts'): StringLanguage {
   const key = `${side} ${format}`;
   let language = wholeFormats.get(key);

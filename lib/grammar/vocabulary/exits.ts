@@ -9,7 +9,7 @@ export class Exits {
   readonly tokens: number[] = [];
   private readonly children = new Map<number, Exits>();
 
-  /** Adds the tokens at and below a trie node that is after a closing quote. */
+  /** Adds the tokens at and below a trie node. The node must be the one after a closing quote. */
   add(trie: Trie, node: number): void {
     const { byte, depth, skip, token, same } = trie;
     const path: Exits[] = [];
@@ -31,7 +31,10 @@ export class Exits {
     return child;
   }
 
-  /** Calls `found` with every allowed token, and the number of its bytes after the quote. */
+  /**
+   * Calls `found` with every token that is allowed from the state `after` the closing quote, and with the number of its
+   * bytes after the quote.
+   */
   walk(after: State, found: (token: number, rest: number) => void): void {
     const open: [Exits, State, number][] = [[this, after, 0]];
     for (let top = open.pop(); top !== undefined; top = open.pop()) {

@@ -32,7 +32,8 @@ export class Masks {
   /**
    * Marks the tokens that are allowed in a state. Masks of strings are looked up; the rest of the trie is walked.
    *
-   * @param node the trie node of withheld bytes: only tokens that begin with them are marked
+   * @param node the trie node of the withheld bytes (0, the root, for none): only tokens that begin with them are
+   *   marked
    */
   fill(state: State, node: number, into: Uint32Array): void {
     into.fill(0);
@@ -92,7 +93,10 @@ export class Masks {
     addAll(into, mask);
   }
 
-  /** Returns the vocabulary's tokens of a text; if they do not spell exactly this text, the longest tokens that do. */
+  /**
+   * Returns the tokens that the tokenizer gives for a text. If they do not spell exactly this text, splits it into the
+   * longest tokens that do.
+   */
   tokenise(text: Uint8Array): number[] {
     const tokens = this.vocabulary.encode(new TextDecoder('utf-8', { ignoreBOM: true }).decode(text));
     if (this.writes(tokens, text)) return tokens;
@@ -115,7 +119,7 @@ export class Masks {
     return at === text.length;
   }
 
-  /** Computes now what the first masks would otherwise wait for. */
+  /** Computes the most expensive mask in advance, so that the first answer does not wait for it. */
   warm(): void {
     this.strings.at(MEMBER_NAME, { state: 0, length: 0, pending: PLAIN });
   }
@@ -126,12 +130,12 @@ export class Masks {
   }
 }
 
-/** Sets the bits that another mask has. */
+/** Sets in `into` all bits that are set in `mask`. */
 function addAll(into: Uint32Array, mask: Uint32Array): void {
   for (let i = 0; i < into.length; i++) into[i] = (into[i] ?? 0) | (mask[i] ?? 0);
 }
 
-/** Tells whether these bytes can come next. */
+/** Tells whether the automaton accepts these bytes after the state `from`. */
 function accepts(from: State, bytes: Iterable<number>): boolean {
   let state: State | null = from;
   for (const byte of bytes) state = state?.next(byte) ?? null;

@@ -11,18 +11,18 @@ import { mark, type Trie } from './trie.ts';
 export interface StringMask {
   /** Tokens that stay inside the string. */
   inside: Uint32Array;
-  /** Tokens that close it. */
+  /** Tokens that close the string. */
   exits: readonly Exits[];
 }
 
-/** The number of masks kept for one vocabulary, each 19 kB at 150,000 tokens. */
+/** Most masks that are cached for one vocabulary, each 19 kB at 150,000 tokens. */
 const KEPT = 1_000;
-/** The number of sets of closing tokens kept: a few hundred kB each, but nearly all positions share one. */
+/** Most sets of closing tokens that are cached: a few hundred kB each, but nearly all positions share one. */
 const KEPT_EXITS = 50;
 
 /**
- * Computes the masks of string positions on first use and keeps them. Free text, by far the most common, is sorted once
- * by the number of characters in a token, so that any bound on the length is a look-up.
+ * Computes the masks of string positions on first use and caches them. The tokens of free text, by far the most common,
+ * are sorted once by their number of characters, so that the mask for any bound on the length is a look-up.
  */
 export class StringMasks {
   private readonly trie: Trie;
@@ -73,7 +73,10 @@ export class StringMasks {
   }
 }
 
-/** Returns the value kept for a key, or makes and keeps one; the oldest of `most` is dropped for it. */
+/**
+ * Returns the cached value of a key. If there is none, makes and caches one; drops the oldest if there are already
+ * `most`.
+ */
 function remembered<T>(kept: Map<string, T>, most: number, key: string, make: () => T): T {
   let value = kept.get(key);
   if (value === undefined) {
@@ -85,7 +88,10 @@ function remembered<T>(kept: Map<string, T>, most: number, key: string, make: ()
   return value;
 }
 
-/** Visits the trie nodes that stay in the string and those that close it, with the position after or before them. */
+/**
+ * Visits the trie nodes that stay in the string, with the position after them, and those that close it, with the
+ * position before the closing quote.
+ */
 function walkString(
   trie: Trie,
   language: StringLanguage,
@@ -109,7 +115,7 @@ function walkString(
 
 const ANY_TEXT = new StringLanguage(null, 0, Number.POSITIVE_INFINITY, new Fuel());
 
-/** Computes the masks of text without a pattern, between two characters. */
+/** Computes the masks of text without a pattern, for positions between two characters. */
 class FreeText {
   private readonly trie: Trie;
   /** `upTo[n]`: tokens that begin at most n characters; the last one may be unfinished. */
@@ -140,10 +146,10 @@ class FreeText {
   }
 
   /**
-   * Returns the mask between two characters.
+   * Returns the mask at a position between two characters.
    *
-   * @param missing characters that must still come
-   * @param left characters that may still come
+   * @param missing number of characters that must still come
+   * @param left number of characters that may still come
    */
   at(missing: number, left: number): StringMask {
     const inside = at(this.upTo, Math.min(left, this.upTo.length - 1));

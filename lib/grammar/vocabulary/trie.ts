@@ -6,20 +6,20 @@ import type { Vocabulary } from '../constraint.ts';
  */
 export interface Trie {
   readonly nodes: number;
-  /** The byte on the edge into a node. */
+  /** The byte that leads from a node's parent to the node. */
   readonly byte: Uint8Array;
   /** The number of bytes from the root. */
   readonly depth: Uint16Array;
   /** The first node after a node's descendants. */
   readonly skip: Int32Array;
-  /** A token that ends at the node; -1: none. */
+  /** A token that ends at the node; -1 if there is none. */
   readonly token: Int32Array;
-  /** `same[t]`: another token with the bytes of token t; -1: none. */
+  /** `same[t]`: another token with the same bytes as token t; -1 if there is none. */
   readonly same: Int32Array;
   readonly deepest: number;
 }
 
-/** The longest token that is used. Longer ones (runs of spaces and the like) are never chosen. */
+/** Bytes of the longest token that is used. Longer ones (runs of spaces and the like) are never chosen. */
 const LONGEST_TOKEN = 128;
 
 /** Builds the trie of a vocabulary, in about 0.3 s for 150,000 tokens. Built once for each vocabulary (`masksOf`). */
@@ -119,7 +119,7 @@ export function setBit(into: Uint32Array, id: number): void {
   into[id >> 5] = (into[id >> 5] ?? 0) | (1 << (id & 31));
 }
 
-/** Splits a text into tokens, each time the longest one that fits. Throws if no token spells the next byte. */
+/** Splits a text into tokens, greedily taking the longest token that fits. Throws if no token spells the next byte. */
 export function longestTokens(trie: Trie, text: Uint8Array): number[] {
   const tokens: number[] = [];
   for (let from = 0; from < text.length; ) {

@@ -22,7 +22,7 @@ export function walk(trie: Trie, node: number, state: State, into: Uint32Array):
   }
 }
 
-/** Tells whether a token below `node` is allowed whose next byte passes `first`. */
+/** Tells whether, below `node`, there is an allowed token whose next byte passes `first`. */
 export function anyBelow(trie: Trie, node: number, state: State, first: (byte: number) => boolean): boolean {
   const { byte, depth, skip, token } = trie;
   const states: State[] = [];
