@@ -5,19 +5,23 @@ import { CLI_KEY, givenKey, type KeysStore } from './keys-file.ts';
 import { isLoopback } from './loopback.ts';
 import { UsageError } from './usage-error.ts';
 
-/** Holds the keys that the server accepts, and its protection from other web pages. */
+/**
+ * Holds the server's access rules: the API keys that it accepts, and its protection against requests from other web
+ * pages.
+ */
 export interface Access {
   keys: KeyStore;
   keyForModels: boolean;
   guard: GuardSettings;
-  /** True if there is no key yet: a first one is made once the server is up, where it can be shown. */
+  /** True if there is no key yet. The first one is then created once the server is running, where it can be shown. */
   firstKey: boolean;
 }
 
 /**
- * Returns the access rules. Accepted keys are the given one and those of the home. If there is none except the command
- * line's own, a first one is made; but an address that other machines can reach requires a key that was made on purpose
- * (docs/interface.md, M-19). Throws a `UsageError` then.
+ * Returns the access rules. Accepted keys are the configured one and those stored in the home folder. If there is none
+ * except the command line's own, the first key will be created (`firstKey`), but only on a loopback address.
+ *
+ * @throws UsageError if there is no key and other machines can reach the address (docs/interface.md, M-19)
  */
 export async function accessOf(config: ServerConfig, filed: KeysStore): Promise<Access> {
   const given = config.apiKey === undefined ? [] : [await givenKey(config.apiKey)];
@@ -38,12 +42,15 @@ export async function accessOf(config: ServerConfig, filed: KeysStore): Promise<
   };
 }
 
-/** Makes the first key and returns its secret, to be shown once. */
+/** Creates the first key and returns its secret, to be shown once. */
 export function makeFirstKey(filed: KeysStore): Promise<string> {
   return filed.create({ name: 'default', models: ['*'], scopes: ['admin'] });
 }
 
-/** Sees at once that another process made or revoked a key. */
+/**
+ * Creates a key store that reads the stored keys anew for every look-up, so that a key that another process created or
+ * revoked counts at once.
+ */
 function keyStore(given: readonly StoredKey[], filed: KeysStore): KeyStore {
   return { find: async (sha256) => listedKeys([...given, ...(await filed.list())]).find(sha256) };
 }

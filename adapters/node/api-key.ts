@@ -2,7 +2,7 @@ import { readFileSync, statSync } from 'node:fs';
 import { systemCode } from '../../runtime/store/disk-error.ts';
 import { UsageError } from './usage-error.ts';
 
-/** Describes the ways to give a key: directly or in a file, as a flag or in the environment. */
+/** Describes the flags that give an API key: directly, or in a file. */
 export interface KeyFlags {
   apiKey?: string;
   apiKeyFile?: string;
@@ -14,12 +14,12 @@ export const KEY_HELP = {
   file: 'file with that key alone in it (env: ASSAY_API_KEY_FILE)',
 } as const;
 
-/** A file that holds a key has one line. */
+/** Most bytes of a key file, which holds one line. */
 const MAX_FILE_BYTES = 4096;
 
 /**
- * Returns the key of the flags, else of `ASSAY_API_KEY` or `ASSAY_API_KEY_FILE`; undefined if none is given. Throws a
- * `UsageError` for two at once, and for a file without one.
+ * Returns the API key of the flags, else that of `ASSAY_API_KEY` or `ASSAY_API_KEY_FILE`; undefined if none is given.
+ * Throws `UsageError` if both a key and a file are given, or if the file contains no key.
  */
 export function apiKeyOf(flags: KeyFlags, env: Record<string, string | undefined>): string | undefined {
   const given = { apiKey: env.ASSAY_API_KEY || undefined, apiKeyFile: env.ASSAY_API_KEY_FILE || undefined };

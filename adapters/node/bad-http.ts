@@ -11,8 +11,8 @@ type Exchange = { request: IncomingMessage; response: ServerResponse };
 const LINGER_MS = 1000;
 
 /**
- * Answers what Node itself refuses, with the error body and request id of every response (docs/interface.md, D-16 and
- * D-21).
+ * Answers requests that Node's HTTP parser refuses, with the same error body and request id as every response
+ * (docs/interface.md, D-16 and D-21).
  */
 export function answerBadHttp(server: Server): void {
   const open = new WeakMap<Duplex, Set<Exchange>>();
@@ -26,7 +26,7 @@ export function answerBadHttp(server: Server): void {
   });
 
   async function refuse(socket: Duplex, response: Response): Promise<void> {
-    // Node refuses further bytes of a refused client again.
+    // Node emits the event again for further bytes of a client that was already refused.
     if (refused.has(socket)) return;
     refused.add(socket);
     // A response that has begun, or is still pending, comes first: bytes written now would look like part of it.
@@ -51,7 +51,7 @@ export function answerBadHttp(server: Server): void {
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
 }
 
-/** Describes a request that no handler saw. It is unknown which interface was meant; 400 is a status of both. */
+/** Builds the response to a request that reached no handler. It is unknown which API was meant; both use status 400. */
 export function badHttp(error: AssayError): Response {
   const response = errorResponse(error, 'decisions');
   response.headers.set('x-request-id', randomUUID());
@@ -70,8 +70,9 @@ function reason({ code, message }: Refused): AssayError {
 }
 
 /**
- * Sends an answer, and closes the connection when the client has or soon after. Closing at once could lose the answer
- * while the client still sends (RFC 9112, 9.6); a half-open connection would count for ever.
+ * Sends an answer, and closes the connection as soon as the client does, or after `LINGER_MS`. Closing at once could
+ * lose the answer while the client is still sending (RFC 9112, 9.6); a half-open connection would count against the
+ * limit for ever.
  */
 function endSoon(socket: Duplex, text: string): void {
   const over = setTimeout(() => socket.destroy(), LINGER_MS);

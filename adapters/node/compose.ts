@@ -18,13 +18,13 @@ export interface Parts {
   host: ModelHost;
   /** Answers `GET /metrics`. */
   metrics: (app: AppFigures) => Promise<Response>;
-  /** Ends downloads, compiles and loads, which can be repeated. Running requests continue. */
+  /** Ends downloads, compilations and loads, which can be repeated later. Running requests continue. */
   beginClose(): Promise<void>;
-  /** Ends the engine process and closes all files; running work is aborted. */
+  /** Ends the engine process and closes all files. Work that is still running is aborted. */
   close(): Promise<void>;
 }
 
-/** Milliseconds that a request may take, including its wait in the queue. */
+/** Timeout of a request in milliseconds, including its wait in the queue. */
 const REQUEST_TIMEOUT_MS = 300_000;
 
 /** Creates the engine, the store and the slot. */
@@ -46,7 +46,7 @@ export async function compose(
     return (await host.calibration())?.calibration ?? null;
   }
   const timeoutMs = REQUEST_TIMEOUT_MS;
-  // Prompts are private: they are logged only on request, under this name.
+  // Prompts are private, so they are logged only if this variable asks for it.
   const logPrompts = process.env.ASSAY_LOG_PROMPTS === '1';
   const { chatMaxTokens, orders, allowMediaHost } = config;
   const backend = createEngineBackend({

@@ -22,7 +22,7 @@ const MediaHost = v.pipe(
   ),
 );
 
-/** The most that a chat request itself may ask for. */
+/** Largest value of `--chat-max-tokens`; a chat request itself may ask for as many tokens. */
 const MOST_TOKENS = 1_048_576;
 const WHOLE_TOKENS = `is a whole number, 1 to ${MOST_TOKENS}`;
 
@@ -30,20 +30,20 @@ const WHOLE_TOKENS = `is a whole number, 1 to ${MOST_TOKENS}`;
 export const ServerConfig = v.object({
   /** Address to listen on. */
   host: v.pipe(v.string(), v.nonEmpty('is an address or a host name')),
-  /** Port to listen on; 0: any free port. */
+  /** Port to listen on; 0 for any free port. */
   port: v.pipe(
     v.string(),
     v.regex(/^\d{1,5}$/, 'is 0 to 65535'),
     v.transform(Number),
     v.maxValue(65535, 'is 0 to 65535'),
   ),
-  /** The folder of models, keys and compiled files; absolute. */
+  /** Absolute path of the folder with models, keys and compiled files. */
   home: v.pipe(
     v.string(),
     v.nonEmpty('is a folder'),
     v.transform((path) => resolve(path)),
   ),
-  /** A key that is accepted besides those of the keys file. */
+  /** API key that is accepted in addition to those of the keys file. */
   apiKey: v.optional(v.pipe(v.string(), v.regex(/^[\x21-\x7e]{1,256}$/, 'is 1 to 256 visible ASCII characters'))),
   /** The model to load at start. */
   model: v.pipe(
@@ -55,13 +55,13 @@ export const ServerConfig = v.object({
       return NEVER;
     }),
   ),
-  /** Device to run on; `auto`: Assay chooses the best. */
+  /** Device that runs the model; `auto`: Assay chooses the best one. */
   device: v.picklist(DEVICE_CHOICES, `is one of ${DEVICE_CHOICES.join(', ')}`),
-  /** Number format of downloaded weights; absent: the best for the device. */
+  /** Number format of the weights to download; if absent, the best one for the device. */
   dtype: v.optional(v.picklist(DTYPES, `is one of ${DTYPES.join(', ')}`)),
   /** Number format of compiled weights; `auto`: the best for the device. */
   precision: v.picklist(PRECISIONS, `is one of ${PRECISIONS.join(', ')}`),
-  /** The most tokens of a chat's answer if the request sets no limit. */
+  /** Most tokens of a chat's answer, if the request sets no limit. */
   chatMaxTokens: v.pipe(
     v.string(),
     v.regex(/^[1-9]\d{0,6}$/, WHOLE_TOKENS),
@@ -70,7 +70,7 @@ export const ServerConfig = v.object({
   ),
   /** Default number of orders in which questions with probabilities show their options. */
   orders: v.pipe(v.string(), v.regex(/^[1-8]$/, `is a whole number, 1 to ${MOST_ORDERS}`), v.transform(Number)),
-  /** Default probability below which a choice is abstained from; 0: never. */
+  /** Default probability below which the server abstains from a choice; 0: it never abstains. */
   abstainBelow: v.pipe(
     v.string(),
     v.regex(/^(0|1|0?\.\d{1,9}|1\.0*)$/, 'is a number from 0 to 1'),
@@ -78,12 +78,12 @@ export const ServerConfig = v.object({
   ),
   /** Default formula for the confidence of an answer. */
   confidence: v.picklist(CONFIDENCES, `is one of ${CONFIDENCES.join(', ')}`),
-  /** The isolation of the processes that run models from the rest of the machine. */
+  /** Isolation of the processes that run models from the rest of the machine. */
   isolation: v.picklist(ISOLATION_MODES, `is one of ${ISOLATION_MODES.join(', ')}`),
   /** False with `--no-load`: no model is loaded at start. */
   load: v.boolean(),
   allowOrigin: v.array(Origin),
-  /** Hosts from which images are fetched. */
+  /** Hosts from which images may be fetched. */
   allowMediaHost: v.array(MediaHost),
 });
 export type ServerConfig = v.InferOutput<typeof ServerConfig>;
@@ -132,8 +132,8 @@ const FLAG: Record<keyof ServerConfig, string> = {
 };
 
 /**
- * Reads the configuration. An empty variable counts as not set. Throws an `Error` that names the flag and its allowed
- * values.
+ * Reads the configuration from flags and environment variables. An empty variable counts as not set. Throws an `Error`
+ * that names the flag and its allowed values.
  */
 export function serverConfig(flags: ServerFlags, env: Record<string, string | undefined>): ServerConfig {
   const said = v.safeParse(ServerConfig, {
@@ -160,7 +160,10 @@ export function serverConfig(flags: ServerFlags, env: Record<string, string | un
   throw new Error(`${FLAG[issue.path?.[0]?.key as keyof ServerConfig]} ${issue.message}.`);
 }
 
-/** Returns the folder of models, keys and compiled files: `--home`, `ASSAY_HOME`, or `.assay` in the user's home. */
+/**
+ * Returns the folder for models, keys and compiled files: `--home`, else `ASSAY_HOME`, else `.assay` in the user's
+ * home.
+ */
 export function assayHome(flags: { home?: string }, env: Record<string, string | undefined>): string {
   return flags.home ?? (env.ASSAY_HOME || join(homedir(), '.assay'));
 }

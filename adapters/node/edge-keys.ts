@@ -6,16 +6,24 @@ import { UsageError } from './usage-error.ts';
 /** Runs wrangler with these arguments and returns its output. Rejects with wrangler's message. */
 export type Wrangler = (args: readonly string[]) => Promise<string>;
 
-/** The value of a key in KV, under its hash; also its metadata, so that one call lists all keys. */
+/**
+ * Value that KV stores under a key's hash. It is also stored as the entry's metadata, so that one call lists all keys.
+ */
 const EdgeKey = v.object({ ...v.omit(StoredKeySchema, ['sha256']).entries, revoked: v.exactOptional(v.boolean()) });
 type EdgeKey = v.InferOutput<typeof EdgeKey>;
 
 const Listed = v.array(v.object({ name: v.string(), metadata: v.optional(v.unknown()) }));
 
-/** Manages the keys of an edge: the namespace KEYS of the wrangler.toml in the current folder. */
+/**
+ * Manages the API keys of a Workers gateway (edge), in the KV namespace KEYS of the wrangler.toml in the current
+ * folder.
+ */
 export class EdgeKeys {
   readonly #wrangler: Wrangler;
-  /** Arguments that select the namespace: `--binding KEYS`, the environment, and whether it is Cloudflare's. */
+  /**
+   * Arguments of wrangler that select the namespace: `--binding KEYS`, the environment, and whether it is on Cloudflare
+   * or local.
+   */
   readonly #place: readonly string[];
 
   constructor(
@@ -37,7 +45,7 @@ export class EdgeKeys {
     });
   }
 
-  /** Makes a key and returns its secret, which is stored nowhere. Throws an `Error` if the name is in use. */
+  /** Creates a key and returns its secret, which is stored nowhere. Throws `UsageError` if the name is in use. */
   async create(key: Omit<FiledKey, 'sha256' | 'created'>): Promise<string> {
     if ((await this.list()).some(({ name }) => name === key.name)) {
       throw new UsageError(`There is a key named ${key.name} already. Choose another name, or revoke that one first.`);
@@ -48,7 +56,8 @@ export class EdgeKeys {
   }
 
   /**
-   * Revokes a key. Edges that have cached it accept it for up to 90 seconds more (`adapters/workers/keys/kv-keys.ts`).
+   * Revokes a key. Gateway isolates that have cached it accept it for up to 90 seconds more
+   * (`adapters/workers/keys/kv-keys.ts`).
    */
   async revoke(name: string): Promise<void> {
     const key = (await this.list()).find((one) => one.name === name);

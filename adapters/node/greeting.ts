@@ -8,8 +8,8 @@ export function listening(url: string, { home }: Pick<ServerConfig, 'home'>): st
 }
 
 /**
- * Returns the message with the first key, which is shown this once. Only for terminals: other output may be kept as a
- * log.
+ * Returns the message that shows the first key, this once. It is only for terminals, because other output may be kept
+ * as a log.
  */
 export function firstKeyMade(secret: string): string {
   return [
@@ -20,7 +20,7 @@ export function firstKeyMade(secret: string): string {
   ].join('\n');
 }
 
-/** Returns the message for a start without a key whose output is not a terminal: no key is made there. */
+/** Returns the message for a start without any key if the output is not a terminal: no key is created then. */
 export function noKeyYet(home: string): string {
   const command = `keys add my-key --admin --home ${shellWord(home)}`;
   return [
@@ -43,7 +43,7 @@ export function nextModel(totalMemory: number): string | null {
   return `The bundled model is small and often wrong. For real work on this machine (${size} GB to download, ${model.licence}; assay models lists more):\n  assay pull ${model.id} && assay load ${model.id}\n`;
 }
 
-/** Returns a request to paste into a shell where `ASSAY_API_KEY` is set. */
+/** Returns a curl command to paste into a shell in which `ASSAY_API_KEY` is set. */
 export function firstRequest(url: string, model: string): string {
   const body = {
     model,

@@ -8,7 +8,7 @@ import { hashSecret, type StoredKey } from '../../lib/keys.ts';
 import { lock } from '../../runtime/store/lock.ts';
 import { UsageError } from './usage-error.ts';
 
-/** A stored key: in keys.json, and at an edge (`edge-keys.ts`). */
+/** A stored API key, in keys.json and in the KV of a Workers gateway (`edge-keys.ts`). */
 export const StoredKeySchema = v.strictObject({
   name: v.pipe(v.string(), v.regex(/^[\w.-]{1,64}$/)),
   sha256: v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/)),
@@ -18,14 +18,17 @@ export const StoredKeySchema = v.strictObject({
   /** Time of creation (ISO 8601). */
   created: v.pipe(v.string(), v.isoTimestamp()),
 });
-/** Name of the key that the command line makes for itself. */
+/** Name of the key that the command line creates for its own requests. */
 export const CLI_KEY = 'cli';
 
 const KeysFile = v.strictObject({ version: v.literal(1), keys: v.array(StoredKeySchema) });
 
 export type FiledKey = v.InferOutput<typeof StoredKeySchema>;
 
-/** Manages the keys of a home, in `keys.json`: only hashes, readable by the owner only. */
+/**
+ * Manages the API keys of a home folder, in `keys.json`. The file contains only hashes and is readable by its owner
+ * only.
+ */
 export class KeysStore {
   readonly file: string;
   readonly #clock: Clock;
@@ -37,7 +40,8 @@ export class KeysStore {
   }
 
   /**
-   * Returns all keys; reads the file again only after a change. Throws an `Error` that names the file if it is damaged.
+   * Returns all keys. Reads the file again only after it has changed. Throws `UsageError` that names the file if it is
+   * damaged or cannot be read.
    */
   async list(): Promise<readonly FiledKey[]> {
     const stamp = this.#stamp();
@@ -45,7 +49,7 @@ export class KeysStore {
     return this.#read.keys;
   }
 
-  /** Makes a key and returns its secret, which is stored nowhere. Throws a `UsageError` if the name is in use. */
+  /** Creates a key and returns its secret, which is stored nowhere. Throws `UsageError` if the name is in use. */
   async create(key: Omit<FiledKey, 'sha256' | 'created'>): Promise<string> {
     const secret = newSecret();
     const created = new Date(this.#clock.now()).toISOString();
@@ -61,7 +65,7 @@ export class KeysStore {
     return secret;
   }
 
-  /** Revokes a key at once, also in a running server. Throws a `UsageError` if there is none of that name. */
+  /** Revokes a key at once, also in a running server. Throws `UsageError` if there is no key with this name. */
   async revoke(name: string): Promise<void> {
     await this.#change((keys) => {
       const left = keys.filter((key) => key.name !== name);
@@ -98,7 +102,10 @@ export class KeysStore {
     }
   }
 
-  /** Makes one change at a time, also between processes. The file is complete at every moment. */
+  /**
+   * Applies one change to the file. A lock file prevents concurrent changes, also by other processes; the file is
+   * complete at every moment, because a new one replaces it.
+   */
   async #change(change: (keys: readonly FiledKey[]) => FiledKey[]): Promise<void> {
     await mkdir(dirname(this.file), { recursive: true, mode: 0o700 }).catch(this.#unusable);
     const held = await lock(`${this.file}.lock`, this.#clock, AbortSignal.timeout(10_000));
@@ -119,8 +126,9 @@ export class KeysStore {
 }
 
 /**
- * Returns a value that changes with the file: every write creates a new one. Called on every request, and
- * synchronously: that takes microseconds, while a pool thread would wait for the model's threads.
+ * Returns a value that changes when the file changes (inode, time of modification and size): every write creates a new
+ * file. It is called on every request, and synchronously because that takes microseconds, while a pool thread would
+ * compete with the model's threads.
  */
 function stampOf(file: string): string {
   const seen = statSync(file, { bigint: true, throwIfNoEntry: false });
@@ -137,7 +145,7 @@ export function newSecret(): string {
   return `sk-assay-${randomBytes(24).toString('base64url')}`;
 }
 
-/** Creates a store for a key given on the command line: it may do everything. */
+/** Returns the stored form of a key that was given on the command line; it has all rights. */
 export async function givenKey(secret: string): Promise<StoredKey> {
   return { name: 'api-key', sha256: await hashSecret(secret), models: ['*'], scopes: ['admin'] };
 }

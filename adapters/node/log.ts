@@ -8,7 +8,7 @@ import { standardError } from './standard-error.ts';
 let stderr: DestinationStream | undefined;
 
 /**
- * Creates structured logs on standard error, one JSON object a line; standard output is for people. Logging never
+ * Creates a logger that writes one JSON object a line to standard error; standard output is for people. Logging never
  * throws, and never waits for a reader of its pipe.
  */
 export function createLog(level: LogLevel): Logger {
@@ -16,7 +16,10 @@ export function createLog(level: LogLevel): Logger {
   return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, stderr);
 }
 
-/** Logs one line for each request. An error's cause is logged if the server is at fault; a caller's input never is. */
+/**
+ * Returns a request log that writes one line for each request. An error's cause is logged if the server is at fault; a
+ * caller's input never is.
+ */
 export function requestLog(log: Logger): RequestLog {
   return ({ event, error, ...record }) => {
     const code = error instanceof AssayError ? error.code : undefined;
@@ -29,7 +32,7 @@ export function requestLog(log: Logger): RequestLog {
   };
 }
 
-/** Returns the underlying error, if there is one. */
+/** Returns the cause of an `AssayError` if it has one, else the error itself. */
 function causeOf(error: unknown): unknown {
   return error instanceof AssayError && error.cause !== undefined ? error.cause : error;
 }

@@ -3,7 +3,7 @@ import { extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Page, Pages } from '../../handlers/pages.ts';
 
-/** The output folder of `npm run build:pages`, in a checkout and in the package. */
+/** Output folder of `npm run build:pages`: in a checkout, and in the published package. */
 const FOLDERS = ['../../dist/pages', '../../pages'].map((path) => fileURLToPath(new URL(path, import.meta.url)));
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -16,7 +16,10 @@ const TYPES: Readonly<Record<string, string>> = {
   '.txt': 'text/plain; charset=utf-8',
 };
 
-/** Reads the built pages; none if they were not built. `index.html` of a folder is served at the folder's own path. */
+/**
+ * Reads the built web pages; returns an empty map if they were not built. The `index.html` of a folder is served at the
+ * folder's path.
+ */
 export async function readPages(): Promise<Pages> {
   for (const folder of FOLDERS) {
     const pages = await pagesOf(folder);

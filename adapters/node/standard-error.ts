@@ -3,12 +3,12 @@ import { type DestinationStream, pino } from 'pino';
 import { systemCode } from '../../runtime/store/disk-error.ts';
 
 /**
- * Bytes of lines that wait for a reader; further lines are only counted. A single line may be longer: it may contain a
- * prompt.
+ * Most bytes of lines that wait for the pipe's reader; beyond that, lines are dropped and counted. A single line may be
+ * longer, because it may contain a prompt.
  */
 const MAX_WAITING = 1024 * 1024;
 const RETRY_MS = 10;
-/** Milliseconds that waiting lines may delay the end of the process. */
+/** Most milliseconds that unwritten lines may delay the end of the process. */
 const LAST_MS = 500;
 
 /**
@@ -72,7 +72,7 @@ function dropNotice(dropped: number): Buffer {
   return Buffer.from(`${JSON.stringify(line)}\n`);
 }
 
-/** Blocks: only for the end of the process, where nothing else runs. */
+/** Blocks the thread. Only for the end of the process, when nothing else runs. */
 function pause(ms: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 }

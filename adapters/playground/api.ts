@@ -1,4 +1,6 @@
-/** The session storage item of the key: for this browser tab only, and gone when it closes. */
+/**
+ * Name of the session storage item that holds the API key: for this browser tab only, and deleted when the tab closes.
+ */
 const KEY = 'assay-api-key';
 
 export const storedKey = {
@@ -6,7 +8,7 @@ export const storedKey = {
   set: (key: string): void => (key === '' ? sessionStorage.removeItem(KEY) : sessionStorage.setItem(KEY, key)),
 };
 
-/** Reports a refusal of the server in its own words, with the field at fault and the request id. */
+/** Reports an error response of the server, with its message, its code and the invalid field. */
 export class ApiError extends Error {
   readonly status: number;
   readonly code: string;

@@ -22,7 +22,7 @@ export interface DurableObjectNamespace<T> {
   getByName(name: string): Stub<T>;
 }
 
-/** Maps the methods of a remote object: each returns a promise. */
+/** Represents a remote object: each of its methods returns a promise. */
 export type Stub<T> = {
   [K in keyof T]: T[K] extends (...args: infer A) => infer R ? (...args: A) => Promise<Awaited<R>> : never;
 };

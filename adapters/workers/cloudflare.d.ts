@@ -7,6 +7,6 @@ declare module 'cloudflare:workers' {
     constructor(ctx: import('./bindings.ts').DurableObjectState, env: Env);
   }
 
-  /** Keeps the event alive until the work is done. Belongs to the request that calls it. */
+  /** Keeps the event alive until the work is done. Counts for the request during which it is called. */
   export function waitUntil(work: Promise<unknown>): void;
 }

@@ -14,16 +14,19 @@ import { upstreamRoutes } from './upstream-routes.ts';
 import { Fleet } from './upstreams/fleet.ts';
 import { parseUpstreams, type Upstream } from './upstreams/upstream.ts';
 
-/** The name of the one fleet object. */
+/** Name of the only fleet Durable Object. */
 const FLEET = 'fleet';
 
 /**
- * An isolate has 128 MB (Workers' limits). A body of 20 MiB takes 86 MiB, measured in Node: as bytes, as values and as
- * the forwarded text.
+ * Budget in bytes for the bodies of all requests of one isolate, which has 128 MB (Workers' limits). A body of 20 MiB
+ * takes 86 MiB, measured in Node: as bytes, as parsed values, and as the forwarded text.
  */
 const BODY_BYTES = 20 * 1024 * 1024;
 
-/** Creates the whole edge for one isolate: the same app as everywhere, with upstreams instead of an engine. */
+/**
+ * Creates the whole gateway (edge) for one isolate: the same app as the Node server, with forwarding to upstreams
+ * instead of an engine.
+ */
 export function createEdge(env: Env): Hono<AppEnv> {
   const clock = systemClock;
   const upstreams = parseUpstreams(env).filter((upstream) => hasKey(upstream, env));
@@ -59,7 +62,7 @@ function deadlinesOf({ DEADLINE_SECONDS }: Env): Deadlines {
   return { ...DEADLINES, answerMs: seconds * 1000 };
 }
 
-/** Defaults of the decision formats. The edge decides them, whatever an upstream's own settings are. */
+/** Returns the defaults of the decision formats. The gateway applies its own, whatever an upstream's settings are. */
 function questionsOf({ ABSTAIN_BELOW, CONFIDENCE }: Env): Partial<QuestionSettings> {
   const abstainBelow = Number(ABSTAIN_BELOW ?? 0);
   if (!(abstainBelow >= 0 && abstainBelow <= 1)) throw new Error('ABSTAIN_BELOW is a number from 0 to 1.');
@@ -68,7 +71,10 @@ function questionsOf({ ABSTAIN_BELOW, CONFIDENCE }: Env): Partial<QuestionSettin
   return { abstainBelow, confidence };
 }
 
-/** Keeps an upstream if its key is set; one without must not stop the others. */
+/**
+ * Tells whether the key of an upstream is set; logs an error if not. One upstream without a key must not stop the
+ * others.
+ */
 function hasKey(upstream: Upstream, env: Env): boolean {
   const found = typeof env[upstream.key_secret] === 'string' && env[upstream.key_secret] !== '';
   if (!found) {

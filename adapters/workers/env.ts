@@ -2,20 +2,23 @@ import type { DurableObjectNamespace, KVNamespace } from './bindings.ts';
 import type { QuotaCalls } from './keys/quota-calls.ts';
 import type { FleetCalls } from './upstreams/report.ts';
 
-/** Describes the bindings of `wrangler.toml`. Secrets are named by the upstreams' `key_secret`. */
+/**
+ * Describes the variables and bindings of `wrangler.toml`. The secrets have the names given by `key_secret` of the
+ * upstreams.
+ */
 export interface Env {
-  /** The upstreams; more of them may be in BOXES_2, BOXES_3, … (`parseUpstreams`). */
+  /** The list of upstreams. Further ones may be in BOXES_2, BOXES_3, … (`parseUpstreams`). */
   BOXES: unknown;
   /**
-   * Seconds until an upstream must begin its answer; default 90. Set it higher only if the caller's proxy waits longer
-   * too.
+   * Seconds within which an upstream must begin its answer; default 90. Set it higher only if the proxy in front of the
+   * caller waits longer, too.
    */
   DEADLINE_SECONDS?: number | string;
-  /** Default probability below which a choice is abstained from; default 0. */
+  /** Default probability below which the server abstains from a choice; default 0 (never). */
   ABSTAIN_BELOW?: number | string;
-  /** `entropy` or `margin`; default `entropy`. */
+  /** Default formula for the confidence of an answer: `entropy` or `margin`; default `entropy`. */
   CONFIDENCE?: string;
-  /** API keys, by the SHA-256 of the key. */
+  /** API keys, stored under the SHA-256 hash of their secret. */
   KEYS: KVNamespace;
   QUOTA: DurableObjectNamespace<QuotaCalls>;
   FLEET: DurableObjectNamespace<FleetCalls>;

@@ -13,17 +13,17 @@ import type { FleetCalls } from './upstreams/report.ts';
 
 export type { Env } from './env.ts';
 
-/** Describes a class that wrangler binds as a Durable Object. Its base class has types in the Workers runtime alone. */
+/** Represents a class that wrangler binds as a Durable Object. Its base class is typed only in the Workers runtime. */
 type DurableObjectClass<Calls> = new (state: DurableObjectState, env: Env) => Calls;
 
-/** Keeps the quota of one key. */
+/** Durable Object class that keeps the quota of one key. */
 export const QuotaObject: DurableObjectClass<QuotaCalls> = Quota;
-/** Keeps the state of all boxes. */
+/** Durable Object class that keeps the state of all upstreams (boxes). */
 export const FleetObject: DurableObjectClass<FleetCalls> = EdgeFleet;
 
 let edge: { env: Env; app: Hono<AppEnv> } | undefined;
 
-/** Handles the requests of the Worker, and creates its app at the first one. */
+/** Handles the requests of the Worker. Its app is created at the first request. */
 export default {
   fetch(request: Request, env: Env): Response | Promise<Response> {
     try {

@@ -3,12 +3,14 @@ import type { RequestRecord } from '../../handlers/context.ts';
 import { systemClock } from '../../lib/clock.ts';
 import type { AttemptRecord } from './forward/attempt-log.ts';
 
-/** Attempts of requests that have not ended, by request id. Some never end, because their caller left. */
+/** Attempts of requests that have not ended, by request id. Some requests never end, because their caller left. */
 const attempts = new Map<string, AttemptRecord[]>();
+/** Most requests in `attempts`; the oldest is dropped beyond that. */
 const MOST_OPEN = 1_000;
 
 /**
- * Logs an attempt in the line of its request; for a chat in a line of its own, as the stream ends after its request.
+ * Logs an attempt: in the line of its request or, for a chat, in a line of its own, because a stream ends after its
+ * request has been logged.
  */
 export function logAttempt(attempt: AttemptRecord): void {
   const { requestId, kind } = attempt;
@@ -36,7 +38,7 @@ export function logError(message: string): void {
   console.error(message);
 }
 
-/** Returns the fields of a log line. They say `box`, the word of the configuration. */
+/** Returns the fields of an attempt's log line. The upstream's name is under `box`, the word of the configuration. */
 function fieldsOf({ requestId: _, kind: __, upstream, ...attempt }: AttemptRecord): object {
   return withError({ box: upstream, ...attempt });
 }
@@ -51,7 +53,7 @@ function withError<T extends { error?: unknown }>({ error, ...rest }: T): object
   return error === undefined ? rest : { ...rest, error: errorFields(error) };
 }
 
-/** Errors of JSON.parse and Valibot: their messages quote the input. */
+/** Names of the errors that JSON.parse and Valibot throw. Their messages quote the input, so they are not logged. */
 const QUOTING = new Set(['SyntaxError', 'ValiError']);
 
 function errorFields(error: unknown): object {

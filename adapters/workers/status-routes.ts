@@ -7,8 +7,8 @@ import type { EdgeHealth } from '../../lib/schema/status.ts';
 import type { Fleet } from './upstreams/fleet.ts';
 
 /**
- * Adds `GET /` and `GET /health`, which describe the edge and need no key, and `GET /currentmodel`, which answers like
- * health but needs one, as on a box (docs/interface.md, E-2).
+ * Adds `GET /` and `GET /health`, which describe the gateway and need no key, and `GET /currentmodel`, which answers
+ * like `/health` but needs a key, as on an upstream (docs/interface.md, E-2).
  */
 export function statusRoutes(app: Hono<AppEnv>, fleet: Fleet, keys: KeyStore): void {
   const open = routesOf(app, 'models');
@@ -22,14 +22,14 @@ export function statusRoutes(app: Hono<AppEnv>, fleet: Fleet, keys: KeyStore): v
   routesOf(app, 'models', requireKey(keys))('GET', ['/currentmodel'], health);
 }
 
-/** Returns `ok` if every upstream may be asked, `degraded` if some may not, `error` if none may. */
+/** Returns `ok` if requests may be sent to every upstream, `degraded` if only to some, `error` if to none. */
 function fleetHealth(fleet: Fleet): EdgeHealth['status'] {
   const states = fleet.status().map(({ state }) => state);
   if (states.every((state) => state === 'open')) return 'error';
   return states.every((state) => state === 'closed') ? 'ok' : 'degraded';
 }
 
-/** Returns the model that most upstreams have loaded, as far as their health is known. */
+/** Returns the model that most upstreams have loaded, as far as their health is known; `none` if there is none. */
 function activeModel(fleet: Fleet): string {
   const counts = new Map<string, number>();
   for (const { active } of fleet.status()) {

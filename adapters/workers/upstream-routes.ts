@@ -16,7 +16,10 @@ export interface UpstreamRoutesDeps {
   client: UpstreamClientDeps;
 }
 
-/** The operations of a box that an operator may call: all of the model server but chat (docs/interface.md, E-3). */
+/**
+ * The operations of an upstream that an operator may call: all of the model server except chat (docs/interface.md,
+ * E-3).
+ */
 const GET = new Set(['/', '/health', '/currentmodel', '/v1/models', '/models']);
 const POST = new Set([
   '/load',
@@ -29,14 +32,18 @@ const POST = new Set([
 ]);
 const MODEL = '/v1/models/';
 
-/** `{"model":"…"}` and a few numbers. */
+/** Most bytes of a body, which is `{"model":"…"}` and a few numbers. */
 const MOST_BYTES = 64 * 1024;
-/** Until an answer begins: a Worker's caller is cut off after 100 s of silence. The upstream continues its work. */
+/**
+ * Timeout in milliseconds until an answer begins: a Worker's caller is cut off after 100 s of silence. The upstream
+ * continues its work after a timeout.
+ */
 const DEADLINE_MS = 90_000;
 
 /**
- * Adds `/boxes/<name>`, the base address of one box's model server, and `GET /boxes`, their list, for keys with the
- * admin scope. The box validates the request, and its answer is returned unchanged, event streams as they arrive.
+ * Adds `/boxes/<name>`, the base address of one upstream's model server, and `GET /boxes`, which lists the upstreams.
+ * Both need a key with the admin scope. The upstream validates the request. Its answer is returned unchanged; event
+ * streams are passed on as they arrive.
  */
 export function upstreamRoutes(app: Hono<AppEnv>, deps: UpstreamRoutesDeps): void {
   const known = requireKey(deps.keys);
@@ -84,7 +91,7 @@ async function forward(c: AppContext, { fleet, client }: UpstreamRoutesDeps): Pr
   return new Response(response.body, { status: response.status, headers });
 }
 
-/** Returns the upstream's own path, rebuilt from the allowed ones. Throws `route_not_found`. */
+/** Returns the path on the upstream, rebuilt from the allowed ones. Throws `route_not_found` for any other. */
 function upstreamPath(method: string, path: string): string {
   if (method === 'GET' && GET.has(path)) return path;
   if (method === 'POST' && POST.has(path)) return path;

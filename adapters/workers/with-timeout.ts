@@ -1,6 +1,6 @@
 /**
- * Returns the result of `work`, or throws the error of `late` after the timeout. The work itself continues; its caller
- * must abort it.
+ * Returns the result of `work`, or throws the error that `late` returns after `ms` milliseconds. The work itself
+ * continues; the caller must abort it.
  */
 export async function withTimeout<T>(work: Promise<T>, ms: number, late: () => Error): Promise<T> {
   let timer: ReturnType<typeof setTimeout> | undefined;

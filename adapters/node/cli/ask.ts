@@ -23,7 +23,7 @@ export interface AskFlags extends ModelFlags {
 
 const GROUP = 'Model:';
 
-/** Adds the flags of `ModelFlags`, after the command's own. `unsaid` describes the default temperature. */
+/** Adds the flags of `ModelFlags`, after the command's own. `unsaid` is the help text for the default temperature. */
 export function modelFlags(command: Command, unsaid: string): Command {
   const add = (flags: string, description: string, parse?: (text: string) => unknown) => {
     const option = new Option(flags, description).helpGroup(GROUP);
@@ -92,7 +92,7 @@ export async function modelOf(connection: Connection, flags: ModelFlags): Promis
   );
 }
 
-/** Reports that an answer was cut; for a request with several tasks, which ones. */
+/** Warns on standard error if an answer was cut, and names the cut tasks (`cut`) if the request had several. */
 export function warnIfCut(
   response: { choices: readonly { finish_reason: string | null }[] },
   cut?: string | null,

@@ -1,6 +1,6 @@
-/** Cells of the longest bar. */
+/** Length of the longest bar, in characters. */
 const CELLS = 24;
-/** A block character for each eighth of a cell. */
+/** Block characters for a part of a character cell, in eighths. */
 const EIGHTHS = ['', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
 
 /** Returns lines with a bar and a percentage for each label, the labels aligned: `yes  ██████  25.0%`. */

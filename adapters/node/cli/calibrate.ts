@@ -21,7 +21,7 @@ interface CalibrateFlags extends ModelFlags {
   reset?: boolean;
 }
 
-/** Questions about one text that are asked in one request. */
+/** Most questions about one text that are sent in one request. */
 const AT_ONCE = 64;
 
 /** Adds `assay calibrate`. */
@@ -95,7 +95,7 @@ async function calibrate(connection: Connection, { model, fingerprint, labels, f
   await store(calibration, flags, connection);
 }
 
-/** Asks all questions without calibration, those about one text together. */
+/** Sends all questions without calibration, those about the same text together. Returns the samples by kind. */
 async function ask(
   connection: Connection,
   model: string,
@@ -153,7 +153,7 @@ async function reset(flags: CalibrateFlags, fingerprint: string): Promise<void> 
   screen.note(removed ? 'Removed. A calibration that ships with the model counts again.' : 'There was none.');
 }
 
-/** Opens the calibrations of this machine's home. Loads their code only when it is needed. */
+/** Opens the calibrations stored in this machine's home folder. Imports their code only when it is needed. */
 async function calibrations(flags: CalibrateFlags) {
   const [{ Calibrations }, { StorePaths }] = await Promise.all([
     import('../../../runtime/store/calibrations.ts'),

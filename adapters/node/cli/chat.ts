@@ -58,7 +58,7 @@ Examples:
   $ assay chat --image photo.jpg "What is this?"
   $ assay chat --system "You translate to German." < letter.txt`;
 
-/** Puts media in front of a text. */
+/** Returns the content of a message: its media, then the text. */
 function shownWith({ images = [], audio = [] }: MediaFields, said: string): Content {
   if (images.length + audio.length === 0) return said;
   const shown: ContentPart[] = images.map((image) => ({ type: 'image', image }));
@@ -97,7 +97,7 @@ async function converse(
   terminal.close();
 }
 
-/** Asks, writes the answer as it arrives, and returns it. */
+/** Sends the conversation, prints the answer as it arrives, and returns it. */
 async function answer(
   connection: Connection,
   model: string,
@@ -124,7 +124,10 @@ async function answer(
   return written(response);
 }
 
-/** Writes an answer as it arrives. Throws an `AssayError` if it ends before its last event. */
+/**
+ * Prints a streamed answer as it arrives, and returns it. Throws an `AssayError` if the stream ends before its last
+ * event.
+ */
 async function written(response: Response): Promise<string> {
   let content = '';
   let last: ChatCompletionChunk | undefined;

@@ -17,7 +17,9 @@ export interface ConnectionFlags extends KeyFlags {
   json?: boolean;
 }
 
-/** Adds the flags that `connect` reads; after the command's own, so that help shows those first. */
+/**
+ * Adds the flags that `connect` reads. Called after the command's own flags are added, so that help shows those first.
+ */
 export function connectionFlags(command: Command, { json }: { json: boolean } = { json: true }): Command {
   const add = (flags: string, description: string) =>
     command.addOption(new Option(flags, description).helpGroup('Server and output:'));
@@ -30,16 +32,16 @@ export function connectionFlags(command: Command, { json }: { json: boolean } = 
 }
 
 /**
- * A running server answers within this time, however busy its machine is; without one, the connection is refused at
- * once.
+ * Timeout of the probe for a running server, which answers earlier however busy its machine is. Without a server, the
+ * connection is refused at once.
  */
 const PROBE_MS = 10_000;
 
 /**
- * Connects to the running server; with `alone` to the app in this process if none runs, with `always` in any case. A
- * server that a flag or ASSAY_URL names must be running.
+ * Connects to the running server. If none runs and `alone` is true, connects to the app in this process instead; with
+ * `always`, does so in any case. A server that a flag or `ASSAY_URL` names must be running.
  *
- * @throws NoServerError
+ * @throws NoServerError if no server runs and `alone` is false, or the named one does not answer
  * @throws UsageError for an invalid address
  */
 export async function connect(
@@ -65,7 +67,7 @@ export async function connect(
 async function isAssay(url: string): Promise<boolean> {
   try {
     const response = await fetch(`${url}/health`, { signal: AbortSignal.timeout(PROBE_MS) });
-    // An edge answers in another shape; every Assay server sends a request id.
+    // A gateway answers with another body, but every Assay server sends a request id.
     return response.headers.has('x-request-id') || v.is(Health, await response.json());
   } catch {
     return false;
@@ -84,7 +86,7 @@ function serverConnection(url: string, given: string | undefined, home: string):
         throw new NoServerError(`The connection to ${url} broke. Is the server still running?`, { cause });
       };
       let response = await send(path, options).catch(lost);
-      // Users need not paste a key on their own machine: one is made and stored with the others.
+      // On their own machine users need not enter a key: the command line creates one and stores it with the others.
       if (response.status === 401 && given === undefined && isLoopback(url)) {
         key = await localKey(home);
         response = await send(path, options).catch(lost);

@@ -15,7 +15,7 @@ type DecideFlags = AskFlags &
   MediaFlags &
   ProbabilityFlags & { option?: string[]; instruction?: string; expect?: string };
 
-/** Default token budgets: an option takes few tokens, an answer in the model's own words more. */
+/** Default token budgets: an option takes few tokens, an answer in the model's own words takes more. */
 const TOKENS = { options: 32, free: 128 };
 
 /** Adds `assay decide`. */

@@ -79,7 +79,7 @@ export function addDoctor(program: Command): void {
     });
 }
 
-/** Says of a repository on the hub whether it will run here. */
+/** Reports whether a model on the hub will run on this machine, and how. Sets exit code 1 if it will not. */
 async function reportModel(name: string, json: boolean): Promise<void> {
   const hub = await openHub(hubEnvironment());
   const dtype = DTYPES.find((one) => one === process.env.ASSAY_DTYPE);
@@ -107,7 +107,10 @@ function linesOf({ model, refusal, chosen }: ModelExamination): string[] {
   return lines;
 }
 
-/** Returns the number format in which each compiled model runs here, and why; for one of its prompt lengths. */
+/**
+ * Returns the number format in which the weights of each compiled model run here, and why. If a model was compiled for
+ * several prompt lengths, one of them counts.
+ */
 async function compiledForms(): Promise<{ model: string; precision: WeightForm; asked: string; why: string }[]> {
   const paths = new StorePaths({
     hubCache: hubEnvironment().hubCache,
@@ -127,7 +130,7 @@ async function compiledForms(): Promise<{ model: string; precision: WeightForm; 
   return [...forms.values()];
 }
 
-/** Tells whether no device is requested. */
+/** Tells whether Assay chooses the device, because `ASSAY_DEVICE` names none. */
 const automatic = ({ ASSAY_DEVICE }: NodeJS.ProcessEnv): boolean => (ASSAY_DEVICE || 'auto') === 'auto';
 
 const DOCTOR_HELP = `

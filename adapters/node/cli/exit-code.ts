@@ -18,7 +18,7 @@ export const EXIT = {
   other: 70,
 } as const;
 
-/** Reports that a server is needed, and none runs. */
+/** Reports that a command needs a running server, and none runs or answers. */
 export class NoServerError extends Error {}
 
 const BY_CODE: Partial<Record<ErrorCode, number>> = {
@@ -45,7 +45,7 @@ export function exitCodeOf(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
   if (error instanceof NoServerError) return EXIT.noServer;
   if (error instanceof UsageError) return EXIT.usage;
-  // All other codes are about the request itself.
+  // All other codes report a fault of the request itself.
   if (error instanceof AssayError) return BY_CODE[error.code] ?? EXIT.usage;
   return EXIT.other;
 }

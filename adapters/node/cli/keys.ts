@@ -8,7 +8,7 @@ import { screen, table } from './screen.ts';
 
 interface KeyFlags {
   home?: string;
-  /** An environment of wrangler.toml; `true`: the one without a name. */
+  /** Name of an environment in wrangler.toml; `true` for the unnamed one. Selects the keys of the Workers gateway. */
   edge?: string | true;
   json?: boolean;
 }

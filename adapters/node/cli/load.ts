@@ -50,12 +50,12 @@ Examples:
   $ assay load assay/starter
   $ assay load onnx-community/Qwen3-0.6B-ONNX --max-prompt-len 8192`;
 
-/** Compiles if necessary, with progress, then loads. */
+/** Loads a model on the server. If it is not compiled yet, compiles it first and shows progress. */
 export async function loadModel(connection: Connection, model: string, flags: LoadFlags): Promise<LoadResponse> {
   const length = flags.maxPromptLen === undefined ? {} : { max_prompt_len: flags.maxPromptLen };
   const quiet = flags.json ?? false;
   await prepareModel(connection, { model, allow_download: false, ...length }, { quiet }).catch((error) => {
-    // A model that is missing or busy is reported by the load.
+    // The load that follows reports a model that is missing or busy.
     const expected = isAssayError(error, 'not_downloaded') || isAssayError(error, 'operation_in_progress');
     if (!(error instanceof AssayError && expected)) throw error;
   });

@@ -4,8 +4,9 @@ import { hashSecret } from '../../../lib/keys.ts';
 import { CLI_KEY, KeysStore } from '../keys-file.ts';
 
 /**
- * Returns the key that this command line uses for the server on the same machine. It is made when first needed, stored
- * in the home in a file that only its owner can read, and listed and revoked like any other. A revoked one is replaced.
+ * Returns the API key that the command line uses for the server on the same machine. The key is created when first
+ * needed, and stored in the home folder in a file that only its owner can read. It is listed and revoked like any other
+ * key; if it was revoked, a new one replaces it.
  */
 export async function localKey(home: string): Promise<string> {
   const file = join(home, 'cli-key');

@@ -4,11 +4,11 @@ import { nextSteps } from './next-steps.ts';
 import { createProgram } from './program.ts';
 import { screen, shown } from './screen.ts';
 
-// The engine is loaded only by commands that need it: the others start in a fraction of the time.
+// The engine is imported only by commands that need it, because all others then start in a fraction of the time.
 const compose: typeof import('../compose.ts').compose = async (...args) =>
   (await import('../compose.ts')).compose(...args);
 
-/** Returns the title for the process list: the command without its arguments, as one may be a key. */
+/** Returns the title for the process list: the command without its arguments, one of which may be an API key. */
 function titleOf(command: string | undefined): string {
   return command && /^[a-z-]+$/.test(command) ? `assay ${command}` : 'assay';
 }

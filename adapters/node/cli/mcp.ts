@@ -44,7 +44,10 @@ Examples:
   $ assay mcp
   $ assay mcp --http --port 8081    # needs a key: assay keys add agent`;
 
-/** Connects at the first call, so that the tools are listed at once. A connection that failed is tried again. */
+/**
+ * Returns a function that sends requests through a connection that is opened at the first call, so that the tools can
+ * be listed at once. A connection that failed is tried again.
+ */
 function asker(flags: ModelFlags): { ask: Ask; close(): Promise<void> } {
   let opened: Promise<{ connection: Connection; loaded: string | null }> | undefined;
   const open = async () => {

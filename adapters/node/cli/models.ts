@@ -17,7 +17,10 @@ import { hubEnvironment } from '../../../runtime/store/environment.ts';
 import { EXIT } from './exit-code.ts';
 import { screen, table } from './screen.ts';
 
-/** Difference of a download from the stated size that `--check` reports. */
+/**
+ * Largest accepted difference between a model's download size and the stated size, as a share; `--check` reports a
+ * larger one.
+ */
 const TOLERANCE = 0.25;
 
 /** Adds `assay models`. */
@@ -84,7 +87,10 @@ function languagesOf({ languages }: RecommendedModel): string {
   return languages.length > 4 ? String(languages.length) : languages.join(' ');
 }
 
-/** Compares the list with the hub. Exit code 1 if a model is missing, is refused, or has another size. */
+/**
+ * Compares the list of recommended models with the hub. Sets exit code 1 if a model is missing, is refused, or has
+ * another size.
+ */
 async function checkAll(json: boolean): Promise<void> {
   const hub = await openHub(hubEnvironment());
   const results: { id: string; problem: string | null }[] = [];

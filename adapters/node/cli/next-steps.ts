@@ -5,7 +5,9 @@ import { type ConnectionFlags, connect } from './connection.ts';
 import { NoServerError } from './exit-code.ts';
 import { table } from './screen.ts';
 
-/** Returns what `assay` alone shows: whether a server runs, and the commands that make sense next. */
+/**
+ * Returns the text that `assay` without a command shows: whether a server runs, and the commands that make sense next.
+ */
 export async function nextSteps(flags: ConnectionFlags = {}): Promise<string> {
   const [state, steps] = await stepsOf(flags);
   const rows = [...steps, ['assay --help', 'all commands, each with --help']].map(([command, why]) => [

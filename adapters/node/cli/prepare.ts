@@ -5,7 +5,7 @@ import { eventsOf } from './events.ts';
 import { progressView } from './progress.ts';
 import { type Connection, errorOf } from './request.ts';
 
-/** Downloads and compiles a model, and shows progress. */
+/** Has the server download and compile a model, and shows the progress. */
 export async function prepareModel(
   connection: Connection,
   body: { model: string; max_prompt_len?: number; allow_download: boolean },

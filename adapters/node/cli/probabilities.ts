@@ -23,7 +23,7 @@ interface AskedChoice {
 
 const Answered = v.object({ answers: v.object({ decision: LabelChoiceAnswer }) });
 
-/** Throws `UsageError` for flags that have no effect with, or without, probabilities. */
+/** Throws `UsageError` for flags that have no effect together with `--probabilities`, or without it. */
 export function checkProbabilityFlags(
   flags: ProbabilityFlags & { temperature?: number; maxOutputTokens?: number; language?: string },
   options: readonly string[],
@@ -41,7 +41,7 @@ export function checkProbabilityFlags(
     throw new UsageError(`${flag} changes nothing with --probabilities: all options are scored, none is written.`);
 }
 
-/** Asks for the probability of each option. */
+/** Asks the server for the probability of each option. Returns the body of its answer. */
 export async function askProbabilities(
   connection: Connection,
   model: string,
@@ -60,7 +60,7 @@ export async function askProbabilities(
   return (await connection.request('/v1/systemone', { body })).json();
 }
 
-/** Shows the answer, and a bar for each option. Returns the option; null if the model abstained. */
+/** Prints the answer, and a bar for each option. Returns the chosen option; null if the model abstained. */
 export function showProbabilities(
   answer: unknown,
   options: readonly string[],

@@ -49,7 +49,7 @@ export function createProgram(parts: { compose: typeof compose }): Command {
   addDoctor(program);
   addPlugins(program);
   program.commandsGroup('Shell:');
-  // After all others, because it reads them.
+  // Added after all other commands, because it reads them.
   addCompletion(program, { completionCommandName: 'completion' });
   program.commands.find((command) => command.name() === 'completion')?.addHelpText('after', COMPLETION_HELP);
   return program;

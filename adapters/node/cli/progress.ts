@@ -3,7 +3,7 @@ import type { DownloadProgress } from '../../../lib/schema/model-operations.ts';
 import { formatBytes } from '../../../runtime/store/disk-error.ts';
 import { isWatched, screen } from './screen.ts';
 
-/** Shows the progress of a download: a bar on a terminal, otherwise a line now and then. */
+/** Shows the progress of a download: as a bar on a terminal, otherwise as a line every few seconds. */
 export interface ProgressView {
   show(progress: DownloadProgress): void;
   end(): void;
@@ -20,7 +20,7 @@ export function progressView(quiet: boolean, now: () => number = () => performan
   return isWatched() ? barView(now) : lineView(now, screen.note);
 }
 
-/** Measures the bytes per second of the last few seconds. */
+/** Measures the bytes per second over the last few seconds. */
 class Speed {
   #seen: { at: number; bytes: number }[] = [];
 

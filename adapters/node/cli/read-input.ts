@@ -13,10 +13,10 @@ export interface InputFlags {
 }
 
 /**
- * Returns the text that tasks read: `--context`, a file, or standard input. With images or audio the text may be
- * missing, and standard input is read only if the file is `-`.
+ * Returns the text that tasks read: from `--context`, from a file, or from standard input. With images or audio the
+ * text may be missing; standard input is then read only if the file is `-`.
  *
- * @throws UsageError if there is none of them, or more than one
+ * @throws UsageError if both `--context` and `--file` are given, or standard input is a terminal
  */
 export async function readContext(flags: InputFlags, command: string): Promise<string> {
   if (flags.context !== undefined && flags.file !== undefined)
@@ -37,7 +37,7 @@ export async function readText(file: string): Promise<string> {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(await readFile(file));
   } catch (cause) {
-    // The absolute path: `npm run` starts in the checkout, wherever it was typed.
+    // Names the absolute path, because `npm run` starts in the checkout, wherever it was typed.
     throw new UsageError(`${resolve(file)} ${whyNotRead(cause)}.`, { cause });
   }
 }
@@ -50,7 +50,10 @@ export function whyNotRead(cause: unknown): string {
   return /^E[A-Z0-9]+$/u.test(code ?? '') ? `cannot be read (${code})` : 'is not UTF-8 text';
 }
 
-/** Reads a JSON file, or JSON given directly: `{"a":"string"}`. */
+/**
+ * Reads JSON from a file, or parses it directly if the argument begins with `{` or `[`. Throws `UsageError` if it is
+ * not valid.
+ */
 export async function readJson(fileOrText: string): Promise<unknown> {
   const inPlace = /^\s*[[{]/.test(fileOrText);
   const source = inPlace ? fileOrText : await readText(fileOrText);

@@ -10,24 +10,27 @@ export interface MediaFlags {
   audio?: string[];
 }
 
-/** Helps of the flags that name files. */
+/** Help texts of the flags that name media files. */
 export const IMAGE_HELP = 'file with an image that the model reads; repeat it for each';
 export const AUDIO_HELP = 'file with a recording that the model hears; repeat it for each';
 
-/** Holds a file of a request, as `images` and `audio` take it. */
+/** Holds a media file as `images` and `audio` of a request take it. */
 export interface SentMedia {
   type: 'base64';
   mime_type: string;
   data: string;
 }
 
-/** Holds the media of a request: fields of its body, without those that it has not. */
+/** Holds the media fields of a request's body. A field without files is absent. */
 export interface MediaFields<T = SentMedia> {
   images?: T[];
   audio?: T[];
 }
 
-/** Reads the files of `--image` and `--audio`. Throws `UsageError` for one that is absent, or of another type. */
+/**
+ * Reads the files of `--image` and `--audio`. Throws `UsageError` for a file that is missing or has an unsupported
+ * type.
+ */
 export async function readMedia({ image, audio }: MediaFlags): Promise<MediaFields> {
   return {
     ...(image ? { images: await Promise.all(image.map(readImage)) } : {}),
@@ -59,7 +62,7 @@ function sent(type: string, bytes: Buffer): SentMedia {
   return { type: 'base64', mime_type: type, data: bytes.toString('base64') };
 }
 
-/** Returns the same fields with data URLs. */
+/** Returns the same fields with each file as a data URL. */
 export function asDataUrls({ images, audio }: MediaFields): MediaFields<string> {
   const url = ({ mime_type: type, data }: SentMedia) => `data:${type};base64,${data}`;
   return { ...(images ? { images: images.map(url) } : {}), ...(audio ? { audio: audio.map(url) } : {}) };

@@ -4,14 +4,15 @@ const SIDE = 260;
 const MARGIN = 48;
 const GAP = 40;
 
-/** Describes one diagram: how often answers are right, by how sure they are. */
+/** Describes one reliability diagram: the share of right answers by the model's confidence. */
 export interface ReliabilityDiagram {
   title: string;
   bins: readonly Bin[];
 }
 
 /**
- * Draws reliability diagrams side by side, as SVG: bars on the diagonal are well calibrated, bars below it too sure.
+ * Draws reliability diagrams side by side, as SVG. Bars that reach the diagonal are well calibrated; the model is
+ * overconfident where bars are lower.
  */
 export function reliabilityPlot(diagrams: readonly ReliabilityDiagram[]): string {
   const width = 2 * MARGIN + diagrams.length * SIDE + (diagrams.length - 1) * GAP;
@@ -33,7 +34,7 @@ function draw({ title, bins }: ReliabilityDiagram, left: number): string {
   const bars = bins.map(({ count, accuracy }, bin) => {
     if (count === 0) return '';
     const tall = accuracy * SIDE;
-    // Fainter if it counts few answers.
+    // A bar is fainter the fewer answers it counts.
     const opacity = (0.25 + 0.75 * Math.sqrt(count / most)).toFixed(2);
     const [x, y] = [left + bin * step + 1, MARGIN + SIDE - tall].map((value) => value.toFixed(1));
     const about = `${count} answers, ${(100 * accuracy).toFixed(0)}% right`;

@@ -3,15 +3,15 @@ import { AssayError, type ErrorCode } from '../../../lib/errors.ts';
 import { ErrorBody } from '../../../lib/schema/error-body.ts';
 
 export interface RequestOptions {
-  /** Body, which is sent as JSON. */
+  /** Body of the request, which is sent as JSON. */
   body?: unknown;
-  /** Default: POST with a body, GET without. */
+  /** HTTP method; by default POST with a body, GET without one. */
   method?: string;
   accept?: string;
   signal?: AbortSignal;
 }
 
-/** Answers a command's requests: a running server, or the same app inside this process. */
+/** Represents what answers a command's requests: a running server, or the same app inside this process. */
 export interface Connection {
   /** Address of the server; null for the app inside this process. */
   readonly url: string | null;
@@ -20,7 +20,7 @@ export interface Connection {
   close(): Promise<void>;
 }
 
-/** Returns a request's headers and body. */
+/** Returns method, headers and body of a request, for `fetch`. */
 export function requestOf({ body, method, accept, signal }: RequestOptions, key: string | undefined): RequestInit {
   return {
     method: method ?? (body === undefined ? 'GET' : 'POST'),
@@ -44,7 +44,7 @@ export async function successOf(response: Response): Promise<Response> {
   );
 }
 
-/** Parses an error body to an `AssayError`; null for other text. */
+/** Parses an error body to an `AssayError`; returns null for any other text. */
 export function errorOf(text: string): AssayError | null {
   const parsed = v.safeParse(v.pipe(v.string(), v.parseJson(), ErrorBody), text);
   if (!parsed.success) return null;

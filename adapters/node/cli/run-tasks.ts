@@ -58,7 +58,7 @@ export function addRun(program: Command): void {
         },
       );
       const response = v.parse(v.pipe(v.string(), v.parseJson(), RunTasksResponse), answer);
-      // The results as text, as received: parsing would move members such as "10".
+      // Prints the results as the text that was received: parsing it would reorder members such as "10".
       screen.line(flags.json ? answer : (response.choices[0]?.message.content ?? ''));
       warnIfCut(response, cut);
     });

@@ -24,7 +24,7 @@ export function shown(text: string, stream: { isTTY?: boolean } = process.stdout
   return stream.isTTY ? stripVTControlCharacters(text).replace(CONTROLS, '') : text;
 }
 
-/** Aligns the columns of rows. */
+/** Returns rows as lines of text with aligned columns. */
 export function table(rows: readonly (readonly string[])[]): string {
   const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0))) ?? [];
   return rows

@@ -75,12 +75,12 @@ Examples:
   $ assay serve --host 0.0.0.0 --model onnx-community/Qwen3-0.6B-ONNX`;
 
 /**
- * Within this time after the first signal, another one is the same: npm forwards the Ctrl-C that the terminal also sent
- * here.
+ * Milliseconds after the first signal in which a further one counts as the same: npm forwards the Ctrl-C that the
+ * terminal has already sent to this process.
  */
 const ECHO_MS = 500;
 
-/** Handles the first Ctrl-C or SIGTERM; a later one ends the process at once. */
+/** Resolves at the first Ctrl-C or SIGTERM; a later one ends the process at once. */
 function stopSignal(): Promise<void> {
   return new Promise((resolve) => {
     let first = Number.POSITIVE_INFINITY;

@@ -1,12 +1,12 @@
 /** Holds one reading of `GET /metrics`. */
 export interface Sample {
-  /** Milliseconds on a steady clock. */
+  /** Time of the reading, in milliseconds of a monotonic clock. */
   at: number;
-  /** The sum of each metric over its labels. */
+  /** Value of each metric, summed over its labels. */
   values: ReadonlyMap<string, number>;
 }
 
-/** Lists what `assay top` shows; null: the server does not report it. */
+/** Holds the figures that `assay top` shows; null for those that the server does not report. */
 export interface Figures {
   requests_running: number | null;
   requests_waiting: number | null;
@@ -29,7 +29,10 @@ export function readSample(text: string, at: number): Sample {
   return { at, values };
 }
 
-/** Returns the figures of the time between two readings. A counter that fell belongs to a server that was restarted. */
+/**
+ * Returns the figures for the time between two readings. If a counter has fallen, the server was restarted, and the
+ * counter counts from 0.
+ */
 export function figuresBetween(before: Sample, now: Sample): Figures {
   const seconds = (now.at - before.at) / 1000;
   const gauge = (name: string) => now.values.get(name) ?? null;

@@ -6,7 +6,7 @@ import { LabelChoiceAnswer } from '../../../lib/schema/systemone-response.ts';
 import { DecideResponse, ExtractResponse } from '../../../lib/schema/task-response.ts';
 import { VERSION } from '../../../lib/version.ts';
 
-/** Sends a request to the decision service, with the model that is to answer. Throws `AssayError`. */
+/** Sends a request to the decision service, and adds the model to its body. Throws `AssayError`. */
 export type Ask = (path: string, body: object, signal: AbortSignal) => Promise<unknown>;
 
 const described = <S extends v.GenericSchema>(schema: S, text: string) => v.pipe(schema, v.description(text));
@@ -96,7 +96,10 @@ const INSTRUCTIONS =
   'Cheap judgements by a small local model: use decide to classify or to check a text, and extract to take fields out of it. ' +
   'Nothing leaves this machine.';
 
-/** Returns the result of a tool as text and as data. An error that the caller can fix becomes the result's text. */
+/**
+ * Returns the result of a tool both as text and as structured content. An `AssayError` becomes the text of an error
+ * result, so that the agent can correct its call.
+ */
 async function answered(work: () => Promise<Record<string, unknown>>): Promise<CallToolResult> {
   try {
     const data = await work();

@@ -3,8 +3,8 @@ import { ApiError, call } from '../api.ts';
 import { readEvents } from '../read-events.ts';
 
 /**
- * Downloads and compiles a model, and reports its progress. Throws `ApiError`. The server continues when the page is
- * closed.
+ * Has the server download and compile a model, and reports the progress. Throws `ApiError`. The server continues after
+ * the page is closed.
  */
 export async function pull(model: string, onProgress: (progress: DownloadProgress) => void): Promise<void> {
   const body = { model, allow_download: true };

@@ -2,38 +2,43 @@ import type { DecisionsResponse } from '../../../lib/schema/decisions-response.t
 import type { RunTasksResponse } from '../../../lib/schema/task-response.ts';
 import type { TaskDraft } from './task.ts';
 
-/** Describes a value as it is shown, with what is known about it. */
+/** Holds one row of an answer as it is shown: a value, with its probability and evidence if they are known. */
 export interface AnswerRow {
   label: string;
-  /** Null: not in the text. */
+  /** The value as text; null if the model found none in the context. */
   value: string | null;
   probability?: number;
-  /** The position of the value in the context, in UTF-16 units. */
+  /** Range of the value in the context, in UTF-16 code units. */
   evidence?: { start: number; end: number };
 }
 
-/** Describes one answer in the form that is shown. */
+/** Holds the answer to one task as it is shown. */
 export interface Answer {
   name: string;
-  /** The answer of a decide task, or the fields of an extract task. */
+  /**
+   * One row with the answer to a decide task (and one with its reason), or one row for each field of an extract task.
+   */
   rows: AnswerRow[];
   /** Every option with its probability, in the order sent; empty if there are none. */
   options: { label: string; probability: number }[];
 }
 
-/** Holds all answers of a request, and what they cost. */
+/** Holds all answers of a request, and the tokens that they took. */
 export interface Answers {
   answers: Answer[];
-  /** The budget ended before the answers did. */
+  /** True if answers were cut because the token budget ran out. */
   cut: boolean;
   promptTokens: number;
   chosenTokens: number;
 }
 
-/** Reads the response of `POST /v1/tasks`, in the order of the tasks: names such as `10` would move in an object. */
+/**
+ * Reads the response of `POST /v1/tasks`. Answers are in the order of the tasks, because the members of an object would
+ * move names such as `10`.
+ */
 export function readTasks(tasks: readonly TaskDraft[], { results, choices, usage }: RunTasksResponse): Answers {
   const answers = tasks.map(({ name, type }): Answer => {
-    // The results of another server version are read member by member.
+    // A server of another version may send other results, so each member is read on its own.
     const result = (results[name] ?? {}) as Record<string, unknown>;
     if (type === 'extract') {
       const rows = Object.entries(result).map(([label, value]) => ({ label, value: shown(value) }));

@@ -9,7 +9,7 @@ export interface Child {
   stop(): Promise<void>;
 }
 
-/** The first lines, which `said` searches. */
+/** Number of first lines that are kept, for `said` to search. */
 const MOST_LINES = 200;
 
 /** Starts a process and prints its lines under a name. */
@@ -21,7 +21,8 @@ export function startChild(name: string, args: readonly string[], env: NodeJS.Pr
   const heard = new EventTarget();
   for (const stream of [child.stdout, child.stderr]) {
     createInterface(stream).on('line', (line) => {
-      // Messages of wrangler's helpers when they are ended mean nothing.
+      // While stopping, messages that wrangler's own child processes print when they end are dropped; they mean
+      // nothing.
       const shown = line.trim() !== '' && !(stopping && stream === child.stderr);
       if (shown) console.log(`[${name}] ${line}`);
       if (lines.length < MOST_LINES) lines.push(line);

@@ -7,13 +7,13 @@ import { promisify } from 'node:util';
 import { hashSecret } from '../../../lib/keys.ts';
 import { type Child, startChild } from './child.ts';
 
-// `npm run dev:edge`: two boxes and an edge before them, all on this machine. EDGE_PORT: the edge's port (8787).
-// ASSAY_API_KEY: the key that it accepts (default: a new one). Other variables and ~/.assay are the boxes', as with
-// `assay serve`.
+// `npm run dev:edge` starts two Assay servers (boxes) and a gateway (edge) in front of them, all on this machine.
+// EDGE_PORT is the gateway's port (default 8787), ASSAY_API_KEY the key that it accepts (default: a new one). Other
+// variables and ~/.assay apply to the boxes, as with `assay serve`.
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const WRANGLER = join(ROOT, 'node_modules/wrangler/bin/wrangler.js');
-/** KV and Durable Objects of this run. */
+/** Folder for the KV and the Durable Objects of this run. */
 const STATE = join(ROOT, '.wrangler/dev-edge');
 const BOXES = ['box-1', 'box-2'];
 
@@ -52,7 +52,7 @@ async function startUpstream(name: string): Promise<string> {
   return url;
 }
 
-/** Writes the key to the edge's KV. */
+/** Writes the caller's API key to the gateway's KV. */
 async function putKey(): Promise<void> {
   const value = JSON.stringify({ name: 'dev', scopes: ['admin'] });
   const args = ['kv', 'key', 'put', '--local', '--persist-to', STATE, '--env', '', '--binding', 'KEYS'];

@@ -1,7 +1,7 @@
 import type { Metrics, Usage } from '../../../lib/backend.ts';
 import type { Outcome } from '../upstreams/fleet.ts';
 
-/** Describes the log record of one attempt at one upstream. */
+/** Holds the log record of one attempt at one upstream. */
 export interface AttemptRecord {
   requestId: string;
   kind: 'tasks' | 'chat';

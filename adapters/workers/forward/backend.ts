@@ -30,11 +30,11 @@ import { askUpstream, readUpstream, type UpstreamClientDeps, type UpstreamReques
 import { UpstreamFault, unreachable } from './upstream-fault.ts';
 
 export interface Deadlines {
-  /** Until an upstream's answer begins; for tasks, until it is complete. */
+  /** Timeout until an upstream's answer begins or, for tasks, until it is complete, in milliseconds. */
   answerMs: number;
-  /** Without a byte in a stream. */
+  /** Longest time without a byte in a stream, in milliseconds; then the upstream counts as hung. */
   silenceMs: number;
-  /** Milliseconds for an upstream's model list. */
+  /** Timeout for fetching an upstream's model list, in milliseconds. */
   listMs: number;
 }
 
@@ -44,17 +44,24 @@ export interface ForwardingDeps extends UpstreamClientDeps {
   log: AttemptLog;
 }
 
-/** A proxy before a Worker gives up on a silent connection after 100 s, so the edge gives up earlier. */
+/**
+ * Default deadlines. A proxy in front of a Worker closes a silent connection after 100 s, so the gateway gives up
+ * earlier.
+ */
 export const DEADLINES: Deadlines = { answerMs: 90_000, silenceMs: 15_000, listMs: 5_000 };
 
-/** Finds the path of a message's part in a chat request. */
+/** Matches the path of a message's part in a chat request, with the indices of the message and of the part. */
 const PART_PATH = /^messages\[(\d+)\]\.content\[(\d+)\]/u;
 
-/** The number of upstreams asked for a model list; the others of a larger fleet are known by their health only. */
+/**
+ * Most upstreams that are asked for their model list. Of the others in a larger fleet, only the model that their health
+ * reports is known.
+ */
 const MOST_LISTED = 6;
 
 /**
- * Answers by forwarding to upstreams. The caller's request is already validated; an upstream's refusal is passed on.
+ * Answers requests by forwarding them to upstreams. The caller's request is already validated, so an upstream's refusal
+ * is passed on to the caller.
  */
 export class ForwardingBackend implements InferenceBackend {
   readonly #fleet: Fleet;
@@ -98,7 +105,8 @@ export class ForwardingBackend implements InferenceBackend {
     let started = false;
     try {
       for await (const event of events) {
-        // A second upstream starts again if the first one failed before its first output.
+        // If the first upstream fails before its first output, a second one is asked and sends another `start`, which
+        // is dropped.
         if (event.type !== 'start' || !started) yield event;
         started ||= event.type === 'start';
       }
@@ -116,11 +124,11 @@ export class ForwardingBackend implements InferenceBackend {
     return mergeModels(known, lists.filter((list) => Array.isArray(list)).flat());
   }
 
-  /** Returns the upstreams for a model, best first. Throws `model_not_found` if none is configured for it. */
+  /** Returns the upstreams to ask for a model, best first. Throws `model_not_found` if none is configured for it. */
   async #upstreams(model: string | undefined, prefix: string): Promise<Upstream[]> {
     if (model !== undefined && !this.#fleet.serves(model)) {
       const upstreams = this.#fleet.status();
-      // An upstream that has not reported yet counts as having its configured models loaded.
+      // An upstream whose health is not known yet counts as having all its configured models loaded.
       const served = upstreams.flatMap(({ upstream, active }) =>
         active === undefined ? upstream.models : (active ?? []),
       );
@@ -130,7 +138,7 @@ export class ForwardingBackend implements InferenceBackend {
     return this.#fleet.candidates(model, await hash64(prefix));
   }
 
-  /** Begins an attempt at an upstream: counts it, and logs it when it ends. */
+  /** Begins an attempt at an upstream: counts it as running there, and logs it when it ends. */
   #attempt<T extends BatchAnswer | ChatEvent>(
     upstream: Upstream,
     kind: AttemptRecord['kind'],
@@ -190,7 +198,7 @@ export class ForwardingBackend implements InferenceBackend {
     };
   }
 
-  /** Returns an upstream's models, or the fault. */
+  /** Returns the models that an upstream lists, or the fault if it could not be asked. */
   async #list(upstream: Upstream, { requestId, trace, signal }: Call): Promise<ListedModel[] | UpstreamFault> {
     try {
       const deadlineMs = this.#deadlines.listMs;
@@ -200,7 +208,7 @@ export class ForwardingBackend implements InferenceBackend {
       return data.map(({ id, status, created }) => ({
         id: parseModelId(id),
         status,
-        // 0: the box does not know.
+        // An upstream sends 0 if it does not know the time.
         ...(created ? { created } : {}),
       }));
     } catch (error) {
@@ -209,16 +217,19 @@ export class ForwardingBackend implements InferenceBackend {
   }
 }
 
-/** Builds the request to an upstream, and the reader of its answer. */
+/** Holds the path and body of a request to an upstream, and how to read its answer. */
 interface Exchange {
   path: string;
   body: string;
   read(answer: { text: string; headers: Headers }): BatchAnswer;
-  /** Translates an upstream's error to the caller's field names. */
+  /** Returns the error with its `param` translated to the caller's request. */
   told(error: unknown): unknown;
 }
 
-/** Batches with probabilities go to the upstream's `/v1/decisions`, all others to `/v1/tasks`. */
+/**
+ * Returns the exchange for a batch: with the upstream's `/v1/decisions` if probabilities are asked for, else with
+ * `/v1/tasks`.
+ */
 function exchangeOf(batch: TaskBatch): Exchange {
   return batch.probabilities
     ? {

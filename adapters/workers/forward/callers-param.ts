@@ -2,10 +2,10 @@ import type { ChatMessage } from '../../../lib/conversation.ts';
 import { AssayError } from '../../../lib/errors.ts';
 
 /**
- * Returns an upstream's error about an image or audio with the `param` of the caller's request, where it has another
- * path: the edge may forward a request in another format.
+ * Returns an upstream's error about an image or audio with the `param` that this part has in the caller's request. The
+ * paths differ if the gateway forwards the request in another format.
  *
- * @param pathThere finds the path in the forwarded request, with the index of the message and that of its part
+ * @param pathThere matches the path in the forwarded request, with the index of the message and that of its part
  */
 export function withCallersParam(error: unknown, pathThere: RegExp, messages: readonly ChatMessage[]): unknown {
   if (!(error instanceof AssayError) || error.param === undefined) return error;

@@ -7,7 +7,7 @@ import { parseModelId } from '../../../lib/model-id.ts';
 import { ChatCompletionChunk } from '../../../lib/schema/chat-completion.ts';
 import { readErrorBody, UpstreamFault, unreachable } from './upstream-fault.ts';
 
-/** The most characters of one event: a piece of text with its log-probabilities. */
+/** Most characters of one event, which holds a chunk of text with its log-probabilities. */
 const MOST_CHARACTERS = 1024 * 1024;
 
 /**
@@ -18,7 +18,7 @@ export async function* chatEvents(pieces: AsyncIterable<Uint8Array>): AsyncGener
   for await (const data of eventData(pieces)) {
     for (const event of readChunk(data)) {
       yield event;
-      // Only `[DONE]` follows.
+      // Only `[DONE]` follows, which is not read.
       if (event.type === 'finish') return;
     }
   }
@@ -67,7 +67,7 @@ function* readChunk(data: string): Generator<ChatEvent> {
   if (finish_reason === null) return;
   if (!usage || !metrics) throw unreachable(new Error('the last chunk has no usage or metrics'));
   const { prompt_tokens: promptTokens, completion_tokens: completionTokens } = usage;
-  // The calls themselves say so.
+  // The tool calls that came before already show it.
   const reason = finish_reason === 'tool_calls' ? 'stop' : finish_reason;
   yield { type: 'finish', reason, usage: { promptTokens, completionTokens }, metrics };
 }

@@ -9,14 +9,14 @@ interface KnownUpstream {
   active: string | null | undefined;
 }
 
-/** The members of an upstream's model list that the edge reads. Boxes of earlier versions send no `created`. */
+/** The members of an upstream's model list that the gateway reads. Servers of earlier versions send no `created`. */
 export const UpstreamModels = v.object({
   data: v.array(v.object({ id: v.string(), status: ModelStatus, created: v.exactOptional(v.number()) })),
 });
 
 /**
- * Merges model lists: the configured models, each with the best status that any upstream reports (`MODEL_STATUSES`
- * begins with the best); `active` also if an upstream's health says so.
+ * Merges the model lists of upstreams to that of the gateway: the configured models, each with the best status that any
+ * upstream reports (`MODEL_STATUSES` begins with the best). A model is also `active` if an upstream's health says so.
  */
 export function mergeModels(upstreams: readonly KnownUpstream[], heard: readonly ListedModel[]): ListedModel[] {
   const best = new Map<ModelId, ListedModel>();
@@ -29,7 +29,7 @@ export function mergeModels(upstreams: readonly KnownUpstream[], heard: readonly
   return [...best.values()];
 }
 
-/** Keeps the better status and the earlier time. */
+/** Returns the model with the better status and the earlier time of creation. */
 function merged(one: ListedModel, { id, status, created = one.created }: ListedModel): ListedModel {
   return {
     id,

@@ -1,23 +1,30 @@
 import type { ChatRequest, TaskBatch } from '../../../lib/backend.ts';
 import type { ChatMessage, Part } from '../../../lib/conversation.ts';
 
-/** Separates the parts. Requests that differ only in it may share an upstream, which does no harm. */
+/**
+ * Separates the parts of a prefix. Two requests that differ only in it may go to the same upstream, which does no harm.
+ */
 const SEPARATOR = '\0';
 
-/** Characters of a long text that are hashed, in pieces from its beginning to its end. */
+/** Characters in each sample of a long text. */
 const PIECE = 128;
+/** Number of samples of a long text, evenly spaced from its beginning to its end. */
 const PIECES = 32;
 
 /**
- * Returns the text that requests for the same upstream share: its prefix cache then contains the beginning of the
- * prompt. Of a request with images or audio these alone count: they come first, and are dear to read.
+ * Returns the text by whose hash an upstream is chosen. Requests with the same text go to the same upstream, whose
+ * prefix cache then contains the beginning of the prompt. If a request has images or audio, only these count, because
+ * they come first in the prompt and are expensive to encode.
  */
 export function taskPrefix({ model, input, media }: TaskBatch): string {
   const shared: Part[] = 'context' in input ? [{ type: 'text', text: input.context }] : opening(input.messages);
   return prefixText(model, [...media, ...shared]);
 }
 
-/** Returns the prefix of a chat, as `taskPrefix`. Without a model the upstream's active one answers. */
+/**
+ * Returns the text by whose hash an upstream is chosen for a chat, as `taskPrefix` does for tasks. Without a model, the
+ * upstream's active one answers.
+ */
 export function chatPrefix({ model, messages }: ChatRequest): string {
   return prefixText(model ?? '', opening(messages));
 }
@@ -29,8 +36,8 @@ function prefixText(model: string, parts: readonly Part[]): string {
 }
 
 /**
- * Samples a text, so that the hash costs the same however long it is. Texts that differ only between the pieces share
- * an upstream.
+ * Returns samples of a long text, so that hashing it costs the same however long it is. Texts that differ only between
+ * the samples go to the same upstream.
  */
 function sampled(text: string): string {
   if (text.length <= PIECE * PIECES) return text;
@@ -42,7 +49,7 @@ function sampled(text: string): string {
 }
 
 /**
- * Returns the instructions and the first user message: they stay when a conversation grows, so it stays on its
+ * Returns the instructions and the first user message. They do not change when a conversation grows, so it stays on its
  * upstream.
  */
 function opening(messages: readonly ChatMessage[]): Part[] {

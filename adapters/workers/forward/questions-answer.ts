@@ -14,8 +14,8 @@ import {
 import { unreachable } from './upstream-fault.ts';
 
 /**
- * Converts an upstream's answer to `questionsBody(batch)`. Throws an `UpstreamFault` unless it is one complete answer
- * to each task.
+ * Converts an upstream's answer to the request of `questionsBody(batch)`. Throws an `UpstreamFault` unless it contains
+ * a complete answer to each task.
  */
 export function questionsAnswer(text: string, batch: TaskBatch): BatchAnswer {
   try {

@@ -21,14 +21,14 @@ export function questionsBody({ model, input, media, tasks, maxOutputTokens, pro
     max_output_tokens: maxOutputTokens,
     orders: probabilities?.orders,
     calibrated: probabilities?.calibrated,
-    // The edge decides about abstention, as it answers the caller.
+    // The gateway itself applies the caller's threshold for abstention.
     abstain_below: 0,
   });
 }
 
 /**
- * Returns the conversation as messages. The media of the whole request are at the beginning of the last message of the
- * user, where the prompt has them.
+ * Returns the input as messages. The media of the whole request are at the beginning of the last user message, where
+ * the prompt has them, too.
  */
 function conversationOf({ input, media }: Pick<TaskBatch, 'input' | 'media'>): readonly ChatMessage[] {
   const told: readonly ChatMessage[] =
@@ -66,9 +66,9 @@ function options({ kind = 'choice', options = [], descriptions = [] }: DecideTas
   }
 }
 
-/** Finds the path of an image or audio in a request of `POST /v1/decisions`. */
+/** Matches the path of an image or audio input in a request of `POST /v1/decisions`. */
 const MEDIA_PATH = /^input\[(\d+)\]\.content\[(\d+)\]\.(?:image|audio)_url/u;
 
-/** Returns an upstream's error about an image or audio with the `param` of the caller's request. */
+/** Returns an upstream's error about an image or audio input with the `param` of the caller's request. */
 export const askedHere = (error: unknown, batch: TaskBatch): unknown =>
   withCallersParam(error, MEDIA_PATH, conversationOf(batch));

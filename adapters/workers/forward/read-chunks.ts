@@ -5,7 +5,7 @@ import { UpstreamFault, unreachable } from './upstream-fault.ts';
 export interface PiecesDeps {
   clock: Clock;
   /**
-   * Milliseconds without a byte after which an upstream counts as hung; upstreams send a comment every second or two.
+   * Milliseconds without a byte after which an upstream counts as hung. Upstreams send a comment every second or two.
    */
   silenceMs: number;
   /** The caller's abort signal. After it aborts, an error of the stream does not count against the upstream. */

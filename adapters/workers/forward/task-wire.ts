@@ -3,11 +3,12 @@ import type { Task, TaskBatch } from '../../../lib/backend.ts';
 import { media, message } from './message-wire.ts';
 
 /**
- * Fields with their default value are omitted, so that a request of the greatest length is not longer for the upstream.
+ * Default values of request fields. Fields with these values are omitted, so that the forwarded request is not longer
+ * than the caller's, which may have the greatest allowed length.
  */
 const DEFAULTS = { temperature: 0, maxOutputTokens: 16 };
 
-/** Builds the body for an upstream's `POST /v1/tasks` that its validation turns into this same batch. */
+/** Builds the body for an upstream's `POST /v1/tasks`. The upstream's validation turns it into the same batch again. */
 export function tasksBody(batch: TaskBatch): string {
   const { model, input, temperature, maxOutputTokens, language } = batch;
   const images = batch.media.filter(({ type }) => type === 'image');

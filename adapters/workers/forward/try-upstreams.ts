@@ -6,7 +6,7 @@ import { UpstreamFault, unreachable } from './upstream-fault.ts';
 /** The most upstreams that one request is sent to. */
 const MOST_UPSTREAMS = 3;
 
-/** Tracks one attempt at one upstream, from its beginning to its only end. */
+/** Tracks one attempt at one upstream; `end` is called exactly once. */
 export interface Attempt<T> {
   saw(chunk: T): void;
   end(outcome: Outcome, error?: unknown): void;
@@ -14,17 +14,20 @@ export interface Attempt<T> {
 
 export interface Tries<T> {
   attempt(upstream: Upstream): Attempt<T>;
-  /** Yields the upstream's answer in chunks. */
+  /** Sends the request to the upstream, and yields its answer in chunks. */
   ask(upstream: Upstream): AsyncIterable<T>;
-  /** Tells whether, after this chunk, no other upstream may be asked: the caller has a part of the answer. */
+  /**
+   * Tells whether this chunk gives the caller a part of the answer, so that no other upstream may be asked after it.
+   */
   isOutput(chunk: T): boolean;
-  /** Tells whether this chunk completes the answer: a caller that stops there has not left early. */
+  /** Tells whether this chunk completes the answer, so that a caller that stops reading there has not left early. */
   isLast(chunk: T): boolean;
 }
 
 /**
- * Yields the answer of the first upstream that can answer. After an `UpstreamFault` the next one is tried, at most
- * twice, and never after output. Throws only `AssayError`, or the reason of the caller's abort.
+ * Yields the answer of the first upstream that can answer. After an `UpstreamFault` the next one is asked, up to
+ * `MOST_UPSTREAMS` in all, but not once the caller has a part of the answer. Throws only `AssayError`, or the reason of
+ * the caller's abort.
  */
 export async function* tryUpstreams<T>(candidates: readonly Upstream[], tries: Tries<T>): AsyncGenerator<T> {
   const faults: UpstreamFault[] = [];
@@ -53,8 +56,8 @@ export async function* tryUpstreams<T>(candidates: readonly Upstream[], tries: T
 }
 
 /**
- * Classifies an error: a fault of the request counts as an answer, a missed deadline as a failure of the upstream,
- * anything else as a caller that left.
+ * Returns the outcome of an attempt that threw: a fault of the request counts as an answer, a missed deadline as a
+ * failure of the upstream, and anything else as a caller that left.
  */
 function outcome(error: unknown): Outcome {
   if (error instanceof UpstreamFault) return error.broken ? 'failed' : 'answered';
@@ -63,8 +66,8 @@ function outcome(error: unknown): Outcome {
 }
 
 /**
- * Returns the caller's error when no upstream answered. A busy upstream will be free again, so `overloaded` with the
- * shortest wait has priority over the others' faults.
+ * Returns the caller's error if no upstream has answered. A busy upstream will be free again, so `overloaded` with the
+ * shortest wait takes precedence over all other errors.
  */
 export function verdict(faults: readonly UpstreamFault[]): AssayError {
   const errors = faults.map(({ error }) => error);

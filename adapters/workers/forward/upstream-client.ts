@@ -7,7 +7,7 @@ import { UpstreamFault, unreachable, upstreamError } from './upstream-fault.ts';
 
 export interface UpstreamClientDeps {
   fetch: typeof fetch;
-  /** Returns the API key that identifies this edge to the upstream. */
+  /** Returns the API key of this gateway for the upstream. */
   keyOf(upstream: Upstream): string;
 }
 
@@ -15,22 +15,22 @@ export interface UpstreamRequest {
   method: string;
   path: string;
   body?: string;
-  /** Besides the key, the request id, and a JSON content type if there is a body. */
+  /** Additional headers. The key, the request id and, with a body, the JSON content type are always sent. */
   headers?: Record<string, string>;
   requestId: string;
   trace?: TraceContext;
   /** Aborts the whole exchange, reading the answer's body included. */
   signal: AbortSignal;
-  /** Milliseconds until the answer must begin; for `readUpstream`, until it must be complete. */
+  /** Timeout in milliseconds until the answer must begin; for `readUpstream`, until it must be complete. */
   deadlineMs: number;
 }
 
-/** The most bytes of an answer that is read whole: far above 4096 tokens and their copy as text. */
+/** Most bytes of an answer that is read as a whole: far more than 4096 tokens and their copy as text take. */
 const MOST_BYTES = 32 * 1024 * 1024;
 
 /**
- * Returns any answer of the upstream, as it begins. Throws an `UpstreamFault` if it cannot be reached, `timeout` if it
- * is too late.
+ * Returns the upstream's response as soon as it begins, whatever its status. Throws an `UpstreamFault` if the upstream
+ * cannot be reached, and `timeout` if it does not answer within the deadline.
  */
 export async function fetchUpstream(
   upstream: Upstream,
@@ -67,14 +67,14 @@ function send(
     },
     ...(body === undefined ? {} : { body }),
     signal,
-    // Never followed: the key is for this upstream only.
+    // Redirects are never followed, because the key is for this upstream only.
     redirect: 'manual',
   });
 }
 
 /**
- * Returns a successful answer, as it begins. Throws as `fetchUpstream`, and for other answers: an `UpstreamFault` if
- * another upstream may succeed, else the request's own error.
+ * Returns the upstream's response as soon as it begins, if it is successful. Throws as `fetchUpstream` and, for an
+ * error response, an `UpstreamFault` if another upstream may succeed, else the request's own error.
  */
 export async function askUpstream(
   upstream: Upstream,
@@ -91,8 +91,8 @@ export async function askUpstream(
 }
 
 /**
- * Returns a successful answer with its headers, complete by the deadline. Throws as `askUpstream`. Uses one timer: in a
- * Worker they are expensive.
+ * Returns text and headers of a successful response that is complete within the deadline. Throws as `askUpstream`. Uses
+ * only one timer, because timers are expensive in a Worker.
  */
 export async function readUpstream(
   upstream: Upstream,
@@ -110,14 +110,17 @@ export async function readUpstream(
     if (response.ok) return { text, headers: response.headers };
     throw upstreamError(response.status, text, response.headers.get('retry-after'));
   } catch (error) {
-    // Ends an answer that hangs half way, and the upstream's work with it.
+    // Aborts a response that hangs half way, and with it the upstream's work.
     over.abort();
     if (signal.aborted) throw signal.reason;
     throw error instanceof AssayError || error instanceof UpstreamFault ? error : unreachable(error);
   }
 }
 
-/** Reads a whole answer. One that breaks off is an unreachable upstream; one that exceeds the deadline, `timeout`. */
+/**
+ * Reads the whole text of a response. Throws an `UpstreamFault` if the response breaks off, and `timeout` if it exceeds
+ * the deadline.
+ */
 export async function readText(response: Response, deadlineMs: number): Promise<string> {
   try {
     return await withTimeout(wholeText(response), deadlineMs, () => timedOut(deadlineMs));

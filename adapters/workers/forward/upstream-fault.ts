@@ -6,7 +6,9 @@ export class UpstreamFault extends Error {
   override readonly name = 'UpstreamFault';
   /** The caller's error if no other upstream answers either. */
   readonly error: AssayError;
-  /** True if it counts against the upstream: one that is busy, or has another model loaded, is healthy. */
+  /**
+   * True if the fault counts against the upstream. An upstream that is busy, or has another model loaded, is healthy.
+   */
   readonly broken: boolean;
 
   constructor(error: AssayError, broken: boolean) {
@@ -25,7 +27,9 @@ const ErrorBody = v.object({
   }),
 });
 
-/** Codes below 500 that are faults of the upstream's configuration or state, not of the request. */
+/**
+ * Error codes with a status below 500 that report a fault of the upstream's configuration or state, not of the request.
+ */
 const NOT_OF_THE_REQUEST: ReadonlySet<ErrorCode> = new Set([
   'missing_api_key',
   'invalid_api_key',
@@ -40,7 +44,7 @@ export function unreachable(cause: unknown): UpstreamFault {
   return new UpstreamFault(new AssayError('backend_unreachable', message, { cause }), true);
 }
 
-/** Parses an upstream's error body; null if the text is none. */
+/** Parses an upstream's error body; returns null if the text is not one. */
 export function readErrorBody(text: string): { code: ErrorCode; message: string; param: string | undefined } | null {
   try {
     const { code, message, param } = v.parse(ErrorBody, JSON.parse(text)).error;
@@ -51,8 +55,9 @@ export function readErrorBody(text: string): { code: ErrorCode; message: string;
 }
 
 /**
- * Interprets an upstream's error: returns an `UpstreamFault` if another upstream may answer (429, 5xx, a model not
- * loaded, an upstream that does not know the edge's key), else the caller's own error, unchanged.
+ * Interprets an upstream's error response. Returns an `UpstreamFault` if another upstream may answer (status 429 or
+ * 5xx, a model that is not loaded, or an upstream that does not know the gateway's key), else the error for the caller,
+ * unchanged.
  */
 export function upstreamError(status: number, text: string, retryAfter: string | null): UpstreamFault | AssayError {
   const said = readErrorBody(text);

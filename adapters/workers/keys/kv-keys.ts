@@ -7,7 +7,7 @@ import type { KVNamespace } from '../bindings.ts';
 import type { Env } from '../env.ts';
 import { withTimeout } from '../with-timeout.ts';
 
-/** A key in KV, under the SHA-256 of the secret in lower-case hex. `assay keys --edge` writes it. */
+/** An API key in KV, stored under the SHA-256 hash of its secret in lower-case hex. `assay keys --edge` writes it. */
 const KvKey = v.object({
   name: v.pipe(v.string(), v.minLength(1), v.maxLength(128)),
   models: v.optional(v.array(v.string()), ['*']),
@@ -17,10 +17,11 @@ const KvKey = v.object({
 });
 
 /**
- * Seconds of KV's own cache (60 is its least), then milliseconds of this isolate's. A revoked key is refused after both
- * have expired.
+ * Seconds for which KV itself caches a key (60 is the smallest value that it allows). A revoked key is refused after
+ * this time and `KEPT_MS` have passed.
  */
 const KV_CACHE_S = 60;
+/** Milliseconds for which this isolate caches a key. */
 const KEPT_MS = 30_000;
 const MOST_KEPT = 1_000;
 const DEADLINE_MS = 5_000;
@@ -36,18 +37,18 @@ export interface KvKeysDeps {
   clock: Clock;
 }
 
-/** Reads keys from KV, and counts their requests in a Durable Object for each key. */
+/** Reads API keys from KV, and counts the requests of each key in a Durable Object of its own. */
 export class KvKeys implements KeyStore, Quota {
   readonly #deps: KvKeysDeps;
   readonly #kept = new Map<string, Kept>();
-  /** The hash of each found key; the name of its Durable Object. */
+  /** SHA-256 hash of each key that was looked up. It is also the name of the key's Durable Object. */
   readonly #hashes = new WeakMap<ApiKey, string>();
 
   constructor(deps: KvKeysDeps) {
     this.#deps = deps;
   }
 
-  /** Finds a key by its hash, so the time reveals nothing about the secret. */
+  /** Finds a key by its hash, so that the time taken reveals nothing about the secret. */
   async find(sha256: string): Promise<ApiKey | null> {
     const now = this.#deps.clock.now();
     const kept = this.#kept.get(sha256);

@@ -11,8 +11,8 @@ interface Kept {
 }
 
 /**
- * Holds the token bucket of one key. Objects are named by the key's hash and exist once worldwide, so all edges share
- * them.
+ * Holds the token bucket of one key. Objects are named by the key's hash and exist once worldwide, so all gateway
+ * isolates share them.
  */
 export class QuotaObject extends DurableObject<Env> implements QuotaCalls {
   #bucket: TokenBucket | undefined;
@@ -33,7 +33,10 @@ export class QuotaObject extends DurableObject<Env> implements QuotaCalls {
     return retryAfterSeconds;
   }
 
-  /** Saves at most twice a second: no request waits for the disk, and a crash forgets at most half a second. */
+  /**
+   * Saves the bucket at most twice a second. No request waits for the disk, and a crash loses at most the last half
+   * second.
+   */
   #saveSoon(): void {
     if (this.#saving) return;
     this.#saving = true;
@@ -48,7 +51,7 @@ export class QuotaObject extends DurableObject<Env> implements QuotaCalls {
     return this.#bucket && { bucket: this.#bucket, requestsPerMinute: this.#requestsPerMinute };
   }
 
-  /** Deletes a full bucket, so that unused keys cost no storage. */
+  /** Deletes the bucket once it is full again, so that unused keys take no storage. */
   async alarm(): Promise<void> {
     const kept = this.#kept() ?? (await this.ctx.storage.get<Kept>('bucket'));
     const waitMs = kept ? kept.bucket.at + fullAfterMs(kept.bucket, kept.requestsPerMinute) - Date.now() : 0;

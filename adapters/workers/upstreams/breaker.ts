@@ -1,21 +1,25 @@
-/** Records the failures of one upstream. Circuit breaker after Nygard, "Release It!", chapter 5. */
+/** Holds the state of the circuit breaker of one upstream (Nygard, "Release It!", chapter 5). */
 export interface Breaker {
-  /** Failures since the last answer. */
+  /** Number of failures since the last answer. */
   readonly failures: number;
-  /** Openings since the last answer; each doubles the pause. */
+  /** Number of times that the breaker has opened since the last answer; each time doubles the pause. */
   readonly openings: number;
-  /** The time of the first trial, in milliseconds since 1970; null: closed. */
+  /** Time at which the upstream is tried again, in milliseconds since 1970-01-01 UTC; null if the breaker is closed. */
   readonly opensUntil: number | null;
 }
 
-/** Lists the states of a breaker. `closed`: in use. `open`: not asked. `half-open`: one trial decides. */
+/**
+ * Names a state of a breaker. `closed`: requests are sent. `open`: none are sent. `half-open`: one trial request
+ * decides.
+ */
 export type BreakerState = 'closed' | 'open' | 'half-open';
 
 export interface BreakerSettings {
-  /** Consecutive failures that open it. */
+  /** Number of consecutive failures after which the breaker opens. */
   failuresToOpen: number;
-  /** The first pause, and the longest. */
+  /** Milliseconds for which the breaker stays open the first time. */
   pauseMs: number;
+  /** Longest time that the breaker stays open, in milliseconds. */
   maxPauseMs: number;
 }
 
@@ -37,7 +41,7 @@ export function afterSuccess(): Breaker {
 export function afterFailure(breaker: Breaker, now: number, settings = BREAKER): Breaker {
   const failures = breaker.failures + 1;
   const state = breakerState(breaker, now);
-  // Requests that were running when it opened bring no news.
+  // A request that was sent before the breaker opened tells nothing new.
   if (state === 'open') return breaker;
   if (state === 'closed' && failures < settings.failuresToOpen) return { ...breaker, failures };
   const pause = Math.min(settings.pauseMs * 2 ** breaker.openings, settings.maxPauseMs);
@@ -45,7 +49,7 @@ export function afterFailure(breaker: Breaker, now: number, settings = BREAKER):
 }
 
 /**
- * Returns the state after the upstream answered a probe. That closes a half-open breaker, but does not reset it:
+ * Returns the state after the upstream answered a health probe. This closes a half-open breaker, but does not reset it:
  * `/health` may work where inference does not, so failures and openings keep counting until a request is answered.
  */
 export function afterProbe(breaker: Breaker, now: number, settings = BREAKER): Breaker {

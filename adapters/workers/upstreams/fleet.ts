@@ -7,40 +7,41 @@ import type { Upstream } from './upstream.ts';
 
 export interface FleetDeps {
   upstreams: readonly Upstream[];
-  /** Reports to the fleet's Durable Object, and returns its state. */
+  /** Sends a report to the fleet's Durable Object, and returns the state that it answers with. */
   report(report: EdgeReport): Promise<FleetStatus>;
   /** Keeps the Worker alive until the report has been sent. */
   waitUntil(work: Promise<unknown>): void;
   clock: Clock;
-  /** A random name of this isolate. */
+  /** Random name of this isolate in its reports. */
   edge: string;
 }
 
-/** Lists how an attempt at an upstream can end. `left`: the caller left, which says nothing about the upstream. */
+/** Names how an attempt at an upstream ended. `left`: the caller left, which says nothing about the upstream. */
 export type Outcome = 'answered' | 'failed' | 'left';
 
-/** Milliseconds between two reports of one edge; a failure is reported earlier. */
+/** Milliseconds between two reports of this isolate. */
 const REPORT_EVERY_MS = 1_000;
+/** Milliseconds since the last report after which a failure is reported without waiting longer. */
 const REPORT_FAILURE_AFTER_MS = 50;
-/** A report that takes longer was lost with the request that sent it. */
+/** Milliseconds after which a report that was not answered counts as lost, with the request that sent it. */
 const REPORT_LOST_MS = 5_000;
 
 interface Seen {
   readonly upstream: Upstream;
   readonly load: Load;
-  /** Load that other edges put on the upstream, as last reported. */
+  /** Load that other gateway isolates put on the upstream, as last reported. */
   others: number;
   breaker: Breaker;
   active: string | null | undefined;
   /** Observations that have not been reported yet. */
   news: Omit<UpstreamReport, 'running'>;
-  /** Running requests as last reported. */
+  /** Number of running requests that was last reported. */
   told: number;
 }
 
 /**
- * Tracks the upstreams as this edge sees them: its own attempts at once, those of other edges a second later. Never
- * waits.
+ * Tracks the upstreams as this isolate sees them: its own attempts at once, those of other isolates a second later. No
+ * method waits for a report.
  */
 export class Fleet {
   readonly #deps: FleetDeps;
@@ -60,9 +61,11 @@ export class Fleet {
   }
 
   /**
-   * Returns the upstreams to try for a key, best first: of those whose breaker admits a request, the ones that have the
-   * model loaded in the order of rendezvous hashing with bounded load, then the others. Without a model: upstreams with
-   * any model loaded, then those with none.
+   * Returns the upstreams to ask for a request, best first. Only upstreams whose breaker admits a request are included:
+   * first those that have the model loaded, in the order of rendezvous hashing with bounded load, then the others.
+   * Without a model, upstreams with any model loaded come first.
+   *
+   * @param key hash of the prefix that the request shares with others (`taskPrefix`)
    */
   candidates(model: string | undefined, key: Hash64): Upstream[] {
     const now = this.#deps.clock.now();
@@ -77,7 +80,10 @@ export class Fleet {
     return [...passOver(rendezvous(key, ready), load, meanLoad(ready, load)), ...rendezvous(key, rest)];
   }
 
-  /** Begins an attempt at the upstream. Call the result when it has ended; a second call has no effect. */
+  /**
+   * Begins an attempt at the upstream. The caller must call the returned function when the attempt has ended; further
+   * calls have no effect.
+   */
   begin(upstream: Upstream): (outcome: Outcome) => void {
     const seen = this.#seen.get(upstream.name)!;
     seen.load.running++;
@@ -161,13 +167,15 @@ function fits(upstream: Upstream, model: string | undefined): boolean {
   return model === undefined || upstream.models.some((one) => one === model);
 }
 
-/** Tells whether an upstream may get a request now. A half-open one gets one request at a time from each edge. */
+/**
+ * Tells whether a request may be sent to an upstream now. A half-open one gets one request at a time from each isolate.
+ */
 function lets(seen: Seen, now: number): boolean {
   const state = breakerState(seen.breaker, now);
   return state === 'closed' || (state === 'half-open' && seen.load.running === 0);
 }
 
-/** Adopts the state that all edges share, then what this edge has seen since it asked. */
+/** Applies the state that all isolates share, then what this isolate has observed since it sent its report. */
 function applyStatus(seen: Seen, status: UpstreamStatus | undefined, own: number, now: number): void {
   seen.others = Math.max(0, (status?.load ?? 0) - own);
   seen.active = status?.active;

@@ -11,10 +11,13 @@ export interface HealthDeps {
   clock: Clock;
 }
 
-/** Milliseconds without a report after which an edge counts as stopped, and its running requests as ended. */
+/** Milliseconds without a report after which a gateway isolate counts as stopped, and its running requests as ended. */
 const EDGE_GONE_MS = 30_000;
 const PROBE_DEADLINE_MS = 2_000;
-/** Upstreams probed in one round, those probed longest ago first, so that a large fleet causes no burst. */
+/**
+ * Most upstreams that are probed in one round, so that a large fleet causes no burst. Those probed longest ago come
+ * first.
+ */
 const PROBES_A_ROUND = 100;
 
 /** The members of an upstream's `GET /health` that are used (docs/interface.md, M-4). */
@@ -34,8 +37,8 @@ interface Edge {
 }
 
 /**
- * Owns every breaker: tracks the fleet as all edges together see it. Kept in memory, because lost state is soon
- * observed again.
+ * Keeps the breaker of every upstream, and the fleet's state as all gateway isolates together see it. It is kept in
+ * memory only, because lost state is soon observed again.
  */
 export class Health {
   readonly #deps: HealthDeps;
@@ -53,7 +56,7 @@ export class Health {
     );
   }
 
-  /** Merges the report of an edge and returns the state that all edges share. */
+  /** Merges the report of one gateway isolate, and returns the state that all isolates share. */
   report({ edge: id, upstreams }: EdgeReport): FleetStatus {
     const now = this.#deps.clock.now();
     this.#forgetGoneEdges(now);
@@ -67,13 +70,13 @@ export class Health {
     return this.#status(now);
   }
 
-  /** Asks upstreams for their health, each with a deadline. */
+  /** Requests the health of upstreams, each with a deadline, and records the results. */
   async probe(): Promise<void> {
     const byAge = [...this.#upstreams.values()].sort((a, b) => a.probedAt - b.probedAt);
     await Promise.all(byAge.slice(0, PROBES_A_ROUND).map((known) => this.#probe(known)));
   }
 
-  /** Tells whether any edge has reported lately. */
+  /** Tells whether any gateway isolate has reported within the last 30 seconds. */
   watched(): boolean {
     this.#forgetGoneEdges(this.#deps.clock.now());
     return this.#edges.size > 0;

@@ -1,9 +1,13 @@
 /** Sets how load is measured, and from what load an upstream is skipped. */
 export interface LoadSettings {
-  /** An upstream over this many times the mean is skipped (Mirrokni, Thorup & Zadimoghaddam 2018: "bounded loads"). */
+  /**
+   * An upstream whose load per weight is more than this many times the mean is skipped (Mirrokni, Thorup &
+   * Zadimoghaddam 2018: "bounded loads").
+   */
   bound: number;
   /**
-   * An upstream below this is never skipped: no request waits there, and its cache is worth more than an even count.
+   * An upstream with a lower load is never skipped: no request waits there, and its prefix cache is worth more than an
+   * even distribution.
    */
   idle: number;
   /** Milliseconds in which the weight of a finished request falls to 1/e. */
@@ -13,9 +17,9 @@ export interface LoadSettings {
 export const LOAD: LoadSettings = { bound: 1.25, idle: 16, memoryMs: 3_000 };
 
 /**
- * Counts running requests, and recently finished ones with a decaying weight. Running ones alone are so few on an
- * upstream that chance would move contexts away from their cache; a long memory would not notice a growing queue.
- * benchmarks/fleet compares both.
+ * Measures the load of an upstream: running requests, plus recently finished ones with a decaying weight. Running
+ * requests alone are so few on one upstream that chance would move contexts away from their cache; a long memory would
+ * not notice a growing queue. benchmarks/fleet compares both.
  */
 export class Load {
   running = 0;
@@ -42,7 +46,10 @@ export class Load {
   }
 }
 
-/** Moves upstreams over the bound to the end; both groups keep their order. `mean`: load per unit of weight. */
+/**
+ * Returns the upstreams with those over the bound moved to the end; both groups keep their order. `mean` is the load
+ * per unit of weight.
+ */
 export function passOver<B extends { weight: number }>(
   ranked: readonly B[],
   loadOf: (upstream: B) => number,

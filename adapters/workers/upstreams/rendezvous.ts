@@ -4,15 +4,15 @@ export type Hash64 = readonly [number, number];
 /** Describes the members of an upstream that hashing uses. */
 export interface Weighted {
   readonly name: string;
-  /** Relative share of the keys; above 0. */
+  /** Share of the keys, relative to the other upstreams' weights; above 0. */
   readonly weight: number;
 }
 
 /**
- * Returns the upstreams in the order in which `key` prefers them. Every edge computes the same order without
- * communication, and when an upstream is added or removed only its own keys move. Thaler & Ravishankar 1998 ("highest
- * random weight"); the weighted score -w / ln(u) is from Schindelhauer & Schomaker, "Weighted Distributed Hash Tables",
- * 2005.
+ * Returns the upstreams in the order in which `key` prefers them. Every gateway isolate computes the same order without
+ * communication. When an upstream is added or removed, only its own keys move. Source: Thaler & Ravishankar 1998
+ * ("highest random weight"); the weighted score -w / ln(u) is from Schindelhauer & Schomaker, "Weighted Distributed
+ * Hash Tables", 2005.
  */
 export function rendezvous<B extends Weighted>(key: Hash64, upstreams: readonly B[]): B[] {
   return upstreams
@@ -27,7 +27,7 @@ export async function hash64(text: string): Promise<Hash64> {
   return [digest.getUint32(0), digest.getUint32(4)];
 }
 
-/** Returns a number in (0, 1) from the key and an upstream's seed; 52 bits. */
+/** Returns a pseudorandom number in (0, 1), with 52 bits, from a key and an upstream's seed. */
 function uniform(key: Hash64, seed: number): number {
   const high = mix(key[0] ^ seed);
   const low = mix(key[1] ^ Math.imul(high, 0x9e3779b1) ^ seed);
@@ -45,7 +45,10 @@ function mix(bits: number): number {
   return (h ^ (h >>> 16)) >>> 0;
 }
 
-/** Hashes a name with FNV-1a, finished by `mix` because names differ in their last character only. */
+/**
+ * Returns the seed of an upstream: its name hashed with FNV-1a, then with `mix`, because names often differ only in
+ * their last character.
+ */
 function seedOf(name: string): number {
   let hash = 0x811c9dc5;
   for (let i = 0; i < name.length; i++) hash = Math.imul(hash ^ name.charCodeAt(i), 0x01000193);

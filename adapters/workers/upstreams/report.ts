@@ -2,20 +2,20 @@ import * as v from 'valibot';
 
 const Count = v.pipe(v.number(), v.integer(), v.minValue(0));
 
-/** One edge's observations of one upstream since its last report. */
+/** Observations that one gateway isolate made of one upstream since its last report. */
 export const UpstreamReport = v.strictObject({
-  /** Requests of this edge that are running there now. */
+  /** Number of requests of this isolate that are running on the upstream now. */
   running: Count,
-  /** Requests that ended. */
+  /** Number of requests that ended. */
   ended: Count,
-  /** True if one of them was answered. */
+  /** True if at least one of them was answered. */
   answered: v.boolean(),
-  /** The number that have failed since. */
+  /** Number of requests that failed since the last answer. */
   failed: Count,
 });
 export type UpstreamReport = v.InferOutput<typeof UpstreamReport>;
 
-/** A report of one edge. An edge is one isolate of the Worker, named by a random id. */
+/** A report of one isolate of the Worker; `edge` is its random id. */
 export const EdgeReport = v.strictObject({
   edge: v.pipe(v.string(), v.maxLength(64)),
   upstreams: v.record(v.string(), UpstreamReport),
@@ -24,19 +24,19 @@ export type EdgeReport = v.InferOutput<typeof EdgeReport>;
 
 /** Describes the shared state of one upstream. Upstreams in their initial state are omitted. */
 export interface UpstreamStatus {
-  /** Its breaker, with milliseconds from now instead of a time, as clocks differ. */
+  /** State of the upstream's breaker. `opensForMs` is a duration from now instead of a time, because clocks differ. */
   failures: number;
   openings: number;
   opensForMs: number | null;
-  /** The load of all edges (`Load.value`). */
+  /** Load that all isolates put on the upstream (`Load.value`). */
   load: number;
-  /** The model in the upstream's slot; null: none; absent: unknown. */
+  /** The model that the upstream has loaded; null if none; absent if unknown. */
   active?: string | null;
 }
 
 export type FleetStatus = Record<string, UpstreamStatus>;
 
-/** Declares the calls that edges make to the fleet's Durable Object. */
+/** Declares the calls that gateway isolates make to the fleet's Durable Object. */
 export interface FleetCalls {
   report(report: EdgeReport): Promise<FleetStatus>;
 }

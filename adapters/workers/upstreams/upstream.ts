@@ -15,7 +15,8 @@ const UpstreamUrl = v.pipe(
 /** One machine that runs Assay, as the configuration describes it. */
 const Upstream = v.strictObject({
   /**
-   * The name in logs and in `/boxes/<name>`. Rendezvous hashing uses it, so renaming an upstream moves its contexts.
+   * Name of the upstream in logs and in `/boxes/<name>`. Rendezvous hashing uses it, so renaming an upstream moves its
+   * contexts to others.
    */
   name: v.pipe(v.string(), v.regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'A box name is 1 to 63 of a-z 0-9 -.')),
   url: UpstreamUrl,
@@ -34,7 +35,7 @@ const Upstream = v.strictObject({
     v.minLength(1, 'A box needs at least one model.'),
     v.maxLength(64),
   ),
-  /** Share of the contexts, relative to the other upstreams' weights. */
+  /** Share of the contexts that the upstream gets, relative to the other upstreams' weights. */
   weight: v.optional(v.pipe(v.number(), v.finite(), v.minValue(0.01), v.maxValue(100)), 1),
 });
 export type Upstream = v.InferOutput<typeof Upstream>;
@@ -45,9 +46,9 @@ const MOST_UPSTREAMS = 1_000;
 const VARIABLE = /^BOXES(_\d{1,3})?$/;
 
 /**
- * Parses the upstreams in the variable BOXES, and in BOXES_2, BOXES_3, … as one variable holds 5 KB, about 35
- * upstreams. Each is a list, or its JSON text (`--var` and the dashboard give text). Throws an Error that says what to
- * fix.
+ * Parses the upstreams in the variables BOXES, BOXES_2, BOXES_3, … There are several because one variable holds 5 KB,
+ * about 35 upstreams. Each is a list, or its JSON text (`--var` and the dashboard give text). Throws an `Error` that
+ * says what to fix.
  */
 export function parseUpstreams(variables: Readonly<Record<string, unknown>>): readonly Upstream[] {
   const names = Object.keys(variables).filter((name) => VARIABLE.test(name));
@@ -84,8 +85,8 @@ function fromJsonText(name: string, value: unknown): unknown {
 }
 
 /**
- * Tells whether a text is an allowed address of a box. Keys are sent in the Authorization header, so plain http is
- * allowed only for the same machine.
+ * Tells whether a text is an allowed address of an upstream. Keys are sent in the Authorization header, so plain http
+ * is allowed only to the same machine.
  */
 function isUpstreamUrl(text: string): boolean {
   const url = URL.parse(text);
