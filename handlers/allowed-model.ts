@@ -2,7 +2,10 @@ import { type ModelId, parseModelId } from '../lib/model-id.ts';
 import { checkRight } from './auth.ts';
 import type { AppContext } from './context.ts';
 
-/** Checks a model id as sent: it must be well formed, and the key must have a right to the model. */
+/**
+ * Returns the model id that a request names. Throws if it is not well-formed, or if the caller's key has no right to
+ * the model.
+ */
 export function allowedModel(c: AppContext, text: string, param = 'model'): ModelId {
   const id = parseModelId(text, param);
   checkRight(c, id);

@@ -23,8 +23,8 @@ import { health, serverStatus } from './status.ts';
 import { decide, extract, runTasks } from './tasks.ts';
 
 /**
- * Creates both interfaces, or one of them, as one `fetch` for any host: `createApp({ backend, host, keys
- * }).fetch(request)`. This is where routes meet handlers; middleware above the routes applies to all of them.
+ * Creates the app with both APIs, or one of them, as one `fetch` function for any host: `createApp({ backend, host,
+ * keys }).fetch(request)`. This is where routes meet handlers; middleware above the routes applies to all of them.
  */
 export function createApp(deps: AppDeps): Hono<AppEnv> {
   const app = new Hono<AppEnv>();
@@ -78,7 +78,7 @@ export function createApp(deps: AppDeps): Hono<AppEnv> {
       managing('POST', ['/download', '/v1/models/download'], download(host, services));
       managing('POST', ['/delete', '/v1/models/delete'], deleteModel(host));
     }
-    // After the operations, whose paths it would match too.
+    // Mounted after the operations, because this path would match theirs, too.
     mountPath(app, 'models', '/v1/models/:model_id{.+}', [
       { method: 'GET', before: known, handler: retrieveModel(services) },
       ...(host ? [{ method: 'DELETE' as const, before: admin, handler: deleteModelByPath(host) }] : []),

@@ -2,10 +2,10 @@ import { AssayError } from '../lib/errors.ts';
 import { hashSecret, type KeyStore, mayUse } from '../lib/keys.ts';
 import type { AppContext, AppMiddleware } from './context.ts';
 
-/** Refuses a call without a known Bearer key (401), before the request is read. */
+/** Returns middleware that refuses a request without a known Bearer key (401), before its body is read. */
 export function requireKey(keys: KeyStore | undefined): AppMiddleware {
-  // Hashing takes longer than all other checks of a request together. Only known secrets are kept, so strangers cannot
-  // fill the cache.
+  // Caches the hashes of secrets, because hashing takes longer than all other checks of a request together. Only
+  // secrets of known keys are cached, so strangers cannot fill the cache.
   const hashes = new Map<string, string>();
   return async (c, next) => {
     const secret = secretOf(c.req.raw.headers.get('authorization'));
@@ -25,7 +25,10 @@ export function requireKey(keys: KeyStore | undefined): AppMiddleware {
   };
 }
 
-/** Reads the secret of `Bearer <secret>`, the scheme in any letter case (RFC 9110, section 11.1). */
+/**
+ * Returns the secret of `Bearer <secret>`, with the scheme in any letter case (RFC 9110, section 11.1). Throws
+ * `missing_api_key` if there is none.
+ */
 function secretOf(authorization: string | null): string {
   const secret = /^bearer +(.+)$/i.exec(authorization ?? '')?.[1];
   if (secret !== undefined) return secret;

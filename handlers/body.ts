@@ -5,7 +5,10 @@ import { parseJson } from '../lib/json/parse.ts';
 import { validate } from '../lib/validation/validate.ts';
 import type { AppContext, AppMiddleware } from './context.ts';
 
-/** Gives each request its share of the budget for bodies, until it is answered or its stream begins. */
+/**
+ * Returns middleware that gives each request its share of the budget for bodies, until the request is answered or its
+ * stream begins.
+ */
 export function limitBodies(budget: BodyBudget): AppMiddleware {
   return async (c, next) => {
     const share = budget.share();
@@ -18,7 +21,7 @@ export function limitBodies(budget: BodyBudget): AppMiddleware {
   };
 }
 
-/** Reads the body of a model server request and checks it against its schema. */
+/** Reads the body of a request to the model server, and checks it against its schema. */
 export async function readRequest<TSchema extends v.GenericSchema>(
   c: AppContext,
   schema: TSchema,
@@ -26,11 +29,11 @@ export async function readRequest<TSchema extends v.GenericSchema>(
   return validate(schema, await readJson(c.req.raw, { contentType: 'required', share: c.get('body') }));
 }
 
-/** Reads the body of an operation that needs none: if there is one, it must be JSON; its content is ignored. */
+/** Reads the body of an operation that needs none. If there is one, it must be JSON; its content is ignored. */
 export async function readNothing(c: AppContext): Promise<void> {
   const { headers, body } = c.req.raw;
   const bytes = await readBytes(body, MAX_BODY_BYTES, c.get('body')).catch((error: unknown) => {
-    // The content type is checked first.
+    // A wrong content type has precedence over other errors of the body.
     checkContentType(headers, 'required');
     throw error;
   });

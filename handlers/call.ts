@@ -3,11 +3,11 @@ import { AssayError } from '../lib/errors.ts';
 import type { Quota } from '../lib/keys.ts';
 import type { AppContext } from './context.ts';
 
-/** Names the request header that says how urgent a request is (D-34). */
+/** Name of the request header that states a request's priority (docs/interface.md, D-34). */
 export const PRIORITY_HEADER = 'assay-priority';
 
 /**
- * Returns the context that a backend gets with a request. `signal` aborts when the caller leaves. Throws
+ * Returns the context that is passed to a backend with a request. `signal` aborts when the caller leaves. Throws
  * `invalid_value` for an unknown priority.
  */
 export function callOf(c: AppContext, quota: Quota | undefined, signal: AbortSignal = c.req.raw.signal): Call {

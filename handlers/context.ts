@@ -13,56 +13,57 @@ import type { Pages } from './pages.ts';
 export interface AppDeps {
   /** Answers tasks and chats. */
   backend: InferenceBackend;
-  /** Owns the models of this machine. Absent at the edge: no status, load, unload, download and delete routes. */
+  /**
+   * Manages the models of this machine. Absent on a gateway, which then has no routes for status, load, unload,
+   * download and delete.
+   */
   host?: ModelHost;
-  /** The interfaces to mount; both by default. */
+  /** The APIs to mount; both by default. */
   apis?: readonly Api[];
   /** The known keys. The decision service refuses every call without one of them. */
   keys?: KeyStore;
   /** Defaults of the decision formats for what a request omits; default: `DEFAULT_SETTINGS`. */
   questions?: Partial<QuestionSettings>;
-  /** Default: no limits. */
+  /** Counts requests against the quotas of keys; no limits by default. */
   quota?: Quota;
   /**
-   * Requires a key on every route of the model server but `GET /` and `GET /health`, and the admin scope to load,
-   * unload, download and delete. For any address other than loopback.
+   * Requires a key on every route of the model server except `GET /` and `GET /health`, and the admin scope to load,
+   * unload, download and delete. Set for any address other than loopback.
    */
   keyForModels?: boolean;
   /**
-   * Refuses foreign Host names and Origins. Absent only for a host that does this itself, or that is not on a user's
+   * Refuses foreign Host names and Origins. Omit it only if the host program does this itself, or is not on a user's
    * machine.
    */
   guard?: GuardSettings;
-  /** Answers `GET /metrics`, in Prometheus' text format. Absent: there is no such route. */
+  /** Answers `GET /metrics` in Prometheus' text format; without it, there is no such route. */
   metrics?: (app: AppFigures) => Promise<Response>;
-  /**
-   * Pages for people: the playground at `/playground`, the API reference at `/docs`. They need no key. Default: none.
-   */
+  /** Web pages: the playground at `/playground`, the API reference at `/docs`. They need no key. None by default. */
   pages?: Pages;
   /**
-   * The most bytes that the bodies of all running requests may have together; each may have 64 KiB in any case.
-   * Default: 256 MiB.
+   * Budget in bytes for the bodies of all running requests together; 64 KiB of each body are not counted. Default: 256
+   * MiB.
    */
   bodyBytes?: number;
   /** Milliseconds of silence after which a stream sends a comment; default 1500. */
   heartbeatMs?: number;
-  /** Default: the system's. */
+  /** Clock; the system's by default. */
   clock?: Clock;
-  /** Default: a random UUID. */
+  /** Returns the id of a request that was sent without one; a random UUID by default. */
   newRequestId?: () => string;
-  /** Returns 16 random hex digits, for the span of a traced request. Default: random. */
+  /** Returns 16 random hex digits, for the span of a traced request; random by default. */
   newSpanId?: () => string;
   /** Begins a trace for a request whose caller sent none, for a log that exports traces. Default: false. */
   beginTraces?: boolean;
   /**
-   * Called once for each request, when its answer begins, and at the end of each stream. Default: nothing is logged.
+   * Called once for each request, when its answer begins, and at the end of each stream. By default nothing is logged.
    */
   log?: RequestLog;
 }
 
-/** Holds what the app itself measures, for the metrics. */
+/** Holds the figures that the app itself measures, for the metrics. */
 export interface AppFigures {
-  /** Bytes of the budget for bodies that running requests hold. */
+  /** Bytes of the budget for bodies that running requests have reserved. */
   bodyBytes: number;
 }
 
@@ -88,11 +89,11 @@ export interface RequestRecord {
   status: number;
   /** Milliseconds since the request arrived. */
   ms: number;
-  /** True if the answer is a stream, which goes on after `request`. */
+  /** True if the answer is a stream, which continues after the event `request`. */
   stream?: true;
   /** Name of the API key. */
   key?: string;
-  /** The trace of the request, this server's span in it, that of the caller, and the flags that the caller sent. */
+  /** Ids of the request's trace, of this server's span and of the caller's span, and the flags that the caller sent. */
   traceId?: string;
   spanId?: string;
   parentId?: string;
@@ -106,15 +107,13 @@ export interface AppEnv {
     requestId: string;
     /** Set if the caller sent a valid `traceparent`, or with `beginTraces`. */
     trace?: TraceContext;
-    /** The arrival time, on the app's clock. */
+    /** Time at which the request arrived, in milliseconds of the app's clock. */
     begin: number;
-    /**
-     * The interface that the route belongs to, or the format it speaks; it decides the statuses and bodies of errors.
-     */
+    /** The API of the route, or the other format that it follows; it decides the statuses and bodies of errors. */
     api: ErrorFormat;
     /** The request's share of the budget for bodies. */
     body: BodyShare;
-    /** Set if the route needs a key. */
+    /** The caller's API key; set if the route needs one. */
     key?: ApiKey;
   };
 }

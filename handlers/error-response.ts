@@ -2,7 +2,7 @@ import { type ErrorFormat, type ErrorStatus, errorStatus } from '../lib/error-st
 import { AssayError } from '../lib/errors.ts';
 import type { ErrorBody } from '../lib/schema/error-body.ts';
 
-/** Turns every error into a response; no other code does. */
+/** Converts anything thrown to an error response; no other code builds one. */
 export function errorResponse(thrown: unknown, format: ErrorFormat): Response {
   const { error, status, type } = sendable(thrown, format);
   const headers = new Headers();
@@ -11,7 +11,7 @@ export function errorResponse(thrown: unknown, format: ErrorFormat): Response {
   return Response.json(BODIES[format](error, type), { status, headers });
 }
 
-/** Builds the error body of both interfaces (docs/interface.md, D-16). */
+/** Builds the error body that both APIs send (docs/interface.md, D-16). */
 export function errorBody(thrown: unknown, format: ErrorFormat): ErrorBody {
   const { error, type } = sendable(thrown, format);
   return bodyOf(error, type);
@@ -43,12 +43,12 @@ function detailOf({ message, param, code }: AssayError): string | object[] {
 }
 
 /**
- * Converts anything thrown to an error that this interface sends. Errors of another kind, or of the other interface,
- * become `internal_error` without details.
+ * Converts anything thrown to an error that may be sent in this format. Errors of other kinds, and codes that the
+ * format never sends, become `internal_error` without details.
  */
 function sendable(thrown: unknown, format: ErrorFormat): ErrorStatus & { error: AssayError } {
   const status = thrown instanceof AssayError ? errorStatus(thrown.code, format) : undefined;
-  // There is a status only for an `AssayError`.
+  // The cast is safe: there is a status only for an `AssayError`.
   if (status) return { error: thrown as AssayError, ...status };
   const message = 'Something failed inside the server. The request id finds it in the log.';
   return { error: new AssayError('internal_error', message, { cause: thrown }), ...INTERNAL_ERROR };

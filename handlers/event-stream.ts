@@ -4,10 +4,12 @@ import { errorBody } from './error-response.ts';
 import { logged } from './request-log.ts';
 
 /**
- * Sends each text as it arrives, and a comment after each silence, which also detects that the reader is gone. An error
- * becomes the last event (docs/interface.md, M-17). The next text is pulled only when the connection has accepted the
- * previous one, so a slow reader slows the source and nothing is buffered. `leaving` aborts when the reader leaves;
- * `failure` formats the last event of an error.
+ * Returns a response that streams each text as it arrives, and a comment after each silence, which also detects that
+ * the reader has left. An error becomes the last event (docs/interface.md, M-17). The next text is pulled only when the
+ * connection has accepted the previous one, so a slow reader slows the source, and nothing is buffered.
+ *
+ * @param leaving is aborted here when the reader leaves
+ * @param failure formats the last event for an error
  */
 export function eventStream(
   c: AppContext,

@@ -38,7 +38,7 @@ export function deleteModel(host: ModelHost): AppHandler {
   };
 }
 
-/** Handles `DELETE /v1/models/{model_id}`, with the id's slash as it is or encoded. */
+/** Handles `DELETE /v1/models/{model_id}`. The slash in the id may be encoded. */
 export function deleteModelByPath(host: ModelHost): AppHandler {
   return async (c) => {
     await readNothing(c);

@@ -14,8 +14,8 @@ export function listModels({ backend, quota }: AppDeps): AppHandler {
 }
 
 /**
- * Handles `GET /v1/models/{model_id}`: returns one entry of the list. An unknown id is `model_not_found`, as in a
- * request.
+ * Handles `GET /v1/models/{model_id}`: returns one entry of the list. For an unknown id, throws `model_not_found`, as
+ * for a request to such a model.
  */
 export function retrieveModel({ backend, quota }: AppDeps): AppHandler {
   return async (c) => {

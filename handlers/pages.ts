@@ -1,19 +1,25 @@
-/** Holds one file that a browser or a crawler gets. */
+/** Holds one file of the web pages. */
 export interface Page {
   contentType: string;
   body: Uint8Array<ArrayBuffer>;
 }
 
-/** Maps paths to the files of the playground, the API reference and the documentation: `/playground/main.js`. */
+/**
+ * Maps URL paths, such as `/playground/main.js`, to the files of the playground, the API reference and the
+ * documentation.
+ */
 export type Pages = ReadonlyMap<string, Page>;
 
-/** Everything comes from this server and nothing is inline, so a model's output cannot inject a script. */
+/**
+ * Content security policy. Pages load everything from this server and contain no inline scripts, so a model's output
+ * cannot inject one.
+ */
 const POLICY =
   "default-src 'none'; script-src 'self'; connect-src 'self'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
-/** The API reference's renderer sets styles from its script. */
+/** Returns the policy for styles: the renderer of the API reference sets styles from its script. */
 const styles = (path: string) => (path.startsWith('/docs') ? "style-src 'self' 'unsafe-inline'" : "style-src 'self'");
 
-/** Answers `GET` with one page. */
+/** Returns the handler of `GET` for one page. */
 export function page(path: string, { contentType, body }: Page): () => Response {
   const headers = {
     'content-type': contentType,

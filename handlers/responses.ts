@@ -10,7 +10,10 @@ import { errorBody } from './error-response.ts';
 import { eventStream } from './event-stream.ts';
 import { startChat } from './started-chat.ts';
 
-/** Answers `POST /v1/responses`, blocking or as a stream: a chat in the format of the Responses API. Stores nothing. */
+/**
+ * Handles `POST /v1/responses`, a chat in the format of OpenAI's Responses API. Answers as one body, or as a stream of
+ * events with `stream: true`. Stores nothing.
+ */
 export function responses(services: Services): AppHandler {
   return async (c) => {
     const sent = await readRequest(c, ResponsesRequest);

@@ -4,20 +4,20 @@ import { checkRight } from './auth.ts';
 import { callOf } from './call.ts';
 import type { AppContext, Services } from './context.ts';
 
-/** Describes a chat that has a slot in the queue. */
+/** Holds a chat that the backend has accepted: it has a slot in the queue. */
 export interface StartedChat {
   model: string;
   /** Seconds since 1970-01-01 UTC. */
   created: number;
   /** The events after `start`. */
   events: AsyncIterable<ChatEvent>;
-  /** Aborts the chat when its reader leaves. */
+  /** Aborting it aborts the chat, when its reader leaves. */
   leaving: AbortController;
 }
 
 /**
- * Sends a chat to the backend and waits until it has a slot in the queue: until then an error still becomes a status.
- * Checks the key's right to the model.
+ * Checks the key's right to the model, sends a chat to the backend, and waits until it has a slot in the queue. An
+ * error before that can still become a status.
  */
 export async function startChat(c: AppContext, services: Services, request: ChatRequest): Promise<StartedChat> {
   if (request.model !== undefined) checkRight(c, request.model);

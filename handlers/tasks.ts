@@ -19,7 +19,7 @@ export const decide = (deps: AppDeps) => answering(deps, DecideRequest, batchOfD
 /** Handles `POST /extract`. */
 export const extract = (deps: AppDeps) => answering(deps, ExtractRequest, batchOfExtraction, extractionBody);
 
-/** Returns a handler that makes the checks of docs/interface.md, D-15, after the key, in this order. */
+/** Returns a handler that makes the checks of docs/interface.md, D-15, in that order, after the check of the key. */
 function answering<TSchema extends v.GenericSchema>(
   { backend, quota }: Pick<AppDeps, 'backend' | 'quota'>,
   schema: TSchema,
