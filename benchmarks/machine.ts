@@ -28,7 +28,7 @@ export async function reportMachine(report: Report): Promise<void> {
   }
 }
 
-/** Returns the number of processors that others use, over a second in which this process does nothing. */
+/** Returns the mean number of processors that other processes use, over a second in which this process does nothing. */
 async function busyProcessors(): Promise<number> {
   const spent = () => {
     const times = cpus().map((cpu) => cpu.times);
@@ -44,7 +44,7 @@ async function busyProcessors(): Promise<number> {
   return cpus().length * (1 - (after.idle - before.idle) / (after.all - before.all));
 }
 
-/** Returns the commit that ran, marked if files differ from it. */
+/** Returns the commit of the measured code, with a note if files differ from it. */
 function commit(): string {
   const git = (...args: string[]) =>
     execFileSync('git', args, {

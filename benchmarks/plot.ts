@@ -7,9 +7,9 @@ export interface Series {
 export interface Panel {
   title: string;
   series: readonly Series[];
-  /** The label below the x axis, and its ticks; on a logarithmic axis they must be above 0. */
+  /** Label below the x axis, and its ticks. On a logarithmic axis they must be above 0. */
   x: { label: string; scale: 'linear' | 'log'; ticks: readonly number[] };
-  /** The label of the y axis. */
+  /** Scale of the y axis. */
   scale: 'linear' | 'log';
   min?: number;
   max: number;
@@ -18,7 +18,7 @@ export interface Panel {
 const WIDTH = 420;
 const HEIGHT = 280;
 const MARGIN = { left: 52, right: 26, top: 44, bottom: 44 };
-/** Colours that differ also without colour vision (Okabe & Ito 2008), and dashes. */
+/** Styles of the series: colours that can be distinguished without colour vision (Okabe & Ito 2008), and dashes. */
 const STYLES = [
   { color: '#999999', dash: '2 3' },
   { color: '#e69f00', dash: '6 3' },
@@ -31,7 +31,7 @@ const STYLES = [
 ];
 const LEGEND = { width: 280, line: 20 };
 
-/** Draws panels side by side, with one legend: the series of the first panel. */
+/** Returns an SVG with panels side by side, and one legend for all: the series of the first panel. */
 export function plot(title: string, panels: readonly Panel[]): string {
   const width = panels.length * WIDTH;
   const names = at(panels, 0).series.map(({ name }) => name);
@@ -83,7 +83,7 @@ function drawPanel(panel: Panel): string {
   ].join('\n');
 }
 
-/** Returns the position of a value between the panel's ends, 0 to 1. */
+/** Returns the position of a value between the ends of an axis, from 0 to 1; values outside are clamped. */
 function share(value: number, { scale, min = 0, max }: Pick<Panel, 'scale' | 'min' | 'max'>): number {
   const kept = Math.min(max, Math.max(min, value));
   return scale === 'linear' ? (kept - min) / (max - min) : Math.log(kept / min) / Math.log(max / min);

@@ -1,8 +1,8 @@
 import { at } from '../lib/at.ts';
-/** Describes one figure of a benchmark. `npm run bench -- <name> --json` prints one a line. */
+/** Holds one figure of a benchmark. `npm run bench -- <name> --json` prints one a line. */
 export interface Figure {
   bench: string;
-  /** The measured system: Assay, or a peer. */
+  /** Measured system: Assay, or a peer. */
   system: string;
   case: string;
   metric: string;
@@ -12,12 +12,12 @@ export interface Figure {
 
 export type Report = (figure: Omit<Figure, 'bench'>) => void;
 
-/** Returns the value at this quantile of sorted values (nearest rank). */
+/** Returns a quantile of sorted values by nearest rank; `part` is from 0 to 1. NaN if there are no values. */
 export function quantile(sorted: readonly number[], part: number): number {
   return sorted[Math.min(sorted.length - 1, Math.max(0, Math.ceil(part * sorted.length) - 1))] ?? Number.NaN;
 }
 
-/** Returns the median; of an even number of values, the mean of the two in the middle. */
+/** Returns the median: of an even number of values, the mean of the two in the middle. NaN if there are no values. */
 export function median(values: readonly number[]): number {
   const sorted = [...values].sort((one, other) => one - other);
   const upper = sorted.length >> 1;

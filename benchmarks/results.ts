@@ -3,7 +3,7 @@ import type { Figure } from './report.ts';
 
 const FOLDER = new URL('results/', import.meta.url);
 
-/** Returns the kept figures of a benchmark, as `--save` wrote them; none if it never ran. */
+/** Returns the stored figures of a benchmark, as `--save` wrote them; an empty list if it never ran. */
 export function keptFigures(bench: string): Figure[] {
   const file = new URL(`${bench}.jsonl`, FOLDER);
   if (!existsSync(file)) return [];
@@ -14,8 +14,9 @@ export function keptFigures(bench: string): Figure[] {
 }
 
 /**
- * Keeps figures together with those of cases that ran before. A case that is measured again loses all its old figures,
- * those of omitted systems too: figures side by side come from one run. The same holds for the machine.
+ * Stores figures in addition to those of cases that ran before. A case that is measured again loses all its old
+ * figures, also those of systems that were not measured again, because figures that are compared must come from one
+ * run. The same is true of the figures about the machine.
  */
 export function keepFigures(bench: string, figures: readonly Figure[]): void {
   mkdirSync(FOLDER, { recursive: true });

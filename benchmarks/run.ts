@@ -7,9 +7,10 @@ import { keepFigures } from './results.ts';
 
 /**
  * Describes the module of a benchmark. `npm run bench -- <name> [--json] [--save] [arguments]` runs
- * `benchmarks/<name>/bench.ts` or `benchmarks/single/<name>.ts`, whose `run` reports figures. `--save` keeps them in
- * `benchmarks/results/`, for the page; not those of `--quick`, which measure nothing. Without a name all are run and
- * kept, and the page is written (`single/all.ts`); `page` writes it from what is kept.
+ * `benchmarks/<name>/bench.ts` or `benchmarks/single/<name>.ts`, whose `run` reports figures. `--save` stores them in
+ * `benchmarks/results/`, for the page, except those of `--quick`, which measure nothing. Without a name, all benchmarks
+ * run, their figures are stored, and the page is written (`single/all.ts`). `page` writes the page from the stored
+ * figures.
  */
 interface Benchmark {
   run(report: Report, args: readonly string[]): Promise<void>;
@@ -43,7 +44,7 @@ function tableRow({ system, case: what, metric, value, unit }: Figure): string {
   return `${what.padEnd(24)} ${system.padEnd(28)} ${metric.padEnd(20)} ${shown.padStart(10)} ${unit}`;
 }
 
-/** Returns the module of each benchmark, by name. */
+/** Returns the path of each benchmark's module, by name. */
 async function benchmarks(): Promise<Map<string, string>> {
   const folders = await readdir(import.meta.dirname);
   const own = folders.map((name) => [name, `./${name}/bench.ts`] as const);

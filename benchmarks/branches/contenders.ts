@@ -2,14 +2,14 @@ import type { Program } from '../systems/start.ts';
 import type { Settings } from '../systems/system.ts';
 
 export interface Contender {
-  /** The name for `--systems`. */
+  /** Name for the flag `--systems`. */
   id: string;
-  /** The name in tables. */
+  /** Name in tables. */
   label: string;
   program: Program;
   weights: Settings['weights'];
   mode?: string;
-  /** Omitted above this number of tasks: it would take minutes, in proportion to the tasks. */
+  /** Largest number of tasks that is measured; more would take minutes, because the time grows in proportion. */
   most?: number;
 }
 
@@ -18,7 +18,7 @@ const WEIGHTS = [
   { weights: 'int4', bits: 4, gguf: 'Q4_0' },
 ] as const;
 
-/** The contenders of workload W. Peers of equal bits are compared. */
+/** The contenders of workload W. Those with weights of the same number of bits are compared. */
 export const CONTENDERS: readonly Contender[] = WEIGHTS.flatMap(({ weights, bits, gguf }): Contender[] => [
   { id: `assay-${weights}`, label: `Assay, ${bits} bits`, program: 'assay', weights },
   {

@@ -9,7 +9,7 @@ import { randomTokens, W } from './tokens.ts';
 
 const GREEDY = { temperature: 0, topP: 1, seed: 0, presencePenalty: 0, frequencyPenalty: 0, topLogprobs: null };
 
-/** Returns W with `tasks` tasks. Contexts differ by seed, so that nothing is cached by accident. */
+/** Returns workload W with `tasks` tasks. Another seed gives another context, so that nothing is cached by accident. */
 export function workload(tasks: number, seed: number): Job {
   return job(
     randomTokens(W.context, seed),
@@ -17,7 +17,7 @@ export function workload(tasks: number, seed: number): Job {
   );
 }
 
-/** Returns the same tasks as choices between three options of one to three tokens. */
+/** Returns the tasks of W as choices between three options of one to three tokens. */
 export function optionsWorkload(tasks: number, seed: number): Job {
   const branches = Array.from({ length: tasks }, (_, task): BranchSpec => {
     const [a, b, c, end] = randomTokens(4, seed * 1000 + task + 500) as [number, number, number, number];
@@ -55,7 +55,7 @@ export function engineOf({ manifest, forward }: Model, limits: Partial<Limits> =
   return new Engine({ forward, kv: kvShape(manifest), maxPromptLen, contextLength, kvBytes: 256 << 20, limits });
 }
 
-/** Measures the cost of one job. */
+/** Runs one job on the engine, and measures its cost. */
 export function answer(engine: Engine, work: Job): Promise<Cost & { result: JobResult }> {
   return measure(async () => {
     const done = engine.submit(work);
@@ -64,7 +64,7 @@ export function answer(engine: Engine, work: Job): Promise<Cost & { result: JobR
   });
 }
 
-/** Returns the cheapest of several measurements, in wall and in processor time. */
+/** Returns the lowest wall time and the lowest processor time of several measurements. */
 export async function best(runs: number, once: () => Promise<Cost>): Promise<Cost> {
   const least: Cost = { ms: Number.POSITIVE_INFINITY, cpuMs: Number.POSITIVE_INFINITY };
   for (let run = 0; run < runs; run++) {

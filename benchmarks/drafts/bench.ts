@@ -16,17 +16,19 @@ import type { Report } from '../report.ts';
 
 const CHAT_TOKENS = 64;
 
-/** Holds the cost of all requests of a set. */
+/** Holds the cost and the answers of all requests of a set. */
 interface Cost {
+  /** Processor time in milliseconds. */
   cpuMs: number;
+  /** Number of runs of the model's graph. */
   runs: number;
   /** The answers of each request. */
   answers: string[][];
 }
 
 /**
- * Measures what drafts save: the extractions of both test sets and the questions of the chat set, each request without
- * drafts and with them in turn, and how many answers differ. Arguments:
+ * Measures what drafts (speculative decoding) save, on the extractions of both test sets and the questions of the chat
+ * set. Each request runs without drafts and with them, in turn. Also counts how many answers differ. Arguments:
  * `--model=models/starter --precision=int8 --rows=16 --most=1000`.
  */
 export async function run(report: Report, args: readonly string[]): Promise<void> {
@@ -69,7 +71,10 @@ export async function run(report: Report, args: readonly string[]): Promise<void
   rmSync(target, { recursive: true, force: true });
 }
 
-/** Answers each plan once with each number of rows, in turn, so that both see the same machine. */
+/**
+ * Answers each plan once with each of the two numbers of rows, in turn, so that both are measured in the same state of
+ * the machine.
+ */
 async function compare(
   plans: readonly (() => JobPlan)[],
   rows: readonly [number, number],
@@ -107,7 +112,7 @@ interface ModelLimits {
   contextLength: number;
 }
 
-/** Returns one job with the extractions of a text; none if it has none. */
+/** Returns one job with all extractions of a text; none if the text has no extraction. */
 function extractions(text: TextModel, { context, tasks }: Text, limits: ModelLimits): (() => JobPlan)[] {
   const asked = tasks.flatMap(({ expected: _, corrected: __, skill: ___, ...task }, i) =>
     task.type === 'extract' ? [{ ...task, name: `t${i}` }] : [],

@@ -22,9 +22,10 @@ interface Route {
 }
 
 /**
- * Measures what an edge in workerd adds to a call, compared with a Worker that only forwards it. The routes take turns,
- * one request at a time, so that each sees the same machine. Each round starts with another route, and every other
- * round runs backwards, so that each route follows each other one. The first argument is the number of rounds (1,000).
+ * Measures the time that a gateway (edge) in workerd adds to a request, compared with a Worker that only forwards it.
+ * The routes take turns, one request at a time, so that all are measured in the same state of the machine. Each round
+ * starts with another route, and every other round runs backwards, so that each route follows each other one. The first
+ * argument is the number of rounds (1,000).
  */
 export async function run(report: Report, [rounds = '1000']: readonly string[]): Promise<void> {
   const upstream = spawn(process.execPath, [fileURLToPath(new URL('upstream-process.ts', import.meta.url))], {
@@ -68,7 +69,7 @@ function body(characters: number, tasks: number): string {
   });
 }
 
-/** Returns the milliseconds of each call, sorted, by route. */
+/** Measures the routes in turn. Returns the milliseconds of each request by route, sorted. */
 async function measure(routes: Record<string, Route>, text: string, rounds: number): Promise<Map<string, number[]>> {
   const times = new Map(Object.keys(routes).map((route) => [route, [] as number[]]));
   for (let i = 0; i < WARM_UP + rounds; i++) {

@@ -1,4 +1,4 @@
-/** The least that a Worker before an upstream can do: the baseline of the edge. */
+/** Script of the smallest Worker in front of an upstream: the baseline for the gateway. */
 export const PASS_THROUGH = `export default {
   fetch: (request, env) => fetch(env.BOX + new URL(request.url).pathname, request),
 };`;

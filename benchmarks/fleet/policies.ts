@@ -2,11 +2,12 @@ import { LOAD, type Load, passOver } from '../../adapters/workers/upstreams/load
 import { at } from '../../lib/at.ts';
 import type { SimulatedUpstream } from './simulated-upstream.ts';
 
-/** Describes the state that a policy may use. `ranked`: the upstreams that a context prefers, best first. */
+/** Holds the state that a routing policy may use. */
 export interface View {
   upstreams: readonly SimulatedUpstream[];
+  /** Returns the upstreams that a context prefers, best first. */
   ranked(context: number): readonly SimulatedUpstream[];
-  /** The load of the whole fleet. */
+  /** Load of the whole fleet. */
   total: Load;
   now: number;
   random(): number;
@@ -17,7 +18,9 @@ export type Policy = (context: number, view: View) => SimulatedUpstream;
 export const POLICIES: Record<string, Policy> = {
   random: (_, { upstreams, random }) => at(upstreams, Math.floor(random() * upstreams.length)),
 
-  /** Returns the upstream with the shortest queue, a random one of equals: a perfect balancer. */
+  /**
+   * Returns the upstream with the shortest queue, and a random one of several: a load balancer with perfect knowledge.
+   */
   'least loaded': (_, { upstreams, random }) => {
     const from = Math.floor(random() * upstreams.length);
     let best = at(upstreams, from);
@@ -30,7 +33,7 @@ export const POLICIES: Record<string, Policy> = {
 
   rendezvous: (context, { ranked }) => at(ranked(context), 0),
 
-  /** The policy of the edge. */
+  /** Returns the upstream that the gateway would choose. */
   'bounded rendezvous': (context, { ranked, total, upstreams, now }) =>
     at(
       passOver(ranked(context), (upstream) => upstream.load.value(now), total.value(now) / upstreams.length, LOAD),

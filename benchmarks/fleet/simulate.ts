@@ -8,17 +8,18 @@ import { random, type World, zipf } from './world.ts';
 export interface Outcome {
   /** Share of requests whose context was in the upstream's cache. */
   hitShare: number;
-  /** Milliseconds that requests waited in a queue. */
+  /** Median of the time that requests waited in a queue, in milliseconds. */
   waitP50: number;
+  /** 99th percentile of that time, in milliseconds. */
   waitP99: number;
-  /** Requests of the busiest upstream, divided by the mean. */
+  /** Number of requests that the busiest upstream got, divided by the mean. */
   busiest: number;
 }
 
-/** The number of a context's preferred upstreams that are considered: enough that one of them is below the bound. */
+/** Number of a context's preferred upstreams that are considered: enough that one of them is below the bound. */
 const RANKED = 32;
 
-/** Returns the preferred upstreams of every context, as the edge ranks them. */
+/** Returns the indices of the preferred upstreams of every context, as the gateway ranks them. */
 export async function rank(world: World): Promise<readonly (readonly number[])[]> {
   const upstreams = Array.from({ length: world.upstreams }, (_, i) => ({ name: `npu-${i}`, weight: 1, i }));
   const ranks: number[][] = [];
@@ -29,7 +30,10 @@ export async function rank(world: World): Promise<readonly (readonly number[])[]
   return ranks;
 }
 
-/** Simulates requests at `perSecond`, Poisson; the second half is measured, when caches are warm. */
+/**
+ * Simulates requests that arrive as a Poisson process with the rate `perSecond`. Only the second half is measured, when
+ * caches are warm.
+ */
 export function simulate(
   world: World,
   perSecond: number,
@@ -78,7 +82,7 @@ export function simulate(
   return { hitShare: hits / waits.length, waitP50: quantile(0.5), waitP99: quantile(0.99), busiest };
 }
 
-/** Orders upstreams by the time of their next end, in a binary heap. */
+/** Holds upstreams in a binary heap, ordered by the time at which their next request ends. */
 class Ends {
   readonly #heap: { endsAt: number; upstream: SimulatedUpstream }[] = [];
 

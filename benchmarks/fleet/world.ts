@@ -1,24 +1,25 @@
 import { at } from '../../lib/at.ts';
 /**
- * Describes the parameters of a simulation: who asks, about what, and how long an upstream takes. Times are in
- * milliseconds.
+ * Describes the parameters of a simulation: the requests, their contexts, and the time that an upstream takes. Times
+ * are in milliseconds.
  */
 export interface World {
   upstreams: number;
   contexts: number;
   /** Exponent of Zipf's law: the k-th most popular context is requested in proportion to k^-skew. */
   skew: number;
-  /** Contexts in an upstream's prefix cache; the least recently used one is dropped. */
+  /** Number of contexts that an upstream's prefix cache holds; the least recently used one is dropped. */
   cached: number;
-  /** The time of a request whose context is cached, and of one whose context must be read first. */
+  /** Milliseconds for a request whose context is cached. */
   hitMs: number;
+  /** Milliseconds for a request whose context must be read first (prefill). */
   missMs: number;
   requests: number;
 }
 
 /**
- * Workload W with one task on a context of 1,024 tokens takes 1.9 s, or 0.2 s if the prefix is cached. An upstream
- * answers one request at a time.
+ * The simulated fleet. Workload W with one task on a context of 1,024 tokens takes 1.9 s, or 0.2 s if the prefix is
+ * cached. An upstream answers one request at a time.
  */
 export const WORLD: World = {
   upstreams: 1_000,
@@ -30,7 +31,9 @@ export const WORLD: World = {
   requests: 300_000,
 };
 
-/** Creates a random generator with a seed, Mulberry32 (Tommy Ettinger), so that every policy sees the same requests. */
+/**
+ * Returns a random generator with a seed (Mulberry32, by Tommy Ettinger), so that every policy gets the same requests.
+ */
 export function random(seed: number): () => number {
   let state = seed;
   return () => {
@@ -41,7 +44,7 @@ export function random(seed: number): () => number {
   };
 }
 
-/** Draws contexts by Zipf's law: the inverse of the cumulative distribution, by bisection. */
+/** Returns a function that draws contexts by Zipf's law, by bisection in the cumulative distribution. */
 export function zipf(contexts: number, skew: number, next: () => number): () => number {
   const cumulative = new Float64Array(contexts);
   let sum = 0;

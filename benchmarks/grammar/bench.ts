@@ -12,14 +12,14 @@ import { median, quantile, type Report } from '../report.ts';
 import { peerTokenizer, record, replay, replayWithPeer } from './peer.ts';
 import { PEER_SHAPES, SHAPES } from './schemas.ts';
 
-/** Answers generated for each shape. */
+/** Number of random answers generated for each shape. */
 const ANSWERS = 20;
 
 /**
- * Measures compile time, and the time of a mask over 150,000 tokens at every choice of random answers (`first`: of a
- * grammar's first answer, when no mask was seen before). Then schemas made to be expensive, accepted or refused, also
- * as the first of a process and with the memory that they take, and answers beside
- * `@huggingface/transformers-structured-output`, in turn.
+ * Measures the time to compile schemas, and the time to compute a mask over 150,000 tokens at every choice of random
+ * answers (`first`: in a grammar's first answer, when no mask is cached). Then measures schemas that are made to be
+ * expensive, both accepted and refused ones, also as the first schema of a process and with the memory that they take.
+ * Last, compares answers with `@huggingface/transformers-structured-output`, in turn.
  */
 export async function run(report: Report): Promise<void> {
   const vocabulary = largeVocabulary();
@@ -94,7 +94,7 @@ export async function run(report: Report): Promise<void> {
   }
 }
 
-/** Measures compiling in a process that has compiled nothing before (`cold.ts`). */
+/** Measures compiling a schema in a process that has compiled nothing before (`cold.ts`). */
 function inNewProcess(schema: JsonSchema): { ms: number; cpuMs: number; peakMb: number; keptMb: number } {
   const cold = fileURLToPath(new URL('cold.ts', import.meta.url));
   const flags = ['--expose-gc', '--max-semi-space-size=1'];

@@ -3,7 +3,7 @@ import type { JsonSchema } from '../../lib/answer-shape.ts';
 import { at } from '../../lib/at.ts';
 import type { Constraint, Vocabulary } from '../../lib/grammar/constraint.ts';
 
-/** Returns the tokens of an answer in the order of generation, forced and chosen. */
+/** Generates an answer and returns its tokens, forced and chosen, in order. */
 export function record(constraint: Constraint, choose: (constraint: Constraint) => number, limit: number): number[] {
   const tokens: number[] = [];
   while (tokens.length < limit) {
@@ -16,7 +16,7 @@ export function record(constraint: Constraint, choose: (constraint: Constraint) 
   return tokens;
 }
 
-/** Replays a recorded answer with masks, as an engine would; returns milliseconds. */
+/** Replays a recorded answer with token masks, as an engine would. Returns the milliseconds that it took. */
 export function replay(constraint: Constraint, tokens: readonly number[], mask: Uint32Array): number {
   const began = performance.now();
   for (let i = constraint.takeForced().length; i < tokens.length; i += 1 + constraint.takeForced().length) {
@@ -27,7 +27,9 @@ export function replay(constraint: Constraint, tokens: readonly number[], mask: 
   return performance.now() - began;
 }
 
-/** Returns the source of the peer's vocabulary: one object for all schemas, so that its tables are built once. */
+/**
+ * Returns the vocabulary in the peer's form. One object serves all schemas, so that the peer builds its tables once.
+ */
 export function peerTokenizer(vocabulary: Vocabulary): object {
   const [end] = vocabulary.end;
   return {
@@ -37,8 +39,8 @@ export function peerTokenizer(vocabulary: Vocabulary): object {
 }
 
 /**
- * Replays the same answer with the peer, which masks every token; returns milliseconds, with the time to set 150,000
- * logits.
+ * Replays the same answer with the peer, which masks every token. Returns the milliseconds that it took, including the
+ * time to set 150,000 logits.
  */
 export function replayWithPeer(tokenizer: object, schema: JsonSchema, tokens: readonly number[], size: number): number {
   const processor = new StructuredOutputProcessor(tokenizer, { type: 'json_schema', json_schema: schema as never });

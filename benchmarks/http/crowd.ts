@@ -6,7 +6,7 @@ import { KEY } from './server.ts';
 
 export interface Outcome {
   kind: Kind;
-  /** Status of the response; 0: the connection failed. */
+  /** Status of the response; 0 if the connection failed. */
   status: number;
   ms: number;
 }
@@ -14,27 +14,27 @@ export interface Outcome {
 export interface CrowdWork {
   url: string;
   clients: number;
-  /** Milliseconds over which the clients arrive. Requests during that time are not counted. */
+  /** Milliseconds over which the arrival of the clients is spread. Requests during that time are not counted. */
   arriveMs: number;
-  /** The requests that are counted. */
+  /** Milliseconds after that during which requests are counted. */
   ms: number;
-  /** The number of the first request; no text is sent twice. */
+  /** Number of the first request; texts are numbered, so that none is sent twice. */
   from: number;
 }
 
 export interface CrowdReport {
   outcomes: Outcome[];
   asked: number;
-  /** Milliseconds by which this process is late for its own timers: the error it adds to its measurements. */
+  /** Milliseconds by which this process's timers were late: the error that it adds to its measurements. */
   late: { p50: number; p99: number };
 }
 
-/** Interval of the timer by which the process measures its own lateness. */
+/** Interval in milliseconds of the timer by which the process measures its own lateness. */
 const RESOLUTION_MS = 1;
 
 /**
- * Runs a number of clients for a time. Each sends at least one request, and its next one when it has the answer, or,
- * refused with 429 or 503, after the time that the server names.
+ * Runs a number of clients for a time. Each sends at least one request. It sends the next one as soon as it has the
+ * answer or, if it was refused with 429 or 503, after the time that the server names.
  */
 async function crowd({ url, clients, arriveMs, ms, from }: CrowdWork): Promise<CrowdReport> {
   const request = await requestMix();
@@ -60,7 +60,7 @@ async function crowd({ url, clients, arriveMs, ms, from }: CrowdWork): Promise<C
   return { outcomes, asked, late: { p50: lateness(50), p99: lateness(99) } };
 }
 
-// A process of its own: `fork`, one message with the work, one with the report.
+// Runs in a process of its own, started by `fork`: it gets one message with the work, and sends one with the report.
 process.once('message', (work: CrowdWork) => {
   void crowd(work).then((report) => process.send!(report, () => process.exit()));
 });

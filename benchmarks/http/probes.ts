@@ -11,13 +11,13 @@ export interface Probe {
   ms: number;
 }
 
-/** Milliseconds between two probes of a kind. */
+/** Milliseconds between two probes of the same kind. */
 const EVERY_MS = 25;
 
 /**
- * Sends one request at a time: for `/health`, with a wrong key, with an invalid body, and for an ordinary answer. This
- * process does nothing else, so the times are the server's and the machine's, not those of a process that is busy with
- * a thousand clients.
+ * Sends one request at a time of each kind: for `/health`, with a wrong key, with an invalid body, and for an ordinary
+ * answer. This process does nothing else, so the times are those of the server and the machine, not of a process that
+ * is busy with a thousand clients.
  */
 export async function probe(url: string, ms: number, signal: AbortSignal): Promise<Probe[]> {
   const request = await requestMix();

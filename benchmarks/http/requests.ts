@@ -9,9 +9,9 @@ export interface Asked {
   body: string;
 }
 
-/** The most tokens of a chat's answer. */
+/** Most tokens of a chat's answer. */
 const CHAT_TOKENS = 32;
-/** The mix in ten requests. */
+/** Kinds of ten successive requests. */
 const MIX: readonly Kind[] = [
   'decide',
   'extract',
@@ -26,8 +26,9 @@ const MIX: readonly Kind[] = [
 ];
 
 /**
- * Returns the requests of a run: five decides, three extracts and two chats of ten, on the texts of the natural test
- * set in turn. Every text has a number, so that a prefix is cached only if its own run has put it there.
+ * Returns a function that creates the requests of a run: of ten, five decides, three extracts and two chats, on the
+ * texts of the natural test set in turn. Each text is numbered, so that a prefix is cached only if this run has put it
+ * into the cache.
  */
 export async function requestMix(): Promise<(i: number) => Asked> {
   const texts = await readTestSet('natural');

@@ -15,15 +15,15 @@ export interface ServerProcess {
   url: string;
   /** Returns the process ids of the server and of its engine process. */
   pids(): number[];
-  /** Returns the current end of its log. */
+  /** Returns the current length of the server's log file. */
   logEnd(): number;
-  /** Returns the requests that it has logged since then. */
+  /** Returns the requests that the server has logged since that position of its log file. */
   logged(since: number): LoggedRequest[];
   stop(): Promise<void>;
 }
 
 /**
- * Describes a request in the log. Its duration is as the server measured it, from its headers to the head of the
+ * Holds a logged request. `ms` is the duration as the server measured it, from the request's headers to the head of the
  * response, in whole milliseconds.
  */
 export interface LoggedRequest {
@@ -33,7 +33,7 @@ export interface LoggedRequest {
 }
 
 /**
- * Starts `assay serve` as a user does, with the starter model loaded and a home of its own; `more`: further flags.
+ * Starts `assay serve` as a user does, with the starter model and a home folder of its own. `more` are further flags.
  * Throws if the model does not load.
  */
 export async function startServer(more: readonly string[] = []): Promise<ServerProcess> {
@@ -81,7 +81,7 @@ function requestsIn(log: string): LoggedRequest[] {
     .map((line) => JSON.parse(line) as LoggedRequest);
 }
 
-/** Returns the processes below one: the engine process runs under those that isolate it. */
+/** Returns the ids of all processes below one: the engine process is below the processes that isolate it. */
 function descendantsOf(pid: number): number[] {
   if (process.platform !== 'linux') return [];
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number);

@@ -1,12 +1,13 @@
 import { readFileSync } from 'node:fs';
 
-/** Ticks per second of the clock in which Linux counts processor time (USER_HZ). */
+/** Ticks per second in which Linux counts processor time (USER_HZ). */
 const TICKS = 100;
 
 /** Returns the processor seconds that a process has used; NaN on systems other than Linux. */
 export function processorSeconds(pid: number): number {
   const text = read(pid, 'stat');
-  // Fields 14 and 15, counted after the name, which may contain spaces, are user and kernel time (proc_pid_stat(5)).
+  // User and kernel time are fields 14 and 15 (proc_pid_stat(5)). They are counted after the process's name, which may
+  // contain spaces.
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
   return text === '' ? Number.NaN : (Number(fields[11]) + Number(fields[12])) / TICKS;
 }

@@ -4,15 +4,15 @@ import { type GgufTensor, type Metadata, TENSOR_TYPES, type TensorType, tensorBy
 import type { Noise } from './noise.ts';
 import type { Shape } from './shapes.ts';
 
-/** Special tokens with Qwen2's names, so that programs that read them recognise the model. */
+/** Special tokens named as Qwen2's, so that programs that look for them recognise the model. */
 const SPECIAL = ['<|endoftext|>', '<|im_start|>', '<|im_end|>'];
-/** `token_type` of llama.cpp's vocabulary. */
+/** Values of `token_type` in llama.cpp's vocabulary. */
 const NORMAL = 1;
 const CONTROL = 3;
 
 /**
- * Writes a model of Qwen2's architecture with random weights for llama.cpp: the shape of `writeRandomModel`, embeddings
- * tied to the head.
+ * Writes a GGUF file for llama.cpp: a model of Qwen2's architecture with random weights, of the same shape as
+ * `writeRandomModel` writes. The head shares the embedding's weights.
  */
 export function writeGgufModel(file: string, shape: Shape, weights: 'q8_0' | 'q4_0', noise: Noise): void {
   writeGguf(file, metadata(shape), tensors(shape, weights, noise));
@@ -41,7 +41,7 @@ function metadata({ layers, hidden, heads, kvHeads, intermediate, vocabulary, co
       type: 'int32s',
       value: Array.from({ length: vocabulary }, (_, id) => (id >= bytes.length && id < end ? CONTROL : NORMAL)),
     },
-    // llama.cpp needs at least one merge; these letters are never adjacent in the texts here.
+    // llama.cpp needs at least one merge; these letters are never adjacent in the benchmarks' texts.
     'tokenizer.ggml.merges': { type: 'strings', value: ['Q Q'] },
     'tokenizer.ggml.bos_token_id': uint32(bytes.length),
     'tokenizer.ggml.eos_token_id': uint32(end - 1),
@@ -84,7 +84,7 @@ function tensors(shape: Shape, weights: TensorType, noise: Noise): GgufTensor[] 
   ];
 }
 
-/** Returns random blocks whose values are between -amplitude and amplitude. */
+/** Yields random quantized blocks whose values are between -amplitude and amplitude. */
 function* quantized(tensor: Pick<GgufTensor, 'type' | 'dims'>, amplitude: number, noise: Noise): Generator<Uint8Array> {
   const { bytes } = TENSOR_TYPES[tensor.type];
   const scale = float16(amplitude / (tensor.type === 'q4_0' ? 8 : 128));
@@ -95,7 +95,7 @@ function* quantized(tensor: Pick<GgufTensor, 'type' | 'dims'>, amplitude: number
   }
 }
 
-/** Rounds a positive number down to a float16; exact enough for a scale. */
+/** Returns the bits of a float16: a positive number, rounded down. Exact enough for a scale. */
 function float16(value: number): number {
   const bits = at(new Uint32Array(Float32Array.of(value).buffer), 0);
   const exponent = (bits >>> 23) - 127 + 15;

@@ -2,13 +2,16 @@ import { closeSync, ftruncateSync, openSync, writeSync } from 'node:fs';
 import { at } from '../../lib/at.ts';
 
 /**
- * Version 3 of the GGUF container (ggml, docs/gguf.md): metadata, a table of tensors, then their data, each at a
- * multiple of 32.
+ * Version of the GGUF container that is written (ggml, docs/gguf.md): metadata, a table of tensors, then their data,
+ * each at a multiple of 32 bytes.
  */
 const VERSION = 3;
 const ALIGNMENT = 32;
 
-/** Number formats of tensors, with the bytes of a block of `values`. Numbers as in ggml's `enum ggml_type`. */
+/**
+ * Number formats of tensors: each block of `values` numbers takes `bytes` bytes. The ids are those of ggml's `enum
+ * ggml_type`.
+ */
 export const TENSOR_TYPES = {
   f32: { id: 0, values: 1, bytes: 4 },
   /** Blocks of 32: a float16 scale, then 32 values of 4 bits. */
@@ -22,9 +25,9 @@ export type TensorType = keyof typeof TENSOR_TYPES;
 export interface GgufTensor {
   name: string;
   type: TensorType;
-  /** Innermost first, as ggml counts. */
+  /** Dimensions, innermost first, as ggml orders them. */
   dims: readonly number[];
-  /** Yields the data in order; its length follows from type and dims. */
+  /** Yields the tensor's data in order. Its length in bytes is `tensorBytes`. */
   pieces(): Iterable<Uint8Array>;
 }
 
@@ -78,7 +81,7 @@ export function writeGguf(file: string, metadata: Metadata, tensors: readonly Gg
   }
 }
 
-/** Encodes a value after the number of its type (`gguf_metadata_value_type`). */
+/** Encodes a metadata value, preceded by the number of its type (`gguf_metadata_value_type`). */
 function metadataValue(metadata: MetadataValue): Buffer {
   switch (metadata.type) {
     case 'uint32':

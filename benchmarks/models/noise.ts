@@ -2,7 +2,9 @@ import { Random } from '../../runtime/engine/random.ts';
 
 const BLOCK = 1 << 20;
 
-/** Generates random weights by the gigabyte: one block of uniform noise, read repeatedly from different offsets. */
+/**
+ * Generates gigabytes of random weights quickly: one block of uniform noise, read repeatedly from different offsets.
+ */
 export class Noise {
   readonly #random: Random;
   readonly #block = new Float32Array(BLOCK);
@@ -12,7 +14,10 @@ export class Noise {
     for (let at = 0; at < BLOCK; at++) this.#block[at] = 2 * this.#random.uniform() - 1;
   }
 
-  /** Returns `count` numbers between -amplitude and amplitude, in bfloat16 (the upper half of a float's bits). */
+  /**
+   * Yields `count` random numbers between -amplitude and amplitude in bfloat16 (the upper half of a float's bits), in
+   * chunks.
+   */
   *bfloat16(count: number, amplitude: number): Generator<Uint8Array> {
     const scaled = this.#block.map((value) => value * amplitude);
     const bits = new Uint32Array(scaled.buffer);
@@ -25,7 +30,7 @@ export class Noise {
     }
   }
 
-  /** Yields `count` random bytes, in chunks of whole blocks. A chunk may be modified. */
+  /** Yields `count` random bytes, in chunks of a multiple of `block` bytes. The caller may modify the chunks. */
   *bytes(count: number, block: number): Generator<Uint8Array<ArrayBuffer>> {
     const source = new Uint8Array(this.#block.buffer);
     const most = Math.floor(source.length / 2 / block) * block;

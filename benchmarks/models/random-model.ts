@@ -6,8 +6,8 @@ import type { Shape } from './shapes.ts';
 const EPSILON = { epsilon: { float: 1e-6 } };
 
 /**
- * Writes the graph that the onnxruntime-genai model builder creates for this shape, in bfloat16, embeddings tied to the
- * head.
+ * Writes a model with random weights in bfloat16: the graph that the onnxruntime-genai model builder creates for this
+ * shape. The head shares the embedding's weights.
  */
 export function writeRandomModel(folder: string, shape: Shape): void {
   const { hidden, headSize, intermediate, vocabulary, layers, context } = shape;
@@ -60,7 +60,10 @@ export function writeRandomModel(folder: string, shape: Shape): void {
   graph.write(folder, context);
 }
 
-/** Computes the tables of rotary positions (Su et al. 2021, RoFormer, equation 15). */
+/**
+ * Computes the cosines and sines of rotary positions (Su et al. 2021, RoFormer, equation 15), as matrices [position,
+ * pair].
+ */
 function rotaryTables({ context, headSize, ropeTheta }: Shape): [cos: Float32Array, sin: Float32Array] {
   const half = headSize / 2;
   const cos = new Float32Array(context * half);

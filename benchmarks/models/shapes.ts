@@ -1,4 +1,4 @@
-/** Describes a decoder of the Llama kind; Qwen2's adds a bias to queries, keys and values. */
+/** Describes the dimensions of a decoder of the Llama kind; Qwen2's adds a bias to queries, keys and values. */
 export interface Shape {
   layers: number;
   hidden: number;
@@ -9,26 +9,30 @@ export interface Shape {
   vocabulary: number;
   context: number;
   ropeTheta: number;
-  /** Layers without attention; absent: none. */
+  /** Recurrent layers in place of attention; absent if the model has none. */
   hybrid?: Hybrid;
 }
 
 /**
- * Describes layers that keep a state: a convolution as in LFM2 (Amini et al. 2025), or a convolution before a gated
- * delta rule as in Qwen3.5 (Yang et al. 2024), whose attention layers have gates too.
+ * Describes the recurrent layers of a hybrid model: a convolution as in LFM2 (Amini et al. 2025), or a convolution
+ * before a gated delta rule as in Qwen3.5 (Yang et al. 2024), whose attention layers have gates, too.
  */
 export interface Hybrid {
   kind: 'conv' | 'linear';
-  /** Layers that keep attention. */
+  /** Indices of the layers that have attention. */
   attention: readonly number[];
-  /** Tokens that a convolution sees. */
+  /** Width of the convolution, in tokens. */
   kernel: number;
-  /** Key and value heads of the delta rule, and the size of each. */
+  /** Number of key and value heads of the delta rule. */
   stateHeads: number;
+  /** Size of each of these heads. */
   stateSize: number;
 }
 
-/** Speed does not depend on the weights' values, so a model of a real shape with random weights measures as well. */
+/**
+ * Shapes of models that are measured. Speed does not depend on the values of the weights, so a model with random
+ * weights is as fast as the real one of the same shape.
+ */
 export const SHAPES = {
   'qwen2.5-0.5b': {
     layers: 24,
@@ -65,7 +69,7 @@ export const SHAPES = {
     ropeTheta: 1e7,
     hybrid: { kind: 'linear', attention: [3, 7, 11, 15, 19, 23], kernel: 4, stateHeads: 16, stateSize: 128 },
   },
-  /** Measures nothing: shows in seconds that a benchmark runs. */
+  /** Too small to measure anything; shows within seconds that a benchmark runs. */
   tiny: {
     layers: 2,
     hidden: 128,

@@ -8,7 +8,7 @@ import { SECTIONS } from './sections/index.ts';
 const DOCS = new URL('../../docs/', import.meta.url);
 
 /**
- * Writes docs/performance.md and its plots from the kept figures; every statement about figures is derived from them.
+ * Writes docs/performance.md and its plots from the stored figures. Every statement about figures is derived from them.
  */
 export async function run(): Promise<void> {
   const measured = SECTIONS.map((section) => ({ section, figures: keptFigures(section.bench) })).filter(
@@ -30,7 +30,7 @@ export async function run(): Promise<void> {
   console.error(`docs/performance.md: ${measured.map(({ section }) => section.bench).join(', ')}`);
 }
 
-/** Returns the text about goals that were missed, for the top of the page; empty if there are none. */
+/** Returns the text about missed goals, for the top of the page; empty if there are none. */
 function missedText(measured: readonly { section: Section; figures: readonly Figure[] }[]): string {
   const missed = measured.flatMap(({ section, figures }) =>
     (section.goals?.(figures) ?? [])

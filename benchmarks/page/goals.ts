@@ -3,12 +3,12 @@ import { shown } from './table.ts';
 
 /** Describes a goal of a benchmark, and the figure that decides it. */
 export interface Goal {
-  /** The figure with its case: `health, p99, at 1,000 clients`. */
+  /** The measured figure in words, with its case: `health, p99, at 1,000 clients`. */
   what: string;
   wanted: { most: number } | { least: number };
   measured: number;
   unit: string;
-  /** The text for a missed goal. */
+  /** Explanation that is shown if the goal was missed. */
   why?: string;
 }
 
@@ -16,7 +16,7 @@ export function isMet({ wanted, measured }: Goal): boolean {
   return 'most' in wanted ? measured <= wanted.most : measured >= wanted.least;
 }
 
-/** Returns the figure that is furthest from the goal; none if there are no figures. */
+/** Returns the goal, compared with the worst of the figures; an empty list if there are no figures. */
 export function worstOf(what: string, wanted: Goal['wanted'], figures: readonly Figure[], why?: string): Goal[] {
   const sorted = figures.toSorted((one, other) => one.value - other.value);
   const worst = 'most' in wanted ? sorted.at(-1) : sorted[0];
@@ -26,7 +26,7 @@ export function worstOf(what: string, wanted: Goal['wanted'], figures: readonly 
   return [{ what: where, wanted, measured, unit, ...(why ? { why } : {}) }];
 }
 
-/** Returns a list, a line for each goal. */
+/** Returns the goals as a Markdown list. */
 export function goalsText(goals: readonly Goal[]): string {
   if (goals.length === 0) return '';
   return ['Goals:', '', ...goals.map((goal) => `- ${goalText(goal)}`)].join('\n');

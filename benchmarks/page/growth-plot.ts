@@ -3,13 +3,13 @@ import type { Figure } from '../report.ts';
 
 export interface Growth {
   title: string;
-  /** The cases of the plot; the captured number is the position on the x axis. */
+  /** Matches the cases of the plot; the captured number is the position on the x axis. */
   pattern: RegExp;
 }
 
 /**
- * Plots medians against a number in the names of their cases, both axes logarithmic; none if no panel has two
- * positions.
+ * Plots the medians of figures against a number in the names of their cases, with both axes logarithmic. Returns
+ * undefined if no panel has at least two positions.
  */
 export function growthPlot(
   title: string,
@@ -18,7 +18,7 @@ export function growthPlot(
   wanted: readonly Growth[],
 ): string | undefined {
   const medians = figures.filter(({ metric }) => metric === 'median');
-  // All panels have the same series in the same order, as they share a legend.
+  // All panels have the same series in the same order, because they share a legend.
   const names = [...new Set(medians.map(({ system }) => system))];
   const panels = wanted.flatMap(({ title, pattern }): Panel[] => {
     const points = medians.flatMap(({ system, case: what, value }) => {

@@ -3,18 +3,18 @@ import type { Figure } from '../report.ts';
 import type { Goal } from './goals.ts';
 import { type Label, table } from './table.ts';
 
-/** Describes the part of the page about one benchmark. */
+/** Describes the section of the page about one benchmark. */
 export interface Section {
   bench: string;
   title: string;
-  /** The method of measurement. */
+  /** Text about the method of measurement. */
   about: string;
   tables(figures: readonly Figure[]): string[];
-  /** A plot above the tables, if there are figures for it. */
+  /** Returns the SVG of a plot to show above the tables; undefined if there are no figures for it. */
   plot?(figures: readonly Figure[]): string | undefined;
-  /** A plot in docs/ that the benchmark itself draws. */
+  /** File name of a plot in docs/ that the benchmark itself draws. */
   image?: string;
-  /** The goals, and what was measured. */
+  /** Returns the goals, each with the measured figure. */
   goals?(figures: readonly Figure[]): Goal[];
 }
 
@@ -22,8 +22,8 @@ export const systemOf: Label = ({ system }) => system;
 export const caseOf: Label = ({ case: what }) => what;
 export const metricOf: Label = ({ metric }) => metric;
 
-/** Metrics that share one cell (`medianAndSpread`). */
-export const SPREAD: ReadonlySet<string> = new Set(['median', 'least', 'most']);
+/** Metrics that share one cell of a table (`medianAndRange`). */
+export const RANGE: ReadonlySet<string> = new Set(['median', 'least', 'most']);
 
 /** Formats a table with a row for each metric of a case and a column for each system. */
 export function byCase(figures: readonly Figure[]): string[] {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Figure } from '../report.ts';
-import { medianAndSpread, shown, table } from './table.ts';
+import { medianAndRange, shown, table } from './table.ts';
 
 const figure = (system: string, what: string, metric: string, value: number): Figure => ({
   bench: 'x',
@@ -32,7 +32,7 @@ test('columns that are counted stand in order, whenever they were measured', () 
     figures,
     ({ system }) => system,
     ({ case: what }) => what,
-    medianAndSpread,
+    medianAndRange,
   );
   expect(text).toBe(
     ['| | 4 tasks | 16 tasks |', '|---|---:|---:|', '| ours | 10 | 20 (19 to 22) |', '| theirs | 30 |  |', ''].join(

@@ -3,8 +3,8 @@ import type { Figure } from '../report.ts';
 export type Label = (figure: Figure) => string;
 
 /**
- * Returns a Markdown table: a row and a column for each label, in the order of appearance; `cell` receives the figures
- * that meet there.
+ * Returns a Markdown table with a row and a column for each label, rows in order of first appearance. `cell` formats
+ * the figures that belong to one row and column.
  */
 export function table(figures: readonly Figure[], row: Label, column: Label, cell = shownTogether): string {
   if (figures.length === 0) return '';
@@ -18,15 +18,18 @@ export function table(figures: readonly Figure[], row: Label, column: Label, cel
   return [`| | ${columns.join(' | ')} |`, `|---|${columns.map(() => '---:|').join('')}`, ...lines, ''].join('\n');
 }
 
-/** Sorts names by number if all begin with one: parts of a benchmark may have run in any order. */
+/**
+ * Sorts names by their leading number if all have one, because parts of a benchmark may have run in any order; else
+ * keeps the order.
+ */
 function inOrder(names: string[]): string[] {
   return names.every((name) => /^\d/.test(name))
     ? names.sort((a, b) => Number.parseFloat(a) - Number.parseFloat(b))
     : names;
 }
 
-/** Returns the value of the metric `median`, followed by `least` and `most` if they differ. */
-export function medianAndSpread(figures: readonly Figure[]): string {
+/** Returns the value of the metric `median`, followed by the range from `least` to `most` if these differ. */
+export function medianAndRange(figures: readonly Figure[]): string {
   const value = (name: string) => figures.find(({ metric }) => metric === name)?.value;
   const [median, least, most] = [value('median'), value('least'), value('most')];
   if (median === undefined) return '';
@@ -39,7 +42,7 @@ function shownTogether(figures: readonly Figure[]): string {
   return figures.map(({ value, unit }) => `${shown(value)} ${unit === '1/s' ? 'per s' : unit}`.trim()).join(', ');
 }
 
-/** Formats three significant digits; whole numbers stay whole. */
+/** Formats a number with three significant digits; whole numbers, and those of at least 1,000, without decimals. */
 export function shown(value: number): string {
   if (Math.abs(value) >= 1000 || Number.isInteger(value)) return Math.round(value).toLocaleString('en');
   return String(Number(value.toPrecision(3)));

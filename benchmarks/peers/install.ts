@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 
 const FOLDER = new URL('..', import.meta.url);
 
-/** Installs the packages of `benchmarks/package.json` if they are missing: about 1 GB, once. Throws if that fails. */
+/** Installs the packages of `benchmarks/package.json` if they are missing (about 1 GB). Throws if that fails. */
 export function installPeers(): void {
   if (existsSync(new URL('node_modules/node-llama-cpp/package.json', FOLDER))) return;
   console.error('Installing the peers that Assay is measured beside (npm install in benchmarks/, about 1 GB) …');

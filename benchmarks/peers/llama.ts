@@ -4,15 +4,16 @@ import { ggufRandomModel } from '../models/cache.ts';
 import { measure } from '../systems/measure.ts';
 import type { ChoicesWork, OpenSystem, Settings } from '../systems/system.ts';
 
-/** Questions that `decide` scores side by side; more is not faster on two cores. */
+/** Number of questions that `decide` scores in parallel; more is not faster on two cores. */
 const PARALLEL_QUESTIONS = 16;
-/** Large enough for W's context in one run: faster than llama.cpp's default of 512. */
+/** Tokens in one batch: large enough for W's context in one run, which is faster than llama.cpp's default of 512. */
 const BATCH = 1536;
 
 /**
- * node-llama-cpp. Its modes for tasks on one context: `sequence`: the context is read once into one sequence, which is
- * cut back to it for every task: its public API's best way; `copies`: the context is copied to a sequence for each
- * task, and the tasks run side by side. The copy is a method of its sequences that is not in its public API.
+ * Measures node-llama-cpp. It has two modes for several tasks on one context. `sequence`: the context is read once into
+ * one sequence, which is cut back to the context for every task; this is the fastest way of the public API. `copies`:
+ * the context is copied to a sequence for each task, and the tasks run in parallel; the method that copies is not part
+ * of the public API.
  */
 export const open: OpenSystem = async (settings) => {
   const llama = await getLlama({ gpu: false, build: 'never', progressLogs: false, logLevel: 'error' as never });
@@ -55,7 +56,7 @@ export const open: OpenSystem = async (settings) => {
   };
 };
 
-/** Cuts the sequence back to the context and answers a task. */
+/** Cuts the sequence back to the context, then generates the answer to a task. */
 async function answerTask(sequence: LlamaContextSequence, seed: number): Promise<void> {
   const end = sequence.nextTokenIndex;
   if (end > W.context) await sequence.eraseContextTokenRanges([{ start: W.context, end }]);
@@ -77,7 +78,7 @@ async function copyState(to: LlamaContextSequence, from: LlamaContextSequence, l
   if (!(await inner._copyStateFromOtherSequence(from, length))) throw new Error('the state was not copied');
 }
 
-/** Keeps the last requested context; creating one is not measured. */
+/** Keeps the llama.cpp context that was requested last, so that the time to create one is not measured. */
 class Contexts {
   readonly #model: LlamaModel;
   readonly #settings: Settings;
@@ -103,7 +104,10 @@ class Contexts {
     });
   }
 
-  /** Answers decide tasks. The model's tokens are bytes here, so a document has as many tokens as characters. */
+  /**
+   * Answers decide tasks, and counts the prompt tokens. The tokens of this model are bytes, so a document has as many
+   * tokens as characters.
+   */
   async decide({
     questions,
     seed,

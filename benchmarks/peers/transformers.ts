@@ -7,8 +7,8 @@ import { type Cost, measure } from '../systems/measure.ts';
 import type { OpenSystem } from '../systems/system.ts';
 
 /**
- * Measures transformers.js on onnxruntime-node: a request for each task, as its users write it. With a cached context,
- * its `past_key_values` is given to every request.
+ * Measures transformers.js on onnxruntime-node: one request for each task, as its users write it. If the context is
+ * cached, its `past_key_values` are passed to every request.
  */
 export const open: OpenSystem = async ({ shape, weights, threads }) => {
   const folder = await transformersRandomModel(shape, weights);
@@ -56,7 +56,8 @@ export const open: OpenSystem = async ({ shape, weights, threads }) => {
         },
         end() {},
       };
-      // The first two calls deliver the prompt and the token that ends its reading.
+      // The first two calls of the streamer deliver the prompt and the first generated token, which belongs to the
+      // prefill.
       await generate(randomTokens(context, seed), tokens + 1, { streamer });
       return { ms: times.at(-1)! - at(times, 1), cpuMs: cpu.at(-1)! - at(cpu, 1) };
     },

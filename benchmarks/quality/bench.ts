@@ -15,24 +15,25 @@ Puts both test sets to a server and tells how often it is right; then questions 
 
 const STARTER = 'assay/starter';
 
-/**
- * The most tokens of a task's answer. The longest expected one takes about 60; a model that does not end is cut here.
- */
+/** Most tokens of a task's answer. The longest expected one takes about 60; a model that does not stop is cut here. */
 const TOKENS_EACH = 96;
 
-/** `auto`, the user's default, is one of the others. */
+/** Number formats of the weights that are measured. `auto`, the default of the server, chooses one of the others. */
 const FORMS = 'auto,int8,int4,float';
 
-/** The most tokens of an answer: a sentence, and reasoning before it. */
+/** Most tokens of a chat's answer: a sentence, and reasoning before it. */
 const TOKENS_OF_CHAT = 160;
 
-/** Makes the starter reason before it answers; other models reason as they always do. */
+/** Sentence in the question that makes the starter model reason before it answers; other models ignore it. */
 const WISH = 'Think first.';
 
-/** Requests that wait for the server at once. */
+/** Number of requests that are sent at the same time. */
 const CLIENTS = 4;
 
-/** Measures accuracy over HTTP: what a caller gets, including the server's prompts, grammars and rounding. */
+/**
+ * Measures accuracy over HTTP: what a caller gets, including the effects of the server's prompts, grammars and
+ * rounding.
+ */
 export async function run(report: Report, args: readonly string[]): Promise<void> {
   const { values } = parseArgs({
     args: [...args],
@@ -95,7 +96,7 @@ interface Server {
   model: string;
 }
 
-/** Sends each of the list to the server, several at once. */
+/** Calls `put` for each item of the list, `CLIENTS` at a time. */
 async function each<T>(list: readonly T[], put: (item: T) => Promise<void>): Promise<void> {
   const waiting = [...list];
   const client = async () => {
@@ -122,7 +123,10 @@ async function ask(server: Server, texts: readonly Text[]) {
   return { all, corrected, bySkill };
 }
 
-/** Returns the questions that the chat answers correctly; if it was asked to reason, those with reasoning only. */
+/**
+ * Counts the questions that the chat answers correctly. If it was asked to reason, only answers with reasoning count as
+ * correct.
+ */
 async function chat(server: Server, talks: readonly Talk[], wish: string): Promise<Score> {
   const score: Score = { right: 0, total: 0 };
   const asked = talks.flatMap(({ context, questions }) => questions.map((question) => ({ context, ...question })));
@@ -162,7 +166,9 @@ async function runTasks(server: Server, { context, tasks }: Text): Promise<unkno
   return tasks.map((task, i) => (task.type === 'decide' ? results[`t${i}`]?.value : results[`t${i}`]));
 }
 
-/** Returns the server's answer. Throws with its message if it refuses. */
+/**
+ * Sends a request and returns the parsed answer. Throws an `Error` with the server's message if the server refuses it.
+ */
 async function post<S extends v.GenericSchema>({ url, key }: Server, path: string, schema: S, body: object) {
   const response = await fetch(`${url}${path}`, {
     method: 'POST',

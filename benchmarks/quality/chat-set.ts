@@ -5,11 +5,12 @@ const Wanted = v.pipe(v.array(v.pipe(v.array(v.string()), v.minLength(1))), v.mi
 const Talk = v.object({ context: v.string(), questions: v.array(v.object({ ask: v.string(), words: Wanted })) });
 
 /**
- * Holds a text with questions that a person would ask about it. `words` are those of a right answer: one of each list.
+ * Holds a text with questions that a person would ask about it. `words` describes a right answer, which must contain
+ * one word of each list.
  */
 export type Talk = v.InferOutput<typeof Talk>;
 
-/** Reads `sets/chat.jsonl`, written by hand; training never reads it. One text a line. */
+/** Reads `sets/chat.jsonl`, one text a line. It was written by hand, and training never reads it. */
 export async function readChatSet(): Promise<Talk[]> {
   const file = await readFile(new URL('sets/chat.jsonl', import.meta.url), 'utf8');
   return file
@@ -18,7 +19,10 @@ export async function readChatSet(): Promise<Talk[]> {
     .map((line) => v.parse(Talk, JSON.parse(line)));
 }
 
-/** Tells whether an answer contains all wanted words, as whole words in any case; `swim*` also matches "swimming". */
+/**
+ * Tells whether an answer contains one word of each list, as a whole word and in any letter case. `swim*` also matches
+ * "swimming".
+ */
 export function says(answer: string, wanted: Talk['questions'][number]['words']): boolean {
   return wanted.every((either) => either.some((word) => pattern(word).test(answer)));
 }

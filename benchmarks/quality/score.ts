@@ -1,9 +1,6 @@
 import type { Case, Text } from './test-set.ts';
 
-/**
- * Counts right answers among all, the share as `right / total`. A decide task counts once, an extraction once for each
- * field.
- */
+/** Counts right answers among all. A decide task counts once, an extraction once for each field. */
 export interface Score {
   right: number;
   total: number;
@@ -14,7 +11,7 @@ export interface Scores {
   fields: Score;
 }
 
-/** Stands for an answer of the service: the option of a decide task, the object of an extraction. */
+/** Represents an answer of the decision service: the option of a decide task, or the object of an extraction. */
 export type Answer = unknown;
 
 export function noScores(): Scores {
@@ -22,8 +19,8 @@ export function noScores(): Scores {
 }
 
 /**
- * Adds one answer, compared with the expected one or with another key. A field counts if its value is equal, byte for
- * byte; a wrong list or object misses all of its fields.
+ * Adds one answer to the scores, compared with the task's expected answer or with another one. A field is right if its
+ * value is identical. A list or object of the wrong kind misses all of its fields.
  */
 export function addAnswer(scores: Scores, task: Case, answer: Answer, expected: Answer = task.expected): void {
   if (task.type === 'decide') add(scores.decide, answer === expected ? 1 : 0);
@@ -31,8 +28,8 @@ export function addAnswer(scores: Scores, task: Case, answer: Answer, expected: 
 }
 
 /**
- * Returns the expected score of guessing. Decide: any option. Field: any word of the context or null, with equal
- * probability.
+ * Returns the mean score of guessing: any option of a decide task; for a field, any word of the context or null. All
+ * have the same probability.
  */
 export function randomBaseline(texts: readonly Text[]): Scores {
   const scores = noScores();
@@ -52,8 +49,9 @@ export function randomBaseline(texts: readonly Text[]): Scores {
 }
 
 /**
- * Returns the score of the most common answer: for a decide task the option that is right most often in the other tasks
- * of the set (its own answer is not counted; of equals any), for every field the one value that is right most often.
+ * Returns the score of always giving the most common answer. For a decide task this is the option that is right most
+ * often in the other tasks of the set (its own answer does not count; one of several equal ones is taken at random).
+ * For every field it is the one value that is right most often.
  */
 export function majorityBaseline(texts: readonly Text[]): Scores {
   const tasks = texts.flatMap((text) => text.tasks);
@@ -90,7 +88,7 @@ interface Leaf {
   value: unknown;
 }
 
-/** Returns the fields of an expected answer: everything in it that is neither object nor list. */
+/** Returns the fields of an expected answer: all values in it that are neither objects nor lists. */
 function leaves(value: unknown, path: readonly (string | number)[] = []): Leaf[] {
   if (Array.isArray(value)) return value.flatMap((item, i) => leaves(item, [...path, i]));
   if (value !== null && typeof value === 'object') {

@@ -15,7 +15,7 @@ const HELP = `npm run bench -- growth [--rounds=3] [--quick]
 How the engine's time grows with tasks, context and options, and a grammar's with its schema.`;
 
 const TASKS = [1, 2, 4, 8, 16, 32, 64, 128, 256];
-/** One less than 8,192 and the answer, so that both are within the model's context. */
+/** Context lengths in tokens. The longest leaves space for the answer within the model's context of 8,192. */
 const CONTEXTS = [128, 256, 512, 1024, 2048, 4096, 8160];
 const OPTIONS = [2, 4, 8, 16, 32, 64, 128, 256];
 const MEMBERS = [1, 4, 16, 64, 256];
@@ -35,7 +35,10 @@ export async function run(report: Report, args: readonly string[]): Promise<void
   const shape = values.quick ? 'tiny' : 'qwen2.5-0.5b';
   const model = await openModel(await compiledRandomModel(shape, 'int8'), { threads: THREADS });
   let seed = 1;
-  /** Milliseconds for a token, of the best run without tasks: the measure of a perfect engine. */
+  /**
+   * Lowest time for one token of a context, in milliseconds: the speed of a perfect engine, whose time grows in
+   * proportion to tokens.
+   */
   let perToken = Number.POSITIVE_INFINITY;
   const time = async (jobOf: (seed: number) => Job): Promise<number[]> => {
     const times: number[] = [];
@@ -67,7 +70,7 @@ export async function run(report: Report, args: readonly string[]): Promise<void
   reportSchemas(some(MEMBERS), Math.max(3, rounds), report);
 }
 
-/** Reports times; their spread only for more than one round. */
+/** Reports the median of times in milliseconds and, for more than one round, their range. */
 function reportTimes(system: string, what: string, times: readonly number[], report: Report): void {
   const say = (metric: string, value: number) => report({ system, case: what, metric, value, unit: 'ms' });
   say('median', median(times));
@@ -76,7 +79,7 @@ function reportTimes(system: string, what: string, times: readonly number[], rep
   say('most', Math.max(...times));
 }
 
-/** Returns one question whose options have two tokens each, so that every option has a position of its own. */
+/** Returns one question whose options have two tokens each, so that every option takes a position of its own. */
 function optionsOf(count: number, seed: number): Job {
   const job = choices({ questions: 1, seed, context: W.context, question: W.task });
   const paths = Array.from({ length: count }, (_, i) => randomTokens(2, seed * 1000 + i));
@@ -84,8 +87,8 @@ function optionsOf(count: number, seed: number): Job {
 }
 
 /**
- * Measures checking a schema and computing its first mask over 150,000 tokens. A perfect engine would need no time for
- * either.
+ * Measures the time to check a schema and compute its first mask over 150,000 tokens. A perfect engine would need no
+ * time for either.
  */
 function reportSchemas(sizes: readonly number[], rounds: number, report: Report): void {
   const vocabulary = largeVocabulary();
@@ -106,7 +109,7 @@ function reportSchemas(sizes: readonly number[], rounds: number, report: Report)
       const constraint = shapeConstraint({ kind: 'schema', schema }, vocabulary);
       constraint.takeForced();
       constraint.mask(mask);
-      // The first warms the compiler up.
+      // The first round lets the just-in-time compiler warm up.
       if (round >= 0) times.push(performance.now() - began);
     }
     const what = `${members} ${members === 1 ? 'member' : 'members'} of a schema`;

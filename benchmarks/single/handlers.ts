@@ -8,9 +8,9 @@ import { memoryQuota } from '../../lib/quota.ts';
 import { median, quantile, type Report } from '../report.ts';
 
 /*
- * Measures the handlers alone: the cost of the guard, the key, reading, validation, shaping and the quota, compared
- * with a bare hono route that parses the same JSON and sends the same body. Both run in one process, in turn, so that
- * both see the same machine.
+ * Measures the handlers alone: the cost of the guard, the key, reading, validation, building the response and the
+ * quota, compared with a plain hono route that parses the same JSON and sends the same body. Both run in one process,
+ * in turn, so that both are measured in the same state of the machine.
  */
 
 const ROUNDS = 40;
@@ -44,9 +44,9 @@ export async function run(report: Report): Promise<void> {
 }
 
 interface Measured {
-  /** Microseconds of each round. */
+  /** Total of each round, in microseconds. */
   totals: number[];
-  /** Microseconds of each request. */
+  /** Time of each request, in microseconds. */
   latencies: number[];
 }
 
@@ -59,7 +59,7 @@ async function inTurns(systems: Record<string, Fetch>, body: string, answer: str
   for (let round = -10; round < ROUNDS; round++) {
     for (const [name, fetch] of Object.entries(systems)) {
       const latencies = await timed(fetch, body, requests);
-      // The first rounds warm the compiler up.
+      // The first rounds let the just-in-time compiler warm up.
       if (round < 0) continue;
       measured[name]!.totals.push(latencies.reduce((sum, one) => sum + one, 0));
       measured[name]!.latencies.push(...latencies);
@@ -68,7 +68,9 @@ async function inTurns(systems: Record<string, Fetch>, body: string, answer: str
   return measured;
 }
 
-/** Returns the microseconds from the request to the last byte of the answer, for one request after another. */
+/**
+ * Sends requests one after another. Returns the microseconds of each, from the request to the last byte of the answer.
+ */
 async function timed(fetch: Fetch, body: string, requests: number): Promise<number[]> {
   const latencies = new Array<number>(requests);
   for (let i = 0; i < requests; i++) {
@@ -96,7 +98,7 @@ function bareApp(answer: object): Fetch {
   return app.fetch;
 }
 
-/** Creates everything that a server has: guard, key, quota, both interfaces. */
+/** Creates the app with everything that a server has: guard, key, quota and both APIs. */
 async function assayApp(tasks: number): Promise<Fetch> {
   const key = {
     name: 'bench',
@@ -113,7 +115,10 @@ async function assayApp(tasks: number): Promise<Fetch> {
   }).fetch;
 }
 
-/** Takes the quota and returns the same answer at once, so that only the code around a backend is measured. */
+/**
+ * Creates a backend that counts against the quota and returns the same answer at once, so that only the code around a
+ * backend is measured.
+ */
 function backendFor(tasks: number): InferenceBackend {
   const answer: BatchAnswer = {
     model: parseModelId('assay/starter'),

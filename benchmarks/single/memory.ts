@@ -6,7 +6,7 @@ import { compiledRandomModel } from '../models/cache.ts';
 import type { Report } from '../report.ts';
 
 /**
- * Measures the peak memory of W with 16 tasks, and the bytes of weights and KV. Linux only. Arguments:
+ * Measures the peak memory of workload W with 16 tasks, and the bytes of weights and KV cache. Linux only. Arguments:
  * `--form=int8|int4|float`.
  */
 export async function run(report: Report, args: readonly string[]): Promise<void> {

@@ -19,9 +19,9 @@ interface Scored {
 }
 
 /**
- * Measures the length bias of options: how often the best by total log-probability, and the best by its mean per token,
- * is right, and how often it is a shortest one, for options that differ in length. Arguments: `--model=models/starter
- * --precision=auto`.
+ * Measures the bias towards options of a certain length, on questions whose options differ in length: how often the
+ * best option by total log-probability, and the best by its mean per token, is right, and how often it is one of the
+ * shortest. Arguments: `--model=models/starter --precision=auto`.
  */
 export async function run(report: Report, args: readonly string[]): Promise<void> {
   const { values } = parseArgs({
@@ -73,7 +73,8 @@ export async function run(report: Report, args: readonly string[]): Promise<void
 }
 
 /**
- * Returns the most probable path of each option: with an instruction there are several, as a reason may follow or not.
+ * Returns the most probable path of each option. With an instruction an option has several paths, because a reason may
+ * follow or not.
  */
 function bestPaths({ paths, options }: OptionChoice, logprobs: ArrayLike<number>, count: number) {
   const best = Array.from({ length: count }, () => ({ length: 0, logprob: Number.NEGATIVE_INFINITY }));

@@ -25,15 +25,19 @@ text of 1,000 tokens.`;
 const STARTER = join(import.meta.dirname, '../../models/starter');
 const MODEL = 'assay/starter';
 
-/** As given; given and reversed; as many turns as there are options, at most 8. */
+/**
+ * Numbers of orders that are compared: the given order; it and its reverse; as many rotations as there are options, at
+ * most 8.
+ */
 const ORDERS = [1, 2, 8];
 
 type Question = Extract<Case, { type: 'decide' }>;
 
-/** Counts the results of the questions in one number of orders. */
+/** Counts the results of all questions asked in one number of orders. */
 interface Tally {
   asked: number;
   right: number;
+  /** Questions whose answer changed when their options were sent in another order. */
   flipped: number;
 }
 
@@ -63,8 +67,8 @@ export async function run(report: Report, args: readonly string[]): Promise<void
 }
 
 /**
- * Reports the processor time of the engine for the branches of each text that it has read, in each number of orders
- * compared with one. The least of three measurements counts.
+ * Reports the engine's processor time for the branches of each text, whose prefix is already in the cache: in each
+ * number of orders, as a ratio to one order. Each is measured three times, and the lowest time counts.
  */
 async function measureBranches(report: Report, texts: number): Promise<void> {
   const target = mkdtempSync(join(tmpdir(), 'assay-orders-'));
@@ -108,8 +112,9 @@ function batchOf(context: string, questions: readonly Question[], orders: number
 }
 
 /**
- * Reports the processor time of the server for 64 questions of /v1/decisions about a text of 1,000 tokens that it has
- * not read, compared with the same questions as decide tasks of /v1/tasks. Both come first in turn.
+ * Reports the server's processor time for 64 questions of /v1/decisions about a new text of 1,000 tokens, as a ratio to
+ * that of the same questions as decide tasks of /v1/tasks. The two are measured in turn, and each goes first in every
+ * other round.
  */
 async function compareWithTasks(server: ServerProcess, report: Report, rounds: number): Promise<void> {
   const seconds = { '64 decide tasks': 0, '64 questions': 0 };
@@ -121,13 +126,13 @@ async function compareWithTasks(server: ServerProcess, report: Report, rounds: n
     const choices = options.map((value) => ({ value }));
     const questions = asked.map((instructions) => ({ type: 'choice', instructions, choices }));
     return [
-      // As many tokens as the answers may take, so that none is cut.
+      // Enough tokens that no answer is cut.
       ['64 decide tasks', '/v1/tasks', { model: MODEL, context, tasks, max_output_tokens: 4096 }],
       ['64 questions', '/v1/decisions', { model: MODEL, input: context, questions }],
     ] as const;
   };
   for (let round = 0; round < rounds; round++) {
-    // Each reads a text of its own. The first round only warms up.
+    // Each reads a text of its own. The first round is only for warming up.
     const [tasks, questions] = [bodies(2 * round)[0], bodies(2 * round + 1)[1]];
     for (const [system, path, body] of round % 2 === 0 ? [tasks, questions] : [questions, tasks]) {
       const begin = used(server);
@@ -188,7 +193,7 @@ async function askText(
   }
 }
 
-/** Returns the option that each question is answered with. */
+/** Sends questions to /v1/decisions. Returns the option that answers each of them. */
 async function ask(
   server: ServerProcess,
   input: string,

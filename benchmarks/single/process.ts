@@ -17,8 +17,9 @@ const ROUNDS = 5;
 const MODEL = 'benchmark/random' as ModelId;
 
 /**
- * Measures what the engine process costs a chat: the same model decodes in turn in this process, by the engine alone,
- * and in the engine process, through messages, detokenizer and backend. Model: the Qwen2.5-0.5B shape, 8 bits.
+ * Measures the time that the engine process adds to a chat. The same model decodes in turn in this process, with the
+ * engine alone, and in the engine process, with messages, detokenizer and backend. The model has the Qwen2.5-0.5B shape
+ * and 8-bit weights.
  */
 export async function run(report: Report): Promise<void> {
   const folder = await compiledRandomModel('qwen2.5-0.5b', 'int8');
@@ -62,7 +63,7 @@ export async function run(report: Report): Promise<void> {
     rmSync(dir, { recursive: true });
   }
 
-  /** Measures the milliseconds between tokens, as the backend's caller sees them. */
+  /** Returns the mean time between two tokens in milliseconds, as the backend's caller sees it. */
   async function decodeMs(round: number): Promise<number> {
     const request: ChatRequest = {
       messages: [{ role: 'user', parts: [{ type: 'text', text: `${round}${'x'.repeat(PROMPT - 24)}` }] }],

@@ -12,7 +12,7 @@ const HELP = `npm run bench -- speed [--lengths=128,1024,4096] [--rounds=3] [--s
 
 Tokens a second of one request, reading a prompt and writing an answer, each system in a process of its own, in turn.`;
 
-/** Tokens generated in one measurement. */
+/** Number of tokens generated in one measurement. */
 const WRITTEN = 24;
 
 export async function run(report: Report, args: readonly string[]): Promise<void> {

@@ -7,14 +7,14 @@ import { InferenceSession, Tensor } from 'onnxruntime-node';
 import { DataType, type Model, makeNode, makeTensor } from '../../runtime/onnx/model.ts';
 import { WeightsWriter, writeModel } from '../../runtime/onnx/write-model.ts';
 
-/** Larger than the cache of any current processor. */
+/** Bytes of the block that is read: larger than the cache of any current processor. */
 const BLOCK_BYTES = 384 << 20;
 const READ_MS = 1_000;
-/** A product large enough that only its multiply-adds matter. */
+/** Size of the square matrices of a MatMul, large enough that only its multiply-adds matter. */
 const SIZE = 2048;
 const PRODUCTS = 8;
 
-/** Returns the bytes per second that all threads together read from memory. */
+/** Measures how many bytes per second all threads together read from memory. */
 export async function readBandwidth(threads: number): Promise<number> {
   const workers = Array.from(
     { length: threads },
@@ -30,7 +30,10 @@ export async function readBandwidth(threads: number): Promise<number> {
   }
 }
 
-/** Returns multiply-adds per second of 8-bit integers: the best of several large products by onnxruntime alone. */
+/**
+ * Measures how many multiply-adds of 8-bit integers per second the machine can do: the best of several large MatMuls by
+ * onnxruntime alone.
+ */
 export async function peakMultiplyAdds(threads: number): Promise<number> {
   const folder = mkdtempSync(join(tmpdir(), 'assay-benchmark-product-'));
   try {

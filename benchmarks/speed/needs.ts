@@ -1,14 +1,14 @@
 import type { Shape } from '../models/shapes.ts';
 
-/** Weights of the layers' matrices; each is one multiply-add per token. */
+/** Returns the number of weights in the layers' matrices; each takes one multiply-add per token. */
 export function layerWeights({ layers, hidden, heads, kvHeads, headSize, intermediate }: Shape): number {
   const attention = hidden * headSize * (2 * heads + 2 * kvHeads);
   return layers * (attention + 3 * hidden * intermediate);
 }
 
 /**
- * Returns the least multiply-adds of reading a prompt: layers, attention to the tokens before each token, the head
- * once.
+ * Returns the fewest multiply-adds needed to read a prompt: the layers and the attention to all earlier tokens for each
+ * token, and the head once.
  */
 export function prefillMultiplyAdds(shape: Shape, tokens: number): number {
   const { layers, hidden, heads, headSize, vocabulary } = shape;
@@ -17,7 +17,8 @@ export function prefillMultiplyAdds(shape: Shape, tokens: number): number {
 }
 
 /**
- * Returns the least bytes of one more token: all weights, those of the head included, and keys and values in 32 bits.
+ * Returns the fewest bytes that must be read to decode one more token: all weights, including the head's, and the keys
+ * and values in 32 bits.
  */
 export function decodeBytes(shape: Shape, context: number, weights: 'int8' | 'int4'): number {
   const { layers, hidden, kvHeads, headSize, vocabulary } = shape;

@@ -5,8 +5,8 @@ import { compiledBlockModel, compiledStarter } from '../models/cache.ts';
 import type { Report } from '../report.ts';
 
 /**
- * Measures the price of fixed shapes: workload W on the packed path and over fixed shapes, both on the CPU, with the
- * same weights, in turns. Arguments: `--model=qwen2.5-0.5b|starter --tasks=1,16 --runs=3`.
+ * Measures the cost of fixed shapes: runs workload W on the packed path and over fixed shapes, both on the CPU with the
+ * same weights, in turn. Arguments: `--model=qwen2.5-0.5b|starter --tasks=1,16 --runs=3`.
  */
 export async function run(report: Report, args: readonly string[]): Promise<void> {
   const { values } = parseArgs({
@@ -20,7 +20,7 @@ export async function run(report: Report, args: readonly string[]): Promise<void
   const compiled = values.model === 'starter' ? compiledStarter : compiledBlockModel;
   const packed = await openForBenchmark(await compiled('packed'));
   const fixed = await openForBenchmark(await compiled('static'));
-  /** The tokens of W are those of a larger vocabulary. */
+  /** Maps a token of W to this model's vocabulary, which may be smaller. */
   const within = (token: number): number => token % packed.manifest.vocabSize;
   const once = async (model: typeof packed, tasks: number, seed: number) => {
     const { prefix, branches, ...job } = workload(tasks, seed);

@@ -33,7 +33,7 @@ export const open: OpenSystem = async ({ shape, weights, threads }) => {
   };
 };
 
-/** Returns the cost without the result, which other processes do not need. */
+/** Returns the cost without the result, which the parent process does not need. */
 function costOf({ ms, cpuMs }: { ms: number; cpuMs: number }) {
   return { ms, cpuMs };
 }

@@ -1,13 +1,16 @@
 import type { ShapeName } from '../models/shapes.ts';
 import type { Cost } from './measure.ts';
 
-/** Runs a random model in a process of its own (`child.ts`). */
+/** Represents a system that runs a random model in a process of its own (`child.ts`). */
 export interface System {
-  /** Runs a context and tasks on it, each answered alone, then other tasks on the same context, which may be cached. */
+  /**
+   * Runs a context and tasks on it, each answered on its own (`cold`), then other tasks on the same context, which may
+   * be cached by then (`cached`).
+   */
   branches(work: BranchesWork): Promise<{ cold: Cost; cached: Cost }>;
-  /** Questions with three options each about one context. */
+  /** Answers questions with three options each, about one context. */
   choices?(work: ChoicesWork): Promise<Cost & { promptTokens: number }>;
-  /** Runs a prompt, up to its first token. */
+  /** Runs a prompt up to its first generated token. */
   prefill(work: PrefillWork): Promise<Cost>;
   /** Decodes `tokens` tokens, one after another, after a cached context. */
   decode(work: DecodeWork): Promise<Cost>;
@@ -15,15 +18,16 @@ export interface System {
 
 export interface BranchesWork {
   tasks: number;
-  /** Another seed means other tokens: nothing is cached by accident. */
+  /** Another seed gives other tokens, so that nothing is cached by accident. */
   seed: number;
 }
 
 export interface ChoicesWork {
   questions: number;
   seed: number;
-  /** Token counts of the context and of one question. A system with its own prompts reports its own counts. */
+  /** Number of tokens of the context. A system that builds its own prompts reports its own counts. */
   context: number;
+  /** Number of tokens of one question. */
   question: number;
 }
 
@@ -42,11 +46,11 @@ export interface Settings {
   shape: ShapeName;
   weights: 'int8' | 'int4';
   threads: number;
-  /** The mode in which the program does the work, if it has several. */
+  /** Mode in which the program does the work, if it has several. */
   mode?: string;
 }
 
-/** Describes the export `open` of a system's module. */
+/** Represents the function `open` that each system's module exports. */
 export type OpenSystem = (settings: Settings) => Promise<System>;
 
 export type Call = {

@@ -1,10 +1,13 @@
 import type { Figure } from '../../report.ts';
 import type { Goal } from '../goals.ts';
 import { growthPlot } from '../growth-plot.ts';
-import { caseOf, type Section, SPREAD, systemOf } from '../section.ts';
-import { medianAndSpread, table } from '../table.ts';
+import { caseOf, RANGE, type Section, systemOf } from '../section.ts';
+import { medianAndRange, table } from '../table.ts';
 
-/** Times faster than node-llama-cpp's best mode, cold, by tasks. */
+/**
+ * Goals: how many times as fast as node-llama-cpp's fastest mode Assay has to be without a cached context, by number of
+ * tasks.
+ */
 const WANTED = [
   {
     why: 'With few tasks there is little to share, so the speed of reading the prompt decides.',
@@ -40,10 +43,10 @@ export const branches: Section = {
     const decide = figures.filter(({ case: what }) => / questions?, /.test(what));
     const shared = [of('cold'), of('context cached'), decide].flatMap((some) => [
       table(
-        some.filter(({ metric }) => SPREAD.has(metric)),
+        some.filter(({ metric }) => RANGE.has(metric)),
         systemOf,
         caseOf,
-        medianAndSpread,
+        medianAndRange,
       ),
       table(
         some.filter(({ metric }) => metric === 'time ratio'),
@@ -90,7 +93,7 @@ function medianOf(figures: readonly Figure[], name: string, what: string): numbe
   return figures.find((one) => one.system === name && one.case === what && one.metric === 'median')?.value;
 }
 
-/** Returns the cost of N tasks, relative to one, for every system that ran both. */
+/** Returns the cost of N tasks relative to that of one, for every system that ran both. */
 function ofOne(figures: readonly Figure[]): Figure[] {
   return figures.flatMap((figure) => {
     const tasks = /^(\d+ tasks), cold$/.exec(figure.case)?.[1];

@@ -1,10 +1,10 @@
 import type { Figure } from '../../report.ts';
 import type { Section } from '../section.ts';
-import { medianAndSpread, table } from '../table.ts';
+import { medianAndRange, table } from '../table.ts';
 
-/** Families of kernels that people have, the newest first (`runtime/compile/kernels.ts`). */
+/** Families of kernels that users' machines have, newest first (`runtime/compile/kernels.ts`). */
 const FAMILIES = ['AMX', 'AVX-512 VNNI', 'AVX-VNNI', 'AVX-512', 'AVX2', 'NEON i8mm', 'NEON dot product', 'NEON'];
-/** `AVX2 (AMD EPYC, AVX-512 hidden): W, 16 tasks` */
+/** Splits a case such as `AVX2 (AMD EPYC, AVX-512 hidden): W, 16 tasks` into kernels and workload. */
 const CASE = /^(.+? \(.+?\)): (.+)$/;
 
 const part = ({ case: what }: Figure, index: 1 | 2): string => CASE.exec(what)?.[index] ?? what;
@@ -20,13 +20,13 @@ export const forms: Section = {
     'kernels are those of an older CPU, at the memory speed and clock of this one.',
   tables(figures) {
     return [
-      table(figures, (figure) => `${part(figure, 2)}: ${figure.system}`, kernels, medianAndSpread),
+      table(figures, (figure) => `${part(figure, 2)}: ${figure.system}`, kernels, medianAndRange),
       missingText(figures),
     ];
   },
 };
 
-/** Names the families that have not been measured. */
+/** Returns the text that names the families that have not been measured; empty if all were. */
 export function missingText(figures: readonly Figure[]): string {
   const measured = new Set(figures.map((figure) => kernels(figure).replace(/ \(.*$/, '')));
   const missing = FAMILIES.filter((family) => !measured.has(family));

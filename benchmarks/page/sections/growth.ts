@@ -1,6 +1,6 @@
 import { growthPlot } from '../growth-plot.ts';
 import { caseOf, type Section, systemOf } from '../section.ts';
-import { medianAndSpread, table } from '../table.ts';
+import { medianAndRange, table } from '../table.ts';
 
 const PARTS = [
   { title: 'Tasks', pattern: /^(\d+) tasks?$/ },
@@ -26,7 +26,7 @@ export const growth: Section = {
         figures.filter(({ case: what }) => pattern.test(what)),
         systemOf,
         caseOf,
-        medianAndSpread,
+        medianAndRange,
       ),
     ]),
   plot: (figures) => growthPlot('How cost grows, milliseconds', figures, '', PARTS),

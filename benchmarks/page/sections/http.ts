@@ -7,7 +7,7 @@ import { table } from '../table.ts';
 
 const CLIENTS = 'the clients';
 const APART = 'one caller apart';
-/** The lines of the plot. */
+/** Lines of the plot: the system and metric of each, and its name. */
 const DRAWN: readonly [system: string, metric: string, name: string][] = [
   [CLIENTS, 'answer, p50', 'answer, p50'],
   [CLIENTS, 'answer, p99', 'answer, p99'],

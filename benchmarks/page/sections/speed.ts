@@ -1,7 +1,7 @@
 import type { Figure } from '../../report.ts';
 import { growthPlot } from '../growth-plot.ts';
-import { metricOf, type Section, SPREAD, systemOf } from '../section.ts';
-import { medianAndSpread, table } from '../table.ts';
+import { metricOf, RANGE, type Section, systemOf } from '../section.ts';
+import { medianAndRange, table } from '../table.ts';
 
 export const speed: Section = {
   bench: 'speed',
@@ -20,11 +20,11 @@ export const speed: Section = {
     const short = ({ case: name }: Figure) => name.replace(/\D+/, '').replace(/ tokens$/, '');
     const of = (title: string, begin: string) => {
       const some = rates.filter(({ case: name }) => name.startsWith(begin));
-      const spread = some.filter(({ metric }) => SPREAD.has(metric));
+      const range = some.filter(({ metric }) => RANGE.has(metric));
       const shares = some.filter(({ metric }) => metric === 'share of the limit');
       return [
         title,
-        table(spread, systemOf, short, medianAndSpread),
+        table(range, systemOf, short, medianAndRange),
         'Share of the limit:',
         table(shares, systemOf, short),
       ];
