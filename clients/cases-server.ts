@@ -5,15 +5,18 @@ import { createApp } from '../handlers/app.ts';
 import { depsOf } from '../tests/conformance/stage.ts';
 import type { Script } from '../tests/scripted-backend/script.ts';
 
-/** Describes the server's behaviour in one attempt: its backend's script, or a response that is not Assay's at all. */
+/**
+ * Describes the server's behaviour in one attempt: the script of its backend, or a response that does not come from
+ * Assay.
+ */
 type Try = Script & {
   /** Members added to the response, as from a newer server. */
   adds?: object;
-  /** The path of the request, as with a wrong base URL. */
+  /** Path that replaces the request's, as if the base URL were wrong. */
   path?: string;
-  /** Sends the head of a response and never its body. */
+  /** Sends the head of a response, but never its body. */
   stalls?: true;
-  /** Sends the head of a response, and then a space now and then, without an end. */
+  /** Sends the head of a response, then a space from time to time without an end. */
   drips?: true;
   raw?: { status: number; headers: Record<string, string>; body: string };
 };
@@ -23,7 +26,7 @@ interface Case {
   script?: Try[];
 }
 
-/** Describes the requests received for a case, as `GET /seen/<id>` reports them. */
+/** Holds the requests received for a case, as `GET /seen/<id>` reports them. */
 interface Seen {
   attempts: number;
   sent: unknown;
@@ -32,8 +35,8 @@ interface Seen {
 const KEYS = { demo: {}, narrow: { models: ['other/*'] } };
 
 /**
- * Serves the real handlers on scripted backends, one for each case of `cases.json`: a client's base URL is
- * `<url>/cases/<id>`. Each `GET /seen/<id>` restarts the case.
+ * Serves the real handlers with scripted backends, one for each case of `cases.json`. The base URL for a client is
+ * `<url>/cases/<id>`. `GET /seen/<id>` reports the case's requests and restarts the case.
  */
 export async function startCasesServer(): Promise<RunningServer> {
   const { cases } = JSON.parse(await readFile(new URL('cases.json', import.meta.url), 'utf8')) as { cases: Case[] };

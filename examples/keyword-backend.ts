@@ -11,8 +11,8 @@ import {
 const MODEL = parseModelId('example/keywords');
 
 /**
- * Answers without a model, by counting words: a decide task with the option that occurs most often in the context, an
- * extract task from `key: value` lines. Replace it with anything that answers.
+ * A backend without a model that counts words: it answers a decide task with the option that occurs most often in the
+ * context, and an extract task from lines such as `key: value`. Replace it with any other backend.
  */
 export const keywordBackend: InferenceBackend = {
   async listModels() {
@@ -42,7 +42,7 @@ function textOf({ input }: TaskBatch): string {
   return input.messages.flatMap(({ parts }) => parts.map((part) => (part.type === 'text' ? part.text : ''))).join('\n');
 }
 
-/** Answers one task. `measured`: the caller also wants probabilities. */
+/** Answers one task. `measured` is true if the caller also asked for probabilities. */
 function answerTo(task: Task, text: string, measured: boolean): TaskAnswer {
   const { name } = task;
   if (task.type === 'decide') {

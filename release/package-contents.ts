@@ -1,4 +1,4 @@
-/** Holds the part of `npm pack --json` that is read here. */
+/** Holds the part of the output of `npm pack --json` that is used here. */
 export interface Packed {
   filename: string;
   /** Bytes of the tarball. */
@@ -7,10 +7,13 @@ export interface Packed {
   files: readonly { path: string; size: number }[];
 }
 
-/** Bounds the package, in bytes. The starter model is 16.6 MB of each; the dependencies are not in it. */
+/**
+ * Limits of the package's size, in bytes. The starter model takes 16.6 MB of each; the dependencies are not in the
+ * package.
+ */
 export const LIMITS = { size: 17_000_000, unpackedSize: 24_000_000 } as const;
 
-/** Lists the only files that the package may have. */
+/** Paths of the only files that the package may contain. */
 const RUNTIME = [
   /^(LICENSE|README\.md|package\.json|openapi\.json)$/,
   /^dist\/(adapters|handlers|lib|runtime)\/.+\.(js|d\.ts)$/,
@@ -19,7 +22,7 @@ const RUNTIME = [
 ];
 const NOT_RUNTIME = /\.(test|fixture)\.|\/(training|tests|benchmarks)\//;
 
-/** Returns what is wrong with the package, one line each; empty: nothing. */
+/** Returns the problems of the package, one line each; an empty list if there are none. */
 export function packageProblems({ size, unpackedSize, files }: Packed): string[] {
   const stray = files
     .map(({ path }) => path)

@@ -1,21 +1,22 @@
-/** Describes what a release was made of and by, as far as this machine can tell. */
+/** Holds the facts about how a release was built, as far as this machine knows them. */
 export interface BuildFacts {
-  /** Files of the release by name, each with the sha256 of its bytes. */
+  /** SHA-256 hash of each file of the release, by file name. */
   files: Readonly<Record<string, string>>;
-  /** The source's address, and the commit that was checked out, without any change. */
+  /** Address of the source repository, and the commit that was checked out without any change. */
   source: { uri: string; commit: string };
-  /** sha256 of package-lock.json, which names the bytes of every dependency. */
+  /** SHA-256 hash of package-lock.json, which states the hash of every dependency. */
   lockfile: string;
   versions: { node: string; npm: string };
-  /** Times as RFC 3339. */
+  /** Time at which the build started (RFC 3339). */
   started: string;
+  /** Time at which the build ended (RFC 3339). */
   finished: string;
 }
 
 /**
- * Returns an in-toto statement that says from which commit, with which dependencies and tools the files were made.
- * Unsigned it is a record to compare with; the one that `npm publish --provenance` signs is the proof. Sources: in-toto
- * attestation v1, SLSA provenance v1.
+ * Returns an in-toto statement that says from which commit, and with which dependencies and tools, the files were
+ * built. It is unsigned, so it is only a record to compare with; the statement that `npm publish --provenance` signs is
+ * the proof. Sources: in-toto attestation v1, SLSA provenance v1.
  */
 export function provenanceOf({ files, source, lockfile, versions, started, finished }: BuildFacts): object {
   return {

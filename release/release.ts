@@ -6,9 +6,9 @@ import { parseArgs } from 'node:util';
 import { checksumLines, provenanceOf } from './provenance.ts';
 
 /*
- * `npm run release`: builds the package from a clean checkout into `release/out`, with a bill of materials (CycloneDX),
- * checksums and a record of how it was made. `-- --publish` also publishes it, with a provenance that npm signs, which
- * only works in a CI that npm trusts.
+ * `npm run release` builds the package from a clean checkout into `release/out`, with a bill of materials (CycloneDX),
+ * checksums and a record of how it was built. `-- --publish` also publishes it, with a provenance that npm signs; this
+ * works only in a CI that npm trusts.
  */
 
 const OUT = 'release/out';
@@ -25,7 +25,7 @@ const sha256 = (file: string): string => createHash('sha256').update(readFileSyn
 const { name, version } = JSON.parse(readFileSync('package.json', 'utf8')) as { name: string; version: string };
 const started = new Date().toISOString();
 
-// A release that no commit describes could not be compared with anything.
+// A release from uncommitted changes could not be compared with anything.
 if (run('git', 'status', '--porcelain').trim()) {
   console.error('There are changes that are not committed. Commit or remove them, then release again.');
   process.exit(2);
@@ -34,11 +34,11 @@ const commit = run('git', 'rev-parse', 'HEAD').trim();
 
 rmSync(OUT, { recursive: true, force: true });
 mkdirSync(OUT, { recursive: true });
-// Exactly what the lockfile names: `npm ci` refuses any other bytes.
+// Installs exactly what the lockfile states: `npm ci` refuses any other bytes.
 run('npm', 'ci');
 run('npm', 'run', 'build');
 console.log(run('npm', 'run', '--silent', 'package:check').trim());
-// Its scripts would build again, and write between the JSON.
+// Without the package's scripts, which would build again and write into the JSON output.
 const [packed] = JSON.parse(run('npm', 'pack', '--ignore-scripts', '--json', '--pack-destination', OUT)) as {
   filename: string;
 }[];
@@ -63,7 +63,8 @@ console.log(`${OUT}: ${Object.keys(files).join(', ')}, SHA256SUMS`);
 if (values.publish) run('npm', 'publish', join(OUT, packed!.filename), '--provenance', '--access', 'public');
 
 /**
- * Lists every package that an install brings, with its version, licence and hash. npm names the root after the folder.
+ * Returns a bill of materials as JSON: every package that an install brings, with its version, licence and hash. The
+ * name of the root is set here, because npm names it after the folder.
  */
 function billOfMaterials(): string {
   const bill = JSON.parse(

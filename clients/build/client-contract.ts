@@ -1,23 +1,25 @@
-/** Describes a generator's form for the parts of the contract that have several. */
+/**
+ * Selects how the parts of the contract are written for one client generator, where generators need different things.
+ */
 export interface Form {
-  /** The operations whose schemas the client needs. */
+  /** Tags of the operations whose schemas the client needs. */
   tags: readonly ('decision service' | 'decision formats' | 'model server')[];
   /**
-   * Lists of known values: `union` writes "one of these, or any other text", `text` writes text and lists them in the
-   * description.
+   * Schema for a list of known string values. `union`: one of these, or any other string. `text`: a string, with the
+   * known values in its description.
    */
   enums: 'union' | 'text';
   /**
-   * Unions without a name, such as "a string or a boolean", and null in optional members: `keep`, or `any`, which
-   * allows any value and leaves null out, for generators that make a class of each union.
+   * Treatment of unions without a name, such as "a string or a boolean", and of null in optional members. `keep` keeps
+   * both; `any` allows any value instead of a union, and omits null, for generators that create a class for each union.
    */
   unions: 'keep' | 'any';
   /**
-   * The member that distinguishes the variants of a union, inside each variant: kept, filled in automatically, or left
-   * to the union.
+   * Treatment of the member that distinguishes the variants of a union, inside each variant: kept, with a default
+   * value, or dropped because the generated union has it.
    */
   tag: 'keep' | 'default' | 'drop';
-  /** True if the generator must be told that objects may have more members; the others assume it. */
+  /** True if the contract must state that objects may have more members; other generators assume it. */
   saysOpen?: boolean;
 }
 
@@ -29,9 +31,9 @@ interface Contract {
 }
 
 /**
- * Returns the contract in the form of a client: the server validates requests, and may be newer than the client. So
- * limits and defaults are left to the server, every list of values is open (docs/interface.md, D-32), and objects may
- * have more members.
+ * Returns the contract as a client needs it. The server validates requests, and may be newer than the client. So limits
+ * and defaults are left to the server, every list of values is open (docs/interface.md, D-32), and objects may have
+ * more members.
  */
 export function clientContract(contract: Contract, form: Form): object {
   const operations = Object.entries(contract.paths).flatMap(([path, methods]) =>
@@ -46,7 +48,10 @@ export function clientContract(contract: Contract, form: Form): object {
   return { openapi: '3.1.0', info: contract.info, paths, components: { schemas: withTags(open, form) } };
 }
 
-/** Omits error responses and headers, which the client's own code reads. */
+/**
+ * Returns an operation without headers and with one error response, because the client's own code reads errors and
+ * headers.
+ */
 function plainOperation({ operationId, tags, summary, requestBody, responses }: Node & { tags: string[] }): Node {
   const success = (responses as Record<string, Node>)['200'];
   const error = { description: 'Failed.', content: { 'application/json': { schema: { $ref: ref('ErrorBody') } } } };
@@ -108,24 +113,24 @@ function openKeyword(keyword: string, value: unknown, form: Form): unknown {
     );
   }
   if (Array.isArray(value)) return value.map((one) => (isNode(one) ? openInside(one, form) : one));
-  // Any value: the form that generators turn into a plain map.
+  // Any value, written so that generators make a plain map of it.
   if (keyword === 'additionalProperties' && value === true) return {};
   return isNode(value) && keyword !== 'discriminator' ? openInside(value, form) : value;
 }
 
-/** Opens a schema that has no name, in a form that the generator can express. */
+/** Returns a schema without a name as `openSchema` does, but written so that the generator can express it. */
 function openInside(schema: Node, form: Form): Node {
   const node = openSchema(schema, form);
   if (form.unions === 'keep') return node;
   const { description, oneOf, properties } = node;
   const described = description ? { description } : {};
   if (Array.isArray(oneOf) && !isNullable(oneOf)) return described;
-  // A map in place of an object whose members have names that few languages allow.
+  // A map replaces an object whose members have names that few languages allow.
   if (isNode(properties) && 'true' in properties) return { type: 'object', ...described, additionalProperties: {} };
   return node;
 }
 
-/** Returns the properties of an object; the optional ones without null, which says the same as leaving them out. */
+/** Returns the properties of an object. The optional ones are without null, which means the same as omitting them. */
 function withoutNull({ properties, required = [] }: Node): Node {
   const plain = (one: Node): Node => {
     const [only] = Array.isArray(one.oneOf) ? one.oneOf.filter(({ type }: Node) => type !== 'null') : [];
@@ -138,7 +143,7 @@ function withoutNull({ properties, required = [] }: Node): Node {
   );
 }
 
-/** Recognises a union of one known form and null. */
+/** Tells whether a union consists of one other schema and null. */
 function isNullable(union: readonly Node[]): boolean {
   const forms = union.filter(({ type }) => type !== 'null');
   return forms.length === 1 && ('$ref' in forms[0]! || 'type' in forms[0]!);
@@ -149,8 +154,8 @@ function isNode(value: unknown): value is Node {
 }
 
 /**
- * Tells whether a schema lists known texts and may get more. A list of one text is the tag of a variant, which does
- * not.
+ * Tells whether a schema lists known string values and may get more. A list of one value is the tag of a variant, which
+ * may not.
  */
 function isOpenList(node: Node): node is Node & { enum: string[] } {
   return node.type === 'string' && Array.isArray(node.enum) && node.enum.length > 1;
@@ -163,7 +168,7 @@ function openList({ enum: known, description, ...rest }: Node & { enum: string[]
   return { ...rest, description: description ? `${description} ${words}` : words };
 }
 
-/** Returns the members that distinguish variants, in the generator's form. */
+/** Returns the schemas with the members that distinguish variants written as the generator needs them. */
 function withTags(schemas: Record<string, Node>, { tag, enums }: Form): Record<string, Node> {
   if (tag === 'keep') return schemas;
   const tags = new Map<string, string>();

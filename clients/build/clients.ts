@@ -53,7 +53,10 @@ async function makeEach(languages: readonly Language[], urls: ServerUrls | undef
   return outcomes;
 }
 
-/** Reports on one language. A failure of one does not prevent the others. */
+/**
+ * Generates, packs and tests the client of one language. Returns a line for the report. Never throws, so that a failure
+ * of one language does not prevent the others.
+ */
 async function make(language: Language, urls: ServerUrls | undefined): Promise<string> {
   const missing = language.missing();
   console.log(`\n== ${language.name} ${missing ? `SKIPPED: ${missing}` : ''}`);
@@ -74,7 +77,7 @@ async function make(language: Language, urls: ServerUrls | undefined): Promise<s
   }
 }
 
-/** Runs a step and reports it, unless there is a reason not to. */
+/** Runs a step and returns how to report it; does not run it if there is a `reason` not to. */
 async function unless(reason: string | null, done: string, work: () => Promise<void>): Promise<string> {
   if (reason !== null) return `NOT ${done} (${reason})`;
   await work();

@@ -7,19 +7,19 @@ import { ROOT, WORK } from './paths.ts';
 const text = readFileSync(`${ROOT}openapi.json`);
 const contract = JSON.parse(text.toString()) as Parameters<typeof clientContract>[0];
 
-/** The contract's version, which every package has. */
+/** Version of the contract, which every package has, too. */
 export const VERSION = String(contract.info.version);
-/** SHA-256 of `openapi.json`: each package states which contract it was generated from. */
+/** SHA-256 of `openapi.json` in hex: each package states the contract that it was generated from. */
 export const FINGERPRINT = createHash('sha256').update(text).digest('hex');
 
-/** Writes the contract in the form of a generator; returns the file. */
+/** Writes the contract as a generator needs it; returns the file's path. */
 export function writeContract(language: string, form: Form): string {
   const file = `${WORK}/${language}.json`;
   writeGenerated(file, `${JSON.stringify(clientContract(contract, form), null, 2)}\n`);
   return file;
 }
 
-/** Writes a generated file; skips it if it is unchanged, so that compilers see no change. */
+/** Writes a generated file, unless it is unchanged, so that compilers see no new file. */
 export function writeGenerated(file: string, wanted: string): void {
   mkdirSync(dirname(file), { recursive: true });
   if (readIfThere(file) !== wanted) writeFileSync(file, wanted);

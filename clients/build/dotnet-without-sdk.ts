@@ -7,10 +7,10 @@ import { run, saysOf } from './run.ts';
 import { unpackSingleFile } from './single-file.ts';
 
 /*
- * Compiles and runs C# on a machine that has no .NET SDK and no way to one, only package registries: npm has a compiler
- * (Roslyn, inside AutoRest's C# generator) and a whole .NET 8 (inside Microsoft's SARIF multitool, a program in a
- * single file). The runtime loads `Host.cs` before that program begins; mcs of Debian compiles it, as it needs a
- * compiler that is there before the others.
+ * Compiles and runs C# on a machine that has no .NET SDK and can reach only package registries. npm has a compiler
+ * (Roslyn, inside AutoRest's C# generator) and a whole .NET 8 (inside Microsoft's SARIF multitool, a single-file
+ * program). The runtime loads `Host.cs` before that program begins. `Host.cs` itself is compiled with Debian's mcs,
+ * because it is needed to start the other compiler.
  */
 const HOME = `${CLIENTS}dotnet/without-sdk`;
 const RUNTIME = `${HOME}/node_modules/@microsoft/sarif-multitool-linux/Sarif.Multitool`;
@@ -20,13 +20,13 @@ const FRAMEWORK = `${WORK}/dotnet/framework`;
 
 const OPTIONS = ['-nologo', '-nostdlib', '-langversion:10', '-nullable:enable', '-warnaserror', '-deterministic'];
 
-/** Returns why this machine cannot do it, or null. */
+/** Returns the reason why this machine cannot compile without an SDK, or null if it can. */
 export function withoutSdkMissing(): string | null {
   if (process.platform === 'linux' && process.arch === 'x64' && saysOf('mcs', '--version') !== null) return null;
   return 'needs dotnet of at least 8; on Linux x64 mcs does too (Debian: apt-get install mono-mcs)';
 }
 
-/** Compiles the C# files of the folders to `output`, a .dll or an .exe; returns it. */
+/** Compiles the C# files of the folders to `output`, a .dll or an .exe. Returns its path. */
 export async function compileWithoutSdk(
   output: string,
   folders: readonly string[],
@@ -64,7 +64,7 @@ async function host(args: readonly string[], env: Record<string, string> = {}): 
   });
 }
 
-/** Fetches what is missing; only if the list of packages, or the host, has changed. */
+/** Installs the packages and the host, if the list of packages or the host's source has changed. */
 async function install(): Promise<void> {
   const wanted = readFileSync(`${HOME}/package-lock.json`, 'utf8') + readFileSync(`${HOME}/Host.cs`, 'utf8');
   const installed = `${WORK}/dotnet/installed`;

@@ -10,8 +10,8 @@ const HOME = `${CLIENTS}dotnet`;
 const GENERATED = `${HOME}/generated`;
 
 /**
- * OpenAPI Generator with a template of our own: plain classes for System.Text.Json. The generator's own templates bring
- * their own JSON library.
+ * Uses OpenAPI Generator with our own template: plain classes for System.Text.Json. The generator's own templates need
+ * a JSON library of their own.
  */
 export const dotnet: Language = {
   name: '.NET',
@@ -43,7 +43,7 @@ export const dotnet: Language = {
       typeMappings: { number: 'double' },
       // System.Threading.Tasks already has a Task.
       modelNameMappings: { Task: 'AssayTask' },
-      // Message content is written by hand; answers have the form that the request asked for.
+      // Message content is written by hand, and answers have the shape that the request asked for.
       schemaMappings: {
         MessageContent: 'MessageContent',
         TaskResult: 'JsonElement',

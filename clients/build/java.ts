@@ -10,7 +10,10 @@ const GENERATED = `${HOME}/generated`;
 const MAVEN = ['mvn', '--batch-mode', '--quiet', '--threads', '1'];
 const JAR = `assay-client-${VERSION}.jar`;
 
-/** OpenAPI Generator's models: tasks are classes of one interface, with Jackson's own tag. */
+/**
+ * Uses OpenAPI Generator's models: tasks are classes that implement one interface, distinguished by Jackson's type
+ * member.
+ */
 export const java: Language = {
   name: 'Java',
   home: HOME,
@@ -43,7 +46,7 @@ export const java: Language = {
         hideGenerationTimestamp: true,
       },
       typeMappings: { number: 'Double' },
-      // Text or a list of parts: Java has no union of the two.
+      // The content is a string or a list of parts; Java has no union of the two.
       schemaMappings: { MessageContent: 'Object' },
       globalProperties: { models: '', modelTests: 'false', modelDocs: 'false' },
     };

@@ -1,17 +1,17 @@
 /** Describes the steps of `npm run clients` for one language. */
 export interface Language {
   name: string;
-  /** Its folder, which gets the licence. */
+  /** Folder of the package, into which the licence is copied. */
   home: string;
-  /** Returns why this machine cannot even generate the client, or null. */
+  /** Returns the reason why this machine cannot generate the client, or null if it can. */
   missing(): string | null;
   /** Writes the generated sources. */
   generate(): Promise<void>;
-  /** Returns why this machine cannot build the package, or null. Absent: it can. */
+  /** Returns the reason why this machine cannot build the package, or null if it can; absent if it always can. */
   notPacked?(): string | null;
   /** Builds the package and puts it into `clients/dist/`. */
   pack(): Promise<void>;
-  /** Returns why this machine cannot run the tests, or null. Absent: it can. */
+  /** Returns the reason why this machine cannot run the tests, or null if it can; absent if it always can. */
   notTested?(): string | null;
   /** Runs the tests against running servers. */
   test(urls: ServerUrls): Promise<void>;
@@ -22,9 +22,10 @@ export interface ServerUrls extends Record<string, string> {
   ASSAY_CASES_URL: string;
   ASSAY_STARTER_URL: string;
   /**
-   * A server without models that uses a hub: `acme/qwen3` (slow to download), `acme/llama` and, gated, `acme/gated`.
+   * Server without a loaded model that downloads from a test hub with the models `acme/qwen3` (slow to download),
+   * `acme/llama` and `acme/gated` (access is gated).
    */
   ASSAY_HUB_URL: string;
-  /** The folder of its downloads. */
+  /** Folder into which that server downloads. */
   ASSAY_HUB_CACHE: string;
 }

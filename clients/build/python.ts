@@ -9,8 +9,8 @@ const BIN = `${HOME}/.venv/bin`;
 const WHEEL = `assay_client-${VERSION}-py3-none-any.whl`;
 
 /**
- * datamodel-code-generator: its unions and literals look hand-written; OpenAPI Generator wraps each union in a class of
- * its own.
+ * Uses datamodel-code-generator, whose unions and literals look hand-written; OpenAPI Generator wraps each union in a
+ * class of its own.
  */
 export const python: Language = {
   name: 'Python',
@@ -61,7 +61,7 @@ export const python: Language = {
   },
 };
 
-/** Installs the list into a virtual environment, only if the list has changed. */
+/** Installs the packages of a requirements file into the virtual environment, if the file has changed. */
 async function install(list: string): Promise<void> {
   const wanted = readFileSync(`${HOME}/${list}`, 'utf8');
   const installed = `${HOME}/.venv/${list}`;

@@ -10,7 +10,7 @@ const GEM = `${DIST}/assay-client-${VERSION}.gem`;
 const MODELS = `${HOME}/lib/assay/models`;
 const INSTALLED = `${WORK}/gems`;
 
-/** OpenAPI Generator's models, with tasks as classes of their own. */
+/** Uses OpenAPI Generator's models, in which each kind of task is a class of its own. */
 export const ruby: Language = {
   name: 'Ruby',
   home: HOME,
@@ -62,11 +62,14 @@ export const ruby: Language = {
   },
 };
 
-/** Makes a generated union read the member that distinguishes its variants by a string, as in parsed JSON. */
+/**
+ * Changes a generated union so that it reads the member that distinguishes its variants by a string key, as parsed JSON
+ * has it.
+ */
 function readStringKeys(file: string): void {
   const text = readFileSync(file, 'utf8');
   const bySymbol = 'data[openapi_discriminator_name]\n';
-  // A variant that this version does not know stays as it is.
+  // A variant that this version does not know is returned unchanged.
   const read = text
     .replace(bySymbol, 'data[openapi_discriminator_name.to_s]\n')
     .replace('return nil unless klass\n', 'return data unless klass\n');

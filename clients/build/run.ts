@@ -1,7 +1,10 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 
-/** Runs a program with its output in ours (errors always are); throws if it fails. */
+/**
+ * Runs a program and throws if it fails. Its standard output is inherited or ignored; standard error is always
+ * inherited.
+ */
 export async function run(
   cwd: string,
   command: readonly string[],
@@ -18,7 +21,7 @@ export async function run(
   if (code !== 0) throw new Error(`${command.join(' ')} ended with ${code}.`);
 }
 
-/** Returns a program's output, or null if it is not on this machine. */
+/** Returns the output of a program; null if it fails or is not on this machine. */
 export function saysOf(program: string, ...args: string[]): string | null {
   const { status, stdout } = spawnSync(program, args, { encoding: 'utf8' });
   return status === 0 ? stdout.trim() : null;

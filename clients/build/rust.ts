@@ -9,7 +9,7 @@ const HOME = `${CLIENTS}rust`;
 const MODELS = `${HOME}/src/models`;
 const CRATE = `assay-client-${VERSION}.crate`;
 
-/** OpenAPI Generator's models: plain structs, and an enum for tasks with serde's own tag. */
+/** Uses OpenAPI Generator's models: plain structs, and an enum for tasks, distinguished by serde's tag. */
 export const rust: Language = {
   name: 'Rust',
   home: HOME,
@@ -31,7 +31,7 @@ export const rust: Language = {
       globalProperties: { models: '', modelTests: 'false', modelDocs: 'false', supportingFiles: 'mod.rs' },
     };
     await generateModels('rust', settings, `${HOME}/src/models`);
-    // Belongs to the models' mod.rs, which has the same file name.
+    // A leftover of the file `mod.rs`, whose name the models and the APIs share.
     rmSync(`${HOME}/src/apis`, { recursive: true, force: true });
     nameParts(`${MODELS}/message_content.rs`);
     for (const file of readdirSync(MODELS)) plainOptions(`${MODELS}/${file}`);
@@ -56,14 +56,14 @@ export const rust: Language = {
   },
 };
 
-/** Renames two variants: the generator names them after their types, one of which is not a valid name. */
+/** Renames two variants of an enum: the generator names them after their types, and one of the names is not valid. */
 function nameParts(file: string): void {
   const text = readFileSync(file, 'utf8');
   const named = text.replace('ArrayVecmodels::ContentPart(', 'Parts(').replace('  String(String)', '  Text(String)');
   writeGenerated(file, named.replace('Self::String(', 'Self::Text('));
 }
 
-/** Unwraps optional values of any type: the generator wraps them twice, with a crate that nothing else needs. */
+/** Unwraps optional values of any type, which the generator wraps twice with a crate that nothing else needs. */
 function plainOptions(file: string): void {
   const text = readFileSync(file, 'utf8');
   const plain = text.replaceAll(', default, with = "::serde_with::rust::double_option"', '');

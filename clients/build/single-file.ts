@@ -2,11 +2,14 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { inflateRaw } from 'node:zlib';
 
-/** SHA-256 of ".net core bundle". The 8 bytes before it are the offset of the program's list of files. */
+/**
+ * Signature of a single-file .NET program: the SHA-256 of ".net core bundle". The 8 bytes before it are the offset of
+ * the list of files.
+ */
 const SIGNATURE = Buffer.from('8b1202b96a612038727b930214d7a03213f5b9e6efae3318ee3b2dce24b36aae', 'hex');
 
 /**
- * Writes those files of a single-file .NET program that `wanted` selects into `folder`. The format is version 6
+ * Writes the files of a single-file .NET program that `wanted` selects into `folder`. Reads version 6 of the format
  * (dotnet/designs, accepted/2020/single-file/bundler.md).
  */
 export async function unpackSingleFile(
@@ -20,7 +23,7 @@ export async function unpackSingleFile(
   }
 }
 
-/** Sizes of the headers of each list and entry, in bytes: see the document named above. */
+/** Sizes in bytes of the headers of the list and of each entry; see bundler.md. */
 const HEAD = 12;
 const PLACES_OF_CONFIGURATION_AND_FLAGS = 40;
 const NUMBERS_AND_KIND = 25;
@@ -48,8 +51,8 @@ function numberAt(program: Buffer, at: number): number {
 }
 
 /**
- * Reads a text after its length in bytes, which has 7 bits in each byte, the lowest first; none here needs more than
- * two.
+ * Reads a text that follows its length in bytes. The length is stored with 7 bits in each byte, lowest first; no length
+ * here needs more than two bytes.
  */
 function textAt(program: Buffer, start: number): { text: string; end: number } {
   const low = program.readUInt8(start);

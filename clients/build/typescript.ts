@@ -7,7 +7,10 @@ import { run } from './run.ts';
 const HOME = `${CLIENTS}typescript`;
 const GENERATED = `${HOME}/src/generated`;
 
-/** @hey-api/openapi-ts, with a TypeScript of its own: plain types, and a union for tasks that narrows on `type`. */
+/**
+ * Uses @hey-api/openapi-ts, with a TypeScript version of its own: plain types, and a union for tasks that narrows on
+ * `type`.
+ */
 export const typescript: Language = {
   name: 'TypeScript',
   home: HOME,
@@ -42,8 +45,8 @@ export const typescript: Language = {
 };
 
 /**
- * Rewrites open unions: `'a' | 'b' | string` is only `string` to an editor; `(string & {})` keeps the known values in
- * its suggestions.
+ * Rewrites open unions, because `'a' | 'b' | string` is only `string` to an editor, while `(string & {})` keeps the
+ * known values among its suggestions.
  */
 function openUnions(file: string): void {
   writeGenerated(file, readFileSync(file, 'utf8').replaceAll("' | string;", "' | (string & {});"));

@@ -1,4 +1,7 @@
-/** Stands for your own code that asks Assay. `fetch` is passed in: over the network, or an app in the same process. */
+/**
+ * Represents your own code that sends requests to Assay. `fetch` is passed in: it sends them over the network, or to an
+ * app in the same process.
+ */
 export async function wantsRefund(mail: string, fetch: (request: Request) => Promise<Response>): Promise<boolean> {
   const request = new Request('http://localhost/decide', {
     method: 'POST',

@@ -3,7 +3,7 @@ import { createApp, hashSecret, listedKeys } from 'assay';
 import { keywordBackend } from '../keyword-backend.ts';
 
 interface Env {
-  /** A secret: `wrangler secret put API_KEY` */
+  /** The API key that callers send; a secret, set with `wrangler secret put API_KEY`. */
   API_KEY: string;
 }
 

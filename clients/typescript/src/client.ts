@@ -17,15 +17,15 @@ import { sleep, waitBeforeRetry } from './retry.ts';
 const DEFAULT_BASE_URL = 'http://127.0.0.1:8080';
 
 export interface AssayOptions {
-  /** Default: ASSAY_URL of the environment, else `http://127.0.0.1:8080`. */
+  /** Address of the server; by default ASSAY_URL of the environment, else `http://127.0.0.1:8080`. */
   baseUrl?: string;
-  /** Default: ASSAY_API_KEY of the environment. */
+  /** API key; by default ASSAY_API_KEY of the environment. */
   apiKey?: string;
-  /** Milliseconds for each attempt; default 120,000. */
+  /** Timeout of each attempt in milliseconds; default 120,000. */
   timeout?: number;
-  /** The number of retries after 429 and 5xx; default 2. */
+  /** Most retries after a status of 429 or 5xx; default 2. */
   maxRetries?: number;
-  /** Default: the global `fetch`. */
+  /** Function that sends requests; by default the global `fetch`. */
   fetch?: typeof fetch;
 }
 
@@ -62,7 +62,7 @@ export class Assay {
     return this.#post('/v1/tasks', request, options);
   }
 
-  /** Calls `runTasks` by its original name, on its original path. */
+  /** Does the same as `runTasks`, by its original name and on its original path. */
   decideExtract(request: RunTasksRequest, options?: CallOptions): Promise<RunTasksResponse> {
     return this.#post('/v1/decide-extract', request, options);
   }
@@ -72,7 +72,7 @@ export class Assay {
     return this.#post('/decide', request, options);
   }
 
-  /** Extracts one object. */
+  /** Extracts one object from a text. */
   extract(request: ExtractRequest, options?: CallOptions): Promise<ExtractResponse> {
     return this.#post('/extract', request, options);
   }
@@ -133,27 +133,27 @@ export class Assay {
 }
 
 /**
- * Returns the body if it has the members that every answer of its operation has; throws a `SyntaxError` for anything
- * else, as for invalid JSON.
+ * Returns the body if it has the members that every answer of its operation has. Throws a `SyntaxError` for any other
+ * body, as for invalid JSON.
  */
 function answerIn<R>(body: unknown, isAnswer: (body: unknown) => boolean): R {
   if (!isAnswer(body)) throw new SyntaxError('it lacks the members that every answer has');
   return body as R;
 }
 
-/** Finds the members that every answer of the decision service has. */
+/** Tells whether a body has the members of every answer of the decision service. */
 function hasResults(body: unknown): boolean {
   const { id, choices, results, result } = Object(body);
   return typeof id === 'string' && typeof choices?.[0]?.finish_reason === 'string' && Boolean(results ?? result);
 }
 
-/** Finds the members that every answer of the two decision formats has. */
+/** Tells whether a body has the members of every answer in the two decision formats. */
 function hasAnswers(body: unknown): boolean {
   const { model, answers, usage } = Object(body);
   return typeof model === 'string' && typeof answers === 'object' && answers !== null && typeof usage === 'object';
 }
 
-/** Returns a variable of the environment, if there is one: not in a browser. Empty counts as not set. */
+/** Returns an environment variable; undefined in a browser, or if it is unset or empty. */
 function environment(name: string): string | undefined {
   const { process } = globalThis as { process?: { env?: Record<string, string | undefined> } };
   return process?.env?.[name] || undefined;

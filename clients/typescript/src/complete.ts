@@ -8,7 +8,10 @@ const WHY: Record<string, string> = {
   content_filter: 'The answer was filtered: sending the same input again does not help.',
 };
 
-/** Reports an incomplete answer. `response` is the part that exists; `finishReason` is `length` or `content_filter`. */
+/**
+ * Reports an incomplete answer. `response` has the part that was received; `finishReason` is `length` or
+ * `content_filter`.
+ */
 export class IncompleteError extends AssayError {
   override readonly name: string = 'IncompleteError';
   readonly finishReason: string;

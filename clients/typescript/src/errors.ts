@@ -17,20 +17,20 @@ export class AssayTimeoutError extends AssayConnectionError {
   override readonly name: string = 'AssayTimeoutError';
 }
 
-/** Reports an error that the server answered with. Branch on `code`; the message is for logs, not for end users. */
+/** Reports an error response. Branch on `code`; the message is for logs, not for end users. */
 export class AssayStatusError extends AssayError {
   override readonly name: string = 'AssayStatusError';
   /** HTTP status. */
   readonly status: number;
-  /** The type of the error, such as `invalid_request_error`; null if a proxy answered and not Assay. */
+  /** Type of the error, such as `invalid_request_error`; null if the response comes from a proxy and not from Assay. */
   readonly type: string | null;
-  /** The code, such as `invalid_value`; null if a proxy answered and not Assay. */
+  /** Code of the error, such as `invalid_value`; null if the response comes from a proxy and not from Assay. */
   readonly code: ErrorDetails['code'] | null;
-  /** The path of the invalid field, such as `tasks[2].options[0]`. */
+  /** Path of the invalid field, such as `tasks[2].options[0]`. */
   readonly param: string | null;
   /** Identifies the request in the server's log. */
   readonly requestId: string | null;
-  /** Seconds to wait, if the server named them. */
+  /** Seconds to wait before a retry, if the server stated them; else null. */
   readonly retryAfter: number | null;
 
   constructor(response: Response, text: string) {

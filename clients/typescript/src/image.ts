@@ -1,7 +1,7 @@
 import { AssayError } from './errors.ts';
 import type { ImageInput } from './generated/types.gen.ts';
 
-/** First bytes of the formats that the server reads. */
+/** Image formats that the server reads, each with bytes of its file header and their offset. */
 const TYPES: readonly [type: string, start: string, at: number][] = [
   ['image/jpeg', '\xff\xd8\xff', 0],
   ['image/png', '\x89PNG\r\n\x1a\n', 0],
@@ -11,8 +11,8 @@ const TYPES: readonly [type: string, start: string, at: number][] = [
 const CHUNK = 0x8000;
 
 /**
- * Returns the bytes of an image file as a request takes them: `images: [imageInput(await readFile('receipt.jpg'))]`.
- * Throws an `AssayError` for a format that the server does not read.
+ * Returns an image as a request takes it, from the bytes of its file: `images: [imageInput(await
+ * readFile('receipt.jpg'))]`. Throws an `AssayError` for a format that the server does not read.
  */
 export function imageInput(bytes: Uint8Array): ImageInput {
   const found = TYPES.find(([, start, at]) => [...start].every((c, i) => bytes[at + i] === c.charCodeAt(0)));

@@ -1,8 +1,10 @@
 import { retryAfter } from './errors.ts';
 
-/** Seconds. If a server asks for more, there is no retry: the caller decides. */
+/** Longest wait before a retry, in seconds. If a server asks for more, there is no retry, and the caller decides. */
 const LONGEST_WAIT = 60;
+/** Seconds before the first retry; doubled for each further one. */
 const FIRST_BACKOFF = 0.5;
+/** Most seconds before a retry if the server stated no time. */
 const LONGEST_BACKOFF = 8;
 
 /**
@@ -16,7 +18,7 @@ export function waitBeforeRetry(response: Response, attempt: number): number | n
   return Math.min(LONGEST_BACKOFF, FIRST_BACKOFF * 2 ** attempt) * (0.75 + 0.25 * Math.random());
 }
 
-/** Waits; rejects with the signal's reason when it aborts. */
+/** Waits for a number of seconds. Rejects with the signal's reason if it aborts. */
 export function sleep(seconds: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
     signal?.throwIfAborted();

@@ -37,10 +37,8 @@ Answer = TypeVar("Answer", bound=BaseModel)
 
 
 class SharedFields(TypedDict, total=False):
-    """
-    Fields of every request. Exactly one of `context` and `messages` is sent. `extra_body` is merged into what is sent: fields that this
-    version does not know.
-    """
+    """Fields of every request. Send exactly one of `context` and `messages`. `extra_body` is merged into the body that is sent, for fields
+    that this version does not know."""
 
     context: str
     messages: Sequence[Message]
@@ -67,7 +65,7 @@ class ExtractFields(SharedFields, total=False):
 
 
 class QuestionFields(TypedDict, total=False):
-    """Settings of the two decision formats. `extra_body` is merged into what is sent: fields that this version does not know."""
+    """Settings of the two decision formats. `extra_body` is merged into the body that is sent, for fields that this version does not know."""
 
     orders: int
     abstain_below: float
@@ -151,7 +149,7 @@ class Assay:
 
 
 class AsyncAssay:
-    """As `Assay`, for asyncio."""
+    """Client of the decision service for asyncio; otherwise the same as `Assay`."""
 
     def __init__(
         self,
@@ -246,7 +244,7 @@ def system_one_body(
 
 
 def _body(request: BaseModel) -> dict[str, Any]:
-    """As JSON. What was not set is not sent, so that the server's defaults hold."""
+    """Converts a request to JSON values. Fields that are not set are omitted, so that the server's defaults apply."""
     body = request.model_dump(mode="json", by_alias=True, exclude_none=True)
     extra = body.pop("extra_body", {})
     return {**body, **extra}

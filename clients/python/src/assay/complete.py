@@ -1,4 +1,4 @@
-"""Whether an answer is whole."""
+"""Checks that an answer is complete."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _WHY = {
 
 
 class IncompleteError(AssayError):
-    """The answer is not whole. `response` has what there is; `finish_reason` is `length` or `content_filter`."""
+    """The answer is incomplete. `response` has the part that was received; `finish_reason` is `length` or `content_filter`."""
 
     def __init__(self, response: RunTasksResponse | DecideResponse | ExtractResponse) -> None:
         self.response = response
@@ -25,7 +25,7 @@ class IncompleteError(AssayError):
 
 
 def ensure_complete(response: Response) -> Response:
-    """Gives the response back; raises `IncompleteError` where its `finish_reason` says that the answer was cut."""
+    """Returns the response; raises `IncompleteError` if its `finish_reason` says that the answer was cut."""
     if response.choices and response.choices[0].finish_reason in _WHY:
         raise IncompleteError(response)
     return response

@@ -1,4 +1,4 @@
-"""Where the server is, how long to wait and when to send again: what all clients of this package share."""
+"""Address of the server, timeouts and retries: shared by all clients of this package."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DEFAULT_TIMEOUT = 120.0
 DEFAULT_MAX_RETRIES = 2
 
 LONGEST_WAIT = 60.0
-"""Seconds. A server that asks for more gets no second try: the caller decides."""
+"""Longest wait before a retry, in seconds. If a server asks for more, there is no retry, and the caller decides."""
 
 _Answer = TypeVar("_Answer", bound=BaseModel)
 
@@ -46,10 +46,8 @@ def headers_from(api_key: str | None, *, required: bool) -> dict[str, str]:
 
 
 def wait_before_retry(response: httpx.Response, attempt: int) -> float | None:
-    """
-    Seconds to wait before sending again, or None for no second try: 429 after `Retry-After`, 5xx with a back-off that doubles,
-    other statuses never. `attempt` counts from 0.
-    """
+    """Returns the seconds to wait before a retry, or None for no retry: after 429 the time in `Retry-After`, after 5xx exponential backoff,
+    for other statuses never. `attempt` counts from 0."""
     status = response.status_code
     if status != 429 and status < 500:
         return None
@@ -60,7 +58,7 @@ def wait_before_retry(response: httpx.Response, attempt: int) -> float | None:
 
 
 def send(client: httpx.Client, max_retries: int, path: str, body: dict[str, Any], answer: type[_Answer]) -> _Answer:
-    """POSTs JSON and gives the answer that came back; raises an `AssayError` otherwise."""
+    """Sends JSON with POST and returns the parsed answer; raises an `AssayError` for anything else."""
     attempt = 0
     while True:
         try:
@@ -79,7 +77,7 @@ def send(client: httpx.Client, max_retries: int, path: str, body: dict[str, Any]
 async def send_async(
     client: httpx.AsyncClient, max_retries: int, path: str, body: dict[str, Any], answer: type[_Answer]
 ) -> _Answer:
-    """As `send`, without blocking the event loop."""
+    """Does the same as `send`, without blocking the event loop."""
     attempt = 0
     while True:
         try:
@@ -96,10 +94,8 @@ async def send_async(
 
 
 def _post(client: httpx.Client, path: str, body: dict[str, Any]) -> httpx.Response:
-    """
-    httpx limits each wait, but not all of them together: so that the time-out holds for the whole try, the clock is looked at whenever
-    a part of the body comes. A wait that has begun (for the connection, the head, the next part) is not cut short.
-    """
+    """Sends one request. httpx limits each wait, but not their sum, so the time is checked whenever a part of the body arrives: the timeout
+    applies to the whole attempt. A wait that has begun (for the connection, the head, or the next part) is not cut short."""
     limit = client.timeout.read
     deadline = math.inf if limit is None else time.monotonic() + limit
     chunks = []

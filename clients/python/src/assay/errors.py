@@ -12,11 +12,11 @@ class AssayError(Exception):
 
 
 class APIConnectionError(AssayError):
-    """No answer came: the server cannot be reached, the connection broke, or what came is not Assay's."""
+    """No answer: the server cannot be reached, the connection broke, or the response does not come from Assay."""
 
 
 class APITimeoutError(APIConnectionError):
-    """No answer came within the time-out. Not sent again: the work may have been done."""
+    """No answer within the timeout. The request is not sent again, because the work may have been done."""
 
 
 class APIStatusError(AssayError):
@@ -25,15 +25,15 @@ class APIStatusError(AssayError):
     status: int
     """HTTP status."""
     type: str | None
-    """Family of the error, such as `invalid_request_error`; None where a proxy answered and not Assay."""
+    """Type of the error, such as `invalid_request_error`; None if the response comes from a proxy and not from Assay."""
     code: str | None
-    """What happened, such as `invalid_value`; None where a proxy answered and not Assay."""
+    """Code of the error, such as `invalid_value`; None if the response comes from a proxy and not from Assay."""
     param: str | None
-    """Path of the field that is wrong, such as `tasks[2].options[0]`."""
+    """Path of the invalid field, such as `tasks[2].options[0]`."""
     request_id: str | None
-    """Finds the request in the server's log."""
+    """Identifies the request in the server's log."""
     retry_after: float | None
-    """Seconds to wait, where the server named them."""
+    """Seconds to wait before a retry, if the server stated them; else None."""
 
     def __init__(self, response: httpx.Response) -> None:
         details = _error_details(response)
@@ -52,7 +52,7 @@ class BadRequestError(APIStatusError):
 
 
 class AuthenticationError(APIStatusError):
-    """401: no key, or one that is not known."""
+    """401: no API key, or an unknown one."""
 
 
 class PermissionDeniedError(APIStatusError):
@@ -64,7 +64,7 @@ class NotFoundError(APIStatusError):
 
 
 class ConflictError(APIStatusError):
-    """409 (model server): the model is not in the state that this needs."""
+    """409 (model server): the model is not in the state that the operation needs."""
 
 
 class UnprocessableEntityError(APIStatusError):
@@ -91,13 +91,13 @@ _BY_STATUS: dict[int, type[APIStatusError]] = {
 
 
 def status_error(response: httpx.Response) -> APIStatusError:
-    """The error for a response that is not a success; its body must have been read."""
+    """Returns the error for a response that is not a success; its body must have been read before."""
     fallback = ServerError if response.status_code >= 500 else APIStatusError
     return _BY_STATUS.get(response.status_code, fallback)(response)
 
 
 def retry_after(response: httpx.Response) -> float | None:
-    """Seconds of the `Retry-After` header; None where there is none, or none that is a number."""
+    """Returns the seconds of the `Retry-After` header; None if there is none, or if it is not a number."""
     try:
         return max(0.0, float(response.headers["retry-after"]))
     except (KeyError, ValueError):

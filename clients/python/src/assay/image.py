@@ -1,4 +1,4 @@
-"""Images as a request takes them."""
+"""Converts images to the form that a request takes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from .errors import AssayError
 from .models import ImageInput
 
-# First bytes of the formats that the server reads, and where they are.
+# Image formats that the server reads, each with bytes of its file header and their offset.
 _TYPES = (
     ("image/jpeg", b"\xff\xd8\xff", 0),
     ("image/png", b"\x89PNG\r\n\x1a\n", 0),

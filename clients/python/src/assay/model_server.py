@@ -1,4 +1,4 @@
-"""The models on a machine: download, load, unload and delete. Chat itself goes through the `openai` package."""
+"""Manages the models on a machine: download, load, unload and delete. For chat, use the `openai` package."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class ModelServer:
         progress: TextIO | None = None,
         transport: httpx.BaseTransport | None = None,
     ) -> None:
-        """`progress`: where downloads tell how far they are, if it is a terminal; default: standard error."""
+        """`progress` is where downloads show their progress, if it is a terminal; by default standard error."""
         headers = headers_from(api_key, required=False)
         timeout = httpx.Timeout(None, connect=10.0)
         self._http = httpx.Client(base_url=base_url_from(base_url), headers=headers, timeout=timeout, transport=transport)
@@ -58,11 +58,11 @@ class ModelServer:
                 raise connection_error(error) from error
 
     def load_model(self, model: str) -> LoadResponse:
-        """Makes a model that is on this machine the active one."""
+        """Loads a model that is on this machine."""
         return self._post("/v1/models/load", {"model": model}, LoadResponse)
 
     def unload_model(self) -> UnloadResponse:
-        """Frees the memory of the active model."""
+        """Unloads the loaded model and frees its memory."""
         return self._post("/unload", {}, UnloadResponse)
 
     def delete_compiled(self, model: str) -> DeleteResponse:
@@ -70,7 +70,7 @@ class ModelServer:
         return self._post("/v1/models/delete", {"model": model, "compiled_only": True}, DeleteResponse)
 
     def delete(self, model: str) -> DeleteResponse:
-        """Deletes everything of a model: compiled files, weights and lock files."""
+        """Deletes all files of a model: compiled files, weights and lock files."""
         return self._post("/v1/models/delete", {"model": model, "compiled_only": False}, DeleteResponse)
 
     def _post(self, path: str, body: dict[str, Any], answer: type[_Model]) -> _Model:
@@ -126,7 +126,7 @@ _STATUS_OF_CODE = {"hub_unreachable": 502, "disk_full": 507}
 
 
 def _late_error(response: httpx.Response, event: dict[str, Any]) -> APIStatusError:
-    """An error that came when the status line, 200, was already sent: as if it had come at once."""
+    """Returns the error of an event that came after the status line 200 had been sent, with the status that it would have had."""
     error = event["error"]
     status = _STATUS_OF_CODE.get(error.get("code")) or _STATUS_OF_TYPE.get(error.get("type"), 500)
     return status_error(httpx.Response(status, json=event, headers={"x-request-id": response.headers.get("x-request-id", "")}))

@@ -1,4 +1,4 @@
-"""One line on a terminal that tells how far a download is."""
+"""Shows the progress of a download in one line on a terminal."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _WIDTH = 24
 
 
 class ProgressLine:
-    """Writes to a terminal only; to a file or a pipe, nothing."""
+    """Writes the line to a terminal; writes nothing if the output is a file or a pipe."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out if out.isatty() else None
@@ -35,7 +35,7 @@ class ProgressLine:
 
 
 def text_of(progress: DownloadProgress) -> str:
-    """Such as `downloading assay/starter [######------] 52% 12.1 of 23.3 MB`."""
+    """Returns the progress as text, such as `downloading assay/starter [######------] 52% 12.1 of 23.3 MB`."""
     head = f"{progress.status} {progress.model}"
     if not progress.total:
         return f"{head} {_megabytes(progress.bytes)} MB" if progress.bytes else f"{head} ..."

@@ -1,4 +1,4 @@
-"""Server-sent events with JSON in them (WHATWG HTML, "Server-sent events")."""
+"""Reads server-sent events with JSON data (WHATWG HTML, "Server-sent events")."""
 
 from __future__ import annotations
 
@@ -8,10 +8,8 @@ from typing import Any
 
 
 def events_of(lines: Iterator[str], on_line: Callable[[], None] = lambda: None) -> Iterator[dict[str, Any]]:
-    """
-    The data of each event; a `ValueError` where it is no JSON object. Comment lines, which keep the connection open, are only told to
-    `on_line`.
-    """
+    """Yields the data of each event; raises `ValueError` if it is not a JSON object. For comment lines, which keep the connection open,
+    only `on_line` is called."""
     data: list[str] = []
     for line in lines:
         on_line()
