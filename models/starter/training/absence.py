@@ -1,4 +1,4 @@
-"""What a document surely does not say."""
+"""Finds fields that a document certainly does not state."""
 
 from random import Random
 
@@ -8,7 +8,8 @@ from documents import Document
 
 
 def absent(r: Random, d: Document) -> str | None:
-    """A field that the text surely lacks: none of its type stands in it, or the text names its fields and this is none of them."""
+    """Returns a field that the text certainly lacks: the text has no value of its type, or it names all its fields and this is none of
+    them."""
     present = {fields()[s].type for s in d.facts} | d.types
     related = set().union(*(RELATED_TO.get(t, set()) for t in present))
     if d.listed and r.random() < 0.25:
@@ -23,7 +24,7 @@ OWN_NAME = (
     "order_id", "invoice_id", "ticket_id", "tracking_id", "request_id", "sku", "due_date", "order_date", "start_date",
     "salary", "amount2", "manager", "author",
 )  # fmt: skip
-"""Slots that no name of another slot can mean."""
+"""Slots whose value cannot be meant by the name of another slot."""
 
 
 RELATED = {
@@ -49,7 +50,7 @@ RELATED = {
     "job": set(),
 }
 RELATED_TO: dict[str, set[str]] = {}
-"""For a type in the text: the types that it could be taken for."""
+"""Maps the type of a value in a text to the types that it could be taken for."""
 for kind, near in RELATED.items():
     for other in near:
         RELATED_TO.setdefault(other, set()).add(kind)

@@ -1,4 +1,5 @@
-"""What the files of hand-written texts share (`judged.py`, `conversations.py`): values that others may stand for, and wordings side by side."""
+"""Code shared by the readers of hand-written texts (`judged.py`, `conversations.py`): values that can be exchanged for others, and
+alternative wordings."""
 
 from collections.abc import Callable
 from random import Random
@@ -6,7 +7,7 @@ from random import Random
 import values
 
 Wordings = list[str]
-"""Ways to say the same."""
+"""Alternative wordings of the same thing."""
 
 
 def split_wordings(text: str) -> Wordings:
@@ -14,7 +15,7 @@ def split_wordings(text: str) -> Wordings:
 
 
 def read_swap(line: str) -> tuple[str, str]:
-    """`~ Ann Lee : person`: a value and its type. Raises ValueError for a type that there is not."""
+    """Parses a line such as `~ Ann Lee : person` to a value and its type. Raises ValueError for an unknown type."""
     literal, _, kind = line.removeprefix("~ ").rpartition(" : ")
     if kind.strip() not in values.TYPES:
         raise ValueError(f"no type of values.py: {line}")
@@ -22,14 +23,15 @@ def read_swap(line: str) -> tuple[str, str]:
 
 
 def check_swaps(text: str, swaps: dict[str, str]) -> None:
-    """Raises ValueError for a value that the text lacks."""
+    """Checks that the text contains every value that is to be exchanged. Raises ValueError if it does not."""
     for literal in swaps:
         if literal not in text:
             raise ValueError(f"~ {literal} does not stand in the text that begins {text[:50]!r}")
 
 
 def exchange(r: Random, split: str, swaps: dict[str, str]) -> Callable[[str], str]:
-    """Puts other values of the same types into a text, no two of them the same; the longest first, for one may stand in another."""
+    """Returns a function that replaces values in a text by others of the same types, no two of them equal. The longest are replaced first,
+    because one may be part of another."""
     change: dict[str, str] = {}
     for old, kind in swaps.items():
         new = values.TYPES[kind](r, split)

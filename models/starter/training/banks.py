@@ -1,9 +1,9 @@
 """The written material under `data/`: lists of phrases, templates and words, each divided into a training and a test part.
 
 A list of five or more keeps every sixth entry for the test part; a list of wordings of three or more keeps every sixth and its last.
-Training never sees the test part, and the test data uses nothing else where a test part exists. `data/more/` is training's alone, so that what is
-written later leaves the wordings and texts of the test part as they are (not which of them are asked together: `Field.goes_by`); what equals a wording of
-the test part is left out.
+Training never sees the test part, and the test data uses only the test part where there is one. Only training uses `data/more/`, so that later
+additions do not change the wordings and texts of the test part (though they may change which of them are asked together: `Field.goes_by`). Entries of
+`data/more/` that equal a wording of the test part are ignored.
 """
 
 import re
@@ -16,7 +16,7 @@ MORE = DATA / "more"
 
 
 def part(items: list, split: str) -> list:
-    """The `train` or `test` part of a list."""
+    """Returns the `train` or the `test` part of a list."""
     if len(items) < 5:
         return items
     return [x for i, x in enumerate(items) if (i % 6 == 4) == (split == "test")]
@@ -30,8 +30,8 @@ def wordings(items: list[str], split: str) -> list[str]:
 
 
 def evenly(mine: list[str], more: list[str]) -> list[str]:
-    """Both, the former again and again, so that a draw falls on either as often. There is up to twelve times as much of `data/more/`, of rarer words; what stands
-    beside it is what people commonly say, and of the kind that the test part is of."""
+    """Returns both lists, with the first one repeated, so that a draw comes from either with about the same probability. `data/more/` has
+    up to twelve times as many entries, of rarer words; the first list has what people commonly say, like the test part."""
     return mine * max(1, round(len(more) / max(1, len(mine)))) + more
 
 
@@ -42,13 +42,13 @@ class Section:
     items: tuple[str, ...]
     more_labels: tuple[str, ...] = ()
     more: tuple[str, ...] = ()
-    """Items of training alone, as `more_labels`."""
+    """Items that only training uses."""
 
     def take(self, split: str) -> list[str]:
         return _part(self.items, self.more, split)
 
     def names(self, split: str) -> list[str]:
-        """Label wordings, some again and again (`evenly`); what is a wording of another label in training is none of the test."""
+        """Returns the wordings of the labels, some repeated (`evenly`). A wording of another label in training is never in the test part."""
         mine = _wordings(self.labels, split)
         if split == "test":
             return [n for n in mine if n not in known_names()] or mine
@@ -70,7 +70,7 @@ LABEL_FILES = ("topics", "tone", "reviews", "news", "filler", "languages", "docu
 
 @cache
 def known_names() -> frozenset[str]:
-    """Wordings of labels that training has, without those of training alone."""
+    """Returns the wordings of labels in the training part, without those of `data/more/`."""
     return frozenset(n for f in LABEL_FILES for s in bank(f).values() for n in _wordings(s.labels, "train"))
 
 
@@ -81,7 +81,7 @@ def test_names() -> frozenset[str]:
 
 @cache
 def bank(name: str) -> dict[str, Section]:
-    """`data/NAME.txt`: sections headed `= key | wording; wording`, then one item a line (`a | b` in word files: several)."""
+    """Reads `data/NAME.txt`: sections headed `= key | wording; wording`, then one item a line (in word files several: `a | b`)."""
     more = _sections(name, MORE / f"{name}.txt")
     return {
         k: Section(k, tuple(labels), tuple(items), *(tuple(x) for x in more.get(k, ())))
@@ -90,7 +90,7 @@ def bank(name: str) -> dict[str, Section]:
 
 
 def _sections(name: str, path: Path) -> dict[str, tuple[list[str], list[str]]]:
-    """By key the wordings and the items of a file; none where there is no such file."""
+    """Returns, by key, the wordings and the items of a file; nothing if there is no such file."""
     sections: dict[str, tuple[list[str], list[str]]] = {}
     lines: list[str] = []
     key = ""
@@ -128,10 +128,10 @@ class Field:
     phrases: tuple[str, ...]
     more_keys: tuple[str, ...] = ()
     more_phrases: tuple[str, ...] = ()
-    """Of training alone."""
+    """Phrases that only training uses."""
 
     def goes_by(self, name: str) -> bool:
-        """Whether a key or a phrase means this field, in either part."""
+        """Tells whether a key or a phrase means this field, in either part."""
         return name in self.keys + self.more_keys + self.phrases + self.more_phrases
 
 
@@ -160,7 +160,7 @@ def _of_fields(split: str, what: str) -> frozenset[str]:
 
 @cache
 def keys_of(slot: str, split: str) -> list[str]:
-    """Key names; in training those too that are made of the slot's phrases (`the e-mail address`: `e_mail_address`)."""
+    """Returns names for keys. In training they include names made from the slot's phrases (`the e-mail address`: `e_mail_address`)."""
     mine = _wordings(fields()[slot].keys, split)
     if split == "test":
         return [k for k in mine if k not in _of_fields("train", "keys")] or mine

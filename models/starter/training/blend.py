@@ -1,8 +1,9 @@
-"""The mean of several runs' weights: `python blend.py further=0.5 further-mean=0.25 released=0.25`, with the packages of requirements-export.txt.
+"""Writes the mean of several runs' weights: `python blend.py further=0.5 further-mean=0.25 released=0.25`, with the packages of
+requirements-export.txt.
 
-`further-mean` is the checkpoint that `train.py` leaves where it goes on from the mean of its weights; `released` are the weights in models/starter. Runs apart, and
-still their mean is often better than each (model soups, Wortsman et al. 2022). Written as a run of its own, `further-blend`, which is
-evaluated and exported as any other.
+`further-mean` is the checkpoint that `train.py` stores when it continues from the mean of its weights; `released` are the weights in models/starter.
+The mean of several runs is often better than each of them (model soups, Wortsman et al. 2022). It is written as a run of its own, `further-blend`,
+which is evaluated and exported like any other.
 """
 
 import argparse
@@ -37,7 +38,7 @@ def main():
         one = released.read(model.s) if name == RELEASED else read(name)[0]
         for k, w in one.state_dict().items():
             blend[k] += part * w
-    # What optimizers knew is of other weights.
+    # The state of the optimizers is omitted, because it belongs to other weights.
     write(f"{first}-blend", {k: v for k, v in state.items() if k != "mean"} | {"model": blend, "optimizers": []})
     print(f"{first}-blend")
 

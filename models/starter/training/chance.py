@@ -1,4 +1,4 @@
-"""Draws from a seeded source."""
+"""Random draws from a seeded generator."""
 
 from random import Random
 
@@ -8,7 +8,7 @@ def choose(r: Random, items):
 
 
 def early(r: Random, items):
-    """One of a list whose first entries are the commonest."""
+    """Returns an item of a list, the first ones with higher probability: they are the most common."""
     return items[int(len(items) * r.random() ** 1.6)]
 
 

@@ -1,4 +1,4 @@
-"""A little conversation: greetings, what the model is, questions about a text (`questions.py`), thinking when asked to."""
+"""Creates short chats: greetings, what the model is, questions about a text (`questions.py`), and reasoning if it is asked for."""
 
 from random import Random
 
@@ -16,16 +16,16 @@ BYE = "Goodbye!"
 SORRY = "I am too small for that. I only answer questions about a text that you give me."
 
 SMALL_TALK = 0.85
-"""Share of the chats without a text. They are short: of a batch's tokens they are a hundredth."""
+"""Share of chats without a text. They are short: about a hundredth of a batch's tokens."""
 
 
 def make_chat(r: Random, split: str) -> list[Turn]:
-    """Turns without the system; the last is the assistant's."""
+    """Returns the messages of a chat, without the system message; the last one is the assistant's."""
     return small_talk(r, split) if r.random() < SMALL_TALK else told_in_turn(r, split)
 
 
 def small_talk(r: Random, split: str) -> list[Turn]:
-    """One turn, at times behind a greeting that was a turn of its own."""
+    """Returns one question and its answer, sometimes after a greeting and its answer."""
     turn = choose(r, (greeted, introduced, introduced, introduced, beyond, beyond, beyond, parted))(r, split)
     return [*(greeted(r, split) if r.random() < 0.2 else []), *turn]
 
@@ -52,7 +52,7 @@ def parted(r: Random, split: str) -> list[Turn]:
 
 
 def opened(r: Random, split: str, ask: str) -> str:
-    """The question, often behind a greeting, at times in small letters or without its mark, as people type."""
+    """Returns the question, often after a greeting, sometimes in lower case or without its question mark, as people type."""
     if r.random() < 0.5:
         greeting = said(r, split, "greeting")
         ask = f"{greeting}{'' if greeting[-1] in '!?.)' else choose(r, ('!', '.', ',', ''))} {ask}"
@@ -62,7 +62,7 @@ def opened(r: Random, split: str, ask: str) -> str:
 
 
 def told(r: Random, q: Question) -> tuple[str, str]:
-    """A question and its answer, at times with a thought before it, as the template writes them."""
+    """Returns a question and its answer, sometimes with reasoning before the answer, as the chat template writes it."""
     if r.random() < 0.65:
         return q.ask, q.answer
     wish = choose(r, bank("small-talk")["think"].take("train"))
@@ -70,7 +70,7 @@ def told(r: Random, q: Question) -> tuple[str, str]:
 
 
 def told_in_turn(r: Random, split: str) -> list[Turn]:
-    """One question about a text or two, one after the other. The text may stand behind the first question."""
+    """Returns one or two questions about a text, one after the other, with their answers. The text is before or after the first question."""
     text, asked = questions(r, split)
     turns: list[Turn] = []
     for i, q in enumerate(r.sample(asked, min(len(asked), 1 + (r.random() < 0.4)))):
@@ -82,6 +82,6 @@ def told_in_turn(r: Random, split: str) -> list[Turn]:
 
 
 def told_apart(r: Random, split: str, most: int) -> tuple[str, list[tuple[str, str]]]:
-    """A text, and so many questions at most behind it, each as if it were the only one, with their answers."""
+    """Returns a text and at most `most` questions about it with their answers. Each question follows the text as if it were the only one."""
     text, asked = questions(r, split)
     return text, [told(r, q) for q in r.sample(asked, min(len(asked), most))]

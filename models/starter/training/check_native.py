@@ -21,7 +21,7 @@ from quantise import with_rounded
 from train import load_encoder, stage_mix
 
 LEAST = 0.98
-"""Cosine between two gradients of a parameter."""
+"""Least accepted cosine between two gradients of a parameter."""
 DRAWS = 24
 WINDOW = 4096
 NARROW = Shape(WINDOW, hidden_size=160, layers=4, heads=5, kv_heads=5, head_dim=32, mlp_size=416, rope_theta=1e5)
@@ -30,7 +30,7 @@ SMALL = Mix(row=448, rows=5, exercises=0.3, judged=0.2, chats=0.1, tasks=8, long
 
 
 def make_model(shape: Shape) -> Model:
-    """With weights of about the size that training has."""
+    """Returns a model with weights of about the size that they have in training."""
     torch.manual_seed(0)
     model = Model(shape)
     for name, p in model.named_parameters():
@@ -72,7 +72,7 @@ def flat(model: Model) -> torch.Tensor:
 
 
 def compare_drawn(model: Model, b):
-    """Gradients of drawn branches are the whole one on average, and none is it already."""
+    """Checks that the gradients of randomly drawn branches equal those of all branches on average, and that no single draw does already."""
     step = Step(model, 2)
     loss = step(b)
     whole, mean = flat(model), torch.zeros(1)

@@ -1,4 +1,4 @@
-"""A run's latest checkpoint."""
+"""Reads and writes the latest checkpoint of a run."""
 
 import os
 from pathlib import Path
@@ -10,7 +10,8 @@ from model import Model, Shape
 
 
 def read(name: str) -> tuple[Model, dict]:
-    """The network and all that was stored. Where a mean of the weights is being taken, that is the network."""
+    """Returns the network, and everything that was stored with it. While a mean of the weights is being taken, the network has the mean
+    weights."""
     state = torch.load(paths.WORK / name / "last.pt", map_location="cpu", weights_only=True)
     model = Model(Shape(**state["shape"])).eval()
     model.load_state_dict(state["mean"]["weights"] if "mean" in state else state["model"])
@@ -18,7 +19,7 @@ def read(name: str) -> tuple[Model, dict]:
 
 
 def write(name: str, state: dict) -> None:
-    """Makes this the run's latest checkpoint. A run that is cut while it writes keeps the one before."""
+    """Stores a state as the run's latest checkpoint. If the run is interrupted while it writes, the previous checkpoint remains."""
     folder = paths.WORK / name
     folder.mkdir(parents=True, exist_ok=True)
     torch.save(state, folder / "new.pt")
@@ -26,7 +27,7 @@ def write(name: str, state: dict) -> None:
 
 
 def write_first(config: str, shape: Shape, state: dict[str, torch.Tensor]) -> None:
-    """The checkpoint with which training by this configuration begins; its run has the configuration's name."""
+    """Writes the checkpoint with which training with this configuration begins. The run has the configuration's name."""
     made = {"model": state, "optimizers": [], "shape": shape.as_dict(), "step": 0, "tokens": 0, "seconds": 0.0}
     write(Path(config).stem, made)
     print(f"{sum(v.numel() for v in state.values()):,} parameters")

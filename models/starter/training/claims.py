@@ -1,4 +1,5 @@
-"""What is true of a text with a label, in sentences: as yes/no questions and as options that describe (`data/claims.txt`)."""
+"""States in sentences what is true of a text with a certain label: as yes/no questions, and as options that are descriptions
+(`data/claims.txt`)."""
 
 from random import Random
 
@@ -19,7 +20,7 @@ def statement(claim: str) -> str:
 
 
 def base(verb: str) -> str:
-    """`waits` without its ending."""
+    """Returns the base form of a verb: `wait` for `waits`."""
     if verb in ("has", "does"):
         return {"has": "have", "does": "do"}[verb]
     if verb.endswith("ies"):

@@ -22,11 +22,11 @@ class Talk:
     text: str = ""
     swaps: dict[str, str] = field(default_factory=dict)
     turns: list[tuple[list[str], str, str]] = field(default_factory=list)
-    """Wordings of a question, its answer, the thought."""
+    """The wordings of each question, its answer, and the reasoning that leads to it."""
 
 
 def parse(source: str) -> list[Talk]:
-    """Raises ValueError naming the line for what cannot be meant."""
+    """Parses a file of conversations. Raises ValueError that names the line if it cannot be parsed."""
     found: list[Talk] = []
     for raw in source.splitlines():
         line = raw.rstrip()
@@ -61,13 +61,13 @@ def talks() -> list[Talk]:
 class Question:
     ask: str
     answer: str
-    """A sentence."""
+    """The answer, as a sentence."""
     thought: str
-    """What leads to it."""
+    """The reasoning that leads to the answer."""
 
 
 def written_talk(r: Random, split: str) -> tuple[str, list[Question]]:
-    """A text with other values, and questions about it."""
+    """Returns a text with exchanged values, and questions about it."""
     talk = choose(r, talks())
     put = exchange(r, split, talk.swaps)
     return put(talk.text), [

@@ -1,4 +1,4 @@
-"""What all decisions share: how a task is put together, yes and no."""
+"""Code shared by all decisions: composing a task, and yes and no as options."""
 
 from random import Random
 
@@ -18,7 +18,7 @@ def yes_no(r: Random, truth: bool) -> tuple[list[str], str]:
 def finish(
     r: Random, skill: str, question: str, options, value: str, instruction: str | None = None, reason: str | None = None
 ) -> Task:
-    """A decision; with a reason it is sometimes asked for, and then given."""
+    """Returns a decide task with its answer. If `reason` is given, the task sometimes asks for a reason, and the answer then contains it."""
     body = {"type": "decide", "question": question}
     answer = {"value": value}
     if options is not None:
@@ -33,7 +33,7 @@ def finish(
 
 
 def asked(r: Random, what: str, split: str) -> str:
-    """A way to ask, sometimes carelessly written."""
+    """Returns a wording of the question, sometimes carelessly written."""
     question = choose(r, bank("questions")[what].take(split))
     return question if r.random() < 0.85 else question.lower().rstrip("?.") + choose(r, ("?", "", "?"))
 

@@ -1,4 +1,4 @@
-"""Words with their meanings: what WordNet says of the words that are in common use."""
+"""The common words and their meanings, from WordNet."""
 
 import re
 from collections import defaultdict
@@ -9,12 +9,12 @@ from banks import LABEL_FILES, bank, known_names
 from sources import glove, wordnet
 
 COMMON = 8000
-"""So many of the most frequent words have tokens of their own, and only they are asked about."""
+"""Number of the most frequent words that have tokens of their own; tasks ask only about these."""
 CLASSES = {"noun": "n", "verb": "v", "adj": "a", "adv": "r"}
 
 
 def _stems(word: str):
-    """The word and what it may be an inflection of."""
+    """Yields the word, and the words of which it may be an inflected form."""
     yield word
     for ending, instead in (
         ("s", ""),
@@ -36,7 +36,7 @@ def _stems(word: str):
 
 @cache
 def lemmas() -> frozenset[str]:
-    """Every single lower-case word that WordNet has an entry for."""
+    """Returns all single lower-case words that have an entry in WordNet."""
     return frozenset(line.split(" ", 1)[0] for c in CLASSES for line in wordnet("index", c))
 
 
@@ -47,7 +47,7 @@ SMALL = frozenset(
 
 @cache
 def common_words(most: int | None = COMMON) -> list[str]:
-    """Frequent English words, names of people and places left out, the most frequent first; with None all there are."""
+    """Returns frequent English words without names of people and places, the most frequent first; with None, all of them."""
     known = lemmas() | SMALL
     plain = (w for w in glove()[0] if re.fullmatch("[a-z]{2,}", w) and not w.endswith(("ii", "iii")))
     found = []
@@ -61,33 +61,33 @@ def common_words(most: int | None = COMMON) -> list[str]:
 
 @dataclass(frozen=True)
 class Meaning:
-    """One synset."""
+    """One meaning (a synset of WordNet)."""
 
     word_class: str
     group: str
-    """Its lexicographer file, such as `noun.food`."""
+    """Lexicographer file of the synset, such as `noun.food`."""
     words: tuple[str, ...]
     definition: str
     examples: tuple[str, ...]
     kinds: tuple[str, ...]
-    """Words for what it is a kind of."""
+    """Words for the more general thing that it is a kind of (hypernyms)."""
     opposites: tuple[str, ...]
     domains: tuple[str, ...]
-    """Words for the subject that it belongs to, such as `law`."""
+    """Words for the subject to which it belongs, such as `law`."""
 
 
 GROUPS = ["adj.all", "adj.pert", "adv.all", "noun.Tops", "noun.act", "noun.animal", "noun.artifact", "noun.attribute", "noun.body", "noun.cognition", "noun.communication", "noun.event", "noun.feeling", "noun.food", "noun.group", "noun.location", "noun.motive", "noun.object", "noun.person", "noun.phenomenon", "noun.plant", "noun.possession", "noun.process", "noun.quantity", "noun.relation", "noun.shape", "noun.state", "noun.substance", "noun.time", "verb.body", "verb.change", "verb.cognition", "verb.communication", "verb.competition", "verb.consumption", "verb.contact", "verb.creation", "verb.emotion", "verb.motion", "verb.perception", "verb.possession", "verb.social", "verb.stative", "verb.weather", "adj.ppl"]  # fmt: skip
-"""In the order of lexnames(5WN)."""
+"""Names of the lexicographer files, in the order of lexnames(5WN)."""
 
 
 def _label_words_of_test() -> set[str]:
-    """Wordings of labels that only the test may use."""
+    """Returns the words of label wordings that only the test part may use."""
     return {n.lower() for f in LABEL_FILES for s in bank(f).values() for n in s.names("test")} - known_names()
 
 
 @cache
 def meanings() -> list[Meaning]:
-    """The first two meanings of common words; offensive and obsolete ones left out."""
+    """Returns the first two meanings of each common word, without offensive and obsolete ones."""
     allowed = set(common_words()) - _label_words_of_test()
     first = set()
     for c, letter in CLASSES.items():

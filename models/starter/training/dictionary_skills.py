@@ -1,4 +1,5 @@
-"""Exercises in the meaning of thousands of words, from a dictionary: which word is meant, what kind of thing it is, what says the same or the opposite."""
+"""Exercises in the meaning of thousands of words, from a dictionary: which word is meant, what kind of thing it is, which words mean the
+same or the opposite."""
 
 from collections import defaultdict
 from functools import cache
@@ -40,7 +41,7 @@ GROUPS = {
     "verb.cognition": ("thinking", "knowing", "understanding"),
     "verb.consumption": ("eating or using up", "consuming", "using"),
 }
-"""WordNet's lexicographer files with wordings; those that people would mix up are set against each other no more often than others."""
+"""Wordings for WordNet's lexicographer files. Groups that people would confuse are not contrasted more often than others."""
 
 WORD = (
     "Which word is meant?",
@@ -70,7 +71,7 @@ OPPOSITE = ("Which is the opposite of {}?", "What is the contrary of “{}”?",
 
 @cache
 def part(split: str) -> list[Meaning]:
-    """Every twelfth meaning is kept for tests."""
+    """Returns the meanings of one part; every twelfth is kept for tests."""
     return [m for i, m in enumerate(meanings()) if (i % 12 == 0) == (split == "test")]
 
 
@@ -88,13 +89,13 @@ def _of_subject(split: str) -> list[Meaning]:
 
 
 def draw(r: Random, split: str) -> Meaning:
-    """Nouns of things, verbs and adjectives about as often as texts have them; examples are wanted."""
+    """Draws a meaning: nouns, verbs and adjectives about as often as texts have them, and more often one with examples."""
     m = choose(r, _by(split, "word_class")[choose(r, ("noun", "noun", "noun", "verb", "verb", "adj", "adj", "adv"))])
     return m if m.examples or r.random() < 0.6 else draw(r, split)
 
 
 def others(r: Random, split: str, m: Meaning, count: int) -> list[Meaning]:
-    """Other meanings of the word class, some of them of the same group."""
+    """Returns other meanings of the same word class, some of them of the same group."""
     near, far = _by(split, "group")[m.group], _by(split, "word_class")[m.word_class]
     found = [choose(r, near if r.random() < 0.3 else far) for _ in range(count + 3)]
     mine = set(m.words) | set(m.kinds)
@@ -159,7 +160,7 @@ def ask_domain(r: Random, split: str, m: Meaning) -> Task | None:
 
 
 def described(r: Random, split: str) -> tuple[Document, list[Task]]:
-    """A definition or examples of a word's use; which word is it, what kind of thing, of which subject."""
+    """Creates a text that defines a word or shows its use, with questions: which word is it, what kind of thing, of which subject."""
     m = draw(r, split)
     said = [m.definition, *m.examples] if r.random() < 0.5 else [choose(r, (m.definition, *m.examples))]
     text = ". ".join(capital(s.strip()) for s in said[:3]) + choose(r, (".", "", "."))
@@ -169,7 +170,7 @@ def described(r: Random, split: str) -> tuple[Document, list[Task]]:
 
 
 def word_list(r: Random, split: str) -> tuple[Document, list[Task]]:
-    """Words beside each other: which is which kind of thing, which one is described, which say the same."""
+    """Creates a list of words, with questions: which one is a certain kind of thing, which one is described, which ones mean the same."""
     here = [draw(r, split) for _ in range(2 + int(r.random() * 5))]
     words = [choose(r, m.words) for m in here]
     if len(set(words)) < len(words):

@@ -1,4 +1,4 @@
-"""The tasks that are put about a document."""
+"""Creates tasks about a document."""
 
 from random import Random
 
@@ -15,7 +15,7 @@ MAKERS = [
     (extract_keys, 3.5), (extract_schema, 1.6), (extract_json_schema, 0.2), (extract_open, 0.2), (extract_flags, 1),
 ]  # fmt: skip
 HARD = {decide_presence: 3, decide_value: 4.5, decide_bound: 2}
-"""What training asks more often than a test does, because it is learned slowly."""
+"""Weights of tasks that training asks more often than a test does, because they are learned slowly."""
 
 
 def make_tasks(r: Random, d: Document, split: str, count: int) -> list[Task]:
@@ -39,7 +39,7 @@ WHO_IS_WHO = [(decide_value, 4), (extract_keys, 4), (extract_schema, 2)]
 
 
 def who_is_who(r: Random, split: str) -> tuple[Document, list[Task]]:
-    """A document with at least two values of a type, most often persons, and tasks that want them told apart."""
+    """Creates a document with at least two values of the same type, most often persons, and tasks that have to distinguish them."""
     while True:
         d = make_document(r, split)
         types = {fields()[s].type for s in shared(d)}

@@ -1,4 +1,4 @@
-"""Documents: a template filled with values and phrases, and what is true of the result."""
+"""Creates documents: templates filled with values and phrases, together with what is true of the result."""
 
 import re
 from dataclasses import dataclass, field
@@ -17,25 +17,25 @@ SLOT = re.compile(r"\{(\w+)\}")
 class Document:
     kind: str
     text: str
-    """Values that stand in the text, by slot: what extraction may ask for."""
+    """Values in the text by slot: what extractions may ask for."""
     facts: dict[str, str] = field(default_factory=dict)
-    """Attributes that decisions ask for: `topic`, `tone`, `opinion`, `news`, `level`, `language`, `kind`."""
+    """Labels of the text by attribute, for decisions: `topic`, `tone`, `opinion`, `news`, `level`, `language`, `kind`."""
     labels: dict[str, str] = field(default_factory=dict)
-    """Whether each value stands beside the name of its field."""
+    """True if each value in the text is next to the name of its field."""
     listed: bool = False
-    """Types of values that stand in the text besides the facts."""
+    """Types of values in the text other than those of `facts`."""
     types: set[str] = field(default_factory=set)
-    """For a label the line that shows it."""
+    """The line of the text that shows a label, by attribute."""
     evidence: dict[str, str] = field(default_factory=dict)
-    """What was said before the text, as role and words; the text is the last user turn."""
+    """Messages before the text, as role and text; the text itself is the last user message."""
     turns: list[tuple[str, str]] = field(default_factory=list)
-    """How often training asks first for values that could be taken for one another (`rivals.py`): most wrong answers were the value
-    of another person, day or sum of the same text."""
+    """Share of cases in which training first asks for values that could be confused (`rivals.py`): most wrong answers were the value of
+    another person, day or sum in the same text."""
     rivals_first: float = 0.5
 
 
 class Filler:
-    """Fills one document's slots; the same slot gives the same value throughout."""
+    """Fills the slots of one document. The same slot has the same value throughout."""
 
     def __init__(self, r: Random, split: str, labels: dict[str, str]):
         self.r, self.split, self.labels = r, split, labels
@@ -92,7 +92,7 @@ class Filler:
         return choose(r, bank("filler")[name].take(split))
 
     def line(self, source: str, key: str) -> str:
-        """A phrase of a section; the same one is not used twice in a document."""
+        """Returns a phrase of a section; none is used twice in a document."""
         items = bank(source)[key].take(self.split)
         for _ in range(4):
             line = choose(self.r, items)
@@ -143,7 +143,7 @@ COMMON = [
     "ticket", "ticket", "ticket", "ticket", "email", "email", "review", "review", "review", "news", "news", "news",
     "foreign", "order", "invoice", "chat", "chat", "log", "calendar", "job_ad", "product_page", "address", "note",
 ]  # fmt: skip
-"""Kinds that come more often than others."""
+"""Kinds of documents that are drawn more often than others."""
 
 
 def make_document(r: Random, split: str) -> Document:
@@ -170,7 +170,7 @@ def make_document(r: Random, split: str) -> Document:
     fill = Filler(r, split, labels)
     text = tidy(fill.expand(template))
     facts = {k: v for k, v in fill.facts.items() if v in text}
-    # A value that stands in the text twice in different slots cannot be told apart from its wrong twin; that is fine.
+    # If the same value is in two slots of a text, the right one cannot be distinguished from the wrong one; either is accepted.
     if r.random() < 0.2:
         text = lengthened(r, split, text)
     if r.random() < 0.12:
@@ -185,7 +185,7 @@ def make_document(r: Random, split: str) -> Document:
 ALSO = {
     "num": {"int"}, "ms": {"int", "duration"}, "stamp": {"date", "time"}, "month": {"date"}, "thing": {"product"},
 }  # fmt: skip
-"""What a filled value could be taken for."""
+"""Types for which a value of another type could be taken."""
 IN_WORDS = {
     "duration": re.compile(r"\b(minute|hour|day|week|month|year|night)s?\b"),
     "date": re.compile(r"\b(today|tomorrow|yesterday|next|last) ?(week|month|year|spring|summer|autumn|winter)?\b"),
@@ -193,17 +193,17 @@ IN_WORDS = {
     "weekday": re.compile(r"\b(Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?\b"),
     "int": re.compile(r"\b(two|three|four|five|six|seven|eight|nine|ten|twice)\b"),
 }
-"""Values that stand in phrases themselves."""
+"""Patterns of values that are part of the phrases themselves."""
 
 
 def before(r: Random) -> list[tuple[str, str]]:
-    """Talk in front of a text."""
+    """Returns two messages of small talk before a text; none if they contain slots."""
     said = [choose(r, bank("filler")["filler"].items) for _ in range(2)]
     return [("user", said[0]), ("assistant", said[1])] if "{" not in "".join(said) else []
 
 
 OTHER_SCRIPTS = {"Russian", "Greek", "Chinese", "Japanese", "Arabic"}
-"""Told by their letters alone, which take several tokens each: a few are enough."""
+"""Languages that are recognised by their script alone. Their letters take several tokens each, so a few examples are enough."""
 
 
 def foreign(r: Random, split: str) -> Document:
@@ -226,7 +226,7 @@ def tidy(text: str) -> str:
 
 
 def lengthened(r: Random, split: str, text: str) -> str:
-    """The text inside of others that are beside the point, up to some 400 words."""
+    """Returns the text surrounded by irrelevant sentences, up to about 400 words."""
     lines = bank("filler")["padding"].items
     count = 2 + int(r.random() ** 2 * (len(lines) - 2))
     around = r.sample(lines, min(count, len(lines)))
@@ -237,7 +237,7 @@ def lengthened(r: Random, split: str, text: str) -> str:
 
 
 def noise(r: Random, text: str, facts: dict[str, str]) -> str:
-    """Typing errors and lower case, outside of values and their lines."""
+    """Adds typing errors, or lower-cases words, outside of values and their lines."""
     mode = r.random()
     words = text.split(" ")
     kept = " ".join(facts.values())

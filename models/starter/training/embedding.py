@@ -1,11 +1,11 @@
-"""The table of tokens while it is trained. A step reads and changes the rows that it needs alone: those of its batch and some others, drawn anew
-each time, which its tokens must be told from."""
+"""The embedding table during training. A step reads and changes only some rows: those of its batch's tokens, and others drawn at random for
+each step, from which these tokens must be distinguished."""
 
 import torch
 
 
 class Table:
-    """The rows of all tokens, [tokens, hidden]; they learn with a sparse Adam, row by row as rows are met."""
+    """The rows of all tokens, [tokens, hidden]. They are trained with a sparse Adam, which updates only the rows of a step."""
 
     def __init__(self, rows: torch.Tensor, lr: float):
         self.all = rows.clone().requires_grad_()
@@ -16,7 +16,7 @@ class Table:
         return self.all[ids]
 
     def step(self, ids: torch.Tensor, gradient: torch.Tensor) -> None:
-        """ids: [n] without repeats; gradient: [n, hidden] of their rows."""
+        """Updates rows. ids: [n], without repeats; gradient: [n, hidden], that of these rows."""
         self.all.grad = torch.sparse_coo_tensor(
             ids[None], gradient, self.all.shape, is_coalesced=True, check_invariants=False
         )

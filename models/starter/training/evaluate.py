@@ -35,7 +35,8 @@ SETS = paths.ROOT / "benchmarks" / "quality" / "sets"
 
 @torch.no_grad()
 def branch_scores(model, encoder: Encoder, context: str, tasks: list[Task]):
-    """For each task with its answer: its tokens, the log-probability of each and the most probable one, chosen or not."""
+    """Returns for each task, with its answer: the answer's tokens, the log-probability of each, and the most probable token in its place,
+    whether the model has a choice there or not."""
     shared = encoder.root + encoder.context(context)
     branches = [encoder.branch(t)[0] for t in tasks]
     tokens = np.array(shared + [t for b in branches for t in b])
@@ -57,10 +58,10 @@ def branch_scores(model, encoder: Encoder, context: str, tasks: list[Task]):
 
 
 def fields_right(encoder: Encoder, answer: dict, best: np.ndarray) -> list[tuple[str, str, bool]]:
-    """For each field what is right, what was said in its place, and whether they are the same."""
+    """Returns for each field the right value, the value that was predicted, and whether they are equal."""
     text, spans = written(answer, False)
     encoding = encoder.t.encode(text, add_special_tokens=False)
-    # The choice of a bracket, where null is possible too, or of a list's end is no field.
+    # The choice of a bracket (where null is possible, too) and of the end of a list are not fields.
     spans = [(a, b) for a, b in spans if text[a:b] not in (":{", ":[", ",", "]")]
     found = []
     for a, b in spans:
@@ -72,7 +73,7 @@ def fields_right(encoder: Encoder, answer: dict, best: np.ndarray) -> list[tuple
 
 @dataclass
 class Result:
-    """Right and all answers by `decide`, `fields`, and each with its skill."""
+    """Numbers of right answers and of all answers, for `decide`, `fields`, and each skill."""
 
     counts: dict[str, list[int]] = field(default_factory=lambda: defaultdict(lambda: [0, 0]))
     wrong: dict[str, Counter] = field(default_factory=lambda: defaultdict(Counter))
@@ -87,7 +88,7 @@ class Result:
 
 
 def evaluate(model, encoder: Encoder, texts: list[dict]) -> Result:
-    """Texts as the test sets have them, one object a line."""
+    """Evaluates texts in the format of the test sets, one object a line."""
     result = Result()
     for text in texts:
         tasks, owners = [], []
@@ -100,7 +101,7 @@ def evaluate(model, encoder: Encoder, texts: list[dict]) -> Result:
         for t, first, many in owners:
             skill = t.get("skill", "all")
             if t["type"] == "decide":
-                # What all options begin with adds the same to each.
+                # The tokens with which all options begin add the same to each total.
                 totals = [float(said.sum()) for _, said, _ in scores[first : first + many]]
                 said = t["options"][int(np.argmax(totals))]
                 right = said == t["expected"]

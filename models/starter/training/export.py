@@ -25,7 +25,7 @@ MOST_BYTES = 16 * 1024 * 1024
 
 
 def write_source(model: Model, folder: Path) -> None:
-    """The checkpoint as transformers reads it: what exporters start from."""
+    """Writes the checkpoint in the format of transformers, from which exporters start."""
     tokens = {
         t["content"]: t["id"] for t in json.loads((paths.TOKENIZER / "tokenizer.json").read_text())["added_tokens"]
     }
@@ -41,14 +41,14 @@ def write_source(model: Model, folder: Path) -> None:
 
 
 FILE = "model_q4f16.onnx"
-"""Name that published models have for 4-bit weights with values in half precision."""
+"""File name that published models use for 4-bit weights with 16-bit activations."""
 PROVIDER = "webgpu"
-"""For the CPU the builder has no half precision; the graph is the same."""
+"""Provider for which the graph is built: for the CPU the builder has no 16-bit floats; the graph is otherwise the same."""
 TOLERANCE = 0.5
 
 
 def parts(model: Model) -> dict[str, torch.Tensor]:
-    """The matrices by their names in the graph."""
+    """Returns the weight matrices by their names in the graph."""
     found = {"lm_head": model.model.embed_tokens.weight}
     for i, layer in enumerate(model.model.layers):
         a = layer.self_attn
@@ -61,7 +61,8 @@ def parts(model: Model) -> dict[str, torch.Tensor]:
 
 @torch.no_grad()
 def put_numbers(graph: onnx.GraphProto, model: Model) -> None:
-    """The builder rounds in its own way; the graph gets the very numbers that training reckoned with (`quantise.py`)."""
+    """Replaces the graph's weights. The builder rounds them differently, so the graph gets exactly the numbers with which training computed
+    (`quantise.py`)."""
     stored = {tensor.name: tensor for tensor in graph.initializer}
     for name, weight in parts(model).items():
         numbers, scale = quantise(weight)
@@ -73,7 +74,7 @@ def put_numbers(graph: onnx.GraphProto, model: Model) -> None:
                 raise ValueError(f"{old.name}: {list(old.dims)} in the graph, {list(value.shape)} here")
             old.CopyFrom(onnx.numpy_helper.from_array(value, old.name))
     for node in graph.node:
-        # It names zero points that symmetric weights do not have.
+        # The node refers to zero points, which symmetric weights do not have.
         if node.op_type == "GatherBlockQuantized" and node.input[-1] not in stored:
             del node.input[-1]
 
@@ -90,7 +91,7 @@ def build(model: Model, source: Path, target: Path) -> None:
         graph = onnx.load(f"{made}/model.onnx")
         put_numbers(graph.graph, model)
         (target / "onnx").mkdir(parents=True)
-        # One file: the weights are small enough to stand in the graph.
+        # Saved as one file, because the weights are small enough to be in the graph.
         onnx.save(graph, str(target / "onnx" / FILE))
     for name in ("config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json"):
         shutil.copy(source / name, target / name)
@@ -98,7 +99,7 @@ def build(model: Model, source: Path, target: Path) -> None:
 
 @torch.no_grad()
 def difference(model: Model, graph: Path) -> float:
-    """Largest difference of logits between PyTorch and the exported graph on one random sequence."""
+    """Returns the largest difference between the logits of PyTorch and those of the exported graph, on one random sequence."""
     n = 200
     ids = torch.randint(0, model.s.vocab_size, (1, n), generator=torch.Generator().manual_seed(1))
     mask = torch.ones(n, n, dtype=torch.bool).tril()[None, None]

@@ -1,4 +1,4 @@
-"""Extractions from a document: by keys, by shorthand, by JSON Schema."""
+"""Creates extraction tasks about a document: by keys, by shorthand, or by JSON Schema."""
 
 import re
 from random import Random
@@ -15,7 +15,7 @@ from value_decisions import plain_number
 
 
 def chosen_slots(r: Random, d: Document, split: str, most: int, lacking: float) -> list[str]:
-    """Slots of the text and some that it lacks."""
+    """Returns some slots of the text, and some that it lacks."""
     slots = list(d.facts)
     r.shuffle(slots)
     first = rivals(r, d, split)
@@ -31,11 +31,11 @@ def chosen_slots(r: Random, d: Document, split: str, most: int, lacking: float) 
 
 
 DECORATED = ["the_{}", "doc_{}", "given_{}", "stated_{}", "text_{}", "my_{}", "found_{}", "{}_value", "{}_field", "{}_text", "{}_found", "{}_given", "{}_mentioned", "{}_info", "{}_string", "{}_in_text"]  # fmt: skip
-"""What programmers put around a name without another meaning."""
+"""Patterns of words that programmers add to a name without changing its meaning."""
 
 
 def key_name(r: Random, d: Document, slot: str, split: str, taken) -> str | None:
-    """A key for the slot, if it is not taken and no other fact of the text goes by it."""
+    """Returns a key for the slot; None if it is already used, or if it could mean another fact of the text."""
     key = early(r, keys_of(slot, split))
     if any(s != slot and fields()[s].goes_by(key) for s in d.facts):
         return None
@@ -71,7 +71,7 @@ def extract_keys(r: Random, d: Document, split: str) -> Task | None:
 
 
 def extract_open(r: Random, d: Document, split: str) -> Task | None:
-    """An instruction alone: the fields are those that it names."""
+    """Creates an extraction with only an instruction: the fields are those that it names."""
     slots = r.sample(list(d.facts), min(len(d.facts), 1 + int(r.random() * 3)))
     phrases = [choose(r, phrases_of(slot, split)) for slot in slots]
     named = [re.sub(r"[^a-z]+", "_", re.sub(r"^(the|a|an) |'s|'", "", p.lower())).strip("_") for p in phrases]
@@ -112,7 +112,7 @@ GROUPS = [
 
 
 def flag(r: Random, d: Document, split: str) -> tuple[str, bool] | None:
-    """A yes or no as a field: whether a value is there, or what the text is."""
+    """Returns a boolean field with its value: whether the text has a value, or whether a label applies to it."""
     attributes = [a for a in d.labels if a in ("topic", "urgency", "mood", "opinion", "news")]
     if attributes and (not d.facts or r.random() < 0.5):
         a = choose(r, attributes)
@@ -128,7 +128,7 @@ def flag(r: Random, d: Document, split: str) -> tuple[str, bool] | None:
 
 
 def extract_flags(r: Random, d: Document, split: str) -> Task | None:
-    """Several yes or no at once: the cheapest way to learn what is there and what a text is."""
+    """Creates an extraction of several booleans: the cheapest way to learn what a text contains and what it is about."""
     answer: dict[str, bool] = {}
     for _ in range(2 + int(r.random() * 6)):
         found = flag(r, d, split)
@@ -141,7 +141,7 @@ def extract_flags(r: Random, d: Document, split: str) -> Task | None:
 
 
 def extract_schema(r: Random, d: Document, split: str) -> Task | None:
-    """Shorthand: flat, with a nested object, or with a list of one object; with numbers and flags."""
+    """Creates an extraction by shorthand schema: flat, with a nested object, or with a list of one object; with numbers and booleans."""
     schema: dict = {}
     answer: dict = {}
 
@@ -182,7 +182,7 @@ def extract_schema(r: Random, d: Document, split: str) -> Task | None:
 
 
 def extract_json_schema(r: Random, d: Document, split: str) -> Task | None:
-    """JSON Schema as a user writes it, with choices (`enum`) for what the text is."""
+    """Creates an extraction by a JSON Schema as a user would write it, with `enum` for the labels of the text."""
     properties: dict = {}
     answer: dict = {}
     for attribute in r.sample(sorted(a for a in d.labels if a in SOURCES and a != "level"), min(1, len(d.labels))):

@@ -1,4 +1,4 @@
-"""Exercises in names of fields: a text says a value under one name, the task asks for it under another."""
+"""Exercises in the names of fields: the text states a value under one name, and the task asks for it under another."""
 
 from functools import cache
 from random import Random
@@ -17,11 +17,11 @@ NOTATIONS = (
     ("{} was {}", ". "), ("{}\t{}", "\n"), ("{1} is {0}", ". "), ("{} {}", "; "), ("- {}: {}", "\n"), ("{1} ({0})", ", "),
 )  # fmt: skip
 KEYED = (0, 1, 3, 4, 5, 7, 10)
-"""Notations in which a key may stand in place of a phrase."""
+"""Indices of notations that can have a key instead of a phrase."""
 
 
 def field_list(r: Random, split: str) -> tuple[Document, list[Task]]:
-    """Three to eight fields, often of few types, so that only the name tells which value is which."""
+    """Creates a text with three to eight fields, often of few types, so that only the name tells which value is meant."""
     slots = r.sample(list(fields()), 10)
     if r.random() < 0.5:
         alike = slots_by_type()[choose(r, ("person", "id", "date", "amount", "int", "company", "city", "product"))]

@@ -1,4 +1,4 @@
-"""Numbers, dates, times and sums in the ways in which people write them."""
+"""Formats numbers, dates, times and sums in the ways in which people write them."""
 
 from banks import bank
 from chance import choose, digits, letters

@@ -28,12 +28,12 @@ class Judged:
     text: str = ""
     swaps: dict[str, str] = field(default_factory=dict)
     decisions: list[tuple[Wordings, list[Wordings], int]] = field(default_factory=list)
-    """Wordings of the question, of each option, and the right option's place."""
+    """For each decision: the wordings of the question, the wordings of each option, and the index of the right option."""
     fields: list[tuple[Wordings, str | None]] = field(default_factory=list)
 
 
 def parse(source: str) -> list[Judged]:
-    """Raises ValueError naming the text for what cannot be meant."""
+    """Parses a file of judged texts. Raises ValueError that names the text if it is inconsistent."""
     found: list[Judged] = []
     for raw in source.splitlines():
         line = raw.rstrip()
@@ -82,13 +82,14 @@ def check(t: Judged) -> None:
 
 @cache
 def judged(split: str) -> list[Judged]:
-    """About every sixteenth text is of the test part, by a checksum, so that it stays where it is when others are added."""
+    """Returns the texts of one part. About every sixteenth belongs to the test part, chosen by a checksum, so that a text stays in its part
+    when others are added."""
     every = [t for f in sorted((DATA / "judged").glob("*.txt")) for t in parse(f.read_text(encoding="utf-8"))]
     return [t for t in every if (crc32(t.text.encode()) % 16 == 7) == (split == "test")]
 
 
 def test_texts() -> list[dict]:
-    """All that the test part asks, first wordings alone, as test sets have it."""
+    """Returns all tasks of the test part, with the first wordings, in the format of the test sets."""
     return [
         {
             "context": t.text,
@@ -118,7 +119,7 @@ def swapped(r: Random, split: str, t: Judged) -> Judged:
 
 
 def decide(r: Random, questions: Wordings, options: list[Wordings], right: int) -> Task | None:
-    """Some wrong options may be missing, and yes and no be said otherwise."""
+    """Creates a decision. Some wrong options may be omitted, and yes and no may be worded otherwise."""
     words = [choose(r, o) for o in options]
     if len(set(words)) < len(words):
         return None

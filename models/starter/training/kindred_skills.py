@@ -1,5 +1,5 @@
-"""Exercises in what choosing by meaning is: which option is used like a word of the text. The step from `mention_skills.py`, where the word itself stands there,
-to labels, of which only the meaning does."""
+"""Exercises in choosing by meaning: which option is used like a word of the text. It is the step between `mention_skills.py`, where the
+word itself is in the text, and labels, of which only the meaning is."""
 
 from functools import cache
 from random import Random
@@ -15,14 +15,14 @@ from sources import glove
 from tasks import Task
 
 CLOSE = 0.62
-"""Cosine of word vectors from which two words count as kindred."""
+"""Smallest cosine of the word vectors of two words that count as related in use."""
 RELATED = 0.42
-"""Cosine from which a word hints at another."""
+"""Smallest cosine with which a word counts as a hint at another."""
 FAR = 0.25
-"""Cosine up to which they have nothing in common."""
+"""Largest cosine of two words that count as unrelated."""
 NEIGHBOURS, HINTS = 6, 50
 DULL = 150
-"""The most frequent words say little of what a text is about."""
+"""Number of the most frequent words that are ignored, because they say little about the subject of a text."""
 
 FITS = (
     "Which word fits the text?", "What is it about?", "Which of these is closest to what is said?", "What does the text speak of?", "Topic?", "Which heading suits it?",
@@ -45,7 +45,7 @@ IS_ABOUT = (
 
 @cache
 def _kin() -> tuple[list[str], np.ndarray, dict[int, list[int]], dict[int, list[int]]]:
-    """Words, their vectors of length 1, the places of each word's kindred, and of the words that hint at it."""
+    """Returns the words, their vectors of length 1, and for each word the indices of related words and of words that hint at it."""
     place = {w: i for i, w in enumerate(glove()[0])}
     words = [w for w in common_words()[DULL:] if len(w) > 2]
     vectors = glove()[1][[place[w] for w in words]]
@@ -69,7 +69,7 @@ def _same_stem(a: str, b: str) -> bool:
 
 
 def theme(r: Random, split: str) -> tuple[Document, list[Task]]:
-    """Several words that hint at one which is not there: what is it about?"""
+    """Creates a text of words that hint at another word, which is not in the text; the question is what it is about."""
     words, vectors, _, hints = _kin()
     rich = [i for i in (choose(r, _known(split)) for _ in range(12)) if len(hints[i]) > 5]
     abouts = rich[: 1 + (r.random() < 0.3)]
@@ -107,7 +107,7 @@ def theme(r: Random, split: str) -> tuple[Document, list[Task]]:
 
 
 def kindred(r: Random, split: str) -> tuple[Document, list[Task]]:
-    """A few words; which option is used like one of them."""
+    """Creates a text of a few words; the question is which option is used like one of them."""
     words, vectors, kin, _ = _kin()
     known = _known(split)
     here = r.sample(known, 1 + int(r.random() * 4))
@@ -149,5 +149,5 @@ def kindred(r: Random, split: str) -> tuple[Document, list[Task]]:
 
 @cache
 def _known(split: str) -> list[int]:
-    """Places of words with kindred; every twelfth is kept for tests."""
+    """Returns the indices of words that have related words; every twelfth is kept for tests."""
     return [i for n, i in enumerate(_kin()[2]) if (n % 12 == 0) == (split == "test")]

@@ -1,4 +1,4 @@
-"""Decisions about what a document is as a whole: topic, urgency, mood, opinion, language, kind, …"""
+"""Creates decisions about a document as a whole: topic, urgency, mood, opinion, language, kind, and so on."""
 
 import re
 from collections import Counter
@@ -25,7 +25,7 @@ def label_choices(attribute: str) -> list[str]:
 
 @cache
 def close(attribute: str) -> set[frozenset[str]]:
-    """Pairs of labels that may both be right."""
+    """Returns the pairs of labels that may both be right."""
     section = bank("close").get(attribute)
     return {frozenset(line.split()) for line in section.items} if section else set()
 
@@ -41,7 +41,7 @@ WORD = re.compile(r"\b[a-z]{4,}\b")
 
 @cache
 def keywords(attribute: str, key: str) -> list[str]:
-    """Words that stand in several training phrases of a label and hardly elsewhere: labels that the text itself suggests."""
+    """Returns the words that are in several training phrases of a label and hardly elsewhere: labels that the text itself suggests."""
     texts = {
         k: [set(WORD.findall(line)) for line in dict.fromkeys(bank(SOURCES[attribute])[k].take("train"))]
         for k in label_choices(attribute)
@@ -60,7 +60,7 @@ FRAMES = {
 
 
 def names(r: Random, attribute: str, keys: list[str], split: str) -> list[str]:
-    """One wording for each key, all of the same style."""
+    """Returns one wording for each key, all in the same style."""
     source = bank(SOURCES[attribute])
     plain = lambda k: choose(r, source[k].names(split))
     x = r.random()
@@ -87,7 +87,7 @@ def names(r: Random, attribute: str, keys: list[str], split: str) -> list[str]:
 
 
 def codes(r: Random, count: int) -> list[str]:
-    """Options that mean nothing without the instruction that explains them."""
+    """Returns options that have no meaning without the instruction that explains them."""
     start = choose(r, ("A", "1", "a", "opt1", "T1", "Q1", "cat_1"))
     return [start[:-1] + chr(ord(start[-1]) + i) for i in range(count)]
 
@@ -100,7 +100,7 @@ def decide_label(r: Random, d: Document, split: str) -> Task | None:
     truth = d.labels[attribute]
     others = others_of(r, attribute, truth)
     x = r.random()
-    # Many options teach more in the same tokens.
+    # More options teach more with the same number of tokens.
     few = r.random() if split == "test" else 1.0
     if x < (0.3 if split == "test" else 0.22):
         return label_yes_no(r, d, attribute, others[0], split)

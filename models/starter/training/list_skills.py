@@ -1,4 +1,4 @@
-"""Exercises in lists: several records of the same make, to be listed, counted, searched and compared."""
+"""Exercises in lists: several records with the same fields, to be listed, counted, searched and compared."""
 
 from random import Random
 
@@ -84,7 +84,7 @@ def strings(r, lists, heads, rows, _split):
 
 
 def value_of(r, _lists, heads, rows, _split):
-    """The cell of a row's first cell, or the other way round."""
+    """Asks for a cell of the row that begins with a given cell, or the other way round."""
     i = 1 + int(r.random() * (len(heads) - 1))
     a, b = (0, i) if r.random() < 0.7 else (i, 0)
     if len({row[a] for row in rows}) < len(rows):
@@ -130,7 +130,7 @@ def listed(r, lists, heads, rows, split):
 
 
 def extreme(r, _lists, heads, rows, _split):
-    """Which row has the most or the least."""
+    """Asks which row has the largest or the smallest value."""
     numeric = [i for i, (_, kind) in enumerate(heads) if kind in ("int", "amount")]
     if not numeric:
         return None

@@ -17,7 +17,7 @@ AIMS = {("held-out", "decide"): 92, ("held-out", "fields"): 88, ("natural", "dec
 
 
 def replace(file: Path, mark: str, inside: str) -> None:
-    """Replaces what is between `<!-- MARK -->` and `<!-- /MARK -->` in a file. Throws where a mark is missing."""
+    """Replaces the text between `<!-- MARK -->` and `<!-- /MARK -->` in a file. Raises an error if a mark is missing."""
     text = file.read_text(encoding="utf-8")
     pattern = re.compile(rf"(<!-- {mark} -->\n).*?(<!-- /{mark} -->)", re.S)
     if not pattern.search(text):

@@ -1,4 +1,4 @@
-"""Writes the held-out test set: `python make_test_set.py`. Templates, names and wordings of the test part alone, seeded.
+"""Writes the held-out test set: `python make_test_set.py`. It uses only templates, names and wordings of the test part, and a fixed seed.
 
 One JSON object a line: `context`, and `tasks` as the service takes them, each with the answer `expected` and the `skill` it needs.
 """
@@ -18,13 +18,13 @@ FILE = paths.ROOT / "benchmarks" / "quality" / "sets" / "held-out.jsonl"
 def make_texts(r: Random, split: str, texts: int) -> list[dict]:
     found: list[dict] = []
     while len(found) < texts:
-        # One in six is an exercise: lists of names and values, comparisons, what words mean.
+        # One text in six is an exercise: lists of names and values, comparisons, meanings of words.
         if len(found) % 6 == 5:
             document, tasks = make_exercise(r, split)
         else:
             document = make_document(r, split)
             tasks = make_tasks(r, document, split, 5)
-        # Where the names of fields or the words of an answer are the model's own, nothing is equal byte for byte.
+        # Tasks in which the model chooses the names of fields, or the words of an answer, are omitted: no answer would be identical.
         tasks = [t for t in tasks if "options" in t.body or "keys" in t.body or "schema" in t.body]
         r.shuffle(tasks)
         tasks = list({dump(t.body): t for t in tasks}.values())[:4]

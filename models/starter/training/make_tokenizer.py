@@ -49,21 +49,22 @@ TEMPLATE = (
 
 
 SPACE = "Ġ"
-"""How byte-level BPE writes a space."""
+"""The character that represents a space in byte-level BPE."""
 OFTEN = 160
-"""A common word counts as if it were met so often more, which keeps it whole; behind a quotation mark a quarter of that."""
+"""Number that is added to the count of a common word after a space, so that it stays whole; a quarter of it is added to the count without a
+space."""
 LEAST = 40
-"""A word that is met so often without a space gets a token for it."""
+"""Smallest count without a space with which a word gets a token for this form."""
 
 
 def written(documents: int):
-    """What the generator writes in training."""
+    """Yields the texts that the generator writes in training."""
     r = Random(7)
     yield from [TASK_SYSTEM] * 50
     for name in ("words", "classes", "polarity"):
         for section in bank(name).values():
             for word in section.take("train"):
-                # With and without a space before it, for both are met.
+                # Both forms of a word occur: with and without a space before it.
                 yield from [f"{word} {word}"] * 3
     for name in ("topics", "tone", "reviews", "news", "languages", "filler", "claims", "questions"):
         for section in bank(name).values():
@@ -91,7 +92,7 @@ def pre_tokenizer() -> pre_tokenizers.PreTokenizer:
 
 
 def count_pieces(documents: int) -> Counter:
-    """How often each piece that is cut from a text is met, and common words some times more."""
+    """Counts the pieces into which texts are cut; adds to the counts of common words."""
     cut, counts = pre_tokenizer(), Counter()
     for text in written(documents):
         counts.update(piece for piece, _ in cut.pre_tokenize_str(text))
@@ -106,7 +107,7 @@ def merged(tokens: list[str], merges: list[tuple[str, str]]) -> Tokenizer:
 
 
 def with_bare_words(p: Pretrained, counts: Counter) -> tuple[list[str], list[tuple[str, str]]]:
-    """The published tokens and merges, and one more of each for every frequent word that has a token only behind a space."""
+    """Returns the published tokens and merges, with one more of each for every frequent word that has a token only after a space."""
     published, known = merged(p.tokens, p.merges), set(p.tokens)
     tokens, merges = list(p.tokens), list(p.merges)
     for word, n in sorted(counts.items(), key=lambda x: (-x[1], x[0])):
@@ -119,7 +120,7 @@ def with_bare_words(p: Pretrained, counts: Counter) -> tuple[list[str], list[tup
 
 
 def most_used(tokens: list[str], merges: list[tuple[str, str]], counts: Counter, size: int) -> set[str]:
-    """So many tokens, the most used first; whatever a token is merged from stays with it."""
+    """Returns the `size` most used tokens. The tokens from which a token is merged are kept with it."""
     whole, parts = merged(tokens, merges), {a + b: (a, b) for a, b in reversed(merges)}
     used: Counter = Counter()
     for piece, n in counts.items():

@@ -1,11 +1,11 @@
-"""The mean of the weights that training passes through. At a rate that does not fall, single steps only bounce around it: it is better than
-any of them, and keeps what was learned longer ago (Izmailov et al. 2018, stochastic weight averaging)."""
+"""The mean of the weights over the steps of training. At a learning rate that does not fall, single steps only move around the mean: it is
+better than any of them, and keeps what was learned longer ago (Izmailov et al. 2018, stochastic weight averaging)."""
 
 import torch
 
 
 class Mean:
-    """Later weights count more, the n-th about n^3 times (Shamir and Zhang 2013, polynomial-decay averaging)."""
+    """Mean in which later weights count more, the n-th about n^3 times (Shamir and Zhang 2013, polynomial-decay averaging)."""
 
     ETA = 3
 

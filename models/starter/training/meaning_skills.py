@@ -1,4 +1,4 @@
-"""Exercises in what phrases mean: the words that a label suggests, and phrases that say much the same."""
+"""Exercises in the meaning of phrases: words that a label suggests, and phrases that mean about the same."""
 
 from random import Random
 
@@ -11,7 +11,7 @@ from label_decisions import SOURCES, decide_label, label_choices, names, others_
 from tasks import Task
 
 ATTRIBUTES = 3 * ("topic",) + 2 * ("news", "mood", "urgency", "opinion") + ("level",)
-"""As often as they come."""
+"""Attributes, each repeated as often as it is to be drawn."""
 
 
 def phrase(r: Random, split: str, attribute: str, key: str) -> str:
@@ -21,7 +21,7 @@ def phrase(r: Random, split: str, attribute: str, key: str) -> str:
 
 
 def suggested(r: Random, split: str) -> tuple[Document, list[Task]]:
-    """One short phrase and many questions about what it is."""
+    """Creates one short phrase, and many questions about its labels."""
     labels = {}
     text = []
     for attribute in r.sample(ATTRIBUTES, 1 + (r.random() < 0.35)):
@@ -35,7 +35,7 @@ def suggested(r: Random, split: str) -> tuple[Document, list[Task]]:
 
 
 def alike(r: Random, split: str) -> tuple[Document, list[Task]]:
-    """Two or three lines: which say the same, which one is it that a description or another line fits."""
+    """Creates two or three lines, with questions: which of them mean the same, and which one fits a description or another line."""
     attribute = choose(r, ("topic", "topic", "news", "mood", "opinion", "urgency"))
     keys = label_choices(attribute)
     truth = choose(r, keys)

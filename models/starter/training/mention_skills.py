@@ -1,4 +1,5 @@
-"""Exercises in what choosing is: which option the text has at all. Binding and meaning build on this step, so it comes often and is cheap."""
+"""Exercises in choosing between options: which option occurs in the text at all. Finding values and choosing by meaning build on this step,
+so it is frequent and cheap."""
 
 from random import Random
 
@@ -13,7 +14,7 @@ from tasks import Task
 
 
 def mention(r: Random, split: str) -> tuple[Document, list[Task]]:
-    """A few words or values; each is there or not, and nothing else is asked."""
+    """Creates a text of a few words or values; the only question is whether each is in it."""
     kind = choose(r, ("noun", "noun", "name", *values.TYPES))
     draw = {"noun": lambda: choose(r, nouns(split)), "name": lambda: invented(r, split)}.get(kind)
     draw = draw or (lambda: values.TYPES[kind](r, split))

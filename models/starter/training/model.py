@@ -10,7 +10,7 @@ import torch.nn as nn
 import torch.nn.functional as F
 
 EMBED = "model.embed_tokens.weight"
-"""Name of the table of tokens."""
+"""Name of the embedding table."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Shape:
     norm_eps: float = 1e-5
 
     def to_config(self, end: list[int], pad: int) -> dict:
-        """`config.json` as transformers and the exporters read it."""
+        """Returns `config.json` in the format of transformers and the exporters."""
         return {
             "architectures": ["LlamaForCausalLM"],
             "model_type": "llama",

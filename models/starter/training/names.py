@@ -45,7 +45,7 @@ ONSETS = [
     "y",
 ]
 MORE_ONSETS = ["", "", "gl", "kn", "pl", "sl", "sm", "sn", "sw", "tw", "wh", "qu", "ph", "sch", "kh", "zh", "ts", "dj", "x", "rh", "scr", "spl"]  # fmt: skip
-"""Of training alone: the more beginnings it has copied, the less a strange one matters."""
+"""Beginnings of syllables that only training uses: the more of them the model has copied, the less a new one matters."""
 
 
 VOWELS = ["a", "e", "i", "o", "u", "ai", "ea", "ou", "ie", "oa"]
@@ -60,14 +60,14 @@ TEST_ONSETS = {"train": [o for o in [*ONSETS, *MORE_ONSETS] if o not in ("gr", "
 
 @cache
 def words_as_names() -> list[str]:
-    """Common words that are no name of any list."""
+    """Returns common words that are not part of a name in any list."""
     known = {part.lower() for s in bank("words").values() for item in s.items for part in item.split()}
     return [w.capitalize() for w in common_words() if len(w) > 3 and w not in known]
 
 
 def invented(r: Random, split: str) -> str:
-    """A name that no list has, so that copying is learned from letters and not from a list. In training some are plain words: how a
-    name begins must not tell whether it can be one."""
+    """Returns a name that is in no list, so that copying is learned from letters and not from lists. In training some are plain words,
+    because the beginning of a name must not tell whether it is one."""
     if split == "train" and r.random() < 0.4:
         return choose(r, words_as_names())
     name = choose(r, TEST_ONSETS[split]) + choose(r, VOWELS) + choose(r, CODAS)
@@ -84,7 +84,7 @@ FOREIGN = dict(zip("aeiouncszyl", "áéíöüñçšžýł"))
 
 @cache
 def nouns(*groups: str) -> list[str]:
-    """Words of WordNet's groups, none of them a word of the test part's lists."""
+    """Returns the words of some of WordNet's groups, without words of the test part's lists."""
     kept = {part for s in bank("words").values() for item in s.take("test") for part in item.lower().split()}
     found = {w.lower() for m in meanings() if m.group in groups for w in m.words}
     return sorted(w for w in found if not kept & {w, *w.split()})
@@ -103,7 +103,8 @@ WIDER = {
     "service": lambda r: choose(r, nouns("noun.act", "noun.communication")).replace(" ", "-"),
     "street": lambda r: choose(r, words_as_names()),
 }  # fmt: skip
-"""In training, lists are widened by the dictionary: whoever knows a company by the last word of its name has learned a list."""
+"""In training, lists are extended by dictionary words: otherwise the model would recognise, for example, a company by the last word of its
+name."""
 
 
 def word(r: Random, split: str, section: str) -> str:

@@ -1,4 +1,4 @@
-"""Exercises in comparing: numbers and dates that belong to names."""
+"""Exercises in comparing numbers and dates that belong to names."""
 
 from random import Random
 
@@ -18,12 +18,12 @@ UNITS = (
 
 
 def numbers(r: Random, split: str) -> tuple[Document, list[Task]]:
-    """All exercises of this file; those that lead to the last come more often."""
+    """Creates one of this file's exercises. Those that prepare for `comparison` are drawn more often."""
     return choose(r, (bounds, pairs, pairs, pairs, pairs, comparison))(r, split)
 
 
 def comparison(r: Random, split: str) -> tuple[Document, list[Task]]:
-    """Numbers that belong to names: which is more, less, first, last, above a bound."""
+    """Creates a text of numbers that belong to names, with questions: which one has more, less, is first, is last, or exceeds a bound."""
     names = list(dict.fromkeys(any_name(r, split) for _ in range(2 + int(r.random() * 2))))
     top = choose(r, (20, 100, 1000))
     numbers = r.sample(range(1, top), len(names))
@@ -78,7 +78,8 @@ BELOW = ("under", "below", "less_than", "fewer_than", "lower_than", "smaller_tha
 
 
 def bounds(r: Random, split: str) -> tuple[Document, list[Task]]:
-    """One number and many bounds, of which an answer tells several: to hold numbers against each other is learned slowly."""
+    """Creates a text with one number, and many bounds to compare it with; an answer contains several, because comparing numbers is learned
+    slowly."""
     name = any_name(r, split)
     number = sized(r)
     unit = choose(r, UNITS)
@@ -127,12 +128,13 @@ MORE_OR_LESS = {
     "weight": ("lighter", "heavier"),
     "minutes": ("quicker", "slower"),
 }
-"""By the word of a unit in `UNITS`: which of two has less, which more."""
+"""Maps a unit of `UNITS` to the words for having less and for having more."""
 ORDINALS = ("first", "second", "third")
 
 
 def pairs(r: Random, split: str) -> tuple[Document, list[Task]]:
-    """Two numbers, now and then three, that belong to names: first which of them is above which (`order`), then whose it is."""
+    """Creates a text of two numbers, sometimes three, that belong to names. Tasks first ask which number is larger (`order`), then whose it
+    is."""
     count = 2 if r.random() < 0.8 else 3
     names: list[str] = []
     while len(names) < count:
@@ -157,7 +159,7 @@ def pairs(r: Random, split: str) -> tuple[Document, list[Task]]:
         down = r.random() < 0.5
         ask = choose(r, ("Which is the {}?", "Who or what is {}?", "Name the {}.")).format(unit[1 if down else 2])
         if r.random() < 0.35:
-            # The step before: options that say their numbers themselves.
+            # An easier step before it: options that contain their numbers.
             told = {n: f"{n} ({x})" for n, x in zip(names, numbers)}
             return finish(r, "whose_told", ask, r.sample([*told.values()], len(told)), told[low if down else high])
         return finish(r, "whose", ask, r.sample(names, len(names)), low if down else high)
@@ -203,12 +205,12 @@ def any_name(r: Random, split: str) -> str:
 
 
 def sized(r: Random) -> int:
-    """One to five digits, few more often than many."""
+    """Draws a number of one to five digits, more often of few."""
     return 1 + int(r.random() * 10 ** (1 + int(r.random() ** 2 * 5)))
 
 
 def near(r: Random, number: int) -> int:
-    """Another number that is not far: one of the same size, or a round one."""
+    """Draws another number close to this one: one of the same size, or a round one."""
     for _ in range(9):
         other = max(1, round(number * 4 ** (r.random() * 2 - 1)))
         if r.random() < 0.6:

@@ -1,7 +1,8 @@
-"""Rows of a batch: one root, several contexts behind it, several branches behind each context, all in one sequence.
+"""Packs training texts into the rows of a batch: one root, several contexts after it, and several branches after each context, all in one
+sequence.
 
-The mask shows a token the root, its own context and its own branch, and positions go on from what it sees: every branch reads
-as if it were alone, and root and contexts are computed once. It is the tree that the engine decodes.
+By the mask a token sees the root, its own context and its own branch, and its position continues from them: every branch is computed
+as if it were alone, and root and contexts are computed once. The engine decodes the same tree.
 """
 
 from dataclasses import dataclass, field, replace
@@ -21,36 +22,37 @@ from tasks import Task
 
 @dataclass(frozen=True)
 class Mix:
-    """Where the contexts of a batch come from."""
+    """Sizes of a batch, and the sources of its contexts."""
 
     row: int
-    """Tokens of a row."""
+    """Number of tokens in a row."""
     rows: int
     exercises: float
     judged: float
-    """Texts that authors judged."""
+    """Share of texts that authors have judged (`judged.py`)."""
     chats: float
     tasks: int
-    """Most branches of a context."""
+    """Most branches (tasks) of a context."""
     root: bool = True
-    """Whether rows begin with the system text; leaving it out makes the first lessons cheaper."""
+    """True if rows begin with the system text; without it, the first lessons are cheaper."""
     longest: int = 160
     """Longest context in tokens."""
     numbers: float = 0.0
-    """Numbers held against each other, beside those among the exercises: a skill that comes only when it is asked for over and over.
+    """Share of exercises in comparing numbers, in addition to those among the exercises: a skill that is learned only by much repetition.
     No part of a test."""
     who_is_who: float = 0.0
-    """Documents with several persons, days or sums, and who or which is meant: likewise, beside the other documents."""
+    """Share of documents with several persons, days or sums, and questions that distinguish them (also learned only by repetition), in
+    addition to the other documents."""
     echoes: float = 0.0
-    """Sequences that only repeat themselves: the shortest way to the heads that copy."""
+    """Share of sequences that only repeat themselves: the shortest way to attention heads that copy."""
 
 
 @dataclass
 class Group:
-    """A context with its branches. A chat in turns is a context alone."""
+    """A context with its branches. A chat with several messages is a context without branches."""
 
     context: list[int]
-    """What each token weighs in the loss; the same for each branch, behind its tokens."""
+    """Weight of each of the context's tokens in the loss. Each branch has its weights after its tokens."""
     weights: list[float]
     rooted: bool
     branches: list[tuple[list[int], list[float], str]] = field(default_factory=list)
@@ -60,11 +62,11 @@ class Group:
 
 
 WORDS = 0.05
-"""Weight of a context's lower-case words: to expect them teaches what they mean. Names and numbers cannot be expected."""
+"""Weight of a context's lower-case words in the loss: predicting them teaches their meaning. Names and numbers cannot be predicted."""
 
 
 def make_echo(r: Random, split: str, encoder: Encoder, mix: Mix) -> Group:
-    """Tokens at random, or a text's, then spans of them again; what goes on a span is to be told."""
+    """Creates a sequence of random tokens, or a text's, followed by repeated spans of it; the continuation of each span is to be predicted."""
     if r.random() < 0.6:
         size = 4 + int(r.random() * (10 if r.random() < 0.7 else 50))
         first = [5 + int(r.random() * (encoder.size - 5)) for _ in range(size)]
@@ -80,7 +82,8 @@ def make_echo(r: Random, split: str, encoder: Encoder, mix: Mix) -> Group:
 
 
 def make_text(r: Random, split: str, mix: Mix, x: float) -> tuple[Document, list[Task]]:
-    """A text with tasks; x, from 0 to what chats leave of 1, falls on a source's share or else on the documents."""
+    """Creates a text with tasks. `x`, from 0 to the share that chats leave of 1, selects the source by the sources' shares; the rest are
+    documents."""
     for share, make in (
         (mix.exercises, make_exercise),
         (mix.judged, judged_text),
@@ -95,7 +98,8 @@ def make_text(r: Random, split: str, mix: Mix, x: float) -> tuple[Document, list
 
 
 APART = 0.45
-"""Share of the chats that are questions about a text, each behind the text alone: of the others it is read once for one question."""
+"""Share of chats that are questions about a text, in which the text is read once for several questions, each independent of the others. In
+the other chats the text is read for one question."""
 
 
 def make_chat_group(r: Random, split: str, encoder: Encoder, mix: Mix) -> Group:
@@ -132,8 +136,8 @@ def make_group(r: Random, split: str, encoder: Encoder, mix: Mix) -> Group:
 
 
 def fit(group: Group, room: int, least: int) -> tuple[Group | None, Group | None]:
-    """What of a group fits into the room, and what is left. A context is repeated for the rest rather than room being wasted,
-    where at least so many branches go with it."""
+    """Returns the part of a group that fits into the free space of a row, and the rest. If at least `least` branches fit, the context is
+    repeated with the rest, rather than leaving the space unused."""
     if len(group) <= room:
         return group, None
     here, rest, size = [], [], len(group.context)
@@ -153,22 +157,26 @@ def fit(group: Group, room: int, least: int) -> tuple[Group | None, Group | None
 class Batch:
     tokens: np.ndarray
     positions: np.ndarray
-    """For `tree_mask`: number of the context, number of the branch in it, and whether the root is seen."""
+    """For `tree_mask`: the number of each token's context, that of its branch in the context (0: the context itself), and whether it sees
+    the root."""
     context: np.ndarray
     branch: np.ndarray
     rooted: np.ndarray
-    """Index (row * length + column) of the position before each chosen token, the token, its weight and its answer's number in `skills`."""
+    """For each chosen token: the index (row * length + column) of the position before it, the token itself, its weight, and the number of
+    its answer in `skills`."""
     index: np.ndarray
     target: np.ndarray
     weight: np.ndarray
     answer: np.ndarray
     skills: list[str]
-    """Tokens that `tokens` and `target` number: all, until `Batch.window` has chosen."""
+    """Vocabulary ids of the tokens to which `tokens` and `target` refer by index; None if they are vocabulary ids themselves (before
+    `Batch.window`)."""
     ids: np.ndarray | None = None
 
     def window(self, r: Random, size: int, vocabulary: int) -> "Batch":
-        """The same with a vocabulary of so many tokens, its own and others at random, numbered anew. The loss tells the right token from these alone,
-        and only their rows of the table are read and learned (sampled softmax, Jean et al. 2015)."""
+        """Returns the batch with a vocabulary of `size` tokens, renumbered: its own tokens and others drawn at random. The loss
+        distinguishes the right token only from these, and only their rows of the embedding table are read and trained (sampled softmax,
+        Jean et al. 2015)."""
         mine = np.unique(np.concatenate([self.tokens.ravel(), self.target]))
         others = np.random.default_rng(r.getrandbits(64)).permutation(vocabulary)
         ids = np.sort(np.concatenate([mine, others[~np.isin(others, mine)][: max(0, size - len(mine))]]))
@@ -181,7 +189,7 @@ ROOT, PAD = 0, -1
 
 
 class Packer:
-    """Batches without end; groups that do not fit a row wait for the next one."""
+    """Creates batches without end. Groups that do not fit into a row wait for the next one."""
 
     def __init__(self, encoder: Encoder, split: str):
         self.encoder, self.split = encoder, split
@@ -238,7 +246,7 @@ class Packer:
 
 
 def tree_mask(context, branch, rooted):
-    """[rows, 1, n, n]: whether the token of a line sees the token of a column. All three: tensors [rows, n]."""
+    """Returns a mask [rows, 1, n, n]: true where the token of a line sees the token of a column. The arguments are tensors [rows, n]."""
     at_root = (context == ROOT)[:, None, :] & rooted[:, :, None]
     same = context[:, :, None] == context[:, None, :]
     own = (branch[:, None, :] == 0) | (branch[:, :, None] == branch[:, None, :])

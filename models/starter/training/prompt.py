@@ -1,7 +1,7 @@
-"""Prompts token by token as the server makes them: `lib/prompt/tasks.ts` through the model's chat template.
+"""Encodes prompts to the same tokens as the server: `lib/prompt/tasks.ts` through the model's chat template.
 
-A text of the template and a text of a user are encoded apart, and so are the shared prefix and each branch (`runtime/text`);
-an answer is put in tokens as a whole (`lib/grammar`).
+Texts of the template and texts of a user are encoded separately, and so are the shared prefix and each branch (`runtime/text`);
+an answer is tokenized as a whole (`lib/grammar`).
 """
 
 import re
@@ -23,9 +23,9 @@ SEPARATOR = "\n\n"
 
 
 FREE = '{"value":"'
-"""How a decision without options begins."""
+"""Text with which the answer to a decision without options begins."""
 DECISION = 7.5
-"""Weight of a decision's tokens, of which there are few beside those of extractions."""
+"""Weight in the loss of a decision's tokens, which are few compared with those of extractions."""
 PLACE, REST = 1.5, 0.3
 """Weight of a value's first two tokens (the first opens it) and of the others: to go on with a copy is easily learned, to find the place is not. Of an option:
 of the tokens in which options part, and of those behind."""
@@ -34,7 +34,8 @@ ABSENT = 1.2
 (28 missed, 7 made up of 810) and 1.7 (22 and 7; now 18 and 11). With less, more errors are values that are not there."""
 
 FIRST, SAID = 5.0, 1.0
-"""Weight of the first token of a turn in a chat, with which it is chosen whether to think, to greet or to answer, and of the others."""
+"""Weights in the loss of the first token of a chat's answer, which decides whether to reason, to greet or to answer, and of the other
+tokens."""
 
 
 class Encoder:
@@ -53,17 +54,17 @@ class Encoder:
         self.tail = self.ids("<|im_end|>\n<|im_start|>assistant\n<think></think>")
 
     def ids(self, text: str) -> list[int]:
-        """Text of the template, of which there is little."""
+        """Encodes text of the chat template, of which there is little."""
         if text not in self.known:
             self.known[text] = self.t.encode(text, add_special_tokens=False).ids
         return self.known[text]
 
     def user(self, text: str) -> list[int]:
-        """Text that names no control token (the generator writes none)."""
+        """Encodes text of the user, without control tokens (the generator writes none)."""
         return self.t.encode(text, add_special_tokens=False).ids
 
     def context(self, text: str, turns: list[tuple[str, str]] | None = None) -> list[int]:
-        """What all tasks share behind the system text: earlier turns, the first by the user, then the text."""
+        """Encodes what all tasks share after the system text: earlier messages, the first one by the user, then the text."""
         ids: list[int] = []
         for i, (_, said) in enumerate(turns or []):
             following = turns[i + 1][0] if i + 1 < len(turns) else "user"
@@ -71,14 +72,14 @@ class Encoder:
         return ids + self.user(text + SEPARATOR)
 
     def prompt(self, task: Task) -> list[int]:
-        """A task up to where the model writes."""
+        """Encodes a task, up to where the model's answer begins."""
         return self.user(task_text(task.body)) + self.tail
 
     def branch(self, task: Task) -> tuple[list[int], list[float]]:
-        """The tokens of a task with its answer, and what each weighs in the loss: nothing where the model has no choice."""
+        """Returns the tokens of a task with its answer, and the weight of each in the loss: 0 where the model has no choice."""
         ids = self.prompt(task)
         text, spans = task.written()
-        # In front of free text the grammar writes all that is forced; elsewhere an answer is put in tokens as a whole.
+        # Before free text, the grammar writes all forced text; elsewhere an answer is tokenized as a whole.
         cut = len(FREE) if task.body["type"] == "decide" and "options" not in task.body else 0
         answer: list[tuple[int, int, int]] = []
         for part, shift in ((text[:cut], 0), (text[cut:], cut)):
@@ -99,7 +100,8 @@ class Encoder:
         return ids + written, [0.0] * len(ids) + weights
 
     def told_apart(self, task: Task, written: list[int]) -> list[int]:
-        """Places in a decision's answer at which options part. What all options begin with is not learned, for the engine writes it by itself."""
+        """Returns the positions in a decision's answer at which options differ. The common beginning of all options is not trained, because
+        the engine writes it itself."""
         paths = [
             self.t.encode(Task("", task.body, {"value": o}).written()[0], add_special_tokens=False).ids
             for o in task.body["options"]
@@ -122,11 +124,11 @@ class Encoder:
         return ids, weights
 
     def said(self, size: int, role: str = "assistant") -> list[float]:
-        """Weights of a turn of so many tokens and its end."""
+        """Returns the weights of a message of `size` tokens and of its end."""
         return [FIRST, *[SAID] * size] if role == "assistant" else [0.0] * (size + 1)
 
     def questions(self, text: str, asked: list[tuple[str, str]]) -> list[tuple[list[int], list[float]]]:
-        """A chat's first turn up to the question, and behind it each question with its answer, in the same tokens as `chat`."""
+        """Encodes a chat's first message up to the question, and each question with its answer after it, in the same tokens as `chat`."""
         head = self.ids("<|im_start|>user\n") + self.user(text + SEPARATOR)
         parts = [(head, [0.0] * len(head))]
         for ask, answer in asked:

@@ -23,11 +23,12 @@ from train import load_encoder
 
 SAMPLE = Mix(row=640, rows=8, exercises=0.2, judged=0.4, chats=0.05, tasks=8, longest=260)
 SPECIAL = {"<think>": "<repo_name>", "</think>": "<reponame>"}
-"""Control tokens that the published vocabulary lacks, and unused ones whose rows they take."""
+"""Control tokens that the published vocabulary lacks, and the unused tokens whose rows they get."""
 
 
 def rows(p: Pretrained, tokenizer: Tokenizer) -> torch.Tensor:
-    """The table for our tokens. A word without a space before it has the row of the one behind a space, or the mean of both where it is capitalised and both are published."""
+    """Returns the embedding table for our tokens. A word without a space before it gets the row of the word after a space, or the mean of
+    both if it is capitalised and both are published."""
     table, number = p.state[EMBED], {t: i for i, t in enumerate(p.tokens)}
     made = table.mean(0).repeat(tokenizer.get_vocab_size(), 1)
     for token, i in tokenizer.get_vocab().items():
@@ -42,7 +43,7 @@ def rows(p: Pretrained, tokenizer: Tokenizer) -> torch.Tensor:
 
 
 class Sample:
-    """One batch, and the loss of a part of the network on it."""
+    """Holds one batch, and computes the loss of a part of the network on it."""
 
     def __init__(self, encoder: Encoder, model: Model):
         b: Batch = Packer(encoder, "train").batch(Random("prune"), SAMPLE)
@@ -65,14 +66,14 @@ class Sample:
 
 
 def choose_layers(sample: Sample, layers: list[int], count: int) -> list[int]:
-    """First and last always stay: they bring tokens in and out."""
+    """Returns the layers that stay. The first and the last always do, because they connect to the embedding and the head."""
     while len(layers) > count:
         x, losses = sample.begin, {}
         for at, layer in enumerate(layers):
             if 0 < at < len(layers) - 1:
                 losses[layer] = sample.loss(sample.through(layers[at + 1 :], x))
             x = sample.through([layer], x)
-        # Several at once while there are many, never neighbours, for what one does the other may do in its stead.
+        # Removes several layers at once while there are many, but never neighbours, because one may do the other's work.
         most, gone = 1 + (len(layers) - count) // 6, []
         for layer in sorted(losses, key=losses.get):
             if len(gone) < most and all(abs(layers.index(layer) - layers.index(g)) > 1 for g in gone):
@@ -87,7 +88,7 @@ def choose_layers(sample: Sample, layers: list[int], count: int) -> list[int]:
 
 
 def choose_neurons(sample: Sample, layer: int, x: torch.Tensor, count: int) -> tuple[list[int], float]:
-    """The neurons that stay, and how much of what all of them add (the sum of squares) they add."""
+    """Returns the neurons that stay, and the share of the output of all neurons (sum of squares) that they contribute."""
     seen = []
     mlp = sample.model.model.layers[layer].mlp
     hook = mlp.down_proj.register_forward_pre_hook(lambda _, args: seen.append(args[0].float()))

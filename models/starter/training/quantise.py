@@ -1,4 +1,4 @@
-"""Weights of 4 bits as onnxruntime's `MatMulNBits` and `GatherBlockQuantized` read them, and training that reckons with them."""
+"""4-bit weights in the format of onnxruntime's `MatMulNBits` and `GatherBlockQuantized`, and training with rounded weights."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import torch
 
 BLOCK = 64
-"""So many neighbouring weights of a row share a scale."""
+"""Number of neighbouring weights of a row that share a scale."""
 
 
 def quantise(w: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -20,14 +20,15 @@ def quantise(w: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def rounded(w: torch.Tensor) -> torch.Tensor:
-    """What a weight is after `quantise`."""
+    """Returns weights rounded by `quantise`."""
     numbers, scale = quantise(w)
     return (numbers.unflatten(1, (-1, BLOCK)) * scale[..., None]).flatten(1)
 
 
 @contextmanager
 def with_rounded(model: torch.nn.Module) -> Iterator[None]:
-    """Within, matrices have rounded weights; gradients are taken there and used on the exact ones (straight-through, Bengio et al. 2013)."""
+    """Gives the model's matrices rounded weights inside the `with` block. Gradients are computed with these and applied to the exact ones
+    (straight-through estimator, Bengio et al. 2013)."""
     exact = [(p, p.data) for p in model.parameters() if p.ndim == 2]
     for p, w in exact:
         p.data = rounded(w)

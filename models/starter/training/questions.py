@@ -1,4 +1,5 @@
-"""Questions about a text with answers in a sentence: by hand, and made of what is known of judged texts and of documents."""
+"""Creates questions about a text with answers in a sentence: hand-written ones, and ones made from what is known about judged texts and
+documents."""
 
 import re
 from random import Random
@@ -12,7 +13,7 @@ from judged import judged, swapped
 from value_decisions import asks
 
 Questions = tuple[str, list[Question]]
-"""A text, and what is asked about it."""
+"""A text, and the questions about it."""
 
 
 def questions(r: Random, split: str) -> Questions:
@@ -26,12 +27,12 @@ ASK_BY_TYPE = {
     "amount": ("How much is {}?", "how much is {}"),
 }
 LONG = 150
-"""Characters of a sentence that is not repeated in a thought."""
+"""Length in characters from which a sentence is not repeated in the reasoning."""
 SENTENCE = re.compile(r"[^.!?\n]*(?:[.!?](?=\S)[^.!?\n]*)*")
 QUESTION = re.compile(r"(who|when|where|which|what|whose|why|how)\b", re.I)
-"""A decision's question that asks for more than yes or no."""
+"""Matches a decision's question that asks for more than yes or no."""
 SPOKEN = re.compile(r"[A-Za-z][a-z']+( [A-Za-z0-9'-]+)*")
-"""A field's name that people would say, unlike `order_id`."""
+"""Matches a field's name that people would say, unlike `order_id`."""
 UNFINISHED = (" for", " of", " by", " to", " from", " at", " with", " on", " in")
 
 
@@ -44,7 +45,7 @@ def full(sentence: str) -> str:
 
 
 def thought(text: str, value: str) -> str:
-    """The sentence or line of the text in which a value stands, or the value alone where that is long."""
+    """Returns the sentence or line of the text that contains a value; only the value if that is long."""
     place = text.index(value)
     around = next(m for m in SENTENCE.finditer(text) if m.end() >= place + len(value))
     short = around.start() <= place and len(around[0]) < LONG
@@ -52,7 +53,7 @@ def thought(text: str, value: str) -> str:
 
 
 def about(r: Random, text: str, name: str, value: str | None, kind: str = "") -> Question:
-    """What a text says under a name, such as `the order number` or `who pays`; kind: the value's type."""
+    """Creates the question what a text states under a name, such as `the order number` or `who pays`. `kind` is the value's type."""
     if asks(name):
         ask, answer = f"{name}?", f"The text says {value}"
     else:
@@ -76,14 +77,15 @@ def of_document(r: Random, split: str) -> Questions:
 
 
 def decided(text: str, ask: str, value: str) -> Question:
-    """A decision between options as a question without them."""
+    """Creates a question without options from a decision between options."""
     if value in text:
         return Question(ask, full(f"The text says {value}"), thought(text, value))
     return Question(ask, full(f"I would say {value}"), f"Of what the text says {value} comes nearest.")
 
 
 def of_judged(r: Random, split: str) -> Questions:
-    """Fields under names that people would say, and decisions that ask for more than yes or no."""
+    """Creates questions about a judged text, from its fields with names that people would say, and from decisions that ask for more than
+    yes or no."""
     original = choose(r, judged(split))
     t = swapped(r, split, original)
     found = []

@@ -18,7 +18,8 @@ def nouns(split: str) -> list[str]:
 
 
 def records(r: Random, split: str) -> tuple[Document, list[Task]]:
-    """Lines of name and value in many notations; the names are asked for as they stand, some that are not there too."""
+    """Creates lines of names and values in many notations. Tasks ask for the names as they are written, and for some that are not in the
+    text."""
     kind = choose(r, ("word", "word", *values.TYPES))
     make = (lambda: invented(r, split)) if kind == "word" else (lambda: values.TYPES[kind](r, split))
     pool = list(

@@ -1,7 +1,8 @@
-"""Makes a run's first checkpoint of the released weights: `python released.py config/further.json`, with the packages of requirements-export.txt.
+"""Writes a run's first checkpoint from the released weights: `python released.py config/further.json`, with the packages of
+requirements-export.txt.
 
-For training that goes on where the last release ended, in place of `prune.py`. The weights are those of 4 bits, so nothing of what is served is lost;
-what optimizers knew of them is.
+Used instead of `prune.py` for training that continues from the last release. The weights are the released 4-bit ones, so nothing of what is served is
+lost; the state of the optimizers is.
 """
 
 import json
@@ -20,7 +21,8 @@ from quantise import BLOCK
 
 
 def matrix(numbers: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
-    """numbers: [rows, blocks, BLOCK / 2], two in a byte, 0 to 15 for -8 to 7; scale: [rows, blocks] -> [rows, columns]. The inverse of `put_numbers` in `export.py`."""
+    """Returns weights [rows, columns] from `numbers` [rows, blocks, BLOCK / 2], two in a byte, 0 to 15 for -8 to 7, and `scale` [rows,
+    blocks]. The inverse of `put_numbers` in `export.py`."""
     pairs = torch.stack((numbers & 15, numbers >> 4), -1).flatten(2)
     return ((pairs.float() - 8) * scale.float()[..., None]).flatten(1)
 

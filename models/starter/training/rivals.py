@@ -1,4 +1,4 @@
-"""Values of a document that could be taken for one another: who wrote and who was written to, the net sum and the total."""
+"""Finds values of a document that could be confused: the sender and the recipient, the net sum and the total."""
 
 from collections import Counter
 from random import Random
@@ -8,13 +8,13 @@ from documents import Document
 
 
 def rivals(r: Random, d: Document, split: str) -> set[str]:
-    """The slots that are `shared`, where they shall be asked for first; else none."""
+    """Returns the slots of `shared` if they are to be asked for first; else none."""
     if split == "test" or r.random() >= d.rivals_first:
         return set()
     return shared(d)
 
 
 def shared(d: Document) -> set[str]:
-    """Slots of the text whose type another slot of it has, too."""
+    """Returns the slots of the text whose type another slot of the text has, too."""
     types = Counter(fields()[s].type for s in d.facts)
     return {s for s in d.facts if types[fields()[s].type] > 1}

@@ -12,7 +12,7 @@ import paths
 COUNT = 600
 FILE = paths.WORK / "score-labels.jsonl"
 
-# A question, the levels from the lowest to the highest, and sentences for each level.
+# Each scale has wordings of the question, wordings of the levels from the lowest to the highest, and sentences for each level.
 SCALES = [
     (
         ["How satisfied is the customer?", "How happy is the writer with the order?"],

@@ -1,4 +1,4 @@
-"""Exercises apart from documents, each teaching one thing in few tokens. Training begins with these."""
+"""Exercises without documents, each of which teaches one skill in few tokens. Training begins with these."""
 
 from random import Random
 
@@ -21,7 +21,7 @@ EXERCISES = [
 
 
 def make_exercise(r: Random, split: str) -> tuple[Document, list[Task]]:
-    # Some come often because all else builds on them; a test asks for each about as often as for others.
+    # Some are drawn often, because others build on them; a test draws all about equally.
     weights = [w if split == "train" else min(w, 2) for _, w in EXERCISES]
     maker = r.choices([m for m, _ in EXERCISES], weights)[0]
     return maker(r, split)

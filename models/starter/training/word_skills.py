@@ -1,4 +1,4 @@
-"""Exercises in what single words mean: their group, and whether they praise."""
+"""Exercises in the meaning of single words: their group, and whether they are positive."""
 
 from random import Random
 
@@ -10,7 +10,7 @@ from tasks import Task
 
 
 def word_classes(r: Random, split: str) -> tuple[Document, list[Task]]:
-    """Which group a word belongs to, the group's name not being in the text. Test data asks for known words in unknown wordings."""
+    """Asks to which group a word belongs; the text does not contain the group's name. Test data asks about known words in new wordings."""
     classes = list(bank("classes").values())
     here = r.sample(classes, 1 + int(r.random() * 3))
     words = {s.key: choose(r, s.take("train")) for s in here}
@@ -61,7 +61,7 @@ def word_classes(r: Random, split: str) -> tuple[Document, list[Task]]:
 
 
 def polarity(r: Random, split: str) -> tuple[Document, list[Task]]:
-    """Praise and blame in one word each, about several things."""
+    """Creates a text that praises or criticises several things in one word each."""
     things = r.sample(bank("reviews")["thing"].take(split), 1 + int(r.random() * 3))
     sides = [choose(r, ("positive", "negative")) for _ in things]
     words = [choose(r, bank("polarity")[s].take("train")) for s in sides]

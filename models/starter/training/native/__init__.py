@@ -22,7 +22,7 @@ def build(head_dim: int):
 
 
 class Step:
-    """Loss and gradients of a model. The gradients are the same memory at each step."""
+    """Computes loss and gradients of a model. All steps write the gradients to the same memory."""
 
     def __init__(self, model, threads: int):
         s = model.s
@@ -40,7 +40,7 @@ class Step:
         self.gradients = [torch.zeros(sum(p.shape[0] for p in g), *g[0].shape[1:]) for g in self._groups()]
 
     def _groups(self):
-        """The parameters in the order of `run` in step.cpp; those of a group lie one under the other."""
+        """Returns the parameters in the order of `run` in step.cpp; the matrices of a group are stacked there."""
         body = self.model.model
         yield (body.embed_tokens.weight,)
         yield (body.norm.weight,)
@@ -55,14 +55,15 @@ class Step:
 
     @torch.no_grad()
     def __call__(self, b, round_weights: bool = False, part: float = 1.0, seed: int = 0) -> float:
-        """Sets the gradient of every parameter and returns the weighted mean loss of the batch's chosen tokens, with weights
-        as they are or as they are served (`quantise.py`). With a `part` below 1 so much of the branches goes back, drawn with
-        the seed by what there is to learn from them: the gradient is then the whole one on average (drawn.h)."""
+        """Sets the gradient of every parameter, and returns the weighted mean loss of the batch's chosen tokens, with weights as they are
+        or rounded as they are served (`quantise.py`). With a `part` below 1, only this share of the branches is used for the gradient.
+        They are drawn with the seed, with probabilities by how much can be learned from them, so that the gradient is right on average
+        (drawn.h)."""
         if b.tokens.shape[1] % 32:
             raise ValueError("the native step wants rows of a multiple of 32 tokens")
         groups = [[p.detach() for p in g] for g in self._groups()]
         if round_weights:
-            # Rows of the table come into the network as they stand here.
+            # The rows of the embedding table are used as they are stored here.
             groups[0] = [rounded(groups[0][0])]
         share = torch.from_numpy(b.weight / b.weight.sum())
         arrays = (b.tokens, b.positions, b.context, b.branch, b.rooted, b.index, b.target)
