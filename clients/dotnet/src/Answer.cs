@@ -6,7 +6,7 @@ using System.Net.Http;
 
 namespace Assay.Client;
 
-/// <summary>What came back for one try, read to its end.</summary>
+/// <summary>The complete response to one attempt.</summary>
 internal sealed class Answer
 {
     internal Answer(HttpResponseMessage response, string body)
@@ -23,7 +23,7 @@ internal sealed class Answer
 
     internal string? RequestId { get; }
 
-    /// <summary>The <c>Retry-After</c> header; null where there is none, or none that is a number.</summary>
+    /// <summary>The time in <c>Retry-After</c>; null if there is none, or if it is not a number.</summary>
     internal TimeSpan? RetryAfter { get; }
 
     private static string? Header(HttpResponseMessage response, string name) =>

@@ -13,7 +13,7 @@ namespace Assay.Client;
 /// <see cref="AssayException"/>.</summary>
 public sealed class AssayClient : IDisposable
 {
-    // As UTF-8: escapes would double the size of many languages' text. What goes into a body needs none of HTML's.
+    // Text is sent as UTF-8: escapes would double its size in many languages, and a body needs no HTML escapes.
     private static readonly JsonSerializerOptions Json = new() { Encoder = JavaScriptEncoder.UnsafeRelaxedJsonEscaping };
 
     private readonly HttpClient http;
@@ -23,8 +23,8 @@ public sealed class AssayClient : IDisposable
     private readonly TimeSpan timeout;
     private readonly int maxRetries;
 
-    /// <summary>With settings from <paramref name="options"/> and the environment; throws where there is no API
-    /// key.</summary>
+    /// <summary>Creates a client with settings from <paramref name="options"/> and the environment; throws if there is
+    /// no API key.</summary>
     public AssayClient(AssayClientOptions? options = null)
     {
         options ??= new AssayClientOptions();
@@ -33,7 +33,7 @@ public sealed class AssayClient : IDisposable
         timeout = options.Timeout;
         maxRetries = options.MaxRetries;
         ownsHttp = options.HttpClient is null;
-        // The time-out of each try is kept here, so that it tells apart from the caller's own cancelling.
+        // This class applies the timeout itself, to distinguish it from a cancellation by the caller.
         http = options.HttpClient ?? new HttpClient { Timeout = System.Threading.Timeout.InfiniteTimeSpan };
     }
 
@@ -41,7 +41,7 @@ public sealed class AssayClient : IDisposable
     public Task<RunTasksResponse> RunTasksAsync(RunTasksRequest request, CancellationToken cancellationToken = default) =>
         PostAsync<RunTasksRequest, RunTasksResponse>("/v1/tasks", request, cancellationToken);
 
-    /// <summary>The original name of <see cref="RunTasksAsync"/>, on its original path.</summary>
+    /// <summary>Does the same as <see cref="RunTasksAsync"/>, by its original name and path.</summary>
     public Task<RunTasksResponse> DecideExtractAsync(RunTasksRequest request, CancellationToken cancellationToken = default) =>
         PostAsync<RunTasksRequest, RunTasksResponse>("/v1/decide-extract", request, cancellationToken);
 
@@ -49,7 +49,7 @@ public sealed class AssayClient : IDisposable
     public Task<DecideResponse> DecideAsync(DecideRequest request, CancellationToken cancellationToken = default) =>
         PostAsync<DecideRequest, DecideResponse>("/decide", request, cancellationToken);
 
-    /// <summary>Extracts one object.</summary>
+    /// <summary>Extracts one object from a text.</summary>
     public Task<ExtractResponse> ExtractAsync(ExtractRequest request, CancellationToken cancellationToken = default) =>
         PostAsync<ExtractRequest, ExtractResponse>("/extract", request, cancellationToken);
 
@@ -62,7 +62,7 @@ public sealed class AssayClient : IDisposable
     public Task<SystemOneResponse> SystemOneAsync(SystemOneRequest request, CancellationToken cancellationToken = default) =>
         PostAsync<SystemOneRequest, SystemOneResponse>("/v1/systemone", request, cancellationToken);
 
-    /// <summary>Closes the connections, where they are the client's own.</summary>
+    /// <summary>Closes the connections, unless the caller passed an HttpClient.</summary>
     public void Dispose()
     {
         if (ownsHttp)

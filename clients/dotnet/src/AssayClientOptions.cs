@@ -3,27 +3,28 @@ using System.Net.Http;
 
 namespace Assay.Client;
 
-/// <summary>Settings of a client; what is not set comes from the environment or has a default.</summary>
+/// <summary>Settings of a client. Those that are not set come from the environment or have a default.</summary>
 public sealed class AssayClientOptions
 {
     private const string DefaultBaseUrl = "http://127.0.0.1:8080";
 
-    /// <summary>Default: ASSAY_URL of the environment, else <c>http://127.0.0.1:8080</c>.</summary>
+    /// <summary>Address of the server; by default ASSAY_URL of the environment, else
+    /// <c>http://127.0.0.1:8080</c>.</summary>
     public string? BaseUrl { get; set; }
 
-    /// <summary>Default: ASSAY_API_KEY of the environment.</summary>
+    /// <summary>API key; by default ASSAY_API_KEY of the environment.</summary>
     public string? ApiKey { get; set; }
 
-    /// <summary>For each try; default two minutes.</summary>
+    /// <summary>Timeout of each attempt; default two minutes.</summary>
     public TimeSpan Timeout { get; set; } = TimeSpan.FromMinutes(2);
 
-    /// <summary>How often a request is sent again after 429 and 5xx; default 2.</summary>
+    /// <summary>Most retries after a status of 429 or 5xx; default 2.</summary>
     public int MaxRetries { get; set; } = 2;
 
     /// <summary>
-    /// What sends the requests, such as one of IHttpClientFactory; it stays the caller's. Its own Timeout, 100 seconds
-    /// by default, holds
-    /// too: make it infinite, or longer than <see cref="Timeout"/>. Default: one of the client's own.
+    /// HttpClient that sends the requests, such as one of IHttpClientFactory; the caller must dispose of it. Its own
+    /// Timeout (100 seconds by default) applies, too: make it infinite, or longer than <see cref="Timeout"/>. By
+    /// default the client creates one.
     /// </summary>
     public HttpClient? HttpClient { get; set; }
 

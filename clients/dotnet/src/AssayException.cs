@@ -2,7 +2,7 @@ using System;
 
 namespace Assay.Client;
 
-/// <summary>What every call of the client throws, in one of its kinds.</summary>
+/// <summary>Base class of all exceptions that the client's calls throw.</summary>
 public class AssayException : Exception
 {
     internal AssayException(string message, Exception? cause = null)
@@ -11,7 +11,7 @@ public class AssayException : Exception
     }
 }
 
-/// <summary>No answer came: the server cannot be reached, the connection broke, or what came is not Assay's.</summary>
+/// <summary>No answer: the server cannot be reached, the connection broke, or the response is not Assay's.</summary>
 public class AssayConnectionException : AssayException
 {
     internal AssayConnectionException(string message, Exception cause)
@@ -20,7 +20,7 @@ public class AssayConnectionException : AssayException
     }
 }
 
-/// <summary>No answer came within the time-out. Not sent again: the work may have been done.</summary>
+/// <summary>No answer within the timeout. The request is not sent again: the work may have been done.</summary>
 public sealed class AssayTimeoutException : AssayConnectionException
 {
     internal AssayTimeoutException(string message, Exception cause)

@@ -3,7 +3,7 @@ using System.Text.Json;
 
 namespace Assay.Client;
 
-/// <summary>The server answered with an error. Branch on <see cref="Code"/>; the message is for logs, not for end
+/// <summary>An error response of the server. Branch on <see cref="Code"/>; the message is for logs, not for end
 /// users.</summary>
 public class AssayStatusException : AssayException
 {
@@ -28,23 +28,23 @@ public class AssayStatusException : AssayException
     /// <summary>HTTP status.</summary>
     public int Status { get; }
 
-    /// <summary>Family of the error, such as <c>invalid_request_error</c>; null where a proxy answered and not
+    /// <summary>Type of the error, such as <c>invalid_request_error</c>; null if a proxy answered and not
     /// Assay.</summary>
     public string? Type { get; }
 
-    /// <summary>What happened, such as <c>invalid_value</c>; null where a proxy answered and not Assay.</summary>
+    /// <summary>Code of the error, such as <c>invalid_value</c>; null if a proxy answered and not Assay.</summary>
     public string? Code { get; }
 
-    /// <summary>Path of the field that is wrong, such as <c>tasks[2].options[0]</c>.</summary>
+    /// <summary>Path of the invalid field, such as <c>tasks[2].options[0]</c>.</summary>
     public string? Param { get; }
 
-    /// <summary>Finds the request in the server's log.</summary>
+    /// <summary>Identifies the request in the server's log.</summary>
     public string? RequestId { get; }
 
-    /// <summary>How long to wait, where the server named it.</summary>
+    /// <summary>Time to wait before a retry, if the server stated it.</summary>
     public TimeSpan? RetryAfter { get; }
 
-    /// <summary>The exception for an answer that is not a success.</summary>
+    /// <summary>Returns the exception for a response that is not a success.</summary>
     internal static AssayStatusException Of(Answer answer) => answer.Status switch
     {
         400 => new BadRequestException(answer),

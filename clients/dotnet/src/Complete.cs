@@ -3,13 +3,13 @@ using System.Linq;
 
 namespace Assay.Client;
 
-/// <summary>What the responses of all calls have.</summary>
+/// <summary>The members that the responses of all calls have.</summary>
 public interface IResponse
 {
     /// <summary>Request identifier, for logs and support.</summary>
     string Id { get; }
 
-    /// <summary>One choice, which tells why the answer ended.</summary>
+    /// <summary>A list of one choice, with the reason why the answer ended.</summary>
     IList<Choice> Choices { get; }
 }
 
@@ -25,7 +25,7 @@ public sealed partial class ExtractResponse : IResponse
 {
 }
 
-/// <summary>Whether an answer is whole.</summary>
+/// <summary>Checks that an answer is complete.</summary>
 public static class Complete
 {
     private static readonly Dictionary<string, string> Why = new()
@@ -34,7 +34,7 @@ public static class Complete
         ["content_filter"] = "The answer was filtered: sending the same input again does not help.",
     };
 
-    /// <summary>Gives the response back; throws <see cref="IncompleteException"/> where its finish reason says that
+    /// <summary>Returns the response; throws <see cref="IncompleteException"/> if its finish reason says that
     /// the answer was cut.</summary>
     public static TResponse EnsureComplete<TResponse>(this TResponse response)
         where TResponse : IResponse
@@ -49,7 +49,7 @@ public static class Complete
     }
 }
 
-/// <summary>The answer is not whole.</summary>
+/// <summary>The answer is incomplete.</summary>
 public sealed class IncompleteException : AssayException
 {
     internal IncompleteException(string finishReason, string message, IResponse response)
@@ -62,6 +62,6 @@ public sealed class IncompleteException : AssayException
     /// <summary><c>length</c> or <c>content_filter</c>.</summary>
     public string FinishReason { get; }
 
-    /// <summary>What there is of the answer.</summary>
+    /// <summary>The part of the answer that was received.</summary>
     public IResponse Response { get; }
 }

@@ -16,19 +16,19 @@ public sealed class MessageContent
         Parts = parts;
     }
 
-    /// <summary>The text; null where there are parts.</summary>
+    /// <summary>The text; null if the content is a list of parts.</summary>
     public string? Text { get; }
 
-    /// <summary>The parts; null where there is text.</summary>
+    /// <summary>The parts; null if the content is text.</summary>
     public IReadOnlyList<ContentPart>? Parts { get; }
 
-    /// <summary>Text.</summary>
+    /// <summary>Converts a text.</summary>
     public static implicit operator MessageContent(string text) => new(text, null);
 
-    /// <summary>Parts.</summary>
+    /// <summary>Converts a list of parts.</summary>
     public static implicit operator MessageContent(ContentPart[] parts) => new(null, parts);
 
-    /// <summary>Parts.</summary>
+    /// <summary>Converts a list of parts.</summary>
     public static implicit operator MessageContent(List<ContentPart> parts) => new(null, parts);
 
     private sealed class Converter : JsonConverter<MessageContent>

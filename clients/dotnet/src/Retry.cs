@@ -2,19 +2,18 @@ using System;
 
 namespace Assay.Client;
 
-/// <summary>When a request is sent again.</summary>
+/// <summary>Decides when a request is sent again.</summary>
 internal static class Retry
 {
-    /// <summary>A server that asks for more gets no second try: the caller decides.</summary>
+    /// <summary>Longest wait before a retry. If a server asks for more, the caller decides.</summary>
     private static readonly TimeSpan LongestWait = TimeSpan.FromSeconds(60);
 
     private const double FirstBackoff = 0.5;
     private const double LongestBackoff = 8;
 
     /// <summary>
-    /// How long to wait before sending again, or null for no second try: 429 after <c>Retry-After</c>, 5xx with a
-    /// back-off that
-    /// doubles, other statuses never. <paramref name="attempt"/> counts from 0.
+    /// Returns the time to wait before a retry, or null for no retry: after 429 the time in <c>Retry-After</c>, after
+    /// 5xx exponential backoff, for other statuses never. <paramref name="attempt"/> counts from 0.
     /// </summary>
     internal static TimeSpan? WaitBefore(int status, TimeSpan? named, int attempt)
     {

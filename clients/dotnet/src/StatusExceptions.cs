@@ -9,7 +9,7 @@ public sealed class BadRequestException : AssayStatusException
     }
 }
 
-/// <summary>401: no key, or one that is not known.</summary>
+/// <summary>401: no API key, or an unknown one.</summary>
 public sealed class AuthenticationException : AssayStatusException
 {
     internal AuthenticationException(Answer answer)
@@ -27,7 +27,7 @@ public sealed class PermissionDeniedException : AssayStatusException
     }
 }
 
-/// <summary>422: a value is not valid.</summary>
+/// <summary>422: a value is invalid.</summary>
 public sealed class UnprocessableEntityException : AssayStatusException
 {
     internal UnprocessableEntityException(Answer answer)

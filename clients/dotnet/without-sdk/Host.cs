@@ -5,17 +5,16 @@ using System.Linq;
 using System.Reflection;
 
 /// <summary>
-/// Runs inside a .NET runtime that somebody else's program brought along, before that program begins (dotnet/runtime,
-/// "host-startup-hook.md"). ASSAY_HOST has one argument on each line: "csc" and arguments of the C# compiler, or
-/// "run", a
-/// program's .dll and its arguments. Written in C# 5, for mcs.
+/// Runs as a startup hook inside the .NET runtime of another program, before that program begins (dotnet/runtime,
+/// "host-startup-hook.md"). ASSAY_HOST has one argument on each line: "csc" and the arguments of the C# compiler, or
+/// "run", a program's .dll and its arguments. Written in C# 5, for mcs.
 /// </summary>
 internal static class StartupHook
 {
     public static void Initialize()
     {
         string[] args = Environment.GetEnvironmentVariable("ASSAY_HOST").Split('\n');
-        // Not for programs that this one starts.
+        // Programs that this one starts must not run the hook.
         Environment.SetEnvironmentVariable("DOTNET_STARTUP_HOOKS", null);
         try
         {
@@ -35,7 +34,7 @@ internal static class StartupHook
         return code is int ? (int)code : 0;
     }
 
-    /// <summary>As csc, whose argument parser this uses; Roslyn is in the folder ASSAY_ROSLYN.</summary>
+    /// <summary>Compiles like csc, whose argument parser it uses. Roslyn is in the folder ASSAY_ROSLYN.</summary>
     private static int Compile(string[] args)
     {
         string roslyn = Environment.GetEnvironmentVariable("ASSAY_ROSLYN");
@@ -82,7 +81,7 @@ internal static class StartupHook
         }
     }
 
-    /// <summary>The static method of this name that takes the arguments, with its defaults for the rest.</summary>
+    /// <summary>Calls the static method of this name, with default values for further parameters.</summary>
     private static object Call(Type type, string name, params object[] args)
     {
         MethodInfo method = type.GetMethods(BindingFlags.Public | BindingFlags.Static)

@@ -5,11 +5,11 @@ use crate::models::{ChoiceQuestion, DecisionQuestion, ExtractQuestion, Predicate
 use crate::models::{LabelChoiceQuestion, LevelQuestion, NamedExtractQuestion, NoulQuestion, SystemOneQuestion};
 use crate::models::{MessageContent, RunTasksResponse, Task};
 
-/// What the three responses have in common.
+/// The members that the three responses have in common.
 pub trait Answered {
-    /// Exactly one.
+    /// Returns the choices; there is exactly one.
     fn choices(&self) -> &[Choice];
-    /// The request identifier.
+    /// Returns the id of the request.
     fn id(&self) -> &str;
 }
 
@@ -23,7 +23,7 @@ macro_rules! answered {
 }
 answered!(RunTasksResponse, DecideResponse, ExtractResponse);
 
-/// An answer that is not whole; `response` has what there is.
+/// An incomplete answer; `response` is the part that was received.
 #[derive(Debug)]
 pub struct Incomplete<R> {
     pub reason: IncompleteReason,
@@ -40,7 +40,7 @@ pub enum IncompleteReason {
     ContentFilter,
 }
 
-/// Gives the response back; an error where its `finish_reason` says that the answer was cut.
+/// Returns the response, or an error if its `finish_reason` says that the answer was cut.
 pub fn ensure_complete<R: Answered>(response: R) -> Result<R, Incomplete<R>> {
     let reason = match response.choices().first().map(|choice| choice.finish_reason.as_str()) {
         Some("length") => IncompleteReason::Length,
@@ -65,7 +65,7 @@ impl<R> fmt::Display for Incomplete<R> {
 impl<R: fmt::Debug> std::error::Error for Incomplete<R> {}
 
 impl RunTasksResponse {
-    /// The answer of a decide task; none where there is no such task, or it is an extract task.
+    /// Returns the answer of a decide task; `None` if there is no such task, or if it is an extract task.
     pub fn decision(&self, name: &str) -> Option<DecideResult> {
         let members = self.results.get(name)?.clone().into_iter().collect();
         serde_json::from_value(serde_json::Value::Object(members)).ok()

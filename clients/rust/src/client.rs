@@ -12,7 +12,7 @@ use crate::retry::{parse_retry_after, wait_before_retry};
 
 const DEFAULT_BASE_URL: &str = "http://127.0.0.1:8080";
 
-/// Bytes of an answer that are read at most: more is not Assay's.
+/// Most bytes of an answer that are read; a longer one cannot come from Assay.
 const LONGEST_ANSWER: u64 = 64 * 1024 * 1024;
 
 /// Client of the decision service. Cheap to clone; clones share their connections.
@@ -37,7 +37,7 @@ pub struct Assay {
     max_retries: u32,
 }
 
-/// Settings of a client; what is not set comes from the environment or has a default.
+/// Settings of a client. Those that are not set come from the environment or have a default.
 #[derive(Debug, Clone, Default)]
 pub struct Builder {
     base_url: Option<String>,
@@ -47,31 +47,31 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// Default: ASSAY_URL of the environment, else `http://127.0.0.1:8080`.
+    /// Address of the server; by default ASSAY_URL of the environment, else `http://127.0.0.1:8080`.
     pub fn base_url(mut self, url: impl Into<String>) -> Self {
         self.base_url = Some(url.into());
         self
     }
 
-    /// Default: ASSAY_API_KEY of the environment.
+    /// API key; by default ASSAY_API_KEY of the environment.
     pub fn api_key(mut self, key: impl Into<String>) -> Self {
         self.api_key = Some(key.into());
         self
     }
 
-    /// For each try; default two minutes.
+    /// Timeout of each attempt; default two minutes.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
         self
     }
 
-    /// How often a request is sent again after 429 and 5xx; default 2.
+    /// Most retries after a status of 429 or 5xx; default 2.
     pub fn max_retries(mut self, count: u32) -> Self {
         self.max_retries = Some(count);
         self
     }
 
-    /// Fails where there is no API key, or what is to be the base URL is none.
+    /// Creates the client; fails if there is no API key or the base URL is invalid.
     pub fn build(self) -> Result<Assay, Error> {
         let key = self.api_key.or_else(|| environment("ASSAY_API_KEY")).ok_or_else(|| {
             Error::Settings(
@@ -99,7 +99,7 @@ impl Builder {
     }
 }
 
-/// A variable of the environment; empty counts as not set.
+/// Returns an environment variable; an empty one counts as not set.
 fn environment(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
@@ -109,7 +109,7 @@ impl Assay {
         Builder::default()
     }
 
-    /// With every setting from the environment; fails where there is no ASSAY_API_KEY.
+    /// Creates a client with all settings from the environment; fails if there is no ASSAY_API_KEY.
     pub fn from_env() -> Result<Self, Error> {
         Builder::default().build()
     }
@@ -119,7 +119,7 @@ impl Assay {
         self.post("/v1/tasks", request)
     }
 
-    /// The original name of `run_tasks`, on its original path.
+    /// Does the same as `run_tasks`, by its original name and on its original path.
     pub fn decide_extract(&self, request: &RunTasksRequest) -> Result<RunTasksResponse, Error> {
         self.post("/v1/decide-extract", request)
     }
@@ -129,7 +129,7 @@ impl Assay {
         self.post("/decide", request)
     }
 
-    /// Extracts one object.
+    /// Extracts one object from a text.
     pub fn extract(&self, request: &ExtractRequest) -> Result<ExtractResponse, Error> {
         self.post("/extract", request)
     }

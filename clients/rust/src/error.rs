@@ -3,50 +3,50 @@ use std::time::Duration;
 
 use crate::models::ErrorBody;
 
-/// What can go wrong in a call.
+/// An error of a call.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// A setting is missing or wrong; the text says which.
+    /// A setting is missing or invalid; the text says which.
     Settings(String),
-    /// No answer came within the time-out. Not sent again: the work may have been done.
+    /// No answer within the timeout. The request is not sent again: the work may have been done.
     Timeout(String),
-    /// No answer came: the server cannot be reached, the connection broke, or what came is not Assay's.
+    /// No answer: the server cannot be reached, the connection broke, or the response is not Assay's.
     Connection(String),
-    /// The server answered with an error.
+    /// The server sent an error response.
     Status(Box<StatusError>),
 }
 
-/// An error that the server sent. Branch on `code`; the message is for logs, not for end users.
+/// An error response of the server. Branch on `code`; the message is for logs, not for end users.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StatusError {
     pub kind: StatusKind,
     /// HTTP status.
     pub status: u16,
-    /// Family of the error, such as `invalid_request_error`; none where a proxy answered and not Assay.
+    /// Type of the error, such as `invalid_request_error`; `None` if a proxy answered and not Assay.
     pub error_type: Option<String>,
-    /// What happened, such as `invalid_value`; none where a proxy answered and not Assay.
+    /// Code of the error, such as `invalid_value`; `None` if a proxy answered and not Assay.
     pub code: Option<String>,
-    /// Path of the field that is wrong, such as `tasks[2].options[0]`.
+    /// Path of the invalid field, such as `tasks[2].options[0]`.
     pub param: Option<String>,
     pub message: String,
-    /// Finds the request in the server's log.
+    /// Identifies the request in the server's log.
     pub request_id: Option<String>,
-    /// How long to wait, where the server named it.
+    /// Time to wait before a retry, if the server stated it.
     pub retry_after: Option<Duration>,
 }
 
-/// The statuses that callers tell apart.
+/// Kinds of error statuses that callers may want to distinguish.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StatusKind {
     /// 400: the request is malformed.
     BadRequest,
-    /// 401: no key, or one that is not known.
+    /// 401: no API key, or an unknown one.
     Authentication,
     /// 403: the key may not use this model.
     PermissionDenied,
-    /// 422: a value is not valid.
+    /// 422: a value is invalid.
     Unprocessable,
     /// 429: too many requests, also after the retries.
     RateLimit,

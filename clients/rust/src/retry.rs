@@ -2,13 +2,13 @@ use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 use std::time::Duration;
 
-/// A server that asks for more gets no second try: the caller decides.
+/// Longest wait before a retry. If a server asks for more, there is none, and the caller decides.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 const FIRST_BACKOFF: f64 = 0.5;
 const LONGEST_BACKOFF: f64 = 8.0;
 
-/// How long to wait before sending again, or none for no second try: 429 after `Retry-After`, 5xx with a back-off that
-/// doubles, other statuses never. `attempt` counts from 0.
+/// Returns the time to wait before a retry, or `None` for no retry: after 429 the time in `Retry-After`, after 5xx
+/// exponential backoff, for other statuses never. `attempt` counts from 0.
 pub(crate) fn wait_before_retry(
     status: u16,
     retry_after: Option<Duration>,
@@ -26,13 +26,13 @@ pub(crate) fn wait_before_retry(
     }
 }
 
-/// The seconds of a `Retry-After` header.
+/// Parses the seconds of a `Retry-After` header.
 pub(crate) fn parse_retry_after(text: &str) -> Option<Duration> {
     let seconds: f64 = text.trim().parse().ok()?;
     Duration::try_from_secs_f64(seconds.max(0.0)).ok()
 }
 
-/// 0 to 1. The standard library's hasher has random keys: enough to spread retries.
+/// Returns a random number from 0 to 1. The standard library's hasher has random keys, enough to spread retries.
 fn random() -> f64 {
     RandomState::new().build_hasher().finish() as f64 / u64::MAX as f64
 }

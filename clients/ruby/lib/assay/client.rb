@@ -13,14 +13,13 @@ module Assay
   #   assay.decide(model: 'assay/starter', context: mail, question: 'Is it urgent?', options: %w[yes no]).value
   class Client
     DEFAULT_URL = 'http://127.0.0.1:8080'
-    # Seconds. A server that asks for more gets no second try: the caller decides.
+    # Longest wait before a retry, in seconds. If a server asks for more, there is none, and the caller decides.
     LONGEST_WAIT = 60
     FIRST_BACKOFF = 0.5
     LONGEST_BACKOFF = 8.0
 
-    # +base_url+ and +api_key+ default to ASSAY_URL and ASSAY_API_KEY of the environment; +timeout+ is in seconds, for
-    # each try;
-    # 429 and 5xx are sent again, up to +max_retries+ times.
+    # Creates a client. +base_url+ and +api_key+ default to ASSAY_URL and ASSAY_API_KEY of the environment. +timeout+ is
+    # in seconds, for each attempt. After 429 and 5xx the request is sent again, up to +max_retries+ times.
     def initialize(base_url: nil, api_key: nil, timeout: 120, max_retries: 2)
       @base_url = (base_url || from_environment('ASSAY_URL') || DEFAULT_URL).sub(%r{/+\z}, '')
       raise Error, "#{@base_url} is no base URL. Pass one such as #{DEFAULT_URL}, or set ASSAY_URL." unless @base_url.match?(%r{\Ahttps?://})
@@ -32,33 +31,33 @@ module Assay
       @max_retries = max_retries
     end
 
-    # Answers a list of tasks about one shared context. Gives a RunTasksResponse.
+    # Answers a list of tasks about one shared context. Returns a RunTasksResponse.
     def run_tasks(extra_body: {}, **fields)
       post('/v1/tasks', RunTasksRequest.new(fields), extra_body, RunTasksResponse)
     end
 
-    # The original name of +run_tasks+, on its original path.
+    # Does the same as +run_tasks+, by its original name and on its original path.
     def decide_extract(extra_body: {}, **fields)
       post('/v1/decide-extract', RunTasksRequest.new(fields), extra_body, RunTasksResponse)
     end
 
-    # Answers one question: one of the options, or a short answer. Gives a DecideResponse.
+    # Answers one question: one of the options, or a short answer. Returns a DecideResponse.
     def decide(extra_body: {}, **fields)
       post('/decide', DecideRequest.new(fields), extra_body, DecideResponse)
     end
 
-    # Extracts one object. Gives an ExtractResponse.
+    # Extracts one object from a text. Returns an ExtractResponse.
     def extract(extra_body: {}, **fields)
       post('/extract', ExtractRequest.new(fields), extra_body, ExtractResponse)
     end
 
-    # Answers questions with the probability of every option, in the format of OpenAI's Decisions API. Gives a
+    # Answers questions with the probability of every option, in the format of OpenAI's Decisions API. Returns a
     # DecisionsResponse.
     def decisions(extra_body: {}, **fields)
       post('/v1/decisions', DecisionsRequest.new(fields), extra_body, DecisionsResponse)
     end
 
-    # Answers questions by name with the probability of every option, in the format of System One. Gives a
+    # Answers questions by name with the probability of every option, in the format of System One. Returns a
     # SystemOneResponse.
     def system_one(extra_body: {}, **fields)
       post('/v1/systemone', SystemOneRequest.new(fields), extra_body, SystemOneResponse)
@@ -66,7 +65,7 @@ module Assay
 
     private
 
-    # A variable of the environment; empty counts as not set.
+    # Returns an environment variable; an empty one counts as not set.
     def from_environment(name)
       value = ENV.fetch(name, '')
       value.empty? ? nil : value
@@ -85,7 +84,7 @@ module Assay
       end
     end
 
-    # The time-out holds for the whole try, not only for each read of it.
+    # Sends the request once. The timeout applies to the whole attempt, not to each read.
     def send_once(uri, body)
       Timeout.timeout(@timeout, Net::ReadTimeout) do
         http = { use_ssl: uri.scheme == 'https', open_timeout: @timeout, read_timeout: @timeout, max_retries: 0 }
@@ -105,16 +104,15 @@ module Assay
       }
     end
 
-    # The generated code stumbles in many ways over JSON that is not what it was made for.
+    # Parses a response. The generated code raises many kinds of errors for unexpected JSON.
     def parse(response, type)
       type.build_from_hash(JSON.parse(response.body.force_encoding(Encoding::UTF_8))) || raise(TypeError, 'it is no object')
     rescue StandardError => e
       raise ConnectionError, "What came from #{@base_url} is not Assay's: #{e.message[0, 200]}. Is base_url right?"
     end
 
-    # Seconds to wait before sending again, or nil for no second try: 429 after +Retry-After+, 5xx with a back-off that
-    # doubles,
-    # other statuses never. +attempt+ counts from 0.
+    # Returns the seconds to wait before a retry, or nil for no retry: after 429 the time in +Retry-After+, after 5xx
+    # exponential backoff, for other statuses never. +attempt+ counts from 0.
     def wait_before_retry(response, attempt)
       status = response.code.to_i
       return nil if status != 429 && status < 500

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module Assay
-  # The answer is not whole. +response+ has what there is; +finish_reason+ is +length+ or +content_filter+.
+  # The answer is incomplete. +response+ is the part that was received; +finish_reason+ is +length+ or +content_filter+.
   class IncompleteError < Error
     WHY = {
       'length' => 'The output limit was reached: raise max_output_tokens and send the request again.',
@@ -17,7 +17,7 @@ module Assay
     end
   end
 
-  # Gives the response back; raises IncompleteError where its +finish_reason+ says that the answer was cut.
+  # Returns the response; raises IncompleteError if its +finish_reason+ says that the answer was cut.
   def self.ensure_complete(response)
     raise IncompleteError, response if IncompleteError::WHY.key?(response.choices.first&.finish_reason)
 

@@ -3,31 +3,31 @@
 require 'json'
 
 module Assay
-  # Base of all errors of this package.
+  # Base class of all errors of this package.
   class Error < StandardError; end
 
-  # No answer came: the server cannot be reached, the connection broke, or what came is not Assay's.
+  # No answer: the server cannot be reached, the connection broke, or the response is not Assay's.
   class ConnectionError < Error; end
 
-  # No answer came within the time-out. Not sent again: the work may have been done.
+  # No answer within the timeout. The request is not sent again: the work may have been done.
   class TimeoutError < ConnectionError; end
 
-  # The server answered with an error. Branch on +code+; the message is for logs, not for end users.
+  # An error response of the server. Branch on +code+; the message is for logs, not for end users.
   class StatusError < Error
     # HTTP status.
     attr_reader :status
-    # Family of the error, such as +invalid_request_error+; nil where a proxy answered and not Assay.
+    # Type of the error, such as +invalid_request_error+; nil if a proxy answered and not Assay.
     attr_reader :type
-    # What happened, such as +invalid_value+; nil where a proxy answered and not Assay.
+    # Code of the error, such as +invalid_value+; nil if a proxy answered and not Assay.
     attr_reader :code
-    # Path of the field that is wrong, such as +tasks[2].options[0]+.
+    # Path of the invalid field, such as +tasks[2].options[0]+.
     attr_reader :param
-    # Finds the request in the server's log.
+    # Identifies the request in the server's log.
     attr_reader :request_id
-    # Seconds to wait, where the server named them.
+    # Seconds to wait before a retry, if the server stated them; else nil.
     attr_reader :retry_after
 
-    # The error for a response that is not a success (a Net::HTTPResponse).
+    # Returns the error for a response (Net::HTTPResponse) that is not a success.
     def self.for(response)
       status = response.code.to_i
       kind = BY_STATUS.fetch(status) { status >= 500 ? ServerError : StatusError }
@@ -44,7 +44,7 @@ module Assay
       super("#{@status} #{@code}: #{said} (request #{@request_id})")
     end
 
-    # Seconds of the +Retry-After+ header; nil where there is none, or none that is a number.
+    # Returns the seconds of the +Retry-After+ header; nil if there is none, or if it is not a number.
     def self.retry_after(response)
       seconds = Float(response['retry-after'], exception: false)
       seconds && [seconds, 0.0].max
@@ -61,11 +61,11 @@ module Assay
 
   # 400: the request is malformed.
   class BadRequestError < StatusError; end
-  # 401: no key, or one that is not known.
+  # 401: no API key, or an unknown one.
   class AuthenticationError < StatusError; end
   # 403: the key may not use this model.
   class PermissionDeniedError < StatusError; end
-  # 422: a value is not valid.
+  # 422: a value is invalid.
   class UnprocessableEntityError < StatusError; end
   # 429: too many requests, also after the retries; wait +retry_after+ seconds.
   class RateLimitError < StatusError; end

@@ -35,7 +35,7 @@ public final class Assay {
   private static final ObjectMapper JSON =
       JsonMapper.builder()
           .disable(DeserializationFeature.FAIL_ON_UNKNOWN_PROPERTIES)
-          // What was not set is not sent, so that the server's defaults hold; nulls inside a schema are.
+          // Unset fields are omitted, so that the server's defaults apply; nulls inside a schema are sent.
           .defaultPropertyInclusion(JsonInclude.Value.construct(JsonInclude.Include.NON_NULL, JsonInclude.Include.ALWAYS))
           .build();
 
@@ -53,7 +53,7 @@ public final class Assay {
     http = HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).connectTimeout(timeout).build();
   }
 
-  /** With every setting from the environment; throws where there is no ASSAY_API_KEY. */
+  /** Creates a client with all settings from the environment; throws if there is no ASSAY_API_KEY. */
   public static Assay fromEnvironment() {
     return builder().build();
   }
@@ -67,7 +67,7 @@ public final class Assay {
     return post("/v1/tasks", request, RunTasksResponse.class);
   }
 
-  /** The original name of {@link #runTasks}, on its original path. */
+  /** Does the same as {@link #runTasks}, by its original name and on its original path. */
   public RunTasksResponse decideExtract(RunTasksRequest request) {
     return post("/v1/decide-extract", request, RunTasksResponse.class);
   }
@@ -77,7 +77,7 @@ public final class Assay {
     return post("/decide", request, DecideResponse.class);
   }
 
-  /** Extracts one object. */
+  /** Extracts one object from a text. */
   public ExtractResponse extract(ExtractRequest request) {
     return post("/extract", request, ExtractResponse.class);
   }
@@ -120,7 +120,7 @@ public final class Assay {
     }
   }
 
-  /** The time-out holds for the whole try: the client's own ends when the headers are there. */
+  /** Applies the timeout to the whole attempt; that of HttpClient ends when the headers have arrived. */
   private HttpResponse<String> send(HttpRequest request) {
     CompletableFuture<HttpResponse<String>> answer = http.sendAsync(request, BodyHandlers.ofString());
     try {
@@ -164,7 +164,7 @@ public final class Assay {
     }
   }
 
-  /** By the members that every answer of Assay's has: Jackson would leave null what is not there. */
+  /** Tells whether a body has the members of every answer; Jackson would set missing ones to null. */
   private static boolean isAnswer(JsonNode found) {
     boolean hasAnswers = found.path("answers").isContainerNode() && found.path("usage").isObject();
     return hasAnswers && found.path("model").isTextual() || hasResults(found);
@@ -189,7 +189,7 @@ public final class Assay {
     }
   }
 
-  /** Settings of a client; what is not set comes from the environment or has a default. */
+  /** Settings of a client. Those that are not set come from the environment or have a default. */
   public static final class Builder {
     private static final String DEFAULT_BASE_URL = "http://127.0.0.1:8080";
 
@@ -200,31 +200,31 @@ public final class Assay {
 
     private Builder() {}
 
-    /** Default: ASSAY_URL of the environment, else {@code http://127.0.0.1:8080}. */
+    /** Address of the server; by default ASSAY_URL of the environment, else {@code http://127.0.0.1:8080}. */
     public Builder baseUrl(String url) {
       baseUrl = url;
       return this;
     }
 
-    /** Default: ASSAY_API_KEY of the environment. */
+    /** API key; by default ASSAY_API_KEY of the environment. */
     public Builder apiKey(String key) {
       apiKey = key;
       return this;
     }
 
-    /** For each try; default two minutes. */
+    /** Timeout of each attempt; default two minutes. */
     public Builder timeout(Duration limit) {
       timeout = limit;
       return this;
     }
 
-    /** How often a request is sent again after 429 and 5xx; default 2. */
+    /** Most retries after a status of 429 or 5xx; default 2. */
     public Builder maxRetries(int count) {
       maxRetries = count;
       return this;
     }
 
-    /** Throws an {@link AssayException} where there is no API key, or what is to be the base URL is none. */
+    /** Creates the client; throws an {@link AssayException} if there is no API key or the base URL is invalid. */
     public Assay build() {
       String key = firstOf(apiKey, System.getenv("ASSAY_API_KEY"), "");
       if (key.isEmpty()) {

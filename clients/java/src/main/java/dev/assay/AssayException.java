@@ -1,6 +1,6 @@
 package dev.assay;
 
-/** Base of all exceptions of this package. */
+/** Base class of all exceptions of this package. */
 public class AssayException extends RuntimeException {
   private static final long serialVersionUID = 1L;
 

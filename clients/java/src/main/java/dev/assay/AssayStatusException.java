@@ -7,7 +7,7 @@ import java.net.http.HttpResponse;
 import java.time.Duration;
 import java.util.Optional;
 
-/** The server answered with an error. Branch on {@link #code()}; the message is for logs, not for end users. */
+/** An error response of the server. Branch on {@link #code()}; the message is for logs, not for end users. */
 public class AssayStatusException extends AssayException {
   private static final long serialVersionUID = 1L;
   private static final ObjectMapper JSON = new ObjectMapper();
@@ -34,7 +34,7 @@ public class AssayStatusException extends AssayException {
     retryAfter = Retry.retryAfter(response).orElse(null);
   }
 
-  /** The exception for a response that is not a success. */
+  /** Returns the exception for a response that is not a success. */
   static AssayStatusException of(HttpResponse<String> response) {
     return switch (response.statusCode()) {
       case 400 -> new BadRequestException(response);
@@ -51,27 +51,27 @@ public class AssayStatusException extends AssayException {
     return status;
   }
 
-  /** Family of the error, such as {@code invalid_request_error}; empty where a proxy answered and not Assay. */
+  /** Type of the error, such as {@code invalid_request_error}; empty if a proxy answered and not Assay. */
   public Optional<String> type() {
     return Optional.ofNullable(type);
   }
 
-  /** What happened, such as {@code invalid_value}; empty where a proxy answered and not Assay. */
+  /** Code of the error, such as {@code invalid_value}; empty if a proxy answered and not Assay. */
   public Optional<String> code() {
     return Optional.ofNullable(code);
   }
 
-  /** Path of the field that is wrong, such as {@code tasks[2].options[0]}. */
+  /** Path of the invalid field, such as {@code tasks[2].options[0]}. */
   public Optional<String> param() {
     return Optional.ofNullable(param);
   }
 
-  /** Finds the request in the server's log. */
+  /** Identifies the request in the server's log. */
   public Optional<String> requestId() {
     return Optional.ofNullable(requestId);
   }
 
-  /** How long to wait, where the server named it. */
+  /** Time to wait before a retry, if the server stated it. */
   public Optional<Duration> retryAfter() {
     return Optional.ofNullable(retryAfter);
   }

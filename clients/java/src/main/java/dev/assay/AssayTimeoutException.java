@@ -1,6 +1,6 @@
 package dev.assay;
 
-/** No answer came within the time-out. Not sent again: the work may have been done. */
+/** No answer within the timeout. The request is not sent again: the work may have been done. */
 public class AssayTimeoutException extends AssayConnectionException {
   private static final long serialVersionUID = 1L;
 

@@ -2,7 +2,7 @@ package dev.assay;
 
 import java.net.http.HttpResponse;
 
-/** 401: no key, or one that is not known. */
+/** 401: no API key, or an unknown one. */
 public final class AuthenticationException extends AssayStatusException {
   private static final long serialVersionUID = 1L;
 

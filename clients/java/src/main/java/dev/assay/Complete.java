@@ -7,7 +7,7 @@ import dev.assay.model.RunTasksResponse;
 import java.util.List;
 import java.util.Map;
 
-/** Whether an answer is whole. */
+/** Checks that an answer is complete. */
 public final class Complete {
   private static final Map<String, String> WHY =
       Map.of(
@@ -16,17 +16,17 @@ public final class Complete {
 
   private Complete() {}
 
-  /** Gives the response back; throws {@link IncompleteException} where its finish reason says that the answer was cut. */
+  /** Returns the response; throws {@link IncompleteException} if its finish reason says that the answer was cut. */
   public static RunTasksResponse ensureComplete(RunTasksResponse response) {
     return checked(response, response.getId(), response.getChoices());
   }
 
-  /** Gives the response back; throws {@link IncompleteException} where its finish reason says that the answer was cut. */
+  /** Returns the response; throws {@link IncompleteException} if its finish reason says that the answer was cut. */
   public static DecideResponse ensureComplete(DecideResponse response) {
     return checked(response, response.getId(), response.getChoices());
   }
 
-  /** Gives the response back; throws {@link IncompleteException} where its finish reason says that the answer was cut. */
+  /** Returns the response; throws {@link IncompleteException} if its finish reason says that the answer was cut. */
   public static ExtractResponse ensureComplete(ExtractResponse response) {
     return checked(response, response.getId(), response.getChoices());
   }

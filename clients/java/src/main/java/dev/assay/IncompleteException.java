@@ -1,6 +1,6 @@
 package dev.assay;
 
-/** The answer is not whole. {@link #response()} has what there is. */
+/** The answer is incomplete. {@link #response()} is the part that was received. */
 public final class IncompleteException extends AssayException {
   private static final long serialVersionUID = 1L;
 

@@ -5,9 +5,9 @@ import java.time.Duration;
 import java.util.Optional;
 import java.util.concurrent.ThreadLocalRandom;
 
-/** When a request is sent again. */
+/** Decides when a request is sent again. */
 final class Retry {
-  /** A server that asks for more gets no second try: the caller decides. */
+  /** Longest wait before a retry. If a server asks for more, there is none, and the caller decides. */
   private static final Duration LONGEST_WAIT = Duration.ofSeconds(60);
 
   private static final double FIRST_BACKOFF = 0.5;
@@ -16,9 +16,8 @@ final class Retry {
   private Retry() {}
 
   /**
-   * How long to wait before sending again, or empty for no second try: 429 after {@code Retry-After}, 5xx with a
-   * back-off that
-   * doubles, other statuses never. {@code attempt} counts from 0.
+   * Returns the time to wait before a retry, or empty for no retry: after 429 the time in {@code Retry-After}, after
+   * 5xx exponential backoff, for other statuses never. {@code attempt} counts from 0.
    */
   static Optional<Duration> waitBefore(HttpResponse<?> response, int attempt) {
     int status = response.statusCode();
@@ -33,7 +32,7 @@ final class Retry {
     return Optional.of(seconds(seconds * ThreadLocalRandom.current().nextDouble(0.75, 1.0)));
   }
 
-  /** The {@code Retry-After} header; empty where there is none, or none that is a number. */
+  /** Returns the time in {@code Retry-After}; empty if there is none, or if it is not a number. */
   static Optional<Duration> retryAfter(HttpResponse<?> response) {
     try {
       return response.headers().firstValue("retry-after").map(text -> seconds(Math.max(0, Double.parseDouble(text))));
