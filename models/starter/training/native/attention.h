@@ -1,5 +1,6 @@
-// Attention over a tree. Only what is seen is computed; a head has WIDTH channels. The query heads that share a key head lie
-// together (a token's `group` lines of WIDTH), so that they are multiplied with its keys at once.
+// Attention over a tree. Only pairs of tokens that see each other are computed. A head has WIDTH channels. The query
+// heads that share a key head are adjacent in memory (a token's `group` lines of WIDTH), so that they are multiplied
+// with its keys in one product.
 #pragma once
 #include <cmath>
 
@@ -8,7 +9,7 @@
 
 class TreeAttention {
  public:
-  // longest: most keys of a segment; group: query heads of a key head.
+  // longest: most keys of a segment; group: number of query heads per key head.
   TreeAttention(long longest, long group) : group_(group), tokens_(ROWS / group) {
     TORCH_CHECK(group <= ROWS, "more query heads of a key head than ", ROWS);
     const long keys = padded(longest, 32), rows = padded(tokens_ * group, 32);
@@ -20,8 +21,8 @@ class TreeAttention {
     out_.get(rows * WIDTH);
   }
 
-  // One key head. q: [n * group, WIDTH] and 32 lines more; k, v: [n, WIDTH]; out: [n, group, WIDTH], tokens `stride` apart;
-  // lse [n * group]: logarithm (base 2) of each query's sum, for `backward`.
+  // Computes attention for one key head. q: [n * group, WIDTH], and 32 lines more; k, v: [n, WIDTH]; out: [n, group,
+  // WIDTH], tokens `stride` apart; lse: [n * group], the logarithm (base 2) of each query's sum, for `backward`.
   void forward(const std::vector<Segment>& tree, const Narrow* q, const Narrow* k, const Narrow* v, Narrow* out, long stride, float* lse) {
     for (auto& s : tree) {
       const long keys = gather(s, k, v), depth = padded(keys, 32);
@@ -59,8 +60,8 @@ class TreeAttention {
     }
   }
 
-  // One key head. dout: like q; delta [n * group]: sum of out * dout of each query. dq: like q, set where there is a token;
-  // dk, dv: [n, WIDTH], added to.
+  // Computes the gradients for one key head. dout: like q; delta: [n * group], the sum of out * dout of each query; dq:
+  // like q, set where there is a token; dk, dv: [n, WIDTH], added to.
   void backward(const std::vector<Segment>& tree, const Narrow* q, const Narrow* k, const Narrow* v, const float* lse, const Narrow* dout,
                 const float* delta, float* dq, float* dk, float* dv) {
     for (auto& s : tree) {
@@ -116,14 +117,15 @@ class TreeAttention {
   Buffer<Narrow> k_, v_, keys_, values_, plain_keys_, p_, ds_, tiles_, right_;
   Buffer<float> s_, dp_, dk_, dv_, out_;
 
-  // The first scores of a line's last lanes; the rest is not seen.
+  // Returns the first `count` scores of a line's last lanes; the others are masked, because these keys are not seen.
   static Lanes front(const float* x, long count) {
     Lanes out;
     for (int l = 0; l < 16; l++) out[l] = l < count ? x[l] : HIDDEN;
     return out;
   }
 
-  // Queries of a segment, so many at a time: the first, how many, and the number of keys that the last one sees.
+  // Calls f for each block of a segment's queries: with the first query, the number of queries, and the number of keys
+  // that the last one sees.
   template <class F>
   void blocks(const Segment& s, F f) const {
     const long keys = s.keys();
@@ -146,7 +148,8 @@ class TreeAttention {
     return keys;
   }
 
-  // to[n, WIDTH] += weights[rows, n]^T x[rows, WIDTH]; weights have lines of zeros behind, up to a multiple of 32
+  // to[n, WIDTH] += weights[rows, n]^T x[rows, WIDTH]. The weights must be followed by lines of zeros, up to a multiple
+  // of 32.
   void to_keys(const Narrow* weights, const Narrow* x, long rows, long n, float* to) {
     const long depth = padded(rows, 32);
     pack_tiles(weights, depth, n, n, tiles_.data(), depth);

@@ -1,6 +1,7 @@
-// Which branches of a row go back. What a model tells already teaches it next to nothing, and the way back is two thirds of the work.
-// So branches are drawn, the more likely the more there is to learn from them, and weigh as much more as they were unlikely: the
-// gradient is that of the whole row on average (importance sampling: Katharopoulos and Fleuret 2018, eq. 3).
+// Chooses the branches of a row for which gradients are computed. Branches that the model already predicts teach it
+// next to nothing, and the backward pass is two thirds of the work. So branches are drawn, with higher probability the
+// more there is to learn from them, and are weighted by the inverse of their probability: on average the gradient is
+// that of the whole row (importance sampling: Katharopoulos and Fleuret 2018, eq. 3).
 #pragma once
 #include <cmath>
 #include <random>
@@ -13,7 +14,7 @@ struct Place {
   float share;      // of the loss
 };
 
-// Tokens and positions are as many as the row is long, a multiple of 32.
+// Tokens and positions have the length of the row, a multiple of 32.
 struct RowOfBatch {
   std::vector<long> tokens, positions;
   std::vector<Segment> tree;
@@ -25,8 +26,9 @@ struct Drawn {
   std::vector<Range> runs;  // where its tokens were
 };
 
-// The probability of each segment: 1 of what others see, and of branches such that `part` of their tokens is drawn on average, as far
-// as there is something to learn. `missing`: for each place how far it is from being told, which is about the size of its gradient.
+// Returns the probability of each segment: 1 for segments that others see; for branches such that on average `part` of
+// their tokens is drawn, as far as there is something to learn. `missing`: for each place, the probability that the
+// prediction lacks, which is about the size of its gradient.
 inline std::vector<double> probabilities(const RowOfBatch& row, const std::vector<float>& missing, double part) {
   const size_t count = row.tree.size();
   std::vector<size_t> owner(row.tokens.size());
@@ -55,7 +57,8 @@ inline std::vector<double> probabilities(const RowOfBatch& row, const std::vecto
 
 inline Drawn draw(const RowOfBatch& row, const std::vector<float>& missing, double part, std::mt19937_64& chance) {
   const auto p = probabilities(row, missing, part);
-  // Systematic sampling: a segment is drawn where the sum of probabilities passes a whole number, so that about as many are drawn each time.
+  // Systematic sampling: a segment is drawn where the running sum of probabilities passes a whole number, so that each
+  // draw has about the same number of segments.
   double sum = std::uniform_real_distribution<double>()(chance);
   Drawn out;
   long size = 0;

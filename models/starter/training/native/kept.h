@@ -1,10 +1,10 @@
-// What a row's way forward leaves for its way back.
+// Values of a row's forward pass that its backward pass needs.
 #pragma once
 #include "network.h"
 #include "tree.h"
 
-// Moves runs of lines to the front of each of `blocks` blocks of n lines, which become as many lines high as the runs are together,
-// rounded up. Lines go towards the front only, so none is overwritten before it has moved.
+// Moves runs of lines to the front of each of `blocks` blocks of n lines. Each block then has as many lines as the runs
+// together, rounded up. Lines only move towards the front, so none is overwritten before it has moved.
 template <class T>
 void move_up(const std::vector<Range>& runs, T* data, long n, long blocks, long line) {
   long size = 0;
@@ -19,7 +19,8 @@ void move_up(const std::vector<Range>& runs, T* data, long n, long blocks, long 
   }
 }
 
-// Of a layer. The rest is computed once more, which takes less time than to write and read it.
+// Values that are stored for one layer. All others are computed again, which takes less time than writing and reading
+// them.
 struct Kept {
   Buffer<Narrow> x1, x2;          // [n, width]: what each norm sees
   Buffer<Narrow> q, k, v;         // by key heads: [n, group, WIDTH] (and some lines more), [n, WIDTH]

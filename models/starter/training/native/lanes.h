@@ -14,8 +14,9 @@
 #include <immintrin.h>
 #endif
 
-// What products read: bfloat16, or half precision where the core multiplies that fastest. Half precision has no room below 6e-8: the
-// loss, and with it every gradient, is made LOSS_SCALE times as large meanwhile (Micikevicius et al. 2018, section 3.2).
+// Number format of the factors of products: bfloat16, or half precision if the core multiplies that fastest. Half
+// precision has no values below 6e-8, so the loss, and with it every gradient, is multiplied by LOSS_SCALE meanwhile
+// (Micikevicius et al. 2018, section 3.2).
 #if defined(__AVX512FP16__) && !defined(__AMX_BF16__)
 #define HALF_PRECISION
 using Narrow = c10::Half;
@@ -29,8 +30,8 @@ typedef int32_t Ints __attribute__((vector_size(64), aligned(4), may_alias));
 typedef uint32_t Words __attribute__((vector_size(64), aligned(4), may_alias));
 typedef uint16_t Shorts __attribute__((vector_size(32), aligned(2), may_alias));
 
-// Memory of zeros that begins on a cache line (tiles are read far slower across lines), in large pages where it is large. It is kept
-// and grown: new pages cost more than what is computed on them.
+// Zeroed memory that begins on a cache line (tiles are read far more slowly across lines), in large pages if it is
+// large. It is reused and only grows, because new pages cost more than the computation on them.
 template <class T>
 class Buffer {
  public:
@@ -83,7 +84,7 @@ inline void store(Narrow* p, Lanes x) {
 
 inline Lanes larger(Lanes a, Lanes b) { return a > b ? a : b; }
 
-// Lanes that are STEP apart change places.
+// Swaps lanes that are STEP apart.
 template <int STEP>
 inline Lanes swapped(Lanes x) {
   Ints from;
@@ -107,8 +108,8 @@ inline float largest(Lanes x) {
   return x[0];
 }
 
-// 2^x to about six digits, for x from -100 (smaller ones count as that) to 126. Products below 2^-126 are denormal, and
-// slow; what is multiplied with the least power still lies above.
+// Computes 2^x to about six digits, for x from -100 (smaller ones count as -100) to 126. Products below 2^-126 are
+// denormal, and slow; products with the smallest power are still above that.
 inline Lanes power_of_two(Lanes x) {
   x = larger(x, Lanes{} - 100.f);
 #ifdef __AVX512F__

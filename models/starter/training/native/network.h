@@ -1,4 +1,4 @@
-// Weights as tiles multiply them, and the sums of gradients that the threads share.
+// Weights in the layout of tiles, and the sums of gradients that the threads share.
 #pragma once
 #include <mutex>
 #include <vector>
@@ -7,7 +7,8 @@
 #include "rounded.h"
 #include "products.h"
 
-// A matrix [out, in] (parameters may lie in it one under the other: queries, keys and values; gate and up), or a norm [out].
+// A matrix [out, in], or a norm [out]. Several parameters may be stacked in one matrix: queries, keys and values, or
+// gate and up.
 struct Weight {
   long out, in;
   Buffer<Narrow> forward, backward;  // packed as the right factor of x W^T, and of dy W
@@ -15,7 +16,8 @@ struct Weight {
   float* gradient;  // the sum over the batch
   std::mutex lock;  // of the gradient
 
-  // Rows from `first` on, fp32; of matrices a multiple of 32. `rounded`: as they are served (`quantise.py`).
+  // Sets the rows from `first` on from fp32 values; for matrices a multiple of 32 rows. `rounded`: rounded as they are
+  // served (`quantise.py`).
   void set(const float* from, long first, long rows, bool rounded) {
     if (in == 0) {
       std::memcpy(norm.get(out), from, out * sizeof(float));
@@ -51,8 +53,9 @@ inline void add_norm(const std::vector<float>& part, Weight& to) {
   add(part.size(), part.data(), to.gradient);
 }
 
-// Adds dy^T x to a weight's gradient: dy as tiles (`pack_tiles`), x packed, both `depth` rows high. In the order of loops, a strip of x
-// stays in the second cache while all of dy passes by. (oneDNN's product of this kind has less than half the speed of its others.)
+// Adds dy^T x to a weight's gradient. dy consists of tiles (`pack_tiles`), x is packed; both have `depth` rows. By the
+// order of the loops, a strip of x stays in the second-level cache while all of dy is read. (oneDNN's product of this
+// kind has less than half the speed of its others.)
 inline void weight_gradient(const Narrow* dy, const Narrow* x, long depth, Weight& to) {
   constexpr long HIGH = 32, DEEP = 512, STRIP = 768 * 1024;
   const long strips = (to.in * depth + STRIP - 1) / STRIP, strip = padded((to.in + strips - 1) / strips, 32);

@@ -1,4 +1,5 @@
-// What lies between products, line by line: norms, positions, the gate of the MLP. Sizes are multiples of 16.
+// Operations between matrix products, line by line: norms, rotary positions, and the gate of the MLP. Sizes are
+// multiples of 16.
 #pragma once
 #include <cmath>
 
@@ -13,7 +14,7 @@ inline float normalise(long d, float eps, const float* x, const float* w, Narrow
   return r;
 }
 
-// dx += the gradient through the norm; dw += the weight's; h: what the norm gave, once more.
+// dx += the gradient through the norm; dw += the gradient of its weights; h: the output of the norm, computed again.
 template <class X>
 void normalise_back(long d, const X* x, const float* w, float r, const float* dh, float* dx, float* dw, Narrow* h) {
   Lanes dot{};
@@ -27,7 +28,7 @@ void normalise_back(long d, const X* x, const float* w, float r, const float* dh
   for (long j = 0; j < d; j += 16) store(dx + j, load(dx + j) + load(dh + j) * load(w + j) * r - load(x + j) * pull);
 }
 
-// A head turned by its token's position (half-split layout); `turn` -1 turns it back.
+// Rotates a head by its token's position (half-split layout); with `turn` -1, rotates it back.
 inline void rotate(const float* from, const float* cos, const float* sin, float turn, Narrow* to) {
   constexpr int half = WIDTH / 2;
   for (int j = 0; j < half; j += 16) {
@@ -37,7 +38,8 @@ inline void rotate(const float* from, const float* cos, const float* sin, float 
   }
 }
 
-// act = silu(gate) * up for 32 channels; `gu` comes as 32 of the gate and 32 of up, and is kept rounded.
+// act = silu(gate) * up for 32 channels. `gu` has 32 values of the gate, then 32 of up; they are stored rounded in
+// `kept`.
 inline void gate(const float* gu, Narrow* kept, Narrow* act) {
   for (int j = 0; j < 32; j += 16) {
     const Lanes g = load(gu + j), u = load(gu + 32 + j);
@@ -47,7 +49,7 @@ inline void gate(const float* gu, Narrow* kept, Narrow* act) {
   }
 }
 
-// And the way back; `act` once more.
+// Computes the gradients of `gate`; computes `act` again.
 inline void gate_back(const Narrow* kept, const float* dact, Narrow* dgate, Narrow* dup, Narrow* act) {
   for (int j = 0; j < 32; j += 16) {
     const Lanes g = load(kept + j), u = load(kept + 32 + j), s = sigmoid(g), da = load(dact + j);
@@ -57,7 +59,7 @@ inline void gate_back(const Narrow* kept, const float* dact, Narrow* dgate, Narr
   }
 }
 
-// Cross-entropy of a line of logits times `share`; `gradient` is the line's.
+// Returns the cross-entropy of a line of logits, times `share`; sets `gradient` to that of the logits.
 inline double cross_entropy(long vocab, float* logits, long target, float share, Narrow* gradient) {
   const float truth = logits[target];
   Lanes top = load(logits), sum{};

@@ -1,5 +1,5 @@
-// Products of narrow matrices with fp32 sums: by AMX tiles, by AVX-512 in half precision or with its products of pairs, or by what every
-// core has.
+// Products of 16-bit matrices with fp32 sums: by AMX tiles, by AVX-512 in half precision or with its products of pairs,
+// or by what every core has.
 #pragma once
 #include <algorithm>
 
@@ -10,24 +10,24 @@
 #include <unistd.h>
 #endif
 
-// Memory that will be needed soon: so many lines of the cache are fetched with every 32 of k.
+// Memory that will be needed soon: this many cache lines are prefetched with every 32 of k.
 struct Ahead {
   const Narrow* at;
   long lines;
 };
 
-// The factor whose tiles come by once, where the other's come again and again.
+// The factor whose tiles are read only once, while those of the other are read repeatedly.
 enum class Passes { neither, left, right };
 
 #ifdef __AMX_BF16__
 
-// The kernel lends a process its tiles when asked once.
+// Requests permission to use tiles from the kernel, which a process must do once.
 inline void ask_for_tiles() {
   constexpr long request = 0x1023, tile_data = 18;
   TORCH_CHECK(syscall(SYS_arch_prctl, request, tile_data) == 0, "the kernel does not allow AMX");
 }
 
-// Eight whole tiles. oneDNN leaves its own configuration, so this is to be called before products.
+// Configures eight full tiles. oneDNN leaves its own configuration, so this must be called before products.
 inline void configure_tiles() {
   struct alignas(64) {
     uint8_t palette = 1, start = 0, reserved[14] = {};
@@ -38,8 +38,8 @@ inline void configure_tiles() {
   _tile_loadconfig(&config);
 }
 
-// Both factors of a block do not fit the first cache together. The one that passes by once is loaded as such, so that it leaves the other,
-// which the next blocks want again, where it is.
+// The two factors of a block do not fit into the first-level cache together. The one that is read once is loaded with a
+// streaming hint, so that it does not evict the other, which the next blocks need again.
 #define LOAD_TILE(tile, side, at, stride) \
   if constexpr (PASSES == side) _tile_stream_loadd(tile, at, stride); \
   else _tile_loadd(tile, at, stride)
@@ -95,14 +95,14 @@ inline void configure_tiles() {}
 
 #ifdef HALF_PRECISION
 
-// What the even and the odd lanes sum up to.
+// Returns the sums of the even and the odd lanes.
 inline __m512 pair_sums(__m512h x) {
   const __m512h odd = _mm512_castsi512_ph(_mm512_srli_epi32(_mm512_castph_si512(x), 16));
   return _mm512_cvtph_ps(_mm512_cvtepi32_epi16(_mm512_castph_si512(_mm512_add_ph(x, odd))));
 }
 
-// As below, but even and odd rows of the right factor have sums of their own, in half precision. Of 96 products each, these lose about as
-// much as rounding the factors to bfloat16 would; then fp32 goes on.
+// Like the functions below, but even and odd rows of the right factor have separate sums in half precision. Over 96
+// products each, these lose about as much as rounding the factors to bfloat16 would; then the sums are added in fp32.
 template <int ROWS, Passes>
 inline void block(long k, Left a, const Narrow* b, long panel, float* c, long stride, bool add, Ahead, const float*) {
   constexpr long SHORT = 192;
@@ -142,7 +142,8 @@ inline void block(long k, Left a, const Narrow* b, long panel, float* c, long st
 
 #elif defined __AVX512BF16__
 
-// Eight rows at a time in registers: a pair of the left factor's values, in all lanes, with the pairs of 32 columns.
+// Computes eight rows at a time in registers: a pair of the left factor's values, in all lanes, with the pairs of 32
+// columns.
 template <int ROWS, Passes>
 inline void block(long k, Left a, const Narrow* b, long panel, float* c, long stride, bool add, Ahead, const float*) {
   for (long i = 0; i < 16 * ROWS; i += 8) {
@@ -204,7 +205,8 @@ inline void block(long k, Left a, const Narrow* b, long panel, float* c, long st
 #endif
 #endif
 
-// Most of k at once: of more, a panel does not stay in the first cache. Who lets the right factor pass by cuts k itself (`weight_gradient`).
+// Largest part of k that is computed at once: with more, a panel does not stay in the first-level cache. Callers whose
+// right factor is read only once split k themselves (`weight_gradient`).
 constexpr long RUN = 576;
 
 template <Passes PASSES>
@@ -220,7 +222,7 @@ inline void blocks(long m, long n, long k, Left a, const Narrow* b, long depth, 
         const Narrow* right = b + j * depth + p * 16;
         const Ahead ahead{b + (j + 32) * depth + p * 32 + i / 32 * here * lines, lines};
         float *to = c + i * stride + j, *top = c + j;
-        // The sums that the next block adds to are fetched during this one.
+        // Prefetches the sums to which the next block adds.
         const float* next = !more || PASSES == Passes::neither ? nullptr : i + 32 < m ? to + 32 * stride : p + run < k ? top : top + 32;
         m - i >= 32 ? block<2, PASSES>(here, left, right, 16 * depth, to, stride, more, ahead, next)
                     : block<1, PASSES>(here, left, right, 16 * depth, to, stride, more, ahead, next);

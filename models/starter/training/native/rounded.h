@@ -1,4 +1,4 @@
-// Weights of 4 bits, as `quantise.py` makes them: in blocks of 64 that share a scale in half precision.
+// 4-bit weights as `quantise.py` computes them: in blocks of 64 that share a scale in half precision.
 #pragma once
 #include <c10/util/Half.h>
 

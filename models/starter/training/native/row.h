@@ -1,12 +1,12 @@
-// A row of the batch through the whole network and back, by one thread. The same network as model.py: matrices are multiplied in
-// 16 bits, the residual stream, norms and sums are fp32. Between two attentions, so many tokens at a time go through everything
-// that what they need stays in the core's cache.
+// Computes a row of the batch through the whole network and back, in one thread. It is the same network as model.py.
+// Matrices are multiplied in 16 bits; the residual stream, norms and sums are fp32. Between two attentions, tokens are
+// processed in chunks that fit into the core's cache with all that they need.
 #pragma once
 #include "attention.h"
 #include "drawn.h"
 #include "kept.h"
 
-// Its memory serves one row after the other. n, the length of rows, is a multiple of 32.
+// Computes rows one after the other in the same memory. n, the length of rows, is a multiple of 32.
 class Worker {
  public:
   Worker(Network& net, long n)
@@ -38,7 +38,8 @@ class Worker {
     dlogits_.get(CHUNK * net.vocab);
   }
 
-  // Adds to the gradients and returns the loss. Of the branches' tokens the given part goes back (`Drawn`).
+  // Adds to the gradients and returns the loss. Only the given part of the branches' tokens is used for the gradients
+  // (`Drawn`).
   double run(const RowOfBatch& row, double part, std::mt19937_64& chance) {
     row_ = &row;
     n_ = row.tokens.size();
@@ -106,7 +107,7 @@ class Worker {
       r.data()[at + i] = normalise(d_, net_.eps, x_.data() + (at + i) * d_, w.norm.data(), h_.data() + i * d_);
   }
 
-  // dx_ += the gradient through a norm, from sums_; what the norm gave goes to right2_.
+  // dx_ += the gradient through a norm, from sums_. The norm's output is written to right2_.
   void normalise_back_chunk(Weight& w, const Buffer<Narrow>& x, const Buffer<float>& r, long at, long m) {
     for (long i = 0; i < m; i++) {
       const long here = (at + i) * d_;
@@ -116,7 +117,7 @@ class Worker {
     pack(h_.data(), m, d_, d_, right2_.data() + at * 16, n_);
   }
 
-  // Queries, keys and values by heads, the first two turned by their positions.
+  // Computes queries, keys and values by heads, the first two rotated by their positions.
   void before_attention(const Layer& w, Kept& s, long at, long m) {
     normalise_chunk(w.norm1, s.x1, s.r1, at, m);
     for (long h = 0; h < net_.heads + 2 * net_.kv_heads; h++) {
@@ -202,7 +203,7 @@ class Worker {
     }
   }
 
-  // From dout_ and delta_ to dqkv_.
+  // Computes dqkv_ from dout_ and delta_.
   void attend_back(Kept& s) {
     for (long g = 0; g < net_.kv_heads; g++) {
       const long q = query(0, g * group_), k = key(0, g), first = g * group_ * n_;
@@ -220,14 +221,15 @@ class Worker {
     }
   }
 
-  // Of up to CHUNK places: what the last norm gives (h_) and makes of each (r), and the logits.
+  // Computes, for up to CHUNK places, the output of the last norm (h_), the factor 1 / rms of each (r), and the logits.
   void tell(const Place* places, long m, float* r) {
     for (long i = 0; i < m; i++)
       r[i] = normalise(d_, net_.eps, x_.data() + places[i].at * d_, net_.last.norm.data(), h_.data() + i * d_);
     forward(net_.embed, h_.data(), padded(m, 32), 0, net_.vocab, logits_.data(), net_.vocab, false);
   }
 
-  // How far each of the row's places is from being told, times its share; and the loss of all.
+  // Returns, for each of the row's places, the probability that its prediction lacks, times its share; sets `loss` to
+  // the loss of all.
   std::vector<float> missing(double& loss) {
     std::vector<float> out;
     const long count = row_->places.size();
@@ -245,13 +247,13 @@ class Worker {
     return out;
   }
 
-  // Of what was computed for the way back, only these runs stay.
+  // Keeps only these runs of the values that were computed for the backward pass.
   void stay(const std::vector<Range>& runs) {
     move_up(runs, x_.data(), n_, 1, d_);
     for (auto& s : kept_) s.stay(runs, n_, net_.kv_heads, group_, d_, m_);
   }
 
-  // The loss of the row's chosen places; their gradients go to dx_.
+  // Returns the loss of the row's chosen places; writes their gradients to dx_.
   double head() {
     const long count = row_->places.size(), depth = padded(count, 32);
     Narrow *dlogits = left2_.get(depth * net_.vocab), *h = left1_.data();

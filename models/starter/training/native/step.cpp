@@ -1,5 +1,6 @@
-// Loss and gradients of a batch on CPU cores, several times faster than PyTorch's own operators at these sizes: each thread takes
-// a row at a time (row.h) and computes no pair of tokens that the tree hides (attention.h). check_native.py compares with model.py.
+// Computes loss and gradients of a batch on CPU cores, several times faster than PyTorch's own operators at these
+// sizes. Each thread takes one row at a time (row.h) and computes no pair of tokens that the tree hides (attention.h).
+// check_native.py compares the results with model.py.
 #include <torch/extension.h>
 
 #include <atomic>
@@ -92,7 +93,7 @@ class Step {
     return all;
   }
 
-  // f(i, worker) for i below count, on all threads.
+  // Calls f(i, worker) for each i below count, on all threads.
   template <class F>
   void each(long count, F f) {
     std::atomic<long> waiting{0};

@@ -15,7 +15,7 @@ struct Left {
 
 inline Left rows_of(const Narrow* at, long stride) { return {at, stride, 16 * stride, 32}; }
 
-// 16 pairs of neighbouring rows.
+// Returns 16 pairs of values from two adjacent rows.
 inline Words pairs(const Narrow* from, long stride) { return bits(from) | bits(from + stride) << 16; }
 
 // Packs lines of a matrix into panels that are `depth` rows high. Here and below rows and columns are multiples of 32.

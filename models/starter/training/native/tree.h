@@ -1,5 +1,5 @@
-// Who sees whom in a row of `packing.py`: a token sees the root, its own context and its own branch (`tree_mask`), each a run of
-// neighbouring tokens.
+// Describes which tokens of a row of `packing.py` see each other: a token sees the root, its own context and its own
+// branch (`tree_mask`), each a run of adjacent tokens.
 #pragma once
 #include <vector>
 
@@ -8,7 +8,7 @@ struct Range {
   long size() const { return end - begin; }
 };
 
-// Neighbouring tokens that see the same earlier runs, and of themselves what is not behind.
+// Adjacent tokens that see the same earlier runs and, among themselves, only earlier tokens.
 struct Segment {
   Range own;
   std::vector<Range> earlier;
