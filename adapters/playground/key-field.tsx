@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { storedKey } from './api.ts';
 
-/** Takes the API key. It stays in this tab's session storage and is sent to this server alone. */
+/** Lets the user enter the API key. The key stays in this tab's session storage and is sent to this server only. */
 export function KeyField({ onChange }: { onChange(): void }) {
   const [key, setKey] = useState(storedKey.get());
   return (

@@ -24,7 +24,7 @@ const UNKNOWN: Status = {
 };
 const POLL_MS = 3_000;
 
-/** Follows `/health` and `/metrics` while the page is visible. */
+/** Shows the state from `/health` and `/metrics`, and updates it while the page is visible. */
 export function useStatus(): { status: Status; refresh(): void } {
   const [status, setStatus] = useState(UNKNOWN);
   const refresh = useCallback(() => {
@@ -42,7 +42,7 @@ export function useStatus(): { status: Status; refresh(): void } {
 
 async function read(): Promise<Status> {
   const health = await (await call('/health')).json();
-  // Off loopback the metrics need a key; the rest of the line is shown without it.
+  // On an address other than loopback the metrics need a key; the rest of the line is shown without it.
   const metrics = await call('/metrics').then(
     (response) => response.text(),
     () => '',

@@ -12,7 +12,7 @@ export class GraphWriter {
   readonly graph: Graph = { nodes: [], initializers: new Map(), inputs: [], outputs: [], rest: [] };
   readonly #noise = new Noise(12345);
 
-  /** Adds a node, named after its first output, and returns that. */
+  /** Adds a node that is named after its first output. Returns this name. */
   add(op: string, inputs: string[], outputs: string[], attributes: Parameters<typeof makeNode>[3] = {}, domain = '') {
     const name = at(outputs, 0);
     // The compiler's own nodes are named `assay/…` (`makeNode`), and names must differ.
@@ -42,12 +42,17 @@ export class GraphWriter {
     return this.constant(name, new Float32Array(length).fill(1));
   }
 
-  /** Multiplies `x` by a random matrix, which keeps the size of the numbers. */
+  /**
+   * Adds a MatMul of `x` and a random matrix that preserves the size of the numbers. Returns the name of its output.
+   */
   linear(name: string, x: string, inputs: number, outputs: number): string {
     return this.add('MatMul', [x, this.weight(`${name}.weight`, [inputs, outputs], Math.sqrt(3 / inputs))], [name]);
   }
 
-  /** Adds an input that the graph gives back as an output: KV or a state. Returns the names of both. */
+  /**
+   * Adds an input and an output for values that are carried to the next run: KV cache or recurrent state. Returns both
+   * names.
+   */
   carried(past: string, present: string, dims: (string | number)[]): [past: string, present: string] {
     this.graph.inputs.push({ name: past, dataType: DataType.bfloat16, dims });
     this.graph.outputs.push({ name: present, dataType: DataType.bfloat16, dims });

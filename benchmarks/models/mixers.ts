@@ -1,15 +1,18 @@
 import { type GraphWriter, MS } from './graph-writer.ts';
 import type { Hybrid, Shape } from './shapes.ts';
 
-/** Names that the layers of a graph share: the tokens seen so far, and the tables of rotary positions. */
+/**
+ * Names of the graph inputs and tables that all layers share: the lengths of the sequences, and the cosines and sines
+ * of rotary positions.
+ */
 export const SHARED = { lengths: 'seqlens_k', total: 'total', cos: 'cos_cache', sin: 'sin_cache' } as const;
 
 const EPSILON = { epsilon: { float: 1e-6 } };
 const NORM = { axis: -1, stash_type: 1, ...EPSILON };
 
 /**
- * Adds the part of a layer that mixes tokens, as the onnxruntime-genai builder writes it, and returns its result,
- * which the residual is added to.
+ * Adds the part of a layer that mixes tokens (attention or a recurrent layer), as the onnxruntime-genai builder writes
+ * it. Returns the name of its result, which is added to the residual.
  */
 export function mixer(graph: GraphWriter, shape: Shape, layer: number, x: string): string {
   const { hybrid } = shape;
@@ -19,7 +22,10 @@ export function mixer(graph: GraphWriter, shape: Shape, layer: number, x: string
     : deltaRule(graph, shape, hybrid, layer, x);
 }
 
-/** Adds attention: of Qwen2 with a bias, of LFM2 with norms of queries and keys, of Qwen3.5 with a gate too. */
+/**
+ * Adds attention: as in Qwen2 with a bias, as in LFM2 with norms of queries and keys, or as in Qwen3.5 with these and a
+ * gate.
+ */
 function attention(graph: GraphWriter, shape: Shape, layer: number, x: string): string {
   const { hidden, heads, kvHeads, headSize, hybrid } = shape;
   const name = (part: string) => `layer.${layer}.${part}`;

@@ -11,7 +11,7 @@ import { samplerOf } from './sampler.ts';
 import { TakenIds } from './taken-ids.ts';
 import type { Tracing } from './tracing.ts';
 
-/** Milliseconds to send the last spans when the server stops. */
+/** Milliseconds within which the last spans must be sent when the server stops. */
 const CLOSE_MS = 2_000;
 
 /**

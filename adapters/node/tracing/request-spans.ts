@@ -21,19 +21,19 @@ interface Stage {
   attributes: Attributes;
 }
 
-/** The most requests whose stages are kept until they end. More than ever run at once. */
+/** Most requests whose stages are kept until the requests end; fewer ever run at once. */
 const MOST_RUNNING = 4096;
 
 const PATHS: ReadonlySet<string> = new Set(OPERATIONS.map(({ path }) => path));
 
 /**
- * Turns finished requests into spans: one for the request, by the semantic conventions for HTTP servers, and one for
- * each stage in the engine below it. Never contains a prompt, an answer or a key.
+ * Exports finished requests as spans: one for the request, by the semantic conventions for HTTP servers, and below it
+ * one for each stage in the engine. Spans never contain a prompt, an answer or a key.
  */
 export class RequestSpans {
   readonly #tracer: Tracer;
   readonly #ids: TakenIds;
-  /** Stages of running requests, by the span of the request. */
+  /** Stages of running requests, by the id of the request's span. */
   readonly #stages = new Map<string, Stage[]>();
 
   constructor(tracer: Tracer, ids: TakenIds) {
@@ -68,7 +68,7 @@ export class RequestSpans {
     if (oldest !== undefined && this.#stages.size > MOST_RUNNING) this.#stages.delete(oldest);
   }
 
-  /** Exports a request that has ended. The answer of a stream ends later than it begins. */
+  /** Exports a request that has ended. A request whose answer is a stream is exported at the end of the stream. */
   log(record: RequestRecord): void {
     const { event, spanId, ms } = record;
     if (spanId === undefined || (event === 'request' && record.stream)) return;
@@ -112,7 +112,7 @@ function parentOf({ traceId, parentId, traceFlags }: RequestRecord): Context {
   return trace.setSpanContext(ROOT_CONTEXT, { traceId, spanId: parentId, traceFlags: flags, isRemote: true });
 }
 
-/** Returns the path without what varies; null for one that is no route. */
+/** Returns the route of a path, with placeholders for the parts that vary; null if there is no such route. */
 function routeOf(path: string): string | null {
   if (PATHS.has(path)) return path;
   return path.startsWith('/v1/models/') ? '/v1/models/{model_id}' : null;

@@ -1,11 +1,14 @@
 import { type IdGenerator, RandomIdGenerator } from '@opentelemetry/sdk-trace';
 
-/** Gives a span the ids that the request has had since it arrived: they are in the log, and at its upstreams. */
+/**
+ * Generates ids for spans: those that the request has had since it arrived, because they are already in the log and
+ * were sent to upstreams.
+ */
 export class TakenIds implements IdGenerator {
   readonly #random = new RandomIdGenerator();
   #taken: { traceId: string; spanId: string } | null = null;
 
-  /** Runs `start`, which starts one span, with these ids. */
+  /** Runs `start`, which must start one span; this span gets the given ids. */
   with<T>(ids: { traceId: string; spanId: string }, start: () => T): T {
     this.#taken = ids;
     try {

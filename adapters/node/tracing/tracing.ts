@@ -5,6 +5,6 @@ import type { Answered } from '../../../runtime/supervisor/engine-backend.ts';
 export interface Tracing {
   log: RequestLog;
   answered(answered: Answered): void;
-  /** Sends the spans that are not sent yet. */
+  /** Sends the spans that have not been sent yet, and ends the export. */
   close(): Promise<void>;
 }

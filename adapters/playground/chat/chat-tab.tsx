@@ -7,7 +7,7 @@ interface Message {
   role: 'user' | 'assistant';
   content: string;
   reasoning: string;
-  /** The line under a finished answer: its speed, and whether it was cut. */
+  /** Line under a finished answer: its speed, and whether it was cut. */
   note: string;
 }
 
@@ -53,7 +53,7 @@ export function ChatTab() {
       } else {
         setError(cause);
         if (answer.content === '') {
-          // The question goes back into the field, to be sent again.
+          // The question is put back into the field, to be sent again.
           setMessages(messages);
           setText(question);
         }

@@ -25,7 +25,7 @@ export function ModelsTab({ shown, onChange }: { shown: boolean; onChange(): voi
     if (shown) list().catch(setError);
   }, [shown, list]);
 
-  /** Runs one operation at a time and shows its error; the list and the status follow. */
+  /** Runs one operation at a time and shows its error; then updates the list and the status. */
   const run = async (what: string, work: () => Promise<unknown>) => {
     setBusy(what);
     setError(null);

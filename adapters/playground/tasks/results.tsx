@@ -2,7 +2,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import type { Answer, AnswerRow, Answers } from './answer.ts';
 
 export interface Outcome extends Answers {
-  /** The text that was asked about; evidence points into it. */
+  /** The context of the tasks; the positions of evidence refer to it. */
   context: string;
   milliseconds: number;
 }
@@ -10,7 +10,7 @@ export interface Outcome extends Answers {
 export function Results({ outcome }: { outcome: Outcome }) {
   const { answers, context, cut, milliseconds, promptTokens, chosenTokens } = outcome;
   const top = useRef<HTMLDivElement>(null);
-  // On a phone the answers are below the tasks.
+  // On a narrow screen the answers are below the tasks, so the page scrolls to them.
   useEffect(() => top.current?.scrollIntoView({ block: 'nearest' }), [outcome]);
   return (
     <div class="results" aria-live="polite" ref={top}>
@@ -35,7 +35,7 @@ export function Results({ outcome }: { outcome: Outcome }) {
 
 const percent = (probability: number) => `${(100 * probability).toFixed(1)}%`;
 
-/** A bar for each option; the answer is the one in bold. */
+/** Shows a bar for each option, with the answer in bold. */
 function Options({ answer: { options, rows } }: { answer: Answer }) {
   const chosen = rows[0]?.value;
   return (
@@ -67,7 +67,7 @@ function Rows({ rows }: { rows: readonly AnswerRow[] }) {
   );
 }
 
-/** The context with the values that were found in it marked. */
+/** Shows the context, with the values that were found in it marked. */
 function Evidence({ context, rows }: { context: string; rows: readonly AnswerRow[] }) {
   const found = rows
     .flatMap(({ label, evidence }) => (evidence ? [{ label, ...evidence }] : []))
@@ -75,7 +75,7 @@ function Evidence({ context, rows }: { context: string; rows: readonly AnswerRow
   if (found.length === 0) return null;
   let at = 0;
   const parts = found.flatMap(({ label, start, end }) => {
-    // Of values that overlap, the first is marked.
+    // If values overlap, only the first is marked.
     if (start < at) return [];
     const before = context.slice(at, start);
     at = end;

@@ -8,7 +8,7 @@ import { type Outcome, Results } from './results.tsx';
 import { type Draft, decisionsBody, hasProbabilities, moved, newTask, type TaskDraft, tasksBody } from './task.ts';
 import { TaskEditor } from './task-editor.tsx';
 
-/** A context, a list of tasks about it, and their answers. `model` is the loaded one. */
+/** Shows a context, a list of tasks about it, and their answers. `model` is the loaded model. */
 export function TasksTab({ model }: { model: string }) {
   const [draft, setDraft] = useState<Draft>(() => (EXAMPLES[0] as (typeof EXAMPLES)[number]).make());
   const [outcome, setOutcome] = useState<Outcome | null>(null);
