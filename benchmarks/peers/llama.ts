@@ -1,4 +1,5 @@
 import { EmptyChatWrapper, getLlama, type LlamaContextSequence, type LlamaModel, type Token } from 'node-llama-cpp';
+import { at } from '../../lib/at.ts';
 import { randomTokens, W } from '../branches/tokens.ts';
 import { ggufRandomModel } from '../models/cache.ts';
 import { measure } from '../systems/measure.ts';
@@ -51,6 +52,21 @@ export const open: OpenSystem = async (settings) => {
       const prompt = randomTokens(context, seed);
       await sequence.evaluateWithoutGeneratingNewTokens(prompt.slice(0, -1) as Token[]);
       const { ms, cpuMs } = await measure(() => generate(sequence, prompt.slice(-1), tokens));
+      return { ms, cpuMs };
+    },
+    async crowd({ requests }) {
+      const longest = Math.max(...requests.map(({ prompt, answer }) => prompt + answer + 16));
+      // A context runs its sequences side by side.
+      const sequences = await contexts.sequences(requests.length, longest);
+      await Promise.all(sequences.map((sequence) => sequence.clearHistory()));
+      const { ms, cpuMs } = await measure(() =>
+        Promise.all(
+          sequences.map((sequence, i) => {
+            const { prompt, answer, seed } = at(requests, i);
+            return generate(sequence, randomTokens(prompt, seed), answer);
+          }),
+        ),
+      );
       return { ms, cpuMs };
     },
   };

@@ -6,7 +6,7 @@ import type { Report } from '../report.ts';
 
 const RUN = fileURLToPath(new URL('../run.ts', import.meta.url));
 /** Benchmarks that can run small. The others have one size. */
-const HAVE_QUICK = new Set(['branches', 'hybrid', 'speed', 'forms', 'http', 'growth']);
+const HAVE_QUICK = new Set(['branches', 'hybrid', 'speed', 'forms', 'crowd', 'http', 'growth']);
 
 const HELP = `npm run bench -- [--only=speed,edge] [--json] [--quick]
 

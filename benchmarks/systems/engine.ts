@@ -2,12 +2,14 @@ import { at } from '../../lib/at.ts';
 import { openModel } from '../../runtime/engine/model.ts';
 import { W } from '../branches/tokens.ts';
 import { answer, chat, choices, engineOf, workload } from '../branches/workload.ts';
+import { gapsOf } from '../crowd/gaps.ts';
 import { compiledRandomModel } from '../models/cache.ts';
+import { measure } from './measure.ts';
 import type { OpenSystem } from './system.ts';
 
 /** Runs Assay's engine without the server around it: tokens in, tokens out. */
-export const open: OpenSystem = async ({ shape, weights, threads }) => {
-  const model = await openModel(await compiledRandomModel(shape, weights), { threads });
+export const open: OpenSystem = async ({ shape, weights, threads, slots }) => {
+  const model = await openModel(await compiledRandomModel(shape, weights, slots), { threads });
   return {
     async branches({ tasks, seed }) {
       const engine = engineOf(model);
@@ -29,6 +31,21 @@ export const open: OpenSystem = async ({ shape, weights, threads }) => {
       const work = chat(context, tokens, seed);
       await answer(engine, { ...work, branches: [{ ...at(work.branches, 0), maxTokens: 1 }] });
       return costOf(await answer(engine, work));
+    },
+    async crowd({ requests }) {
+      const engine = engineOf(model);
+      const cost = await measure(async () => {
+        const all = requests.map(({ prompt, answer, seed }) => engine.submit(chat(prompt, answer, seed)));
+        while (await engine.step());
+        await Promise.all(all);
+      });
+      return costOf(cost);
+    },
+    async gaps(work) {
+      return {
+        alone: await gapsOf(engineOf(model), work, false),
+        beside: await gapsOf(engineOf(model), work, true),
+      };
     },
   };
 };

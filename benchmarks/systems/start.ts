@@ -56,6 +56,8 @@ export async function startSystem(
     choices: (work) => call('choices', work),
     prefill: (work) => call('prefill', work),
     decode: (work) => call('decode', work),
+    crowd: (work) => call('crowd', work),
+    gaps: (work) => call('gaps', work),
     close: () => {
       if (child.connected) child.disconnect();
     },

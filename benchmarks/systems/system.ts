@@ -14,6 +14,10 @@ export interface System {
   prefill(work: PrefillWork): Promise<Cost>;
   /** Decodes `tokens` tokens, one after another, after a cached context. */
   decode(work: DecodeWork): Promise<Cost>;
+  /** Answers unrelated requests that come at once. */
+  crowd?(work: CrowdWork): Promise<Cost>;
+  /** Measures the time between two tokens of several chats, alone and while a long prompt is read. */
+  gaps?(work: GapsWork): Promise<{ alone: Gaps; beside: Gaps }>;
 }
 
 export interface BranchesWork {
@@ -42,12 +46,37 @@ export interface DecodeWork {
   seed: number;
 }
 
+/** Describes a request that reads `prompt` tokens and writes `answer` tokens. */
+export interface CrowdRequest {
+  prompt: number;
+  answer: number;
+  seed: number;
+}
+
+export interface CrowdWork {
+  requests: readonly CrowdRequest[];
+}
+
+export interface GapsWork {
+  chats: number;
+  /** Tokens of the long prompt. */
+  prompt: number;
+}
+
+/** Milliseconds between two tokens of a chat: the median, and the 99th percentile. */
+export interface Gaps {
+  p50: number;
+  p99: number;
+}
+
 export interface Settings {
   shape: ShapeName;
   weights: 'int8' | 'int4';
   threads: number;
   /** Mode in which the program does the work, if it has several. */
   mode?: string;
+  /** Sequences that one run takes, for Assay. Default: the compiler's. */
+  slots?: number;
 }
 
 /** Represents the function `open` that each system's module exports. */

@@ -3,6 +3,7 @@ import { type Goal, worstOf } from '../goals.ts';
 import { byCase, byMetric, caseOf, metricOf, type Section } from '../section.ts';
 import { table } from '../table.ts';
 import { branches } from './branches.ts';
+import { crowd } from './crowd.ts';
 import { forms } from './forms.ts';
 import { growth } from './growth.ts';
 import { http } from './http.ts';
@@ -27,6 +28,7 @@ export const SECTIONS: readonly Section[] = [
   },
   speed,
   forms,
+  crowd,
   http,
   growth,
   {

@@ -1,0 +1,45 @@
+import type { Engine } from '../../runtime/engine/engine.ts';
+import type { Job } from '../../runtime/engine/job.ts';
+import { chat } from '../branches/workload.ts';
+import type { Gaps, GapsWork } from '../systems/system.ts';
+
+/** Steps of the engine that are measured without a long prompt. */
+const STEPS = 60;
+
+/** Measures the time between two tokens of a chat while several chats are written, alone or beside a long prompt. */
+export async function gapsOf(engine: Engine, { chats, prompt }: GapsWork, beside: boolean): Promise<Gaps> {
+  const gaps: number[] = [];
+  const stop = new AbortController();
+  const running = Array.from({ length: chats }, (_, i) =>
+    engine.submit(timed(chat(128, 400, 7000 + i), gaps), stop.signal).catch(() => null),
+  );
+  // Until all of them decode.
+  while (gaps.length < chats * 4) await engine.step();
+  gaps.length = 0;
+  let read = false;
+  const long = beside
+    ? engine.submit(chat(prompt, 1, 7777)).then(() => {
+        read = true;
+      })
+    : null;
+  for (let steps = 0; !read && (beside || steps < STEPS) && (await engine.step()); steps++);
+  stop.abort(new Error('measured'));
+  while (await engine.step());
+  await Promise.all([...running, long]);
+  gaps.sort((a, b) => a - b);
+  const share = (part: number) => gaps[Math.min(gaps.length - 1, Math.floor(part * gaps.length))] ?? 0;
+  return { p50: share(0.5), p99: share(0.99) };
+}
+
+function timed(job: Job, gaps: number[]): Job {
+  let last: number | null = null;
+  return {
+    ...job,
+    onToken() {
+      const now = performance.now();
+      if (last !== null) gaps.push(now - last);
+      last = now;
+      return undefined;
+    },
+  };
+}
