@@ -29,9 +29,7 @@ function times(figures: readonly Figure[], begin: string, crowd: string, most: n
     )?.value;
   const [one, all] = [of('1 chat'), of(crowd)];
   if (one === undefined || all === undefined) return [];
-  return [
-    { what: `${crowd}, ${begin}, of the time of one`, wanted: { most }, measured: all / one, unit: 'times' },
-  ];
+  return [{ what: `${crowd}, ${begin}, of the time of one`, wanted: { most }, measured: all / one, unit: 'times' }];
 }
 
 /** Returns the goal of streams: a long prompt at most doubles the gap between two tokens. */

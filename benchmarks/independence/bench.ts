@@ -1,0 +1,94 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { at } from '../../lib/at.ts';
+import { Random } from '../../runtime/engine/random.ts';
+import { loadTextModel } from '../../runtime/text/text-model.ts';
+import { compileModel } from '../../runtime/worker/compile-model.ts';
+import { openForBenchmark } from '../branches/workload.ts';
+import { readTestSet, TEST_SETS } from '../quality/test-set.ts';
+import type { Report } from '../report.ts';
+import { type Request, Requests } from './requests.ts';
+
+const HELP = `npm run bench -- independence [--model=models/starter] [--precision=int8,keep] [--requests=150] [--quick]
+
+Each task of a request alone and in company: how many answers differ. A request asks 16 tasks of both test sets about one of their texts.`;
+
+const TASKS = 16;
+/** Requests that run beside the one that is compared. */
+const BESIDE = 2;
+
+/** The ways to answer a request that are compared with each task alone on a cold engine. */
+const WAYS = ['alone, on a cached text', 'together', 'in another order', 'together, on a cached text', 'beside others'];
+
+export async function run(report: Report, args: readonly string[]): Promise<void> {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      model: { type: 'string', default: join(import.meta.dirname, '../../models/starter') },
+      precision: { type: 'string', default: 'int8,keep' },
+      requests: { type: 'string' },
+      quick: { type: 'boolean', default: false },
+      help: { type: 'boolean', default: false },
+    },
+  });
+  if (values.help) return console.log(HELP);
+  const count = Number(values.requests ?? (values.quick ? 2 : 150));
+  const text = await loadTextModel(values.model);
+  for (const precision of values.precision.split(',')) {
+    if (precision !== 'int8' && precision !== 'int4' && precision !== 'float' && precision !== 'keep') {
+      throw new Error(`There is no precision ${precision}.\n${HELP}`);
+    }
+    const target = mkdtempSync(join(tmpdir(), 'assay-independence-'));
+    await compileModel({ source: values.model, target, device: 'CPU', precision, maxPromptLen: 2048 });
+    const model = await openForBenchmark(target);
+    const differ = await compareAll(new Requests(text, model), count);
+    for (const [way, kinds] of differ) {
+      for (const [kind, { compared, different }] of kinds) {
+        const system = `${basename(values.model)}, ${precision === 'keep' ? 'as published' : precision}`;
+        report({ system, case: way, metric: `${kind} that differ`, value: different, unit: `of ${compared}` });
+      }
+    }
+    await model.close();
+    rmSync(target, { recursive: true, force: true });
+  }
+}
+
+type Differences = Map<string, Map<string, { compared: number; different: number }>>;
+
+/** Answers random requests in every way, and counts the answers that differ from those of each task alone. */
+async function compareAll(requests: Requests, count: number): Promise<Differences> {
+  const texts = (await Promise.all(TEST_SETS.map(readTestSet))).flat();
+  const tasks = texts.flatMap((one) => one.tasks);
+  const random = new Random(1);
+  const pick = <T>(from: readonly T[]): T => at(from, Math.floor(random.uniform() * from.length));
+  const draw = (): Request => ({
+    context: pick(texts).context,
+    tasks: Array.from({ length: TASKS }, () => pick(tasks)),
+  });
+  const differences: Differences = new Map(WAYS.map((way) => [way, new Map()]));
+  for (let n = 0; n < count; n++) {
+    const request = draw();
+    const alone = await requests.eachAlone(request, { cached: false });
+    const others = Array.from({ length: BESIDE }, draw);
+    const ways = [
+      await requests.eachAlone(request, { cached: true }),
+      await requests.together(request, { cached: false }),
+      await requests.reversed(request),
+      await requests.together(request, { cached: true }),
+      await requests.beside(request, others),
+    ];
+    for (const [w, answers] of ways.entries()) {
+      const kinds = differences.get(at(WAYS, w));
+      for (const [i, { type }] of request.tasks.entries()) {
+        const kind = type === 'decide' ? 'decisions' : 'extractions';
+        const counted = kinds?.get(kind) ?? { compared: 0, different: 0 };
+        counted.compared++;
+        if (answers[i] !== alone[i]) counted.different++;
+        kinds?.set(kind, counted);
+      }
+    }
+  }
+  return differences;
+}

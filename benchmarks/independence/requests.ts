@@ -1,0 +1,74 @@
+import { batchOfTasks } from '../../lib/decision/batch.ts';
+import type { Engine } from '../../runtime/engine/engine.ts';
+import type { Model } from '../../runtime/engine/model.ts';
+import type { TextModel } from '../../runtime/text/text-model.ts';
+import { planTasks } from '../../runtime/worker/task-job.ts';
+import { engineOf } from '../branches/workload.ts';
+import type { Case } from '../quality/test-set.ts';
+
+/** Rows of logits in a run up to which tokens are drafted, as the server does in 8 bits with VNNI. */
+const DRAFT_ROWS = 16;
+
+export interface Request {
+  context: string;
+  tasks: readonly Case[];
+}
+
+/** Answers requests in different company. Answers are JSON text, in the order of the tasks. */
+export class Requests {
+  readonly #text: TextModel;
+  readonly #model: Model;
+
+  constructor(text: TextModel, model: Model) {
+    this.#text = text;
+    this.#model = model;
+  }
+
+  /** Answers each task in a request of its own: on a new engine, or on one that has the text in its prefix cache. */
+  async eachAlone({ context, tasks }: Request, { cached }: { cached: boolean }): Promise<string[]> {
+    const kept = this.#engine();
+    if (cached) await this.#answer(kept, { context, tasks: tasks.slice(0, 1) });
+    const answers: string[] = [];
+    for (const task of tasks) {
+      answers.push(...(await this.#answer(cached ? kept : this.#engine(), { context, tasks: [task] })));
+    }
+    return answers;
+  }
+
+  /** Answers all tasks in one request. */
+  async together(request: Request, { cached }: { cached: boolean }): Promise<string[]> {
+    const engine = this.#engine();
+    if (cached) await this.#answer(engine, request);
+    return this.#answer(engine, request);
+  }
+
+  /** Answers all tasks in one request that lists them from the last to the first. */
+  async reversed({ context, tasks }: Request): Promise<string[]> {
+    return (await this.together({ context, tasks: tasks.toReversed() }, { cached: false })).reverse();
+  }
+
+  /** Answers all tasks in one request while other requests run in the same batches. */
+  async beside(request: Request, others: readonly Request[]): Promise<string[]> {
+    const engine = this.#engine();
+    const all = await Promise.all([...others, request].map((one) => this.#answer(engine, one)));
+    return all.at(-1) ?? [];
+  }
+
+  #engine(): Engine {
+    return engineOf(this.#model, { draftRows: DRAFT_ROWS });
+  }
+
+  async #answer(engine: Engine, { context, tasks }: Request): Promise<string[]> {
+    const named = tasks.map(({ expected: _, corrected: __, skill: ___, ...task }, i) => ({ ...task, name: `t${i}` }));
+    const request = { model: '', context, temperature: 0, max_output_tokens: 4096, tasks: named };
+    const batch = batchOfTasks(request as Parameters<typeof batchOfTasks>[0]);
+    const { plan, answers } = planTasks(this.#text, batch, this.#model.manifest);
+    const running = engine.submit({ ...plan, id: 'independence', deadline: Number.POSITIVE_INFINITY });
+    let done = false;
+    const result = running.finally(() => {
+      done = true;
+    });
+    while (!done && (await engine.step()));
+    return answers(await result).answers.map(({ json }) => json);
+  }
+}
