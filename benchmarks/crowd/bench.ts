@@ -39,6 +39,7 @@ export async function run(report: Report, args: readonly string[]): Promise<void
   for (const weights of values.weights.split(',').map(weightsOf)) {
     const systems = await startAll(shape, weights, values.slots.split(',').map(Number));
     try {
+      for (const { system } of systems) await system.crowd({ requests: chats(2, 0) }); // warm up
       for (const { name, requests } of CASES) await reportCase(report, systems, name, requests, rounds);
       for (const { name, system, single } of systems) if (!single) await reportGaps(report, name, system);
     } finally {
@@ -77,7 +78,7 @@ const CASES: readonly { name: string; requests(seed: number): CrowdRequest[] }[]
   { name: '20 mixed requests', requests: (seed: number) => mixed(20, seed) },
 ];
 
-/** Measures the systems in turn, and reports the medians of the rounds. The first round warms up. */
+/** Measures the systems in turn, and reports the medians of the rounds. */
 async function reportCase(
   report: Report,
   systems: readonly Measured[],
@@ -86,10 +87,9 @@ async function reportCase(
   rounds: number,
 ): Promise<void> {
   const costs = systems.map((): Cost[] => []);
-  for (let round = 0; round <= rounds; round++) {
+  for (let round = 1; round <= rounds; round++) {
     for (const [index, { system }] of systems.entries()) {
-      const cost = await system.crowd({ requests: requests(round) });
-      if (round > 0) at(costs, index).push(cost);
+      at(costs, index).push(await system.crowd({ requests: requests(round) }));
     }
   }
   for (const [index, { name: system }] of systems.entries()) {

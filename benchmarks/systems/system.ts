@@ -63,7 +63,7 @@ export interface GapsWork {
   prompt: number;
 }
 
-/** Milliseconds between two tokens of a chat: the median, and the 99th percentile. */
+/** Holds the milliseconds between two tokens of a chat: the median, and the 99th percentile. */
 export interface Gaps {
   p50: number;
   p99: number;
