@@ -13,7 +13,7 @@ export const MANIFEST_FILE = 'compiled.json';
  * Version of the compiler's output, which is part of the fingerprint. Increase it with every change of the output, so
  * that models compiled earlier are compiled again.
  */
-export const COMPILER_VERSION = 9;
+export const COMPILER_VERSION = 10;
 
 const Positive = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(1 << 24));
 const Name = v.pipe(v.string(), v.minLength(1), v.maxLength(256));
@@ -122,6 +122,8 @@ export const Manifest = v.strictObject({
       features: Name,
       rows: Name,
       width: Positive,
+      /** Number of vectors side by side in a row of `width` elements: one, and one for each deepstack layer. */
+      parts: v.pipe(Positive, v.maxValue(64)),
       /** File of the graph that computes features from images or audio, in the same folder. */
       encoder: Name,
     }),

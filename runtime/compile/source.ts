@@ -1,6 +1,6 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { attribute, type Model } from '../onnx/model.ts';
+import { attribute, type Model, type Node } from '../onnx/model.ts';
 import { unusable } from '../onnx/unusable.ts';
 import { CONFIG_BOUNDS, readBoundedJson } from '../store/bounded-file.ts';
 import type { Precision } from './precision.ts';
@@ -68,13 +68,20 @@ export async function contextLength(folder: string, model: Model): Promise<numbe
     property(property(genai, 'model'), 'context_length'),
   ].find((value) => typeof value === 'number' && Number.isInteger(value) && value >= 16);
   // Rotary tables limit the context too: a position beyond their end would fail in the middle of an answer.
-  const tables = model.graph.nodes
-    .filter((node) => node.op === 'GroupQueryAttention' && attribute(node, 'do_rotary') === 1)
-    .map((node) => model.graph.initializers.get(node.inputs[7] ?? '')?.dims[0] ?? Number.POSITIVE_INFINITY);
+  const tables = model.graph.nodes.map((node) => {
+    return model.graph.initializers.get(rotaryTable(node))?.dims[0] ?? Number.POSITIVE_INFINITY;
+  });
   const length = Math.min(typeof stated === 'number' ? stated : Number.POSITIVE_INFINITY, ...tables);
   if (!Number.isFinite(length))
     throw unusable('neither config.json nor genai_config.json says how long its context is');
   return Math.min(length, 1 << 20);
+}
+
+/** Returns the name of the cosines, one row a position, that a node reads; empty for one that reads none. */
+function rotaryTable(node: Node): string {
+  if (node.op === 'MRotaryEmbedding') return node.inputs[2] ?? '';
+  const rotates = node.op === 'GroupQueryAttention' && attribute(node, 'do_rotary') === 1;
+  return rotates ? (node.inputs[7] ?? '') : '';
 }
 
 function listOnnx(folder: string, inside: string): string[] {

@@ -5,14 +5,19 @@ import { unusable } from './unusable.ts';
 export const MEDIA_FEATURES = 'media_features';
 export const MEDIA_ROWS = 'media_rows';
 
+/** Widths of the vectors side by side in a row of the features: one, and one for each deepstack layer. */
+export const MEDIA_WIDTHS = 'assay/media/widths';
+
 const EMBEDDINGS = 'inputs_embeds';
 const PREFIX = 'assay/embed_tokens/';
 
 /**
  * Joins a decoder whose input is embeddings (`inputs_embeds`) with the graph that computes them from tokens, so that
  * the result has token ids as its input, like a text model. Two more inputs replace tokens by media: `media_features`
- * `[rows + 1, width]`, whose row 0 is unused, and `media_rows` `[1, tokens]`, the feature row of each token, 0 for
- * text. Changes and returns `decoder`. Throws `engine_failed` if the two graphs do not fit together.
+ * `[rows + 1, width]`, whose row 0 is zeros, and `media_rows` `[1, tokens]`, the feature row of each token, 0 for text.
+ * If the decoder also adds features behind its first layers (`deepstack_features_0` and so on, `[1, tokens, width]`,
+ * Qwen3-VL), each row has all of them side by side. Changes and returns `decoder`. Throws `engine_failed` if the two
+ * graphs do not fit together.
  */
 export function fuseEmbeddings(decoder: Model, embeddings: Model): Model {
   const { graph } = decoder;
@@ -36,15 +41,19 @@ export function fuseEmbeddings(decoder: Model, embeddings: Model): Model {
       outputs: node.outputs.map(renamed),
     }),
   );
-  graph.nodes.unshift(...lookup, ...mixNodes(renamed(made.name), input.dataType, made.dataType !== input.dataType));
+  const deep = deepstackNames(graph.inputs.map(({ name }) => name));
+  const mixed = mixNodes(renamed(made.name), deep, input.dataType, made.dataType !== input.dataType);
+  graph.nodes.unshift(...lookup, ...mixed);
+  const widths = BigInt64Array.from([width, ...deep.map(() => width)], BigInt);
+  graph.initializers.set(MEDIA_WIDTHS, makeTensor(MEDIA_WIDTHS, [widths.length], widths));
   graph.initializers.set(ZERO, makeTensor(ZERO, [1], BigInt64Array.of(0n)));
   graph.initializers.set(LAST_AXIS, makeTensor(LAST_AXIS, [1], BigInt64Array.of(-1n)));
   const perToken = ['batch_size', 'sequence_length'];
   graph.inputs = [
     { name: tokens.name, dataType: tokens.dataType, dims: perToken },
-    { name: MEDIA_FEATURES, dataType: input.dataType, dims: ['media_rows', width] },
+    { name: MEDIA_FEATURES, dataType: input.dataType, dims: ['media_rows', width * widths.length] },
     { name: MEDIA_ROWS, dataType: DataType.int64, dims: perToken },
-    ...graph.inputs.filter((info) => info !== input),
+    ...graph.inputs.filter((info) => info !== input && !deep.includes(info.name)),
   ];
   for (const [domain, version] of embeddings.opsets) {
     decoder.opsets.set(domain, Math.max(version, decoder.opsets.get(domain) ?? 0));
@@ -52,21 +61,33 @@ export function fuseEmbeddings(decoder: Model, embeddings: Model): Model {
   return decoder;
 }
 
+/** Returns the names of deepstack features among those of a graph, in the order of the layers. */
+export function deepstackNames(names: readonly string[]): string[] {
+  const layer = (name: string) => Number(/^deepstack_features_(\d{1,3})$/u.exec(name)?.[1] ?? -1);
+  return names.filter((name) => layer(name) >= 0).sort((one, other) => layer(one) - layer(other));
+}
+
 const ZERO = 'assay/media/zero';
 const LAST_AXIS = 'assay/media/last_axis';
 
-const MIXED = ['assay/media/rows', 'assay/media/is_media', 'assay/media/column', 'assay/media/text'] as const;
+const ALL = 'assay/media/all';
+const ROWS = 'assay/media/rows';
+const IS_MEDIA = 'assay/media/is_media';
+const COLUMN = 'assay/media/column';
+const TEXT = 'assay/media/text';
 
 /**
- * Returns the nodes that compute `inputs_embeds`: the feature row for media, otherwise the embedding of the text token.
+ * Returns the nodes that compute `inputs_embeds`, the feature row for media and otherwise the embedding of the text
+ * token, and the deepstack features, which are zeros for text.
  */
-function mixNodes(text: string, dataType: number, cast: boolean): Node[] {
-  const [rows, isMedia, column, same] = MIXED;
+function mixNodes(text: string, deep: readonly string[], dataType: number, cast: boolean): Node[] {
+  const same = cast ? TEXT : text;
   return [
-    ...(cast ? [makeNode('Cast', [text], [same], { to: dataType })] : []),
-    makeNode('Gather', [MEDIA_FEATURES, MEDIA_ROWS], [rows]),
-    makeNode('Greater', [MEDIA_ROWS, ZERO], [isMedia]),
-    makeNode('Unsqueeze', [isMedia, LAST_AXIS], [column]),
-    makeNode('Where', [column, rows, cast ? same : text], [EMBEDDINGS]),
+    ...(cast ? [makeNode('Cast', [text], [TEXT], { to: dataType })] : []),
+    makeNode('Gather', [MEDIA_FEATURES, MEDIA_ROWS], [deep.length > 0 ? ALL : ROWS]),
+    ...(deep.length > 0 ? [makeNode('Split', [ALL, MEDIA_WIDTHS], [ROWS, ...deep], { axis: -1 })] : []),
+    makeNode('Greater', [MEDIA_ROWS, ZERO], [IS_MEDIA]),
+    makeNode('Unsqueeze', [IS_MEDIA, LAST_AXIS], [COLUMN]),
+    makeNode('Where', [COLUMN, ROWS, same], [EMBEDDINGS]),
   ];
 }

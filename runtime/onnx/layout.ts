@@ -1,5 +1,5 @@
 import { at } from '../../lib/at.ts';
-import { MEDIA_FEATURES, MEDIA_ROWS } from './fuse-embeddings.ts';
+import { MEDIA_FEATURES, MEDIA_ROWS, MEDIA_WIDTHS } from './fuse-embeddings.ts';
 import { attribute, DataType, type Graph, type Model, makeTensor, type Node, type ValueInfo } from './model.ts';
 import { isHalfType } from './to-float32.ts';
 import { unusable } from './unusable.ts';
@@ -17,8 +17,11 @@ export interface Layout {
   kv: KvLayer[];
   /** States of the recurrent layers, in order. */
   states: StateTensor[];
-  /** Inputs for media whose features have `width` elements (`fuse-embeddings.ts`); absent for a text-only model. */
-  media?: { features: string; rows: string; width: number };
+  /**
+   * Inputs for media, whose rows of features have `width` elements in `parts` vectors (`fuse-embeddings.ts`); absent
+   * for a text-only model.
+   */
+  media?: { features: string; rows: string; width: number; parts: number };
 }
 
 /**
@@ -106,10 +109,11 @@ export function findLayout(model: Model, publishedHeadSize?: number): Layout {
 }
 
 /** Returns the inputs for media of a graph that `fuseEmbeddings` made; undefined for a text-only model. */
-function mediaInputs({ inputs }: Graph): Layout['media'] {
+function mediaInputs({ inputs, initializers }: Graph): Layout['media'] {
   const features = inputs.find(({ name }) => name === MEDIA_FEATURES);
   const width = features?.dims[1];
-  return typeof width === 'number' ? { features: MEDIA_FEATURES, rows: MEDIA_ROWS, width } : undefined;
+  const parts = initializers.get(MEDIA_WIDTHS)?.dims[0] ?? 1;
+  return typeof width === 'number' ? { features: MEDIA_FEATURES, rows: MEDIA_ROWS, width, parts } : undefined;
 }
 
 /**

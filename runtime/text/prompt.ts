@@ -1,6 +1,6 @@
 import { at } from '../../lib/at.ts';
 import type { TaskBatch, Tool } from '../../lib/backend.ts';
-import type { ChatMessage, MediaPart } from '../../lib/conversation.ts';
+import type { ChatMessage } from '../../lib/conversation.ts';
 import { AssayError } from '../../lib/errors.ts';
 import { TASK_SEPARATOR, taskPrompt } from '../../lib/prompt/tasks.ts';
 import { opensThinking } from './chat-template.ts';
@@ -42,7 +42,7 @@ export interface TaskTokens {
  */
 export function encodeTasks(model: TextModel, batch: TaskBatch, limit = Number.POSITIVE_INFINITY): TaskTokens {
   const reads = model.media?.kind;
-  refuseMedia(batch, reads);
+  refuseMedia(batch, model);
   const { messages, media, openMessage, tasks } = taskPrompt(batch);
   checkMessages(messages, limit);
   const open: ChatMessage = { role: 'user', parts: [...media, { type: 'text', text: TASK_MARK }] };
@@ -68,8 +68,9 @@ export function encodeTasks(model: TextModel, batch: TaskBatch, limit = Number.P
  * Throws `unsupported_modality` for media that the model does not read. Checks them in the order sent, because their
  * order in the prompt differs.
  */
-function refuseMedia({ input, media }: TaskBatch, reads: MediaPart['type'] | undefined): void {
-  toTemplateMessages([...('messages' in input ? input.messages : []), { role: 'user', parts: media }], reads);
+function refuseMedia({ input, media }: TaskBatch, model: TextModel): void {
+  const messages = [...('messages' in input ? input.messages : []), { role: 'user' as const, parts: media }];
+  toTemplateMessages(messages, model.media?.kind, model.mediaRefusal);
 }
 
 /**
@@ -102,7 +103,7 @@ export function encodeChat(
   messages: readonly ChatMessage[],
   { thinking, tools, limit = Number.POSITIVE_INFINITY }: ChatEncoding = {},
 ): ChatTokens {
-  const rendered = withToolFields(toTemplateMessages(messages, model.media?.kind), messages);
+  const rendered = withToolFields(toTemplateMessages(messages, model.media?.kind, model.mediaRefusal), messages);
   checkMessages(messages, limit);
   checkTools(model, rendered, tools);
   const segments = model.template.render(rendered, { thinking, tools, mediaMark: model.media?.mark });

@@ -33,15 +33,17 @@ export interface TemplateTraits {
  * not read.
  *
  * @param reads kind of media that the model reads besides text; undefined if none
+ * @param refusal message that says why the model reads no media, if that is known
  */
 export function toTemplateMessages(
   messages: readonly ChatMessage[],
   reads: MediaPart['type'] | undefined,
+  refusal?: string,
 ): TemplateMessage[] {
   return messages.map((message): TemplateMessage => {
     const media = message.parts.filter((part): part is MediaPart => part.type !== 'text');
     const refused = media.find(({ type }) => type !== reads);
-    if (refused) throw unsupported(refused, reads);
+    if (refused) throw unsupported(refused, reads, refusal);
     if (media.length === 0) return { role: message.role, content: messageText(message) };
     const content: (string | MediaPart)[] = [];
     for (const part of namedParts(message)) {
@@ -54,8 +56,10 @@ export function toTemplateMessages(
   });
 }
 
-function unsupported({ type, param }: MediaPart, reads: MediaPart['type'] | undefined): AssayError {
-  const message = `The model reads ${reads === undefined ? 'text' : `text and ${reads === 'image' ? 'images' : 'audio'}`} only. Remove the ${type}, or load a model that reads it.`;
+function unsupported({ type, param }: MediaPart, reads?: MediaPart['type'], refusal?: string): AssayError {
+  const message =
+    refusal ??
+    `The model reads ${reads === undefined ? 'text' : `text and ${reads === 'image' ? 'images' : 'audio'}`} only. Remove the ${type}, or load a model that reads it.`;
   return new AssayError('unsupported_modality', message, { param });
 }
 

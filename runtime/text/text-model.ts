@@ -11,6 +11,8 @@ export interface TextModel {
   template: ChatTemplate;
   /** Writes images or recordings into prompts; absent if the model reads none. */
   media?: MediaText;
+  /** Message that says why media are refused, if other files of the model would allow them. */
+  mediaRefusal?: string;
   /** Sampling parameters that the model's makers recommend. */
   sampling: ModelText['sampling'];
 }

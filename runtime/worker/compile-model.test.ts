@@ -55,6 +55,14 @@ test('the same model gives the same bytes', async () => {
   ]);
 });
 
+test('the context is no longer than the tables of rotary embeddings with three parts', async () => {
+  const source = join(folder, 'source');
+  cpSync(join(FIXTURES, '../media/qwen2-vl'), source, { recursive: true });
+  const config = JSON.parse(readFileSync(join(source, 'config.json'), 'utf8'));
+  writeFileSync(join(source, 'config.json'), JSON.stringify({ ...config, max_position_embeddings: 100_000 }));
+  expect((await compile(source, 'keep')).contextLength).toBe(2048);
+});
+
 describe('which file is compiled', () => {
   beforeEach(() => {
     const copy = (fixture: string, as: string) => {

@@ -41,18 +41,20 @@ export async function loadModel(
   const kvBytes = prefixCacheBytes ?? Math.min(KEPT_PROMPTS * prefixBytes(kv, maxPromptLen), availableMemory() / 4);
   const limits = { draftRows: draftRows(manifest) };
   const engine = new Engine({ forward, kv, maxPromptLen, contextLength, kvBytes, limits });
-  return new LoadedModel({ model, device, maxPromptLen, contextLength, text, engine, media });
+  return new LoadedModel({ model, device, maxPromptLen, contextLength, text, engine, ...media });
 }
 
-/** Opens the model's encoder for images or audio; returns undefined for a model that reads only text. */
+/** Opens the model's encoder for images or audio, or says why it cannot; returns neither for a text-only model. */
 async function openMedia(
   dir: string,
   { media, maxPromptLen }: Manifest,
   threads: number | undefined,
-): Promise<MediaEncoder | undefined> {
-  if (!media || !existsSync(join(dir, media.encoder))) return undefined;
+): Promise<{ media?: MediaEncoder; mediaRefusal?: string }> {
+  if (!media || !existsSync(join(dir, media.encoder))) return {};
   const family = await readMediaFamily(dir, maxPromptLen);
-  return family ? openMediaEncoder(dir, media, family, threads) : undefined;
+  if (!family) return {};
+  const opened = await openMediaEncoder(dir, media, family, threads);
+  return typeof opened === 'string' ? { mediaRefusal: opened } : { media: opened };
 }
 
 /**

@@ -21,6 +21,8 @@ export interface LoadedModelParts {
   engine: Engine;
   /** Encoder of images or audio; absent if the model reads only text. */
   media?: MediaEncoder | undefined;
+  /** Says why the model reads no media, if other files of it would. */
+  mediaRefusal?: string | undefined;
 }
 
 type MeasuredWork = Measured & { media?: MediaFigures };
@@ -36,9 +38,9 @@ export class LoadedModel implements ServedModel {
   #nextJob = 0;
   #stepping = false;
 
-  constructor({ text, engine, media, ...info }: LoadedModelParts) {
+  constructor({ text, engine, media, mediaRefusal, ...info }: LoadedModelParts) {
     this.info = { ...info, ...(media ? { reads: media.kind } : {}) };
-    this.#text = media ? { ...text, media } : text;
+    this.#text = { ...text, ...(media ? { media } : {}), ...(mediaRefusal ? { mediaRefusal } : {}) };
     this.#media = media;
     this.#engine = engine;
   }

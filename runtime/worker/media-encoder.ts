@@ -3,10 +3,12 @@ import { InferenceSession, Tensor } from 'onnxruntime-node';
 import type { ChatMessage, MediaPart } from '../../lib/conversation.ts';
 import { AssayError } from '../../lib/errors.ts';
 import type { Manifest } from '../compile/manifest.ts';
+import { floatsOf } from '../engine/forward.ts';
 import { FIRST_MEDIA_ID, type MediaFeatures } from '../engine/media-feeds.ts';
 import { sessionOptions } from '../engine/model.ts';
 import type { Detail, EncoderInput, MediaFamily, MediaLayout, Size } from '../media/families/family.ts';
 import { type MediaPlan, preparedBytes } from '../media/media-plan.ts';
+import { deepstackNames } from '../onnx/fuse-embeddings.ts';
 import type { PreparedMedia, WantedMedia, Work } from '../protocol/messages.ts';
 import type { MediaText } from '../text/segment.ts';
 
@@ -42,6 +44,8 @@ export class MediaEncoder implements MediaText {
   readonly #family: MediaFamily;
   readonly #encoder: InferenceSession;
   readonly #width: number;
+  /** Names of the encoder's outputs that make up a row of features, in order. */
+  readonly #outputs: readonly string[];
   /** Cached items by file and detail, the least recently used first. */
   readonly #recent = new Map<string, MediaItem>();
   #nextId = FIRST_MEDIA_ID;
@@ -52,6 +56,7 @@ export class MediaEncoder implements MediaText {
     this.#family = family;
     this.#encoder = encoder;
     this.#width = width;
+    this.#outputs = [family.output, ...deepstackNames(encoder.outputNames)];
   }
 
   /** Returns the media items of a request, each once. Their files must have been opened. */
@@ -127,9 +132,10 @@ export class MediaEncoder implements MediaText {
     const inputs = inputsOf(this.#family, piece, plan).filter(({ name }) => inputNames.includes(name));
     const feeds = inputs.map(({ name, type, data, dims }) => [name, new Tensor(type, data, dims)] as const);
     const results = await this.#encoder.run(Object.fromEntries(feeds));
-    const data = results[this.#family.output]?.data;
-    if (!(data instanceof Float32Array)) throw new Error(`the encoder gives no ${this.#family.output} in floats`);
-    return data;
+    return sideBySide(
+      this.#outputs.map((name) => floatsOf(results, name)),
+      this.#width,
+    );
   }
 
   #item({ opened, detail: asked, param }: MediaPart): MediaItem {
@@ -162,15 +168,46 @@ export class MediaEncoder implements MediaText {
   }
 }
 
-/** Opens the media encoder of a compiled model, on the CPU. */
+/** Opens the encoder of a compiled model. Returns a text that says why its files cannot be used, if they cannot. */
 export async function openMediaEncoder(
   dir: string,
-  { encoder, width }: NonNullable<Manifest['media']>,
+  { encoder, width, parts }: NonNullable<Manifest['media']>,
   family: MediaFamily,
   threads: number | undefined,
-): Promise<MediaEncoder> {
+): Promise<MediaEncoder | string> {
   const options = { ...(await sessionOptions(threads)), executionProviders: ['cpu'] };
-  return new MediaEncoder(family, await InferenceSession.create(join(dir, encoder), options), width);
+  const session = await InferenceSession.create(join(dir, encoder), options);
+  const refusal = whyUnusable(session, family, parts);
+  if (!refusal) return new MediaEncoder(family, session, width);
+  await session.release();
+  return refusal;
+}
+
+/** Says why an encoder does not fit its family or the decoder, whose rows of features have `parts` vectors. */
+function whyUnusable({ inputNames, outputNames }: InferenceSession, family: MediaFamily, parts: number): string | null {
+  const unknown = inputNames.find((name) => !family.inputNames.includes(name));
+  if (unknown)
+    return `These files of the model have an encoder with the input "${unknown}", which is not known. ${LOAD}`;
+  const given = deepstackNames(outputNames).length;
+  const needed = family.kind === 'image' && family.deepstack ? Math.max(1, parts - 1) : 0;
+  if (given === needed && parts === needed + 1) return null;
+  return `These files of the model leave out its deepstack features, without which it sees little. ${LOAD}`;
+}
+
+const LOAD = 'Load other files of the model.';
+
+/** Joins the vectors of several outputs, `[tokens, width / outputs]` each, into rows of `width`. */
+function sideBySide(outputs: readonly Float32Array[], width: number): Float32Array {
+  const [first] = outputs;
+  if (first && outputs.length === 1) return first;
+  const part = width / outputs.length;
+  const rows = new Float32Array(outputs.reduce((sum, { length }) => sum + length, 0));
+  for (const [index, values] of outputs.entries()) {
+    if (values.length * outputs.length !== rows.length) throw new Error('the outputs of the encoder differ in length');
+    for (let from = 0, into = index * part; from < values.length; from += part, into += width)
+      rows.set(values.subarray(from, from + part), into);
+  }
+  return rows;
 }
 
 function layoutOf(family: MediaFamily, opened: NonNullable<MediaPart['opened']>, detail: Detail): MediaLayout {

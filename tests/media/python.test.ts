@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { copyFileSync, cpSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { copyFileSync, cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -15,6 +15,7 @@ import { readMediaFamily } from '../../runtime/media/families/read-family.ts';
 import type { MediaPlan } from '../../runtime/media/media-plan.ts';
 import { cutTiles } from '../../runtime/media/tiles.ts';
 import { TEXT_FILES } from '../../runtime/store/model-files.ts';
+import { encodeChat } from '../../runtime/text/prompt.ts';
 import { loadTextModel } from '../../runtime/text/text-model.ts';
 import { planChat } from '../../runtime/worker/chat-job.ts';
 import { compileModel } from '../../runtime/worker/compile-model.ts';
@@ -46,6 +47,7 @@ const MODELS = [
   { model: 'qwen2-vl' as const, decoder: 'qwen2-vl/onnx', path: 'packed' },
   { model: 'qwen2-vl' as const, decoder: 'qwen2-vl-plain', path: 'plain' },
   { model: 'qwen2.5-vl' as const, decoder: 'qwen2.5-vl/onnx', path: 'packed' },
+  { model: 'qwen3-vl' as const, decoder: 'qwen3-vl/onnx', path: 'packed' },
   { model: 'voxtral' as const, decoder: 'voxtral/onnx', path: 'packed' },
 ];
 
@@ -56,11 +58,20 @@ interface Opened {
 }
 
 async function openMedia(name: string, decoder: string): Promise<Opened> {
+  const { media, ...opened } = await openModelOf(name, decoder);
+  if (typeof media === 'string') throw new Error(media);
+  return { ...opened, media };
+}
+
+/** Compiles and opens a model. `config`: what its configuration says instead. */
+async function openModelOf(name: string, decoder: string, config: object = {}) {
   const base = mkdtempSync(join(folder, 'model-'));
   const source = join(base, 'source');
   const dir = join(base, 'compiled');
   cpSync(fixture(name), source, { recursive: true });
   cpSync(fixture(decoder), join(source, 'onnx'), { recursive: true });
+  const configFile = join(source, 'config.json');
+  writeFileSync(configFile, JSON.stringify({ ...JSON.parse(readFileSync(configFile, 'utf8')), ...config }));
   await compileModel({ source, target: dir, device: 'CPU', precision: 'keep', maxPromptLen: 1536 });
   for (const name of TEXT_FILES) if (existsSync(join(source, name))) copyFileSync(join(source, name), join(dir, name));
   const model = await openModel(dir, { threads: 1 });
@@ -82,6 +93,25 @@ async function openParts(parts: readonly Part[]) {
   });
   return { parts: await Promise.all(made), files };
 }
+
+it('a Qwen3-VL whose files leave out the deepstack features is read as text alone, and says why', async () => {
+  const { dir, model, media } = await openModelOf('qwen2.5-vl', 'qwen2.5-vl/onnx', { model_type: 'qwen3_vl' });
+  await model.close();
+  if (typeof media !== 'string') throw new Error('the encoder was opened');
+  const text = { ...(await loadTextModel(dir, { vocabSize: model.manifest.vocabSize })), mediaRefusal: media };
+  const { parts } = await openParts(partsOf(goldenOf('qwen2.5-vl').cases[0]!));
+  expect(() => encodeChat(text, [{ role: 'user', parts }])).toThrow(
+    expect.objectContaining({ code: 'unsupported_modality', message: expect.stringContaining('deepstack') }),
+  );
+});
+
+it('an encoder with an input that is not known is not used, and its name is said', async () => {
+  const { dir, model } = await openModelOf('qwen2-vl', 'qwen2-vl/onnx');
+  await model.close();
+  const family = await readMediaFamily(dir, 1536);
+  const older = { ...family!, inputNames: ['pixel_values'] };
+  expect(await openMediaEncoder(dir, model.manifest.media!, older, 1)).toContain('the input "grid_thw"');
+});
 
 describe.each(MODELS)('$model, $path', ({ model: name, decoder, path }) => {
   let opened: Opened;

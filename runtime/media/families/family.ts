@@ -44,8 +44,12 @@ export interface ImageFamily {
   mark: string;
   /** Id of the token that represents one feature. */
   token: number;
+  /** Names of the inputs that `inputs` returns; an encoder may lack some of them. */
+  inputNames: readonly string[];
   /** Name of the encoder's output, whose shape is `[tiles, tokens of a tile, width]` or `[tokens, width]`. */
   output: string;
+  /** True if the decoder also takes features of inner layers: the outputs `deepstack_features_0` and so on. */
+  deepstack?: boolean;
   /** Largest accepted ratio of an image's longer side to its shorter one; absent if any shape is accepted. */
   mostAspect?: number;
   layout(size: Size, detail: Detail): ImageLayout;
@@ -68,6 +72,7 @@ export interface AudioFamily {
   kind: 'audio';
   mark: string;
   token: number;
+  inputNames: readonly string[];
   output: string;
   /** Returns the layout of a recording with this many samples at 16 kHz. */
   layout(samples: number): AudioLayout;

@@ -44,6 +44,7 @@ export function idefics3({ config, preprocessor, processor }: Idefics3Config): I
     kind: 'image',
     mark: IMAGE,
     token: config.image_token_id,
+    inputNames: ['pixel_values', 'pixel_attention_mask'],
     output: 'image_features',
     layout(size, detail): ImageLayout {
       const scaled = longestEdge(size, Math.min(preprocessor.size.longest_edge, MOST_SIDE));

@@ -28,23 +28,29 @@ export type QwenVlConfig = v.InferOutput<typeof QwenVlConfig>;
 
 const IMAGE = '<|image_pad|>';
 const [DEFAULT_MIN_PIXELS, DEFAULT_MAX_PIXELS] = [56 * 56, 28 * 28 * 1280];
-/** Number of tokens of an image with `detail: low`: the fewest that the model cards of the family recommend. */
-const LOW_TOKENS = 256;
+/**
+ * Largest number of tokens of an image, and the one with `detail: low`: the ends of the range that the model cards of
+ * the family recommend. The encoder reads an image in one run, and the memory of its attention grows with the square
+ * of the tokens: for 16 heads 1.7 GB with 1,280 tokens, and 275 GB with the 16,384 that the processors allow.
+ */
+const [MOST_TOKENS, LOW_TOKENS] = [1280, 256];
 
 /**
  * Creates the family of Qwen2-VL, Qwen2.5-VL and Qwen3-VL, which read an image as a whole, at about its own size, in
- * patches. A square of `merge_size`² patches gives one token. An image may use at most half of the prompt, because the
- * published limit of about 16,000 tokens is more than most prompts have. Source: transformers 4.57,
- * `image_processing_qwen2_vl.py` and `processing_qwen2_vl.py`.
+ * patches. A square of `merge_size`² patches gives one token. An image may use at most half of the prompt. Source:
+ * transformers 4.57, `image_processing_qwen2_vl.py` and `processing_qwen2_vl.py`.
  */
-export function qwenVl({ config, preprocessor }: QwenVlConfig, maxPromptLen: number): ImageFamily {
+export function qwenVl(
+  { config, preprocessor }: QwenVlConfig,
+  { maxPromptLen, deepstack = false }: { maxPromptLen: number; deepstack?: boolean },
+): ImageFamily {
   const { patch_size: patch, merge_size: merge, temporal_patch_size: frames, size } = preprocessor;
   const normalise = normalisation(preprocessor.rescale_factor, preprocessor.image_mean, preprocessor.image_std);
   const filter = FILTERS[preprocessor.resample];
   const square = patch * merge;
   const most = Math.min(
     preprocessor.max_pixels ?? size?.longest_edge ?? DEFAULT_MAX_PIXELS,
-    Math.max(1, Math.floor(maxPromptLen / 2)) * square ** 2,
+    Math.min(MOST_TOKENS, Math.max(1, Math.floor(maxPromptLen / 2))) * square ** 2,
   );
   const fewest = Math.min(preprocessor.min_pixels ?? size?.shortest_edge ?? DEFAULT_MIN_PIXELS, most);
 
@@ -52,8 +58,10 @@ export function qwenVl({ config, preprocessor }: QwenVlConfig, maxPromptLen: num
     kind: 'image',
     mark: IMAGE,
     token: config.image_token_id,
+    inputNames: ['pixel_values', 'grid_thw', 'image_grid_thw'],
     output: 'image_features',
     mostAspect: 200,
+    ...(deepstack ? { deepstack } : {}),
     layout(image, detail) {
       const max = detail === 'low' ? Math.min(most, Math.max(fewest, LOW_TOKENS * square ** 2)) : most;
       const tile = wholeSquares(image, { square, min: fewest, max });

@@ -7,14 +7,20 @@ import { Idefics3Config, idefics3 } from './idefics3.ts';
 import { QwenVlConfig, qwenVl } from './qwen-vl.ts';
 import { VoxtralConfig, voxtral } from './voxtral.ts';
 
-const readQwenVl = (files: unknown, maxPromptLen: number) => qwenVl(v.parse(QwenVlConfig, files), maxPromptLen);
+type Reader = (files: unknown, maxPromptLen: number) => MediaFamily;
+
+const readQwenVl =
+  ({ deepstack }: { deepstack: boolean }): Reader =>
+  (files, maxPromptLen) =>
+    qwenVl(v.parse(QwenVlConfig, files), { maxPromptLen, deepstack });
 
 /** Functions that check a model's configuration files and create its family, by `model_type` in `config.json`. */
-const FAMILIES = new Map<string, (files: unknown, maxPromptLen: number) => MediaFamily>([
+const FAMILIES = new Map<string, Reader>([
   ['idefics3', (files) => idefics3(v.parse(Idefics3Config, files))],
   ['smolvlm', (files) => idefics3(v.parse(Idefics3Config, files))],
-  ['qwen2_vl', readQwenVl],
-  ['qwen2_5_vl', readQwenVl],
+  ['qwen2_vl', readQwenVl({ deepstack: false })],
+  ['qwen2_5_vl', readQwenVl({ deepstack: false })],
+  ['qwen3_vl', readQwenVl({ deepstack: true })],
   ['voxtral', (files) => voxtral(v.parse(VoxtralConfig, files))],
 ]);
 
@@ -36,9 +42,15 @@ export async function readMediaFamily(dir: string, maxPromptLen: number): Promis
   const family = FAMILIES.get(type);
   if (!family) return null;
   try {
-    return family({ config, preprocessor, processor }, maxPromptLen);
+    return family({ config, preprocessor: preprocessor ?? imageProcessor(processor), processor }, maxPromptLen);
   } catch (cause) {
     const message = `The model's preprocessor_config.json or processor_config.json does not say how ${type} reads images or audio. Download the model again.`;
     throw new AssayError('engine_failed', message, { cause });
   }
+}
+
+/** Returns the part of `processor_config.json` that was a file of its own before transformers 5. */
+function imageProcessor(processor: unknown): unknown {
+  const read = v.safeParse(v.looseObject({ image_processor: v.unknown() }), processor);
+  return read.success ? read.output.image_processor : undefined;
 }

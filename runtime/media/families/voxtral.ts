@@ -40,6 +40,7 @@ export function voxtral({ config, preprocessor }: VoxtralConfig): AudioFamily {
     kind: 'audio',
     mark: AUDIO,
     token: config.audio_token_id,
+    inputNames: ['audio_values'],
     output: 'audio_features',
     layout(samples) {
       const chunks = Math.ceil(samples / chunkSamples);
