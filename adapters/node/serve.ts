@@ -31,11 +31,11 @@ export interface ServeEffects {
 
 export interface Serving {
   url: string;
-  /** Resolves when loading the first model has ended, successfully or not. */
+  /** Resolves when loading the first model has succeeded or failed. */
   loaded: Promise<unknown>;
   /**
-   * Stops in order: no new requests, downloads and loads, then running requests, then the engine. Resolves to false if
-   * some requests had to be cut off.
+   * Stops the server in this order: first it accepts no new requests and ends downloads and loads, then running
+   * requests finish, then the engine ends. Resolves to false if some requests had to be cut off.
    */
   stop(): Promise<boolean>;
 }
@@ -71,7 +71,7 @@ export async function serve(config: ServerConfig, { log, say, terminal, compose 
     const loaded = config.load ? loadFirst(config.model, host, say) : Promise.resolve(false);
     return {
       url: server.url,
-      // Shown once it can be answered.
+      // The first request is shown once the model can answer it.
       loaded: loaded.then((ready) => {
         if (!ready || !firstKey) return;
         say(firstRequest(server.url, config.model));
@@ -92,8 +92,8 @@ export async function serve(config: ServerConfig, { log, say, terminal, compose 
 }
 
 /**
- * Loads the first model while the server already answers; if that fails, the server continues without one. Tells
- * whether the model is loaded.
+ * Loads the first model while the server already answers other requests. If that fails, the server continues without a
+ * model. Returns whether the model is loaded.
  */
 async function loadFirst(model: ServerConfig['model'], host: ModelHost, say: (text: string) => void): Promise<boolean> {
   say(`Loading ${model} …`);

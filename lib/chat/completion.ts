@@ -3,7 +3,7 @@ import { AssayError } from '../errors.ts';
 import type { ChatCompletion, ChatCompletionChunk, ChatLogprobs, ChatUsage } from '../schema/chat-completion.ts';
 import type { ChatToolCall, ChatToolCallDelta } from '../schema/chat-tools.ts';
 
-/** Describes the first members of every chunk of an answer, and of a blocking answer. */
+/** Holds the first members of every streamed chunk and of a blocking answer. */
 export interface CompletionHead {
   id: string;
   /** Seconds since 1970-01-01 UTC. */
@@ -103,7 +103,10 @@ function callDelta(head: CompletionHead, { index, name, arguments: text }: ToolC
   return { index, id: toolCallId(head.id, index), type: 'function', function: { name, arguments: text } };
 }
 
-/** Returns the id of a call: that of its answer and its number, so that it is the same at an edge and at its box. */
+/**
+ * Returns the id of a tool call, made from the answer's id and the call's index, so that a gateway and its upstream
+ * report the same id.
+ */
 export function toolCallId(answerId: string, index: number): string {
   return `${answerId.replace(/^(chatcmpl-|resp_)/u, 'call_')}-${index}`;
 }
@@ -122,13 +125,13 @@ function chatLogprobs(tokens: readonly TokenLogprob[]): ChatLogprobs {
   return { content: tokenLogprobs(tokens), refusal: null };
 }
 
-/** Returns log-probabilities as OpenAI's APIs have them. */
+/** Converts log-probabilities to the format of OpenAI's APIs. */
 export function tokenLogprobs(tokens: readonly TokenLogprob[]): NonNullable<ChatLogprobs['content']> {
   const plain = ({ token, logprob, bytes }: Omit<TokenLogprob, 'top'>) => ({ token, logprob, bytes: [...bytes] });
   return tokens.map((one) => ({ ...plain(one), top_logprobs: one.top.map(plain) }));
 }
 
-/** Returns the error of a backend whose events end before `finish`. */
+/** Returns the error for a backend whose events end before `finish`. */
 export function endedEarly(): AssayError {
   return new AssayError('engine_failed', 'The model stopped before its answer was whole. Try again.');
 }

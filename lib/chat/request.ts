@@ -7,7 +7,10 @@ import type { ChatCompletionRequest } from '../schema/chat-request.ts';
 import type { Message } from '../schema/message.ts';
 import { toolUse } from './tool-use.ts';
 
-/** Converts a valid request to the form of the backends. Throws as `checkAnswerSchema` for the schemas in it. */
+/**
+ * Converts a validated request to the `ChatRequest` of the backends. For the schemas in it, throws what
+ * `checkAnswerSchema` throws.
+ */
 export function chatRequest(sent: ChatCompletionRequest): ChatRequest {
   return {
     ...given('model', sent.model),
@@ -25,7 +28,9 @@ export function chatRequest(sent: ChatCompletionRequest): ChatRequest {
   };
 }
 
-/** Returns the member as an object to spread; empty if it is undefined. */
+/**
+ * Returns an object with this one member, to be spread into another; an empty object if the value is null or undefined.
+ */
 function given<K extends string, V>(name: K, value: V | null | undefined): { [key in K]?: V } {
   // TypeScript infers an index signature for a computed name.
   return value === null || value === undefined ? {} : ({ [name]: value } as { [key in K]?: V });
@@ -46,7 +51,10 @@ function chatMessages(sent: ChatCompletionRequest['messages']): ChatMessage[] {
   });
 }
 
-/** Returns a message without its tool fields. The output of a tool has the parts of a user's message. */
+/**
+ * Returns a message without its tool fields. The output of a tool is converted like a user's message, because its
+ * content has the same parts.
+ */
 function message({ role, content, name }: ChatCompletionRequest['messages'][number]): Message {
   return { role: role === 'tool' ? 'user' : role, content: content ?? '', ...given('name', name) };
 }
@@ -65,7 +73,10 @@ function responseFormat(sent: Sent): Format | null {
   return sent?.type === 'json_schema' ? { type: 'json_schema', ...sent.json_schema } : (sent ?? null);
 }
 
-/** Converts a format to the form of the backends. `param` is the path of its schema. Throws as `checkAnswerSchema`. */
+/**
+ * Converts a response format to that of a `ChatRequest`. `param` is the path of its schema in the request, for errors.
+ * Throws what `checkAnswerSchema` throws.
+ */
 export function chatFormat(sent: Format | null | undefined, param: string): ChatRequest['format'] {
   switch (sent?.type) {
     case 'json_object':

@@ -3,7 +3,7 @@ import type { Tool, ToolUse } from '../backend.ts';
 import { checkAnswerSchema } from '../decision/check-answer-schema.ts';
 import { type Fuel, sharedFuel } from '../grammar/fuel.ts';
 
-/** Describes a function as chat and the Responses API send it. */
+/** Describes a function (tool) as requests of chat and of the Responses API send it. */
 interface SentFunction {
   name: string;
   description?: string | null | undefined;
@@ -13,13 +13,13 @@ interface SentFunction {
 interface SentUse {
   choice: ToolUse['choice'] | 'none' | null | undefined;
   parallel: boolean | null | undefined;
-  /** Returns the path of a function's parameters in the request. */
+  /** Returns the path of a function's parameters in the request, for errors. */
   param(index: number): string;
 }
 
 /**
- * Returns the tools that the model may call; null if there are none, or the choice is `none`. Throws as
- * `checkAnswerSchema`.
+ * Returns the tools that the model may call; null if there are none, or if the choice is `none`. For the parameters'
+ * schemas, throws what `checkAnswerSchema` throws.
  */
 export function toolUse(functions: readonly SentFunction[], { choice, parallel, param }: SentUse): ToolUse | null {
   if (functions.length === 0 || choice === 'none') return null;
@@ -40,8 +40,9 @@ function toolOf({ name, description, parameters }: SentFunction, param: string, 
 }
 
 /**
- * Closes the root of a schema that lists its members and does not say whether there may be others: a function has the
- * parameters that it declares. A root that is combined with other schemas stays as it is.
+ * Sets `additionalProperties` to false at the root of a tool's schema that lists properties and does not say whether
+ * others are allowed: a function has the parameters that it declares. A root that is combined with other schemas stays
+ * as it is.
  */
 function closedSchema(schema: { readonly [key: string]: unknown }): { readonly [key: string]: unknown } {
   const open = ['additionalProperties', 'allOf', 'anyOf', 'oneOf', '$ref'].some((name) => name in schema);

@@ -4,13 +4,13 @@ import type { OutputItem } from './output-item.ts';
 
 interface NewCall {
   name: string;
-  /** The number of calls before this one. */
+  /** Index of the call among the response's function calls, from 0. */
   call: number;
-  /** The place in the output. */
+  /** Index of the item in the response's output. */
   index: number;
 }
 
-/** Creates the item of a function call. */
+/** Creates the output item of a function call. */
 export function callItem(responseId: string, { name, call, index }: NewCall): OutputItem {
   const call_id = toolCallId(responseId, call);
   const id = call_id.replace(/^call_/u, 'fc_');

@@ -4,17 +4,17 @@ import type { ResponsesEvent, ResponsesOutputItem } from '../schema/responses-re
 
 type Part = Extract<ResponsesEvent, { part: unknown }>['part'];
 type Unnumbered<T> = T extends unknown ? Omit<T, 'sequence_number'> : never;
-/** Describes an event without the number that its place in the stream gives it. */
+/** Represents an event without its `sequence_number`, which its position in the stream determines. */
 export type UnnumberedEvent = Unnumbered<ResponsesEvent>;
 
-/** Writes the events of one output item, in the order `begin`, `write`…, `end`. */
+/** Builds the events of one output item. The calls are in the order `begin`, `write` (repeatedly), `end`. */
 export interface OutputItem {
-  /** The type of the chat events whose text it has. */
+  /** Type of the chat events whose text this item contains. */
   kind: 'reasoning' | 'content' | 'tool_call';
   begin(): UnnumberedEvent[];
   write(text: string, logprobs?: readonly TokenLogprob[]): UnnumberedEvent[];
   end(status: 'completed' | 'incomplete'): UnnumberedEvent[];
-  /** Returns the item after its end. */
+  /** Returns the complete item; called after `end`. */
   whole(): ResponsesOutputItem;
 }
 

@@ -10,7 +10,10 @@ interface MessageFields {
   tool_call_id?: string | null | undefined;
 }
 
-/** Checks which role has which fields: only an assistant calls, and only text answers a call. */
+/**
+ * Checks the tool fields of a message against its role: only an assistant may have `tool_calls`, and a tool's output
+ * must be text with a `tool_call_id`.
+ */
 export function toolFields({ role, content, tool_calls, tool_call_id }: MessageFields): Finding | null {
   if (role !== 'assistant' && tool_calls?.length) {
     return { code: 'invalid_value', at: ['tool_calls'], message: 'is for messages with the role assistant' };
@@ -31,8 +34,8 @@ interface ToolUseFields {
 }
 
 /**
- * Checks that the choice is among the tools, and that the answer is not bound to another form as well. `paths` lead to
- * the name of the choice and to the form.
+ * Checks that the choice names one of the tools, and that tools are not combined with a format other than text. `paths`
+ * are the paths of the choice's name and of the format in the request, for errors.
  */
 export function toolUseFields(
   { names, choice, format }: ToolUseFields,

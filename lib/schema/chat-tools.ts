@@ -22,7 +22,7 @@ const functionType = v.pipe(
   v.metadata({ const: 'function' }),
 );
 
-/** Lists the members of a function, here and in the Responses API. */
+/** Members of a function, shared with the Responses API. */
 const functionMembers = {
   name: toolName,
   description: v.nullish(v.string()),

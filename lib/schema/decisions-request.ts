@@ -57,7 +57,7 @@ export type DecisionPart = v.InferOutput<typeof DecisionPart>;
 
 const content = v.union([v.string(), v.pipe(v.array(DecisionPart), v.minLength(1), v.maxLength(1024))]);
 
-/** The members that each type of item needs; a message may omit its type. */
+/** Members that each type of item needs; a message may omit its type. */
 const NEEDS = {
   message: ['role', 'content'],
   function_call: ['call_id', 'name', 'arguments'],
@@ -88,7 +88,7 @@ export const DecisionItem = v.pipe(
 );
 export type DecisionItem = v.InferOutput<typeof DecisionItem>;
 
-/** Requires a call before each output, with the same id. */
+/** Rule that each output follows a call with the same id. */
 const answeredCalls = rule<DecisionItem[]>((items) => {
   const calls = new Set<string>();
   for (const [i, { type, call_id: id }] of items.entries()) {

@@ -29,7 +29,7 @@ export const ResponsesPart = v.variant('type', [
 ]);
 export type ResponsesPart = v.InferOutput<typeof ResponsesPart>;
 
-/** The members that each type of item needs; a message may omit its type. */
+/** Members that each type of item needs; a message may omit its type. */
 const NEEDS = {
   message: ['role', 'content'],
   reasoning: [],
@@ -76,7 +76,7 @@ function mediaAt(parts: readonly ResponsesPart[]): number {
   return parts.findIndex(({ type }) => type === 'input_image' || type === 'input_audio');
 }
 
-/** Requires a call before each output, with the same id. */
+/** Rule that each output follows a call with the same id. */
 const answeredCalls = rule<ResponsesItem[]>((items) => {
   const called = new Set<string>();
   for (const [i, { type, call_id }] of items.entries()) {
