@@ -5,7 +5,7 @@ import { SECTIONS } from '../page/sections/index.ts';
 import type { Report } from '../report.ts';
 
 const RUN = fileURLToPath(new URL('../run.ts', import.meta.url));
-/** Benchmarks that can run small. The others have one size. */
+/** Benchmarks that accept `--quick`, for a small run. The others have one size. */
 const HAVE_QUICK = new Set(['branches', 'hybrid', 'speed', 'forms', 'crowd', 'http', 'growth']);
 
 const HELP = `npm run bench -- [--only=speed,edge] [--json] [--quick]
