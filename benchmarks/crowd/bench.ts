@@ -17,7 +17,7 @@ alone and while a prompt of 4,096 tokens is read.`;
 interface Measured {
   name: string;
   system: RunningSystem;
-  /** One slot, or another program: has no gaps worth measuring. */
+  /** True for a system with one slot and for other programs, whose gaps are not worth measuring. */
   single: boolean;
 }
 
@@ -55,7 +55,7 @@ function weightsOf(text: string): 'int8' | 'int4' {
 
 async function startAll(shape: ShapeName, weights: 'int8' | 'int4', slots: readonly number[]): Promise<Measured[]> {
   const systems: Measured[] = [];
-  // One after the other: the first run makes the models.
+  // Started one after the other, because the first start compiles the models.
   for (const count of slots) {
     const system = await startSystem('assay', { shape, weights, threads: THREADS, slots: count });
     systems.push({
@@ -69,7 +69,7 @@ async function startAll(shape: ShapeName, weights: 'int8' | 'int4', slots: reado
   return systems;
 }
 
-/** The crowds, by name; the requests of a crowd differ by `seed`. */
+/** Sets of requests that are sent at the same time, by name. Another `seed` gives other texts. */
 const CASES: readonly { name: string; requests(seed: number): CrowdRequest[] }[] = [
   ...[1, 2, 4, 8, 16].map((count) => ({
     name: count === 1 ? '1 chat' : `${count} chats`,

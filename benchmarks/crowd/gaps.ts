@@ -3,7 +3,7 @@ import type { Job } from '../../runtime/engine/job.ts';
 import { chat } from '../branches/workload.ts';
 import type { Gaps, GapsWork } from '../systems/system.ts';
 
-/** Steps of the engine that are measured without a long prompt. */
+/** Number of engine steps that are measured without a long prompt. */
 const STEPS = 60;
 
 /** Measures the time between two tokens of a chat while several chats are written, alone or beside a long prompt. */
@@ -13,7 +13,7 @@ export async function gapsOf(engine: Engine, { chats, prompt }: GapsWork, beside
   const running = Array.from({ length: chats }, (_, i) =>
     engine.submit(timed(chat(128, 400, 7000 + i), gaps), stop.signal).catch(() => null),
   );
-  // Until all of them decode.
+  // Steps until all chats decode.
   while (gaps.length < chats * 4) await engine.step();
   gaps.length = 0;
   let read = false;

@@ -16,7 +16,7 @@ const HELP = `npm run bench -- independence [--model=models/starter] [--precisio
 Each task of a request alone and in company: how many answers differ. A request asks 16 tasks of both test sets about one of their texts.`;
 
 const TASKS = 16;
-/** Requests that run beside the one that is compared. */
+/** Number of requests that run beside the one that is compared. */
 const BESIDE = 2;
 
 /** The ways to answer a request that are compared with each task alone on a cold engine. */

@@ -6,7 +6,7 @@ import { planTasks } from '../../runtime/worker/task-job.ts';
 import { engineOf } from '../branches/workload.ts';
 import type { Case } from '../quality/test-set.ts';
 
-/** Rows of logits in a run up to which tokens are drafted, as the server does in 8 bits with VNNI. */
+/** Rows of logits in one run up to which tokens are drafted, as in the server with 8-bit weights and VNNI. */
 const DRAFT_ROWS = 16;
 
 export interface Request {
@@ -14,7 +14,7 @@ export interface Request {
   tasks: readonly Case[];
 }
 
-/** Answers requests in different company. Answers are JSON text, in the order of the tasks. */
+/** Answers the same requests alone, together, or beside others. Answers are JSON text, in the order of the tasks. */
 export class Requests {
   readonly #text: TextModel;
   readonly #model: Model;

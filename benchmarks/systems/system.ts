@@ -14,7 +14,7 @@ export interface System {
   prefill(work: PrefillWork): Promise<Cost>;
   /** Decodes `tokens` tokens, one after another, after a cached context. */
   decode(work: DecodeWork): Promise<Cost>;
-  /** Answers unrelated requests that come at once. */
+  /** Answers unrelated requests that arrive at the same time. */
   crowd?(work: CrowdWork): Promise<Cost>;
   /** Measures the time between two tokens of several chats, alone and while a long prompt is read. */
   gaps?(work: GapsWork): Promise<{ alone: Gaps; beside: Gaps }>;
@@ -59,7 +59,7 @@ export interface CrowdWork {
 
 export interface GapsWork {
   chats: number;
-  /** Tokens of the long prompt. */
+  /** Number of tokens of the long prompt. */
   prompt: number;
 }
 
@@ -75,7 +75,7 @@ export interface Settings {
   threads: number;
   /** Mode in which the program does the work, if it has several. */
   mode?: string;
-  /** Sequences that one run takes, for Assay. Default: the compiler's. */
+  /** Number of sequences in one run of Assay's engine; the compiler's default if absent. */
   slots?: number;
 }
 
