@@ -2,7 +2,7 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { cpus } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import { HUGE_PAGES } from '../../runtime/supervisor/child.ts';
+import { ENGINE_MEMORY } from '../../runtime/supervisor/child.ts';
 import type { Call, Reply, Settings, System } from './system.ts';
 
 /** The module of a system. Those of `peers/` need the packages of `benchmarks/package.json`. */
@@ -33,7 +33,7 @@ export async function startSystem(
     {
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
       // As the server starts the engine.
-      env: { ...(program === 'assay' ? HUGE_PAGES : {}), ...process.env, ...environment },
+      env: { ...(program === 'assay' ? ENGINE_MEMORY : {}), ...process.env, ...environment },
     },
   );
   const ended = once(child, 'exit').then(([code, signal]) => {

@@ -139,11 +139,21 @@ export function prefixBytes(shape: KvShape, length: number): number {
   return length * cellBytes(shape) + MOST_SNAPSHOTS * snapshotBytes(shape.states ?? []);
 }
 
+/**
+ * Allocates the KV of all layers as one block, which goes back to the system when the sequence is dropped
+ * (`ENGINE_MEMORY` in `supervisor/child.ts`). Many small blocks of changing sizes would leave gaps that nothing fits.
+ */
 function allocate(shape: KvShape, capacity: number): KvLayerBuffers[] {
-  return shape.layers.map(({ heads, headSize }) => ({
-    key: new Float32Array(heads * capacity * headSize),
-    value: new Float32Array(heads * capacity * headSize),
-  }));
+  const block = new Float32Array((capacity * cellBytes(shape)) / Float32Array.BYTES_PER_ELEMENT);
+  let end = 0;
+  const take = (length: number) => {
+    end += length;
+    return block.subarray(end - length, end);
+  };
+  return shape.layers.map(({ heads, headSize }) => {
+    const length = heads * capacity * headSize;
+    return { key: take(length), value: take(length) };
+  });
 }
 
 function copyCells(
