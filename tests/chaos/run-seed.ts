@@ -12,7 +12,7 @@ import { imageOrAudio } from './media-operations.ts';
 import { nextOperation } from './operations.ts';
 import { describePlan, type Plan, planOf } from './plan.ts';
 import { AUDIO, STARTER, TINY, VISION } from './request.ts';
-import { mannerOf, send } from './send.ts';
+import { mannerOf, POLITE, send } from './send.ts';
 import { halfFiles } from './store.ts';
 import { startTarget, type Target } from './target.ts';
 
@@ -55,6 +55,19 @@ const DECIDE = {
   body: { model: STARTER, context: 'The mug is broken.', question: 'Is it?', options: ['yes', 'no'] },
 } as const;
 
+const LONG_CHAT = {
+  method: 'POST',
+  path: '/v1/chat/completions',
+  body: {
+    model: STARTER,
+    messages: [{ role: 'user', content: 'The mug is broken. Say what happened.' }],
+    stream: true,
+  },
+} as const;
+/** Callers that leave at the end of a run, and the longest time that they stay. */
+const LEAVERS = 12;
+const LEAVE_MS = 2_000;
+
 /** Runs one seed against a new server. */
 export async function runSeed(seed: number, { seconds, recoveryMs, template }: RunOptions): Promise<RunReport> {
   const plan = planOf(seed, seconds);
@@ -80,6 +93,9 @@ export async function runSeed(seed: number, { seconds, recoveryMs, template }: R
       await Promise.all([...faults, ...clients(run, target)]);
       run.violations.push(...halfFiles(machine.base, model).map((path) => `half in the store: ${path}`));
       await proveWhole(run, target, model, machine.base);
+      await leaveEarly(plan, target);
+      // Before the engine process is killed, because what it leaked would be lost with it.
+      await proveSettled(run, target, before);
       const recovery = await recover(run, target, Math.max(recoveryMs, 2 * startMs));
       await proveSettled(run, target, before);
       const code = await target.stop();
@@ -175,6 +191,16 @@ async function proveWhole(
     if (status !== 200) violations.push(`after the faults ${operation.path} answers ${status}: ${text.slice(0, 300)}`);
   }
   violations.push(...halfFiles(base, model).map((path) => `half in the store: ${path}`));
+}
+
+/** Sends requests whose callers leave while the engine process works on them. */
+async function leaveEarly({ seed }: Plan, target: Target): Promise<void> {
+  const random = new Random(seed);
+  const leavers = Array.from({ length: LEAVERS }, () => {
+    const leaveMs = Math.round(random.uniform() * LEAVE_MS);
+    return send(target.url, target.headers, LONG_CHAT, { ...POLITE, leaveMs });
+  });
+  await Promise.all(leavers);
 }
 
 /** Kills the engine process and returns the milliseconds until a request is answered again. */

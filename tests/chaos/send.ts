@@ -13,7 +13,7 @@ export interface Manner {
   leaveMs: number | null;
 }
 
-const POLITE: Manner = { sendPauseMs: 0, readPauseMs: 0, leaveMs: null };
+export const POLITE: Manner = { sendPauseMs: 0, readPauseMs: 0, leaveMs: null };
 
 export function mannerOf(random: Random): Manner {
   const kind = random.uniform();

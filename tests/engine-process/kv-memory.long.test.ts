@@ -1,11 +1,11 @@
 import { execFile } from 'node:child_process';
-import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { ENGINE_MEMORY } from '../../runtime/supervisor/child.ts';
 
 const MIB = 1024 * 1024;
-const CHURN = join(import.meta.dirname, 'kv-churn.ts');
+const CHURN = fileURLToPath(new URL('./kv-churn.ts', import.meta.url));
 
 /** Measured: 2 MiB; with glibc's own threshold, or with a block for each layer, 54 to 135 MiB. */
 test.runIf(process.platform === 'linux')(
