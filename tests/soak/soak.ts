@@ -18,8 +18,8 @@ import { type Point, type Slope, slopeOf } from './slope.ts';
  * `npm run soak [-- --minutes N --clients N --points FILE]`: a real server under steady load, and the slopes of its
  * memory, descriptors and KV cells. `--points` keeps every measurement, one JSON object a line. Ends with 1 when the
  * confidence interval of a slope is above zero: a leak, or a run too short for caches and heaps to reach their size.
- * The first fifth of the time does not count: measured, the KV reaches its bound within a minute, and V8's heap its size
- * within five.
+ * The first fifth of the time does not count: measured, the KV reaches its bound within a minute, and V8's heap its
+ * size within five.
  */
 
 const { values } = parseArgs({
