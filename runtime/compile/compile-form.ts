@@ -6,13 +6,14 @@ import type { Model } from '../onnx/model.ts';
 import { readModel } from '../onnx/read-model.ts';
 import type { StaticShape } from '../onnx/static/plain-attention.ts';
 import { isHalf, toFloat32 } from '../onnx/to-float32.ts';
+import { contextLength } from './context-length.ts';
 import type { Manifest } from './manifest.ts';
 import { type PlannedGraphs, plannedGraphs } from './planned-graphs.ts';
 import type { FixedPrecision } from './precision.ts';
 import { ENCODER_FILE, rewritePacked } from './rewrite-packed.ts';
 import { rewriteStatic } from './rewrite-static.ts';
 import type { GraphFacts } from './rewritten-graphs.ts';
-import { contextLength, publishedHeadSize, type SourceGraphs, sourceGraphs } from './source.ts';
+import { publishedHeadSize, type SourceGraphs, sourceGraphs } from './source.ts';
 import { formOf } from './weight-conversion.ts';
 
 const WEIGHTS_FILE = 'weights.bin';

@@ -1,6 +1,5 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { attribute, type Model, type Node } from '../onnx/model.ts';
 import { unusable } from '../onnx/unusable.ts';
 import { CONFIG_BOUNDS, readBoundedJson } from '../store/bounded-file.ts';
 import type { Precision } from './precision.ts';
@@ -55,35 +54,6 @@ export async function publishedHeadSize(folder: string): Promise<number | undefi
   return typeof size === 'number' && Number.isInteger(size) && size > 0 ? size : undefined;
 }
 
-/**
- * Returns the number of positions that the model supports, from its configuration and its rotary tables. Throws
- * `engine_failed` if neither states it.
- */
-export async function contextLength(folder: string, model: Model): Promise<number> {
-  const config = await readBoundedJson(join(folder, 'config.json'), CONFIG_BOUNDS);
-  const genai = await readBoundedJson(join(folder, 'genai_config.json'), CONFIG_BOUNDS);
-  const stated = [
-    property(config, 'max_position_embeddings'),
-    property(property(config, 'text_config'), 'max_position_embeddings'),
-    property(property(genai, 'model'), 'context_length'),
-  ].find((value) => typeof value === 'number' && Number.isInteger(value) && value >= 16);
-  // Rotary tables limit the context too: a position beyond their end would fail in the middle of an answer.
-  const tables = model.graph.nodes.map((node) => {
-    return model.graph.initializers.get(rotaryTable(node))?.dims[0] ?? Number.POSITIVE_INFINITY;
-  });
-  const length = Math.min(typeof stated === 'number' ? stated : Number.POSITIVE_INFINITY, ...tables);
-  if (!Number.isFinite(length))
-    throw unusable('neither config.json nor genai_config.json says how long its context is');
-  return Math.min(length, 1 << 20);
-}
-
-/** Returns the name of the cosines, one row a position, that a node reads; empty for one that reads none. */
-function rotaryTable(node: Node): string {
-  if (node.op === 'MRotaryEmbedding') return node.inputs[2] ?? '';
-  const rotates = node.op === 'GroupQueryAttention' && attribute(node, 'do_rotary') === 1;
-  return rotates ? (node.inputs[7] ?? '') : '';
-}
-
 function listOnnx(folder: string, inside: string): string[] {
   try {
     return readdirSync(join(folder, inside))
@@ -99,7 +69,8 @@ function baseName(file: string): string {
   return file.slice(file.lastIndexOf('/') + 1);
 }
 
-function property(value: unknown, key: string): unknown {
+/** Reads a member of a parsed JSON value; undefined if there is none. */
+export function property(value: unknown, key: string): unknown {
   return typeof value === 'object' && value !== null && Object.hasOwn(value, key)
     ? // A cast: the condition above has checked that the value is an object.
       (value as Record<string, unknown>)[key]

@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Model } from '../../runtime/engine/model.ts';
-import { FAMILIES, supportTable } from './families.ts';
+import { FAMILIES, REFUSED, supportTable } from './families.ts';
 import { compileFixture, continueGreedily, goldenCases } from './fixtures.ts';
 import { compiledModel } from './plain-models.ts';
 import { checkAgainstOracle } from './scenarios.ts';
@@ -11,7 +11,7 @@ const RUNS = Number(process.env.ASSAY_PROPERTY_RUNS ?? 3);
 const PAGE = join(import.meta.dirname, '../../docs/models.md');
 const TABLE = /(<!-- written by tests\/oracle\/families.test.ts -->\n).*?(\n<!-- end -->)/s;
 
-describe.each(FAMILIES)('$fixture', ({ fixture, path, shortText = 0 }) => {
+describe.each(FAMILIES)('$fixture', ({ fixture, path, shortText = 0, faithful }) => {
   const folder = `../${fixture}`;
   let model: Model;
   beforeAll(async () => {
@@ -21,6 +21,7 @@ describe.each(FAMILIES)('$fixture', ({ fixture, path, shortText = 0 }) => {
 
   test(`answers as PyTorch does, on the ${path} path`, async () => {
     expect(model.manifest.path).toBe(path);
+    if (faithful) expect(model.manifest.contextLength).toBe(faithful);
     for (const { prompt, greedy } of goldenCases(folder)) {
       if (prompt.length > shortText) expect(await continueGreedily(model, prompt, greedy.length)).toEqual(greedy);
     }
@@ -49,6 +50,10 @@ test.each(FAMILIES.filter(({ shortText }) => shortText))(
     await model.close();
   },
 );
+
+test.each(REFUSED)('$fixture is refused', async ({ fixture, message }) => {
+  await expect(compileFixture(`../${fixture}`, 'float')).rejects.toThrow(message);
+});
 
 test('docs/models.md has the table of what is tested here', () => {
   const page = readFileSync(PAGE, 'utf8');

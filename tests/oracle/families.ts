@@ -15,6 +15,8 @@ export interface FamilyCase {
   path: Manifest['path'];
   /** Tokens up to which a text is short for a model with two sets of rotary tables (LongRoPE). */
   shortText?: number;
+  /** Tokens up to which the exporter's graph computes the model, where it falls short of the published length. */
+  faithful?: number;
 }
 
 /** Every tested family, in each layout that its exporters produce. */
@@ -30,9 +32,11 @@ export const FAMILIES: readonly FamilyCase[] = [
   { family: 'Granite 3', fixture: 'families/optimum/granite3', path: 'plain' },
   { family: 'Granite 4 (dense)', fixture: 'families/genai/granite4', path: 'packed' },
   { family: 'LFM2, LFM2.5', fixture: 'families/genai/lfm2', path: 'packed' },
+  { family: 'LFM2.5 (mixture of experts)', fixture: 'families/genai/lfm2-moe', path: 'packed' },
   { family: 'Llama 3.x', fixture: 'families/genai/llama3', path: 'packed' },
   { family: 'Llama 3.x', fixture: 'models/genai/llama', path: 'packed' },
   { family: 'Llama 3.x', fixture: 'families/optimum/llama3', path: 'plain' },
+  { family: 'Ministral 3', fixture: 'families/mobius/ministral3', path: 'packed', faithful: 128 },
   { family: 'Mistral, Ministral', fixture: 'families/genai/mistral', path: 'packed' },
   { family: 'Mistral, Ministral', fixture: 'families/optimum/mistral', path: 'plain' },
   { family: 'Nemotron', fixture: 'families/genai/nemotron', path: 'packed' },
@@ -58,12 +62,19 @@ export const FAMILIES: readonly FamilyCase[] = [
   { family: 'SmolLM3', fixture: 'models/optimum/smollm3', path: 'plain' },
 ];
 
+/** Exported families whose graphs compute something else than PyTorch, and why they are refused. */
+export const REFUSED = [
+  { family: 'OLMo 3', fixture: 'families/mobius/olmo3', message: /leaves out the sliding windows/ },
+] as const;
+
 /** Returns the support table of `docs/models.md`, in Markdown. */
 export function supportTable(): string {
   const columns = Object.entries(EXPORTERS);
-  const rows = [...new Set(FAMILIES.map(({ family }) => family))].map((family) => {
+  const cases = [...FAMILIES, ...REFUSED.map((one) => ({ ...one, path: 'refused' }))];
+  const families = [...new Set(cases.map(({ family }) => family))].sort((one, other) => one.localeCompare(other, 'en'));
+  const rows = families.map((family) => {
     const cells = columns.map(([folder]) => {
-      const found = FAMILIES.find((one) => one.family === family && one.fixture.includes(folder));
+      const found = cases.find((one) => one.family === family && one.fixture.includes(folder));
       return found?.path ?? '';
     });
     return `| ${[family, ...cells].join(' | ')} |`;
