@@ -51,6 +51,12 @@ test.each(FAMILIES.filter(({ shortText }) => shortText))(
   },
 );
 
+test('experts in 4 bits (QMoE) answer in company and from the cache as they do alone', async () => {
+  const model = await compileFixture('../families/genai-int4/lfm2-moe', 'keep');
+  await checkAgainstOracle(model, compiledModel(model), RUNS, { nearTie: 1e-4, apart: 1e-3 });
+  await model.close();
+});
+
 test.each(REFUSED)('$fixture is refused', async ({ fixture, message }) => {
   await expect(compileFixture(`../${fixture}`, 'float')).rejects.toThrow(message);
 });

@@ -27,6 +27,8 @@ export const FAMILIES: readonly FamilyCase[] = [
   { family: 'Gemma 2', fixture: 'families/optimum/gemma2', path: 'plain' },
   { family: 'Gemma 3', fixture: 'models/genai/gemma3', path: 'packed' },
   { family: 'Gemma 3', fixture: 'models/optimum/gemma3', path: 'plain' },
+  { family: 'Gemma 4 (12B)', fixture: 'families/genai/gemma4', path: 'packed' },
+  { family: 'Gemma 4 (E2B, E4B)', fixture: 'families/mobius/gemma4', path: 'plain' },
   { family: 'GPT-OSS (mixture of experts)', fixture: 'families/genai/gpt-oss', path: 'plain' },
   { family: 'Granite 3', fixture: 'families/genai/granite3', path: 'packed' },
   { family: 'Granite 3', fixture: 'families/optimum/granite3', path: 'plain' },
