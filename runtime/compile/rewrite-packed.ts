@@ -1,5 +1,6 @@
 import { addAttentionSlots } from '../onnx/attention-slots.ts';
 import { endResults } from '../onnx/end-results.ts';
+import { gatherColumns } from '../onnx/gather-columns.ts';
 import { gatherRows } from '../onnx/gather-rows.ts';
 import { attentionNodes, couplesRows, type Layout } from '../onnx/layout.ts';
 import { dataLength, type Model } from '../onnx/model.ts';
@@ -44,6 +45,7 @@ export function rewritePacked(model: Model, layout: Layout, precision: FixedPrec
   const rows = gatherRows(model, layout, attention);
   const end = attention ? endResults(model) : undefined;
   const form = convertWeights(model, layout.tokens, precision);
+  gatherColumns(model.graph);
   prune(model.graph);
   const { logits, vocabSize, kv, media } = layout;
   const facts = {

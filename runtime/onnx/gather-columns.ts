@@ -1,0 +1,22 @@
+import { at } from '../../lib/at.ts';
+import { constantMatrices } from './constants.ts';
+import { attribute, type Graph, makeNode } from './model.ts';
+
+/**
+ * Makes embeddings that are tied to the head read columns of its matrix. The onnxruntime-genai builder gathers rows of
+ * `Transpose(matrix)` instead, and onnxruntime computes that transposed copy at load and keeps it.
+ */
+export function gatherColumns(graph: Graph): void {
+  const constant = constantMatrices(graph);
+  graph.nodes = graph.nodes.flatMap((node) => {
+    const [table, rows] = node.inputs;
+    const found = node.op === 'Gather' && (attribute(node, 'axis') ?? 0) === 0 ? constant(table ?? '') : undefined;
+    const ids = graph.inputs.find(({ name }) => name === rows);
+    if (!found?.transposed || ids?.dims.length !== 2) return [node];
+    const columns = `assay/${at(node.outputs, 0)}/columns`;
+    return [
+      makeNode('Gather', [found.tensor.name, ids.name], [columns], { axis: 1 }),
+      makeNode('Transpose', [columns], node.outputs, { perm: [1, 2, 0] }),
+    ];
+  });
+}
