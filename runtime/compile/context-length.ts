@@ -37,10 +37,10 @@ function tableLength(graph: Graph): number {
 }
 
 /**
- * Returns the positions up to which the graph computes the published model: mobius 0.1 leaves out Ministral 3's factor for
- * queries beyond the length that it was first trained for, which is 1 up to there (transformers,
- * `models/ministral3/modeling_ministral3.py`), and the sliding windows of models with post-norms.
- * Throws where it computes another model at any length.
+ * Returns the positions up to which the graph computes the published model. mobius 0.1 leaves out the sliding windows
+ * of models with post-norms, and Ministral 3's factor for queries beyond the length that it was first trained for,
+ * which is 1 up to there (transformers, `models/ministral3/modeling_ministral3.py`). Throws where the graph computes
+ * another model at any length.
  */
 function faithfulLength(config: unknown, graph: Graph): number {
   const rope = property(config, 'rope_parameters');
