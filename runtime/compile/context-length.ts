@@ -30,10 +30,17 @@ export async function contextLength(folder: string, { graph }: Model): Promise<n
 
 /** Returns the positions of the rotary tables; one beyond their end would fail in the middle of an answer. */
 function tableLength(graph: Graph): number {
-  const tables = attentionNodes(graph)
-    .filter((node) => attribute(node, 'do_rotary') === 1)
-    .map((node) => graph.initializers.get(node.inputs[7] ?? '')?.dims[0] ?? Number.POSITIVE_INFINITY);
+  const tables = graph.nodes.map(
+    (node) => graph.initializers.get(rotaryTable(node))?.dims[0] ?? Number.POSITIVE_INFINITY,
+  );
   return Math.min(...tables);
+}
+
+/** Returns the name of the cosines, one row a position, that a node reads; empty for one that reads none. */
+function rotaryTable(node: Node): string {
+  if (node.op === 'MRotaryEmbedding') return node.inputs[2] ?? '';
+  const rotates = node.op === 'GroupQueryAttention' && attribute(node, 'do_rotary') === 1;
+  return rotates ? (node.inputs[7] ?? '') : '';
 }
 
 /**
