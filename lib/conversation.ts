@@ -1,7 +1,4 @@
-/**
- * Describes a message of a conversation as backends read it: aliases resolved, `developer` turned into `system`, texts
- * joined in order.
- */
+/** Describes a message of a conversation as backends read it: `developer` has become `system`. */
 export interface ChatMessage {
   role: 'system' | 'user' | 'assistant' | 'tool';
   /** Text and media in the order sent. */

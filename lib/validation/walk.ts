@@ -8,7 +8,7 @@ import type { Finding } from './rules.ts';
 export class Walk {
   /** The first issue in document order. */
   issue: AssayError | null = null;
-  /** Compile budget that the late rules share; if absent, they do not run. */
+  /** Budget for compiling grammars, shared by the rules that run after all others; if absent, those do not run. */
   readonly fuel: Fuel | undefined;
   readonly #steps: (string | number)[] = [];
   #depth = 0;

@@ -53,7 +53,7 @@ const MediaPart = v.strictObject({
     ]),
   ),
 });
-/** Most tools in a request, and most tool calls in one message. */
+/** Maximum number of tools in a request, and of tool calls in one message. */
 const MOST_TOOLS = 128;
 const ChatMessages = v.array(
   v.strictObject({

@@ -50,7 +50,7 @@ export interface SourceFile {
 
 const BLOB_NAME = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/;
 
-/** Cached hashes of files that are not named by their hash, by path, size and time of change. */
+/** Cached hashes, keyed by path, size and modification time, of files whose names do not contain their hash. */
 const computed = new Map<string, string>();
 
 /**

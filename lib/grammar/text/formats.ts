@@ -23,7 +23,7 @@ interface FormatRule {
 }
 
 /**
- * The formats of JSON Schema 2020-12 validation, section 7.3, as anchored patterns.
+ * The formats of JSON Schema 2020-12 validation, section 7.3. What `generates` matches:
  *
  * - date, time, date-time: RFC 3339, section 5.6, with days that exist. No leap second, capital `T` and `Z`.
  * - duration: RFC 3339, appendix A, numbers of at most 6 digits.

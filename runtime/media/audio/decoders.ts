@@ -69,19 +69,19 @@ function rescale({ channelData, bitDepth }: Decoded): void {
 }
 
 /** Tells whether a file ends too early, as far as its format allows to tell. */
-function isCut(codec: Exclude<Codec, 'wav'>, bytes: Uint8Array, frames: number): boolean {
+function isCut(codec: Exclude<Codec, 'wav'>, bytes: Uint8Array, samples: number): boolean {
   if (codec === 'mp3') return isCutMp3(bytes);
-  return codec === 'flac' ? isCutFlac(bytes, frames) : isCutOgg(bytes);
+  return codec === 'flac' ? isCutFlac(bytes, samples) : isCutOgg(bytes);
 }
 
 /**
- * Tells whether a FLAC file has fewer frames than its first metadata block states (RFC 9639, section 8.2); 0 means
- * unknown.
+ * Tells whether fewer samples of each channel were decoded than a FLAC file's first metadata block states (RFC 9639,
+ * section 8.2). False if it states 0, which means unknown.
  */
-function isCutFlac(bytes: Uint8Array, frames: number): boolean {
+function isCutFlac(bytes: Uint8Array, samples: number): boolean {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const stated = (view.getUint8(21) & 15) * 2 ** 32 + view.getUint32(22);
-  return stated !== 0 && frames < stated;
+  return stated !== 0 && samples < stated;
 }
 
 /** Tells whether an Ogg file lacks its last page, which has a flag (RFC 3533, section 6), or the end of that page. */
