@@ -53,6 +53,13 @@ function mediaPart(type: MediaPart['type'], { url, data, mime_type }: MediaInput
   return { type, source, param };
 }
 
+/** Returns the `format` of OpenAI's `input_audio` for a type of media; null if it has none. */
+export function audioFormat(mimeType: string): string | null {
+  const name = /^audio\/([\w.+-]+)$/u.exec(mimeType)?.[1] ?? null;
+  if (name === 'mpeg') return 'mp3';
+  return name === 'mp3' ? null : name;
+}
+
 /** Reads OpenAI's `input_audio`, whose `format` is usually `wav` or `mp3` (audio/mpeg, RFC 3003). */
 export function audioSource({ data, format }: { data: string; format: string }): MediaPart['source'] {
   return { type: 'base64', data, mimeType: `audio/${format === 'mp3' ? 'mpeg' : format}` };

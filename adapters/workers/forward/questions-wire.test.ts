@@ -47,14 +47,15 @@ describe('images', () => {
   });
 });
 
-it('audio is a part of its own, as an address', () => {
-  const audio: MediaPart = {
-    type: 'audio',
-    source: { type: 'base64', data: 'UklGRg==', mimeType: 'audio/wav' },
-    param: 'audio[0]',
-  };
+it.each([
+  ['audio/wav', { input_audio: { data: 'UklGRg==', format: 'wav' } }],
+  ['audio/mpeg', { input_audio: { data: 'UklGRg==', format: 'mp3' } }],
+  ['audio/mp3', { audio_url: 'data:audio/mp3;base64,UklGRg==' }],
+  ['application/ogg', { audio_url: 'data:application/ogg;base64,UklGRg==' }],
+])('audio of the type %s keeps its type', (mimeType, sent) => {
+  const audio: MediaPart = { type: 'audio', source: { type: 'base64', data: 'UklGRg==', mimeType }, param: 'audio[0]' };
   const { input } = JSON.parse(questionsBody(batch({ context: 'c' }, [audio])));
-  const part = { type: 'input_audio', audio_url: 'data:audio/wav;base64,UklGRg==' };
+  const part = { type: 'input_audio', ...sent };
   expect(input).toEqual([{ role: 'user', content: [part, { type: 'input_text', text: 'c' }] }]);
 });
 
@@ -63,6 +64,7 @@ describe("an upstream's error about an image names that of the caller", () => {
     ['input[0].content[1].image_url', inContext, 'assets.b'],
     ['input[1].content[0].image_url', inMessages, 'q0'],
     ['input[1].content[0].audio_url', inMessages, 'q0'],
+    ['input[1].content[0].input_audio', inMessages, 'q0'],
     ['input[1].content[2].image_url', inMessages, 'm1'],
     ['input[1].content[0].image_url', afterAnswer, 'q0'],
     ['input[9].content[0].image_url', inContext, 'input[9].content[0].image_url'],

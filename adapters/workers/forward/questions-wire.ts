@@ -1,5 +1,6 @@
 import type { DecideTask, Task, TaskBatch } from '../../../lib/backend.ts';
 import type { ChatMessage, Part } from '../../../lib/conversation.ts';
+import { audioFormat } from '../../../lib/messages.ts';
 import { withCallersParam } from './callers-param.ts';
 import { shape } from './task-wire.ts';
 
@@ -42,6 +43,10 @@ function conversationOf({ input, media }: Pick<TaskBatch, 'input' | 'media'>): r
 function part(role: ChatMessage['role'], one: Part): object {
   if (one.type === 'text') return { type: role === 'assistant' ? 'output_text' : 'input_text', text: one.text };
   const { source, detail } = one;
+  const format = one.type === 'audio' && source.type === 'base64' ? audioFormat(source.mimeType) : null;
+  if (source.type === 'base64' && format !== null) {
+    return { type: 'input_audio', input_audio: { data: source.data, format } };
+  }
   const url = source.type === 'url' ? source.url : `data:${source.mimeType};base64,${source.data}`;
   return one.type === 'audio'
     ? { type: 'input_audio', audio_url: url }
@@ -67,7 +72,7 @@ function options({ kind = 'choice', options = [], descriptions = [] }: DecideTas
 }
 
 /** Matches the path of an image or audio input in a request of `POST /v1/decisions`. */
-const MEDIA_PATH = /^input\[(\d+)\]\.content\[(\d+)\]\.(?:image|audio)_url/u;
+const MEDIA_PATH = /^input\[(\d+)\]\.content\[(\d+)\]\.(?:image_url|audio_url|input_audio)/u;
 
 /** Returns an upstream's error about an image or audio input with the `param` of the caller's request. */
 export const askedHere = (error: unknown, batch: TaskBatch): unknown =>
