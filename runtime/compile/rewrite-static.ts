@@ -30,6 +30,9 @@ export function rewriteStatic(
 ): Rewritten {
   if (layout.media) throw unusable('static graphs have no place for media');
   if (layout.states.length > 0) throw unusable('static graphs have no place for layers that keep a state');
+  if (model.graph.nodes.some(({ op }) => op === 'RotaryEmbedding')) {
+    throw unusable('its rotary embeddings are outside of the attention nodes (Gemma 4), which has no static form');
+  }
   if (isHalf(model)) toFloat32(model);
   const attention = attentionNodes(model.graph, layout);
   const rows = attention && gatherRows(model, layout, attention);
