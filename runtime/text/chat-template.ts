@@ -97,7 +97,7 @@ export function createChatTemplate(
   const { traits, afterAnswer, inParts } = usable(() => firstThatWorks(tryOut, [false, true]));
   let found: { tools: ToolFormat | null } | undefined;
   const tools = (): ToolFormat | null => {
-    found ??= { tools: toolFormat(renderPlain, format) };
+    found ??= { tools: usable(() => toolFormat(renderPlain, format)) };
     return found.tools;
   };
   const renderPlain: RenderTools = (messages, tools, generate) =>

@@ -3,6 +3,13 @@ import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from '
 /** Reports that a template refuses its input (`raise_exception`), fails, does not end, or uses too much memory. */
 export class TemplateError extends Error {
   override readonly name = 'TemplateError';
+  /** True if a limit of time or memory ended it: the same template may work the next time. */
+  readonly ofLimits: boolean;
+
+  constructor(message: string, ofLimits = false) {
+    super(message);
+    this.ofLimits = ofLimits;
+  }
 }
 
 export interface JinjaLimits {
@@ -57,7 +64,7 @@ function render(call: RenderCall, timeMs: number): string {
   if (!answer) {
     thread.end();
     thread = undefined;
-    throw new TemplateError('the template takes too long or too much memory');
+    throw new TemplateError('the template takes too long or too much memory', true);
   }
   if ('error' in answer) throw new TemplateError(answer.error);
   return answer.text;

@@ -185,11 +185,11 @@ export const TARGETS: Readonly<Record<string, FuzzTarget>> = {
     words: TEMPLATE_WORDS,
     async run(bytes) {
       const source = new TextDecoder().decode(bytes);
-      await named(() =>
-        createChatTemplate(source, { bos_token: '<s>' }, { timeMs: 500, output: 10_000 }).render([
-          { role: 'user', content: 'Hello' },
-        ]),
-      );
+      await named(() => {
+        const template = createChatTemplate(source, { bos_token: '<s>' }, { timeMs: 500, output: 10_000 });
+        template.render([{ role: 'user', content: 'Hello' }]);
+        template.tools();
+      });
     },
   },
   /** The event streams of boxes: the same events, however the bytes are cut. */

@@ -19,7 +19,7 @@ const CLOSE_MS = 2_000;
  * and `OTEL_RESOURCE_ATTRIBUTES` describe this server.
  */
 export function exportTraces(env: NodeJS.ProcessEnv, log: Logger): Tracing {
-  const warn = (message: string) => log.warn({ message }, 'tracing');
+  const warn = (message: string) => log.warn({ message: reasonOf(message) }, 'tracing');
   diag.setLogger(
     { error: warn, warn, info: () => {}, debug: () => {}, verbose: () => {} },
     { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true },
@@ -44,4 +44,14 @@ export function exportTraces(env: NodeJS.ProcessEnv, log: Logger): Tracing {
         sleep(CLOSE_MS, undefined, { ref: false }),
       ]),
   };
+}
+
+/** Returns the message of an error that the packages report as JSON, with its stack. */
+function reasonOf(reported: string): string {
+  try {
+    const { message } = JSON.parse(reported);
+    return typeof message === 'string' ? message : reported;
+  } catch {
+    return reported;
+  }
 }

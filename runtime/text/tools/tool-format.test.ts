@@ -47,3 +47,10 @@ it.each(FORMATS)('%s', (name, format) => {
   if (format === null) expect(found).toBeNull();
   else expect(found).toMatchObject(format);
 });
+
+it('a template that does not end with tools is an error each time, not a template without them', () => {
+  const endless =
+    '{% if tools %}{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}{% endif %}';
+  const template = createChatTemplate(endless + source('chatml'), {}, { timeMs: 1000, output: 10_000 });
+  for (const _ of [1, 2]) expect(() => template.tools()).toThrow(expect.objectContaining({ code: 'engine_failed' }));
+});

@@ -52,14 +52,15 @@ function calls(names: readonly string[], content = ''): object[] {
 
 /**
  * Finds out how a template writes tool calls. Returns null if it does not show tools to the model, or writes calls in a
- * form that the grammars here do not support (arguments that are not JSON, or channels as in GPT-OSS).
+ * form that the grammars here do not support (arguments that are not JSON, or channels as in GPT-OSS). Throws a
+ * `TemplateError` if a limit of time or memory ends the template.
  */
 export function toolFormat(render: RenderTools, reasoning: ReasoningFormat): ToolFormat | null {
   const rendered = (messages: readonly object[], generate = false) => {
     try {
       return render(messages, tools, generate);
     } catch (error) {
-      if (error instanceof TemplateError) return null;
+      if (error instanceof TemplateError && !error.ofLimits) return null;
       throw error;
     }
   };
