@@ -13,6 +13,7 @@ import { KeysStore } from './keys-file.ts';
 import { requestLog } from './log.ts';
 import { readPages } from './pages.ts';
 import { startServer } from './server.ts';
+import { takeActivatedSocket } from './service/activated-socket.ts';
 import { openTracing } from './tracing/open-tracing.ts';
 
 /** Milliseconds that running requests may continue after the server was told to stop. */
@@ -64,7 +65,8 @@ export async function serve(config: ServerConfig, { log, say, terminal, compose 
   });
   const opened: { close(): Promise<unknown> }[] = [parts, ...(tracing ? [tracing] : [])];
   try {
-    const server = await startServer(app.fetch, config);
+    const activated = takeActivatedSocket(process.env, process.pid);
+    const server = await startServer(app.fetch, { ...config, activated });
     opened.unshift({ close: () => server.close(0) });
     say(listening(server.url, config));
     if (firstKey) say(terminal ? firstKeyMade(await makeFirstKey(filed)) : noKeyYet(config.home));

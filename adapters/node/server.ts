@@ -1,8 +1,9 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
 import { AssayError } from '../../lib/errors.ts';
 import { answerBadHttp, badHttp } from './bad-http.ts';
+import { isLoopback } from './loopback.ts';
 import { UsageError } from './usage-error.ts';
 
 /** Bounds of every connection. Bodies are bounded where they are read, by bytes received (lib/json/body.ts). */
@@ -40,10 +41,18 @@ export interface RunningServer {
   close(graceMs: number): Promise<boolean>;
 }
 
+interface ListenSettings {
+  host: string;
+  port: number;
+  limits?: Partial<typeof LIMITS>;
+  /** Descriptor of a socket that already listens at that address (socket activation); null or absent: none. */
+  activated?: number | null;
+}
+
 /** Serves `fetch` over HTTP. Throws a `UsageError` if the address is not available. */
 export async function startServer(
   fetch: (request: Request) => Response | Promise<Response>,
-  { host, port, limits }: { host: string; port: number; limits?: Partial<typeof LIMITS> },
+  { host, port, limits, activated }: ListenSettings,
 ): Promise<RunningServer> {
   const server = createServer({ ...LIMITS, ...limits }, getRequestListener(fetch, { errorHandler: unreadable }));
   server.maxConnections = MAX_CONNECTIONS;
@@ -58,11 +67,17 @@ export async function startServer(
     open.requests.add(request);
     response.once('close', () => open.requests.delete(request));
   });
-  await listen(server, host, port);
-  // The server listens on a TCP port, not on a pipe.
-  const taken = (server.address() as AddressInfo).port;
-  return { url: `http://${urlHost(host)}:${taken}`, close: (graceMs) => close(server, open, graceMs) };
+  await listen(server, host, port, activated ?? null);
+  const address = server.address();
+  // The address decides whether keys and Hosts are checked (rules M-18 and M-19), so both must say the same.
+  if (address === null || typeof address === 'string' || (activated != null && !isSameReach(address.address, host))) {
+    server.close();
+    throw new UsageError(`The socket that systemd opened is not of ${host}. Give both units the same address.`);
+  }
+  return { url: `http://${urlHost(host)}:${address.port}`, close: (graceMs) => close(server, open, graceMs) };
 }
+
+const isSameReach = (address: string, host: string): boolean => isLoopback(address) === isLoopback(host);
 
 /** A request that cannot become a `Request`, because its Host is not a host name. */
 const unreadable = () => badHttp(new AssayError('forbidden_origin', 'The Host header is not a host name.'));
@@ -75,10 +90,10 @@ function endWhenUnread(response: ServerResponse, timeoutMs: number): void {
   });
 }
 
-function listen(server: Server, host: string, port: number): Promise<void> {
+function listen(server: Server, host: string, port: number, activated: number | null): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => reject(new UsageError(inWords(error, host, port))));
-    server.listen({ host, port }, resolve);
+    server.listen(activated === null ? { host, port } : { fd: activated }, resolve);
   });
 }
 

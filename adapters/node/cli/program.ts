@@ -17,6 +17,7 @@ import { addPull } from './pull.ts';
 import { addRemove } from './rm.ts';
 import { addRun } from './run-tasks.ts';
 import { addServe } from './serve.ts';
+import { addService } from './service.ts';
 import { addStatus } from './status.ts';
 import { addTop } from './top.ts';
 
@@ -36,6 +37,7 @@ export function createProgram(parts: { compose: typeof compose }): Command {
   addCalibrate(program);
   program.commandsGroup('Server:');
   addServe(program, parts.compose);
+  addService(program);
   addMcp(program);
   addStatus(program);
   addTop(program);

@@ -1,0 +1,203 @@
+import { spawn } from 'node:child_process';
+import { existsSync, realpathSync } from 'node:fs';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { type Command, InvalidArgumentError } from 'commander';
+import { isLoopback } from '../loopback.ts';
+import {
+  hiddenFromService,
+  installSteps,
+  type MachineFacts,
+  type Step,
+  systemctlOf,
+  UNIT_FILES,
+  uninstallSteps,
+  unitFolder,
+} from '../service/service-steps.ts';
+import { ACCOUNT, type Scope, type ServiceSettings, serviceUnits } from '../service/service-unit.ts';
+import { UsageError } from '../usage-error.ts';
+import { configOf } from './config-of.ts';
+import { screen } from './screen.ts';
+
+interface InstallFlags {
+  host?: string;
+  port?: string;
+  model?: string;
+  home?: string;
+  apiKeyFile?: string;
+  allowOrigin?: string[];
+  allowMediaHost?: string[];
+  memory: string;
+  offline: boolean;
+  print?: boolean;
+}
+
+/** Adds `assay service`. */
+export function addService(program: Command): void {
+  const service = program
+    .command('service')
+    .description('Run the server in the background, from the start of the machine or session (Linux with systemd).')
+    .addHelpText('after', HELP);
+  service
+    .command('install')
+    .description('Write a hardened systemd unit, enable and start it. As root: for the machine; else for your account.')
+    .option('--host <address>', 'address to listen on; other than this machine needs an API key (default: 127.0.0.1)')
+    .option('--port <number>', 'port to listen on (default: 8080)')
+    .option('--model <id>', 'model to load at start (default: assay/starter)')
+    .option('--home <folder>', 'keys and models (default: ~/.assay; as root /var/lib/assay)')
+    .option('--api-key-file <path>', 'a file with a key to accept beside those of the home; only systemd reads it')
+    .option('--allow-origin <origin...>', 'web pages that may call the server, such as https://assay.example.com')
+    .option('--allow-media-host <host...>', 'hosts that images may be fetched from')
+    .option('--memory <limit>', 'limit of server and models together, such as 8G or 75%', memoryLimit, '90%')
+    .option('--offline', 'give the server no network but its port: nothing can be downloaded or sent', false)
+    .option('--print', 'show the units, and change nothing')
+    .action(install);
+  service
+    .command('uninstall')
+    .description('Stop the service and remove its unit. Keys and models stay.')
+    .action(uninstall);
+  service.command('status').description('Show whether the service runs, and its last log lines.').action(status);
+}
+
+const HELP = `
+"install" prints each step before it is done. Logs: journalctl --user -u assay (as root: journalctl -u assay).
+Containers, macOS, Windows and a proxy in front: docs/deploy.md.
+
+Examples:
+  $ assay service install --print
+  $ assay service install --port 18080
+  $ sudo assay service install --offline
+  $ assay service status`;
+
+function memoryLimit(text: string): string {
+  if (/^([1-9]\d{0,5}[MGT]|[1-9]\d?%|100%)$/.test(text)) return text;
+  throw new InvalidArgumentError('Use a size such as 8G or 800M, or a share of the memory such as 75%.');
+}
+
+const scopeOf = (): Scope => (process.getuid?.() === 0 ? 'system' : 'user');
+
+async function install(flags: InstallFlags): Promise<void> {
+  const scope = scopeOf();
+  const settings = await settingsOf(flags, scope);
+  if (flags.print) {
+    const folder = unitFolder(scope, process.env, homedir());
+    for (const [name, text] of Object.entries(serviceUnits(settings))) {
+      screen.line(`# ${join(folder, name)}\n${text}`);
+    }
+    return;
+  }
+  requireSystemd();
+  const hidden = hiddenFromService([...settings.command, settings.home, settings.cache]);
+  if (scope === 'system' && hidden) {
+    throw new UsageError(
+      `A service of the machine cannot read ${hidden}, as it sees no one's home. Install Node and Assay for all ` +
+        'accounts (such as in /usr/local), or run this without root for a service of your account.',
+    );
+  }
+  for (const step of installSteps(settings, await factsOf(scope))) await perform(step);
+  screen.line(afterInstall(settings));
+}
+
+async function uninstall(): Promise<void> {
+  requireSystemd();
+  const scope = scopeOf();
+  const facts = await factsOf(scope);
+  if (facts.installed.length === 0) return screen.line(`No service is installed in ${facts.unitFolder}.`);
+  for (const step of uninstallSteps(scope, facts)) await perform(step);
+  screen.line('The service is removed. Keys and models stay where they were.');
+}
+
+async function status(): Promise<void> {
+  requireSystemd();
+  const { command } = systemctlOf(scopeOf())('status', '--no-pager', '--lines=10', 'assay.service');
+  // systemctl's own code: 0 runs, 3 does not run, 4 is not installed.
+  process.exitCode = await exitCode(command);
+}
+
+async function settingsOf(flags: InstallFlags, scope: Scope): Promise<ServiceSettings> {
+  const system = scope === 'system';
+  const { memory, offline, apiKeyFile, ...serverFlags } = flags;
+  const home = flags.home ?? (system ? '/var/lib/assay' : undefined);
+  const config = configOf({ ...serverFlags, ...(home === undefined ? {} : { home }) });
+  if (config.port === 0) throw new UsageError('A service needs a fixed port: --port 8080');
+  const more = (flag: string, values: readonly string[]) => values.flatMap((value) => [flag, value]);
+  return {
+    scope,
+    command: [process.execPath, realpathSync(process.argv[1]!)],
+    flags: [
+      ...['--model', config.model],
+      ...more('--allow-origin', config.allowOrigin),
+      ...more('--allow-media-host', config.allowMediaHost),
+    ],
+    host: config.host,
+    port: config.port,
+    home: config.home,
+    cache: system ? '/var/cache/assay' : resolve(process.env.HF_HOME || join(homedir(), '.cache/huggingface')),
+    apiKeyFile: apiKeyFile === undefined ? undefined : resolve(apiKeyFile),
+    memory,
+    offline,
+    deviceGroups: system ? await groupsThatExist(['render', 'video']) : [],
+  };
+}
+
+/** Throws a `UsageError` where systemd does not run services. Source: sd_booted(3). */
+function requireSystemd(): void {
+  if (existsSync('/run/systemd/system')) return;
+  const system = { darwin: 'macOS has launchd', win32: 'Windows has scheduled tasks' }[process.platform as string];
+  throw new UsageError(
+    `assay service needs Linux with systemd, which does not run here${system ? ` (${system})` : ''}. ` +
+      'docs/deploy.md shows what to use instead. --print shows the unit.',
+  );
+}
+
+const factsOf = async (scope: Scope): Promise<MachineFacts> => {
+  const folder = unitFolder(scope, process.env, homedir());
+  const installed = UNIT_FILES.filter((name) => existsSync(join(folder, name)));
+  return { unitFolder: folder, installed, hasAccount: (await namesIn('/etc/passwd')).includes(ACCOUNT) };
+};
+
+const namesIn = async (file: string): Promise<string[]> =>
+  (await readFile(file, 'utf8').catch(() => '')).split('\n').map((line) => line.split(':')[0] ?? '');
+
+async function groupsThatExist(names: readonly string[]): Promise<string[]> {
+  const groups = await namesIn('/etc/group');
+  return names.filter((name) => groups.includes(name));
+}
+
+/** Does a step and says so before. Throws when its command fails. */
+async function perform(step: Step): Promise<void> {
+  switch (step.kind) {
+    case 'write':
+      screen.line(`write ${step.path}`);
+      await mkdir(dirname(step.path), { recursive: true });
+      return writeFile(step.path, step.text);
+    case 'remove':
+      screen.line(`rm ${step.path}`);
+      return rm(step.path, { force: true });
+    case 'run': {
+      screen.line(step.command.join(' '));
+      const code = await exitCode(step.command);
+      if (code !== 0) throw new Error(`"${step.command.join(' ')}" failed with exit code ${code}; see above.`);
+    }
+  }
+}
+
+function exitCode([command = '', ...args]: readonly string[]): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, args, { stdio: 'inherit' });
+    child.once('error', reject);
+    child.once('exit', (code) => resolve(code ?? 1));
+  });
+}
+
+function afterInstall({ scope, host, port, home }: ServiceSettings): string {
+  const keys = `assay keys add my-app --admin --home ${home}`;
+  return [
+    '',
+    `Assay starts at every ${scope === 'system' ? 'boot' : 'login'}: http://${isLoopback(host) ? host : 'localhost'}:${port}/playground`,
+    `Make a key: ${scope === 'system' ? `sudo -u ${ACCOUNT} ` : ''}${keys}`,
+    `Log: journalctl ${scope === 'system' ? '' : '--user '}-u assay -f`,
+    ...(scope === 'user' ? ['To run it without a login too: loginctl enable-linger'] : []),
+  ].join('\n');
+}

@@ -1,0 +1,12 @@
+/** The first descriptor that systemd passes. Source: sd_listen_fds(3). */
+const FIRST_DESCRIPTOR = 3;
+
+/**
+ * Returns the descriptor of the socket that systemd opened for this process, or null. Removes the variables, so that no
+ * child process takes the socket for its own.
+ */
+export function takeActivatedSocket(env: Record<string, string | undefined>, pid: number): number | null {
+  const { LISTEN_PID, LISTEN_FDS } = env;
+  for (const name of ['LISTEN_PID', 'LISTEN_FDS', 'LISTEN_FDNAMES']) delete env[name];
+  return LISTEN_PID === String(pid) && Number(LISTEN_FDS) >= 1 ? FIRST_DESCRIPTOR : null;
+}

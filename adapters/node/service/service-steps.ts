@@ -1,0 +1,84 @@
+import { dirname, join } from 'node:path';
+import { ACCOUNT, type Scope, type ServiceSettings, serviceUnits } from './service-unit.ts';
+
+/** Describes one change of the machine. */
+export type Step =
+  | { readonly kind: 'write'; readonly path: string; readonly text: string }
+  | { readonly kind: 'remove'; readonly path: string }
+  | { readonly kind: 'run'; readonly command: readonly string[] };
+
+/** Holds what the steps depend on. */
+export interface MachineFacts {
+  /** Folder of unit files. */
+  readonly unitFolder: string;
+  /** Unit files of Assay that are there. */
+  readonly installed: readonly string[];
+  /** True if the account of a system service exists. */
+  readonly hasAccount: boolean;
+}
+
+export const UNIT_FILES = ['assay.service', 'assay.socket'] as const;
+
+/** Returns the folder of the unit files of a scope. Source: systemd.unit(5). */
+export function unitFolder(scope: Scope, env: Record<string, string | undefined>, home: string): string {
+  if (scope === 'system') return '/etc/systemd/system';
+  return join(env.XDG_CONFIG_HOME || join(home, '.config'), 'systemd/user');
+}
+
+/** Returns the steps that install and start the service, or replace it. */
+export function installSteps(settings: ServiceSettings, facts: MachineFacts): Step[] {
+  const { scope, home, cache, offline } = settings;
+  const units = serviceUnits(settings);
+  const systemctl = systemctlOf(scope);
+  const outdated = facts.installed.filter((name) => !(name in units));
+  return [
+    ...removal(outdated, scope, facts),
+    ...(scope === 'system' ? account(home, facts) : []),
+    ...[home, cache].map((folder): Step => ({ kind: 'run', command: ['install', '-d', ...owner(scope), folder] })),
+    ...Object.entries(units).map(([name, text]): Step => ({ kind: 'write', path: join(facts.unitFolder, name), text })),
+    systemctl('daemon-reload'),
+    systemctl('enable', ...Object.keys(units)),
+    // The service must have stopped before its socket is bound anew.
+    ...(offline ? [systemctl('stop', 'assay.service'), systemctl('restart', 'assay.socket')] : []),
+    systemctl('restart', 'assay.service'),
+  ];
+}
+
+/** Returns the steps that stop and remove the service. Models and keys stay. */
+export function uninstallSteps(scope: Scope, facts: MachineFacts): Step[] {
+  return [...removal(facts.installed, scope, facts), systemctlOf(scope)('daemon-reload')];
+}
+
+/** Returns systemctl's commands for a scope. */
+export function systemctlOf(scope: Scope): (...args: string[]) => Step & { kind: 'run' } {
+  const command = ['systemctl', ...(scope === 'user' ? ['--user'] : [])];
+  return (...args) => ({ kind: 'run', command: [...command, ...args] });
+}
+
+function removal(names: readonly string[], scope: Scope, { unitFolder }: MachineFacts): Step[] {
+  if (names.length === 0) return [];
+  const systemctl = systemctlOf(scope);
+  return [
+    // The service first: its socket would start it again.
+    systemctl('stop', 'assay.service'),
+    systemctl('disable', '--now', ...names),
+    ...names.map((name): Step => ({ kind: 'remove', path: join(unitFolder, name) })),
+  ];
+}
+
+function account(home: string, { hasAccount }: MachineFacts): Step[] {
+  if (hasAccount) return [];
+  const flags = ['--system', '--user-group', '--home-dir', home, '--no-create-home', '--shell', '/usr/sbin/nologin'];
+  return [{ kind: 'run', command: ['useradd', ...flags, ACCOUNT] }];
+}
+
+/** Returns the flags of install(1) for a folder that only the service reads. */
+const owner = (scope: Scope): string[] =>
+  scope === 'system' ? ['-m', '0750', '-o', ACCOUNT, '-g', ACCOUNT] : ['-m', '0700'];
+
+/** Returns the folders whose contents a system service cannot see (`ProtectHome=yes`). */
+const HIDDEN = ['/home/', '/root/', '/run/user/'];
+
+/** Returns the first path that a system service cannot read, or null. */
+export const hiddenFromService = (paths: readonly string[]): string | null =>
+  paths.find((path) => HIDDEN.some((folder) => `${dirname(path)}/`.startsWith(folder))) ?? null;

@@ -1,0 +1,165 @@
+import { isLoopback } from '../loopback.ts';
+
+/** Names who a service is for: `user`, one account; `system`, the machine, started at boot. */
+export type Scope = 'user' | 'system';
+
+/** Describes the service that a unit starts. Paths are absolute. */
+export interface ServiceSettings {
+  readonly scope: Scope;
+  /** Node, and the program that it runs. */
+  readonly command: readonly [node: string, program: string];
+  /** Further flags of `assay serve`. */
+  readonly flags: readonly string[];
+  readonly host: string;
+  readonly port: number;
+  /** Keys and compiled models. */
+  readonly home: string;
+  /** Downloads, in the layout of Hugging Face's tools. */
+  readonly cache: string;
+  /** A file with a further key; absent: the keys of the home. */
+  readonly apiKeyFile?: string | undefined;
+  /** Limit of the whole service, such as `8G` or `90%`. */
+  readonly memory: string;
+  /** True: no network but the port that it listens on, which systemd opens. */
+  readonly offline: boolean;
+  /** Groups of the machine that may use GPUs and NPUs. */
+  readonly deviceGroups: readonly string[];
+}
+
+/** Account that a system service runs as. */
+export const ACCOUNT = 'assay';
+
+/** Returns the units of a service by file name. Sources: systemd.exec(5), systemd.resource-control(5). */
+export function serviceUnits(settings: ServiceSettings): Record<string, string> {
+  const service = text([...unitSection(settings), ...serviceSection(settings), ...installSection(settings)]);
+  return settings.offline
+    ? { 'assay.service': service, 'assay.socket': socketUnit(settings) }
+    : { 'assay.service': service };
+}
+
+function unitSection({ offline, scope }: ServiceSettings): string[] {
+  return [
+    '# Written by `assay service install`, which replaces it. Own changes: systemctl edit assay.',
+    '[Unit]',
+    'Description=Assay: many small judgement tasks with a local language model',
+    ...(offline ? ['Requires=assay.socket', 'After=assay.socket'] : []),
+    ...(scope === 'system' && !offline ? ['After=network-online.target', 'Wants=network-online.target'] : []),
+    '# After five failed starts in five minutes it stays stopped.',
+    'StartLimitIntervalSec=300',
+    'StartLimitBurst=5',
+    '',
+  ];
+}
+
+function serviceSection(settings: ServiceSettings): string[] {
+  const { scope, command, flags, host, port, home, cache, apiKeyFile, memory, offline, deviceGroups } = settings;
+  const serve = [...command, 'serve', '--host', host, '--port', String(port), ...flags];
+  const system = scope === 'system';
+  return [
+    '[Service]',
+    `ExecStart=${serve.map(word).join(' ')}`,
+    ...environment('ASSAY_HOME', home),
+    ...environment('HF_HOME', cache),
+    ...(offline ? environment('HF_HUB_OFFLINE', '1') : []),
+    ...(apiKeyFile === undefined
+      ? []
+      : [`LoadCredential=${word(`api-key:${apiKeyFile}`)}`, 'Environment=ASSAY_API_KEY_FILE=%d/api-key']),
+    ...(system ? [`User=${ACCOUNT}`, `Group=${ACCOUNT}`] : []),
+    ...(system && deviceGroups.length > 0 ? [`SupplementaryGroups=${deviceGroups.join(' ')}`] : []),
+    'SyslogIdentifier=assay',
+    'UMask=0077',
+    'Restart=on-failure',
+    'RestartSec=2',
+    '# Exit code 2: a flag or a key is missing, which no restart changes.',
+    'RestartPreventExitStatus=2',
+    '# The server stops its own processes; running requests have 10 s.',
+    'KillMode=mixed',
+    'TimeoutStopSec=20',
+    '# The server starts an engine process again that was out of memory.',
+    'OOMPolicy=continue',
+    `MemoryMax=${memory}`,
+    'TasksMax=512',
+    '',
+    ...sandbox(settings),
+    '',
+  ];
+}
+
+/** Returns the directives that keep the service from the rest of the machine. */
+function sandbox({ home, cache, host, offline, scope }: ServiceSettings): string[] {
+  return [
+    '# Files: read only, except the two folders. No other home, no /tmp of others.',
+    'ProtectSystem=strict',
+    `ProtectHome=${scope === 'system' ? 'yes' : 'read-only'}`,
+    `ReadWritePaths=${word(home)} ${word(cache)}`,
+    'PrivateTmp=yes',
+    'NoNewPrivileges=yes',
+    ...(scope === 'system'
+      ? ['CapabilityBoundingSet=', 'AmbientCapabilities=', 'ProtectClock=yes', 'ProtectKernelModules=yes']
+      : ["# Without it, systemd 252 drops these limits in a user's session and says nothing.", 'PrivateUsers=yes']),
+    'ProtectControlGroups=yes',
+    'ProtectHostname=yes',
+    'LockPersonality=yes',
+    'RestrictRealtime=yes',
+    'RestrictSUIDSGID=yes',
+    'KeyringMode=private',
+    '# Models run in namespaces of their own (bubblewrap) with a /proc of their own. The kernel refuses that where parts',
+    '# of /proc are hidden: so no RestrictNamespaces=, ProtectKernelTunables=, ProtectKernelLogs=, ProtectProc=.',
+    'SystemCallArchitectures=native',
+    'SystemCallFilter=@system-service @mount',
+    'SystemCallErrorNumber=EPERM',
+    '# No MemoryDenyWriteExecute=: JavaScript is compiled to machine code as it runs.',
+    ...(scope === 'system' ? ['# GPUs and NPUs, and no other device.', 'DevicePolicy=closed', ...DEVICES] : []),
+    ...network(host, offline),
+  ];
+}
+
+const DEVICES = ['char-drm', 'char-accel', 'char-kfd', 'char-nvidia*', 'char-fastrpc'].map(
+  (name) => `DeviceAllow=${name} rw`,
+);
+
+function network(host: string, offline: boolean): string[] {
+  // Netlink: bubblewrap sets up the loopback interface of its namespace.
+  const families = 'RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK';
+  if (!offline) return ['# Downloads need the network; `assay service install --offline` goes without.', families];
+  return [
+    '# No network: connections come in through the socket that systemd opened.',
+    'PrivateNetwork=yes',
+    families,
+    ...(isLoopback(host) ? ['IPAddressDeny=any', 'IPAddressAllow=localhost'] : []),
+  ];
+}
+
+function installSection({ offline, scope }: ServiceSettings): string[] {
+  if (offline) return ['[Install]', 'Also=assay.socket', ...wantedBy(scope)];
+  return ['[Install]', ...wantedBy(scope)];
+}
+
+const wantedBy = (scope: Scope): string[] => [
+  `WantedBy=${scope === 'system' ? 'multi-user.target' : 'default.target'}`,
+];
+
+function socketUnit({ host, port }: ServiceSettings): string {
+  const address = host === 'localhost' ? '127.0.0.1' : host;
+  return text([
+    '# Written by `assay service install --offline`, which replaces it.',
+    '[Unit]',
+    'Description=Port of Assay',
+    '',
+    '[Socket]',
+    `ListenStream=${address.includes(':') ? `[${address}]` : address}:${port}`,
+    '',
+    '[Install]',
+    'WantedBy=sockets.target',
+  ]);
+}
+
+const text = (lines: readonly string[]): string => `${lines.join('\n')}\n`;
+
+const environment = (name: string, value: string): string[] => [`Environment=${word(`${name}=${value}`)}`];
+
+/** Quotes a word for a unit file: `%` and `$` begin specifiers and variables. Source: systemd.syntax(7). */
+function word(value: string): string {
+  const escaped = value.replaceAll('%', '%%').replaceAll('$', '$$$$');
+  return /^[\w@%+=:,./$*-]+$/.test(escaped) ? escaped : `"${escaped.replace(/["\\]/g, '\\$&')}"`;
+}
