@@ -29,7 +29,8 @@ COPY --from=build /src/dist dist
 RUN ln -s /opt/assay/dist/adapters/node/bin.js /usr/local/bin/assay \
  && chmod +x dist/adapters/node/bin.js \
  && install -d -o 1000 -g 1000 -m 0700 /var/lib/assay /var/cache/assay
-ENV NODE_ENV=production ASSAY_HOME=/var/lib/assay HF_HOME=/var/cache/assay NODE_COMPILE_CACHE=/tmp/node-compile-cache
+# HOME: the user may have no entry in /etc/passwd, and Node then finds none.
+ENV NODE_ENV=production HOME=/var/lib/assay ASSAY_HOME=/var/lib/assay HF_HOME=/var/cache/assay NODE_COMPILE_CACHE=/tmp/node-compile-cache
 VOLUME ["/var/lib/assay", "/var/cache/assay"]
 # A number, so that Kubernetes can see that it is not root.
 USER 1000:1000
