@@ -55,8 +55,8 @@ export const ruby: Language = {
     rmSync(INSTALLED, { recursive: true, force: true });
     await run(HOME, ['gem', 'install', '--quiet', '--local', '--no-document', '--install-dir', INSTALLED, GEM]);
     const found = { GEM_PATH: `${INSTALLED}:${saysOf('gem', 'env', 'gempath')}` };
-    const both = ['./test/cases_test.rb', './test/package_test.rb'].flatMap((file) => ['-r', file]);
-    await run(HOME, ['ruby', '-W0', ...both, '-e', ''], { ...urls, ...found });
+    const files = ['cases', 'media', 'package'].flatMap((name) => ['-r', `./test/${name}_test.rb`]);
+    await run(HOME, ['ruby', '-W0', ...files, '-e', ''], { ...urls, ...found });
     const env = { ...found, ASSAY_URL: urls.ASSAY_STARTER_URL, ASSAY_API_KEY: 'demo' };
     await run(HOME, ['ruby', 'examples/refund.rb'], env);
   },

@@ -6,7 +6,7 @@ using Assay.Client.Tests;
 
 // A program and not a suite of a test framework, so that it also runs where no package can be fetched. Run by `npm run
 // clients`.
-IEnumerable<(string Name, Func<Task> Test)> tests = PackageTests.All().Concat(await Cases.AllAsync());
+IEnumerable<(string Name, Func<Task> Test)> tests = PackageTests.All().Concat(MediaTests.All()).Concat(await Cases.AllAsync());
 int passed = 0;
 List<string> failed = new();
 foreach ((string name, Func<Task> test) in tests)

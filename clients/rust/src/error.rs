@@ -9,6 +9,8 @@ use crate::models::ErrorBody;
 pub enum Error {
     /// A setting is missing or invalid; the text says which.
     Settings(String),
+    /// A file of an image or a recording cannot be sent; the text says why.
+    Media(String),
     /// No answer within the timeout. The request is not sent again: the work may have been done.
     Timeout(String),
     /// No answer: the server cannot be reached, the connection broke, or the response is not Assay's.
@@ -102,7 +104,7 @@ impl fmt::Display for StatusError {
 impl fmt::Display for Error {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Settings(text) | Self::Timeout(text) | Self::Connection(text) => out.write_str(text),
+            Self::Settings(text) | Self::Media(text) | Self::Timeout(text) | Self::Connection(text) => out.write_str(text),
             Self::Status(error) => error.fmt(out),
         }
     }

@@ -6,6 +6,7 @@ mod answers;
 mod client;
 mod contract;
 mod error;
+mod media;
 #[rustfmt::skip]
 #[allow(clippy::all, unused_imports)]
 pub mod models;
@@ -15,10 +16,11 @@ pub use answers::{ensure_complete, Answered, Incomplete, IncompleteReason};
 pub use client::{Assay, Builder};
 pub use contract::{CONTRACT_FINGERPRINT, CONTRACT_VERSION};
 pub use error::{Error, StatusError, StatusKind};
+pub use media::{audio_input, image_input};
 pub use models::{
-    ChoiceQuestion, DecideRequest, DecideResponse, DecideResult, DecideTask, DecisionAnswer, DecisionChoice,
+    AudioInput, ChoiceQuestion, DecideRequest, DecideResponse, DecideResult, DecideTask, DecisionAnswer, DecisionChoice,
     DecisionLevel, DecisionQuestion, DecisionsRequest, DecisionsResponse, ExtractQuestion, ExtractRequest,
-    ExtractResponse, ExtractTask, LabelChoiceQuestion, LevelQuestion, Message, MessageContent, NamedExtractQuestion,
+    ExtractResponse, ExtractTask, ImageInput, LabelChoiceQuestion, LevelQuestion, Message, MessageContent, NamedExtractQuestion,
     NoulQuestion, PredicateQuestion, RunTasksRequest, RunTasksResponse, ScoreQuestion, SystemOneAnswer,
     SystemOneQuestion, SystemOneRequest, SystemOneResponse, Task,
 };

@@ -14,4 +14,4 @@ export {
 } from './errors.ts';
 export { CONTRACT_FINGERPRINT, CONTRACT_VERSION } from './generated/contract.ts';
 export type * from './generated/types.gen.ts';
-export { imageInput } from './image.ts';
+export { audioInput, imageInput } from './media.ts';

@@ -17,7 +17,7 @@ from .errors import (
     ServerError,
     UnprocessableEntityError,
 )
-from .image import image_input
+from .media import audio_input, image_input
 from .model_server import ModelServer
 from .models import (
     AudioInput,
@@ -85,6 +85,7 @@ __all__ = [
     "ServerError",
     "SystemOneResponse",
     "UnprocessableEntityError",
+    "audio_input",
     "ensure_complete",
     "image_input",
 ]
