@@ -1,13 +1,16 @@
 import * as v from 'valibot';
-import { chunkBytes, MelPlan } from './audio/mel-plan.ts';
+import { MelPlan, melBytes } from './audio/mel-plan.ts';
 import { PixelPlan, pixelBytes, tileBytes } from './pixel-plan.ts';
 
 /** Plan for preparing a file for an encoder: as tiles of pixels, or as chunks of log-mel values. */
 export const MediaPlan = v.union([PixelPlan, MelPlan]);
 export type MediaPlan = v.InferOutput<typeof MediaPlan>;
 
-/** Returns the number of bytes of a prepared file, and of one piece of it, which the encoder reads at a time. */
+/**
+ * Returns the number of bytes of a prepared file, and of one piece of it, which the encoder reads at a time. The last
+ * piece has the rest.
+ */
 export function preparedBytes(plan: MediaPlan): { total: number; piece: number } {
   if ('tile' in plan) return { total: pixelBytes(plan), piece: tileBytes(plan) };
-  return { total: plan.chunks * chunkBytes(plan), piece: chunkBytes(plan) };
+  return { total: melBytes(plan, plan.frames), piece: melBytes(plan, plan.chunkFrames) };
 }

@@ -3,7 +3,7 @@ import { AssayError } from '../../lib/errors.ts';
 import { markParts, splitMarked } from './marked-texts.ts';
 import { type ReasoningFormat, reasoningFormat } from './reasoning-format.ts';
 import { compileJinja, type JinjaLimits, TemplateError } from './sandboxed-jinja.ts';
-import type { Segment } from './segment.ts';
+import type { MediaMark, Segment } from './segment.ts';
 import { fitMessages, isToolUse, type TemplateMessage, type TemplateTraits } from './template-message.ts';
 import { templateTools } from './tools/guarded-text.ts';
 import { type RenderTools, type ToolFormat, toolFormat } from './tools/tool-format.ts';
@@ -32,16 +32,16 @@ export interface ChatTemplate {
   /**
    * Renders the prompt up to the model's answer. Each message's text becomes a separate `user` segment, in order;
    * reasoning of earlier answers is omitted. `thinking: false` closes the reasoning block before the model can begin
-   * it; if absent, the model decides. `mediaMark` is the text that the template writes for an image or a recording.
-   * `tools` are shown to the model. They, and messages with calls and their outputs, are only accepted by a template
-   * that supports tools.
+   * it; if absent, the model decides. `media` says what the template writes for an image or a recording. `tools` are
+   * shown to the model. They, and messages with calls and their outputs, are only accepted by a template that supports
+   * tools.
    */
   render(messages: readonly TemplateMessage[], options?: RenderOptions): Segment[];
 }
 
 export interface RenderOptions {
   thinking?: boolean | undefined;
-  mediaMark?: string | undefined;
+  media?: MediaMark | undefined;
   tools?: readonly Tool[] | undefined;
 }
 
@@ -75,11 +75,11 @@ export function createChatTemplate(
 
   function write(
     messages: readonly TemplateMessage[],
-    { thinking, mediaMark, tools }: RenderOptions,
+    { thinking, media, tools }: RenderOptions,
     inParts: boolean,
   ): Segment[] {
     const values = thinking === undefined || !switchable ? {} : { enable_thinking: thinking };
-    const { marked, parts } = markParts(messages, inParts);
+    const { marked, parts } = markParts(messages, inParts, media);
     const shown = tools ? { tools: templateTools(tools) } : {};
     const variables = {
       ...special,
@@ -89,7 +89,7 @@ export function createChatTemplate(
       messages: marked,
       add_generation_prompt: true,
     };
-    const segments = splitMarked(jinja(variables), parts, mediaMark);
+    const segments = splitMarked(jinja(variables), parts, media?.mark);
     return thinking === false && thinks ? withoutThinking(segments, format) : segments;
   }
   // Templates of models that read media may require a message to be a list of parts, even if it is a single text.

@@ -1,6 +1,6 @@
 import type { MediaPart } from '../../lib/conversation.ts';
 import { TemplateError } from './sandboxed-jinja.ts';
-import type { Segment } from './segment.ts';
+import type { MediaMark, Segment } from './segment.ts';
 import type { TemplateMessage } from './template-message.ts';
 import { splitAtGuards, templateCalls } from './tools/guarded-text.ts';
 
@@ -13,9 +13,10 @@ const MARK = /(\u3000?)\uE000(\d+)\uE001(\u3000?)/gu;
 
 /**
  * Replaces the texts of messages by placeholders. A message with media, or any if `inParts` is true, becomes a list of
- * parts, as transformers passes it to templates. Returns the messages, and the replaced texts and the media in order.
+ * parts, as transformers passes it to templates, unless `media` are marks in the text. Returns the messages, and the
+ * replaced texts and the media in order.
  */
-export function markParts(messages: readonly TemplateMessage[], inParts: boolean) {
+export function markParts(messages: readonly TemplateMessage[], inParts: boolean, media?: MediaMark) {
   const parts: (string | MediaPart)[] = [];
   const marked = messages.map(({ role, content, toolCalls, answers }) => {
     const tools = {
@@ -26,6 +27,13 @@ export function markParts(messages: readonly TemplateMessage[], inParts: boolean
     if (toolCalls && content === '') return { role, content: '', ...tools };
     if (typeof content === 'string' && !inParts) return { role, content: mark(parts.push(content) - 1), ...tools };
     const list = typeof content === 'string' ? [content] : content;
+    if (media?.inText) {
+      const written = list.map((part) => {
+        const index = parts.push(part) - 1;
+        return typeof part === 'string' ? mark(index) : media.mark;
+      });
+      return { role, content: written.join(''), ...tools };
+    }
     const made = list.map((part) => {
       const index = parts.push(part) - 1;
       return typeof part === 'string' ? { type: 'text', text: mark(index) } : { type: part.type };

@@ -47,7 +47,7 @@ export function encodeTasks(model: TextModel, batch: TaskBatch, limit = Number.P
   checkMessages(messages, limit);
   const open: ChatMessage = { role: 'user', parts: [...media, { type: 'text', text: TASK_MARK }] };
   const templateMessages = toTemplateMessages([...messages, open], reads);
-  const rendered = model.template.render(templateMessages, { thinking: false, mediaMark: model.media?.mark });
+  const rendered = model.template.render(templateMessages, { thinking: false, media: model.media });
   const cut = rendered.findLastIndex(({ trust }) => trust === 'user');
   const last = at(rendered, cut).text;
   // The template may merge the placeholder with an earlier message; it is then at the end of that message.
@@ -106,7 +106,7 @@ export function encodeChat(
   const rendered = withToolFields(toTemplateMessages(messages, model.media?.kind, model.mediaRefusal), messages);
   checkMessages(messages, limit);
   checkTools(model, rendered, tools);
-  const segments = model.template.render(rendered, { thinking, tools, mediaMark: model.media?.mark });
+  const segments = model.template.render(rendered, { thinking, tools, media: model.media });
   const ids = encodeWithBegin(model, segments);
   checkLength(ids.length, limit);
   return { ids, thinking: opensThinking(segments, model.template.reasoning) };

@@ -7,12 +7,18 @@ import type { Tokenizer } from './tokenizer.ts';
  */
 export type Segment = { text: string; trust: 'template' | 'user' } | { text: ''; trust: 'media'; part: MediaPart };
 
-/** Writes images or recordings into a prompt, as the model's family does. */
-export interface MediaText {
-  /** Kind of media that the model reads besides text. */
-  readonly kind: MediaPart['type'];
+/** Says what a chat template writes for an image or a recording. */
+export interface MediaMark {
   /** Text that the chat template writes for one image or recording. */
   readonly mark: string;
+  /** The template only accepts text, so the mark is part of the message's text. */
+  readonly inText?: boolean | undefined;
+}
+
+/** Writes images or recordings into a prompt, as the model's family does. */
+export interface MediaText extends MediaMark {
+  /** Kind of media that the model reads besides text. */
+  readonly kind: MediaPart['type'];
   /**
    * Returns the text for one image or recording. Each occurrence of `token` in it is replaced by the next id from
    * `firstId` on.

@@ -41,6 +41,7 @@ const CACHE_ENTRIES = 1024;
 export class MediaEncoder implements MediaText {
   readonly kind: MediaFamily['kind'];
   readonly mark: string;
+  readonly inText: boolean;
   readonly #family: MediaFamily;
   readonly #encoder: InferenceSession;
   readonly #width: number;
@@ -53,6 +54,7 @@ export class MediaEncoder implements MediaText {
   constructor(family: MediaFamily, encoder: InferenceSession, width: number) {
     this.kind = family.kind;
     this.mark = family.mark;
+    this.inText = family.kind === 'audio' && (family.inText ?? false);
     this.#family = family;
     this.#encoder = encoder;
     this.#width = width;
@@ -132,10 +134,12 @@ export class MediaEncoder implements MediaText {
     const inputs = inputsOf(this.#family, piece, plan).filter(({ name }) => inputNames.includes(name));
     const feeds = inputs.map(({ name, type, data, dims }) => [name, new Tensor(type, data, dims)] as const);
     const results = await this.#encoder.run(Object.fromEntries(feeds));
-    return sideBySide(
+    const features = sideBySide(
       this.#outputs.map((name) => floatsOf(results, name)),
       this.#width,
     );
+    const used = this.#family.kind === 'audio' ? this.#family.used?.(piece) : undefined;
+    return used === undefined ? features : features.subarray(0, used * this.#width);
   }
 
   #item({ opened, detail: asked, param }: MediaPart): MediaItem {

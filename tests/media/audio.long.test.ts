@@ -148,3 +148,42 @@ describe('refused, with the path', () => {
     expect((await chat(partsOf(cases[0]!))).usage.promptTokens).toBe(cases[0]!.prompt.length);
   });
 });
+
+describe('Ultravox, whose template knows texts only', () => {
+  let ultravox: Machine;
+  beforeAll(async () => {
+    ultravox = await startMachine('media/ultravox', { maxPromptLen: 1536 });
+  });
+  afterAll(() => ultravox.close());
+
+  it('answers tasks about recordings of two lengths, packed as each alone', async () => {
+    const probabilities = { orders: 1, calibrated: false };
+    const ask = async (file: string, asked: readonly DecideTask[]) => {
+      await ultravox.load();
+      const batch: TaskBatch = {
+        model: MODEL,
+        input: { context: 'who speaks' },
+        media: [recording(file)],
+        tasks: asked,
+        temperature: 0,
+        maxOutputTokens: 16,
+        probabilities,
+      };
+      const { answers, usage } = await ultravox.backend.runTasks(batch, newCall());
+      return { usage, logprobs: answers.map(({ optionLogprobs }) => optionLogprobs!) };
+    };
+    const lengths: number[] = [];
+    for (const file of ['short.wav', 'long.flac']) {
+      const { logprobs, usage } = await ask(file, tasks);
+      lengths.push(usage.promptTokens);
+      for (const [i, task] of tasks.entries()) {
+        const [alone] = (await ask(file, [task])).logprobs;
+        for (const [option, logprob] of alone!.entries()) {
+          expect(Math.abs(logprob - logprobs[i]![option]!)).toBeLessThan(1e-5);
+        }
+      }
+    }
+    // 2 and 33 seconds: 13 and 188 + 19 tokens.
+    expect(lengths[1]! - lengths[0]!).toBe(188 + 19 - 13);
+  });
+});

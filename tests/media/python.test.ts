@@ -49,6 +49,7 @@ const MODELS = [
   { model: 'qwen2.5-vl' as const, decoder: 'qwen2.5-vl/onnx', path: 'packed' },
   { model: 'qwen3-vl' as const, decoder: 'qwen3-vl/onnx', path: 'packed' },
   { model: 'voxtral' as const, decoder: 'voxtral/onnx', path: 'packed' },
+  { model: 'ultravox' as const, decoder: 'ultravox/onnx', path: 'packed' },
 ];
 
 interface Opened {

@@ -1,6 +1,6 @@
 import { at } from '../../../lib/at.ts';
 import { PREPARED_RATE } from './limits.ts';
-import { framesOf, HOP, type MelPlan } from './mel-plan.ts';
+import { HOP, type MelPlan } from './mel-plan.ts';
 
 /** Number of samples in a window of the Fourier transform. */
 const WINDOW = 400;
@@ -18,24 +18,25 @@ const [OUTER, INNER] = [16, 25];
  * `audio_utils.py`.
  */
 export function logMel(samples: Float32Array, plan: MelPlan): Float32Array {
-  const { bands, chunks, chunkSamples } = plan;
-  const frames = framesOf(plan);
-  const length = chunks * chunkSamples;
+  const { bands, frames, chunkFrames } = plan;
+  const length = frames * HOP;
   const filters = melFilters(bands);
   const power = new Float64Array(BINS);
   const window = new Float64Array(WINDOW);
-  const logs = new Float32Array(chunks * bands * frames);
+  const logs = new Float32Array(bands * frames);
   let loudest = Number.NEGATIVE_INFINITY;
-  for (let frame = 0; frame < chunks * frames; frame++) {
+  for (let frame = 0; frame < frames; frame++) {
     const start = frame * HOP - WINDOW / 2;
     for (let i = 0; i < WINDOW; i++) window[i] = (samples[mirrored(start + i, length)] ?? 0) * (HANN[i] ?? 0);
     powerSpectrum(window, power);
-    const into = Math.floor(frame / frames) * bands * frames + (frame % frames);
+    const chunk = frame - (frame % chunkFrames);
+    const line = Math.min(chunkFrames, frames - chunk);
+    const into = chunk * bands + (frame - chunk);
     for (const [band, { from, weights }] of filters.entries()) {
       let sum = 0;
       for (let i = 0; i < weights.length; i++) sum += (weights[i] ?? 0) * (power[from + i] ?? 0);
       const log = Math.log10(Math.max(1e-10, sum));
-      logs[into + band * frames] = log;
+      logs[into + band * line] = log;
       if (log > loudest) loudest = log;
     }
   }

@@ -3,30 +3,25 @@ import { MOST_SECONDS, PREPARED_RATE } from './limits.ts';
 
 /** Number of samples between the starts of two frames. */
 export const HOP = 160;
-/** Longest chunk in seconds, which is what Whisper's encoder reads. */
-const MOST_CHUNK_SECONDS = 30;
+/** Frames of the longest chunk, 30 seconds, which is what Whisper's encoder reads. */
+export const MOST_CHUNK_FRAMES = (30 * PREPARED_RATE) / HOP;
 
-/** Plan for converting a recording to frames of log-mel values, `[chunks, bands, frames of a chunk]`. */
+/** Plan for converting a recording to frames of log-mel values: chunks of `[bands, frames of the chunk]`. */
 export const MelPlan = v.strictObject({
   bands: v.picklist([80, 128]),
-  /** Number of samples in a chunk. The last chunk is padded with silence. */
-  chunkSamples: v.pipe(
+  /** Number of all frames. Those behind the end of the recording are of silence. */
+  frames: v.pipe(
     v.number(),
     v.integer(),
-    v.minValue(HOP),
-    v.maxValue(PREPARED_RATE * MOST_CHUNK_SECONDS),
-    v.multipleOf(HOP),
+    v.minValue(2),
+    v.maxValue((MOST_SECONDS * PREPARED_RATE) / HOP + MOST_CHUNK_FRAMES),
   ),
-  chunks: v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(MOST_SECONDS)),
+  /** Number of frames in a chunk. The last chunk has the rest. */
+  chunkFrames: v.pipe(v.number(), v.integer(), v.minValue(2), v.maxValue(MOST_CHUNK_FRAMES)),
 });
 export type MelPlan = v.InferOutput<typeof MelPlan>;
 
-/** Returns the number of frames in one chunk. */
-export function framesOf({ chunkSamples }: MelPlan): number {
-  return chunkSamples / HOP;
-}
-
-/** Returns the number of bytes of one chunk's values, which are 32-bit floats. */
-export function chunkBytes(plan: MelPlan): number {
-  return plan.bands * framesOf(plan) * 4;
+/** Returns the number of bytes of the values of so many frames, which are 32-bit floats. */
+export function melBytes({ bands }: MelPlan, frames: number): number {
+  return bands * frames * 4;
 }

@@ -71,6 +71,8 @@ export interface AudioLayout {
 export interface AudioFamily {
   kind: 'audio';
   mark: string;
+  /** The chat template only accepts text, so the mark is part of the message's text. */
+  inText?: boolean;
   token: number;
   inputNames: readonly string[];
   output: string;
@@ -78,6 +80,8 @@ export interface AudioFamily {
   layout(samples: number): AudioLayout;
   /** Returns the encoder's inputs for one chunk of log-mel values, given as bytes of 32-bit floats. */
   inputs(chunk: Uint8Array): readonly EncoderInput[];
+  /** Returns how many of the features that the encoder gives for a chunk are used. Absent: all. */
+  used?(chunk: Uint8Array): number;
 }
 
 export type MediaFamily = ImageFamily | AudioFamily;

@@ -5,6 +5,7 @@ import { CONFIG_BOUNDS, readBoundedJson } from '../../store/bounded-file.ts';
 import type { MediaFamily } from './family.ts';
 import { Idefics3Config, idefics3 } from './idefics3.ts';
 import { QwenVlConfig, qwenVl } from './qwen-vl.ts';
+import { UltravoxConfig, ultravox } from './ultravox.ts';
 import { VoxtralConfig, voxtral } from './voxtral.ts';
 
 type Reader = (files: unknown, maxPromptLen: number) => MediaFamily;
@@ -21,6 +22,7 @@ const FAMILIES = new Map<string, Reader>([
   ['qwen2_vl', readQwenVl({ deepstack: false })],
   ['qwen2_5_vl', readQwenVl({ deepstack: false })],
   ['qwen3_vl', readQwenVl({ deepstack: true })],
+  ['ultravox', (files) => ultravox(v.parse(UltravoxConfig, files))],
   ['voxtral', (files) => voxtral(v.parse(VoxtralConfig, files))],
 ]);
 

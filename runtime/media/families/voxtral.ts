@@ -1,5 +1,6 @@
 import * as v from 'valibot';
 import { PREPARED_RATE } from '../audio/limits.ts';
+import { HOP } from '../audio/mel-plan.ts';
 import type { AudioFamily } from './family.ts';
 
 const Count = v.pipe(v.number(), v.integer(), v.minValue(1));
@@ -45,7 +46,12 @@ export function voxtral({ config, preprocessor }: VoxtralConfig): AudioFamily {
     layout(samples) {
       const chunks = Math.ceil(samples / chunkSamples);
       const tokens = chunks * perChunk;
-      return { plan: { bands, chunkSamples, chunks }, text: `${BEGIN}${AUDIO.repeat(tokens)}`, tokens };
+      const chunkFrames = chunkSamples / HOP;
+      return {
+        plan: { bands, frames: chunks * chunkFrames, chunkFrames },
+        text: `${BEGIN}${AUDIO.repeat(tokens)}`,
+        tokens,
+      };
     },
     inputs(chunk) {
       const data = new Float32Array(chunk.slice().buffer);
