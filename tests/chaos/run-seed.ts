@@ -115,8 +115,12 @@ export async function prepareTemplate(template: string): Promise<void> {
   const hub = await HubServer.start(...(await mediaModels()));
   try {
     const target = await startTarget({ hub, base: template, descriptors: null, logRead: true, env: {} });
-    for (const model of [VISION, AUDIO, STARTER]) await serve(target, model);
-    await target.stop();
+    try {
+      for (const model of [VISION, AUDIO, STARTER]) await serve(target, model);
+      await target.stop();
+    } finally {
+      target.kill();
+    }
   } finally {
     await hub.stop();
   }

@@ -1,10 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { HubServer } from '../hub/hub-server.ts';
-import { processTree } from '../model-server/server.ts';
+import { mediaProcesses, processTree } from '../model-server/server.ts';
 
 const BIN = fileURLToPath(new URL('../../adapters/node/bin.ts', import.meta.url));
 const KEY = 'chaos';
@@ -59,9 +58,9 @@ export async function startTarget({ hub, base, descriptors, logRead, env }: Targ
     pid,
     headers,
     async children(of) {
+      const media = new Set(await mediaProcesses(pid));
       const all = (await processTree(pid)).slice(1);
-      const media = await Promise.all(all.map(isMedia));
-      return all.filter((_, i) => of === undefined || media[i] === (of === 'media'));
+      return all.filter((one) => of === undefined || media.has(one) === (of === 'media'));
     },
     async gauges() {
       const response = await fetch(`${url}/metrics`, { headers: { ...headers, connection: 'close' } });
@@ -77,11 +76,6 @@ export async function startTarget({ hub, base, descriptors, logRead, env }: Targ
     },
     kill: () => void child.kill('SIGKILL'),
   };
-}
-
-async function isMedia(pid: number): Promise<boolean> {
-  const command = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
-  return command.includes('media-child');
 }
 
 /** Resolves to the address when the first model has been loaded. */

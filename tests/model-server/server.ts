@@ -91,6 +91,13 @@ export async function processTree(pid: number): Promise<number[]> {
   return [pid, ...(await Promise.all(children.map(processTree))).flat()];
 }
 
+/** Returns the media process among a server's descendants, last, and what is around it: a sandbox, a shell (Linux). */
+export async function mediaProcesses(pid: number): Promise<number[]> {
+  const all = await processTree(pid);
+  const commands = await Promise.all(all.map((one) => fs.readFile(`/proc/${one}/cmdline`, 'utf8').catch(() => '')));
+  return all.filter((_, i) => commands[i]?.includes('media-child'));
+}
+
 /** Returns the resident bytes of a process and, unless told otherwise, all its descendants (Linux). */
 export async function residentBytes(pid: number, { children = true } = {}): Promise<number> {
   const sizes = (children ? await processTree(pid) : [pid]).map(async (one) => {
