@@ -8,7 +8,7 @@ export const PRIORITY_HEADER = 'assay-priority';
 
 /**
  * Returns the context that is passed to a backend with a request. `signal` aborts when the caller leaves. Throws
- * `invalid_value` for an unknown priority.
+ * `invalid_value` for a priority that is unknown, or that the caller's key does not allow.
  */
 export function callOf(c: AppContext, quota: Quota | undefined, signal: AbortSignal = c.req.raw.signal): Call {
   const priority = priorityOf(c);
@@ -25,12 +25,19 @@ export function callOf(c: AppContext, quota: Quota | undefined, signal: AbortSig
   };
 }
 
+/** Returns the priority of the header, else of the key. A header may lower a request's priority, but not raise it. */
 function priorityOf(c: AppContext): Priority | undefined {
-  const value = c.req.header(PRIORITY_HEADER);
-  if (value === undefined) return undefined;
-  const priority = PRIORITIES.find((one) => one === value);
-  if (priority) return priority;
-  throw new AssayError('invalid_value', `The header ${PRIORITY_HEADER} has to be ${PRIORITIES.join(' or ')}.`, {
-    param: PRIORITY_HEADER,
-  });
+  const key = c.get('key');
+  const header = c.req.header(PRIORITY_HEADER);
+  if (header === undefined) return key?.priority;
+  const priority = PRIORITIES.find((one) => one === header);
+  if (!priority) throw refused(`The header ${PRIORITY_HEADER} has to be ${PRIORITIES.join(' or ')}.`);
+  if (priority === 'batch' || key?.priority !== 'batch') return priority;
+  throw refused(
+    `The key ${key.name} is for batch requests. Omit the header ${PRIORITY_HEADER}, or use a key without this limit.`,
+  );
+}
+
+function refused(message: string): AssayError {
+  return new AssayError('invalid_value', message, { param: PRIORITY_HEADER });
 }

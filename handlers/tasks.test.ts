@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { BatchAnswer, InferenceBackend } from '../lib/backend.ts';
+import type { BatchAnswer, InferenceBackend, Priority } from '../lib/backend.ts';
 import { hashSecret, listedKeys, type StoredKey } from '../lib/keys.ts';
 import { parseModelId } from '../lib/model-id.ts';
 import { memoryQuota } from '../lib/quota.ts';
@@ -104,17 +104,27 @@ test("a key's requests per minute, with the exact seconds to wait", async () => 
   expect((await send()).status).toBe(200);
 });
 
-test.each([
-  [undefined, 200, undefined],
-  ['interactive', 200, 'interactive'],
-  ['batch', 200, 'batch'],
-  ['urgent', 422, null],
-])('the priority %s is answered %i (D-34)', async (header, status, priority) => {
+test.each<[Priority | undefined, string | undefined, number, Priority | undefined | null]>([
+  [undefined, undefined, 200, undefined],
+  [undefined, 'interactive', 200, 'interactive'],
+  [undefined, 'batch', 200, 'batch'],
+  [undefined, 'urgent', 422, null],
+  ['interactive', undefined, 200, 'interactive'],
+  ['interactive', 'interactive', 200, 'interactive'],
+  ['interactive', 'batch', 200, 'batch'],
+  ['batch', undefined, 200, 'batch'],
+  ['batch', 'batch', 200, 'batch'],
+  ['batch', 'interactive', 422, null],
+  ['batch', 'urgent', 422, null],
+])('a key of priority %s and a header of %s: %i (D-34)', async (ofKey, header, status, priority) => {
   let seen: string | null | undefined = null;
-  const send = appOf(async (batch, call) => {
-    seen = call.priority;
-    return admitting(batch, call);
-  });
+  const send = appOf(
+    async (batch, call) => {
+      seen = call.priority;
+      return admitting(batch, call);
+    },
+    { keys: listedKeys([{ ...KEY, ...(ofKey ? { priority: ofKey } : {}) }]) },
+  );
   const headers = { authorization: 'Bearer s', 'content-type': 'application/json' };
   const response = await send({ headers: header === undefined ? headers : { ...headers, 'assay-priority': header } });
   expect([response.status, seen]).toEqual([status, priority]);

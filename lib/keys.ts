@@ -1,3 +1,5 @@
+import type { Priority } from './backend.ts';
+
 /** Describes the rights of an API key. The secret itself is never kept, only its SHA-256 hash. */
 export interface ApiKey {
   name: string;
@@ -5,6 +7,11 @@ export interface ApiKey {
   models: readonly string[];
   /** Most requests per minute; no limit if absent. */
   requestsPerMinute?: number;
+  /**
+   * Priority of the key's requests; `interactive` if absent. `batch` holds for all of them: the header
+   * `assay-priority` may lower a request's priority, never raise it (docs/interface.md, D-34).
+   */
+  priority?: Priority;
   /**
    * `admin` allows loading, unloading, downloading and deleting models, where the model server requires a key, and on
    * an upstream of the gateway.

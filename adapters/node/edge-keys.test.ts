@@ -18,7 +18,7 @@ function setUp() {
   return { keys: new EdgeKeys(wrangler, { environment: 'staging' }), namespace, calls };
 }
 
-const shop = { name: 'shop', models: ['assay/*'], scopes: [], requestsPerMinute: 60 };
+const shop = { name: 'shop', models: ['assay/*'], scopes: [], requestsPerMinute: 60, priority: 'batch' as const };
 
 describe('EdgeKeys', () => {
   it('puts a key under its hash, in the namespace of the environment', async () => {

@@ -14,7 +14,13 @@ test('a home without the file has no keys', async () => {
 
 test('a new key: the secret is given once, the file has its hash, and is for its owner alone', async () => {
   const store = new KeysStore(await newHome());
-  const secret = await store.create({ name: 'ann', models: ['assay/*'], scopes: ['admin'], requestsPerMinute: 5 });
+  const secret = await store.create({
+    name: 'ann',
+    models: ['assay/*'],
+    scopes: ['admin'],
+    requestsPerMinute: 5,
+    priority: 'batch',
+  });
   expect(secret).toMatch(/^sk-assay-[\w-]{32}$/);
   const text = await readFile(store.file, 'utf8');
   expect(text).not.toContain(secret);
@@ -26,6 +32,7 @@ test('a new key: the secret is given once, the file has its hash, and is for its
       models: ['assay/*'],
       scopes: ['admin'],
       requestsPerMinute: 5,
+      priority: 'batch',
       created: expect.stringMatching(/^\d{4}-\d\d-\d\dT/),
     },
   ]);

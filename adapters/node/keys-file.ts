@@ -3,6 +3,7 @@ import { statSync } from 'node:fs';
 import { chmod, mkdir, open, readFile, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import * as v from 'valibot';
+import { PRIORITIES } from '../../lib/backend.ts';
 import { type Clock, systemClock } from '../../lib/clock.ts';
 import { hashSecret, type StoredKey } from '../../lib/keys.ts';
 import { lock } from '../../runtime/store/lock.ts';
@@ -14,6 +15,7 @@ export const StoredKeySchema = v.strictObject({
   sha256: v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/)),
   models: v.pipe(v.array(v.string()), v.minLength(1)),
   requestsPerMinute: v.exactOptional(v.pipe(v.number(), v.integer(), v.minValue(1))),
+  priority: v.exactOptional(v.picklist(PRIORITIES)),
   scopes: v.array(v.literal('admin')),
   /** Time of creation (ISO 8601). */
   created: v.pipe(v.string(), v.isoTimestamp()),

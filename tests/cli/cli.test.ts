@@ -459,16 +459,20 @@ describe('keys', () => {
   it('are added, listed without their secret, and revoked', async () => {
     const home = await newFolder();
     const run = (...args: string[]) => assay(['keys', ...args, '--home', home]);
-    const { out } = await run('add', 'shop', '--models', 'assay/*', '--requests-per-minute', '5');
+    const limits = ['--requests-per-minute', '5', '--priority', 'batch'];
+    const { out } = await run('add', 'shop', '--models', 'assay/*', ...limits);
     expect(out).toMatch(/^sk-assay-[\w-]{32}\n$/);
-    expect((await run('list')).out).toMatch(/^NAME {2}.*\nshop {2}.*assay\/\* {2}5 requests a minute$/m);
+    expect((await run('list')).out).toMatch(/^NAME {2}.*\nshop {2}.*assay\/\* {2}5 requests a minute {2}batch$/m);
     expect((await run('list')).out).not.toContain(out.trim());
-    expect(JSON.parse((await run('list', '--json')).out)).toMatchObject([{ name: 'shop', requestsPerMinute: 5 }]);
+    expect(JSON.parse((await run('list', '--json')).out)).toMatchObject([
+      { name: 'shop', requestsPerMinute: 5, priority: 'batch' },
+    ]);
     expect((await run('revoke', 'shop')).out).toBe('The key shop is revoked.\n');
     expect(await run('revoke', 'shop')).toMatchObject({ code: 2, err: 'assay: There is no key named shop.\n' });
     await run('add', 'twice');
     expect((await run('add', 'twice')).code).toBe(2);
     expect((await run('add', 'bad name')).code).toBe(2);
+    expect((await run('add', 'hurry', '--priority', 'urgent')).code).toBe(2);
   });
 });
 

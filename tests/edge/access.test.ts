@@ -14,6 +14,7 @@ describe('who may ask', () => {
       'three-a-minute': { requestsPerMinute: 3 },
       busy: { requestsPerMinute: 120 },
       admin: { scopes: ['admin'] },
+      nightly: { priority: 'batch' },
     },
   });
   beforeEach(() => {
@@ -34,6 +35,15 @@ describe('who may ask', () => {
     expect(response.status).toBe(status);
     expect(await errorCode(response)).toBe(code);
     expect(fixture.asked()).toEqual([]);
+  });
+
+  it.each([
+    ['test-key', undefined],
+    ['nightly', 'batch'],
+  ])('sends requests of the key %s with the priority %s', async (secret, priority) => {
+    expect((await post(fixture.edge, '/v1/tasks', question('x'), as(secret))).status).toBe(200);
+    const [run] = fixture.asked()[0]!.recorded;
+    expect([run!.call, run!.priority]).toEqual(['runTasks', priority]);
   });
 
   it.each([

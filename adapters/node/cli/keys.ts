@@ -1,4 +1,5 @@
-import { type Command, InvalidArgumentError } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { PRIORITIES, type Priority } from '../../../lib/backend.ts';
 import { assayHome } from '../config.ts';
 import { EdgeKeys } from '../edge-keys.ts';
 import { KeysStore } from '../keys-file.ts';
@@ -13,7 +14,7 @@ interface KeyFlags {
   json?: boolean;
 }
 
-type AddFlags = KeyFlags & { models: string[]; requestsPerMinute?: number; admin: boolean };
+type AddFlags = KeyFlags & { models: string[]; requestsPerMinute?: number; priority: Priority; admin: boolean };
 
 /** Adds `assay keys`. */
 export function addKeys(program: Command): void {
@@ -33,11 +34,16 @@ export function addKeys(program: Command): void {
     .argument('<name>', 'name for logs and for revoking', keyName)
     .option('--models <pattern...>', 'models it may use, with * for any characters', ['*'])
     .option('--requests-per-minute <number>', 'limit (default: none)', wholeNumber(1, 999_999_999))
+    .addOption(
+      new Option('--priority <priority>', 'of its requests: batch ones let interactive ones go first')
+        .choices(PRIORITIES)
+        .default('interactive'),
+    )
     .option('--admin', 'may load, unload, download and delete, from other machines and on the boxes of an edge', false)
     .action(async (name: string, flags: AddFlags) => {
-      const { models, requestsPerMinute, admin } = flags;
+      const { models, requestsPerMinute, priority, admin } = flags;
       const limit = requestsPerMinute === undefined ? {} : { requestsPerMinute };
-      const key = await storeOf(flags).create({ name, models, scopes: admin ? ['admin'] : [], ...limit });
+      const key = await storeOf(flags).create({ name, models, priority, scopes: admin ? ['admin'] : [], ...limit });
       if (flags.json) screen.json({ name, key });
       else screen.line(key);
     });
@@ -48,11 +54,11 @@ export function addKeys(program: Command): void {
       const all = await storeOf(flags).list();
       if (flags.json) return screen.json(all.map(({ sha256: _, ...shown }) => shown));
       if (all.length === 0) return screen.line('There are no keys. Make one with: assay keys add my-key');
-      const rows = all.map(({ name, models, requestsPerMinute, scopes, created }) => {
+      const rows = all.map(({ name, models, requestsPerMinute, priority = 'interactive', scopes, created }) => {
         const limit = requestsPerMinute === undefined ? 'no limit' : `${requestsPerMinute} requests a minute`;
-        return [name, created.slice(0, 10), models.join(' '), limit, scopes.join(' ')];
+        return [name, created.slice(0, 10), models.join(' '), limit, priority, scopes.join(' ')];
       });
-      screen.line(table([['NAME', 'MADE', 'MODELS', 'LIMIT', 'SCOPES'], ...rows]));
+      screen.line(table([['NAME', 'MADE', 'MODELS', 'LIMIT', 'PRIORITY', 'SCOPES'], ...rows]));
     });
 
   keyFlags(keys.command('revoke').alias('rm'))
@@ -71,6 +77,7 @@ are those of a Cloudflare Workers edge; run it in the folder with wrangler.toml.
 
 Examples:
   $ assay keys add web-shop --models 'assay/*' --requests-per-minute 60
+  $ assay keys add nightly-report --priority batch
   $ assay keys list
   $ assay keys revoke web-shop
   $ assay keys add web-shop --edge staging`;

@@ -121,6 +121,16 @@ describe('runTasks', () => {
     expect(attempts).toMatchObject([{ outcome: 'answered', usage: { promptTokens: 7, completionTokens: 3 } }]);
   });
 
+  it.each([
+    [undefined, null],
+    ['interactive', null],
+    ['batch', 'batch'],
+  ] as const)('sends a box the priority %s as the header %s', async (priority, sent) => {
+    const { backend, asked } = edge([ok]);
+    await backend.runTasks(batch, { ...call(), ...(priority ? { priority } : {}) });
+    expect(asked[0]?.headers.get('assay-priority')).toBe(sent);
+  });
+
   it.each<[string, Answer[], number, string | null]>([
     ['a refused connection', ['refuses', ok], 2, null],
     ['a busy box', [error(429, 'overloaded', { 'retry-after': '3' }), ok], 2, null],

@@ -187,7 +187,8 @@ export class ForwardingBackend implements InferenceBackend {
     { requestId, trace, signal, priority }: Call,
     request: Pick<UpstreamRequest, 'method' | 'path' | 'body'>,
   ): UpstreamRequest {
-    const headers = priority ? { headers: { 'assay-priority': priority } } : {};
+    // The default is not sent: a box refuses it with a key that is for batch requests only.
+    const headers = priority === 'batch' ? { headers: { 'assay-priority': priority } } : {};
     return {
       ...request,
       ...headers,

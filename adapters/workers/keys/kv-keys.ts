@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import { PRIORITIES } from '../../../lib/backend.ts';
 import type { Clock } from '../../../lib/clock.ts';
 import { AssayError } from '../../../lib/errors.ts';
 import type { ApiKey, KeyStore, Quota } from '../../../lib/keys.ts';
@@ -12,6 +13,7 @@ const KvKey = v.object({
   name: v.pipe(v.string(), v.minLength(1), v.maxLength(128)),
   models: v.optional(v.array(v.string()), ['*']),
   requestsPerMinute: v.optional(v.pipe(v.number(), v.finite(), v.minValue(1))),
+  priority: v.exactOptional(v.picklist(PRIORITIES)),
   scopes: v.optional(v.array(v.picklist(['admin'])), []),
   revoked: v.optional(v.boolean(), false),
 });
