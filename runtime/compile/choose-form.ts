@@ -48,7 +48,7 @@ export function refuseUseless({ form, error }: Pick<MeasuredForm, 'form' | 'erro
   if (error === null || error <= REFUSED_ERROR) return;
   throw new AssayError(
     'engine_failed',
-    `This model does not stand the form ${form}: ${errorText(error)}, so its answers would be nonsense. Use --precision auto, which chooses an accurate form.`,
+    `This model cannot be used as ${form}: ${errorText(error)}, more than the ${100 * REFUSED_ERROR}% beyond which answers are nonsense. Use --precision auto, which chooses an accurate form.`,
   );
 }
 

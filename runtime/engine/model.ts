@@ -48,7 +48,8 @@ export async function openModel(
     if (cause instanceof AssayError) throw cause;
     throw new AssayError(
       'engine_failed',
-      'The compiled model does not load. Delete its compiled files and load it again.',
+      'The compiled model does not load. Delete its compiled files (assay rm --compiled-only <model>) and load it again. ' +
+        'If it fails again, onnxruntime probably has no kernels for it on this device: take another model or device.',
       {
         cause,
       },
