@@ -1,10 +1,11 @@
 import { copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { isAbsolute, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
 import type { Call, InferenceBackend } from '../../lib/backend.ts';
 import type { ModelId } from '../../lib/model-id.ts';
+import type { PluginTarget } from '../../runtime/ort-plugin/plugin-target.ts';
 import { TEXT_FILES } from '../../runtime/store/model-files.ts';
 import { createEngineBackend, type EngineBackendOptions } from '../../runtime/supervisor/engine-backend.ts';
 import type { EngineProcess } from '../../runtime/supervisor/engine-process.ts';
@@ -13,6 +14,7 @@ import { createEngineMetrics } from '../../runtime/supervisor/metrics.ts';
 import { createEngineProcess, type EngineCalls, type SupervisorOptions } from '../../runtime/supervisor/supervisor.ts';
 
 export const MODEL = 'test/tiny' as ModelId;
+const FIXTURES = fileURLToPath(new URL('../fixtures', import.meta.url));
 
 /** The real engine process with a tiny model, and the backend over it. */
 export interface Machine {
@@ -27,25 +29,30 @@ export interface Machine {
 interface MachineOptions {
   maxPromptLen?: number;
   chatMaxTokens?: number;
+  /** Milliseconds until a request fails with `timeout`. */
+  timeoutMs?: number;
   onAnswered?: EngineBackendOptions['onAnswered'];
+  /** The device to run on; absent: the CPU. */
+  plugin?: PluginTarget;
   /** Changes the compiled model's files before it is loaded. */
   edit?(folder: string): void;
 }
 
-/** Compiles a fixture model (`optimum/qwen3`) into a folder of its own and loads it. */
+/** Compiles a fixture model (`optimum/qwen3`), or one at an absolute path, into a folder of its own and loads it. */
 export async function startMachine(
   fixture: string,
   {
     maxPromptLen = 512,
     chatMaxTokens = 1024,
+    timeoutMs = 60_000,
     onAnswered,
+    plugin,
     edit,
     ...options
   }: Partial<SupervisorOptions> & MachineOptions = {},
 ): Promise<Machine> {
-  const source = fileURLToPath(
-    new URL(`../fixtures/${fixture.startsWith('media/') ? '' : 'models/'}${fixture}`, import.meta.url),
-  );
+  const under = fixture.startsWith('media/') ? '' : 'models/';
+  const source = isAbsolute(fixture) ? fixture : join(FIXTURES, under, fixture);
   const target = mkdtempSync(join(tmpdir(), 'assay-compiled-'));
   const log = pino({ level: 'silent' });
   const engine = createEngineProcess({ log, watchMs: 50, ...options });
@@ -59,11 +66,13 @@ export async function startMachine(
     metrics,
     onAnswered,
     log,
-    timeoutMs: 60_000,
+    timeoutMs,
     chatMaxTokens,
     logPrompts: false,
   });
-  await engine.compile({ source, target, device: 'CPU', precision: 'keep', maxPromptLen });
+  const onDevice = plugin ? { plugin } : {};
+  const device = plugin ? 'NPU' : 'CPU';
+  await engine.compile({ source, target, device, precision: 'keep', maxPromptLen, ...onDevice });
   for (const name of TEXT_FILES)
     if (existsSync(join(source, name))) copyFileSync(join(source, name), join(target, name));
   edit?.(target);
@@ -76,7 +85,7 @@ export async function startMachine(
       return values.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' ') + 1)), 0);
     },
     async load() {
-      await engine.load({ model: MODEL, dir: target, threads: 1 });
+      await engine.load({ model: MODEL, dir: target, threads: 1, ...onDevice });
     },
     async close() {
       await engine.close();

@@ -1,4 +1,4 @@
-import { tmpdir } from 'node:os';
+import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { systemClock } from '../../lib/clock.ts';
 import type { PluginTarget } from '../../runtime/ort-plugin/plugin-target.ts';
@@ -6,7 +6,7 @@ import { PLATFORM, type PluginName, pluginNamed } from '../../runtime/plugins/ca
 import { PluginStore } from '../../runtime/plugins/plugin-store.ts';
 
 /** Kept between runs of the suite, so that wheels are fetched once for each machine. */
-const HOME = join(tmpdir(), 'assay-test-plugins');
+const HOME = join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'assay-test-plugins');
 
 /**
  * Returns a plugin of the catalogue, fetched if it is missing; null, with the reason on standard error, if it cannot
