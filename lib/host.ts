@@ -56,7 +56,15 @@ export interface Slot {
   precisionReason?: string;
 }
 
-export interface LoadReport {
+/** Tells the form of a model's weights; absent for a form that an earlier version compiled. */
+export interface FormReport {
+  precision?: WeightForm;
+  precision_reason?: string;
+  /** Warns that answers may be worse in the requested form, and says what to do; absent for an accurate form. */
+  precision_warning?: string;
+}
+
+export interface LoadReport extends FormReport {
   model: ModelId;
   device: Device;
   load_ms: number;
@@ -81,7 +89,7 @@ export type DownloadEvent =
     }
   | { type: 'done'; report: DownloadReport };
 
-export interface DownloadReport {
+export interface DownloadReport extends FormReport {
   model: ModelId;
   state: 'compiled';
   /** Bytes that this call downloaded; 0 if all files were present. */

@@ -100,8 +100,9 @@ export async function serve(config: ServerConfig, { log, say, terminal, compose 
 async function loadFirst(model: ServerConfig['model'], host: ModelHost, say: (text: string) => void): Promise<boolean> {
   say(`Loading ${model} …`);
   try {
-    const { device, load_ms } = await host.load(model, {});
+    const { device, load_ms, precision_warning: warning } = await host.load(model, {});
     say(`${model} is ready on the ${device} after ${(load_ms / 1000).toFixed(1)} s.`);
+    if (warning) say(`Warning: ${warning}`);
     return true;
   } catch (error) {
     say(`${model} is not loaded. ${messageOf(error)}`);

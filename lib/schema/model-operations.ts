@@ -1,6 +1,7 @@
 import * as v from 'valibot';
 import { Device } from './metrics.ts';
 import { ModelIdText } from './model-list.ts';
+import { formFields } from './weight-form.ts';
 
 /**
  * Longest prompt in tokens. The model's context length is a further bound, which the host checks (docs/interface.md,
@@ -15,6 +16,12 @@ const MaxPromptLen = v.pipe(
 );
 const Bytes = v.pipe(v.number(), v.integer(), v.minValue(0));
 const success = v.literal('success');
+const reportFields = {
+  ...formFields,
+  precision_warning: v.optional(
+    v.pipe(v.string(), v.description('Why answers may be wrong in a form that was asked for, and what to do.')),
+  ),
+};
 
 // These requests are strict, unlike a chat: a misspelt `compiled_only` must not delete the weights.
 
@@ -45,6 +52,7 @@ export const LoadResponse = v.object({
   load_ms: v.pipe(v.number(), v.minValue(0)),
   compiled: v.pipe(v.boolean(), v.description('Whether this call had to compile.')),
   max_prompt_len: MaxPromptLen,
+  ...reportFields,
 });
 export type LoadResponse = v.InferOutput<typeof LoadResponse>;
 
@@ -64,6 +72,7 @@ export const DownloadResponse = v.object({
   bytes: Bytes,
   compiled: v.pipe(v.boolean(), v.description('Whether compiling was needed.')),
   max_prompt_len: MaxPromptLen,
+  ...reportFields,
 });
 export type DownloadResponse = v.InferOutput<typeof DownloadResponse>;
 

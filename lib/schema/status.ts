@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 import { Device } from './metrics.ts';
-import { WeightForm } from './weight-form.ts';
+import { formFields } from './weight-form.ts';
 
 /** States of the slot, which holds at most one loaded model (docs/interface.md, M-4). */
 export const SLOT_STATES = ['unloaded', 'loading', 'loaded', 'unloading', 'error'] as const;
@@ -44,8 +44,7 @@ export const Health = v.object({
   active_model: ActiveModel,
   /** Reason for the state `error`. */
   reason: v.optional(v.string()),
-  precision: v.optional(v.pipe(WeightForm, v.description("The form of the loaded model's weights."))),
-  precision_reason: v.optional(v.pipe(v.string(), v.description('Why the weights are in this form.'))),
+  ...formFields,
   devices: v.optional(v.pipe(v.array(TriedDevice), v.description('Devices that were tried, besides the CPU.'))),
 });
 export type Health = v.InferOutput<typeof Health>;

@@ -7,3 +7,9 @@ import * as v from 'valibot';
 export const WEIGHT_FORMS = ['int8', 'int4', 'float'] as const;
 export const WeightForm = v.picklist(WEIGHT_FORMS);
 export type WeightForm = v.InferOutput<typeof WeightForm>;
+
+/** Fields of responses that tell the form of a model's weights. */
+export const formFields = {
+  precision: v.optional(v.pipe(WeightForm, v.description("The form of the model's weights."))),
+  precision_reason: v.optional(v.pipe(v.string(), v.description('Why the weights are in this form.'))),
+};

@@ -69,6 +69,17 @@ export function choiceOf({ options, chosen, measured, lack }: Decision): FormCho
   };
 }
 
+/**
+ * Returns a warning for a form that was requested although it is not accurate enough for `auto`; null for an accurate
+ * one. `refuseUseless` refuses forms that are much further off.
+ */
+export function accuracyWarning(form: WeightForm, { measured }: FormChoice): string | null {
+  const inaccurate = measured.find((one) => one.form === form && !isAccurate(one));
+  return inaccurate
+    ? `In ${form}, this model has its ${errorText(inaccurate.error)}, more than the ${100 * ACCEPTED_ERROR}% that auto accepts, so its answers may be worse. Start with --precision auto, which chooses an accurate form.`
+    : null;
+}
+
 function reasonOf(
   { device, precision, fixedShapes }: FormOptions,
   chosen: MeasuredForm,

@@ -23,6 +23,7 @@ import type { EngineProcess } from '../supervisor/engine-process.ts';
 import type { CompileContext, EnsureOptions } from './compile-context.ts';
 import { type DownloadOptions, type DownloadProgress, Downloads } from './downloads.ts';
 import { type EnsuredModel, ensureCompiled, wouldServe } from './ensure-compiled.ts';
+import { formReport } from './form-report.ts';
 import { ModelSlot, type SlotEngine } from './model-slot.ts';
 
 export interface HostOptions {
@@ -189,7 +190,9 @@ export class LocalModelHost implements ModelHost {
       maxPromptLen: options.maxPromptLen,
       onProgress: (progress) => report({ type: 'progress', ...progress }),
     });
-    return { model, state: 'compiled', bytes, compiled: made, max_prompt_len: compiled.record.maxPromptLen };
+    const { record } = compiled;
+    const length = record.maxPromptLen;
+    return { model, state: 'compiled', bytes, compiled: made, max_prompt_len: length, ...formReport(record) };
   }
 
   /**

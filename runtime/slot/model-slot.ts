@@ -10,6 +10,7 @@ import type { CompiledModel } from '../store/compiled-store.ts';
 import type { EngineProcess } from '../supervisor/engine-process.ts';
 import type { ModelState } from '../supervisor/life-cycle.ts';
 import type { EnsuredModel } from './ensure-compiled.ts';
+import { formInSlot, formReport } from './form-report.ts';
 
 export type SlotEngine = Pick<EngineProcess, 'status' | 'onEvent' | 'beginLoad' | 'failLoad' | 'load' | 'unload'>;
 
@@ -20,6 +21,11 @@ export interface SlotOptions {
   devices: readonly Device[];
   /** Returns milliseconds of a monotonic clock. */
   now(): number;
+}
+
+interface LoadedModel {
+  info: ModelInfo;
+  compiled: CompiledModel;
 }
 
 /** Names the model to load into the slot. */
@@ -53,7 +59,7 @@ export class ModelSlot {
   /** Decisions about the devices that the last load tried. */
   #tried: readonly DeviceDecision[] = [];
   /** Model in memory, or that is being restarted after its process died; null if none. */
-  #active: { info: ModelInfo; compiled: CompiledModel } | null = null;
+  #active: LoadedModel | null = null;
   /** Compiled model that the engine is loading, or will load next; null if none. */
   #loading: CompiledModel | null = null;
   #work: { request: LoadRequest | null; promise: Promise<unknown> } | null = null;
@@ -74,7 +80,7 @@ export class ModelSlot {
       model,
       device: this.#active?.info.device ?? this.#loading?.record.device ?? this.#nextDevice(),
       ...(shown === null ? {} : { reason: shown }),
-      ...formOf(this.#active?.compiled),
+      ...formInSlot(this.#active?.compiled),
       ...(model !== null && this.#tried.length > 0 ? { devices: this.#tried } : {}),
     };
   }
@@ -88,9 +94,9 @@ export class ModelSlot {
   loaded(model: ModelId, maxPromptLen: number | undefined): LoadReport | null {
     const { state, model: current } = this.#options.engine.status();
     if (state !== 'loaded' || current !== model || !this.#active) return null;
-    const { info, compiled } = this.#active;
+    const { compiled } = this.#active;
     const same = maxPromptLen === undefined || maxPromptLen === compiled.record.fingerprint.maxPromptLen;
-    return same ? reportOf(info, 0, false) : null;
+    return same ? reportOf(this.#active, 0, false) : null;
   }
 
   /** Tells whether a load of this model is past its compile, so that the engine reads its files. */
@@ -148,11 +154,11 @@ export class ModelSlot {
       // Set before the old model unloads, because its requests in flight may delay the load.
       this.#loading = compiled;
       if (this.#active?.compiled.directory === compiled.directory && engine.status().state === 'loaded') {
-        return reportOf(this.#active.info, 0, made);
+        return reportOf(this.#active, 0, made);
       }
       if (swap) await this.#begin(request.model);
       this.#active = await this.#loadOrFallBack(request, ensured);
-      return reportOf(this.#active.info, Math.round(now() - started), made);
+      return reportOf(this.#active, Math.round(now() - started), made);
     } catch (error) {
       if (engine.status().state === 'loading') engine.failLoad(error);
       log.error({ model: request.model, err: error }, 'load failed');
@@ -174,10 +180,7 @@ export class ModelSlot {
    * Loads the model on the first device that works. A device for which the model compiles may still fail to load it,
    * and is then not tried again. On the CPU, a weight form that computes wrong logits is replaced by another form.
    */
-  async #loadOrFallBack(
-    request: LoadRequest,
-    first: EnsuredModel,
-  ): Promise<{ info: ModelInfo; compiled: CompiledModel }> {
+  async #loadOrFallBack(request: LoadRequest, first: EnsuredModel): Promise<LoadedModel> {
     const { engine, log } = this.#options;
     const refused = new Set<WeightForm>();
     for (let ensured = first; ; ensured = await this.#prepare(request, refused)) {
@@ -240,12 +243,8 @@ export class ModelSlot {
   }
 }
 
-function formOf(compiled: CompiledModel | undefined): Pick<Slot, 'precision' | 'precisionReason'> {
-  const { form, choice } = compiled?.record ?? {};
-  return { ...(form ? { precision: form } : {}), ...(choice ? { precisionReason: choice.reason } : {}) };
-}
-
-function reportOf(info: ModelInfo, loadMs: number, compiled: boolean): LoadReport {
+function reportOf({ info, compiled }: LoadedModel, loadMs: number, made: boolean): LoadReport {
   const { model, device, maxPromptLen } = info;
-  return { model, device, load_ms: loadMs, compiled, max_prompt_len: maxPromptLen };
+  const form = formReport(compiled.record);
+  return { model, device, load_ms: loadMs, compiled: made, max_prompt_len: maxPromptLen, ...form };
 }

@@ -393,6 +393,17 @@ describe('models', () => {
     );
   });
 
+  it('pull and load tell the form of the weights, and warn of one that is not accurate', async () => {
+    const form = { precision: 'int8', precision_reason: 'asked for', precision_warning: 'It may be wrong.' } as const;
+    const { run } = await beside({
+      models: [{ id: 'acme/tiny', status: 'compiled' }],
+      download: [{ type: 'done', report: form }],
+      load: { report: form },
+    });
+    const told = 'Weights in int8: asked for.\nWarning: It may be wrong.\n';
+    for (const command of ['pull', 'compile', 'load']) expect((await run([command, 'acme/tiny'])).err).toBe(told);
+  });
+
   it('errors are told in one line, with their exit code', async () => {
     const { run } = await beside({ download: [{ fail: FAULT('disk_full') }], remove: { fail: FAULT('model_in_use') } });
     expect(await run(['pull', 'acme/tiny'])).toEqual({ code: 8, out: '', err: 'assay: This is disk_full.\n' });

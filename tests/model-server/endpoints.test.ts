@@ -121,6 +121,8 @@ describe('download', () => {
         bytes: expect.any(Number),
         compiled: true,
         max_prompt_len: 512,
+        precision: expect.stringMatching(/^(int8|int4|float)$/),
+        precision_reason: expect.stringContaining('logits off by'),
       },
     });
     expect(body.bytes).toBeGreaterThan(100_000);
@@ -169,6 +171,8 @@ describe('no model loaded → load → model loaded', () => {
         load_ms: expect.any(Number),
         compiled: false,
         max_prompt_len: 512,
+        precision: expect.stringMatching(/^(int8|int4|float)$/),
+        precision_reason: expect.stringContaining('logits off by'),
       },
     });
     expect(await server.health()).toEqual({

@@ -382,6 +382,16 @@ describe('load', () => {
     expect(box.engine.compiles).toBe(compiles);
   });
 
+  it('warns of a form that was asked for and is less accurate than auto accepts', async () => {
+    const warned = await testHost(hub, { precision: 'int4' });
+    const report = { precision: 'int4', precision_warning: expect.stringContaining('--precision auto') };
+    expect(await warned.download(STARTER)).toMatchObject(report);
+    expect(await warned.host.load(STARTER, {})).toMatchObject(report);
+    const { precision_reason: why, precision_warning: none } = await (await testHost(hub)).host.load(STARTER, {});
+    expect(why).toContain('logits off by');
+    expect(none).toBeUndefined();
+  });
+
   it('says what to do where the form that was asked for gives wrong numbers', async () => {
     const box = await testHost(hub, { precision: 'int8' });
     box.engine.numbersOf = (form) => {

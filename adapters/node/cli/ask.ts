@@ -8,6 +8,7 @@ import { loadModel } from './load.ts';
 import { temperature, wholeNumber } from './parse-flags.ts';
 import type { Connection } from './request.ts';
 import { isWatched, screen, shown } from './screen.ts';
+import { warnOfForm } from './show-form.ts';
 
 /** Describes the flags of all commands that ask the model. */
 export interface ModelFlags extends ConnectionFlags {
@@ -76,7 +77,7 @@ export async function modelOf(connection: Connection, flags: ModelFlags): Promis
     const model = flags.model ?? (process.env.ASSAY_MODEL || 'assay/starter');
     if (isWatched())
       screen.note(`No server is running, so ${model} is loaded here. Faster from the second call on: assay serve`);
-    await loadModel(connection, model, { json: !isWatched() });
+    warnOfForm(await loadModel(connection, model, { json: !isWatched() }));
     return model;
   }
   if (flags.model !== undefined) return flags.model;

@@ -8,6 +8,7 @@ import { promptLength } from './parse-flags.ts';
 import { prepareModel } from './prepare.ts';
 import type { Connection } from './request.ts';
 import { screen } from './screen.ts';
+import { showForm } from './show-form.ts';
 
 type LoadFlags = ConnectionFlags & { maxPromptLen?: number };
 
@@ -25,6 +26,7 @@ export function addLoad(program: Command): void {
       parseModelId(model);
       const report = await loadModel(await connect(flags, { alone: false }), model, flags);
       if (flags.json) return screen.json(report);
+      showForm(report);
       const seconds = (report.load_ms / 1000).toFixed(1);
       screen.line(
         `${model} is loaded on the ${report.device} (${seconds} s, prompts up to ${report.max_prompt_len} tokens).`,

@@ -5,6 +5,7 @@ import { type ConnectionFlags, connect, connectionFlags } from './connection.ts'
 import { promptLength } from './parse-flags.ts';
 import { prepareModel } from './prepare.ts';
 import { screen } from './screen.ts';
+import { showForm } from './show-form.ts';
 
 type PullFlags = ConnectionFlags & { maxPromptLen?: number; dtype?: string };
 
@@ -60,6 +61,7 @@ async function run(model: string, flags: PullFlags, download: boolean): Promise<
       { quiet: flags.json ?? false },
     );
     if (flags.json) return screen.json(report);
+    showForm(report);
     const fetched =
       report.bytes > 0 ? `Fetched ${formatBytes(report.bytes)}.` : download ? 'Everything was here already.' : '';
     const compiled = report.compiled ? 'Compiled' : 'Compiled earlier';
