@@ -18,6 +18,13 @@ test.each<[what: string, config: unknown, genai: unknown, refusal: RegExp | null
     /Mamba layers/,
   ],
   ['a dense Granite 4', { model_type: 'granitemoehybrid', layer_types: ['attention'] }, undefined, null],
+  [
+    'a Gemma 4 with experts',
+    { text_config: { model_type: 'gemma4_text', enable_moe_block: true } },
+    undefined,
+    /GeGLU/,
+  ],
+  ['a Gemma 4 without', { text_config: { model_type: 'gemma4_text', enable_moe_block: false } }, undefined, null],
   ['LFM2', { model_type: 'lfm2', layer_types: ['conv', 'full_attention'] }, undefined, null],
   [
     'the text part of a larger model',

@@ -30,6 +30,8 @@ const Shape = v.looseObject({
   num_key_value_heads: Count,
   head_dim: Count,
   layer_types: Texts,
+  /** True for Gemma 4 with experts. */
+  enable_moe_block: v.optional(v.fallback(v.boolean(), false), false),
 });
 const Config = v.looseObject({
   ...Shape.entries,
@@ -81,7 +83,11 @@ function configRefusal(config: v.InferOutput<typeof Config>): string | null {
   }
   const known = Object.hasOwn(REFUSED, type) ? REFUSED[type] : undefined;
   if (known) return `config.json says ${type}: ${known}`;
-  const mamba = (text_config ?? config).layer_types.some((layer) => /^mamba/.test(layer));
+  const { layer_types, enable_moe_block } = text_config ?? config;
+  if (enable_moe_block) {
+    return `config.json says ${type} with experts, whose activation (GeGLU) onnxruntime has no kernels for; take a Gemma 4 without experts, such as 12B or E4B`;
+  }
+  const mamba = layer_types.some((layer) => /^mamba/.test(layer));
   return mamba
     ? `config.json says ${type} with Mamba layers, which are not supported; take a model of attention alone`
     : null;
