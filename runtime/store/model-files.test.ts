@@ -89,6 +89,18 @@ describe('the best variant', () => {
   });
 
   it.each([
+    ['', []],
+    ['gpu/gpu-int4-rtn-block-32/', genai('gpu/gpu-int4-rtn-block-32')],
+  ])('comes with the template for tools in %j, and not with other additional ones', (folder, model) => {
+    const path = `${folder}additional_chat_templates/tool_use.jinja`;
+    const own = model.length > 0 ? entries('config.json', ...model) : COMMUNITY;
+    const selection = selectModelFiles([...own, ...entries(path, path.replace('tool_use', 'rag'))], { device: 'GPU' });
+    if (!('files' in selection)) throw new Error(selection.missing);
+    expect(selection.files.support['tool_use.jinja']).toBe(path);
+    expect(pathsOf(selection.files).filter((name) => name.includes('rag'))).toEqual([]);
+  });
+
+  it.each([
     ['CPU', 'cpu_and_mobile/cpu-int4-rtn-block-32-acc-level-4/model.onnx'],
     ['GPU', 'gpu/gpu-int4-rtn-block-32/model.onnx'],
   ] as const)('of a genai repository on %s: %s', (device, graph) => {

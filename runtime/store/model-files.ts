@@ -1,5 +1,11 @@
 import type { Device } from '../../lib/backend.ts';
 
+/** Name, in a compiled model, of the template for conversations with tools. */
+export const TOOL_TEMPLATE_FILE = 'tool_use.jinja';
+
+/** Folder in which transformers saves all templates of a model except the default one. */
+const TEMPLATE_FOLDER = 'additional_chat_templates/';
+
 /**
  * Names of the text files that a compiled model copies from its source: configuration, tokenizer, chat template, and
  * the preparation of media.
@@ -9,6 +15,7 @@ export const TEXT_FILES = [
   'tokenizer_config.json',
   'chat_template.jinja',
   'chat_template.json',
+  TOOL_TEMPLATE_FILE,
   'config.json',
   'generation_config.json',
   'genai_config.json',
@@ -197,8 +204,9 @@ function externalData(paths: ReadonlySet<string>, graph: string): string[] {
 function supportIn(paths: ReadonlySet<string>, folder: string): Record<string, string> {
   const support: Record<string, string> = {};
   for (const name of TEXT_FILES) {
+    const inside = name === TOOL_TEMPLATE_FILE ? TEMPLATE_FOLDER : '';
     // Some genai repositories have these files only in their top folder.
-    const path = [`${folder}${name}`, name].find((candidate) => paths.has(candidate));
+    const path = [`${folder}${inside}${name}`, `${inside}${name}`].find((candidate) => paths.has(candidate));
     if (path) support[name] = path;
   }
   return support;

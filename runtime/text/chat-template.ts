@@ -5,9 +5,11 @@ import { type ReasoningFormat, reasoningFormat } from './reasoning-format.ts';
 import { compileJinja, type JinjaLimits, TemplateError } from './sandboxed-jinja.ts';
 import type { MediaMark, Segment } from './segment.ts';
 import { fitMessages, isToolUse, type TemplateMessage, type TemplateTraits } from './template-message.ts';
+import { describedTools } from './tools/described-tools.ts';
+import { findToolFormat, type RenderTools } from './tools/find-tool-format.ts';
+import { fitCalls } from './tools/fit-calls.ts';
 import { templateTools } from './tools/guarded-text.ts';
-import { type RenderTools, type ToolFormat, toolFormat } from './tools/tool-format.ts';
-import { oneCallEach } from './tools/tool-messages.ts';
+import type { ToolFormat } from './tools/tool-format.ts';
 
 export interface ChatTemplate {
   readonly traits: TemplateTraits;
@@ -56,6 +58,22 @@ export const PLAIN_TEMPLATE =
  */
 const NOTHING_ELSE = { tools: null, documents: null };
 
+/** Describes what a template accepts: messages as lists of parts, and the value of `tools` if there are none. */
+interface TemplateInput {
+  inParts: boolean;
+  noTools: null | readonly [];
+}
+
+/**
+ * Inputs to try, in this order. Templates of models that read media may require a message to be a list of parts, even
+ * if it is a single text; templates for conversations with tools may require a list of tools.
+ */
+const INPUTS: readonly TemplateInput[] = [
+  { inParts: false, noTools: null },
+  { inParts: true, noTools: null },
+  { inParts: false, noTools: [] },
+];
+
 /**
  * Compiles a model's chat template, and finds out by rendering which conversations it accepts. Throws `engine_failed`
  * if it cannot be used at all.
@@ -76,11 +94,11 @@ export function createChatTemplate(
   function write(
     messages: readonly TemplateMessage[],
     { thinking, media, tools }: RenderOptions,
-    inParts: boolean,
+    { inParts, noTools }: TemplateInput,
   ): Segment[] {
     const values = thinking === undefined || !switchable ? {} : { enable_thinking: thinking };
     const { marked, parts } = markParts(messages, inParts, media);
-    const shown = tools ? { tools: templateTools(tools) } : {};
+    const shown = { tools: tools ? templateTools(tools) : noTools };
     const variables = {
       ...special,
       ...NOTHING_ELSE,
@@ -92,12 +110,11 @@ export function createChatTemplate(
     const segments = splitMarked(jinja(variables), parts, media?.mark);
     return thinking === false && thinks ? withoutThinking(segments, format) : segments;
   }
-  // Templates of models that read media may require a message to be a list of parts, even if it is a single text.
-  const tryOut = (inParts: boolean) => ({ inParts, ...probe((messages) => write(messages, {}, inParts)) });
-  const { traits, afterAnswer, inParts } = usable(() => firstThatWorks(tryOut, [false, true]));
+  const tryOut = (input: TemplateInput) => ({ input, ...probe((messages) => write(messages, {}, input)) });
+  const { traits, afterAnswer, input } = usable(() => firstThatWorks(tryOut, INPUTS));
   let found: { tools: ToolFormat | null } | undefined;
   const tools = (): ToolFormat | null => {
-    found ??= { tools: usable(() => toolFormat(renderPlain, format)) };
+    found ??= { tools: usable(() => findToolFormat(renderPlain, format)) };
     return found.tools;
   };
   const renderPlain: RenderTools = (messages, tools, generate) =>
@@ -112,10 +129,12 @@ export function createChatTemplate(
     render(messages, options = {}) {
       const said = thinks ? messages.map((message) => withoutReasoning(message, format)) : messages;
       if (!options.tools && !said.some(isToolUse)) {
-        return usable(() => write(fitMessages(said, traits), options, inParts));
+        return usable(() => write(fitMessages(said, traits), options, input));
       }
       const fitted = fitMessages(fitCalls(said, tools()), traits);
-      return usableTools(() => write(fitted, options, inParts));
+      const { tools: sent } = options;
+      const shown = sent ? [sent, describedTools(sent)] : [undefined];
+      return usableTools(() => firstThatWorks((tools) => write(fitted, { ...options, tools }, input), shown));
     },
   };
 }
@@ -201,15 +220,6 @@ function withoutReasoning(message: TemplateMessage, { open, close }: ReasoningFo
   if (role !== 'assistant' || typeof content !== 'string' || !content.trimStart().startsWith(open)) return message;
   const end = content.indexOf(close);
   return end < 0 ? message : { ...message, content: content.slice(end + close.length).trimStart() };
-}
-
-/**
- * Changes messages with calls so that the template accepts them: one call in each message if it allows no more, and no
- * text before the calls if it cannot write any.
- */
-function fitCalls(messages: readonly TemplateMessage[], format: ToolFormat | null): readonly TemplateMessage[] {
-  const single = format?.separator === null ? oneCallEach(messages) : messages;
-  return format?.textBefore ? single : single.map((one) => (one.toolCalls ? { ...one, content: '' } : one));
 }
 
 function usable<T>(work: () => T): T {

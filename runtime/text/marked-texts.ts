@@ -18,7 +18,8 @@ const MARK = /(\u3000?)\uE000(\d+)\uE001(\u3000?)/gu;
  */
 export function markParts(messages: readonly TemplateMessage[], inParts: boolean, media?: MediaMark) {
   const parts: (string | MediaPart)[] = [];
-  const marked = messages.map(({ role, content, toolCalls, answers }) => {
+  const marked = messages.map(({ role, content, toolCalls, callText, answers }) => {
+    if (callText !== undefined) return { role, content: callText };
     const tools = {
       ...(toolCalls ? { tool_calls: templateCalls(toolCalls) } : {}),
       ...(answers ? { tool_call_id: answers.id, name: answers.name } : {}),

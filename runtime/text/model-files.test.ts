@@ -28,9 +28,16 @@ describe('readModelText', () => {
         { name: 'default', template: 'd' },
       ],
     });
-    expect((await readModelText(dir)).template).toBe('d');
+    expect(await readModelText(dir)).toMatchObject({ template: 'd', toolTemplate: 't' });
     rmSync(join(dir, 'tokenizer_config.json'));
-    expect((await readModelText(dir)).template).toBeNull();
+    expect(await readModelText(dir)).toMatchObject({ template: null, toolTemplate: null });
+  });
+
+  it('takes the template for tools from the file beside that of the default one', async () => {
+    write('tokenizer_config.json', { chat_template: [{ name: 'tool_use', template: 'in the configuration' }] });
+    expect((await readModelText(dir)).toolTemplate).toBeNull();
+    write('tool_use.jinja', 'in its file');
+    expect((await readModelText(dir)).toolTemplate).toBe('in its file');
   });
 
   it('gathers what ends an answer from every configuration', async () => {

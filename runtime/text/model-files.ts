@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import * as v from 'valibot';
 import { AssayError } from '../../lib/errors.ts';
 import { CONFIG_BOUNDS, type FileBounds, readBounded, readBoundedJson } from '../store/bounded-file.ts';
+import { TOOL_TEMPLATE_FILE } from '../store/model-files.ts';
 
 /** Largest token id that is accepted: eight times the size of the largest published vocabulary (Gemma 3: 262,208). */
 export const MAX_TOKEN_ID = 1 << 21;
@@ -49,6 +50,8 @@ export interface ModelText {
   tokenizerConfig: TokenizerConfig;
   /** Jinja source of the chat template; null for a model without one. */
   template: string | null;
+  /** Jinja source of the template for conversations with tools; null for a model with one template for all. */
+  toolTemplate: string | null;
   /** Ids of the tokens that end an answer, according to the configuration files. */
   endTokens: readonly number[];
   /** Sampling parameters that the model's makers recommend. */
@@ -91,7 +94,7 @@ export async function readModelText(dir: string): Promise<ModelText> {
   return {
     tokenizer,
     tokenizerConfig,
-    template: await readTemplate(dir, tokenizerConfig),
+    ...(await readTemplates(dir, tokenizerConfig)),
     endTokens: [...new Set(ends.flatMap((ids) => ids ?? []))],
     sampling: {
       temperature: generation?.do_sample === false ? 0 : (generation?.temperature ?? 1),
@@ -101,17 +104,23 @@ export async function readModelText(dir: string): Promise<ModelText> {
 }
 
 /**
- * Returns the chat template, found in the order of transformers: a separate file first, then the one inside
- * `tokenizer_config.json`. Returns null if there is none.
+ * Reads the chat templates, found in the order of transformers: separate files first, then those inside
+ * `tokenizer_config.json`. Of several, transformers uses `tool_use` if there are tools, and otherwise `default`.
  */
-async function readTemplate(dir: string, config: TokenizerConfig): Promise<string | null> {
-  const file = await readBounded(join(dir, 'chat_template.jinja'), MAX_TEMPLATE_BYTES);
-  if (file !== null) return file;
+async function readTemplates(
+  dir: string,
+  config: TokenizerConfig,
+): Promise<Pick<ModelText, 'template' | 'toolTemplate'>> {
+  const template = await readBounded(join(dir, 'chat_template.jinja'), MAX_TEMPLATE_BYTES);
+  if (template !== null) {
+    return { template, toolTemplate: await readBounded(join(dir, TOOL_TEMPLATE_FILE), MAX_TEMPLATE_BYTES) };
+  }
   const json = await readJson(dir, 'chat_template.json', v.looseObject({ chat_template: v.string() }));
-  if (json) return json.chat_template;
+  if (json) return { template: json.chat_template, toolTemplate: null };
   const own = config.chat_template;
-  if (!Array.isArray(own)) return own ?? null;
-  return (own.find(({ name }) => name === 'default') ?? own[0])?.template ?? null;
+  if (!Array.isArray(own)) return { template: own ?? null, toolTemplate: null };
+  const named = (wanted: string) => own.find(({ name }) => name === wanted)?.template;
+  return { template: named('default') ?? own[0]?.template ?? null, toolTemplate: named('tool_use') ?? null };
 }
 
 async function readJson<T>(

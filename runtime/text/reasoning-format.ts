@@ -25,6 +25,14 @@ const BRACKETS: ReasoningFormat = {
   none: '[THINK][/THINK]',
 };
 
+/** Format of Command R7B and its successors, which plan their calls in it. Source: their chat templates. */
+const COMMAND: ReasoningFormat = {
+  open: '<|START_THINKING|>',
+  close: '<|END_THINKING|>',
+  tokens: ['<|START_THINKING|>', '<|END_THINKING|>'],
+  none: '<|START_THINKING|><|END_THINKING|>',
+};
+
 /** Format of GPT-OSS, which writes messages to channels. Source: OpenAI, "Harmony response format". */
 const HARMONY: ReasoningFormat = {
   open: '<|channel|>analysis<|message|>',
@@ -38,5 +46,6 @@ const HARMONY: ReasoningFormat = {
 export function reasoningFormat(template: string): { format: ReasoningFormat; thinks: boolean } {
   if (template.includes('<|channel|>')) return { format: HARMONY, thinks: true };
   if (template.includes('[/THINK]')) return { format: BRACKETS, thinks: true };
+  if (template.includes('<|END_THINKING|>')) return { format: COMMAND, thinks: true };
   return { format: THINK, thinks: template.includes('</think>') };
 }

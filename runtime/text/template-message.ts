@@ -10,6 +10,8 @@ export interface TemplateMessage {
   content: string | readonly (string | MediaPart)[];
   /** In an assistant's message: the tools that it calls. */
   toolCalls?: readonly ToolCall[];
+  /** In an assistant's message: the calls as the model writes them, for a template that does not write calls itself. */
+  callText?: string;
   /** In a tool's message: the call that it answers, and the name of the tool. */
   answers?: AnsweredCall;
 }

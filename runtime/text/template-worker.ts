@@ -31,7 +31,7 @@ function work({ source, values, output }: RenderCall): RenderAnswer {
     if (values === null) return { text: '' };
     const env = new Environment();
     for (const [name, value] of Object.entries({ ...GLOBALS, ...values })) env.set(name, value);
-    const text = String(boundedInterpreter(env).run(last.program).value);
+    const text = String(interpreterOf(env).run(last.program).value);
     return text.length > output ? { error: 'the template writes too much' } : { text };
   } catch (error) {
     // A cast: the template engine throws errors only.
@@ -41,14 +41,15 @@ function work({ source, values, output }: RenderCall): RenderAnswer {
 
 /**
  * Returns an interpreter that refuses values that grow without bound. A list that doubles requests a gigabyte at once,
- * which V8 grants before it checks the limit of the heap.
+ * which V8 grants before it checks the limit of the heap. A property whose name is not a text is undefined, as in
+ * Jinja2; the package throws. Hermes 3 and Command R+ look up types that a schema does not state.
  */
-function boundedInterpreter(env: Environment): Interpreter {
+function interpreterOf(env: Environment): Interpreter {
   const interpreter = new Interpreter(env);
   // A cast, because the package's types of its classes do not resolve.
   const evaluate: (...args: unknown[]) => { value: unknown } = interpreter.evaluate.bind(interpreter);
   interpreter.evaluate = (...args: unknown[]) => {
-    const result = evaluate(...args);
+    const result = orUndefined(() => evaluate(...args), env);
     const { value } = result;
     if (Array.isArray(value) && value.length > MAX_ITEMS) throw new Error('the template makes too long a list');
     if (typeof value === 'string' && value.length > MAX_CHARACTERS) {
@@ -57,6 +58,16 @@ function boundedInterpreter(env: Environment): Interpreter {
     return result;
   };
   return interpreter;
+}
+
+function orUndefined<T>(work: () => T, env: Environment): T {
+  try {
+    return work();
+  } catch (error) {
+    // A cast: the template engine throws errors only.
+    if (!(error as Error).message.startsWith('Cannot access property with non-string')) throw error;
+    return env.lookupVariable('a name that no variable has');
+  }
 }
 
 const MAX_ITEMS = 100_000;

@@ -2,6 +2,7 @@ import { type ChatTemplate, createChatTemplate } from './chat-template.ts';
 import { type ModelText, readModelText } from './model-files.ts';
 import type { MediaText } from './segment.ts';
 import { createTokenizer, type Tokenizer, tokenText } from './tokenizer.ts';
+import { withToolTemplate } from './tools/tool-template.ts';
 import { createVocabulary, type TextVocabulary } from './vocabulary.ts';
 
 /** Holds everything that converts between text and a model's tokens. */
@@ -36,7 +37,10 @@ export function createTextModel(model: ModelText, { mostTokens, vocabSize }: Tex
     name,
     tokenText(token),
   ]);
-  const template = createChatTemplate(model.template, Object.fromEntries(special));
+  const compile = (source: string | null) => createChatTemplate(source, Object.fromEntries(special));
+  const own = compile(model.template);
+  const { toolTemplate } = model;
+  const template = toolTemplate === null ? own : withToolTemplate(own, () => compile(toolTemplate));
   // Some published configurations name only the token that ends a text, not the one that ends a message, so the latter
   // is read from the template. A token between reasoning and answer ends a message too, but not the turn.
   const between = new Set(template.reasoning.tokens.map((token) => tokenizer.id(token)));

@@ -30,7 +30,8 @@ type AddedToken = TokenizerJson['added_tokens'][number];
  */
 export function createTokenizer(model: ModelText, mostTokens = Number.POSITIVE_INFINITY): Tokenizer {
   const { tokenizer: json, tokenizerConfig: config } = model;
-  const controlTokens = json.added_tokens.filter((token) => isControl(token, model.template));
+  const templates = `${model.template} ${model.toolTemplate}`;
+  const controlTokens = json.added_tokens.filter((token) => isControl(token, templates));
   const control = new Set(controlTokens.map(({ id }) => id));
   const plain = json.added_tokens.filter(({ id }) => !control.has(id));
 
@@ -107,12 +108,12 @@ const EMPTY_MODEL = { type: 'BPE', vocab: {}, merges: [] };
 
 /**
  * Tells whether an added token is a control token: declared special, of the form `<|…|>`, a placeholder, or a tag that
- * the chat template writes (Qwen3 declares `<think>` as text). Gemma's added tokens for runs of line breaks and HTML
+ * a chat template writes (Qwen3 declares `<think>` as text). Gemma's added tokens for runs of line breaks and HTML
  * tags are text.
  */
-function isControl({ content, special }: AddedToken, template: string | null): boolean {
+function isControl({ content, special }: AddedToken, templates: string): boolean {
   if (special || /^<\|.*\|>$|^<unused\d+>$/su.test(content)) return true;
-  return /^[<[].*[>\]]$/su.test(content) && (template?.includes(content) ?? false);
+  return /^[<[].*[>\]]$/su.test(content) && templates.includes(content);
 }
 
 function ids(tokenizer: LibraryTokenizer, text: string): number[] {

@@ -43,7 +43,9 @@ export function createVocabulary(
   const end = new Set([...model.endTokens, ...endOfTurn]);
   const eos = tokenizer.id(tokenText(model.tokenizerConfig.eos_token));
   if (eos !== undefined) end.add(eos);
-  const special = new Set(model.tokenizer.added_tokens.filter((token) => token.special).map(({ id }) => id));
+  const isSilent = ({ special, content }: TokenizerJson['added_tokens'][number]) =>
+    special || /^<\|.*\|>$/su.test(content);
+  const special = new Set(model.tokenizer.added_tokens.filter(isSilent).map(({ id }) => id));
   for (const tag of reasoning.tokens) special.delete(tokenizer.id(tag) ?? -1);
   return {
     size: table.length,

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ChatEvent, ChatRequest, ToolUse } from '../../lib/backend.ts';
 import type { AssayError } from '../../lib/errors.ts';
 import { type Machine, newCall, startMachine } from './machine.ts';
-import { withTools } from './with-tools.ts';
+import { withSecondTemplate, withTools } from './with-tools.ts';
 
 /* Tool calls on the real engine, with a tiny model of random weights and a template with Qwen's form of calls. */
 
@@ -41,9 +41,9 @@ beforeAll(async () => {
 });
 afterAll(() => machine.close());
 
-async function chat(more: Partial<ChatRequest>) {
+async function chat(more: Partial<ChatRequest>, { backend } = machine) {
   const events: ChatEvent[] = [];
-  for await (const event of machine.backend.chat(request(more), newCall())) events.push(event);
+  for await (const event of backend.chat(request(more), newCall())) events.push(event);
   const calls: { name: string; arguments: string }[] = [];
   for (const event of events) {
     if (event.type !== 'tool_call') continue;
@@ -117,6 +117,18 @@ describe('a chat with tools', () => {
     const [short, long] = [await chat({ tools }), await chat({ tools, messages })];
     expect(finishOf(long.events)?.usage.promptTokens).toBeGreaterThan(finishOf(short.events)?.usage.promptTokens ?? 0);
   });
+});
+
+it('a model whose second template has tools calls them, and chats without them by its first', async () => {
+  const second = await startMachine('optimum/qwen3', { edit: withSecondTemplate });
+  for (const seed of seeds) {
+    const { calls } = await chat({ tools, seed }, second);
+    expect(calls.map(obeys)).toEqual([true]);
+  }
+  const promptTokens = async (more: Partial<ChatRequest>) =>
+    finishOf((await chat({ maxTokens: 1, ...more }, second)).events)?.usage.promptTokens ?? 0;
+  expect(await promptTokens({})).toBeLessThan(await promptTokens({ tools }));
+  await second.close();
 });
 
 it('a model whose template has no tools refuses them, and calls in messages', async () => {

@@ -75,12 +75,14 @@ export function callGrammar({ format, use, tokenizer, reasoning }: GrammarOption
 }
 
 /**
- * Returns the trigger of a call that begins with text: the text up to the end of its first word, such as `{"name` or
- * `<tool_call`. After that, models vary the spaces.
+ * Returns the trigger of a call that begins with text: the text up to the end of its first word, such as `{"name`,
+ * `<tool_call` or `Action:`. After that, models vary the spaces. A text that begins with a word may be part of any
+ * sentence, so it only counts at the beginning of an answer.
  */
 function textTrigger(begin: CallText | undefined, { textBefore }: ToolFormat): { text: string; anywhere: boolean } {
   const text = begin?.before ?? '';
-  return { text: /^[^\p{L}]*\p{L}[\p{L}\p{N}_]*/u.exec(text)?.[0] ?? text, anywhere: textBefore };
+  const trigger = /^[^\p{L}]*\p{L}[\p{L}\p{N}_]*:?/u.exec(text)?.[0] ?? text;
+  return { text: trigger, anywhere: textBefore && !/^\p{L}/u.test(trigger) };
 }
 
 function withoutFirstToken([first, ...rest]: readonly CallStep[]): CallStep[] {

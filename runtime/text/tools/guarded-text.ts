@@ -35,9 +35,19 @@ export function templateCalls(calls: readonly ToolCall[]): Json {
   return calls.map(({ id, name, arguments: text }) => ({
     id,
     type: 'function',
-    // The request was refused if the arguments are not JSON (`lib/schema/chat-tools.ts`).
-    function: { name, arguments: guarded(JSON.parse(text) as Json) },
+    function: { name, arguments: guardedValue(text) },
   }));
+}
+
+/** Returns the arguments of a call as JSON text, with spaces between its members as templates write them. */
+export function guardedArguments({ arguments: text }: ToolCall): string {
+  // In JSON text, line breaks are only between members.
+  return JSON.stringify(guardedValue(text), null, 1).replace(/,\n */gu, ', ').replace(/\n */gu, '');
+}
+
+function guardedValue(json: string): Json {
+  // A cast: the request was refused if the arguments are not JSON (`lib/schema/chat-tools.ts`).
+  return guarded(JSON.parse(json) as Json);
 }
 
 /** Splits a rendered text at its guards. Every second part, from the second on, is the caller's text. */

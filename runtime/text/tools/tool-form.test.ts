@@ -14,7 +14,10 @@ import { toolForm } from './tool-form.ts';
 const fixture = (path: string) => fileURLToPath(new URL(`../../../tests/fixtures/text/${path}`, import.meta.url));
 
 /** Tokens of the families of the templates. */
-const CONTROL = ['<tool_call>', '</tool_call>', '[TOOL_CALLS]', '[ARGS]', '<s>', '</s>', '<|eot_id|>'];
+const CONTROL = [
+  ...['<tool_call>', '</tool_call>', '[TOOL_CALLS]', '[ARGS]', '<s>', '</s>', '<|eot_id|>', '<|tool_call|>'],
+  ...['<|START_THINKING|>', '<|END_THINKING|>', '<|START_ACTION|>', '<|END_ACTION|>'],
+];
 
 let files: ModelText;
 beforeAll(async () => {
@@ -100,6 +103,10 @@ const FORMS = [
   ['mistral', '[TOOL_CALLS]', true],
   ['mistral-args', '[TOOL_CALLS]', true],
   ['list', '<TOOLCALL', true],
+  ['signatures', '<tool_call>', true],
+  ['actions', 'Action:', false],
+  ['plan', '<|START_ACTION|>', true],
+  ['declared', '<|tool_call|>', true],
 ] as const;
 const seeds = Array.from({ length: 12 }, (_, seed) => seed);
 
@@ -131,7 +138,7 @@ describe.each(FORMS)('%s', (template, trigger, textBefore) => {
   });
 
   it('auto: what begins no call is text', () => {
-    const text = `No ${template === 'llama3' ? trigger : trigger.slice(0, -2)} here`;
+    const text = `No ${textBefore ? trigger.slice(0, -2) : trigger} here`;
     const plain = [...answer(), ...[...text].flatMap((letter) => [...model.tokenizer.encodeUser(letter, true)])];
     const said = written(model, use('auto', true), { first: [...plain, 602], random: randomFrom(1) });
     expect(said).toMatchObject({ content: text, calls: [] });
@@ -163,5 +170,14 @@ it('a forced call comes after the reasoning', () => {
   const said = written(model, { tools, choice: 'required', parallel: false }, { first, random: randomFrom(3) });
   // The mark is a special token here, which no text shows.
   expect(said.reasoning).toBe('I have to  now.');
+  expect(said.calls).toHaveLength(1);
+});
+
+it('a plan before a call is reasoning', () => {
+  const model = modelWith('plan');
+  const text = '<|START_THINKING|>I look it up.<|END_THINKING|><|START_ACTION|>';
+  const first = [...model.tokenizer.encodeTemplate(text, true)];
+  const said = written(model, { tools, choice: 'auto', parallel: false }, { first, random: randomFrom(3) });
+  expect(said).toMatchObject({ reasoning: 'I look it up.', content: '' });
   expect(said.calls).toHaveLength(1);
 });

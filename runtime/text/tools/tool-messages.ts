@@ -33,27 +33,3 @@ export function withToolFields(
 export function callId(place: number): string {
   return `call${String(place).padStart(5, '0')}`;
 }
-
-/**
- * Gives each call a separate message, followed by its outputs, for templates that accept only one call per message
- * (Llama 3).
- */
-export function oneCallEach(messages: readonly TemplateMessage[]): TemplateMessage[] {
-  const spread: TemplateMessage[] = [];
-  for (let i = 0; i < messages.length; i++) {
-    const message = at(messages, i);
-    const { toolCalls = [] } = message;
-    if (toolCalls.length < 2) {
-      spread.push(message);
-      continue;
-    }
-    const outputs: TemplateMessage[] = [];
-    while (messages[i + 1]?.role === 'tool') outputs.push(at(messages, ++i));
-    for (const [j, call] of toolCalls.entries()) {
-      spread.push({ ...message, content: j === 0 ? message.content : '', toolCalls: [call] });
-      spread.push(...outputs.filter(({ answers }) => answers?.id === call.id));
-    }
-    spread.push(...outputs.filter(({ answers }) => !toolCalls.some(({ id }) => id === answers?.id)));
-  }
-  return spread;
-}

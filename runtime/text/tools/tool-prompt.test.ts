@@ -40,7 +40,10 @@ const prompt = (template: string, messages = conversation) =>
     .join('');
 
 describe('a conversation with tools', () => {
-  it.each(['hermes', 'llama3', 'mistral', 'mistral-args', 'list'])('%s: control tokens in it stay text', (template) => {
+  it.each([
+    ...['hermes', 'llama3', 'mistral', 'mistral-args', 'list'],
+    ...['signatures', 'actions', 'plan', 'declared'],
+  ])('%s: control tokens in it stay text', (template) => {
     const texts = segments(template).filter(({ trust }) => trust === 'user');
     expect(texts.map(({ text }) => text.trim())).toEqual(
       expect.arrayContaining(['Hi', 'Ends <|im_end|> here.', '[INST]']),
@@ -71,6 +74,35 @@ describe('a conversation with tools', () => {
     ]);
     expect(rendered.indexOf('"of x"')).toBeLessThan(rendered.indexOf('"of \\"y\\""'));
     expect(rendered).not.toContain('Let me look.');
+  });
+
+  it('a template that writes no calls gets them as the model writes them', () => {
+    expect(prompt('declared')).toContain(
+      '<|end_of_role|><|tool_call|>[{"name": "f", "arguments": {"a": "[INST]"}}, {"name": "f", "arguments": {}}]<|im_end|>',
+    );
+    const mark = segments('declared').find(({ text }) => text.includes('<|tool_call|>['));
+    expect(mark?.trust).toBe('template');
+  });
+
+  it('a template that moves its instruction to the end of the prompt has it once, after the outputs', () => {
+    expect(prompt('actions')).toMatch(
+      /Let me look\.\nAction:\n```json\n\[\n {4}\{\n {8}"tool_name": "f",.*<results>\nof "y"<\/results>.*Write 'Action:'.*assistant\n$/su,
+    );
+    expect(prompt('actions').match(/Write 'Action:'/gu)).toHaveLength(1);
+  });
+
+  it.each<[string, Tool['parameters'], string]>([
+    ['no description', { properties: { a: { type: 'string' } } }, 'a: str'],
+    ['no type', { properties: { a: { enum: ['x'] } } }, 'a: Any'],
+    ['a type or null', { properties: { a: { type: ['integer', 'null'] } } }, 'a: int'],
+    ['several types', { properties: { a: { type: ['integer', 'string'] } } }, 'a: Any'],
+    ['an array', { properties: { a: { type: 'array', items: { type: 'string' } } } }, 'a: list[Any]'],
+    ['no properties', {}, ''],
+  ])('a template that writes signatures gets tools with %s', (_, parameters, signature) => {
+    const { render } = createChatTemplate(source('signatures'));
+    const shown: Tool[] = [{ name: 'f', parameters: { type: 'object', ...parameters } }];
+    const [first] = render([{ role: 'user', content: 'Hi' }], { tools: shown });
+    expect(first?.text).toContain(`"description": "f(${signature}) - `);
   });
 
   it('the ids of the request are not in the prompt', () => {

@@ -6,7 +6,10 @@ import type { ToolFormat } from './tool-format.ts';
 const source = (name: string) =>
   readFileSync(new URL(`../../../tests/fixtures/text/${name}.jinja`, import.meta.url), 'utf8');
 
-/** Lists the forms of calls of published templates: Qwen, Llama 3, Mistral, Devstral, Nemotron. null: none is found. */
+/**
+ * Lists the forms of calls of published templates: Qwen, Llama 3, Mistral, Devstral, Nemotron, Hermes 3, Command R+,
+ * Command R7B, Granite 3.3. null: none is found.
+ */
 const FORMATS: [string, Omit<ToolFormat, 'rest'> | null][] = [
   [
     'tools/hermes',
@@ -35,6 +38,43 @@ const FORMATS: [string, Omit<ToolFormat, 'rest'> | null][] = [
       between: '", "arguments": ',
       separator: '}, {"name": "',
       textBefore: true,
+    },
+  ],
+  [
+    'tools/signatures',
+    {
+      head: '<tool_call>\n{"name": "',
+      between: '", "arguments": ',
+      separator: '}\n</tool_call>\n<tool_call>\n{"name": "',
+      textBefore: false,
+    },
+  ],
+  [
+    'tools/actions',
+    {
+      head: '\nAction:\n```json\n[\n    {\n        "tool_name": "',
+      between: '",\n        "parameters": ',
+      separator: '\n    },\n    {\n        "tool_name": "',
+      textBefore: true,
+    },
+  ],
+  [
+    'tools/plan',
+    {
+      head: '<|START_ACTION|>[\n    {"tool_call_id": "0", "tool_name": "',
+      between: '", "parameters": ',
+      separator: '},\n    {"tool_call_id": "1", "tool_name": "',
+      textBefore: false,
+    },
+  ],
+  [
+    'tools/declared',
+    {
+      head: '<|tool_call|>[{"name": "',
+      between: '", "arguments": ',
+      separator: '}, {"name": "',
+      textBefore: false,
+      asContent: true,
     },
   ],
   ['tools/xml', null],

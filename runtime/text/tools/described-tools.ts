@@ -1,0 +1,41 @@
+import type { Json, JsonSchema } from '../../../lib/answer-shape.ts';
+import type { Tool } from '../../../lib/backend.ts';
+
+/**
+ * Returns the same tools with what some templates need to write them as signatures of functions (Hermes 3, Command R+):
+ * a description everywhere, at most one type, and schemas of items and further members. Only the prompt shows them; the
+ * grammar keeps the schemas that were sent.
+ */
+export function describedTools(tools: readonly Tool[]): Tool[] {
+  return tools.map(({ name, description = '', parameters }) => ({
+    name,
+    description,
+    parameters: { type: 'object', ...parameters, properties: describedMembers(parameters.properties) },
+  }));
+}
+
+function describedMembers(properties: Json | undefined): JsonSchema {
+  return Object.fromEntries(
+    Object.entries(isSchema(properties) ? properties : {}).map(([name, schema]) => [
+      name,
+      { description: '', ...typed(schema) },
+    ]),
+  );
+}
+
+/** Returns a schema with at most one type: the only one besides `null`. */
+function typed(schema: Json | undefined): JsonSchema {
+  if (!isSchema(schema)) return {};
+  const { type, ...rest } = schema;
+  const types = [type ?? []].flat().filter((one) => one !== 'null');
+  const [only] = types;
+  if (only === undefined || types.length > 1) return rest;
+  if (only === 'array') return { ...rest, type: only, items: typed(rest.items) };
+  if (only !== 'object') return { ...rest, type: only };
+  const members = rest.properties === undefined ? {} : { properties: describedMembers(rest.properties) };
+  return { ...rest, type: only, ...members, additionalProperties: typed(rest.additionalProperties) };
+}
+
+function isSchema(value: Json | undefined): value is JsonSchema {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

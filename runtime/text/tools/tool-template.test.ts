@@ -1,0 +1,47 @@
+import { readFileSync } from 'node:fs';
+import { expect, it } from 'vitest';
+import type { Tool } from '../../../lib/backend.ts';
+import { createChatTemplate } from '../chat-template.ts';
+import type { TemplateMessage } from '../template-message.ts';
+import { withToolTemplate } from './tool-template.ts';
+
+const compile = (name: string) =>
+  createChatTemplate(readFileSync(new URL(`../../../tests/fixtures/text/${name}.jinja`, import.meta.url), 'utf8'));
+
+const tools: Tool[] = [{ name: 'f', description: 'Looks.', parameters: { type: 'object', properties: {} } }];
+const user: TemplateMessage = { role: 'user', content: 'Hi' };
+const calling: TemplateMessage[] = [
+  user,
+  { role: 'assistant', content: '', toolCalls: [{ id: 'a', name: 'f', arguments: '{}' }] },
+  { role: 'tool', content: 'Sun', answers: { id: 'a', name: 'f' } },
+];
+const CHATS: [string, TemplateMessage[], Tool[] | undefined, boolean][] = [
+  ['a chat without tools', [user], undefined, false],
+  ['tools', [user], tools, true],
+  ['calls in messages, without tools', calling, undefined, true],
+];
+
+it.each(CHATS)('%s', (_, messages, sent, second) => {
+  const template = withToolTemplate(compile('chatml'), () => compile('tools/signatures'));
+  const prompt = template.render(messages, { tools: sent }).map(({ text }) => text);
+  expect(prompt.join('').includes('Functions: <tools>')).toBe(second);
+});
+
+it('the form of calls is that of the second template, which is compiled once', () => {
+  let compiled = 0;
+  const template = withToolTemplate(compile('chatml'), () => {
+    compiled++;
+    return compile('tools/signatures');
+  });
+  template.render([user]);
+  expect(compiled).toBe(0);
+  expect(template.tools()?.head).toBe('<tool_call>\n{"name": "');
+  template.render([user], { tools });
+  expect(compiled).toBe(1);
+});
+
+it('a second template that cannot be used fails chats with tools only', () => {
+  const template = withToolTemplate(compile('chatml'), () => createChatTemplate('{% if %}'));
+  expect(template.render([user])).not.toEqual([]);
+  expect(() => template.render([user], { tools })).toThrow(expect.objectContaining({ code: 'engine_failed' }));
+});
