@@ -52,6 +52,22 @@ const damaged = Object.entries(FILES).flatMap(([name, type]): BadAudio[] => {
   ];
 });
 
+/** Returns files of a second whose headers state eleven minutes, of each compressed format. */
+export function statedTooLong(): [name: keyof typeof FILES, bytes: Buffer][] {
+  const [flac, mp3, vorbis, opus] = [file('pair.flac'), file('pair.mp3'), file('pair.ogg'), file('opus.ogg')];
+  flac.writeUInt32BE(660 * 44_100, 22);
+  mp3.writeUInt32BE((660 * 44_100) / 1152 + 8, mp3.indexOf('Xing') + 8);
+  // The position of the end of the last page.
+  vorbis.writeBigInt64LE(660n * 44_100n, vorbis.lastIndexOf('OggS') + 6);
+  opus.writeBigInt64LE(660n * 48_000n, opus.lastIndexOf('OggS') + 6);
+  return [
+    ['pair.flac', flac],
+    ['pair.mp3', mp3],
+    ['pair.ogg', vorbis],
+    ['opus.ogg', opus],
+  ];
+}
+
 /** Files of other formats, by their first bytes. */
 const others: BadAudio[] = (
   [
@@ -90,6 +106,7 @@ export const badAudio = (): BadAudio[] => [
   bad('WAV that states more samples than it has', makeWav({ length: 1e9 }), 'audio/wav', DAMAGED),
   bad('WAV of floats that are no numbers', makeWav({ tag: 3, bits: 32 }).fill(255, 44), 'audio/wav', DAMAGED),
   bad('WAV of 10 minutes and a sample', makeWav({}, 4_800_001), 'audio/wav', LONG),
+  ...statedTooLong().map(([name, bytes]) => bad(`${name} that states eleven minutes`, bytes, FILES[name], LONG)),
   bad('FLAC of an hour of silence', file('hour-of-silence.flac'), 'audio/flac', LONG),
   bad('MP3 that is only a tag', Buffer.from('ID3\x04\0\0\0\0\0\0', 'latin1'), 'audio/mpeg', DAMAGED),
   bad(

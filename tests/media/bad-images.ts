@@ -122,6 +122,9 @@ function bombs(): BadImage[] {
   const frame = jpeg.indexOf(Buffer.of(0xff, 0xc0)) + 5;
   jpeg.writeUInt16BE(65_500, frame);
   jpeg.writeUInt16BE(65_500, frame + 2);
+  const webp = Buffer.from(fileOf('image/webp'));
+  // Two sides of 14 bits, both less one, behind the signature of a lossless image.
+  webp.writeUInt32LE(16_382 | (16_382 << 14), webp.indexOf('VP8L') + 9);
   const side = '\xff\xff\xff\xff';
   const gif = latin(`GIF89a${side}\x00\x00\x00\x2c\x00\x00\x00\x00${side}\x00\x02\x02\x4c\x01\x00\x3b`);
   return [
@@ -129,6 +132,7 @@ function bombs(): BadImage[] {
     bad('PNG of 1000000 x 41', png(1_000_000, 41), 'image/png', /40 megapixels|cannot be decoded/u),
     bad('PNG a little too large', png(6_400, 6_251), 'image/png', LARGE),
     bad('JPEG of 65500 x 65500', jpeg, 'image/jpeg', LARGE),
+    bad('WebP of 16383 x 16383', webp, 'image/webp', LARGE),
     bad('GIF of 65535 x 65535', gif, 'image/gif', /40 megapixels|cannot be decoded/u),
     bad('PNG without width', png(0, 10), 'image/png', DAMAGED),
   ];

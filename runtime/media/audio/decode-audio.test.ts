@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
+import { statedTooLong } from '../../../tests/media/bad-audio.ts';
 import { makeWav } from '../../../tests/media/wav.ts';
 import { decodeAudio } from './decode-audio.ts';
 import { type Decoded, decodePieces } from './decoders.ts';
@@ -46,12 +47,23 @@ describe('samples are those of libsndfile', () => {
   });
 });
 
-it('stops at a FLAC of an hour of silence, which has 89 kB', async () => {
+/** Returns the FLAC of an hour of silence with a header that does not state its length. */
+function hourOfSilence(): Buffer {
   const bytes = file('hour-of-silence.flac');
+  bytes.writeUInt32BE(0, 22);
+  return bytes;
+}
+
+it('stops at a FLAC of an hour of silence, which has 89 kB and does not state its length', async () => {
+  const bytes = hourOfSilence();
   const before = process.memoryUsage().arrayBuffers;
   await expect(decodeAudio(bytes)).rejects.toMatchObject({ kind: 'too_large' });
   // Ten minutes at 16 kHz take 38 MB; an hour at 8 kHz would take 115 MB.
   expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(100e6);
+});
+
+it.each(statedTooLong())('refuses %s that states eleven minutes', async (_, bytes) => {
+  await expect(decodeAudio(bytes)).rejects.toMatchObject({ kind: 'too_large' });
 });
 
 it('reads WAV of a program that did not know its length', async () => {

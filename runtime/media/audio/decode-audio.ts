@@ -4,11 +4,12 @@ import { LEAST_RATE, MOST_CHANNELS, MOST_RATE, MOST_SECONDS, PREPARED_RATE } fro
 import { readWav } from './read-wav.ts';
 import { Resampler } from './resample.ts';
 import { sniffCodec } from './sniff-audio.ts';
+import { statedLength } from './stated-length.ts';
 
 /**
- * Decodes a recording to one channel at 16 kHz, with values from −1 to 1: the mean of its channels, resampled. Stops as
- * soon as more is decoded than a recording may have. Throws `AudioFault` for a file that is damaged, cut off, empty or
- * too long.
+ * Decodes a recording to one channel at 16 kHz, with values from −1 to 1: the mean of its channels, resampled. Decodes
+ * nothing of a file whose headers state more than a recording may have, and stops as soon as more is decoded. Throws
+ * `AudioFault` for a file that is damaged, cut off, empty or too long.
  */
 export async function decodeAudio(bytes: Uint8Array): Promise<Float32Array> {
   const codec = sniffCodec(bytes);
@@ -16,6 +17,8 @@ export async function decodeAudio(bytes: Uint8Array): Promise<Float32Array> {
   const recording = new Recording();
   if (codec === 'wav') addWav(bytes, recording);
   else {
+    const stated = statedLength(codec, bytes);
+    if (stated) recording.checkLength(stated.samples, stated.rate);
     for await (const { channelData, samplesDecoded, sampleRate } of decodePieces(codec, bytes)) {
       if (samplesDecoded > 0) recording.add(mixed(channelData, samplesDecoded), sampleRate);
     }

@@ -4,6 +4,7 @@ import { MPEGDecoder } from 'mpg123-decoder';
 import { OggOpusDecoder } from 'ogg-opus-decoder';
 import { AudioFault } from './audio-fault.ts';
 import type { Codec } from './sniff-audio.ts';
+import { statedLength, xingHeader } from './stated-length.ts';
 
 /** Samples that a decoder returns, with one array for each channel. */
 export interface Decoded {
@@ -74,14 +75,9 @@ function isCut(codec: Exclude<Codec, 'wav'>, bytes: Uint8Array, samples: number)
   return codec === 'flac' ? isCutFlac(bytes, samples) : isCutOgg(bytes);
 }
 
-/**
- * Tells whether fewer samples of each channel were decoded than a FLAC file's first metadata block states (RFC 9639,
- * section 8.2). False if it states 0, which means unknown.
- */
+/** Tells whether fewer samples of each channel were decoded than a FLAC file states. */
 function isCutFlac(bytes: Uint8Array, samples: number): boolean {
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const stated = (view.getUint8(21) & 15) * 2 ** 32 + view.getUint32(22);
-  return stated !== 0 && samples < stated;
+  return samples < (statedLength('flac', bytes)?.samples ?? 0);
 }
 
 /** Tells whether an Ogg file lacks its last page, which has a flag (RFC 3533, section 6), or the end of that page. */
@@ -97,19 +93,7 @@ function isCutOgg(bytes: Uint8Array): boolean {
  * Tells whether an MP3 file has fewer bytes than its Xing header states. Most encoders write one; without it, returns
  * false.
  */
-function isCutMp3(bytes: Uint8Array): boolean {
-  const file = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const tag = file.toString('latin1', 0, 3) === 'ID3' ? 10 + id3Length(file) : 0;
-  const head = file.subarray(tag, tag + 200);
-  const at = Math.max(head.indexOf('Xing'), head.indexOf('Info'));
-  if (at < 0 || at + 16 > head.length) return false;
-  const flags = head.readUInt32BE(at + 4);
-  if ((flags & 2) === 0) return false;
-  const stated = head.readUInt32BE(at + 8 + (flags & 1 ? 4 : 0));
-  return tag + stated > file.length;
-}
-
-/** Returns the number of bytes of an ID3v2 tag after its header, which states it with 7 bits in each byte. */
-function id3Length(file: Buffer): number {
-  return [...file.subarray(6, 10)].reduce((length, byte) => length * 128 + (byte & 127), 0);
+function isCutMp3(file: Uint8Array): boolean {
+  const { offset = 0, bytes = 0 } = xingHeader(file) ?? {};
+  return offset + bytes > file.length;
 }
