@@ -16,14 +16,18 @@ const TYPES: Readonly<Record<string, string>> = {
   '.txt': 'text/plain; charset=utf-8',
 };
 
+const ICON = '/playground/icon.svg';
+
 /**
  * Reads the built web pages; returns an empty map if they were not built. The `index.html` of a folder is served at the
- * folder's path.
+ * folder's path. The icon is also served at `/favicon.ico`, where browsers look for it if they show something that
+ * names no icon, such as `/openapi.json`.
  */
 export async function readPages(): Promise<Pages> {
   for (const folder of FOLDERS) {
     const pages = await pagesOf(folder);
-    if (pages.size > 0) return pages;
+    const icon = pages.get(ICON);
+    if (pages.size > 0) return icon ? new Map([...pages, ['/favicon.ico', icon]]) : pages;
   }
   return new Map();
 }

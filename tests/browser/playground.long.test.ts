@@ -185,6 +185,11 @@ describe.skipIf(!hasChromium)('in Chromium', () => {
     await docs.context().close();
   });
 
+  it.each(['/playground/icon.svg', '/favicon.ico'])('has an icon at %s that browsers can show', async (path) => {
+    const draw = `const icon = new Image(); icon.src = ${JSON.stringify(path)}; icon.decode().then(() => icon.width)`;
+    expect(await page.evaluate(draw)).toBeGreaterThan(0);
+  });
+
   it('has an index of the documentation whose links work', async () => {
     const index = await (await fetch(`${server.url}/llms.txt`)).text();
     const links = [...index.matchAll(/\]\((\/[^)]+)\)/g)].map(([, path]) => path);
