@@ -1,10 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { answerSplitter } from './answer-splitter.ts';
 import { ChatOutput } from './chat-output.ts';
 import { reasoningFormat } from './reasoning-format.ts';
 import { StopScanner } from './stop-scanner.ts';
 import { loadTextModel } from './text-model.ts';
-import { type Said, ThinkSplitter } from './think-splitter.ts';
+import type { Said } from './think-splitter.ts';
 
 const runs = Number(process.env.ASSAY_PROPERTY_RUNS ?? 200);
 const model = await loadTextModel(new URL('../../tests/fixtures/text/qwen', import.meta.url).pathname);
@@ -26,12 +27,12 @@ const BRACKETS = reasoningFormat('[/THINK]').format;
 const HARMONY = reasoningFormat('<|channel|>').format;
 
 function split(parts: readonly string[], inside = false, format = THINK): Said {
-  const splitter = new ThinkSplitter(inside, format);
+  const splitter = answerSplitter(inside, format);
   const said = [...parts.map((part) => splitter.push(part)), splitter.end()];
   return { reasoning: said.map((s) => s.reasoning).join(''), content: said.map((s) => s.content).join('') };
 }
 
-describe('ThinkSplitter', () => {
+describe('answerSplitter', () => {
   const TABLE: [string, boolean, string, string][] = [
     ['plain', false, '', 'plain'],
     [' \n plain ', false, '', ' \n plain '],
@@ -56,13 +57,18 @@ describe('ThinkSplitter', () => {
     );
   });
 
-  const TO_ANSWER = '<|end|><|start|>assistant<|channel|>final<|message|>';
+  const NEXT = '<|end|><|start|>assistant<|channel|>';
+  const TO_ANSWER = `${NEXT}final<|message|>`;
   it.each([
     ['[THINK]hm[/THINK]Yes.', BRACKETS, 'hm', 'Yes.'],
     ['<think>is text here</think>', BRACKETS, '', '<think>is text here</think>'],
     [`<|channel|>analysis<|message|>The user asks.${TO_ANSWER}Yes.`, HARMONY, 'The user asks.', 'Yes.'],
     ['<|channel|>final<|message|>Yes.', HARMONY, '', 'Yes.'],
-    ['<|channel|>analysis<|message|>a <|end|> in it<|end|><|start|>x', HARMONY, 'a <|end|> in it<|end|><|start|>x', ''],
+    ['<|channel|>analysis<|message|>a <|end|> in it<|end|><|start|>x', HARMONY, 'a <|end|> in it', ''],
+    [`<|channel|>analysis<|message|>a ${NEXT}analysis<|message|>b${NEXT}final<|message|> c `, HARMONY, 'a\n\nb', 'c '],
+    [`<|channel|>commentary<|message|>I look.${NEXT}final<|message|>Yes.`, HARMONY, '', 'I look.\n\nYes.'],
+    [' to=functions.f<|channel|>commentary json', HARMONY, '', ''],
+    ['to be', HARMONY, '', 'to be'],
     ['Yes.', HARMONY, '', 'Yes.'],
   ])('%j is thought and said as its format has it, however it is cut', (text, format, reasoning, content) => {
     fc.assert(

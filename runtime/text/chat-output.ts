@@ -1,8 +1,9 @@
 import type { TokenLogprob, ToolCallEvent } from '../../lib/backend.ts';
+import { type AnswerSplitter, answerSplitter } from './answer-splitter.ts';
 import { Detokenizer } from './detokenizer.ts';
 import type { ReasoningFormat } from './reasoning-format.ts';
 import { StopScanner, type Trigger } from './stop-scanner.ts';
-import { type Said, ThinkSplitter } from './think-splitter.ts';
+import type { Said } from './think-splitter.ts';
 import type { TextVocabulary } from './vocabulary.ts';
 
 /** Describes a token that the engine sampled, with log-probabilities if they were requested. */
@@ -26,7 +27,7 @@ export interface ChatDelta extends Said {
 export class ChatOutput {
   readonly #vocabulary: TextVocabulary;
   readonly #detokenizer: Detokenizer;
-  readonly #splitter: ThinkSplitter;
+  readonly #splitter: AnswerSplitter;
   readonly #scanner: StopScanner;
   /**
    * Log-probabilities of tokens whose text is still withheld, each with the offset in the answer at which its text
@@ -42,7 +43,7 @@ export class ChatOutput {
   ) {
     this.#vocabulary = vocabulary;
     this.#detokenizer = new Detokenizer(vocabulary);
-    this.#splitter = new ThinkSplitter(options.thinking, options.format);
+    this.#splitter = answerSplitter(options.thinking, options.format);
     this.#scanner = new StopScanner(options.stops, options.trigger);
   }
 
@@ -61,8 +62,10 @@ export class ChatOutput {
     const text = this.#detokenizer.push(sampled.token);
     const said = this.#splitter.push(text);
     this.#received += said.content.length;
-    // White space after the reasoning is not part of the answer, but a token without a complete character is.
-    const dropped = said.content === '' && (thought || (this.#splitter.answering && text !== ''));
+    // Headers and white space after the reasoning are not part of the answer, but a token without a complete character
+    // is.
+    const { answering, header, withholds } = this.#splitter;
+    const dropped = said.content === '' && (thought || header !== null || (answering && text !== '' && !withholds));
     if (this.#splitter.thinking) this.#pending = [];
     else if (sampled.logprob !== undefined && !dropped) {
       this.#pending.push({ end: this.#received, logprob: spellToken(this.#vocabulary, sampled, sampled.logprob) });

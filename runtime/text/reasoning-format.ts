@@ -6,8 +6,8 @@ export interface ReasoningFormat {
   tokens: readonly string[];
   /** Text that makes the model answer without reasoning, at the end of a prompt. */
   none: string;
-  /** Mark that begins an answer without reasoning; absent if such answers have no mark. */
-  answer?: string;
+  /** True if the model writes messages with headers to channels, of which one is for reasoning. */
+  channels?: true;
 }
 
 const THINK: ReasoningFormat = {
@@ -39,7 +39,7 @@ const HARMONY: ReasoningFormat = {
   close: '<|end|><|start|>assistant<|channel|>final<|message|>',
   tokens: ['<|channel|>', '<|message|>', '<|end|>', '<|start|>'],
   none: '<|channel|>final<|message|>',
-  answer: '<|channel|>final<|message|>',
+  channels: true,
 };
 
 /** Returns the reasoning format that a chat template uses. `thinks` is false if it uses none. */

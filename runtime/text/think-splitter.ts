@@ -1,6 +1,6 @@
 import type { ReasoningFormat } from './reasoning-format.ts';
 
-type Marks = Pick<ReasoningFormat, 'open' | 'close' | 'answer'>;
+type Marks = Pick<ReasoningFormat, 'open' | 'close'>;
 
 export interface Said {
   reasoning: string;
@@ -16,6 +16,8 @@ export class ThinkSplitter {
   #held = '';
   #spoken = false;
   readonly #format: Marks;
+  /** Messages have no header in these formats. */
+  readonly header: string | null = null;
 
   /** @param inside true if the prompt has already opened the reasoning block */
   constructor(inside: boolean, format: Marks) {
@@ -29,6 +31,11 @@ export class ThinkSplitter {
 
   get answering(): boolean {
     return this.#state === 'answer';
+  }
+
+  /** True if text is withheld because it may be a mark. */
+  get withholds(): boolean {
+    return this.#held !== '';
   }
 
   fork(): ThinkSplitter {
@@ -56,15 +63,12 @@ export class ThinkSplitter {
   }
 
   #begin(): void {
-    const { open, answer } = this.#format;
+    const { open } = this.#format;
     const text = this.#held.trimStart();
     if (text.startsWith(open)) {
       this.#held = text.slice(open.length);
       this.#state = 'reasoning';
-    } else if (answer && text.startsWith(answer)) {
-      this.#held = text.slice(answer.length);
-      this.#state = 'answer';
-    } else if (!open.startsWith(text) && !answer?.startsWith(text)) {
+    } else if (!open.startsWith(text)) {
       // Without a block, white space at the beginning belongs to the answer.
       this.#spoken = true;
       this.#state = 'answer';
@@ -100,7 +104,7 @@ export class ThinkSplitter {
  * Returns how much of `text` is certainly reasoning: it ends before anything that may be the beginning of the closing
  * tag, or white space before it.
  */
-function safeLength(text: string, close: string): number {
+export function safeLength(text: string, close: string): number {
   let end = text.length;
   for (let at = text.indexOf(close[0] ?? ''); at >= 0; at = text.indexOf(close[0] ?? '', at + 1)) {
     if (!close.startsWith(text.slice(at))) continue;

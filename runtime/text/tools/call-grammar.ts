@@ -1,5 +1,6 @@
 import type { Tool, ToolUse } from '../../../lib/backend.ts';
 import type { CallText } from '../../../lib/decision/tool-automaton.ts';
+import { RECIPIENT } from '../channel-splitter.ts';
 import type { ReasoningFormat } from '../reasoning-format.ts';
 import type { Tokenizer } from '../tokenizer.ts';
 import { codeControls, type Piece, piecesOf, sharedStart } from './call-pieces.ts';
@@ -13,8 +14,14 @@ export interface CallGrammar {
   tools: readonly Tool[];
   /** True if the answer must be a call. */
   forced: boolean;
-  /** Token or text that begins a call in free text. */
-  trigger: { control: number } | { text: string; anywhere: boolean };
+  /**
+   * Token or text that begins a call in free text; or the text that begins the recipient in a message's header, with
+   * the steps of a call whose header names the channel before the recipient.
+   */
+  trigger:
+    | { control: number }
+    | { text: string; anywhere: boolean }
+    | { header: string; inChannel: readonly CallStep[] };
   /**
    * Steps of the first call after its trigger token; or, if the trigger is a text, of the whole call including that
    * text.
@@ -36,6 +43,12 @@ interface GrammarOptions {
   reasoning: ReasoningFormat;
 }
 
+/**
+ * Text between the name of a tool and its arguments if the header names the channel first, as GPT-OSS writes it; its
+ * template names the channel last. Source: OpenAI, "Harmony response format".
+ */
+const IN_CHANNEL = ' <|constrain|>json<|message|>';
+
 /** Derives how calls are written in tokens from the format of the chat template. */
 export function callGrammar({ format, use, tokenizer, reasoning }: GrammarOptions): CallGrammar {
   const { choice, parallel } = use;
@@ -47,18 +60,22 @@ export function callGrammar({ format, use, tokenizer, reasoning }: GrammarOption
   // An answer with one call needs only the brackets after its arguments, because a token may contain them together with
   // the last characters of the arguments.
   const close = several ? sharedStart(rest, separator) : (/^\s*[}\])]+/u.exec(rest)?.[0] ?? '');
-  const call = (head: string) =>
+  const call = (head: string, between = format.between) =>
     stepsOf([
       ...piecesOf(head, tokenizer.controlTexts),
       'name',
-      ...piecesOf(coded(format.between), tokenizer.controlTexts),
+      ...piecesOf(coded(between), tokenizer.controlTexts),
       'arguments',
       ...piecesOf(close, tokenizer.controlTexts),
     ]);
   const head = coded(format.head);
   const bare = call(head.trimStart());
   const begin = bare[0];
-  const trigger = begin && 'control' in begin ? { control: begin.control[0] ?? -1 } : textTrigger(begin, format);
+  const trigger = reasoning.channels
+    ? { header: RECIPIENT, inChannel: call(head.trimStart(), IN_CHANNEL) }
+    : begin && 'control' in begin
+      ? { control: begin.control[0] ?? -1 }
+      : textTrigger(begin, format);
   const [ending] = several ? piecesOf(rest.slice(close.length), tokenizer.controlTexts) : [];
   return {
     tools,

@@ -1,26 +1,33 @@
+import { type AnswerSplitter, answerSplitter } from '../answer-splitter.ts';
+import { CHANNEL } from '../channel-splitter.ts';
 import type { ReasoningFormat } from '../reasoning-format.ts';
-import { ThinkSplitter } from '../think-splitter.ts';
 import type { TextVocabulary } from '../vocabulary.ts';
-import type { CallGrammar } from './call-grammar.ts';
+import type { CallGrammar, CallStep } from './call-grammar.ts';
 
 interface TriggerOptions {
-  grammar: Pick<CallGrammar, 'trigger'>;
+  grammar: Pick<CallGrammar, 'trigger' | 'triggered'>;
   vocabulary: TextVocabulary;
   reasoning: ReasoningFormat;
   /** True if the prompt ends inside a reasoning block. */
   thinking: boolean;
 }
 
+/** Describes a call that begins: its steps, and the text of the first step that the model has already written. */
+interface BegunCall {
+  steps: readonly CallStep[];
+  written: { trigger: string; after: string } | null;
+}
+
 /** Finds the beginning of a tool call in an answer's free text. Text inside reasoning never counts. */
 export class CallTrigger {
   readonly #options: TriggerOptions;
-  #splitter: ThinkSplitter;
+  #splitter: AnswerSplitter;
   /** Last part of the answer that the trigger may begin in, with one character for each byte. */
   #answer = '';
 
   constructor(options: TriggerOptions) {
     this.#options = options;
-    this.#splitter = new ThinkSplitter(options.thinking, options.reasoning);
+    this.#splitter = answerSplitter(options.thinking, options.reasoning);
   }
 
   /** True after the reasoning, or if there is none. */
@@ -34,16 +41,26 @@ export class CallTrigger {
     return 'control' in trigger && token === trigger.control && !this.#splitter.thinking;
   }
 
-  /** Adds a token. Returns the text after the trigger if this token completes one; null otherwise. */
-  push(token: number): string | null {
-    const { trigger } = this.#options.grammar;
-    if (this.isTrigger(token)) return '';
+  /** Adds a token. Returns the call that begins if this token completes a trigger; null otherwise. */
+  push(token: number): BegunCall | null {
+    const { trigger, triggered } = this.#options.grammar;
+    if (this.isTrigger(token)) return { steps: triggered, written: null };
     const { content } = this.#splitter.push(bytesText(this.#options.vocabulary.written(token)));
     if ('control' in trigger) return null;
+    if ('header' in trigger) {
+      const { header } = this.#splitter;
+      const at = header?.lastIndexOf(trigger.header) ?? -1;
+      if (header === null || at < 0) return null;
+      const written = { trigger: trigger.header, after: textOfBytes(header.slice(at + trigger.header.length)) };
+      return { steps: header.includes(CHANNEL) ? trigger.inChannel : triggered, written };
+    }
     const wanted = bytesText(new TextEncoder().encode(trigger.text));
     const seen = trigger.anywhere ? this.#answer + content : (this.#answer + content).trimStart();
     const at = seen.indexOf(wanted);
-    if (at >= 0 && (trigger.anywhere || at === 0)) return textOfBytes(seen.slice(at + wanted.length));
+    if (at >= 0 && (trigger.anywhere || at === 0)) {
+      const after = textOfBytes(seen.slice(at + wanted.length));
+      return { steps: triggered, written: { trigger: trigger.text, after } };
+    }
     this.#answer = trigger.anywhere ? seen.slice(-wanted.length) : seen.slice(0, wanted.length);
     return null;
   }

@@ -8,7 +8,7 @@ const source = (name: string) =>
 
 /**
  * Lists the forms of calls of published templates: Qwen, Llama 3, Mistral, Devstral, Nemotron, Hermes 3, Command R+,
- * Command R7B, Granite 3.3. null: none is found.
+ * Command R7B, Granite 3.3, GPT-OSS. null: none is found.
  */
 const FORMATS: [string, Omit<ToolFormat, 'rest'> | null][] = [
   [
@@ -79,6 +79,10 @@ const FORMATS: [string, Omit<ToolFormat, 'rest'> | null][] = [
   ],
   ['tools/xml', null],
   ['chatml', null],
+  [
+    'tools/harmony',
+    { head: ' to=functions.', between: '<|channel|>commentary json<|message|>', separator: null, textBefore: true },
+  ],
   ['harmony', null],
 ];
 

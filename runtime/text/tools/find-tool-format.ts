@@ -43,8 +43,8 @@ function calls(names: readonly string[], content = ''): object[] {
 
 /**
  * Finds out how a template writes tool calls. Returns null if it does not show tools to the model, or writes calls in a
- * form that the grammars here do not support (arguments that are not JSON, or channels as in GPT-OSS). Throws a
- * `TemplateError` if a limit of time or memory ends the template.
+ * form that the grammars here do not support (arguments that are not JSON). Throws a `TemplateError` if a limit of time
+ * or memory ends the template.
  */
 export function findToolFormat(render: RenderTools, reasoning: ReasoningFormat): ToolFormat | null {
   const rendered = (messages: readonly object[], generate = false) => {
@@ -55,8 +55,6 @@ export function findToolFormat(render: RenderTools, reasoning: ReasoningFormat):
       throw error;
     }
   };
-  // Only the channel format of reasoning also has a mark for answers.
-  if (reasoning.answer !== undefined) return null;
   const prompt = rendered([question], true);
   const one = rendered(calls([FIRST]));
   if (!prompt?.includes(TOOL) || !one) return null;

@@ -138,14 +138,14 @@ export class ToolConstraint implements Constraint {
   }
 
   #acceptFree(token: number): void {
-    const { trigger, triggered, forced, afterReasoning } = this.#options.grammar;
-    const after = this.#trigger.push(token);
-    if (after === null) {
+    const { forced, afterReasoning } = this.#options.grammar;
+    const begun = this.#trigger.push(token);
+    if (!begun) {
       if (forced && this.#trigger.answering) this.#call(this.#writer(afterReasoning));
       return;
     }
-    const call = this.#writer(triggered);
-    if ('text' in trigger) call.skip(trigger.text, after);
+    const call = this.#writer(begun.steps);
+    if (begun.written) call.skip(begun.written.trigger, begun.written.after);
     this.#call(call);
   }
 

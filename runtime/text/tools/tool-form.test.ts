@@ -16,6 +16,7 @@ const fixture = (path: string) => fileURLToPath(new URL(`../../../tests/fixtures
 /** Tokens of the families of the templates. */
 const CONTROL = [
   ...['<tool_call>', '</tool_call>', '[TOOL_CALLS]', '[ARGS]', '<s>', '</s>', '<|eot_id|>', '<|tool_call|>'],
+  ...['<|channel|>', '<|message|>', '<|start|>', '<|end|>', '<|constrain|>', '<|call|>', '<|return|>'],
   ...['<|START_THINKING|>', '<|END_THINKING|>', '<|START_ACTION|>', '<|END_ACTION|>'],
 ];
 
@@ -180,4 +181,72 @@ it('a plan before a call is reasoning', () => {
   const said = written(model, { tools, choice: 'auto', parallel: false }, { first, random: randomFrom(3) });
   expect(said).toMatchObject({ reasoning: 'I look it up.', content: '' });
   expect(said.calls).toHaveLength(1);
+});
+
+describe('harmony', () => {
+  const ANALYSIS = '<|channel|>analysis<|message|>I look it up.<|end|><|start|>assistant';
+  const PREAMBLE = '<|channel|>commentary<|message|>Let me look.<|end|><|start|>assistant';
+  let model: TextModel;
+  beforeAll(() => {
+    model = modelWith('harmony');
+  });
+  const tokens = (text: string) => [...model.tokenizer.encodeTemplate(text, true)];
+
+  it.each([
+    [' to=', '', ''],
+    ['<|channel|>commentary to=', '', ''],
+    [`${ANALYSIS} to=`, 'I look it up.', ''],
+    [`${ANALYSIS}<|channel|>commentary to=`, 'I look it up.', ''],
+    [`${PREAMBLE} to=`, '', 'Let me look.'],
+    [`${ANALYSIS}${PREAMBLE}<|channel|>commentary to=`, 'I look it up.', 'Let me look.'],
+  ])('auto: %j begins a call that obeys its schema', (begin, reasoning, content) => {
+    for (const seed of seeds) {
+      const said = written(
+        model,
+        { tools, choice: 'auto', parallel: true },
+        { first: tokens(begin), random: randomFrom(seed) },
+      );
+      expect(said).toMatchObject({ reasoning, content, whole: true });
+      const [call, ...others] = said.calls;
+      expect(others).toEqual([]);
+      expect(validators.get(call?.name ?? '')?.(JSON.parse(call?.arguments ?? ''))).toBe(true);
+    }
+  });
+
+  it('auto: an answer that mentions a recipient is text', () => {
+    const first = tokens('<|channel|>final<|message|>Write to=functions.get here<|im_end|>');
+    const said = written(model, { tools, choice: 'auto', parallel: true }, { first, random: randomFrom(1) });
+    expect(said).toMatchObject({ content: 'Write to=functions.get here', reasoning: '', calls: [] });
+  });
+
+  it('required and named: nothing but the call', () => {
+    for (const choice of ['required', { name: 'get_all' }] as const) {
+      const said = written(model, { tools, choice, parallel: false }, { first: [], random: randomFrom(4) });
+      expect(said).toMatchObject({ content: '', reasoning: '', whole: true });
+      expect(said.calls).toHaveLength(1);
+    }
+  });
+
+  it('writes the header of the call as the channel of the message requires', () => {
+    const header = (begin: string) => {
+      const { template, tokenizer, vocabulary } = model;
+      const use: ToolUse = { tools, choice: 'auto', parallel: false };
+      const { constraint } = toolForm(
+        { template, tokenizer, vocabulary, sampling: files.sampling },
+        { use, stops: [], thinking: false },
+      );
+      for (const token of tokens(`${begin} to=functions.get_all`)) constraint.accept(token);
+      const rest: number[] = [];
+      for (let step = 0; step < 20 && !constraint.complete; step++) {
+        rest.push(...constraint.takeForced());
+        if (constraint.complete) break;
+        const token = allowedTokens(constraint, vocabulary)[0]!;
+        rest.push(token);
+        constraint.accept(token);
+      }
+      return rest.map((token) => new TextDecoder().decode(vocabulary.spelling(token))).join('');
+    };
+    expect(header('')).toMatch(/^<\|channel\|>commentary json<\|message\|>\{\s*\}$/u);
+    expect(header('<|channel|>commentary')).toMatch(/^ <\|constrain\|>json<\|message\|>\{\s*\}$/u);
+  });
 });

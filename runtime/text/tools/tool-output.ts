@@ -35,7 +35,8 @@ export class ToolOutput {
   /** Returns what is final before this token. The engine passes the token itself to the grammar after this call. */
   push(sampled: SampledToken): ChatDelta {
     if (this.#calling) return this.#calls();
-    if (this.#constraint.inCall(sampled.token)) {
+    // The last token may have completed a message's header, which is not part of the text.
+    if (this.#constraint.calls.length > 0 || this.#constraint.inCall(sampled.token)) {
       this.#calling = true;
       return this.#text(this.#chat.end());
     }

@@ -42,7 +42,7 @@ const prompt = (template: string, messages = conversation) =>
 describe('a conversation with tools', () => {
   it.each([
     ...['hermes', 'llama3', 'mistral', 'mistral-args', 'list'],
-    ...['signatures', 'actions', 'plan', 'declared'],
+    ...['signatures', 'actions', 'plan', 'declared', 'harmony'],
   ])('%s: control tokens in it stay text', (template) => {
     const texts = segments(template).filter(({ trust }) => trust === 'user');
     expect(texts.map(({ text }) => text.trim())).toEqual(
