@@ -1,9 +1,10 @@
 import type { Logger } from 'pino';
 import type { LoadSpec } from '../protocol/messages.ts';
-import { type ChildOptions, ENGINE_ENTRY, PATIENCE, type Patience } from './child.ts';
+import { type ChildOptions, ENGINE_ENTRY } from './child.ts';
 import { type Isolation, NO_ISOLATION } from './isolation/isolation.ts';
 import type { ProcessNeeds } from './isolation/process-needs.ts';
 import type { ModelLimits } from './model-limits.ts';
+import { PATIENCE, type Patience } from './patience.ts';
 
 /** Settings of all processes that run or compile a model. */
 export interface ProcessOptions {

@@ -3,8 +3,8 @@ import type { Logger } from 'pino';
 import * as v from 'valibot';
 import type { MediaPlan } from '../../media/media-plan.ts';
 import { FromMedia, type ToMedia } from '../../media/messages.ts';
-import { withoutSecrets } from '../child.ts';
 import { type Isolation, NO_ISOLATION } from '../isolation/isolation.ts';
+import { withoutSecrets } from '../without-secrets.ts';
 
 /** Holds the content of an image or audio file of a request, and its hash in hexadecimal. */
 export interface MediaFile {

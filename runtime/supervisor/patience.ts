@@ -1,0 +1,26 @@
+import type { Phase } from '../protocol/messages.ts';
+
+/** Holds, for each phase, the milliseconds without a message after which the process counts as hung and is killed. */
+export type Patience = Readonly<Record<Phase | 'start', number>>;
+
+/** Default patience in milliseconds. That of `open` and `compile` depends on the model's size (`model-limits.ts`). */
+export const PATIENCE = {
+  /** From the start until the process is ready for messages. */
+  start: 60_000,
+  /** Work on tokenizer, template or grammars: a large vocabulary takes three seconds on a busy machine. */
+  text: 10_000,
+  /** One step of the model. */
+  step: 120_000,
+} as const;
+
+/** Patience once callers wait for the process to end, so that a stuck one ends soon. */
+export const SHORT_PATIENCE: Partial<Patience> = { text: 2_000 };
+
+/** Descriptions of what a silent process failed to do, by phase, for the log and the caller. */
+export const FAILED_TO: Readonly<Record<Phase | 'start', string>> = {
+  start: 'did not start',
+  open: 'did not open the model',
+  text: "did not get on with the model's tokenizer or chat template",
+  step: 'did not finish a step of the model',
+  compile: 'did not get on with compiling',
+};
