@@ -1,3 +1,5 @@
+import { ChangeSignal } from '../supervisor/change-signal.ts';
+
 /**
  * Runs long work that any number of callers can follow. It continues after they leave, and later callers see the
  * current progress. A new progress report replaces one that was not read, so a slow reader delays nothing.
@@ -11,7 +13,7 @@ export class Operation<Progress, Result> {
   #latest: Progress | null = null;
   #ended = false;
   #version = 0;
-  #changed = Promise.withResolvers<void>();
+  readonly #changed = new ChangeSignal();
 
   /**
    * Starts the work.
@@ -28,11 +30,11 @@ export class Operation<Progress, Result> {
     const report = (progress: Progress) => {
       this.#latest = progress;
       this.#version += 1;
-      this.#wake();
+      this.#changed.send();
     };
     this.result = work(report, this.#unfollowed.signal).finally(() => {
       this.#ended = true;
-      this.#wake();
+      this.#changed.send();
     });
     // If no caller follows, nothing else handles a rejection; each follower gets the error from `result`.
     this.result.catch(() => undefined);
@@ -50,13 +52,13 @@ export class Operation<Progress, Result> {
   async *follow(leaving?: AbortSignal): AsyncGenerator<Progress, Result> {
     this.#followers += 1;
     clearTimeout(this.#patience);
-    const left = () => this.#wake();
+    const left = () => this.#changed.send();
     leaving?.addEventListener('abort', left);
     try {
       let seen = 0;
       for (;;) {
         leaving?.throwIfAborted();
-        const changed = this.#changed.promise;
+        const changed = this.#changed.next;
         if (this.#version > seen && this.#latest !== null) {
           seen = this.#version;
           yield this.#latest;
@@ -73,10 +75,5 @@ export class Operation<Progress, Result> {
         this.#patience = setTimeout(() => this.#unfollowed.abort(), this.#patienceMs).unref();
       }
     }
-  }
-
-  #wake(): void {
-    this.#changed.resolve();
-    this.#changed = Promise.withResolvers();
   }
 }

@@ -21,13 +21,12 @@ import type { TraceContext } from '../../lib/trace-context.ts';
 import { unknownModel } from '../../lib/unknown-model.ts';
 import type { Reply, Work } from '../protocol/messages.ts';
 import type { Call, CallMedia } from './call.ts';
-import type { EngineProcess } from './engine-process.ts';
+import type { EngineCalls, EngineProcess } from './engine-process.ts';
 import type { ImageFetcher } from './media/fetch-image.ts';
 import type { MediaProcess } from './media/media-process.ts';
 import { hasMedia, openMedia } from './media/open-media.ts';
 import { withoutFiles } from './media/work-media.ts';
 import type { EngineMetrics } from './metrics.ts';
-import type { EngineCalls } from './supervisor.ts';
 
 export interface EngineBackendOptions {
   engine: Pick<EngineProcess, 'status'> & EngineCalls;

@@ -9,6 +9,7 @@ import type {
   LoadSpec,
   ModelInfo,
 } from '../protocol/messages.ts';
+import type { Call, CallOptions } from './call.ts';
 import type { LifeListener, ModelLife } from './life-cycle.ts';
 
 /**
@@ -45,13 +46,23 @@ export interface EngineProcess {
   close(): Promise<void>;
 }
 
+/** Sends requests to the engine process. */
+export interface EngineCalls {
+  /**
+   * Admits one request. Throws `overloaded` at once if the queue is full. Waits for a restart of the engine process,
+   * and throws `model_not_loaded` or `engine_failed` if there is still none.
+   */
+  call(options: CallOptions): Promise<Call>;
+}
+
 export interface EngineStatus extends ModelLife {
   /** Device that runs the model; null if none is loaded. */
   device: Device | null;
   /** Number of restarts after a death of the process, since the server started. */
   restarts: number;
-  /** Number of requests that the engine process runs, as of its last heartbeat; `waiting` counts those in its queue. */
+  /** Number of requests that the engine process runs, as of its last heartbeat. */
   running: number;
+  /** Number of requests in the engine process's queue, as of its last heartbeat. */
   waiting: number;
   /** Number of requests that hold a slot of the admission queue: being checked, waiting or running. */
   admitted: number;

@@ -4,13 +4,15 @@ import { type FromEngine, type LoadSpec, type ModelInfo, NO_LOAD } from '../prot
 import type { AdmissionLimits } from './admission-queue.ts';
 import type { Call, CallOptions } from './call.ts';
 import { CallsInFlight } from './calls-in-flight.ts';
+import { ChangeSignal } from './change-signal.ts';
 import type { Child } from './child.ts';
 import { Compiles } from './compiles.ts';
-import type { EngineProcess, EngineStatus } from './engine-process.ts';
+import type { EngineCalls, EngineProcess, EngineStatus } from './engine-process.ts';
 import { LifeCycle, type LifeListener, reasonOf } from './life-cycle.ts';
 import { loadInChild } from './load-in-child.ts';
 import { loadLimits, type ModelLimits } from './model-limits.ts';
 import { childOptions, type ProcessOptions } from './process-options.ts';
+import { RestartBackoff } from './restart-backoff.ts';
 
 export interface SupervisorOptions extends ProcessOptions {
   /** Milliseconds that a new request waits for a restart of the engine process. Default: 10,000. */
@@ -20,18 +22,6 @@ export interface SupervisorOptions extends ProcessOptions {
   /** Called at each restart of the engine process, for the metrics. */
   onRestart?(): void;
 }
-
-/** Sends requests to the engine process. */
-export interface EngineCalls {
-  /**
-   * Admits one request. Throws `overloaded` at once if the queue is full. Waits for a restart of the engine process,
-   * and throws `model_not_loaded` or `engine_failed` if there is still none.
-   */
-  call(options: CallOptions): Promise<Call>;
-}
-
-const MAX_BACKOFF_MS = 30_000;
-const FIRST_BACKOFF_MS = 250;
 
 /** Creates the supervisor of the engine process. No process starts before the first `load`. */
 export function createEngineProcess(options: SupervisorOptions): EngineProcess & EngineCalls {
@@ -43,25 +33,24 @@ class Supervisor implements EngineProcess, EngineCalls {
   readonly #calls: CallsInFlight;
   readonly #compiles: Compiles;
   readonly #life = new LifeCycle();
-  /** Promise of the last load, unload or restart, which run one after the other. */
-  #turn: Promise<unknown> = Promise.resolve();
+  /** Settles when the last load, unload or restart ends; they run one after the other. */
+  #lastTurn: Promise<unknown> = Promise.resolve();
   /** Specification of the loaded model, for loading it again at a restart. */
   #spec: LoadSpec | null = null;
   #child: Child | null = null;
   #restarts = 0;
-  /** Number of deaths since the last answer, which determines the pause before the next start. */
-  #failures = 0;
+  readonly #backoff = new RestartBackoff();
   #restartTimer: NodeJS.Timeout | undefined;
-  /** Resolves and is replaced at each change of state, and at the end of the last call or of the process. */
-  #changed = Promise.withResolvers<void>();
+  /** Sent at each change of state, and at the end of the last call or of the process. */
+  readonly #changed = new ChangeSignal();
 
   constructor(options: SupervisorOptions) {
     this.#options = options;
-    this.#calls = new CallsInFlight(options.admission, () => this.#wake());
+    this.#calls = new CallsInFlight(options.admission, () => this.#changed.send());
     this.#compiles = new Compiles(options);
     this.#life.onEvent((now, event) => {
       options.log.debug({ event, state: now.state, model: now.model }, 'model');
-      this.#wake();
+      this.#changed.send();
     });
   }
 
@@ -99,7 +88,7 @@ class Supervisor implements EngineProcess, EngineCalls {
       }
       const limits = await loadLimits(spec.dir);
       if (this.#life.closed) throw new AssayError('internal_error', 'The server is shutting down.');
-      this.#failures = 0;
+      this.#backoff.reset();
       try {
         const info = await this.#start(spec, limits);
         this.#spec = spec;
@@ -162,7 +151,7 @@ class Supervisor implements EngineProcess, EngineCalls {
   }
 
   #onMessage(message: FromEngine): void {
-    if (message.type === 'finished') this.#failures = 0;
+    if (message.type === 'finished') this.#backoff.reset();
     this.#calls.onMessage(message);
   }
 
@@ -177,18 +166,14 @@ class Supervisor implements EngineProcess, EngineCalls {
       this.#life.apply('died', { reason: `The engine process ${reason}.` });
       this.#restart();
     } else {
-      this.#wake();
+      this.#changed.send();
     }
   }
 
-  /**
-   * Starts the process again: at once after the first death, then after growing pauses, until a request is answered.
-   */
+  /** Starts the process again after a pause (`RestartBackoff`), until the model is loaded or a restart is not wanted. */
   #restart(): void {
     const spec = this.#spec;
     if (!spec) return;
-    const pause = this.#failures === 0 ? 0 : Math.min(FIRST_BACKOFF_MS * 2 ** (this.#failures - 1), MAX_BACKOFF_MS);
-    this.#failures++;
     const due = () => this.#life.now.state === 'restarting' && this.#spec === spec;
     this.#restartTimer = setTimeout(() => {
       void this.#inTurn(async () => {
@@ -206,7 +191,7 @@ class Supervisor implements EngineProcess, EngineCalls {
           this.#restart();
         }
       });
-    }, pause);
+    }, this.#backoff.next());
   }
 
   /** Abandons a restart that is pending or under way, because no requests are in flight. */
@@ -223,7 +208,7 @@ class Supervisor implements EngineProcess, EngineCalls {
     const { state } = this.#life.now;
     if (state === 'loaded' || state === 'failed') this.#life.apply('unload');
     this.#child?.hurry();
-    while (this.#calls.size > 0) await this.#changed.promise;
+    await this.#changed.waitWhile(() => this.#calls.size > 0);
     await this.#end('was unloaded');
     if (state === 'loaded') this.#life.apply('unloaded');
     this.#spec = null;
@@ -232,7 +217,7 @@ class Supervisor implements EngineProcess, EngineCalls {
   async #end(reason: string): Promise<void> {
     const child = this.#child;
     child?.kill(reason);
-    while (child && this.#child === child) await this.#changed.promise;
+    if (child) await this.#changed.waitWhile(() => this.#child === child);
   }
 
   /**
@@ -240,17 +225,8 @@ class Supervisor implements EngineProcess, EngineCalls {
    * `model_not_loaded` or `engine_failed` if there is none.
    */
   async #ready(signal: AbortSignal): Promise<Child> {
-    const over = Promise.withResolvers<void>();
-    let waiting = true;
-    const giveUp = () => {
-      waiting = false;
-      over.resolve();
-    };
-    const patience = setTimeout(giveUp, this.#options.restartPatienceMs ?? 10_000);
-    signal.addEventListener('abort', giveUp, { once: true });
-    while (this.#life.now.state === 'restarting' && waiting) await Promise.race([this.#changed.promise, over.promise]);
-    clearTimeout(patience);
-    signal.removeEventListener('abort', giveUp);
+    const timeoutMs = this.#options.restartPatienceMs ?? 10_000;
+    await this.#changed.waitWhile(() => this.#life.now.state === 'restarting', { timeoutMs, signal });
     const { state } = this.#life.now;
     if (state === 'loaded' && this.#child) return this.#child;
     if (state !== 'restarting') {
@@ -259,14 +235,10 @@ class Supervisor implements EngineProcess, EngineCalls {
     throw new AssayError('engine_failed', 'The engine is starting again. Try again in a moment.');
   }
 
+  /** Runs a load, unload or restart after those that were requested before it. */
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const result = this.#turn.then(work);
-    this.#turn = result.catch(() => {});
+    const result = this.#lastTurn.then(work);
+    this.#lastTurn = result.catch(() => {});
     return result;
-  }
-
-  #wake(): void {
-    this.#changed.resolve();
-    this.#changed = Promise.withResolvers();
   }
 }

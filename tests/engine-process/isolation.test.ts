@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { ModelId } from '../../lib/model-id.ts';
-import type { EngineProcess } from '../../runtime/supervisor/engine-process.ts';
+import type { EngineCalls, EngineProcess } from '../../runtime/supervisor/engine-process.ts';
 import { type Isolation, NO_ISOLATION, openIsolation } from '../../runtime/supervisor/isolation/isolation.ts';
-import { createEngineProcess, type EngineCalls } from '../../runtime/supervisor/supervisor.ts';
+import { createEngineProcess } from '../../runtime/supervisor/supervisor.ts';
 import { MODEL, newCall, startMachine } from './machine.ts';
 
 const auto = await openIsolation('auto');

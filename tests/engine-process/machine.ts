@@ -8,10 +8,10 @@ import type { ModelId } from '../../lib/model-id.ts';
 import type { PluginTarget } from '../../runtime/ort-plugin/plugin-target.ts';
 import { TEXT_FILES } from '../../runtime/store/model-files.ts';
 import { createEngineBackend, type EngineBackendOptions } from '../../runtime/supervisor/engine-backend.ts';
-import type { EngineProcess } from '../../runtime/supervisor/engine-process.ts';
+import type { EngineCalls, EngineProcess } from '../../runtime/supervisor/engine-process.ts';
 import { createMediaProcess } from '../../runtime/supervisor/media/media-process.ts';
 import { createEngineMetrics } from '../../runtime/supervisor/metrics.ts';
-import { createEngineProcess, type EngineCalls, type SupervisorOptions } from '../../runtime/supervisor/supervisor.ts';
+import { createEngineProcess, type SupervisorOptions } from '../../runtime/supervisor/supervisor.ts';
 
 export const MODEL = 'test/tiny' as ModelId;
 const FIXTURES = fileURLToPath(new URL('../fixtures', import.meta.url));

@@ -7,8 +7,8 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { ModelId } from '../../lib/model-id.ts';
 import { refusedForm } from '../../lib/refused-form.ts';
 import type { Reply } from '../../runtime/protocol/messages.ts';
-import type { EngineProcess } from '../../runtime/supervisor/engine-process.ts';
-import { createEngineProcess, type EngineCalls, type SupervisorOptions } from '../../runtime/supervisor/supervisor.ts';
+import type { EngineCalls, EngineProcess } from '../../runtime/supervisor/engine-process.ts';
+import { createEngineProcess, type SupervisorOptions } from '../../runtime/supervisor/supervisor.ts';
 import { childrenOf } from './children.ts';
 
 type Engine = EngineProcess & EngineCalls;

@@ -1,0 +1,39 @@
+/** Lets any number of callers wait for the next change of a state that another object holds. */
+export class ChangeSignal {
+  #next = Promise.withResolvers<void>();
+
+  /** Resolves at the next change. Each change replaces it. */
+  get next(): Promise<void> {
+    return this.#next.promise;
+  }
+
+  /** Reports a change to all callers that wait. */
+  send(): void {
+    this.#next.resolve();
+    this.#next = Promise.withResolvers();
+  }
+
+  /**
+   * Waits until `condition` is false, and tests it again at each change. Also returns when the time is over or `signal`
+   * aborts, so the caller must test the condition itself.
+   *
+   * @param timeoutMs milliseconds; without it, waits without a limit
+   */
+  async waitWhile(
+    condition: () => boolean,
+    { timeoutMs, signal }: { timeoutMs?: number; signal?: AbortSignal } = {},
+  ): Promise<void> {
+    const over = Promise.withResolvers<void>();
+    let waiting = true;
+    const stop = () => {
+      waiting = false;
+      over.resolve();
+    };
+    const timer = timeoutMs === undefined ? undefined : setTimeout(stop, timeoutMs);
+    signal?.addEventListener('abort', stop, { once: true });
+    if (signal?.aborted) stop();
+    while (waiting && condition()) await Promise.race([this.next, over.promise]);
+    clearTimeout(timer);
+    signal?.removeEventListener('abort', stop);
+  }
+}
