@@ -1,4 +1,4 @@
-import type { ListedModel, ModelStatus } from '../../lib/backend.ts';
+import type { ListedModel } from '../../lib/backend.ts';
 import { AssayError, isAssayError } from '../../lib/errors.ts';
 import type {
   DownloadEvent,
@@ -14,16 +14,16 @@ import { nearestName } from '../../lib/nearest-name.ts';
 import type { PullContext } from '../hub/pull-context.ts';
 import { pullModel } from '../hub/pull-model.ts';
 import type { ActiveCalibration, Calibrations } from '../store/calibrations.ts';
-import { listCompiled } from '../store/compiled-store.ts';
-import { arrivalOf, findLocalModel, type LocalModel, localModelIds } from '../store/hub-cache.ts';
+import { findLocalModel, type LocalModel } from '../store/hub-cache.ts';
 import type { Dtype } from '../store/model-files.ts';
 import { choosePromptLength, contextLength } from '../store/prompt-length.ts';
 import { removeModel } from '../store/remove-model.ts';
 import type { EngineProcess } from '../supervisor/engine-process.ts';
 import type { CompileContext, EnsureOptions } from './compile-context.ts';
 import { type DownloadOptions, type DownloadProgress, Downloads } from './downloads.ts';
-import { type EnsuredModel, ensureCompiled, wouldServe } from './ensure-compiled.ts';
+import { type EnsuredModel, ensureCompiled } from './ensure-compiled.ts';
 import { formReport } from './form-report.ts';
+import { ModelList } from './model-list.ts';
 import { ModelSlot, type SlotEngine } from './model-slot.ts';
 
 export interface HostOptions {
@@ -49,6 +49,7 @@ export class LocalModelHost implements ModelHost {
   readonly #options: HostOptions;
   readonly #slot: ModelSlot;
   readonly #downloads: Downloads;
+  readonly #list: ModelList;
   /** Models whose load has begun but has not reached the slot yet. */
   readonly #loads = new Set<ModelId>();
   readonly #removals = new Set<ModelId>();
@@ -65,48 +66,26 @@ export class LocalModelHost implements ModelHost {
       unfollowedMs: options.pull.settings.unfollowedMs,
     });
     this.#slot = new ModelSlot({ engine, log: compile.log, devices, now: () => performance.now() });
-  }
-
-  /** Returns the calibration of the loaded model; null if it has none or no model is loaded. */
-  async calibration(): Promise<ActiveCalibration | null> {
-    const { model } = this.slot();
-    const fingerprint = this.#slot.compiled?.record.fingerprint.source;
-    return model && fingerprint ? this.#options.calibrations.find(model, fingerprint) : null;
-  }
-
-  /**
-   * Returns the fingerprint and calibration of a loaded model, as the list of models shows them; empty if it is not
-   * loaded.
-   */
-  async #calibrationOf(id: ModelId): Promise<Pick<ListedModel, 'fingerprint' | 'calibration'>> {
-    const fingerprint = this.#slot.compiled?.record.fingerprint.source;
-    if (this.slot().state !== 'loaded' || !fingerprint) return {};
-    const active = await this.#options.calibrations.find(id, fingerprint);
-    if (!active) return { fingerprint };
-    const { fitted, kinds } = active.calibration;
-    return { fingerprint, calibration: { from: active.from, fitted, kinds } };
-  }
-
-  async #createdOf(id: ModelId): Promise<Pick<ListedModel, 'created'>> {
-    const created = await arrivalOf(this.#options.compile.paths, id);
-    return created === null ? {} : { created };
+    this.#list = new ModelList({
+      slot: this.#slot,
+      downloads: this.#downloads,
+      calibrations: options.calibrations,
+      compile,
+      find: (model) => this.#find(model),
+    });
   }
 
   slot(): Slot {
     return this.#slot.view();
   }
 
-  async listModels(): Promise<readonly ListedModel[]> {
-    const { paths } = this.#options.compile;
-    const { model } = this.slot();
-    const ids = new Set([...(await localModelIds(paths)), ...this.#downloads.models, ...(model ? [model] : [])]);
-    const listed = [...ids].sort().map(async (id) => ({
-      id,
-      status: await this.#statusOf(id),
-      ...(await this.#createdOf(id)),
-      ...(id === model ? await this.#calibrationOf(id) : {}),
-    }));
-    return (await Promise.all(listed)).filter((entry): entry is ListedModel => entry.status !== null);
+  /** Returns the calibration of the loaded model; null if it has none or no model is loaded. */
+  calibration(): Promise<ActiveCalibration | null> {
+    return this.#list.calibration();
+  }
+
+  listModels(): Promise<readonly ListedModel[]> {
+    return this.#list.models();
   }
 
   async load(model: ModelId, options: { maxPromptLen?: number }): Promise<LoadReport> {
@@ -259,18 +238,5 @@ export class LocalModelHost implements ModelHost {
     if (!this.#removals.has(model)) return;
     const busy = `${model} is being deleted now. Try again when that has finished.`;
     throw new AssayError('operation_in_progress', busy, { param: 'model' });
-  }
-
-  async #statusOf(model: ModelId): Promise<ModelStatus | null> {
-    const slot = this.slot();
-    if (slot.model === model && slot.state !== 'unloaded') return slot.state === 'loaded' ? 'active' : slot.state;
-    const download = this.#downloads.statusOf(model);
-    if (download) return download;
-    if (this.#slot.uses(model)) return this.#slot.isReading(model) ? 'loading' : 'compiling';
-    const local = await this.#find(model);
-    if (!local) return null;
-    const compiled = await listCompiled(this.#options.compile.paths, model);
-    if (compiled.some(({ record }) => wouldServe(this.#options.compile, local, record.fingerprint))) return 'compiled';
-    return local.origin === 'bundled' ? 'available' : 'downloaded';
   }
 }

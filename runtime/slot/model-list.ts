@@ -1,0 +1,80 @@
+import type { ListedModel, ModelStatus } from '../../lib/backend.ts';
+import type { ModelId } from '../../lib/model-id.ts';
+import type { ActiveCalibration, Calibrations } from '../store/calibrations.ts';
+import { listCompiled } from '../store/compiled-store.ts';
+import { arrivalOf, type LocalModel, localModelIds } from '../store/hub-cache.ts';
+import type { CompileContext } from './compile-context.ts';
+import type { Downloads } from './downloads.ts';
+import { wouldServe } from './ensure-compiled.ts';
+import type { ModelSlot } from './model-slot.ts';
+
+export interface ModelListOptions {
+  slot: Pick<ModelSlot, 'view' | 'compiled' | 'uses' | 'isReading'>;
+  downloads: Pick<Downloads, 'models' | 'statusOf'>;
+  calibrations: Pick<Calibrations, 'find'>;
+  compile: CompileContext;
+  /** Returns the files of a model on this machine; null if it has none. */
+  find(model: ModelId): Promise<LocalModel | null>;
+}
+
+/** Lists the models of this machine with their status, from the slot, the downloads and the files in the store. */
+export class ModelList {
+  readonly #options: ModelListOptions;
+
+  constructor(options: ModelListOptions) {
+    this.#options = options;
+  }
+
+  /** Returns the models in the slot, being downloaded, or in the store, sorted by id. */
+  async models(): Promise<readonly ListedModel[]> {
+    const { slot, downloads, compile } = this.#options;
+    const { model } = slot.view();
+    const ids = new Set([...(await localModelIds(compile.paths)), ...downloads.models, ...(model ? [model] : [])]);
+    const listed = [...ids].sort().map(async (id) => ({
+      id,
+      status: await this.#statusOf(id),
+      ...(await this.#createdOf(id)),
+      ...(id === model ? await this.#calibrationOf(id) : {}),
+    }));
+    return (await Promise.all(listed)).filter((entry): entry is ListedModel => entry.status !== null);
+  }
+
+  /** Returns the calibration of the loaded model; null if it has none or no model is loaded. */
+  async calibration(): Promise<ActiveCalibration | null> {
+    const { slot, calibrations } = this.#options;
+    const { model } = slot.view();
+    const fingerprint = slot.compiled?.record.fingerprint.source;
+    return model && fingerprint ? calibrations.find(model, fingerprint) : null;
+  }
+
+  /** Returns the fingerprint and the calibration of the model in the slot; empty while it is not loaded. */
+  async #calibrationOf(id: ModelId): Promise<Pick<ListedModel, 'fingerprint' | 'calibration'>> {
+    const { slot, calibrations } = this.#options;
+    const fingerprint = slot.compiled?.record.fingerprint.source;
+    if (slot.view().state !== 'loaded' || !fingerprint) return {};
+    const active = await calibrations.find(id, fingerprint);
+    if (!active) return { fingerprint };
+    const { fitted, kinds } = active.calibration;
+    return { fingerprint, calibration: { from: active.from, fitted, kinds } };
+  }
+
+  async #createdOf(id: ModelId): Promise<Pick<ListedModel, 'created'>> {
+    const created = await arrivalOf(this.#options.compile.paths, id);
+    return created === null ? {} : { created };
+  }
+
+  /** Returns the status of a model; null if it is not on this machine. */
+  async #statusOf(model: ModelId): Promise<ModelStatus | null> {
+    const { slot, downloads, compile, find } = this.#options;
+    const { model: inSlot, state } = slot.view();
+    if (inSlot === model && state !== 'unloaded') return state === 'loaded' ? 'active' : state;
+    const download = downloads.statusOf(model);
+    if (download) return download;
+    if (slot.uses(model)) return slot.isReading(model) ? 'loading' : 'compiling';
+    const local = await find(model);
+    if (!local) return null;
+    const compiled = await listCompiled(compile.paths, model);
+    if (compiled.some(({ record }) => wouldServe(compile, local, record.fingerprint))) return 'compiled';
+    return local.origin === 'bundled' ? 'available' : 'downloaded';
+  }
+}
