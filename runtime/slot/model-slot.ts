@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { Device } from '../../lib/backend.ts';
 import { AssayError, isAssayError } from '../../lib/errors.ts';
-import type { DeviceDecision, LoadReport, Slot, SlotState, UnloadReport } from '../../lib/host.ts';
+import type { LoadReport, Slot, SlotState, UnloadReport } from '../../lib/host.ts';
 import type { ModelId } from '../../lib/model-id.ts';
 import { refusedForm } from '../../lib/refused-form.ts';
 import type { WeightForm } from '../../lib/schema/weight-form.ts';
@@ -9,6 +9,7 @@ import type { ModelInfo } from '../protocol/messages.ts';
 import type { CompiledModel } from '../store/compiled-store.ts';
 import type { EngineProcess } from '../supervisor/engine-process.ts';
 import type { ModelState } from '../supervisor/life-cycle.ts';
+import { DeviceTrials } from './device-trials.ts';
 import type { EnsuredModel } from './ensure-compiled.ts';
 import { formInSlot, formReport } from './form-report.ts';
 
@@ -55,9 +56,7 @@ const SLOT_STATE: Readonly<Record<ModelState, SlotState>> = {
  */
 export class ModelSlot {
   readonly #options: SlotOptions;
-  readonly #failedDevices = new Set<Device>();
-  /** Decisions about the devices that the last load tried. */
-  #tried: readonly DeviceDecision[] = [];
+  readonly #trials: DeviceTrials;
   /** Model in memory, or that is being restarted after its process died; null if none. */
   #active: LoadedModel | null = null;
   /** Compiled model that the engine is loading, or will load next; null if none. */
@@ -66,6 +65,7 @@ export class ModelSlot {
 
   constructor(options: SlotOptions) {
     this.#options = options;
+    this.#trials = new DeviceTrials(options.devices);
     options.engine.onEvent(({ state }) => {
       if (state === 'unloaded' || state === 'loading' || state === 'failed') this.#active = null;
     });
@@ -74,14 +74,15 @@ export class ModelSlot {
   /** Returns the state of the slot as `GET /health` shows it. */
   view(): Slot {
     const { state, model, reason } = this.#options.engine.status();
+    const tried = this.#trials.decisions;
     const shown = state === 'restarting' ? `${reason} It is starting again.` : reason;
     return {
       state: SLOT_STATE[state],
       model,
-      device: this.#active?.info.device ?? this.#loading?.record.device ?? this.#nextDevice(),
+      device: this.#active?.info.device ?? this.#loading?.record.device ?? this.#trials.next,
       ...(shown === null ? {} : { reason: shown }),
       ...formInSlot(this.#active?.compiled),
-      ...(model !== null && this.#tried.length > 0 ? { devices: this.#tried } : {}),
+      ...(model !== null && tried.length > 0 ? { devices: tried } : {}),
     };
   }
 
@@ -148,7 +149,7 @@ export class ModelSlot {
     const swap = engine.status().state === 'loaded';
     try {
       if (!swap) await this.#begin(request.model);
-      this.#tried = [];
+      this.#trials.begin();
       const ensured = await this.#prepare(request, new Set());
       const { compiled, made } = ensured;
       // Set before the old model unloads, because its requests in flight may delay the load.
@@ -199,12 +200,7 @@ export class ModelSlot {
           continue;
         }
         if (device === 'CPU' || !isAssayError(error, 'engine_failed')) throw error;
-        this.#failedDevices.add(device);
-        const reason = error.message;
-        this.#tried = [
-          ...this.#tried.filter((one) => one.device !== device),
-          { device, used: false, reason, figures: null },
-        ];
+        this.#trials.fail(device, error.message);
         await this.#begin(request.model);
         log.warn({ model: request.model, device, err: error }, 'cannot load on this device; trying the next one');
       }
@@ -213,16 +209,12 @@ export class ModelSlot {
 
   /** Finds or compiles the model, and records the decisions about the devices that were tried. */
   async #prepare(request: LoadRequest, refused: ReadonlySet<WeightForm>): Promise<EnsuredModel> {
-    const ensured = await request.prepare(this.#failedDevices, refused);
-    this.#tried = [...this.#tried, ...ensured.decisions];
+    const ensured = await request.prepare(this.#trials.failed, refused);
+    this.#trials.add(ensured.decisions);
     return ensured;
   }
 
-  /** Returns the device that the next load would use: the best one that has not failed to load. */
-  #nextDevice(): Device {
-    return this.#options.devices.find((device) => !this.#failedDevices.has(device)) ?? 'CPU';
-  }
-
+  /** Runs a load (`request`) or an unload (null). Throws `operation_in_progress` while another one runs. */
   async #exclusively<T>(request: LoadRequest | null, work: () => Promise<T>): Promise<T> {
     if (this.#work) {
       const busy = this.#work.request?.model ?? this.#options.engine.status().model;
