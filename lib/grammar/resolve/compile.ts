@@ -7,7 +7,8 @@ import { refuse } from '../schema/problem.ts';
 import { measure, measureValues } from './measure.ts';
 import { itemAt, type Member, type Node } from './node.ts';
 import { keepExactlyOne } from './one-of.ts';
-import { guard, Resolver } from './resolver.ts';
+import { orRefuse } from './or-refuse.ts';
+import { Resolver } from './resolver.ts';
 import { selectKeys } from './select-keys.ts';
 
 export interface CompileOptions {
@@ -50,7 +51,7 @@ export function compileSchema(schema: JsonSchema, { path, keys, keysPath, fuel }
   if (keys) selectKeys(root, keys, keysPath ?? path);
   measure([root, ...resolver.nodes], (steps) => resolver.spend(steps));
   if (root.size === Infinity) refuseEmpty(root, path);
-  guard(path, () => resolver.fuel.spend(LIMITS.stepsPerByte * root.size), 'this schema');
+  orRefuse(path, () => resolver.fuel.spend(LIMITS.stepsPerByte * root.size), 'this schema');
   return root;
 }
 

@@ -59,7 +59,7 @@ function stringsApart(
 ): boolean {
   if (a.rules.min > b.rules.max || b.rules.min > a.rules.max) return true;
   const constraints = b.from.constraints.map((id) => at(resolver.document.subschemas, id));
-  const other = resolver.language(b.rules, constraints, 'accepts');
+  const other = resolver.strings.language(b.rules, constraints, 'accepts');
   if (!a.language.dfa || !other.dfa) return a.language.empty || other.empty;
   try {
     return combine(a.language.asDfa(resolver.fuel), other.asDfa(resolver.fuel), 'and', resolver.fuel).states === 0;

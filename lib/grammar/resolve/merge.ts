@@ -1,7 +1,7 @@
 import type { NumberRules } from '../number/number-language.ts';
 import type { Subschema, TypeName } from '../schema/document.ts';
 import type { Format } from '../schema/keywords.ts';
-import type { StringRules } from '../text/string-language.ts';
+import type { StringRules } from '../text/compile-string.ts';
 
 /**
  * Holds the types that remain when all constraints hold (`allowed`), and those of them that are generated (`written`).

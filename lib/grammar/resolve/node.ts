@@ -1,6 +1,7 @@
 import type { Json } from '../../answer-shape.ts';
 import type { NumberLanguage, NumberRules } from '../number/number-language.ts';
-import type { StringLanguage, StringRules } from '../text/string-language.ts';
+import type { StringRules } from '../text/compile-string.ts';
+import type { StringLanguage } from '../text/string-language.ts';
 
 /**
  * Describes one value in the answer and its alternatives. References, `allOf`, `anyOf` and `oneOf` are resolved; nodes

@@ -6,7 +6,8 @@ import type { Dfa } from '../text/dfa.ts';
 import { StringLanguage } from '../text/string-language.ts';
 import { areDisjoint } from './disjoint.ts';
 import type { Alternative } from './node.ts';
-import { guard, type Resolver } from './resolver.ts';
+import { orRefuse } from './or-refuse.ts';
+import type { Resolver } from './resolver.ts';
 
 /**
  * Makes `oneOf` mean exactly one: no value that an alternative generates may be valid against another branch. Disjoint
@@ -27,13 +28,13 @@ export function keepExactlyOne(resolver: Resolver): void {
       );
       if (overlaps.length === 0) continue;
       if (alternative.kind === 'string')
-        takeTexts(
+        excludeTexts(
           alternative,
           overlaps.map(({ other }) => other),
           resolver,
         );
       else if (alternative.kind === 'number')
-        takeNumbers(
+        excludeNumbers(
           alternative,
           overlaps.map(({ other }) => other),
           resolver,
@@ -50,9 +51,13 @@ export function keepExactlyOne(resolver: Resolver): void {
   }
 }
 
-function takeTexts(from: Alternative & { kind: 'string' }, overlaps: readonly Alternative[], resolver: Resolver): void {
+function excludeTexts(
+  from: Alternative & { kind: 'string' },
+  overlaps: readonly Alternative[],
+  resolver: Resolver,
+): void {
   const path = resolver.path(from.from.constraints);
-  guard(path, () => {
+  orRefuse(path, () => {
     const { fuel } = resolver;
     let dfa: Dfa = from.language.asDfa(fuel);
     for (const other of overlaps) {
@@ -70,11 +75,11 @@ function takeTexts(from: Alternative & { kind: 'string' }, overlaps: readonly Al
     }
     if (other.kind !== 'string') throw new Error('texts overlap with texts only');
     const constraints = other.from.constraints.map((id) => at(resolver.document.subschemas, id));
-    return resolver.language(other.rules, constraints, 'accepts').asDfa(resolver.fuel);
+    return resolver.strings.language(other.rules, constraints, 'accepts').asDfa(resolver.fuel);
   }
 }
 
-function takeNumbers(
+function excludeNumbers(
   from: Alternative & { kind: 'number' },
   overlaps: readonly Alternative[],
   resolver: Resolver,

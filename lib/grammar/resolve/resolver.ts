@@ -1,20 +1,17 @@
 import type { Json } from '../../answer-shape.ts';
 import { at } from '../../at.ts';
-import { pathTo } from '../../param-path.ts';
-import { type Fuel, TooLarge } from '../fuel.ts';
+import type { Fuel } from '../fuel.ts';
 import { LIMITS } from '../limits.ts';
 import { NumberLanguage, type NumberRules } from '../number/number-language.ts';
 import type { SchemaDocument, Subschema } from '../schema/document.ts';
-import { refuse, show } from '../schema/problem.ts';
-import type { Dfa } from '../text/dfa.ts';
-
-import { UnsupportedPattern } from '../text/pattern.ts';
-import { patternDfa, type StringLanguage, type StringRules, stringLanguage } from '../text/string-language.ts';
+import { refuse } from '../schema/problem.ts';
 import { type Leaf, leaves } from './leaves.ts';
 import { canonical, type MatchContext, matches } from './matches.ts';
 import { measureValues } from './measure.ts';
 import { mergeNumbers, mergeStrings, mergeTypes } from './merge.ts';
 import type { Alternative, ArrayAlternative, Member, Node, ObjectAlternative, Origin } from './node.ts';
+import { orRefuse } from './or-refuse.ts';
+import { StringLanguages } from './string-languages.ts';
 
 /** Turns the subschemas of a document into nodes. Every set of subschemas is one node, so recursion becomes a cycle. */
 export class Resolver implements MatchContext {
@@ -22,19 +19,15 @@ export class Resolver implements MatchContext {
   /** Compile budget. */
   readonly fuel: Fuel;
   readonly nodes: Node[] = [];
+  readonly strings: StringLanguages;
   private readonly known = new Map<string, Node>();
-  private readonly languages = new Map<string, StringLanguage>();
-  private readonly patterns = new Map<string, Dfa>();
   private readonly lists = new Map<readonly Json[], ReadonlySet<string>>();
-  private readonly texts = {
-    generates: new Map<Subschema, StringLanguage>(),
-    accepts: new Map<Subschema, StringLanguage>(),
-  };
 
   constructor(document: SchemaDocument, fuel: Fuel) {
     this.document = document;
     this.fuel = fuel;
-    guard(this.path([0]), () => fuel.spend(LIMITS.stepsPerValue * document.values), 'this schema');
+    this.strings = new StringLanguages(this.path([0]), fuel);
+    orRefuse(this.path([0]), () => fuel.spend(LIMITS.stepsPerValue * document.values), 'this schema');
   }
 
   /** Returns the node of a set of subschemas; `resolve` fills in its alternatives. */
@@ -71,7 +64,7 @@ export class Resolver implements MatchContext {
 
   /** Spends steps of the compile budget; refuses the schema if it is used up. */
   spend(steps: number): void {
-    guard(this.path([0]), () => this.fuel.resolve(steps), 'this schema');
+    orRefuse(this.path([0]), () => this.fuel.resolve(steps), 'this schema');
   }
 
   holds(list: readonly Json[], value: Json): boolean {
@@ -90,23 +83,7 @@ export class Resolver implements MatchContext {
   }
 
   textFits(text: string, schema: Subschema): boolean {
-    if (schema.pattern === undefined && schema.format === undefined) return true;
-    const language = (side: 'generates' | 'accepts') => {
-      const known = this.texts[side].get(schema);
-      if (known) return known;
-      const made = this.language({ ...mergeStrings([schema]), min: 0, max: Infinity }, [schema], side);
-      this.texts[side].set(schema, made);
-      return made;
-    };
-    this.spend(text.length >> 2);
-    if (language('generates').has(text)) return true;
-    if (schema.format !== undefined && language('accepts').has(text)) {
-      refuse(
-        schema.path,
-        `whether ${show(text)} is a ${schema.format} depends on who reads it; leave the value or the format out.`,
-      );
-    }
-    return false;
+    return this.strings.fits(text, schema);
   }
 
   /**
@@ -140,7 +117,7 @@ export class Resolver implements MatchContext {
       else if (type === 'boolean') found.push(...literals([true, false], written));
       else if (type === 'string') {
         const rules = mergeStrings(constraints);
-        found.push(make({ kind: 'string', rules, language: this.language(rules, constraints) }, written));
+        found.push(make({ kind: 'string', rules, language: this.strings.language(rules, constraints) }, written));
       } else if (type === 'number') {
         const rules = mergeNumbers(constraints, types.integer);
         found.push(make({ kind: 'number', rules, language: this.numbers(rules, leaf.constraints) }, written));
@@ -200,62 +177,11 @@ export class Resolver implements MatchContext {
         `more than ${LIMITS.multiples} different multipleOf hold here; give their least common multiple instead.`,
       );
     }
-    return guard(
+    return orRefuse(
       this.path(constraints),
       () => new NumberLanguage(rules, except, (steps) => this.fuel.resolve(steps)),
       'this number',
     );
-  }
-
-  /**
-   * Returns the set of strings that satisfy merged rules, from the cache if it is known. Refuses a pattern that is not
-   * supported, with its path.
-   */
-  language(
-    rules: StringRules,
-    constraints: readonly Subschema[],
-    side: 'generates' | 'accepts' = 'generates',
-  ): StringLanguage {
-    const key = JSON.stringify([side, rules, String(rules.max)]);
-    let language = this.languages.get(key);
-    if (!language) {
-      for (const { pattern, path } of constraints) {
-        if (pattern !== undefined && !this.patterns.has(pattern)) {
-          const what = `the pattern ${show(pattern)}`;
-          this.patterns.set(
-            pattern,
-            guard(pathTo(path, 'pattern'), () => patternDfa(pattern, this.fuel), what),
-          );
-        }
-      }
-      const path = constraints.find(({ has }) =>
-        ['pattern', 'format', 'minLength'].some((keyword) => has.has(keyword)),
-      )?.path;
-      language = guard(path ?? this.path([0]), () =>
-        stringLanguage(rules, side, this.fuel, (pattern) => this.patterns.get(pattern)!),
-      );
-      this.languages.set(key, language);
-    }
-    return language;
-  }
-}
-
-/**
- * Runs `work`, and turns its errors about invalid, unsupported or too large rules into a refusal of the schema at
- * `path`. `what` names the rule in the message.
- */
-export function guard<T>(path: string, work: () => T, what = 'this string'): T {
-  try {
-    return work();
-  } catch (error) {
-    if (error instanceof SyntaxError) {
-      refuse(path, `${what} is not a valid regular expression (ECMA-262 with the u flag).`, 'invalid_value');
-    }
-    if (error instanceof TooLarge) refuse(path, `${what} ${error.message}.`);
-    if (error instanceof UnsupportedPattern) {
-      refuse(path, `${what} ${error.message}, which cannot be kept to while writing; say it without.`);
-    }
-    throw error;
   }
 }
 

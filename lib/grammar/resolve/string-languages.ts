@@ -1,0 +1,91 @@
+import { pathTo } from '../../param-path.ts';
+import type { Fuel } from '../fuel.ts';
+import type { Subschema } from '../schema/document.ts';
+import { refuse, show } from '../schema/problem.ts';
+import { patternDfa, type StringRules, stringLanguage } from '../text/compile-string.ts';
+import type { Dfa } from '../text/dfa.ts';
+import type { StringLanguage } from '../text/string-language.ts';
+import { mergeStrings } from './merge.ts';
+import { orRefuse } from './or-refuse.ts';
+
+/** Side of a string language: the texts that are generated, or all valid texts (`stringLanguage`). */
+type Side = 'generates' | 'accepts';
+
+/** Compiles the string rules of one schema, and caches the automata: each pattern and set of rules is compiled once. */
+export class StringLanguages {
+  private readonly schemaPath: string;
+  private readonly fuel: Fuel;
+  private readonly patterns = new Map<string, Dfa>();
+  private readonly byRules = new Map<string, StringLanguage>();
+  private readonly bySubschema = {
+    generates: new Map<Subschema, StringLanguage>(),
+    accepts: new Map<Subschema, StringLanguage>(),
+  };
+
+  /**
+   * @param schemaPath path of the whole schema, for errors of rules that have no path of their own
+   * @param fuel compile budget
+   */
+  constructor(schemaPath: string, fuel: Fuel) {
+    this.schemaPath = schemaPath;
+    this.fuel = fuel;
+  }
+
+  /**
+   * Returns the language of the strings that satisfy merged rules. Refuses a pattern that is not supported.
+   *
+   * @param constraints subschemas that the rules were merged from
+   */
+  language(rules: StringRules, constraints: readonly Subschema[], side: Side = 'generates'): StringLanguage {
+    const key = JSON.stringify([side, rules, String(rules.max)]);
+    let language = this.byRules.get(key);
+    if (!language) {
+      for (const { pattern, path } of constraints) if (pattern !== undefined) this.pattern(pattern, path);
+      const path = constraints.find(({ has }) =>
+        ['pattern', 'format', 'minLength'].some((keyword) => has.has(keyword)),
+      )?.path;
+      language = orRefuse(path ?? this.schemaPath, () =>
+        stringLanguage(rules, side, this.fuel, (pattern) => this.patterns.get(pattern)!),
+      );
+      this.byRules.set(key, language);
+    }
+    return language;
+  }
+
+  /**
+   * Tells whether a text satisfies the `pattern` and `format` of a subschema. Refuses a text that only some validators
+   * accept for its format.
+   */
+  fits(text: string, schema: Subschema): boolean {
+    if (schema.pattern === undefined && schema.format === undefined) return true;
+    orRefuse(this.schemaPath, () => this.fuel.resolve(text.length >> 2), 'this schema');
+    if (this.anyLength(schema, 'generates').has(text)) return true;
+    if (schema.format !== undefined && this.anyLength(schema, 'accepts').has(text)) {
+      refuse(
+        schema.path,
+        `whether ${show(text)} is a ${schema.format} depends on who reads it; leave the value or the format out.`,
+      );
+    }
+    return false;
+  }
+
+  /** Returns the language of the texts of any length that satisfy a subschema's own `pattern` and `format`. */
+  private anyLength(schema: Subschema, side: Side): StringLanguage {
+    const known = this.bySubschema[side].get(schema);
+    if (known) return known;
+    const language = this.language({ ...mergeStrings([schema]), min: 0, max: Infinity }, [schema], side);
+    this.bySubschema[side].set(schema, language);
+    return language;
+  }
+
+  /** Returns the automaton of a pattern in the subschema at `path`. */
+  private pattern(pattern: string, path: string): Dfa {
+    let dfa = this.patterns.get(pattern);
+    if (!dfa) {
+      const what = `the pattern ${show(pattern)}`;
+      dfa = orRefuse(pathTo(path, 'pattern'), () => patternDfa(pattern, this.fuel), what);
+      this.patterns.set(pattern, dfa);
+    }
+    return dfa;
+  }
+}

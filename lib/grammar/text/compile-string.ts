@@ -1,0 +1,80 @@
+import { Fuel, TooLarge } from '../fuel.ts';
+import { LIMITS } from '../limits.ts';
+import { FORMATS, type Format } from '../schema/keywords.ts';
+import { combine } from './combine.ts';
+import type { Dfa } from './dfa.ts';
+import { FORMAT_RULES } from './formats.ts';
+import { parsePattern } from './pattern.ts';
+import { searchDfa } from './search.ts';
+import { StringLanguage } from './string-language.ts';
+
+/** Describes the rules of a schema about a string. Lengths are in code points; `max` may be Infinity. */
+export interface StringRules {
+  min: number;
+  max: number;
+  patterns: readonly string[];
+  formats: readonly Format[];
+}
+
+const formatLanguages = new Map<string, Dfa>();
+const wholeFormats = new Map<string, StringLanguage>();
+
+/**
+ * Returns the automaton of a format: of the texts that are generated, or of all texts that are valid. Each is built
+ * once.
+ */
+export function formatDfa(format: Format, side: 'generates' | 'accepts'): Dfa {
+  const key = `${side} ${format}`;
+  let dfa = formatLanguages.get(key);
+  if (!dfa) {
+    if (!FORMATS.includes(format)) throw new Error(`no such format: ${format}`);
+    dfa = patternDfa(FORMAT_RULES[format][side], new Fuel());
+    formatLanguages.set(key, dfa);
+  }
+  return dfa;
+}
+
+/** Cost of finding the code points of a `\p{...}`, in steps of `Fuel`. */
+const PROPERTY_STEPS = 60_000;
+
+/** Returns the automaton of a pattern. Throws `TooLarge`, `UnsupportedPattern`, or `SyntaxError` for an invalid one. */
+export function patternDfa(pattern: string, fuel: Fuel): Dfa {
+  if (pattern.length > LIMITS.patternLength) throw new TooLarge(`is longer than ${LIMITS.patternLength} characters`);
+  new RegExp(pattern, 'u');
+  // Spent also if the set is already known, so that a schema is accepted or refused alike at any time.
+  fuel.spend(PROPERTY_STEPS * new Set(pattern.match(/\\p\{[^}]*\}/gi)).size);
+  const { nfa, start, end } = parsePattern(pattern);
+  return searchDfa(nfa, start, end, fuel);
+}
+
+/**
+ * Returns the language of the texts that satisfy all rules.
+ *
+ * @param side `generates`: the texts that are generated; `accepts`: every valid text, which are more where there is a
+ *   format
+ */
+export function stringLanguage(
+  rules: StringRules,
+  side: 'generates' | 'accepts',
+  fuel: Fuel,
+  ofPattern: (pattern: string) => Dfa = (pattern) => patternDfa(pattern, fuel),
+): StringLanguage {
+  const [format, ...more] = rules.formats;
+  if (format && more.length === 0 && rules.patterns.length === 0 && rules.min === 0 && rules.max === Infinity) {
+    return wholeFormat(format, side);
+  }
+  const parts = [...rules.patterns.map(ofPattern), ...rules.formats.map((format) => formatDfa(format, side))];
+  const dfa = parts.length === 0 ? null : parts.reduce((a, b) => combine(a, b, 'and', fuel));
+  return new StringLanguage(dfa, rules.min, rules.max, fuel);
+}
+
+/** Returns the language of a format without other rules. All schemas share it, and with it its token masks. */
+function wholeFormat(format: Format, side: 'generates' | 'accepts'): StringLanguage {
+  const key = `${side} ${format}`;
+  let language = wholeFormats.get(key);
+  if (!language) {
+    language = new StringLanguage(formatDfa(format, side), 0, Number.POSITIVE_INFINITY, new Fuel());
+    wholeFormats.set(key, language);
+  }
+  return language;
+}
