@@ -1,37 +1,16 @@
 import { at } from '../../lib/at.ts';
-import { AssayError } from '../../lib/errors.ts';
 import { BranchRun } from './branch-run.ts';
 import type { Job, JobResult } from './job.ts';
 import type { KvCache } from './kv-cache.ts';
 import type { Limits } from './limits.ts';
 import { inImage } from './media-feeds.ts';
+import type { Plan, PlannedRow } from './plan.ts';
 import type { Sequence } from './sequence.ts';
+import { keepReplayed, planReplay } from './state-replay.ts';
 import { TokenBudget } from './token-budget.ts';
 
 /** Most tokens that are drafted for one branch in a run. */
 const MOST_DRAFTED = 8;
-
-/**
- * Describes one job's part of a run of the model: its cells from `start` on are new, and the logits of `rows` are
- * needed.
- */
-export interface Plan {
-  start: number;
-  rows: readonly PlannedRow[];
-  /** Cells after which to store a state snapshot, for a model with recurrent layers. */
-  keep: readonly number[];
-  /**
-   * Set in a run that recomputes earlier cells only for their missing snapshots: the earlier cells, in the order of
-   * `keep`, which holds their copies.
-   */
-  again?: readonly number[];
-}
-
-interface PlannedRow {
-  cell: number;
-  branch: number;
-  node: number;
-}
 
 /** Runs a job that holds a sequence: first its prefix, then its branches in groups. */
 export class JobRun {
@@ -72,9 +51,27 @@ export class JobRun {
     );
   }
 
-  /** Opens the next group of branches if none is open. Returns false if the job is finished. */
+  /**
+   * Opens the next group of branches if none is open: as many as the limits allow. Returns false if the job is
+   * finished.
+   */
   advance(): boolean {
-    return this.#openGroup();
+    if (this.#group.length > 0) return true;
+    if (this.#next === this.#branches.length) return false;
+    if (this.#prefilled === this.job.prefix.length) this.sequence.truncate(this.job.prefix.length);
+    let tokens = 0;
+    while (this.#next < this.#branches.length && this.#group.length < this.#limits.group) {
+      const run = this.#branch(this.#next);
+      if (run.waiting === 0 && !run.done) run.start();
+      if (this.#group.length > 0 && tokens + run.waiting > this.#limits.groupTokens) break;
+      const before = this.#group.at(-1);
+      // A question that is asked in two orders of its options has the same words before the options.
+      if (before !== undefined && !run.done) run.shareBeginning(this.#branch(before));
+      if (!run.done) this.#group.push(this.#next);
+      tokens += run.waiting;
+      this.#next++;
+    }
+    return this.#group.length > 0;
   }
 
   /**
@@ -90,8 +87,8 @@ export class JobRun {
    * before.
    */
   plan(tokens: number): Plan {
-    const again = this.#readAgain();
-    if (again) return again;
+    const replay = this.#planReplay();
+    if (replay) return replay;
     const { prefix } = this.job;
     const start = this.sequence.length;
     const end = start + this.#runLength(tokens);
@@ -119,7 +116,7 @@ export class JobRun {
    */
   draft(plan: Plan, tokens: number): Plan {
     const { sequence } = this;
-    if (plan.rows.length === 0 || plan.again || sequence.snapshots.needed || this.waitingTokens > 0) return plan;
+    if (plan.rows.length === 0 || plan.replayed || sequence.snapshots.needed || this.waitingTokens > 0) return plan;
     const room = Math.min(tokens, sequence.capacity - sequence.length, this.#limits.rows - plan.rows.length);
     const each = Math.min(MOST_DRAFTED, Math.floor(room / this.#group.length));
     if (each <= 0) return plan;
@@ -131,33 +128,12 @@ export class JobRun {
     return { ...plan, rows: [...plan.rows, ...rows] };
   }
 
-  /**
-   * Plans a run that recomputes the ends of branches whose snapshots are missing, for a model with recurrent layers.
-   * They are missing because options are scored without storing states, and few of them continue. Returns null if no
-   * snapshot is missing.
-   */
-  #readAgain(): Plan | null {
+  /** Plans the replay that the next run of the branches needs (`planReplay`); null if it needs none. */
+  #planReplay(): Plan | null {
     const { sequence } = this;
-    const { snapshots } = sequence;
-    if (!snapshots.needed || this.#prefilled < this.job.prefix.length) return null;
-    const missing = new Set(this.#group.flatMap((branch) => this.#branch(branch).heads));
-    const again = [...missing].filter((cell) => !snapshots.at(cell));
-    if (again.length === 0) return null;
-    const paths = again.map((end) => {
-      const path: number[] = [];
-      let cell = end;
-      for (; cell >= 0 && !snapshots.at(cell); cell = at(sequence.parents, cell)) path.push(cell);
-      return { root: cell, path: path.reverse() };
-    });
-    const start = sequence.length;
-    this.#kv.reserve(
-      sequence,
-      paths.reduce((sum, { path }) => sum + path.length, start),
-    );
-    const keep = paths.map(({ root, path }) =>
-      path.reduce((parent, cell) => sequence.append(at(sequence.tokens, cell), parent), root),
-    );
-    return { start, rows: [], keep, again };
+    if (!sequence.snapshots.needed || this.#prefilled < this.job.prefix.length) return null;
+    const heads = this.#group.flatMap((branch) => this.#branch(branch).heads);
+    return planReplay(sequence, heads, (cells) => this.#kv.reserve(sequence, cells));
   }
 
   /**
@@ -175,17 +151,12 @@ export class JobRun {
   }
 
   /** Passes the logits of a run to the branches that requested them, and removes the branches that are done. */
-  deliver({ start, rows, keep, again }: Plan, logits: Float32Array, vocabSize: number): void {
-    if (again) {
-      for (const [index, cell] of again.entries()) {
-        const snapshot = this.sequence.snapshots.at(at(keep, index));
-        if (!snapshot) throw new AssayError('internal_error', `The run stored no states of cell ${cell}.`);
-        this.sequence.snapshots.set(cell, snapshot);
-      }
-      this.sequence.truncate(start);
+  deliver(plan: Plan, logits: Float32Array, vocabSize: number): void {
+    if (plan.replayed) {
+      keepReplayed(this.sequence, plan, plan.replayed);
       return;
     }
-    for (const [index, { branch, node }] of rows.entries()) {
+    for (const [index, { branch, node }] of plan.rows.entries()) {
       const run = this.#branch(branch);
       run.deliver(node, logits.subarray(index * vocabSize, (index + 1) * vocabSize));
       const rollback = run.takeRollback();
@@ -234,26 +205,6 @@ export class JobRun {
     return this.job.branches.length === 1
       ? this.sequence.trunkLength
       : Math.min(this.job.prefix.length, this.sequence.trunkLength);
-  }
-
-  /** Starts the next branches if no branch is open. Returns false if none is left. */
-  #openGroup(): boolean {
-    if (this.#group.length > 0) return true;
-    if (this.#next === this.#branches.length) return false;
-    if (this.#prefilled === this.job.prefix.length) this.sequence.truncate(this.job.prefix.length);
-    let tokens = 0;
-    while (this.#next < this.#branches.length && this.#group.length < this.#limits.group) {
-      const run = this.#branch(this.#next);
-      if (run.waiting === 0 && !run.done) run.start();
-      if (this.#group.length > 0 && tokens + run.waiting > this.#limits.groupTokens) break;
-      const before = this.#group.at(-1);
-      // A question that is asked in two orders of its options has the same words before the options.
-      if (before !== undefined && !run.done) run.shareBeginning(this.#branch(before));
-      if (!run.done) this.#group.push(this.#next);
-      tokens += run.waiting;
-      this.#next++;
-    }
-    return this.#group.length > 0;
   }
 }
 

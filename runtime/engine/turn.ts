@@ -1,5 +1,6 @@
 import type { Job, JobResult } from './job.ts';
-import type { JobRun, Plan } from './job-run.ts';
+import type { JobRun } from './job-run.ts';
+import type { Plan } from './plan.ts';
 
 /** Holds a job that waits or runs, with the callbacks that settle its promise. */
 export interface Entry {
