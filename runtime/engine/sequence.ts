@@ -141,7 +141,7 @@ export function prefixBytes(shape: KvShape, length: number): number {
 
 /**
  * Allocates the KV of all layers as one block, which goes back to the system when the sequence is dropped
- * (`ENGINE_MEMORY` in `supervisor/child-memory.ts`). Many small blocks of changing sizes would leave gaps that nothing fits.
+ * (`ENGINE_MEMORY` in `supervisor/child-memory.ts`). Many small blocks of various sizes would fragment the heap.
  */
 function allocate(shape: KvShape, capacity: number): KvLayerBuffers[] {
   const block = new Float32Array((capacity * cellBytes(shape)) / Float32Array.BYTES_PER_ELEMENT);

@@ -170,7 +170,7 @@ class Supervisor implements EngineProcess, EngineCalls {
     }
   }
 
-  /** Starts the process again after a pause (`RestartBackoff`), until the model is loaded or a restart is not wanted. */
+  /** Starts the process again after a pause (`RestartBackoff`). If that fails, tries again after a longer one. */
   #restart(): void {
     const spec = this.#spec;
     if (!spec) return;

@@ -8,7 +8,7 @@ import type { StringLanguage } from '../text/string-language.ts';
 import { mergeStrings } from './merge.ts';
 import { orRefuse } from './or-refuse.ts';
 
-/** Side of a string language: the texts that are generated, or all valid texts (`stringLanguage`). */
+/** Selects the texts of a string language: those that are generated, or all valid ones (`stringLanguage`). */
 type Side = 'generates' | 'accepts';
 
 /** Compiles the string rules of one schema, and caches the automata: each pattern and set of rules is compiled once. */
