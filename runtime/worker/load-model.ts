@@ -17,7 +17,8 @@ import { COUNTED_LIMITS } from '../text/prompt.ts';
 import { createTextModel } from '../text/text-model.ts';
 import { draftRows } from './draft-rows.ts';
 import { LoadedModel } from './loaded-model.ts';
-import { type MediaEncoder, openMediaEncoder } from './media-encoder.ts';
+import type { MediaEncoder } from './media-encoder.ts';
+import { openMediaEncoder } from './open-media-encoder.ts';
 import type { ServedModel } from './serve.ts';
 
 /** Number of prompts of full length for which the default prefix cache has memory. */

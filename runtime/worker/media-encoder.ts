@@ -1,11 +1,8 @@
-import { join } from 'node:path';
-import { InferenceSession, Tensor } from 'onnxruntime-node';
+import { type InferenceSession, Tensor } from 'onnxruntime-node';
 import type { ChatMessage, MediaPart } from '../../lib/conversation.ts';
 import { AssayError } from '../../lib/errors.ts';
-import type { Manifest } from '../compile/manifest.ts';
 import { floatsOf } from '../engine/forward.ts';
 import { FIRST_MEDIA_ID, type MediaFeatures } from '../engine/media-feeds.ts';
-import { sessionOptions } from '../engine/model.ts';
 import type { Detail, EncoderInput, MediaFamily, MediaLayout, Size } from '../media/families/family.ts';
 import { type MediaPlan, preparedBytes } from '../media/media-plan.ts';
 import { deepstackNames } from '../onnx/fuse-embeddings.ts';
@@ -171,34 +168,6 @@ export class MediaEncoder implements MediaText {
     }
   }
 }
-
-/** Opens the encoder of a compiled model. Returns a text that says why its files cannot be used, if they cannot. */
-export async function openMediaEncoder(
-  dir: string,
-  { encoder, width, parts }: NonNullable<Manifest['media']>,
-  family: MediaFamily,
-  threads: number | undefined,
-): Promise<MediaEncoder | string> {
-  const options = { ...(await sessionOptions(threads)), executionProviders: ['cpu'] };
-  const session = await InferenceSession.create(join(dir, encoder), options);
-  const refusal = whyUnusable(session, family, parts);
-  if (!refusal) return new MediaEncoder(family, session, width);
-  await session.release();
-  return refusal;
-}
-
-/** Says why an encoder does not fit its family or the decoder, whose rows of features have `parts` vectors. */
-function whyUnusable({ inputNames, outputNames }: InferenceSession, family: MediaFamily, parts: number): string | null {
-  const unknown = inputNames.find((name) => !family.inputNames.includes(name));
-  if (unknown)
-    return `These files of the model have an encoder with the input "${unknown}", which is not known. ${LOAD}`;
-  const given = deepstackNames(outputNames).length;
-  const needed = family.kind === 'image' && family.deepstack ? Math.max(1, parts - 1) : 0;
-  if (given === needed && parts === needed + 1) return null;
-  return `These files of the model leave out its deepstack features, without which it sees little. ${LOAD}`;
-}
-
-const LOAD = 'Load other files of the model.';
 
 /** Joins the vectors of several outputs, `[tokens, width / outputs]` each, into rows of `width`. */
 function sideBySide(outputs: readonly Float32Array[], width: number): Float32Array {
