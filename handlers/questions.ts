@@ -24,7 +24,7 @@ interface Questions {
 export function answerQuestions(deps: AppDeps): AppHandler {
   const server = { ...DEFAULT_SETTINGS, ...deps.questions };
   return async (c) => {
-    const json = await readJson(c.req.raw, { contentType: 'where sent', share: c.get('body') });
+    const json = await readJson(c.req.raw, { contentType: 'optional', share: c.get('body') });
     const { batch, body } = questionsIn(c, json, server);
     checkRight(c, batch.model);
     const answer = await deps.backend.runTasks(batch, callOf(c, deps.quota));

@@ -27,7 +27,7 @@ function answering<TSchema extends v.GenericSchema>(
   bodyOf: (id: string, answer: BatchAnswer) => string,
 ): AppHandler {
   return async (c) => {
-    const json = await readJson(c.req.raw, { contentType: 'where sent', share: c.get('body') });
+    const json = await readJson(c.req.raw, { contentType: 'optional', share: c.get('body') });
     const batch = batchOf(validate(schema, json));
     checkRight(c, batch.model);
     const call = callOf(c, quota);

@@ -56,11 +56,12 @@ function unsettledBytes(top: Frame): number {
   if (top instanceof NumberFrame) return top.text.length;
   if (top instanceof LiteralFrame) return top.at;
   if (top instanceof KeyFrame) return 1 + top.length;
-  if (top instanceof MemberNameFrame) return written(top.text) - 1 + pendingBytes(top.place.pending);
-  return top instanceof ColonFrame ? written(top.name) : 0;
+  if (top instanceof MemberNameFrame) return lengthOf(top.text) - 1 + pendingBytes(top.place.pending);
+  return top instanceof ColonFrame ? lengthOf(top.name) : 0;
 }
 
-function written(name: string): number {
+/** Returns the number of bytes of a name as JSON text. */
+function lengthOf(name: string): number {
   return new TextEncoder().encode(JSON.stringify(name)).length;
 }
 
@@ -77,12 +78,13 @@ function rest(frame: ObjectFrame | ArrayFrame, before: string, missing: Missing)
   return `${text}}`;
 }
 
+/** Returns the JSON text to write for the member at `index`, which was not reached. */
 function missingText({ shape, depth }: ObjectFrame, index: number, missing: Missing): string {
   const name = shape.members[index]?.name;
   return (depth === 1 && name !== undefined && missing.get(name)) || 'null';
 }
 
-/** Returns the shortest valid answer, for one of which no byte is written. */
+/** Returns the shortest valid answer, for an answer without any text so far. */
 function emptyRoot(top: Frame, missing: Missing): string {
   if (!(top instanceof ValueFrame)) return '{}';
   const shape = top.node.alternatives.find((one) => one.kind === 'object');

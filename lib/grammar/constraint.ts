@@ -31,9 +31,9 @@ export interface Constraint {
    * none. The caller checks it with `accepts`.
    */
   expected(): number | null;
-  /** Is true when the answer is whole, so that nothing may follow. */
+  /** True when the answer is complete, so that nothing may follow. */
   readonly complete: boolean;
-  /** Returns the text so far, forced and chosen. */
+  /** Returns the text so far, both forced and chosen. */
   text(): string;
   /** Length of `text()` in bytes. */
   readonly length: number;

@@ -40,9 +40,10 @@ export class GrammarConstraint implements Constraint {
   private state: State;
   private bytes: Uint8Array;
   private written: number;
-  /** Bytes that must come next but are not written yet; `state` is after them. Empty except before a choice. */
-  private held: Uint8Array = NOTHING;
-  private heldNode = 0;
+  /** Bytes that must come next but are not written yet (`withholdLast`); `state` is the state after them. */
+  private withheld: Uint8Array = NOTHING;
+  /** Trie node of the withheld bytes; 0, the root, for none. */
+  private withheldNode = 0;
   /** The JSON text of each required member that was not reached; `null` if the map has no entry. */
   private readonly missing: Missing;
   /** Watches the tokens of the current string for repetition. */
@@ -71,19 +72,19 @@ export class GrammarConstraint implements Constraint {
   }
 
   takeForced(): number[] {
-    if (this.held.length > 0 || this.complete) return [];
+    if (this.withheld.length > 0 || this.complete) return [];
     const { text, state } = this.forcedText();
     if (text.length === 0) return [];
     const tokens = this.masks.tokenise(text);
     this.state = state;
     this.append(text);
-    if (!state.complete && !inFreeText(state)) this.holdBack(tokens);
+    if (!state.complete && !inFreeText(state)) this.withholdLast(tokens);
     return tokens;
   }
 
   mask(into: Uint32Array): void {
     if (this.stringLoop.looping && this.closingQuote(into)) return;
-    this.masks.fill(this.state, this.heldNode, into);
+    this.masks.fill(this.state, this.withheldNode, into);
     if (into.every((word) => word === 0)) {
       throw new AssayError('engine_failed', 'The model has no token for what has to come next; use another model.');
     }
@@ -94,7 +95,7 @@ export class GrammarConstraint implements Constraint {
     const bytes = this.bytesOf(token);
     let state: State | null = bytes && this.state;
     let leftString = false;
-    for (let i = this.held.length; bytes && state && i < bytes.length; i++) {
+    for (let i = this.withheld.length; bytes && state && i < bytes.length; i++) {
       state = state.next(at(bytes, i));
       if (state && !inString(state)) leftString = true;
     }
@@ -103,23 +104,26 @@ export class GrammarConstraint implements Constraint {
     if (inString(state)) this.stringLoop.push(token);
     this.state = state;
     this.append(bytes);
-    this.held = NOTHING;
-    this.heldNode = 0;
+    this.withheld = NOTHING;
+    this.withheldNode = 0;
   }
 
   accepts(token: number): boolean {
     if (this.complete) return this.masks.vocabulary.end.has(token);
     const bytes = this.bytesOf(token);
     let state: State | null = bytes && this.state;
-    for (let i = this.held.length; bytes && state && i < bytes.length; i++) state = state.next(at(bytes, i));
+    for (let i = this.withheld.length; bytes && state && i < bytes.length; i++) state = state.next(at(bytes, i));
     return state !== null;
   }
 
-  /** Returns a guess: a string, where the beginning of a value is withheld, because most values are strings. */
+  /**
+   * Returns the token that begins a string, where the beginning of a value is withheld and a string may come next: most
+   * values are strings.
+   */
   expected(): number | null {
-    if (this.held.length === 0 || !this.state.next(BYTE.quote)) return null;
+    if (this.withheld.length === 0 || !this.state.next(BYTE.quote)) return null;
     const { trie } = this.masks;
-    const node = descend(trie, Uint8Array.of(...this.held, BYTE.quote));
+    const node = descend(trie, Uint8Array.of(...this.withheld, BYTE.quote));
     const token = node < 0 ? -1 : at(trie.token, node);
     return token < 0 ? null : token;
   }
@@ -128,7 +132,7 @@ export class GrammarConstraint implements Constraint {
   private bytesOf(token: number): Uint8Array | null {
     const { vocabulary } = this.masks;
     const bytes = vocabulary.end.has(token) ? null : vocabulary.bytes(token);
-    return bytes && bytes.length > 0 && this.held.every((byte, i) => bytes[i] === byte) ? bytes : null;
+    return bytes && bytes.length > 0 && this.withheld.every((byte, i) => bytes[i] === byte) ? bytes : null;
   }
 
   text(): string {
@@ -136,9 +140,9 @@ export class GrammarConstraint implements Constraint {
   }
 
   closed(): string {
-    const whole = new Uint8Array(this.written + this.held.length);
+    const whole = new Uint8Array(this.written + this.withheld.length);
     whole.set(this.bytes.subarray(0, this.written));
-    whole.set(this.held, this.written);
+    whole.set(this.withheld, this.written);
     return close(whole, this.state, this.missing);
   }
 
@@ -147,8 +151,8 @@ export class GrammarConstraint implements Constraint {
     copy.state = this.state;
     copy.bytes = this.bytes.slice(0, this.written + 64);
     copy.written = this.written;
-    copy.held = this.held;
-    copy.heldNode = this.heldNode;
+    copy.withheld = this.withheld;
+    copy.withheldNode = this.withheldNode;
     copy.stringLoop = this.stringLoop.fork();
     return copy;
   }
@@ -189,7 +193,7 @@ export class GrammarConstraint implements Constraint {
   }
 
   /** Withholds the last token if a longer one could replace it, so that the model chooses it. */
-  private holdBack(tokens: number[]): void {
+  private withholdLast(tokens: number[]): void {
     const { vocabulary, trie } = this.masks;
     const last = vocabulary.bytes(tokens.at(-1)!)!;
     const node = descend(trie, last);
@@ -197,8 +201,8 @@ export class GrammarConstraint implements Constraint {
     if (node < 0 || !anyBelow(trie, node, this.state, (byte) => !isNumeric(byte))) return;
     tokens.pop();
     this.written -= last.length;
-    this.held = last;
-    this.heldNode = node;
+    this.withheld = last;
+    this.withheldNode = node;
   }
 
   private append(bytes: Uint8Array): void {

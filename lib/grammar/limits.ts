@@ -20,7 +20,7 @@ export const LIMITS = {
   sharedSteps: 1_600_000,
   /** Steps for each value in a schema, annotations included. */
   stepsPerValue: 10,
-  /** Steps for each byte of the shortest answer, most of which is written without asking the model. */
+  /** Steps for each byte of the shortest answer. The grammar writes most of these bytes itself, at each request. */
   stepsPerByte: 4,
   /** References and levels between an `enum` or `const` value and the subschema it is checked against. */
   matchDepth: 400,

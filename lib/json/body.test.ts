@@ -8,7 +8,7 @@ const post = (body: RequestInit['body'], headers: Record<string, string> = { 'co
 const share = new BodyBudget(MAX_BODY_BYTES).share();
 afterEach(() => share.release());
 const read = (request: Request, maxBytes?: number) =>
-  readJson(request, { contentType: 'where sent', share, ...(maxBytes === undefined ? {} : { maxBytes }) });
+  readJson(request, { contentType: 'optional', share, ...(maxBytes === undefined ? {} : { maxBytes }) });
 
 function chunked(chunks: readonly string[]): ReadableStream<Uint8Array> {
   const pieces = chunks.map((chunk) => new TextEncoder().encode(chunk));
@@ -42,7 +42,7 @@ describe('content type', () => {
 
   test('none is fine on the decision service, refused on the model server', async () => {
     const untyped = () => post(chunked(['{}']), {});
-    await expect(readJson(untyped(), { contentType: 'where sent', share })).resolves.toEqual({});
+    await expect(readJson(untyped(), { contentType: 'optional', share })).resolves.toEqual({});
     await expect(readJson(untyped(), { contentType: 'required', share })).rejects.toMatchObject({
       code: 'unsupported_media_type',
     });
@@ -117,7 +117,7 @@ describe('size', () => {
       ended = true;
     };
     const body = chunked(chunks).pipeThrough(new TransformStream({ flush }));
-    await expect(readJson(post(body), { contentType: 'where sent', share })).rejects.toMatchObject({
+    await expect(readJson(post(body), { contentType: 'optional', share })).rejects.toMatchObject({
       code: 'overloaded',
     });
     expect(ended).toBe(true);

@@ -11,7 +11,7 @@ export interface JsonBodyRules {
   /**
    * The model server requires a JSON content type on every body; the decision service checks it only if one is sent.
    */
-  contentType: 'required' | 'where sent';
+  contentType: 'required' | 'optional';
   /** Reserves the bytes of the body before they are stored. */
   share: BodyShare;
 }
@@ -69,7 +69,7 @@ async function throwAway({ body }: Request): Promise<void> {
 export function checkContentType(headers: Headers, rule: JsonBodyRules['contentType']): void {
   const type = headers.get('content-type');
   const encoding = headers.get('content-encoding');
-  const json = type === null ? rule === 'where sent' : type === 'application/json' || isJsonType(type);
+  const json = type === null ? rule === 'optional' : type === 'application/json' || isJsonType(type);
   if (json && (encoding === null || encoding.toLowerCase() === 'identity')) return;
   throw new AssayError(
     'unsupported_media_type',

@@ -29,7 +29,7 @@ export function batchOfSystemOne(request: SystemOneRequest): TaskBatch {
 }
 
 /** Default instructions for a question that has none. */
-const UNSAID = {
+const DEFAULT_INSTRUCTIONS = {
   noul: 'Is this so?',
   choice: 'Which of these fits best?',
   score: 'Which level fits best?',
@@ -37,7 +37,8 @@ const UNSAID = {
 };
 
 function taskOf(question: SystemOneQuestion, name: string, path: string, fuel: Fuel): Task {
-  const asked = question.instructions === undefined ? UNSAID[question.type] : textOf(question.instructions);
+  const asked =
+    question.instructions === undefined ? DEFAULT_INSTRUCTIONS[question.type] : textOf(question.instructions);
   switch (question.type) {
     case 'noul': {
       const { true: yes, false: no } = question.criteria ?? {};

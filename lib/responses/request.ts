@@ -45,7 +45,7 @@ function messagesOf(input: ResponsesRequest['input']): ChatMessage[] {
   return messages;
 }
 
-/** Converts a function call. The schema has ensured that its members are present (`NEEDS`). */
+/** Converts a function call. The schema has ensured that its members are present (`REQUIRED_MEMBERS`). */
 function callOf({ call_id, name, arguments: text }: ResponsesItem): ToolCall {
   return { id: call_id ?? '', name: name ?? '', arguments: text || '{}' };
 }

@@ -2,8 +2,8 @@ import * as v from 'valibot';
 import { aliases, rule } from '../validation/rules.ts';
 import { answeredCalls, toolFields, toolUseFields } from './chat-tool-rules.ts';
 import { ChatToolChoice, chatToolCalls, chatTools } from './chat-tools.ts';
+import { jsonObject } from './json-object.ts';
 import { AudioPart, ImagePart, ImageUrl, InputAudio, TextPart } from './message.ts';
-import { jsonObject } from './question-fields.ts';
 import * as sampling from './sampling-fields.ts';
 import { isEmpty, unsupported } from './unsupported.ts';
 

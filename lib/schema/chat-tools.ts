@@ -1,7 +1,7 @@
 import * as v from 'valibot';
 import { excessOf } from '../json/scan.ts';
 import { distinct, rule } from '../validation/rules.ts';
-import { jsonObject } from './question-fields.ts';
+import { jsonObject } from './json-object.ts';
 
 // The tools of a chat, in requests and answers, in the shape of OpenAI's Chat Completions API (docs/interface.md,
 // M-26 and M-27).

@@ -1,8 +1,9 @@
 import * as v from 'valibot';
 import { answerShape } from '../decision/answer-shape.ts';
 import { distinct, lateRule, rule } from '../validation/rules.ts';
+import { jsonObject } from './json-object.ts';
 import { InputAudio } from './message.ts';
-import { extraction, jsonObject, MOST_OPTIONS, OPTION_LENGTH, questionName, settings } from './question-fields.ts';
+import { extraction, MOST_OPTIONS, OPTION_LENGTH, questionName, settings } from './question-fields.ts';
 
 /*
  * Requests of `POST /v1/decisions` as OpenAI's client sends them (npm `openai` 7.55.0, `resources/decisions`), with the
@@ -58,19 +59,19 @@ export type DecisionPart = v.InferOutput<typeof DecisionPart>;
 const content = v.union([v.string(), v.pipe(v.array(DecisionPart), v.minLength(1), v.maxLength(1024))]);
 
 /** Members that each type of item needs; a message may omit its type. */
-const NEEDS = {
+const REQUIRED_MEMBERS = {
   message: ['role', 'content'],
   function_call: ['call_id', 'name', 'arguments'],
   function_call_output: ['call_id', 'output'],
   custom_tool_call: ['call_id', 'name', 'input'],
   custom_tool_call_output: ['call_id', 'output'],
 } as const;
-export type DecisionItemType = keyof typeof NEEDS;
+export type DecisionItemType = keyof typeof REQUIRED_MEMBERS;
 
 export const DecisionItem = v.pipe(
   v.object({
     // `Object.keys` returns texts, whatever the type of the keys.
-    type: v.exactOptional(v.picklist(Object.keys(NEEDS) as DecisionItemType[])),
+    type: v.exactOptional(v.picklist(Object.keys(REQUIRED_MEMBERS) as DecisionItemType[])),
     role: v.exactOptional(v.picklist(['user', 'developer', 'system', 'assistant'])),
     content: v.exactOptional(content),
     call_id: v.exactOptional(v.string()),
@@ -81,14 +82,14 @@ export const DecisionItem = v.pipe(
   }),
   rule((item) => {
     const type = item.type ?? 'message';
-    const missing = NEEDS[type].find((name) => !Object.hasOwn(item, name));
+    const missing = REQUIRED_MEMBERS[type].find((name) => !Object.hasOwn(item, name));
     return missing ? { code: 'missing_field', at: [missing], message: `is required in a ${type}` } : null;
   }),
   v.description('A message (role and content), a tool call, or the output of a tool.'),
 );
 export type DecisionItem = v.InferOutput<typeof DecisionItem>;
 
-/** Rule that each output follows a call with the same id. */
+/** Checks that each output follows a call with the same id. */
 const answeredCalls = rule<DecisionItem[]>((items) => {
   const calls = new Set<string>();
   for (const [i, { type, call_id: id }] of items.entries()) {

@@ -18,14 +18,14 @@ type Source = v.InferOutput<v.StrictObjectSchema<typeof members, undefined>>;
  * For each `type`: the members that it needs, and the member of the other type that it excludes (docs/interface.md,
  * D-9).
  */
-const FITTING = {
+const MEMBERS = {
   url: { needs: ['url'], excludes: 'data' },
   base64: { needs: ['data', 'mime_type'], excludes: 'url' },
 } as const;
 
 function fitting<TInput extends Source>() {
   return rule<TInput>((media) => {
-    const { needs, excludes } = FITTING[media.type];
+    const { needs, excludes } = MEMBERS[media.type];
     const missing = needs.find((name) => media[name] === undefined);
     if (missing) return { code: 'missing_field', at: [missing], message: `is required with type ${media.type}` };
     if (media[excludes] === undefined) return null;

@@ -14,14 +14,6 @@ const NAME_LENGTH = 1024;
 
 export const questionName = v.pipe(v.string(), v.maxLength(NAME_LENGTH), v.description('Comes back with the answer.'));
 
-/** A JSON object exactly as sent: an object schema of Valibot would drop a member named `__proto__`. */
-export const jsonObject = v.pipe(
-  v.custom<{ readonly [key: string]: unknown }>(
-    (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
-  ),
-  v.metadata({ type: 'object', additionalProperties: true }),
-);
-
 /** Extraction as a question: keys or a schema, as in the decision service. */
 export const extraction = {
   type: v.literal('extract'),

@@ -30,19 +30,19 @@ export const ResponsesPart = v.variant('type', [
 export type ResponsesPart = v.InferOutput<typeof ResponsesPart>;
 
 /** Members that each type of item needs; a message may omit its type. */
-const NEEDS = {
+const REQUIRED_MEMBERS = {
   message: ['role', 'content'],
   reasoning: [],
   function_call: ['call_id', 'name', 'arguments'],
   function_call_output: ['call_id', 'output'],
 } as const;
-type ItemType = keyof typeof NEEDS;
+type ItemType = keyof typeof REQUIRED_MEMBERS;
 const text = v.union([v.string(), v.pipe(v.array(ResponsesPart), v.maxLength(1024))]);
 
 export const ResponsesItem = v.pipe(
   v.object({
     // `Object.keys` returns texts, whatever the type of the keys.
-    type: v.nullish(v.picklist(Object.keys(NEEDS) as ItemType[])),
+    type: v.nullish(v.picklist(Object.keys(REQUIRED_MEMBERS) as ItemType[])),
     role: v.nullish(v.picklist(['user', 'assistant', 'system', 'developer'])),
     content: v.nullish(text),
     call_id: v.nullish(v.pipe(v.string(), v.maxLength(256))),
@@ -52,7 +52,7 @@ export const ResponsesItem = v.pipe(
   }),
   rule((item) => {
     const type = item.type ?? 'message';
-    const missing = NEEDS[type].find((name) => item[name] === undefined || item[name] === null);
+    const missing = REQUIRED_MEMBERS[type].find((name) => item[name] === undefined || item[name] === null);
     return missing ? { code: 'missing_field', at: [missing], message: `is required in a ${type}` } : null;
   }),
   rule(({ type, name }) =>
@@ -76,7 +76,7 @@ function mediaAt(parts: readonly ResponsesPart[]): number {
   return parts.findIndex(({ type }) => type === 'input_image' || type === 'input_audio');
 }
 
-/** Rule that each output follows a call with the same id. */
+/** Checks that each output follows a call with the same id. */
 const answeredCalls = rule<ResponsesItem[]>((items) => {
   const called = new Set<string>();
   for (const [i, { type, call_id }] of items.entries()) {

@@ -2,7 +2,8 @@ import * as v from 'valibot';
 import { answerShape } from '../decision/answer-shape.ts';
 import { textOf } from '../questions/structured.ts';
 import { distinct, lateRule, rule } from '../validation/rules.ts';
-import { extraction, jsonObject, MOST_OPTIONS, OPTION_LENGTH, questionName, settings } from './question-fields.ts';
+import { jsonObject } from './json-object.ts';
+import { extraction, MOST_OPTIONS, OPTION_LENGTH, questionName, settings } from './question-fields.ts';
 
 /*
  * Requests of `POST /v1/systemone`, as TypeSafe's, Ollama's and other servers accept them (PyPI `typesafe-sdk` 0.7.5,

@@ -1,5 +1,6 @@
 import * as v from 'valibot';
 import { distinct } from '../validation/rules.ts';
+import { jsonObject } from './json-object.ts';
 
 /** Pattern of a task's name. The fields of a task are those of docs/interface.md, D-4 to D-7. */
 export const TASK_NAME = /^[a-zA-Z0-9_][a-zA-Z0-9_.-]{0,63}$/;
@@ -22,14 +23,8 @@ export const choices = v.pipe(optionList, v.description('Another name of options
 export const keys = v.pipe(keyList, v.description('Field names of the answer, all different, in this order.'));
 export const fields = v.pipe(keyList, v.description('Another name of keys.'));
 
-/** A JSON object exactly as sent. Valibot's object schema would drop a member named `__proto__`. */
-const jsonObject = v.custom<{ readonly [key: string]: unknown }>(
-  (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
-);
-
 export const answerSchema = v.pipe(
   jsonObject,
-  v.metadata({ type: 'object', additionalProperties: true }),
   v.description(
     'Shape of the answer: JSON Schema 2020-12, or the shorthand {"vendor":"string","lines":[{"qty":"integer"}]}.',
   ),

@@ -3,13 +3,13 @@ import { rule } from '../validation/rules.ts';
 
 /**
  * Returns the schema of a field that is not supported and would change the meaning of the request: it is refused unless
- * its value has no effect (`saysNothing`). The field is not in the contract, so that generated clients do not offer it.
+ * its value has no effect (`hasNoEffect`). The field is not in the contract, so that generated clients do not offer it.
  */
-export function unsupported(saysNothing: (value: unknown) => boolean, instead: string) {
+export function unsupported(hasNoEffect: (value: unknown) => boolean, instead: string) {
   return v.nullish(
     v.pipe(
       v.unknown(),
-      rule((value) => (saysNothing(value) ? null : { code: 'unsupported_parameter', message: instead })),
+      rule((value) => (hasNoEffect(value) ? null : { code: 'unsupported_parameter', message: instead })),
       v.metadata({ 'x-unsupported': true }),
     ),
   );

@@ -37,8 +37,9 @@ export function rule<TInput>(find: Rule<TInput>['find'], type: Rule<TInput>['typ
 }
 
 /**
- * Represents a check that the code that uses the valid request makes anyway, and that is too expensive to make twice.
- * It runs early only if another value is invalid, to find which issue comes first in the document.
+ * Represents an expensive check, such as compiling a schema, which the handler of a valid request makes as part of its
+ * work. Validation skips it, except when another value is invalid: then it must find which issue comes first in the
+ * document.
  */
 export interface LateRule<TInput> extends v.BaseValidation<TInput, TInput, v.BaseIssue<TInput>> {
   readonly type: 'late_rule';

@@ -92,7 +92,7 @@ export function isNumeric(byte: number): boolean {
 const ids = new WeakMap<object, number>();
 let lastId = 0;
 
-/** Returns a number that is unique to an object, for keys made of text. */
+/** Returns a number that is unique to an object, for the keys of `FrameTable.frame`. */
 export function idOf(thing: object): number {
   let id = ids.get(thing);
   if (id === undefined) {

@@ -64,7 +64,7 @@ export class LiteralFrame extends OpenFrame {
   }
 
   /**
-   * Is true if one of the texts is complete. The frame then continues only if this text is a prefix of a longer one, as
+   * True if one of the texts is complete. The frame then continues only if this text is a prefix of a longer one, as
    * `1` is of `12`.
    */
   private get whole(): boolean {

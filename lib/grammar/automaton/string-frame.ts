@@ -2,15 +2,15 @@ import { at } from '../../at.ts';
 import type { StringLanguage } from '../text/string-language.ts';
 import { BYTE, type Frame, idOf, OpenFrame } from './frame.ts';
 import {
+  bytesLeft,
   ESCAPE,
-  escaped,
+  ESCAPES,
+  extendSequence,
   firstByte,
-  firstOf,
   highest,
-  leftOf,
   lowest,
-  moreOf,
   PLAIN,
+  startSequence,
   utf8Length,
 } from './text-bytes.ts';
 
@@ -34,7 +34,7 @@ export function advance(language: StringLanguage, place: Place, byte: number): A
   if (pending === PLAIN) {
     if (byte === BYTE.quote) return language.accepts(state, length) ? 'end' : 'no';
     if (byte === BYTE.backslash) {
-      if (!escaped.some(([, codePoint]) => language.step(state, length, codePoint) >= 0)) return 'no';
+      if (!ESCAPES.some(([, codePoint]) => language.step(state, length, codePoint) >= 0)) return 'no';
       place.pending = ESCAPE;
       return 'on';
     }
@@ -43,22 +43,22 @@ export function advance(language: StringLanguage, place: Place, byte: number): A
     return begin(language, place, byte);
   }
   if (pending === ESCAPE) {
-    const found = escaped.find(([letter]) => letter === byte);
+    const found = ESCAPES.find(([letter]) => letter === byte);
     return found ? character(language, place, found[1]) : 'no';
   }
-  return byte < 0x80 || byte > 0xbf ? 'no' : goOn(language, place, moreOf(pending, byte));
+  return byte < 0x80 || byte > 0xbf ? 'no' : goOn(language, place, extendSequence(pending, byte));
 }
 
 function begin(language: StringLanguage, place: Place, byte: number): Advance {
   const bytes = utf8Length(byte);
-  return bytes === 0 ? 'no' : goOn(language, place, firstOf(byte, bytes));
+  return bytes === 0 ? 'no' : goOn(language, place, startSequence(byte, bytes));
 }
 
 function goOn(language: StringLanguage, place: Place, pending: number): Advance {
   const first = lowest(pending);
   const last = highest(pending);
   if (first > last) return 'no';
-  if (leftOf(pending) === 0) return character(language, place, first);
+  if (bytesLeft(pending) === 0) return character(language, place, first);
   if (!language.allowsAny(place.state, place.length, first, last)) return 'no';
   place.pending = pending;
   return 'on';

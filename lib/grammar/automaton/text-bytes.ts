@@ -9,7 +9,7 @@ export const PLAIN = 0;
 export const ESCAPE = 1;
 
 /** The escapes that are written: pairs of the byte after the backslash and the character that it stands for. */
-export const escaped: readonly (readonly [number, number])[] = [
+export const ESCAPES: readonly (readonly [number, number])[] = [
   [0x22, 0x22],
   [0x5c, 0x5c],
   [0x6e, 0x0a],
@@ -25,24 +25,24 @@ export function utf8Length(byte: number): number {
 }
 
 /*
- * A partial UTF-8 sequence is packed into one number, because it is looked at for every byte of a vocabulary. The
+ * A partial UTF-8 sequence is packed into one number, because the vocabulary's masks read one for each byte. The
  * number is at least 2. Its bits, from the lowest: the length of the sequence (3 bits), the bytes still to come (2
  * bits), the bits of the character so far.
  */
 
 /** Returns the packed sequence after its first byte; `bytes` is the length of the whole sequence. */
-export function firstOf(byte: number, bytes: number): number {
+export function startSequence(byte: number, bytes: number): number {
   return 2 + (((((byte & (0xff >> (bytes + 1))) << 2) | (bytes - 1)) << 3) | bytes);
 }
 
 /** Returns the packed sequence after one more byte. */
-export function moreOf(pending: number, byte: number): number {
+export function extendSequence(pending: number, byte: number): number {
   const packed = pending - 2;
   return 2 + (((((((packed >> 5) << 6) | (byte & 0x3f)) << 2) | (((packed >> 3) & 3) - 1)) << 3) | (packed & 7));
 }
 
 /** Returns the number of bytes that a packed sequence still needs. */
-export function leftOf(pending: number): number {
+export function bytesLeft(pending: number): number {
   return ((pending - 2) >> 3) & 3;
 }
 
@@ -54,20 +54,20 @@ const SMALLEST = [0, 0, 0x80, 0x8_00, 0x1_00_00];
  */
 export function lowest(pending: number): number {
   const packed = pending - 2;
-  const first = Math.max((packed >> 5) << (6 * leftOf(pending)), SMALLEST[packed & 7] ?? 0);
+  const first = Math.max((packed >> 5) << (6 * bytesLeft(pending)), SMALLEST[packed & 7] ?? 0);
   return first >= 0xd8_00 && first <= 0xdf_ff ? 0xe0_00 : first;
 }
 
 /** Returns the highest character that a sequence can still become; less than `lowest` if there is none. */
 export function highest(pending: number): number {
-  const span = 6 * leftOf(pending);
+  const span = 6 * bytesLeft(pending);
   const last = Math.min((((pending - 2) >> 5) << span) + (1 << span) - 1, 0x10_ff_ff);
   return last >= 0xd8_00 && last <= 0xdf_ff ? 0xd7_ff : last;
 }
 
 /** Returns the first byte of a character as written in a JSON string. */
 export function firstByte(codePoint: number): number {
-  if (escaped.some(([, character]) => character === codePoint)) return 0x5c;
+  if (ESCAPES.some(([, character]) => character === codePoint)) return 0x5c;
   if (codePoint < 0x80) return codePoint;
   if (codePoint < 0x8_00) return 0xc0 | (codePoint >> 6);
   return codePoint < 0x1_00_00 ? 0xe0 | (codePoint >> 12) : 0xf0 | (codePoint >> 18);
@@ -76,11 +76,11 @@ export function firstByte(codePoint: number): number {
 /** Returns the character that this byte completes, given the bytes read of it before. */
 export function completed(pending: number, byte: number): string {
   if (pending === PLAIN) return String.fromCharCode(byte);
-  if (pending === ESCAPE) return String.fromCharCode(escaped.find(([letter]) => letter === byte)![1]);
-  return String.fromCodePoint(lowest(moreOf(pending, byte)));
+  if (pending === ESCAPE) return String.fromCharCode(ESCAPES.find(([letter]) => letter === byte)![1]);
+  return String.fromCodePoint(lowest(extendSequence(pending, byte)));
 }
 
 /** Returns the number of bytes written of an incomplete character. */
 export function pendingBytes(pending: number): number {
-  return pending === PLAIN || pending === ESCAPE ? pending : ((pending - 2) & 7) - leftOf(pending);
+  return pending === PLAIN || pending === ESCAPE ? pending : ((pending - 2) & 7) - bytesLeft(pending);
 }

@@ -47,7 +47,7 @@ export class NumberLanguage {
   /** Exclusions of a single value. */
   private readonly points: ReadonlySet<bigint>;
   private readonly known = new Map<string, boolean>();
-  /** Is true if no number is allowed. */
+  /** True if no number is allowed. */
   readonly empty: boolean;
 
   /**
@@ -98,7 +98,7 @@ export class NumberLanguage {
 
   /** Counts the work while the language is built. */
   private spend: ((steps: number) => void) | null = null;
-  /** Is true if only the notation is bounded, not the value. */
+  /** True if only the notation is bounded, not the value. */
   private readonly plain: boolean;
 
   private look(text: string): boolean {

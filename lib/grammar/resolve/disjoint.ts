@@ -8,7 +8,7 @@ import { type Alternative, itemAt, type Node, type ObjectAlternative } from './n
 import type { Resolver } from './resolver.ts';
 
 /** Depth to which members and items are compared. It is bounded, so that the comparison of recursive schemas ends. */
-const LOOK_DOWN = 6;
+const MOST_DEPTH = 6;
 
 /** Cost of comparing two number rules, in steps of `Fuel`: exact decimals have up to 300 digits. */
 const NUMBER_STEPS = 20;
@@ -19,7 +19,7 @@ const NUMBER_STEPS = 20;
  * @param a alternative of which only the generated values count
  * @param b alternative of which all valid values count, generated or not
  */
-export function areDisjoint(a: Alternative, b: Alternative, resolver: Resolver, depth = LOOK_DOWN): boolean {
+export function areDisjoint(a: Alternative, b: Alternative, resolver: Resolver, depth = MOST_DEPTH): boolean {
   resolver.spend(1);
   if (a.kind === 'literals') {
     return a.values.every((value) => !b.from.constraints.every((id) => matches(value, id, resolver)));
@@ -28,31 +28,31 @@ export function areDisjoint(a: Alternative, b: Alternative, resolver: Resolver, 
     // Ignores `oneOf`, because this check serves to establish it and so must not rely on it.
     return b.values.every((value) => !a.from.constraints.every((id) => matchesAlone(value, id, resolver)));
   }
-  if (a.kind === 'string' && b.kind === 'string') return stringsApart(a, b, resolver);
+  if (a.kind === 'string' && b.kind === 'string') return areDisjointStrings(a, b, resolver);
   if (a.kind === 'number' && b.kind === 'number') {
     resolver.spend(NUMBER_STEPS);
     return numbersAreDisjoint(a.rules, b.rules);
   }
-  if (a.kind === 'object' && b.kind === 'object') return depth > 0 && objectsApart(a, b, resolver, depth);
+  if (a.kind === 'object' && b.kind === 'object') return depth > 0 && areDisjointObjects(a, b, resolver, depth);
   if (a.kind === 'array' && b.kind === 'array') {
     if (a.min > b.allowed || b.min > a.max) return true;
     if (depth === 0) return false;
     // Items that both must have; those after the prefixes are all alike.
     const common = Math.min(Math.max(a.min, b.min), Math.max(a.prefix.length, b.prefix.length) + 1);
     return Array.from({ length: common }, (_, i) => i).some((i) =>
-      nodesApart(itemAt(a, i), itemAt(b, i), resolver, depth - 1),
+      areDisjointNodes(itemAt(a, i), itemAt(b, i), resolver, depth - 1),
     );
   }
   return true;
 }
 
-function nodesApart(a: Node, b: Node, resolver: Resolver, depth: number): boolean {
+function areDisjointNodes(a: Node, b: Node, resolver: Resolver, depth: number): boolean {
   return a.alternatives.every(
     (one) => !one.from.written || b.alternatives.every((other) => areDisjoint(one, other, resolver, depth)),
   );
 }
 
-function stringsApart(
+function areDisjointStrings(
   a: Alternative & { kind: 'string' },
   b: Alternative & { kind: 'string' },
   resolver: Resolver,
@@ -69,8 +69,11 @@ function stringsApart(
   }
 }
 
-/** Objects certainly differ if a member that one of them always has is impossible, or of another kind, in the other. */
-function objectsApart(a: ObjectAlternative, b: ObjectAlternative, resolver: Resolver, depth: number): boolean {
+/**
+ * Tells whether two objects certainly differ: a member that one of them always has is not allowed, or has other values,
+ * in the other.
+ */
+function areDisjointObjects(a: ObjectAlternative, b: ObjectAlternative, resolver: Resolver, depth: number): boolean {
   const always = new Set([...a.members, ...b.members].flatMap(({ name, required }) => (required ? [name] : [])));
   for (const name of always) {
     resolver.spend(a.members.length + b.members.length);
@@ -78,7 +81,7 @@ function objectsApart(a: ObjectAlternative, b: ObjectAlternative, resolver: Reso
     if (!inA) return true;
     const inB = b.members.find((one) => one.name === name)?.node ?? b.others;
     if (inB === 'nothing') return true;
-    if (inB !== 'any' && nodesApart(inA, inB, resolver, depth - 1)) return true;
+    if (inB !== 'any' && areDisjointNodes(inA, inB, resolver, depth - 1)) return true;
   }
   return false;
 }

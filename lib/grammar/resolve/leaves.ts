@@ -29,7 +29,7 @@ export function leaves(ids: readonly number[], { subschemas }: SchemaDocument, s
   const found: Leaf[] = [];
   const open: Branch[] = [{ constraints: [], exclusions: [], pending: [...ids], choices: [] }];
   for (let branch = open.pop(); branch !== undefined; branch = open.pop()) {
-    if (!takeIn(branch)) continue;
+    if (!expand(branch)) continue;
     const choice = branch.choices.shift();
     if (!choice) {
       const { constraints, exclusions } = branch;
@@ -56,7 +56,7 @@ export function leaves(ids: readonly number[], { subschemas }: SchemaDocument, s
   return found;
 
   /** Expands all pending subschemas. Returns false if nothing can match. */
-  function takeIn(branch: Branch): boolean {
+  function expand(branch: Branch): boolean {
     while (branch.pending.length > 0) {
       const id = branch.pending.shift()!;
       if (branch.constraints.includes(id)) continue;
@@ -69,14 +69,14 @@ export function leaves(ids: readonly number[], { subschemas }: SchemaDocument, s
       if (schema.anyOf) branch.choices.push({ from: schema.anyOf, exactlyOne: false });
       if (schema.oneOf) branch.choices.push({ from: schema.oneOf, exactlyOne: true });
     }
-    return typesMeet(branch.constraints);
+    return haveCommonType(branch.constraints);
   }
 
   /**
    * Tells whether some type satisfies all these subschemas. Branches without one are dropped early, so that their
    * choices are not multiplied out.
    */
-  function typesMeet(constraints: readonly number[]): boolean {
+  function haveCommonType(constraints: readonly number[]): boolean {
     let left: Set<string> | undefined;
     for (const id of constraints) {
       const types = at(subschemas, id).types;

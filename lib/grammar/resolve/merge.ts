@@ -15,14 +15,15 @@ export interface Types {
 
 const BASE: readonly TypeName[] = ['object', 'array', 'string', 'number', 'boolean', 'null'];
 
-/** Keywords that apply to one type only. Without a `type`, they imply one. */
-const SPEAKS_OF: readonly (readonly [TypeName, readonly string[]])[] = [
+/** Keywords that apply to one type only. In a schema without `type`, they imply that type. */
+const TYPE_KEYWORDS: readonly (readonly [TypeName, readonly string[]])[] = [
   ['object', ['properties', 'required', 'additionalProperties']],
   ['array', ['items', 'prefixItems', 'minItems', 'maxItems']],
   ['string', ['minLength', 'maxLength', 'pattern', 'format']],
   ['number', ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf']],
 ];
 
+/** Returns the types that satisfy all constraints, and which of them to generate. */
 export function mergeTypes(constraints: readonly Subschema[]): Types {
   let allowed: ReadonlySet<TypeName> = new Set(BASE);
   let integer = false;
@@ -34,7 +35,7 @@ export function mergeTypes(constraints: readonly Subschema[]): Types {
     allowed = new Set([...allowed].filter((type) => names.includes(type)));
     if (types.includes('integer') && !types.includes('number')) integer = true;
   }
-  const hints = SPEAKS_OF.filter(([, keywords]) =>
+  const hints = TYPE_KEYWORDS.filter(([, keywords]) =>
     constraints.some(({ has }) => keywords.some((keyword) => has.has(keyword))),
   );
   const meant: readonly TypeName[] = named || hints.length === 0 ? BASE : hints.map(([type]) => type);
@@ -42,6 +43,7 @@ export function mergeTypes(constraints: readonly Subschema[]): Types {
   return { allowed, written, integer };
 }
 
+/** Returns the rules for strings of all constraints together. */
 export function mergeStrings(constraints: readonly Subschema[]): StringRules {
   const unique = (list: readonly (string | undefined)[]) => [...new Set(list.filter((one) => one !== undefined))];
   return {
@@ -53,6 +55,7 @@ export function mergeStrings(constraints: readonly Subschema[]): StringRules {
   };
 }
 
+/** Returns the rules for numbers of all constraints together. `integer` is that of `mergeTypes`. */
 export function mergeNumbers(constraints: readonly Subschema[], integer: boolean): NumberRules {
   const all = (pick: (schema: Subschema) => number | undefined) => constraints.map(pick).filter((n) => n !== undefined);
   const minimum = all((schema) => schema.minimum);

@@ -16,9 +16,9 @@ export interface StringMask {
 }
 
 /** Most masks that are cached for one vocabulary, each 19 kB at 150,000 tokens. */
-const KEPT = 1_000;
+const MOST_MASKS = 1_000;
 /** Most sets of closing tokens that are cached: a few hundred kB each, but nearly all positions share one. */
-const KEPT_EXITS = 50;
+const MOST_EXITS = 50;
 
 /**
  * Computes the masks of string positions on first use and caches them. The tokens of free text, by far the most common,
@@ -44,7 +44,7 @@ export class StringMasks {
       return this.free.at(language.min - place.length, language.max - place.length);
     }
     const key = `${this.idOf(language)},${place.state},${place.length},${place.pending}`;
-    return remembered(this.kept, KEPT, key, () => this.look(language, place));
+    return cached(this.kept, MOST_MASKS, key, () => this.look(language, place));
   }
 
   private idOf(language: StringLanguage): number {
@@ -64,7 +64,7 @@ export class StringMasks {
       if (closes) closing.push(node);
       else mark(this.trie, node, inside);
     });
-    const exits = remembered(this.exits, KEPT_EXITS, closing.join(), () => {
+    const exits = cached(this.exits, MOST_EXITS, closing.join(), () => {
       const made = new Exits();
       for (const node of closing) made.add(this.trie, node);
       return made;
@@ -74,10 +74,10 @@ export class StringMasks {
 }
 
 /**
- * Returns the cached value of a key. If there is none, makes and caches one; drops the oldest if there are already
- * `most`.
+ * Returns the cached value of a key. If there is none, makes and caches one, and drops the oldest of more than `most`
+ * values.
  */
-function remembered<T>(kept: Map<string, T>, most: number, key: string, make: () => T): T {
+function cached<T>(kept: Map<string, T>, most: number, key: string, make: () => T): T {
   let value = kept.get(key);
   if (value === undefined) {
     value = make();
