@@ -1,10 +1,10 @@
-import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import * as v from 'valibot';
 import { asModelId } from '../../lib/model-id.ts';
 import { CONFIDENCES, MOST_ORDERS } from '../../lib/schema/question-fields.ts';
 import { PRECISIONS } from '../../runtime/compile/precision.ts';
 import { DEVICE_CHOICES } from '../../runtime/device/device-table.ts';
+import { homeFolder } from '../../runtime/store/environment.ts';
 import { DTYPES } from '../../runtime/store/model-files.ts';
 import { ISOLATION_MODES } from '../../runtime/supervisor/isolation/isolation.ts';
 import { apiKeyOf, type KeyFlags } from './api-key.ts';
@@ -165,5 +165,5 @@ export function serverConfig(flags: ServerFlags, env: Record<string, string | un
  * home.
  */
 export function assayHome(flags: { home?: string }, env: Record<string, string | undefined>): string {
-  return flags.home ?? (env.ASSAY_HOME || join(homedir(), '.assay'));
+  return flags.home ?? (env.ASSAY_HOME || join(homeFolder(), '.assay'));
 }

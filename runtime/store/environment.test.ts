@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { hubEnvironment } from './environment.ts';
 
-const of = (env: Record<string, string>) => hubEnvironment(env, '/home/me');
+const of = (env: Record<string, string>) => hubEnvironment(env, () => '/home/me');
 
 it('has the defaults of huggingface_hub', () => {
   expect(of({})).toEqual({
@@ -33,4 +33,12 @@ it.each([
   [{ HF_HUB_OFFLINE: '0' }, { offline: false }],
 ])('%j', (env, expected) => {
   expect(of(env as Record<string, string>)).toMatchObject(expected);
+});
+
+it('an account without a home folder needs one only for paths in it', () => {
+  const noHome = () => {
+    throw new Error('no home');
+  };
+  expect(hubEnvironment({ HF_HOME: '/hf' }, noHome)).toMatchObject({ hubCache: '/hf/hub' });
+  for (const env of [{}, { HF_HOME: '~/hf' }]) expect(() => hubEnvironment(env, noHome)).toThrow('no home');
 });

@@ -1,4 +1,5 @@
 import { homedir } from 'node:os';
+import { AssayError } from '../../lib/errors.ts';
 import { expandHome, join } from './paths.ts';
 
 /**
@@ -22,11 +23,23 @@ type Variables = Readonly<Record<string, string | undefined>>;
 
 const YES = new Set(['1', 'ON', 'YES', 'TRUE']);
 
-/** Reads the settings from environment variables. An empty variable counts as not set. */
-export function hubEnvironment(env: Variables = process.env, home: string = homedir()): HubEnvironment {
+/** Returns the home folder of the account. Throws `invalid_value` if it has none, as users of containers may not. */
+export function homeFolder(): string {
+  try {
+    return homedir();
+  } catch (cause) {
+    const message = 'This account has no home folder. Set HOME to a folder, or set ASSAY_HOME and HF_HOME.';
+    throw new AssayError('invalid_value', message, { cause });
+  }
+}
+
+/**
+ * Reads the settings from environment variables. An empty variable counts as not set. Asks for the home folder only if
+ * a path needs it.
+ */
+export function hubEnvironment(env: Variables = process.env, home: () => string = homeFolder): HubEnvironment {
   const path = (name: string): string | undefined => (env[name] ? expandHome(env[name], home) : undefined);
-  const cache = path('XDG_CACHE_HOME') ?? join(home, '.cache');
-  const hfHome = path('HF_HOME') ?? join(cache, 'huggingface');
+  const hfHome = path('HF_HOME') ?? join(path('XDG_CACHE_HOME') ?? join(home(), '.cache'), 'huggingface');
   return {
     hubCache: path('HF_HUB_CACHE') ?? path('HUGGINGFACE_HUB_CACHE') ?? join(hfHome, 'hub'),
     endpoint: (env.HF_ENDPOINT || 'https://huggingface.co').replace(/\/+$/, ''),

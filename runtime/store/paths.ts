@@ -29,8 +29,8 @@ export function relativeTo(directory: string, file: string): string {
 }
 
 /** Expands `~` and `~/x` to the home directory, and makes a relative path absolute. */
-export function expandHome(text: string, home: string): string {
-  return path.resolve(text === '~' || text.startsWith('~/') ? path.join(home, text.slice(1)) : text);
+export function expandHome(text: string, home: () => string): string {
+  return path.resolve(text === '~' || text.startsWith('~/') ? path.join(home(), text.slice(1)) : text);
 }
 
 const COMMIT = /^[0-9a-f]{40}$/;
