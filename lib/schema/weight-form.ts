@@ -2,9 +2,10 @@ import * as v from 'valibot';
 
 /**
  * Number formats of the weights. `int8`: 8 bits with a scale for each output column, and activations quantized for each
- * token; in graphs of fixed shapes, 8 bits in blocks. `int4`: 4 bits in blocks. `float`: 32-bit floats.
+ * token. `int8-blocks`: 8 bits in blocks of inputs, each with a scale of its own, in weights and activations. `int4`: 4
+ * bits in blocks. `float`: 32-bit floats.
  */
-export const WEIGHT_FORMS = ['int8', 'int4', 'float'] as const;
+export const WEIGHT_FORMS = ['int8', 'int8-blocks', 'int4', 'float'] as const;
 export const WeightForm = v.picklist(WEIGHT_FORMS);
 export type WeightForm = v.InferOutput<typeof WeightForm>;
 

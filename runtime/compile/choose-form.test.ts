@@ -13,7 +13,13 @@ test.each<[string, MeasuredForm[], string | undefined]>([
   ['of two as fast, the more accurate', [form('int8', 0.1, 50), form('int4', 0.05, 54)], 'int4'],
   ['nor one that gives no numbers', [form('int8', Number.NaN, 50), form('int4', 0.05, 90)], 'int4'],
   ['none where all are far off', [form('int8', 0.3, 50), form('int4', 0.5, 90)], undefined],
-  ['none for SmolLM2-135M, so that it runs in floats', [form('int8', 0.23, 47), form('int4', 1.6, 60)], undefined],
+  ['none of the first two for SmolLM2-135M', [form('int8', 0.23, 47), form('int4', 1.6, 60)], undefined],
+  [
+    'blocks for it then',
+    [form('int8', 0.23, 47), form('int4', 1.6, 60), form('int8-blocks', 0.088, 69), form('float', 0, 98)],
+    'int8-blocks',
+  ],
+  ['floats where blocks are slow', [form('int8-blocks', 0.088, 400), form('float', 0, 98)], 'float'],
 ])('%s', (_, measured, chosen) => {
   expect(chooseForm(measured)?.form).toBe(chosen);
 });

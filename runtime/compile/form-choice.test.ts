@@ -1,7 +1,30 @@
 import { expect, test } from 'vitest';
 import type { FormChoice } from '../../lib/schema/form-choice.ts';
 import type { WeightForm } from '../../lib/schema/weight-form.ts';
-import { accuracyWarning } from './form-choice.ts';
+import { accuracyWarning, formTiers } from './form-choice.ts';
+import type { Precision } from './precision.ts';
+
+test.each<[what: string, precision: Precision, refused: WeightForm[], hasReference: boolean, tiers: Precision[][]]>([
+  [
+    'nothing is known',
+    'auto',
+    [],
+    true,
+    [
+      ['int8', 'int4'],
+      ['int8-blocks', 'float'],
+    ],
+  ],
+  ['the fastest gave wrong numbers', 'auto', ['int8'], true, [['int4'], ['int8-blocks', 'float']]],
+  ['both fast ones did', 'auto', ['int8', 'int4'], true, [['int8-blocks', 'float']]],
+  ['all but floats did', 'auto', ['int8', 'int4', 'int8-blocks'], true, [['float']]],
+  ['all did', 'auto', ['int8', 'int4', 'int8-blocks', 'float'], true, [['float']]],
+  ['nothing can be measured', 'auto', [], false, [['int8'], ['float']]],
+  ['nothing can be measured, and it gave wrong numbers', 'auto', ['int8'], false, [['float']]],
+  ['one was asked for', 'int8-blocks', [], true, [['int8-blocks']]],
+])('the forms to compile where %s', (_, precision, refused, hasReference, tiers) => {
+  expect(formTiers({ device: 'CPU', precision, refused }, { published: 'float', hasReference })).toEqual(tiers);
+});
 
 const SMOLLM2: FormChoice = {
   reason: '',

@@ -4,13 +4,22 @@ import type { FormChoice } from '../../lib/schema/form-choice.ts';
 import type { WeightForm } from '../../lib/schema/weight-form.ts';
 import { ACCEPTED_ERROR, errorText, isAccurate, type MeasuredForm, measuredText } from './choose-form.ts';
 import { kernelFamily } from './kernels.ts';
-import type { Precision } from './precision.ts';
+import type { FixedPrecision, Precision } from './precision.ts';
 
 /**
  * Factor by which the error at load may exceed the measured one, because kernels of another machine may sum in another
  * order. That changed the error by at most a tenth so far.
  */
 const SLACK = 1.25;
+
+/** Weight forms that `auto` measures on a CPU first. */
+const FASTEST = ['int8', 'int4'] as const;
+/**
+ * Weight forms that `auto` measures where none of the fastest is accurate. 8 bits in blocks are for models with a few
+ * very large activations, such as SmolLM2: one scale for a whole row leaves few levels for all others. Floats are
+ * faster on CPUs without kernels for such blocks.
+ */
+const MORE_ACCURATE = ['int8-blocks', 'float'] as const;
 
 /** Lists the options of the compile that determine the weight form (`CompileOptions`). */
 interface FormOptions {
@@ -21,29 +30,27 @@ interface FormOptions {
 }
 
 /**
- * Returns the weight forms to compile: the requested one, or those that `auto` measures. Without a reference to measure
- * against, `auto` keeps the precision of weights published in 4 bits, and compiles any others to 8 bits.
+ * Returns the weight forms to compile: the requested one, or those that `auto` measures, in tiers. A later tier is only
+ * compiled if no form of those before it is accurate, and the very last form is used if none is. Without a reference to
+ * measure against, `auto` keeps the precision of weights published in 4 bits, and compiles any others to 8 bits.
  */
-export function formsToMake(
+export function formTiers(
   { device, precision, fixedShapes, refused = [] }: FormOptions,
   { published, hasReference }: { published: WeightForm; hasReference: boolean },
-): Exclude<Precision, 'auto'>[] {
+): [first: FixedPrecision[], ...later: FixedPrecision[][]] {
   if (precision !== 'auto') {
-    if (!refused.some((form) => form === precision)) return [precision];
+    if (!refused.some((form) => form === precision)) return [[precision]];
     throw new AssayError(
       'engine_failed',
       `This machine computes wrong numbers with --precision ${precision}. Start with --precision auto, which chooses an accurate form.`,
     );
   }
-  if (fixedShapes) return ['int8'];
-  if (device !== 'CPU') return ['keep'];
-  const all = hasReference
-    ? (['int8', 'int4'] as const)
-    : published === 'int4'
-      ? (['int4'] as const)
-      : (['int8'] as const);
-  const candidates = all.filter((form) => !refused.includes(form));
-  return candidates.length > 0 ? candidates : ['float'];
+  if (fixedShapes) return [['int8']];
+  if (device !== 'CPU') return [['keep']];
+  const usable = (forms: readonly WeightForm[]) => forms.filter((form) => form === 'float' || !refused.includes(form));
+  const first = usable(hasReference ? FASTEST : [published === 'int4' ? 'int4' : 'int8']);
+  const last = usable(hasReference ? MORE_ACCURATE : ['float']);
+  return first.length > 0 ? [first, last] : [last];
 }
 
 /** Holds what determined the choice of a weight form. */
@@ -92,11 +99,8 @@ function reasonOf(
   }
   if (fixedShapes) return `8 bits, the form for graphs over fixed shapes; ${errorText(chosen.error)}`;
   if (device !== 'CPU') return `the published weights, for this ${device}`;
-  const figures = measuredText(measured);
-  if (!measured.some(({ form }) => form === chosen.form))
-    return `no smaller form is accurate on this CPU (${kernels}): ${figures}`;
   return measured.length > 1
-    ? `the fastest accurate form on this CPU (${kernels}): ${figures}`
+    ? `the fastest accurate form on this CPU (${kernels}): ${measuredText(measured)}`
     : `the one form left for this CPU (${kernels}): ${errorText(chosen.error)}`;
 }
 

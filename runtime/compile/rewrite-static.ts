@@ -37,9 +37,9 @@ export function rewriteStatic(
   const attention = attentionNodes(model.graph, layout);
   const rows = attention && gatherRows(model, layout, attention);
   if (!rows) throw unusable('its attention or its head is not in a form that static graphs are made from');
-  if (precision === 'int8' || precision === 'int4') {
+  if (precision !== 'float' && precision !== 'keep') {
     int8Embedding(model, layout.tokens);
-    blockWeights(model, { bits: precision === 'int8' ? 8 : 4, size: DEVICE_BLOCK });
+    blockWeights(model, { bits: precision === 'int4' ? 4 : 8, size: DEVICE_BLOCK });
   }
   if (precision === 'float') floatProducts(model);
   const form = precision === 'float' ? precision : formOf(model);

@@ -1,7 +1,7 @@
 import type { WeightForm } from '../../lib/schema/weight-form.ts';
 import { attribute, attributeFields, DataType, type Model } from '../onnx/model.ts';
 import type { FixedPrecision } from './precision.ts';
-import { int4Weights } from './weights/blocks.ts';
+import { int4Weights, int8BlockWeights } from './weights/blocks.ts';
 import { int8Embedding, int8Weights } from './weights/int8.ts';
 
 /**
@@ -10,8 +10,9 @@ import { int8Embedding, int8Weights } from './weights/int8.ts';
  * @param tokens input of the token ids, by which the embedding table is found
  */
 export function convertWeights(model: Model, tokens: string, precision: FixedPrecision): WeightForm {
-  if (precision === 'int8' || precision === 'int4') int8Embedding(model, tokens);
+  if (precision !== 'float' && precision !== 'keep') int8Embedding(model, tokens);
   if (precision === 'int8') int8Weights(model);
+  if (precision === 'int8-blocks') int8BlockWeights(model);
   if (precision === 'int4') int4Weights(model);
   if (precision === 'float') floatProducts(model);
   return precision === 'keep' ? formOf(model) : precision;
@@ -27,6 +28,6 @@ export function floatProducts({ graph }: Model): void {
 /** Returns the form of a graph's weights. */
 export function formOf({ graph }: Model): WeightForm {
   const blocks = graph.nodes.filter((node) => node.op === 'MatMulNBits');
-  if (blocks.length > 0) return blocks.every((node) => attribute(node, 'bits') === 8) ? 'int8' : 'int4';
+  if (blocks.length > 0) return blocks.every((node) => attribute(node, 'bits') === 8) ? 'int8-blocks' : 'int4';
   return [...graph.initializers.values()].some((tensor) => tensor.dataType === DataType.int8) ? 'int8' : 'float';
 }

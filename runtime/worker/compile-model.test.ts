@@ -4,8 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { refusedForm } from '../../lib/refused-form.ts';
-import type { WeightForm } from '../../lib/schema/weight-form.ts';
+import { WEIGHT_FORMS, type WeightForm } from '../../lib/schema/weight-form.ts';
 import { FORM_BOUNDS, formError } from '../../tests/cpus/form-error.ts';
+import { largestBlockProductsError } from '../../tests/cpus/largest-block-products.ts';
 import { MANIFEST_FILE, readManifest } from '../compile/manifest.ts';
 import type { Reference } from '../compile/reference.ts';
 import { openModel } from '../engine/model.ts';
@@ -28,6 +29,10 @@ describe('what compiling does to the numbers', () => {
   test.each(FORM_BOUNDS)('%s/%s as %s', async (fixture, file, precision, bound) => {
     expect(await formError(fixture, file, precision)).toBeLessThan(bound);
   });
+});
+
+test('sums in blocks of 8 bits are not clamped', async () => {
+  expect(await largestBlockProductsError()).toBeLessThan(0.01);
 });
 
 test('the same model gives the same bytes', async () => {
@@ -77,6 +82,7 @@ describe('which file is compiled', () => {
 
   test.each<[Precision, string]>([
     ['int8', 'int8'],
+    ['int8-blocks', 'int8-blocks'],
     ['float', 'float'],
     ['int4', 'int4'],
     ['keep', 'float'],
@@ -117,13 +123,25 @@ describe('auto', () => {
 
   test.each<[string, WeightForm[], WeightForm]>([
     ['genai/llama-int4', ['int8'], 'int4'],
-    ['genai/llama', ['int8'], 'float'],
-    ['genai/llama', ['int8', 'int4'], 'float'],
+    ['genai/llama', ['int8', 'int8-blocks'], 'float'],
+    ['genai/llama', ['int8', 'int4', 'int8-blocks'], 'float'],
   ])('of %s without %j is %s', async (fixture, refused, form) => {
     const manifest = await auto(fixture, refused);
     expect(manifest.form).toBe(form);
     expect(manifest.choice.reason).toContain(`Refused at load for wrong numbers: ${refused.join(', ')}`);
     await (await openModel(join(folder, 'out'))).close();
+  });
+
+  test('measures more accurate forms only where the first are far off', async () => {
+    const { form, choice } = await auto('genai/llama', ['int8']);
+    expect(choice.measured.map((one) => one.form)).toEqual(['int4', 'int8-blocks', 'float']);
+    expect(choice.measured.every(({ ms }) => ms > 0)).toBe(true);
+    const [int4, blocks, float] = choice.measured.map(({ error }) => error!);
+    expect(int4).toBeGreaterThan(0.4);
+    expect(blocks).toBeLessThan(0.2);
+    expect(float).toBeLessThan(1e-4);
+    // Which of them is faster depends on the CPU.
+    expect(['int8-blocks', 'float']).toContain(form);
   });
 
   test('a form that was asked for and refused is not made again', async () => {
@@ -136,7 +154,7 @@ describe('auto', () => {
 });
 
 describe('at load', () => {
-  test.each(['int8', 'int4', 'float'] as const)('%s with numbers unlike the reference is refused', async (form) => {
+  test.each(WEIGHT_FORMS)('%s with numbers unlike the reference is refused', async (form) => {
     await compile(join(FIXTURES, 'genai/llama'), form);
     const file = join(folder, 'out/reference.json');
     const reference = JSON.parse(readFileSync(file, 'utf8')) as Reference;

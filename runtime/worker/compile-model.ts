@@ -1,12 +1,13 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { at } from '../../lib/at.ts';
 import type { Device } from '../../lib/backend.ts';
 import type { WeightForm } from '../../lib/schema/weight-form.ts';
 import { chooseForm, isAccurate, type MeasuredForm, refuseUseless } from '../compile/choose-form.ts';
 import { type PlannedForm, planEncoder, planForm } from '../compile/compile-form.ts';
-import { choiceOf, formsToMake } from '../compile/form-choice.ts';
+import { choiceOf, formTiers } from '../compile/form-choice.ts';
 import { COMPILER_VERSION, type Manifest, writeManifest } from '../compile/manifest.ts';
-import type { Precision } from '../compile/precision.ts';
+import type { FixedPrecision, Precision } from '../compile/precision.ts';
 import { REFERENCE_FILE, type Reference } from '../compile/reference.ts';
 import { lackForReference } from '../compile/reference-space.ts';
 import { staticContext, staticShapes } from '../compile/static-shapes.ts';
@@ -45,12 +46,12 @@ const DEFAULT_SLOTS = 8;
 
 /**
  * Compiles a published model for this machine: with packed branches, logits only for requested rows, and weights in the
- * requested form. On a CPU, precision `auto` compiles several forms, measures them and keeps one. Holds one weight
- * tensor in memory at a time. The same input gives the same graph and weights. Throws `engine_failed` for a model that
- * cannot be compiled.
+ * requested form. On a CPU, precision `auto` compiles several forms (`formTiers`), measures them and keeps one. Holds
+ * one weight tensor in memory at a time. The same input gives the same graph and weights. Throws `engine_failed` for a
+ * model that cannot be compiled.
  */
 export async function compileModel(options: CompileOptions): Promise<Manifest> {
-  const { source, target, device, onStep, signal } = options;
+  const { source, target, onStep, signal } = options;
   onStep?.({ step: 'reading', done: 0, total: 1 });
   const { fixedShapes, maxPromptLen } = options;
   const slots = slotsFor(options);
@@ -58,8 +59,10 @@ export async function compileModel(options: CompileOptions): Promise<Manifest> {
   const { vocabSize, contextLength } = float.facts;
   const shapes = fixedShapes === 'auto' ? staticShapes(staticContext(maxPromptLen, contextLength)) : fixedShapes;
   let lack = lackForReference(float.bytes, target);
-  const forms = formsToMake(options, { published: float.published, hasReference: lack === null });
-  const plans = await Promise.all(forms.map((form) => planForm(source, form, { maxPromptLen, shapes, slots })));
+  const [first, ...later] = formTiers(options, { published: float.published, hasReference: lack === null });
+  const plansOf = (forms: readonly FixedPrecision[]): Promise<PlannedForm[]> =>
+    Promise.all(forms.map((form) => planForm(source, form, { maxPromptLen, shapes, slots })));
+  const plans = await plansOf(first);
   const folders = new FormFolders(target, (step) => onStep?.(step), signal);
   const encoder = planEncoder(source);
   folders.expect([...(lack === null ? [float] : []), ...plans, ...(encoder ? [encoder] : [])]);
@@ -82,20 +85,22 @@ export async function compileModel(options: CompileOptions): Promise<Manifest> {
   }
 
   const made: (MeasuredForm & { plan: PlannedForm; folder: string })[] = [];
-  for (const [index, plan] of plans.entries()) {
-    const folder = await write(`form-${index}`, plan);
-    const figures = reference ? await measureForm(folder, reference, plans.length > 1) : { error: null, ms: 0 };
+  const measure = async (plan: PlannedForm): Promise<void> => {
+    const folder = await write(`form-${made.length}`, plan);
+    const withSpeed = plans.length + later.length > 1;
+    const figures = reference ? await measureForm(folder, reference, withSpeed) : { error: null, ms: 0 };
     const measured = { form: plan.facts.form, plan, folder, ...figures };
     if (options.precision !== 'auto') refuseUseless(measured);
     made.push(measured);
+  };
+  for (const plan of plans) await measure(plan);
+  for (const forms of later) {
+    if (made.some(isAccurate)) break;
+    const more = await plansOf(forms);
+    folders.expect(more);
+    for (const plan of more) await measure(plan);
   }
-  let chosen = plans.length > 1 ? chooseForm(made) : made[0];
-  const auto = options.precision === 'auto' && device === 'CPU';
-  if (!chosen || (auto && !isAccurate(chosen))) {
-    folders.expect([float]);
-    const folder = await write('float', float);
-    chosen = { form: 'float', error: reference ? 0 : null, ms: 0, plan: float, folder };
-  }
+  const chosen = chooseForm(made) ?? at(made, made.length - 1);
   folders.keep(chosen.folder);
   if (encoder) await folders.add(encoder);
   const manifest = manifestOf(options, chosen.plan, choiceOf({ options, chosen, measured: made, lack }));

@@ -10,6 +10,7 @@ import { PackedForward } from '../../runtime/engine/packed-forward.ts';
 import { referenceError } from '../../runtime/engine/self-check.ts';
 import { compileModel } from '../../runtime/worker/compile-model.ts';
 import { FORM_BOUNDS, formError } from './form-error.ts';
+import { largestBlockProductsError } from './largest-block-products.ts';
 
 /*
  * Runs the checks of one CPU under its emulation: `check.ts saturates|exact`. Prints a line for each; exit code 1 if
@@ -26,6 +27,8 @@ const expected = process.argv[2] === 'saturates';
 const saturates = await int8ProductsSaturate();
 check(`the fastest 8-bit kernels ${expected ? 'clamp sums' : 'are exact'}`, saturates === expected);
 check('8-bit products are exact with our options', await largestProductsAreExact(await sessionOptions(1)));
+const clamped = await largestBlockProductsError();
+check('sums in blocks of 8 bits are not clamped', clamped < 0.01, clamped);
 for (const [fixture, file, precision, bound] of FORM_BOUNDS) {
   const error = await formError(fixture, file, precision);
   check(`${fixture} as ${precision} is off by less than ${bound}`, error < bound, error);

@@ -22,6 +22,9 @@ export const FORM_BOUNDS: readonly (readonly [fixture: string, file: string, pre
   ['genai/gemma3', 'model.onnx', 'int8', 0.16],
   ['optimum/qwen3', 'onnx/model.onnx', 'int8', 0.06],
   ['genai/llama-int4', 'model.onnx', 'int8', 0.08],
+  ['genai/qwen2', 'model.onnx', 'int8-blocks', 0.06],
+  ['genai/gemma3', 'model.onnx', 'int8-blocks', 0.1],
+  ['genai/llama-int4', 'model.onnx', 'int8-blocks', 0.12],
   ['genai/llama', 'model.onnx', 'int4', 0.6],
   ['optimum/phi3', 'onnx/model.onnx', 'int4', 0.6],
 ];

@@ -121,7 +121,7 @@ describe('download', () => {
         bytes: expect.any(Number),
         compiled: true,
         max_prompt_len: 512,
-        precision: expect.stringMatching(/^(int8|int4|float)$/),
+        precision: expect.stringMatching(/^(int8|int8-blocks|int4|float)$/),
         precision_reason: expect.stringContaining('logits off by'),
       },
     });
@@ -171,12 +171,12 @@ describe('no model loaded → load → model loaded', () => {
         load_ms: expect.any(Number),
         compiled: false,
         max_prompt_len: 512,
-        precision: expect.stringMatching(/^(int8|int4|float)$/),
+        precision: expect.stringMatching(/^(int8|int8-blocks|int4|float)$/),
         precision_reason: expect.stringContaining('logits off by'),
       },
     });
     expect(await server.health()).toEqual({
-      precision: expect.stringMatching(/^(int8|int4|float)$/),
+      precision: expect.stringMatching(/^(int8|int8-blocks|int4|float)$/),
       precision_reason: expect.stringContaining('logits off by'),
       status: 'ok',
       state: 'loaded',

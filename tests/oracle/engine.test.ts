@@ -48,6 +48,7 @@ describe.each<
   ['genai/llama-int4', 'keep', 'model.onnx', 0.5, 1],
   ['optimum/llama', 'float', 'onnx/model.onnx', 1e-4, 1e-3],
   ['genai/qwen3', 'int8', null, 0.02, 0.2],
+  ['genai/qwen2', 'int8-blocks', null, 0.02, 0.2],
   ['genai/qwen2', 'int4', null, 0.02, 0.2],
   ['genai/qwen2', 'float', 'model.onnx', 1e-4, 1e-3, FIXED],
   ['genai/gemma3', 'float', 'model.onnx', 1e-4, 1e-3, FIXED],

@@ -17,6 +17,7 @@ const VARIANTS: readonly [model: string, dtype: string, precision: string][] = [
   ['published/smollm2-onnx', 'q8', 'keep'],
   ['published/smollm2-genai', '', 'auto'],
   ['published/smollm2-genai', 'fp32', 'int8'],
+  ['published/smollm2-genai', 'fp32', 'int8-blocks'],
   ['published/smollm2-genai', 'q4', 'auto'],
 ];
 const KEY = 'sk-assay-published';

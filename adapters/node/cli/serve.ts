@@ -23,7 +23,7 @@ export function addServe(program: Command, compose: typeof composeParts): void {
     .option('--dtype <format>', 'number format of downloaded weights, such as q4 or fp16 (env: ASSAY_DTYPE)')
     .option(
       '--precision <form>',
-      'form that weights are compiled to: auto, int8, int4, float or keep (env: ASSAY_PRECISION, default: auto)',
+      'form that weights are compiled to: auto, int8, int8-blocks, int4, float or keep (env: ASSAY_PRECISION, default: auto)',
     )
     .option(
       '--chat-max-tokens <number>',

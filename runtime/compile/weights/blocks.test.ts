@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { constantMatrices } from '../../onnx/constants.ts';
-import { type Graph, type Model, makeNode, makeTensor } from '../../onnx/model.ts';
-import { type BlockFormat, blockWeights } from './blocks.ts';
+import { attribute, type Graph, type Model, makeNode, makeTensor } from '../../onnx/model.ts';
+import { type BlockFormat, blockWeights, int8BlockWeights } from './blocks.ts';
 import { fitBlock } from './fit-block.ts';
 import { asLinear } from './linear.ts';
 
@@ -59,6 +59,21 @@ describe.each(FORMATS)('%s', (_, format, bound) => {
     const error = square(wanted.map((value, i) => value - got[i]!)) / square(wanted);
     expect(Math.sqrt(error)).toBeLessThan(bound);
   });
+});
+
+test('8 bits in blocks replace published blocks of 4 bits, keep published ones of 8, and keep the bias', () => {
+  const model = modelOf(64, 5, true);
+  blockWeights(model, { bits: 4, size: 32 });
+  const node = model.graph.nodes.at(-1)!;
+  node.inputs.push('', '', 'bias');
+  const wanted = matrixOf(model.graph);
+  int8BlockWeights(model);
+  const converted = model.graph.nodes.at(-1)!;
+  expect(attribute(converted, 'bits')).toBe(8);
+  expect(converted.inputs.slice(3)).toEqual(['', '', 'bias']);
+  for (const [i, value] of matrixOf(model.graph).entries()) expect(value).toBeCloseTo(wanted[i]!, 1);
+  int8BlockWeights(model);
+  expect(model.graph.nodes.at(-1)).toBe(converted);
 });
 
 describe('fitBlock', () => {
