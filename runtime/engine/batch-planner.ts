@@ -1,4 +1,5 @@
 import type { Limits } from './limits.ts';
+import { PromptPace } from './prompt-pace.ts';
 import { isBatch, type PlannedTurn, type Turn } from './turn.ts';
 import { MOST_PASSING } from './waiting-jobs.ts';
 
@@ -7,6 +8,11 @@ import { MOST_PASSING } from './waiting-jobs.ts';
  * reading the weights.
  */
 const SHORT = 64;
+/**
+ * Prompts with more tokens to read go at the pace that keeps streams smooth (`PromptPace`). Shorter ones go faster,
+ * because a short answer is wanted sooner than a stream is wanted smooth.
+ */
+const LONG_PROMPT = 1024;
 
 interface PlannerOptions {
   limits: Limits;
@@ -19,6 +25,7 @@ interface PlannerOptions {
 /** Plans the runs of the model: which of the running jobs get how many tokens. */
 export class BatchPlanner {
   readonly #options: PlannerOptions;
+  readonly #pace = new PromptPace();
   /** Number of runs so far that contained prompt tokens; decides when batch jobs go first. */
   #promptRuns = 0;
 
@@ -27,8 +34,8 @@ export class BatchPlanner {
   }
 
   /**
-   * Plans one run. Jobs that need few tokens come first, as decoding jobs do; prompts share the remaining tokens. The
-   * first long prompt always gets at least `tokensBesideDecode` tokens.
+   * Plans one run. Jobs that need few tokens come first, as decoding jobs do; prompts share the remaining tokens.
+   * Beside decoding jobs, these are `tokensBesideDecode`, or fewer for a prompt of more than `LONG_PROMPT` tokens.
    *
    * @param running jobs that hold a sequence, the least recently served first
    */
@@ -38,16 +45,23 @@ export class BatchPlanner {
     const short = candidates.filter(({ run }) => run.waitingTokens <= SHORT);
     const long = this.#promptOrder(candidates.filter(({ run }) => run.waitingTokens > SHORT));
     const batch = short.flatMap((turn) => this.#planTurn(turn, SHORT));
-    const decodes = batch.some(({ turn }) => turn.entry.promptDoneAt !== null);
+    const decodes = batch.some(isDecode);
     const used = tokensOf(batch);
     let left = decodes ? limits.tokensBesideDecode : Math.max(limits.tokensBesideDecode, limits.tokens - used);
     for (const turn of long) {
       if (left <= 0) break;
-      const planned = this.#planTurn(turn, left);
+      const paced = decodes && turn.unread > LONG_PROMPT;
+      const planned = this.#planTurn(turn, paced ? Math.min(left, this.#pace.tokens) : left);
       batch.push(...planned);
       left -= tokensOf(planned);
     }
     return this.#withDrafts(batch);
+  }
+
+  /** Takes note of how long a run took, which decides the pace of long prompts. Call before its logits are delivered. */
+  measured(batch: readonly PlannedTurn[], ms: number): void {
+    const prompts = batch.filter((planned) => !isDecode(planned));
+    this.#pace.add({ ms, decodes: prompts.length < batch.length, promptTokens: tokensOf(prompts) });
   }
 
   /** Returns prompts in the order in which they get tokens: interactive first, but batch first in every fourth run. */
@@ -84,6 +98,11 @@ export class BatchPlanner {
       return { ...planned, plan };
     });
   }
+}
+
+/** Tells whether the job has read its prompt, and now decodes. */
+function isDecode({ turn }: PlannedTurn): boolean {
+  return turn.entry.promptDoneAt !== null;
 }
 
 function tokensOf(batch: readonly PlannedTurn[]): number {

@@ -101,6 +101,25 @@ describe('scheduling', () => {
     engine.checkIntegrity();
   });
 
+  test.each([
+    ['a long prompt slows a stream to less than half', 1500, 7],
+    ['a shorter prompt is read faster', 900, 33],
+  ])('%s', async (_, length, most) => {
+    const engine = engineOf();
+    forward.onRun = (batch) => {
+      now += 10 + batch.reduce((sum, { sequence, start }) => sum + sequence.length - start, 0);
+    };
+    const chat = engine.submit(job({ branches: [branch({ maxTokens: 400 })], budget: 400 }));
+    for (let run = 0; run < 4; run++) await engine.step();
+    const prompt = engine.submit(job({ prefix: tokens(length, 3), budget: 1 }));
+    while (await engine.step());
+    await Promise.all([chat, prompt]);
+    // The prompt's first run measures what a token costs, and its last one reads the rest.
+    const beside = forward.runs.filter((count) => count > 1).slice(2, -1);
+    expect(Math.max(...beside)).toBe(1 + most);
+    expect(beside.length).toBeGreaterThan(length / most / 2);
+  });
+
   test('jobs share a run, up to the slots of the model', async () => {
     for (const [slots, batches] of [
       [1, [1, 1, 1]],

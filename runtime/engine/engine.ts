@@ -160,7 +160,8 @@ export class Engine {
       entry.startedAt = this.#now();
       const sizes = { contextLength: this.#options.contextLength, vocabSize: this.#forward.vocabSize };
       try {
-        this.#running.push({ entry, run: new JobRun(entry.job, acquired, this.#kv, this.#limits, sizes) });
+        const run = new JobRun(entry.job, acquired, this.#kv, this.#limits, sizes);
+        this.#running.push({ entry, run, unread: entry.job.prefix.length - acquired.cached });
       } catch (cause) {
         this.#kv.release(acquired.sequence, acquired.cached);
         entry.reject(new AssayError('internal_error', 'A task could not be prepared.', { cause }));
@@ -195,7 +196,9 @@ export class Engine {
     const planned = new Set(batch.map(({ turn }) => turn));
     this.#running = [...this.#running.filter((turn) => !planned.has(turn)), ...planned];
     try {
+      const before = this.#now();
       const logits = await this.#forward.run(batch.map(sequenceRun));
+      this.#planner.measured(batch, this.#now() - before);
       const rows = new LogitRows(logits, this.#forward.vocabSize);
       for (const one of batch) this.#deliver(one, rows.take(one.plan.rows.length));
     } catch (cause) {

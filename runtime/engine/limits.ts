@@ -6,8 +6,8 @@ export interface Limits {
    */
   tokens: number;
   /**
-   * Prompt tokens in a run that also decodes, so that decoding jobs are not delayed. Measured by `npm run bench --
-   * crowd`.
+   * Most prompt tokens in a run that also decodes, so that decoding jobs are not delayed much. Measured by `npm run
+   * bench -- crowd`.
    */
   tokensBesideDecode: number;
   /** Most rows of logits that one job may request in a run. */

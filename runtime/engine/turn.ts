@@ -18,6 +18,8 @@ export interface Entry {
 export interface Turn {
   entry: Entry;
   run: JobRun;
+  /** Number of prefix tokens that were not cached, so that the job had to read them. */
+  unread: number;
 }
 
 /** Describes one job's part of a planned run of the model. */

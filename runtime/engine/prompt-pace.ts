@@ -1,0 +1,48 @@
+/**
+ * Most that a run with prompt tokens may take, as a multiple of a run that only decodes. Below 2, because single runs
+ * take longer than estimated.
+ */
+const SLOWDOWN = 1.7;
+/** Prompt tokens of a run at the least, so that a prompt makes progress however busy the model is. */
+const FEWEST = 4;
+/** Weight of the newest measurement in the running averages. */
+const NEWEST = 0.25;
+
+/** Describes a run of the model after it has ended. */
+export interface MeasuredRun {
+  ms: number;
+  /** True if the run decoded at least one job. */
+  decodes: boolean;
+  /** Number of prompt tokens in the run. */
+  promptTokens: number;
+}
+
+/**
+ * Estimates how many prompt tokens fit into a run beside decoding jobs, such that the gap between two tokens of these
+ * jobs stays under twice their usual one. The estimate follows the measured runs, because the cost of a token grows
+ * with the prompt and differs between machines.
+ */
+export class PromptPace {
+  /** Average milliseconds of runs that only decode; undefined before the first. */
+  #decodeMs: number | undefined;
+  /** Average milliseconds that one prompt token adds to a run; undefined before the first. */
+  #tokenMs: number | undefined;
+
+  /** Number of prompt tokens for the next run that also decodes; unlimited as long as too little is measured. */
+  get tokens(): number {
+    if (!this.#decodeMs || !this.#tokenMs) return Number.POSITIVE_INFINITY;
+    return Math.max(FEWEST, Math.floor(((SLOWDOWN - 1) * this.#decodeMs) / this.#tokenMs));
+  }
+
+  add({ ms, decodes, promptTokens }: MeasuredRun): void {
+    if (!decodes) return;
+    if (promptTokens === 0) this.#decodeMs = average(this.#decodeMs, ms);
+    else if (this.#decodeMs) {
+      this.#tokenMs = average(this.#tokenMs, Math.max(0, ms - this.#decodeMs) / promptTokens);
+    }
+  }
+}
+
+function average(before: number | undefined, newest: number): number {
+  return before === undefined ? newest : before + NEWEST * (newest - before);
+}
