@@ -27,8 +27,8 @@ const STRICT = { 'session.disable_cpu_ep_fallback': '1', 'session.record_ep_grap
 const registered = new Map<string, number>();
 
 /**
- * Registers a plugin and finds its device. Throws `OrtError` for a library that does not load, and `engine_failed` if
- * this machine does not have the device.
+ * Registers a plugin and finds its device. Throws `engine_failed` if the library does not load, or if this machine does
+ * not have the device.
  */
 export async function openDevice(target: PluginTarget): Promise<OpenDevice> {
   const env = await OrtEnvironment.open();
@@ -44,9 +44,13 @@ export async function openDevice(target: PluginTarget): Promise<OpenDevice> {
   };
   try {
     if (!registered.has(provider)) env.register(provider, library);
-  } catch (error) {
+  } catch (cause) {
     env.release();
-    throw error;
+    throw new AssayError(
+      'engine_failed',
+      `The plugin ${target.plugin} does not load on this machine; the log has the reason. Install it again (assay ep install), or use another device (--device).`,
+      { cause },
+    );
   }
   registered.set(provider, (registered.get(provider) ?? 0) + 1);
   const device = env.devices().find((one) => one.provider === provider && one.hardware === hardware);

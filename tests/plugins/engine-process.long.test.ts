@@ -64,5 +64,8 @@ describe.skipIf(!qnn)("the engine process on the emulator of Qualcomm's NPU", ()
 
 test.skipIf(!qnn)('a plugin whose library does not load is an error with what to do', async () => {
   const broken = { ...qnn!, library: import.meta.filename };
-  await expect(startMachine('genai/llama', { plugin: broken })).rejects.toMatchObject({ code: 'engine_failed' });
+  await expect(startMachine('genai/llama', { plugin: broken })).rejects.toMatchObject({
+    code: 'engine_failed',
+    message: expect.stringContaining('does not load on this machine'),
+  });
 });
