@@ -18,6 +18,9 @@ export const COMPILER_VERSION = 11;
 const Positive = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(1 << 24));
 const Name = v.pipe(v.string(), v.minLength(1), v.maxLength(256));
 
+/** Graphs of the layers, one for each shape: each computes `chunk` new cells after `past` earlier ones. */
+const StaticBodies = v.pipe(v.array(v.strictObject({ graph: Name, chunk: Positive, past: Positive })), v.minLength(1));
+
 /**
  * Describes the static graphs of a model. The manifest's `graph` then is the lookup: it finds embeddings and rotary
  * rows for any number of tokens, on the CPU.
@@ -29,8 +32,11 @@ const StaticGraphs = v.strictObject({
    */
   embeddings: v.array(v.strictObject({ name: Name, width: Positive })),
   rotary: v.array(v.strictObject({ name: Name, width: Positive })),
-  /** Graphs of the layers, one for each shape: each computes `chunk` new cells after `past` earlier ones. */
-  bodies: v.pipe(v.array(v.strictObject({ graph: Name, chunk: Positive, past: Positive })), v.minLength(1)),
+  /** Element type of the keys and values that the bodies read and return. */
+  kvType: v.picklist(['float32', 'float16']),
+  bodies: StaticBodies,
+  /** Bodies of the same shapes with 16-bit keys and values; absent once the model is compiled for a device. */
+  halfBodies: v.optional(StaticBodies),
   /** Graph that converts `rows` rows of a body's outputs, `[1, chunk, width]`, to logits. */
   head: v.strictObject({
     graph: Name,

@@ -5,13 +5,13 @@ import { attribute, DataType, type Graph, type Model, makeNode, type Node, type 
 import { commonOperators } from '../onnx/static/common-operators.ts';
 import {
   checkAttention,
-  pairOf,
+  type KvType,
   plainAttention,
   type StaticAttention,
   type StaticShape,
 } from '../onnx/static/plain-attention.ts';
+import { type RotaryTable, rotaryRows, rotaryTables } from '../onnx/static/rotary-tables.ts';
 import { lookedUp, partOf } from '../onnx/static/split.ts';
-import { readFloats } from '../onnx/tensor-data.ts';
 import { unusable } from '../onnx/unusable.ts';
 import type { StaticGraphs } from './manifest.ts';
 import { HEAD_ROWS } from './static-shapes.ts';
@@ -26,8 +26,8 @@ const POSITIONS = 'position_ids';
 
 /**
  * Splits a model into three kinds of static graphs: the lookup of embeddings and rotary tables, which runs on the CPU
- * for any number of tokens; the layers, one graph for each shape; and the head after the last attention, for the rows
- * whose logits are needed. All share the weights. Throws `engine_failed` if the model cannot be split.
+ * for any number of tokens; the layers, one graph for each shape and type of KV; and the head after the last attention,
+ * for the rows whose logits are needed. All share the weights. Throws `engine_failed` if the model cannot be split.
  *
  * @param rows input by which `gatherRows` selects rows; its Gather nodes are the border between layers and head
  */
@@ -59,25 +59,30 @@ export function staticGraphs(model: Model, layout: Layout, rows: string, shapes:
       node,
       kv: at(layout.kv, index),
       mask: maskName(attentionWindow(node)),
-      ...(attribute(node, 'do_rotary') ? { rotary: { cos: cell(cos!), sin: cell(sin!), turned } } : {}),
+      ...(attribute(node, 'do_rotary') ? { rotary: { cos: rotaryRows(cos!), sin: rotaryRows(sin!), turned } } : {}),
     };
   });
-  const bodies = shapes.map((shape) => ({
-    file: `body-${shape.chunk}-${shape.past}.onnx`,
-    shape,
-    model: bodyOf(model, layout, layers, shape, { embeddings, rotary, masks, head }),
-  }));
+  const bodiesWith = (kvType: KvType) =>
+    shapes.map((shape) => ({
+      file: `body-${shape.chunk}-${shape.past}${kvType === 'float16' ? '-half' : ''}.onnx`,
+      shape,
+      model: bodyOf(model, layout, layers, shape, kvType, { embeddings, rotary, masks, head }),
+    }));
+  const [bodies, halfBodies] = [bodiesWith('float32'), bodiesWith('float16')];
   return {
     graphs: [
       { file: 'lookup.onnx', model: lookupOf(model, layout.tokens, embeddings, rotary) },
       ...bodies,
+      ...halfBodies,
       { file: 'head.onnx', model: headOf(model, layout, head) },
     ],
     masks,
     manifest: {
       embeddings,
-      rotary: rotary.map(({ table, width }) => ({ name: cell(table), width })),
+      rotary: rotary.map(({ table, width }) => ({ name: rotaryRows(table), width })),
+      kvType: 'float32',
       bodies: bodies.map(({ file, shape }) => ({ graph: file, ...shape })),
+      halfBodies: halfBodies.map(({ file, shape }) => ({ graph: file, ...shape })),
       head: { graph: 'head.onnx', rows: HEAD_ROWS, inputs: head },
     },
   };
@@ -95,21 +100,25 @@ function bodyOf(
   layout: Layout,
   layers: readonly StaticAttention[],
   shape: StaticShape,
+  kvType: KvType,
   { embeddings, rotary, masks, head }: Cuts,
 ): Model {
   const { chunk, past } = shape;
-  const plain = new Map(layers.map((layer) => [layer.node, plainAttention(model.graph, layer, shape)]));
+  const cells = (name: string, heads: number, count: number, headSize: number): ValueInfo => ({
+    name,
+    dataType: kvType === 'float16' ? DataType.float16 : DataType.float,
+    dims: [1, heads, count, headSize],
+  });
+  const plain = new Map(layers.map((layer) => [layer.node, plainAttention(model.graph, layer, shape, kvType)]));
   const nodes = model.graph.nodes.flatMap((node) => plain.get(node) ?? [node]);
-  const kv = layout.kv.flatMap((layer) =>
-    layer.past.map((name) => float(name, [1, layer.heads, past, layer.headSize])),
-  );
+  const kv = layout.kv.flatMap((layer) => layer.past.map((name) => cells(name, layer.heads, past, layer.headSize)));
   const fresh = layout.kv.flatMap((layer) =>
-    layer.present.map((name) => float(name, [1, layer.heads, chunk, layer.headSize])),
+    layer.present.map((name) => cells(name, layer.heads, chunk, layer.headSize)),
   );
   const inputs = [
     ...embeddings.map(({ name, width }) => float(name, [1, chunk, width])),
     ...masks.map(({ name }) => float(name, [1, 1, chunk, past + chunk])),
-    ...rotary.map(({ table, width }) => float(cell(table), [1, 1, chunk, width])),
+    ...rotary.map(({ table, width }) => float(rotaryRows(table), [1, 1, chunk, width])),
     ...kv,
   ];
   const outputs = [...head.map(({ from, width }) => float(from, [1, chunk, width])), ...fresh];
@@ -129,8 +138,8 @@ function lookupOf(
   rotary: readonly RotaryTable[],
 ): Model {
   const ids = (name: string): ValueInfo => ({ name, dataType: DataType.int64, dims: [1, 'tokens'] });
-  const tables = rotary.map(({ table, wide }) => makeNode('Gather', [wide, POSITIONS], [cell(table)]));
-  const outputs = [...embeddings, ...rotary.map(({ table, width }) => ({ name: cell(table), width }))];
+  const tables = rotary.map(({ table, wide }) => makeNode('Gather', [wide, POSITIONS], [rotaryRows(table)]));
+  const outputs = [...embeddings, ...rotary.map(({ table, width }) => ({ name: rotaryRows(table), width }))];
   return partOf(
     model,
     [...model.graph.nodes, ...tables],
@@ -139,71 +148,12 @@ function lookupOf(
   );
 }
 
-interface RotaryTable {
-  /** Name of the published table, which has a row for each position. */
-  table: string;
-  /** Name of the table made from it, with a column for each element of a head. */
-  wide: string;
-  /** Number of elements of a head. */
-  width: number;
-  /** Number of elements of a head that are rotated, starting with the first; the others are not. */
-  turned: number;
-}
-
-/**
- * Returns the tables of cosines and sines that the layers read, each once, and adds them to the graph's weights. A
- * published table has one column for each pair of elements; the new one has one for each element of a head, with the
- * angle 0 for elements that are not rotated.
- */
-function rotaryTables(graph: Graph, layout: Layout, attention: readonly Node[]): RotaryTable[] {
-  const found = new Map<string, RotaryTable>();
-  for (const [layer, node] of attention.entries()) {
-    if (!attribute(node, 'do_rotary')) continue;
-    const width = at(layout.kv, layer).headSize;
-    for (const [part, table] of node.inputs.slice(7, 9).entries()) {
-      const tensor = graph.initializers.get(table);
-      const [rows, pairs] = tensor?.dims ?? [];
-      if (!tensor || !rows || !pairs)
-        throw unusable('its rotary tables depend on the length of the text (LongRoPE), which has no static form');
-      const wide = `assay/rotary_table/${table}`;
-      if (found.has(table)) continue;
-      found.set(table, { table, wide, width, turned: 2 * pairs });
-      const unturned = part === 0 ? 1 : 0;
-      const interleaved = attribute(node, 'rotary_interleaved') === 1;
-      graph.initializers.set(wide, {
-        name: wide,
-        dataType: DataType.float,
-        dims: [rows, width],
-        data: {
-          length: rows * width * 4,
-          *pieces() {
-            const values = readFloats(tensor);
-            const row = new Float32Array(width).fill(unturned);
-            for (let at = 0; at < rows; at++) {
-              for (let pair = 0; pair < pairs; pair++) {
-                const [first, second] = pairOf(pair, pairs, interleaved);
-                row[first] = values[at * pairs + pair]!;
-                row[second] = values[at * pairs + pair]!;
-              }
-              yield new Uint8Array(row.slice().buffer);
-            }
-          },
-        },
-      });
-    }
-  }
-  return [...found.values()];
-}
-
 function maskInputs(attention: readonly Node[]): StaticModel['masks'] {
   const windows = new Set(attention.map(attentionWindow));
   return Array.from(windows, (window) => ({ name: maskName(window), window }));
 }
 
 const maskName = (window: number | null): string => (window === null ? 'tree_mask' : `tree_mask_${window}`);
-
-/** Returns the name of the input for the rows of a rotary table at the positions of the new cells. */
-const cell = (table: string): string => `assay/rotary/${table}`;
 
 /**
  * Returns those of the lookup's values that other nodes read. Throws `engine_failed` if there are none.

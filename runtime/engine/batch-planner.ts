@@ -58,7 +58,7 @@ export class BatchPlanner {
     return this.#withDrafts(batch);
   }
 
-  /** Takes note of how long a run took, which decides the pace of long prompts. Call before its logits are delivered. */
+  /** Notes how long a run took, which decides the pace of long prompts. Call before its logits are delivered. */
   measured(batch: readonly PlannedTurn[], ms: number): void {
     const prompts = batch.filter((planned) => !isDecode(planned));
     this.#pace.add({ ms, decodes: prompts.length < batch.length, promptTokens: tokensOf(prompts) });

@@ -17,20 +17,19 @@ const REPEAT_MS = 5_000;
  * logits (null if one is not finite) and the milliseconds of both.
  */
 export async function compareDevices(
-  device: Forward,
-  cpu: Forward,
-  { kv, contextLength }: { kv: KvShape; contextLength: number },
+  device: { forward: Forward; kv: KvShape },
+  cpu: { forward: Forward; kv: KvShape },
+  contextLength: number,
 ): Promise<DeviceFigures> {
   const count = Math.max(1, Math.min(PROMPT_TOKENS, contextLength - BRANCHES * BRANCH_TOKENS));
-  const prompt = spreadTokens(cpu.vocabSize, count);
-  const [wanted, got] = [await measure(cpu, kv, prompt), await measure(device, kv, prompt)];
+  const prompt = spreadTokens(cpu.forward.vocabSize, count);
+  const [wanted, got] = [await measure(cpu, prompt), await measure(device, prompt)];
   const error = logitError(wanted.logits, got.logits);
   return { error: Number.isFinite(error) ? error : null, deviceMs: got.ms, cpuMs: wanted.ms };
 }
 
 async function measure(
-  forward: Forward,
-  kv: KvShape,
+  { forward, kv }: { forward: Forward; kv: KvShape },
   prompt: readonly number[],
 ): Promise<{ logits: Float32Array[]; ms: number }> {
   let logits: Float32Array[] = [];

@@ -3,7 +3,7 @@ import type { Manifest } from '../compile/manifest.ts';
 import { SLOT_KEYS, SLOT_LAST_KEY, SLOT_POSITIONS, slotName } from '../onnx/attention-slots.ts';
 import { Scratch } from './forward.ts';
 import type { MediaFeatures } from './media-feeds.ts';
-import type { KvLayerBuffers, Sequence } from './sequence.ts';
+import { floatBuffer, type KvLayerBuffers, type Sequence } from './sequence.ts';
 import { integers } from './tensors.ts';
 import { isPlainCausal, writeTreeMask } from './tree-mask.ts';
 
@@ -112,7 +112,9 @@ function kvTensors({ kv }: Manifest, { layers, capacity }: Sequence): readonly T
   const made = kv.flatMap(({ heads, headSize }, index) => {
     const layer = layers[index];
     if (!layer) throw new Error(`the sequence has no layer ${index}`);
-    return [layer.key, layer.value].map((data) => new Tensor('float32', data, [1, heads, capacity, headSize]));
+    return [layer.key, layer.value].map(
+      (data) => new Tensor('float32', floatBuffer(data), [1, heads, capacity, headSize]),
+    );
   });
   tensors.set(layers, made);
   return made;

@@ -112,6 +112,7 @@ export function kvShape({ kv, states, static: graphs }: Manifest): KvShape {
   return {
     layers: kv,
     ...(capacities ? { capacities } : {}),
+    ...(graphs?.kvType === 'float16' ? { half: true } : {}),
     ...(states ? { states: states.map(({ dims }) => floats(dims)) } : {}),
   };
 }

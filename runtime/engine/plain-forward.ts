@@ -3,7 +3,7 @@ import { at } from '../../lib/at.ts';
 import type { Manifest } from '../compile/manifest.ts';
 import { type Forward, floatsOf, onlyRun, type SequenceRun } from './forward.ts';
 import { type Cells, tokenFeeds } from './media-feeds.ts';
-import type { Sequence } from './sequence.ts';
+import { floatBuffer, type Sequence } from './sequence.ts';
 import { gather, positionTensor } from './tensors.ts';
 
 /**
@@ -58,7 +58,7 @@ export class PlainForward implements Forward {
         [layer.past[0], key],
         [layer.past[1], value],
       ] as const) {
-        const gathered = gatherCells(data, sequence.capacity, layer, ancestors);
+        const gathered = gatherCells(floatBuffer(data), sequence.capacity, layer, ancestors);
         feeds[name] = new Tensor('float32', gathered, [1, layer.heads, past, layer.headSize]);
       }
     }

@@ -5,16 +5,21 @@ import { MOST_SNAPSHOTS, Snapshots, snapshotBytes } from './snapshots.ts';
 /** Describes the KV of a model: its layers, and the buffer lengths that its graphs accept. */
 export interface KvShape {
   layers: readonly { heads: number; headSize: number }[];
+  /** True if keys and values are 16-bit floats; absent: 32-bit floats. */
+  half?: boolean;
   /** Buffer lengths, in cells, that the model accepts without a copy, ascending; absent: any length. */
   capacities?: readonly number[];
   /** Number of floats of each state of the recurrent layers; absent if the model has none. */
   states?: readonly number[];
 }
 
+/** Represents keys or values of a layer: 32-bit floats, or the bits of 16-bit floats, which only devices read. */
+export type KvBuffer = Float32Array | Uint16Array;
+
 export interface KvLayerBuffers {
   /** Keys, `[heads, capacity, headSize]`, as GroupQueryAttention writes them in place. `value` has the same shape. */
-  key: Float32Array;
-  value: Float32Array;
+  key: KvBuffer;
+  value: KvBuffer;
 }
 
 /**
@@ -129,9 +134,19 @@ export class Sequence {
   }
 }
 
+/**
+ * Returns a layer's keys or values as 32-bit floats, for graphs without a 16-bit KV. Throws if they are 16-bit floats.
+ */
+export function floatBuffer(buffer: KvBuffer): Float32Array {
+  if (!(buffer instanceof Float32Array))
+    throw new Error('16-bit keys and values were given to a graph with 32-bit ones');
+  return buffer;
+}
+
 /** Returns the number of bytes of one cell, over all layers. */
-export function cellBytes(shape: KvShape): number {
-  return shape.layers.reduce((sum, { heads, headSize }) => sum + 2 * 4 * heads * headSize, 0);
+export function cellBytes({ layers, half }: KvShape): number {
+  const elements = layers.reduce((sum, { heads, headSize }) => sum + 2 * heads * headSize, 0);
+  return elements * (half ? Uint16Array : Float32Array).BYTES_PER_ELEMENT;
 }
 
 /** Returns the most bytes that a cached prefix of `length` tokens needs, including its snapshots. */
@@ -144,7 +159,8 @@ export function prefixBytes(shape: KvShape, length: number): number {
  * (`ENGINE_MEMORY` in `supervisor/child-memory.ts`). Many small blocks of various sizes would fragment the heap.
  */
 function allocate(shape: KvShape, capacity: number): KvLayerBuffers[] {
-  const block = new Float32Array((capacity * cellBytes(shape)) / Float32Array.BYTES_PER_ELEMENT);
+  const Buffer = shape.half ? Uint16Array : Float32Array;
+  const block = new Buffer((capacity * cellBytes(shape)) / Buffer.BYTES_PER_ELEMENT);
   let end = 0;
   const take = (length: number) => {
     end += length;

@@ -3,7 +3,7 @@ import { at } from '../../lib/at.ts';
 import type { Manifest, StaticGraphs } from '../compile/manifest.ts';
 import type { PluginSession, TensorView } from '../ort-plugin/plugin-session.ts';
 import { type Forward, onlyRun, Scratch, type SequenceRun } from './forward.ts';
-import type { KvLayerBuffers, Sequence } from './sequence.ts';
+import type { KvBuffer, KvLayerBuffers, Sequence } from './sequence.ts';
 import { planRuns, type StaticRun, writeStaticMask } from './static-plan.ts';
 import { integers } from './tensors.ts';
 
@@ -29,6 +29,8 @@ export class StaticForward implements Forward {
   readonly #graphs: StaticGraphs;
   /** Scratch memory, by tensor name and length. */
   readonly #memory = new Map<string, Float32Array>();
+  /** Scratch memory for 16-bit keys and values, by tensor name and length. */
+  readonly #halfMemory = new Map<string, Uint16Array>();
   readonly #logits = new Scratch((length) => new Float32Array(length));
 
   constructor(sessions: StaticSessions, manifest: Manifest, graphs: StaticGraphs) {
@@ -75,7 +77,7 @@ export class StaticForward implements Forward {
           ? this.#gather(at(names, part), data, sequence, run, { heads, headSize })
           : data;
         views.push({ name: at(names, part), data: pastCells, dims: [1, heads, past, headSize] });
-        const made = this.#take(at(present, part), heads * chunk * headSize);
+        const made = this.#takeCells(at(present, part), heads * chunk * headSize);
         fresh.push({ name: at(present, part), data: made, dims: [1, heads, chunk, headSize] });
       }
     }
@@ -140,12 +142,12 @@ export class StaticForward implements Forward {
   /** Copies the past cells of a run next to each other. The mask hides the unused cells after them. */
   #gather(
     name: string,
-    from: Float32Array,
+    from: KvBuffer,
     { capacity }: Sequence,
     { pastCells, past }: StaticRun,
     { heads, headSize }: { heads: number; headSize: number },
-  ): Float32Array {
-    const into = this.#take(name, heads * past * headSize);
+  ): KvBuffer {
+    const into = this.#takeCells(name, heads * past * headSize);
     const cells = pastCells ?? [];
     for (let first = 0; first < cells.length; ) {
       let end = first + 1;
@@ -161,14 +163,21 @@ export class StaticForward implements Forward {
 
   /** Returns scratch memory for a tensor: the same for every tensor of this name and length. */
   #take(name: string, length: number): Float32Array {
-    const key = `${name} ${length}`;
-    let memory = this.#memory.get(key);
-    if (!memory) {
-      memory = new Float32Array(length);
-      this.#memory.set(key, memory);
-    }
-    return memory;
+    return scratch(this.#memory, name, length, () => new Float32Array(length));
   }
+
+  /** Returns scratch memory for keys or values, in the type that the graphs have. */
+  #takeCells(name: string, length: number): KvBuffer {
+    if (this.#graphs.kvType === 'float32') return this.#take(name, length);
+    return scratch(this.#halfMemory, name, length, () => new Uint16Array(length));
+  }
+}
+
+function scratch<T>(memory: Map<string, T>, name: string, length: number, allocate: () => T): T {
+  const key = `${name} ${length}`;
+  const known = memory.get(key) ?? allocate();
+  memory.set(key, known);
+  return known;
 }
 
 /** Copies the keys and values of new cells, `[heads, chunk, headSize]`, into the sequence. */
@@ -182,7 +191,7 @@ function keep(
   for (const [index, { heads, headSize }] of kv.entries()) {
     const { key, value } = at(layers, index);
     for (const [part, into] of [key, value].entries()) {
-      const made = at(fresh, 2 * index + part).data as Float32Array;
+      const made = at(fresh, 2 * index + part).data as KvBuffer;
       for (let head = 0; head < heads; head++) {
         const from = head * chunk * headSize;
         into.set(made.subarray(from, from + (end - first) * headSize), (head * capacity + first) * headSize);

@@ -7,14 +7,22 @@ import { compareDevices } from '../engine/compare-devices.ts';
 import { kvShape, sessionOptions } from '../engine/model.ts';
 import { StaticForward } from '../engine/static-forward.ts';
 import { openStatic } from '../engine/static-sessions.ts';
-import { identityOf, openDevice } from '../ort-plugin/open-device.ts';
+import type { KvType } from '../onnx/static/plain-attention.ts';
+import { identityOf, type OpenDevice, openDevice } from '../ort-plugin/open-device.ts';
 import type { PluginTarget } from '../ort-plugin/plugin-target.ts';
 
 export interface DeviceCompileOptions {
   /** Receives the number of compiled graphs before each graph; measuring the device counts as one more. */
   onStep?(done: number, total: number): void;
   signal?: AbortSignal;
+  /**
+   * Type of keys and values to compile for. `float16` halves what each run copies to the device; if the device refuses
+   * it, 32 bits are compiled. Default: `float16`, and `float32` for a device that is a CPU.
+   */
+  kvType?: KvType;
 }
+
+type StaticManifest = Manifest & { static: StaticGraphs };
 
 /**
  * Compiles the static graphs of a model for a device, stores the device's own binaries beside them (EPContext), and
@@ -24,24 +32,25 @@ export interface DeviceCompileOptions {
 export async function compileForDevice(
   folder: string,
   target: PluginTarget,
-  { onStep, signal }: DeviceCompileOptions = {},
+  options: DeviceCompileOptions = {},
 ): Promise<Manifest> {
   const manifest = readManifest(folder);
-  const graphs = manifest.static;
-  if (!graphs) throw new AssayError('engine_failed', 'Only a model over fixed shapes is compiled for a device.');
-  const files = [...graphs.bodies.map(({ graph }) => graph), graphs.head.graph];
+  if (!manifest.static)
+    throw new AssayError('engine_failed', 'Only a model over fixed shapes is compiled for a device.');
+  const { halfBodies = [], ...floats } = manifest.static;
+  const steps = floats.bodies.length + 2;
+  const { kvType = target.hardware === 'CPU' ? 'float32' : 'float16' } = options;
   const device = await openDevice(target);
   const identity = identityOf(target, device.device);
+  let graphs: StaticGraphs = floats;
   try {
-    for (const [done, file] of files.entries()) {
-      signal?.throwIfAborted();
-      onStep?.(done, files.length + 1);
-      const session = await device.session(join(folder, file), contextConfig(join(folder, contextFile(file))));
-      session.release();
-      // A plugin that writes no binary reports no error, but the model would then be compiled at each load: so the file
-      // must exist.
-      statSync(join(folder, contextFile(file)));
+    const compile = graphCompiler(folder, device, options, steps);
+    if (kvType === 'float16' && halfBodies.length > 0) {
+      const halves: StaticGraphs = { ...floats, kvType, bodies: halfBodies };
+      if (await accepts(compile, halves, options.signal)) graphs = halves;
     }
+    if (graphs === floats) await compileBodies(compile, floats);
+    await compile(graphs.head.graph, steps - 2);
   } catch (cause) {
     if (cause instanceof AssayError) throw cause;
     const refused = `The ${target.hardware} (${target.plugin}) cannot compile this model. The log has the vendor's words; use another device with --device.`;
@@ -54,12 +63,49 @@ export async function compileForDevice(
     bodies: graphs.bodies.map((body) => ({ ...body, graph: contextFile(body.graph) })),
     head: { ...graphs.head, graph: contextFile(graphs.head.graph) },
   };
-  onStep?.(files.length, files.length + 1);
-  const figures = await figuresOf(folder, manifest, graphs, compiled, target);
-  const result: Manifest = { ...manifest, static: compiled, compiledFor: { identity, ...figures } };
+  options.onStep?.(steps - 1, steps);
+  const result: StaticManifest = { ...manifest, static: compiled };
+  const figures = await figuresOf(folder, { ...manifest, static: floats }, result, target);
+  result.compiledFor = { identity, ...figures };
   writeManifest(folder, result);
-  for (const file of files) rmSync(join(folder, file));
+  for (const { graph } of [...floats.bodies, ...halfBodies, floats.head]) rmSync(join(folder, graph));
   return result;
+}
+
+/** Compiles a graph; `done` is the number of graphs that are compiled already. */
+type CompileGraph = (graph: string, done: number) => Promise<void>;
+
+function graphCompiler(
+  folder: string,
+  device: OpenDevice,
+  { onStep, signal }: DeviceCompileOptions,
+  steps: number,
+): CompileGraph {
+  return async (graph, done) => {
+    signal?.throwIfAborted();
+    onStep?.(done, steps);
+    const file = join(folder, contextFile(graph));
+    const session = await device.session(join(folder, graph), contextConfig(file));
+    session.release();
+    // A plugin that writes no binary reports no error, but the model would then be compiled at each load: so the file
+    // must exist.
+    statSync(file);
+  };
+}
+
+async function compileBodies(compile: CompileGraph, { bodies }: StaticGraphs): Promise<void> {
+  for (const [done, { graph }] of bodies.entries()) await compile(graph, done);
+}
+
+/** Returns whether the device compiles all bodies. An abort is thrown. */
+async function accepts(compile: CompileGraph, graphs: StaticGraphs, signal: AbortSignal | undefined): Promise<boolean> {
+  try {
+    await compileBodies(compile, graphs);
+    return true;
+  } catch {
+    signal?.throwIfAborted();
+    return false;
+  }
 }
 
 /**
@@ -74,23 +120,24 @@ const contextFile = (graph: string): string => graph.replace(/\.onnx$/, '-device
 
 async function figuresOf(
   folder: string,
-  manifest: Manifest,
-  graphs: StaticGraphs,
-  compiled: StaticGraphs,
+  onCpu: StaticManifest,
+  onDevice: StaticManifest,
   plugin: PluginTarget,
 ): Promise<DeviceFigures> {
   const lookup = { ...(await sessionOptions()), executionProviders: ['cpu'] };
-  const cpu = await openStatic(folder, manifest, graphs, { lookup });
-  const device = await openStatic(folder, manifest, compiled, { lookup, plugin }).catch(async (error: unknown) => {
-    await cpu.close();
-    throw error;
+  const cpu = await openStatic(folder, onCpu, onCpu.static, { lookup });
+  const device = await openStatic(folder, onDevice, onDevice.static, { lookup, plugin }).catch(
+    async (error: unknown) => {
+      await cpu.close();
+      throw error;
+    },
+  );
+  const side = ({ sessions }: typeof cpu, manifest: StaticManifest) => ({
+    forward: new StaticForward(sessions, manifest, manifest.static),
+    kv: kvShape(manifest),
   });
   try {
-    return await compareDevices(
-      new StaticForward(device.sessions, manifest, compiled),
-      new StaticForward(cpu.sessions, manifest, graphs),
-      { kv: kvShape(manifest), contextLength: manifest.contextLength },
-    );
+    return await compareDevices(side(device, onDevice), side(cpu, onCpu), onCpu.contextLength);
   } finally {
     await device.close();
     await cpu.close();

@@ -40,7 +40,7 @@ test.each(FAMILIES.filter(({ shortText }) => shortText))(
   '$fixture uses the rotary tables for short texts where its prompts fit them',
   async ({ fixture, shortText = 0 }) => {
     const folder = `../${fixture}`;
-    const model = await compileFixture(folder, 'float', undefined, shortText / 2);
+    const model = await compileFixture(folder, 'float', undefined, { maxPromptLen: shortText / 2 });
     expect(model.manifest.contextLength).toBe(shortText);
     const cases = goldenCases(folder).filter(({ prompt, greedy }) => prompt.length + greedy.length <= shortText);
     expect(cases.length).toBeGreaterThan(0);

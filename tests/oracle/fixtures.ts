@@ -1,8 +1,10 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { readManifest, writeManifest } from '../../runtime/compile/manifest.ts';
 import { Engine, type EngineOptions } from '../../runtime/engine/engine.ts';
 import { kvShape, type Model, openModel } from '../../runtime/engine/model.ts';
+import type { KvType } from '../../runtime/onnx/static/plain-attention.ts';
 import { type CompileOptions, compileModel, type Precision } from '../../runtime/worker/compile-model.ts';
 
 export const FIXTURES = join(import.meta.dirname, '../fixtures/models');
@@ -32,7 +34,7 @@ export async function compileFixture(
   fixture: string,
   precision: Precision,
   fixedShapes?: CompileOptions['fixedShapes'],
-  maxPromptLen = 512,
+  { maxPromptLen = 512, kvType = 'float32' }: { maxPromptLen?: number; kvType?: KvType } = {},
 ): Promise<Model> {
   const target = mkdtempSync(join(tmpdir(), 'assay-compiled-'));
   const source = join(FIXTURES, fixture);
@@ -44,6 +46,7 @@ export async function compileFixture(
     maxPromptLen,
     ...(fixedShapes ? { fixedShapes } : {}),
   });
+  if (kvType === 'float16') chooseHalfKv(target);
   const model = await openModel(target, { threads: 1 });
   return {
     ...model,
@@ -52,6 +55,13 @@ export async function compileFixture(
       rmSync(target, { recursive: true, force: true });
     },
   };
+}
+
+/** Makes a model over fixed shapes use its graphs with 16-bit keys and values, which otherwise only devices do. */
+function chooseHalfKv(folder: string): void {
+  const manifest = readManifest(folder);
+  const { halfBodies: bodies = [], ...graphs } = manifest.static!;
+  writeManifest(folder, { ...manifest, static: { ...graphs, kvType: 'float16', bodies } });
 }
 
 export function engineFor(

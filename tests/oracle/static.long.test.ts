@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Precision } from '../../runtime/compile/precision.ts';
 import { logitError } from '../../runtime/engine/logit-error.ts';
-import type { Model } from '../../runtime/engine/model.ts';
-import type { StaticShape } from '../../runtime/onnx/static/plain-attention.ts';
+import { kvShape, type Model } from '../../runtime/engine/model.ts';
+import { cellBytes } from '../../runtime/engine/sequence.ts';
+import type { KvType, StaticShape } from '../../runtime/onnx/static/plain-attention.ts';
 import { FAMILIES, type FamilyCase } from './families.ts';
 import { compileFixture } from './fixtures.ts';
 import { compiledModel } from './plain-models.ts';
@@ -16,15 +17,16 @@ const RUNS = Number(process.env.ASSAY_PROPERTY_RUNS ?? 300);
 const SHAPES: StaticShape[] = [4, 16].flatMap((chunk) => [8, 40, 96].map((past) => ({ chunk, past })));
 const TEXT = Array.from({ length: 60 }, (_, index) => (index * 37 + 5) % 60);
 
-describe.each<[fixture: string, precision: Precision, nearTie: number, apart: number]>([
-  ['genai/qwen2', 'float', 1e-4, 1e-3],
-  ['genai/gemma3', 'float', 1e-4, 1e-3],
-  ['genai/qwen3', 'int8', 0.02, 0.2],
-  ['genai/llama-int4', 'keep', 0.5, 1],
-])('%s as %s over fixed shapes', (fixture, precision, nearTie, apart) => {
+describe.each<[fixture: string, precision: Precision, kvType: KvType, nearTie: number, apart: number]>([
+  ['genai/qwen2', 'float', 'float32', 1e-4, 1e-3],
+  ['genai/qwen2', 'float', 'float16', 1e-4, 1e-3],
+  ['genai/gemma3', 'float', 'float32', 1e-4, 1e-3],
+  ['genai/qwen3', 'int8', 'float32', 0.02, 0.2],
+  ['genai/llama-int4', 'keep', 'float32', 0.5, 1],
+])('%s as %s over fixed shapes, with KV in %s', (fixture, precision, kvType, nearTie, apart) => {
   let model: Model;
   beforeAll(async () => {
-    model = await compileFixture(fixture, precision, SHAPES);
+    model = await compileFixture(fixture, precision, SHAPES, { kvType });
   });
   afterAll(() => model.close());
 
@@ -59,6 +61,19 @@ test.each(FAMILIES.filter(hasStaticForm))(
     expect(apart / largest).toBeLessThan(1e-5);
   },
 );
+
+test('16-bit KV takes half the memory and stays near 32-bit KV', async () => {
+  const [wide, half] = [
+    await compileFixture('genai/qwen2', 'float', SHAPES),
+    await compileFixture('genai/qwen2', 'float', SHAPES, { kvType: 'float16' }),
+  ];
+  const [wanted, got] = [await compiledModel(wide).logits(TEXT), await compiledModel(half).logits(TEXT)];
+  await Promise.all([wide.close(), half.close()]);
+  expect(cellBytes(kvShape(half.manifest))).toBe(cellBytes(kvShape(wide.manifest)) / 2);
+  const error = logitError(wanted, got);
+  expect(error).toBeGreaterThan(0);
+  expect(error).toBeLessThan(0.005);
+});
 
 test('the starter model has a static form that equals the packed one', async () => {
   const starter = '../../../models/starter';

@@ -1,8 +1,9 @@
-import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, rmSync, truncateSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { type Model, openModel } from '../../runtime/engine/model.ts';
+import type { KvType } from '../../runtime/onnx/static/plain-attention.ts';
 import type { PluginTarget } from '../../runtime/ort-plugin/plugin-target.ts';
 import { compileForDevice } from '../../runtime/worker/compile-for-device.ts';
 import { compileModel, type Precision } from '../../runtime/worker/compile-model.ts';
@@ -25,10 +26,11 @@ async function compileOn(
   target: PluginTarget,
   fixture: string,
   precision: Precision,
+  kvType: KvType = 'float32',
 ): Promise<ReturnType<typeof compileForDevice>> {
   const source = join(FIXTURES, fixture);
   await compileModel({ source, target: folder, device: 'NPU', precision, maxPromptLen: 64, fixedShapes: SHAPES });
-  return compileForDevice(folder, target);
+  return compileForDevice(folder, target, { kvType });
 }
 
 /** Returns the largest difference of two models' logits after each token of a text. */
@@ -58,6 +60,22 @@ describe.skipIf(!openvino)("OpenVINO's CPU device", () => {
     },
   );
 
+  test('16-bit KV stays near 32-bit KV', async () => {
+    const { compiledFor, static: graphs } = await compileOn(openvino!, 'genai/qwen2', 'float', 'float16');
+    expect(graphs!.kvType).toBe('float16');
+    expect(compiledFor!.error).toBeLessThan(0.005);
+  });
+
+  test('a device that refuses 16-bit KV gets 32 bits', async () => {
+    const source = join(FIXTURES, 'genai/qwen2');
+    const shape = { maxPromptLen: 64, fixedShapes: SHAPES };
+    await compileModel({ source, target: folder, device: 'NPU', precision: 'float', ...shape });
+    truncateSync(join(folder, 'body-16-64-half.onnx'), 100);
+    const { compiledFor, static: graphs } = await compileForDevice(folder, openvino!, { kvType: 'float16' });
+    expect(graphs!.kvType).toBe('float32');
+    expect(compiledFor!.error).toBeLessThan(1e-4);
+  });
+
   test.each<[string, Precision]>([
     ['genai/llama-int4', 'keep'],
     ['genai/qwen2', 'int8'],
@@ -70,12 +88,15 @@ describe.skipIf(!openvino)("OpenVINO's CPU device", () => {
 });
 
 describe.skipIf(!qnn)("the emulator of Qualcomm's NPU", () => {
-  test.each<[string, Precision, number]>([
-    ['genai/qwen2', 'float', 0.02],
-    ['genai/qwen2', 'int8', 0.08],
-    ['genai/llama-int4', 'keep', 0.1],
-  ])('%s as %s: registered, compiled, reloaded from its binary, asked', async (fixture, precision, bound) => {
-    const { compiledFor } = await compileOn(qnn!, fixture, precision);
+  test.each<[string, Precision, KvType, number]>([
+    ['genai/qwen2', 'float', 'float32', 0.02],
+    ['genai/qwen2', 'float', 'float16', 0.02],
+    ['genai/qwen2', 'int8', 'float16', 0.08],
+    ['genai/llama-int4', 'keep', 'float16', 0.1],
+  ])('%s as %s with KV in %s: registered, compiled, reloaded from its binary, asked', async (...given) => {
+    const [fixture, precision, kvType, bound] = given;
+    const { compiledFor, static: graphs } = await compileOn(qnn!, fixture, precision, kvType);
+    expect(graphs!.kvType).toBe(kvType);
     expect(compiledFor).toMatchObject({ identity: expect.stringMatching(/^qnn test; CPU; .*htp_arch=73/) });
     expect(compiledFor!.error).toBeLessThan(bound);
     expect(existsSync(join(folder, 'weights.bin'))).toBe(true);

@@ -1,6 +1,6 @@
 import { at } from '../../../lib/at.ts';
 import type { KvLayer } from '../layout.ts';
-import { attribute, type Graph, makeNode, makeTensor, type Node } from '../model.ts';
+import { attribute, DataType, type Graph, makeNode, makeTensor, type Node } from '../model.ts';
 import { unusable } from '../unusable.ts';
 
 /** Describes the shape of a static graph: the number of new cells of one run, and of past cells that they may see. */
@@ -8,6 +8,9 @@ export interface StaticShape {
   chunk: number;
   past: number;
 }
+
+/** Names the element type of keys and values between the runs of a static graph. */
+export type KvType = 'float32' | 'float16';
 
 /** Describes a GroupQueryAttention node that is to be replaced in a static graph. */
 export interface StaticAttention {
@@ -33,8 +36,16 @@ interface Heads {
  * Returns nodes that compute the same as a GroupQueryAttention with operators that compilers for NPUs accept: MatMul,
  * Softmax, Split, Concat, Reshape, Transpose and elementwise ones. The past cells are inputs; only the new keys and
  * values are outputs. Source of the operator: onnxruntime, docs/ContribOperators.md, com.microsoft.GroupQueryAttention.
+ *
+ * @param kvType element type of the past cells and of the new keys and values; the attention itself is computed in
+ *   32-bit floats
  */
-export function plainAttention(graph: Graph, attention: StaticAttention, { chunk, past }: StaticShape): Node[] {
+export function plainAttention(
+  graph: Graph,
+  attention: StaticAttention,
+  { chunk, past }: StaticShape,
+  kvType: KvType,
+): Node[] {
   const { node, kv, mask, rotary } = attention;
   const heads = headsOf(node, kv);
   const name = `assay/attention/${kv.past[0]}`;
@@ -79,11 +90,20 @@ export function plainAttention(graph: Graph, attention: StaticAttention, { chunk
   const query = rotate(byHead(q!, heads.queries, `${name}/q`), `${name}/q`);
   const newKey = rotate(byHead(k!, heads.keys, `${name}/k`), `${name}/k`);
   const newValue = byHead(v!, heads.keys, `${name}/v`);
-  add('Identity', [newKey], kv.present[0]);
-  add('Identity', [newValue], kv.present[1]);
-
-  const key = add('Concat', [kv.past[0], newKey], `${name}/keys`, { axis: 2 });
-  const value = add('Concat', [kv.past[1], newValue], `${name}/values`, { axis: 2 });
+  // Joins the past cells and the new ones. With 16 bits the new ones are rounded too, so that a cell is the same number
+  // in the run that computes it and in later ones.
+  const joined = (index: 0 | 1, fresh: string, part: string): string => {
+    const [past, present] = [kv.past[index], kv.present[index]];
+    if (kvType === 'float32') {
+      add('Identity', [fresh], present);
+      return add('Concat', [past, fresh], part, { axis: 2 });
+    }
+    add('Cast', [fresh], present, { to: DataType.float16 });
+    const cells = add('Concat', [past, present], `${part}/half`, { axis: 2 });
+    return add('Cast', [cells], part, { to: DataType.float });
+  };
+  const key = joined(0, newKey, `${name}/keys`);
+  const value = joined(1, newValue, `${name}/values`);
   // The queries that share a key head are stacked, so that each key head needs one MatMul.
   const group = heads.queries / heads.keys;
   const grouped = [1, heads.keys, group * chunk, heads.size];
