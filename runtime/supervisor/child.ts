@@ -13,6 +13,7 @@ import {
 } from '../protocol/messages.ts';
 import { ENGINE_MEMORY, HEAP_FLAGS, residentBytes } from './child-memory.ts';
 import type { Launch } from './isolation/isolation.ts';
+import { killTree } from './isolation/kill-tree.ts';
 import { FAILED_TO, type Patience, SHORT_PATIENCE } from './patience.ts';
 import { withoutSecrets } from './without-secrets.ts';
 
@@ -99,7 +100,7 @@ export class Child {
   /** Kills the process at once; `exit` is then called with the reason. */
   kill(reason: string): void {
     this.#reason ??= reason;
-    this.#process.kill('SIGKILL');
+    killTree(this.#process);
   }
 
   /** Shortens the patience, because callers now wait for this process to end. */
@@ -131,6 +132,7 @@ export class Child {
     if (this.#gone) return;
     this.#gone = true;
     clearInterval(this.#watch);
+    killTree(this.#process);
     this.#events.exit(this.#reason ?? reason);
   }
 

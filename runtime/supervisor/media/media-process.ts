@@ -4,6 +4,7 @@ import * as v from 'valibot';
 import type { MediaPlan } from '../../media/media-plan.ts';
 import { FromMedia, type ToMedia } from '../../media/messages.ts';
 import { type Isolation, NO_ISOLATION } from '../isolation/isolation.ts';
+import { killTree } from '../isolation/kill-tree.ts';
 import { withoutSecrets } from '../without-secrets.ts';
 
 /** Holds the content of an image or audio file of a request, and its hash in hexadecimal. */
@@ -166,7 +167,7 @@ export function createMediaProcess(options: MediaProcessOptions): MediaProcess {
   function end(): void {
     const ended = child;
     child = null;
-    ended?.kill('SIGKILL');
+    if (ended) killTree(ended);
   }
 
   async function ask(question: Question, signal: AbortSignal): Promise<FromMedia> {
