@@ -10,8 +10,8 @@ export interface KeyFlags {
 
 /** Help texts, shared by every command that takes a key. */
 export const KEY_HELP = {
-  seen: 'other users of this machine see a key in the process list, so rather use the file or the variable',
-  file: 'file with that key alone in it (env: ASSAY_API_KEY_FILE)',
+  visible: 'other users of this machine can see it in the process list; prefer the file or the variable',
+  file: 'file that contains only the key (env: ASSAY_API_KEY_FILE)',
 } as const;
 
 /** Most bytes of a key file, which holds one line. */
@@ -27,7 +27,7 @@ export function apiKeyOf(flags: KeyFlags, env: Record<string, string | undefined
   const { apiKey, apiKeyFile } = byFlag ? flags : given;
   if (apiKey !== undefined && apiKeyFile !== undefined) {
     const [one, other] = byFlag ? ['--api-key', '--api-key-file'] : ['ASSAY_API_KEY', 'ASSAY_API_KEY_FILE'];
-    throw new UsageError(`${one} and ${other} both give a key. Leave one out.`);
+    throw new UsageError(`${one} and ${other} both give a key. Use only one.`);
   }
   return apiKeyFile === undefined ? apiKey : keyInFile(apiKeyFile);
 }

@@ -24,15 +24,15 @@ export interface AskFlags extends ModelFlags {
 
 const GROUP = 'Model:';
 
-/** Adds the flags of `ModelFlags`, after the command's own. `unsaid` is the help text for the default temperature. */
-export function modelFlags(command: Command, unsaid: string): Command {
+/** Adds the flags of `ModelFlags`, after the command's own. `defaultText` is the help text for the default temperature. */
+export function modelFlags(command: Command, defaultText: string): Command {
   const add = (flags: string, description: string, parse?: (text: string) => unknown) => {
     const option = new Option(flags, description).helpGroup(GROUP);
     command.addOption(parse ? option.argParser(parse) : option);
   };
-  add('--model <id>', 'model to ask (default: the one that the server has loaded)');
-  add('--temperature <number>', `0 for the likeliest answer, up to 2 (default: ${unsaid})`, temperature);
-  add('--max-output-tokens <number>', 'room for the answer, 1 to 4096', wholeNumber(1, 4096));
+  add('--model <id>', 'model to ask (default: the loaded model of the server)');
+  add('--temperature <number>', `0 (always the most probable answer) to 2 (default: ${defaultText})`, temperature);
+  add('--max-output-tokens <number>', 'most tokens of the answer, 1 to 4096', wholeNumber(1, 4096));
   return connectionFlags(command);
 }
 

@@ -30,10 +30,10 @@ export function addCalibrate(program: Command): void {
     .command('calibrate')
     .description('Fit the probabilities of the loaded model to your own labels.')
     .argument('[labels.jsonl]', 'a labelled question on each line')
-    .option('--plot <file.svg>', 'draw how often answers are right by how sure they are, before and after')
-    .option('--out <file.json>', 'write the calibration there, and do not use it here')
-    .option('--reset', 'remove the calibration that was fitted here')
-    .option('--model <id>', 'model to calibrate (default: the one that the server has loaded)');
+    .option('--plot <file.svg>', 'draw reliability diagrams: accuracy by confidence, before and after')
+    .option('--out <file.json>', 'write the calibration to this file instead of using it')
+    .option('--reset', 'remove the calibration that was fitted on this machine')
+    .option('--model <id>', 'model to calibrate (default: the loaded model of the server)');
   connectionFlags(command)
     .addHelpText('after', CALIBRATE_HELP)
     .action(async (file: string | undefined, flags: CalibrateFlags) => {
@@ -150,7 +150,11 @@ async function store(calibration: Calibration, flags: CalibrateFlags, connection
 
 async function reset(flags: CalibrateFlags, fingerprint: string): Promise<void> {
   const removed = await (await calibrations(flags)).remove(fingerprint);
-  screen.note(removed ? 'Removed. A calibration that ships with the model counts again.' : 'There was none.');
+  screen.note(
+    removed
+      ? 'Removed. If the model ships with a calibration, that one is used again.'
+      : 'There was no calibration to remove.',
+  );
 }
 
 /** Opens the calibrations stored in this machine's home folder. Imports their code only when it is needed. */
@@ -170,7 +174,7 @@ A line of the file is a question of POST /v1/decisions about a text, with the ri
   {"input": "…", "type": "score", "instructions": "How angry?", "levels": [{"label": "calm"}, {"label": "angry"}], "label": "calm"}
   {"input": "…", "type": "extract", "instructions": "The order", "keys": ["id"], "label": {"id": "A-1"}}
 
-For each kind of question it fits a temperature: above 1 the model was too sure of itself. It prints the expected calibration error
+For each kind of question it fits a temperature; a value above 1 means that the model was overconfident. It prints the expected calibration error
 (ECE) and the Brier score before and after, the latter on labels that were left out of the fit.
 
 Examples:

@@ -29,12 +29,12 @@ export function addChat(program: Command): void {
   modelFlags(
     program
       .command('chat')
-      .description('Chat with the model; the answer is written as it comes.')
+      .description('Chat with the model; the answer is printed as it is generated.')
       .argument('[message]', 'what to say (default: standard input; on a terminal, a conversation)')
       .option('--system <text>', 'instructions for the whole conversation')
       .option('-i, --image <path>', `${IMAGE_HELP}, before the first message`, repeated)
       .option('--audio <path>', `${AUDIO_HELP}, before the first message`, repeated),
-    'what the model comes with, else 1',
+    "the model's own, else 1",
   )
     .addHelpText('after', CHAT_HELP)
     .action(async (message: string | undefined, flags: ChatFlags) => {
@@ -49,8 +49,8 @@ export function addChat(program: Command): void {
 }
 
 const CHAT_HELP = `
-In a conversation, Ctrl-C stops the answer, and Ctrl-D or /exit ends the conversation. What a reasoning model thinks is shown on a
-terminal, dimmed, and is never part of the output.
+In a conversation, Ctrl-C stops the answer, and Ctrl-D or /exit ends the conversation. Reasoning is shown dimmed on a terminal,
+and is never part of the output.
 
 Examples:
   $ assay chat

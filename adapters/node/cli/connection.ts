@@ -24,10 +24,10 @@ export function connectionFlags(command: Command, { json }: { json: boolean } = 
   const add = (flags: string, description: string) =>
     command.addOption(new Option(flags, description).helpGroup('Server and output:'));
   add('--url <address>', 'server to talk to (env: ASSAY_URL, default: http://127.0.0.1:8080)');
-  add('--api-key <key>', `key for the server; ${KEY_HELP.seen} (env: ASSAY_API_KEY)`);
+  add('--api-key <key>', `key for the server; ${KEY_HELP.visible} (env: ASSAY_API_KEY)`);
   add('--api-key-file <path>', KEY_HELP.file);
-  add('--home <folder>', 'where models and keys are kept (env: ASSAY_HOME, default: ~/.assay)');
-  if (json) add('--json', 'print the answer as JSON, as the server gives it');
+  add('--home <folder>', 'folder with models and keys (env: ASSAY_HOME, default: ~/.assay)');
+  if (json) add('--json', 'print the response of the server as JSON');
   return command;
 }
 

@@ -25,20 +25,24 @@ export function addDecide(program: Command): void {
       .command('decide')
       .description('Answer one question about a text, an image or a recording.')
       .argument('<question>', 'what to decide')
-      .option('-o, --option <answer>', 'an allowed answer; repeat it for each', repeated)
+      .option('-o, --option <answer>', 'an allowed answer; repeat the flag for each', repeated)
       .option('-f, --file <path>', 'file with the text (default: standard input)')
       .option('-c, --context <text>', 'the text itself')
       .option('-i, --image <path>', IMAGE_HELP, repeated)
       .option('--audio <path>', AUDIO_HELP, repeated)
       .option('--instruction <text>', 'extra guidance, such as "Give a reason."')
       .option('--expect <answer>', 'exit with 0 for this answer and with 1 for any other')
-      .option('-p, --probabilities', 'show how likely each option is')
+      .option('-p, --probabilities', 'show the probability of each option')
       .option(
         '--orders <number>',
-        'with --probabilities: average over so many orders of the options',
+        'with --probabilities: number of orders of the options to average over',
         wholeNumber(1, 8),
       )
-      .option('--abstain-below <probability>', 'with --probabilities: give no answer that is less sure', share),
+      .option(
+        '--abstain-below <probability>',
+        'with --probabilities: abstain if no option is at least this probable',
+        share,
+      ),
   )
     .addHelpText('after', DECIDE_HELP)
     .action(async (question: string, flags: DecideFlags) => {
@@ -80,7 +84,7 @@ export function addDecide(program: Command): void {
 }
 
 const DECIDE_HELP = `
-With options the answer is one of them, always. Without, it is a few words of the model's own.
+With options, the answer is always one of them. Without options, it is a few words of the model's own.
 
 Examples:
   $ assay decide "Is this urgent?" --option yes --option no < mail.txt

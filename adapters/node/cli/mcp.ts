@@ -17,7 +17,7 @@ export function addMcp(program: Command): void {
     program
       .command('mcp')
       .description('Serve the tools decide and extract to agents, by the Model Context Protocol.')
-      .option('--http', 'streamable HTTP at /mcp on this machine, in place of standard input and output')
+      .option('--http', 'serve streamable HTTP at /mcp on this machine instead of standard input and output')
       .option('--port <number>', 'port for --http, 0 for any free one', wholeNumber(0, 65_535), 8081)
       .option('--model <id>', 'model to ask (default: the one that the server has loaded)'),
     { json: false },

@@ -28,7 +28,7 @@ export function addModels(program: Command): void {
   program
     .command('models')
     .description('List published models to start with, the likely best first, and which fit this machine.')
-    .option('--check', 'ask the hub whether each is there, runs here, and has the stated size')
+    .option('--check', 'check on the hub that each model exists, runs here and has the stated size')
     .option('--json', 'print JSON')
     .addHelpText('after', MODELS_HELP)
     .action(async ({ check, json }: { check?: boolean; json?: boolean }) => {
@@ -74,8 +74,8 @@ const HEAD = [
 ] as const;
 
 const MODELS_HELP = `
-Sizes are about: 4-bit weights to download; in memory 8-bit weights and the KV of a prompt of 4,096 tokens. The order follows the publishers'
-benchmarks; nothing of it was measured here. Any other model that runs can be pulled, too: assay doctor --model <id> tells.
+Sizes are approximate: the download is of 4-bit weights; memory is for 8-bit weights and the KV of a prompt of 4,096 tokens. The order follows
+the publishers' benchmarks; it was not measured here. You can pull other models, too: assay doctor --model <id> tells whether one runs.
 
 Examples:
   $ assay models

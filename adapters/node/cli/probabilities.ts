@@ -31,14 +31,16 @@ export function checkProbabilityFlags(
   const { probabilities, orders, abstainBelow, temperature, maxOutputTokens, language } = flags;
   if (!probabilities) {
     if (orders === undefined && abstainBelow === undefined) return;
-    throw new UsageError('--orders and --abstain-below belong to --probabilities: give that flag, too.');
+    throw new UsageError('--orders and --abstain-below belong to --probabilities: add that flag.');
   }
   if (options.length === 0)
     throw new UsageError('--probabilities needs options: give one with --option for each answer.');
   const unused = { '--temperature': temperature, '--max-output-tokens': maxOutputTokens, '--language': language };
   const [flag] = Object.entries(unused).find(([, value]) => value !== undefined) ?? [];
   if (flag)
-    throw new UsageError(`${flag} changes nothing with --probabilities: all options are scored, none is written.`);
+    throw new UsageError(
+      `${flag} changes nothing with --probabilities, which scores all options and generates no text. Remove it.`,
+    );
 }
 
 /** Asks the server for the probability of each option. Returns the body of its answer. */

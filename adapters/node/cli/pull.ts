@@ -16,7 +16,7 @@ export function addPull(program: Command): void {
       .argument('<model>', 'such as onnx-community/Qwen3-0.6B-ONNX')
       .option(
         '--max-prompt-len <tokens>',
-        'longest prompt to compile for, 16 to the context of the model (default: its context, at most 4096)',
+        'most tokens of a prompt: 16 up to the context length of the model (default: the context length, at most 4096)',
         promptLength,
       );
 
@@ -25,7 +25,7 @@ export function addPull(program: Command): void {
       program.command('pull').description('Fetch a model from the hub and compile it for this machine.'),
     ).option(
       '--dtype <format>',
-      'number format to fetch, such as q4 or fp16; the work is then done here, not by a server',
+      'number format to fetch, such as q4 or fp16; this command then does the work itself, without a server',
     ),
   )
     .addHelpText('after', PULL_EXAMPLES)
@@ -33,7 +33,7 @@ export function addPull(program: Command): void {
 
   connectionFlags(
     modelFlags(
-      program.command('compile').description('Compile a model that is on this machine, without asking the hub.'),
+      program.command('compile').description('Compile a model that is on this machine, without contacting the hub.'),
     ),
   )
     .addHelpText('after', '\nExample:\n  $ assay compile onnx-community/Qwen3-0.6B-ONNX --max-prompt-len 8192')
@@ -41,8 +41,8 @@ export function addPull(program: Command): void {
 }
 
 const PULL_EXAMPLES = `
-What was fetched is kept when the command is interrupted; the next one goes on from there. Models go to the cache that
-Hugging Api tools share (HF_HOME, HF_HUB_CACHE); HF_TOKEN opens gated models, HF_ENDPOINT names another hub.
+If the command is interrupted, run it again: the download resumes. Models are stored in the cache that Hugging Face tools
+share (HF_HOME, HF_HUB_CACHE). HF_TOKEN gives access to gated models; HF_ENDPOINT names another hub.
 
 Examples:
   $ assay pull onnx-community/Qwen3-0.6B-ONNX

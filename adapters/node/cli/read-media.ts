@@ -11,8 +11,8 @@ export interface MediaFlags {
 }
 
 /** Help texts of the flags that name media files. */
-export const IMAGE_HELP = 'file with an image that the model reads; repeat it for each';
-export const AUDIO_HELP = 'file with a recording that the model hears; repeat it for each';
+export const IMAGE_HELP = 'file with an image for the model; repeat the flag for each';
+export const AUDIO_HELP = 'file with a recording for the model; repeat the flag for each';
 
 /** Holds a media file as `images` and `audio` of a request take it. */
 export interface SentMedia {

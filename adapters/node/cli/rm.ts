@@ -38,7 +38,7 @@ export function addRemove(program: Command): void {
 }
 
 const REMOVE_HELP = `
-The model that is loaded cannot be removed; unload it first. Weights of a bundled model stay: they are part of Assay.
+A loaded model cannot be removed; unload it first. The weights of a bundled model stay, because they are part of Assay.
 
 Examples:
   $ assay rm onnx-community/Qwen3-0.6B-ONNX

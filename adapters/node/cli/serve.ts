@@ -10,24 +10,30 @@ export function addServe(program: Command, compose: typeof composeParts): void {
   program
     .command('serve')
     .description('Run the server: the decision service and the model server on one port.')
-    .option('--host <address>', 'address to listen on; other than this machine needs an API key (default: 127.0.0.1)')
+    .option(
+      '--host <address>',
+      'address to listen on; any other than loopback requires an API key (default: 127.0.0.1)',
+    )
     .option('--port <number>', 'port to listen on, 0 for any free one (env: PORT, default: 8080)')
-    .option('--home <folder>', 'where models and keys are kept (env: ASSAY_HOME, default: ~/.assay)')
-    .option('--api-key <key>', `a key to accept beside those of the home; ${KEY_HELP.seen} (env: ASSAY_API_KEY)`)
+    .option('--home <folder>', 'folder with models and keys (env: ASSAY_HOME, default: ~/.assay)')
+    .option(
+      '--api-key <key>',
+      `key to accept besides those in the home folder; ${KEY_HELP.visible} (env: ASSAY_API_KEY)`,
+    )
     .option('--api-key-file <path>', KEY_HELP.file)
     .option('--model <id>', 'model to load at start (env: ASSAY_MODEL, default: assay/starter)')
     .option(
       '--device <device>',
-      'auto, npu, gpu or cpu; assay doctor tells which work (env: ASSAY_DEVICE, default: auto)',
+      'auto, npu, gpu or cpu; assay doctor shows which work (env: ASSAY_DEVICE, default: auto)',
     )
     .option('--dtype <format>', 'number format of downloaded weights, such as q4 or fp16 (env: ASSAY_DTYPE)')
     .option(
       '--precision <form>',
-      'form that weights are compiled to: auto, int8, int8-blocks, int4, float or keep (env: ASSAY_PRECISION, default: auto)',
+      'weight form to compile: auto, int8, int8-blocks, int4, float or keep (env: ASSAY_PRECISION, default: auto)',
     )
     .option(
       '--chat-max-tokens <number>',
-      'tokens of a chat answer where the request sets no max_tokens (env: ASSAY_CHAT_MAX_TOKENS, default: 1024)',
+      'most tokens of a chat answer if the request sets no max_tokens (env: ASSAY_CHAT_MAX_TOKENS, default: 1024)',
     )
     .option(
       '--orders <number>',
@@ -35,15 +41,15 @@ export function addServe(program: Command, compose: typeof composeParts): void {
     )
     .option(
       '--abstain-below <probability>',
-      'abstain from choices that are less sure, 0 to 1 (env: ASSAY_ABSTAIN_BELOW, default: 0)',
+      'abstain from a choice whose most probable option is below this, 0 to 1 (env: ASSAY_ABSTAIN_BELOW, default: 0)',
     )
     .option(
       '--confidence <formula>',
-      'what the confidence of an answer is worked out by, entropy or margin (env: ASSAY_CONFIDENCE, default: entropy)',
+      'formula for the confidence of an answer: entropy or margin (env: ASSAY_CONFIDENCE, default: entropy)',
     )
     .option(
       '--isolation <mode>',
-      'auto: the model runs with all the isolation that the system has (see assay doctor); strict: with all, or not at all; off (env: ASSAY_ISOLATION, default: auto)',
+      'auto: every isolation layer that the system supports (see assay doctor); strict: all layers, or the server does not start; off (env: ASSAY_ISOLATION, default: auto)',
     )
     .option('--no-load', 'load no model at start')
     .option(
@@ -52,7 +58,9 @@ export function addServe(program: Command, compose: typeof composeParts): void {
     )
     .option('--allow-origin <origin...>', 'web pages that may call the server, such as http://localhost:3000')
     .addOption(
-      new Option('--log-level <level>', 'what is logged to standard error').choices(LOG_LEVELS).default('info'),
+      new Option('--log-level <level>', 'least severe messages to log to standard error')
+        .choices(LOG_LEVELS)
+        .default('info'),
     )
     .addHelpText('after', EXAMPLES)
     .action(async ({ logLevel, ...flags }: ServerFlags & { logLevel: (typeof LOG_LEVELS)[number] }) => {
@@ -61,7 +69,7 @@ export function addServe(program: Command, compose: typeof composeParts): void {
       const terminal = process.stdout.isTTY === true;
       const serving = await serve(config, { log: createLog(logLevel), say: console.log, terminal, compose });
       await stopSignal();
-      console.log('Stopping; requests in flight may finish. Again to stop at once.');
+      console.log('Stopping; requests in flight may finish. Press Ctrl-C again to stop at once.');
       const inTime = await serving.stop();
       if (!inTime) console.log('Some requests took too long and were cut off.');
       process.exit(0);

@@ -37,21 +37,29 @@ interface InstallFlags {
 export function addService(program: Command): void {
   const service = program
     .command('service')
-    .description('Run the server in the background, from the start of the machine or session (Linux with systemd).')
+    .description('Run the server in the background, started with the machine or your session (Linux with systemd).')
     .addHelpText('after', HELP);
   service
     .command('install')
-    .description('Write a hardened systemd unit, enable and start it. As root: for the machine; else for your account.')
-    .option('--host <address>', 'address to listen on; other than this machine needs an API key (default: 127.0.0.1)')
+    .description(
+      'Write a hardened systemd unit, enable and start it: as root for the machine, otherwise for your account.',
+    )
+    .option(
+      '--host <address>',
+      'address to listen on; any other than loopback requires an API key (default: 127.0.0.1)',
+    )
     .option('--port <number>', 'port to listen on (default: 8080)')
     .option('--model <id>', 'model to load at start (default: assay/starter)')
-    .option('--home <folder>', 'keys and models (default: ~/.assay; as root /var/lib/assay)')
-    .option('--api-key-file <path>', 'a file with a key to accept beside those of the home; only systemd reads it')
+    .option('--home <folder>', 'folder with keys and models (default: ~/.assay; as root /var/lib/assay)')
+    .option(
+      '--api-key-file <path>',
+      'file with a key to accept besides those in the home folder; only systemd reads it',
+    )
     .option('--allow-origin <origin...>', 'web pages that may call the server, such as https://assay.example.com')
     .option('--allow-media-host <host...>', 'hosts that images may be fetched from')
-    .option('--memory <limit>', 'limit of server and models together, such as 8G or 75%', memoryLimit, '90%')
-    .option('--offline', 'give the server no network but its port: nothing can be downloaded or sent', false)
-    .option('--print', 'show the units, and change nothing')
+    .option('--memory <limit>', 'memory limit of the server and models together, such as 8G or 75%', memoryLimit, '90%')
+    .option('--offline', 'give the server no network except its port, so that it can download and send nothing', false)
+    .option('--print', 'print the units, and change nothing')
     .action(install);
   service
     .command('uninstall')

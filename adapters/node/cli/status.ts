@@ -6,8 +6,8 @@ import { screen, table } from './screen.ts';
 
 /** Adds `assay status`. */
 export function addStatus(program: Command): void {
-  connectionFlags(program.command('status').description('Tell whether a server runs, and what it has loaded.'))
-    .addHelpText('after', '\nExit code 3 where no server runs.\n\nExample:\n  $ assay status --json | jq -r .state')
+  connectionFlags(program.command('status').description('Show whether a server is running, and which model is loaded.'))
+    .addHelpText('after', '\nExit code 3: no server is running.\n\nExample:\n  $ assay status --json | jq -r .state')
     .action(async (flags: ConnectionFlags) => {
       const connection = await connect(flags, { alone: false });
       const health = v.parse(v.union([Health, EdgeHealth]), await (await connection.request('/health')).json());

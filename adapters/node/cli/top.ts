@@ -16,9 +16,9 @@ export function addTop(program: Command): void {
   connectionFlags(
     program
       .command('top')
-      .description('Show the queue, tokens per second and memory of the running server, as they change.')
+      .description('Show the queue, tokens per second and memory of the running server, live.')
       .option('-n, --interval <seconds>', 'seconds between two readings', wholeNumber(1, 3600), 2)
-      .option('--once', 'one reading over one interval, then end; so too where output is no terminal'),
+      .option('--once', 'show the figures of one interval, then end; the default if the output is no terminal'),
   )
     .addHelpText('after', TOP_HELP)
     .action(async (flags: TopFlags) => {
@@ -48,14 +48,14 @@ export function addTop(program: Command): void {
 }
 
 const TOP_HELP = `
-Ends with Ctrl-C. The figures are those of GET /metrics.
+Press Ctrl-C to end. The figures come from GET /metrics.
 
 Examples:
   $ assay top
   $ assay top --once --json | jq .requests_waiting`;
 
 function formatted(name: string, value: number | null): string {
-  if (value === null) return 'not known';
+  if (value === null) return 'unknown';
   if (name.endsWith('_bytes')) return `${(value / 1e6).toFixed(0)} MB`;
   return Number.isInteger(value) ? String(value) : value.toFixed(1);
 }
