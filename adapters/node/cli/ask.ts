@@ -24,7 +24,7 @@ export interface AskFlags extends ModelFlags {
 
 const GROUP = 'Model:';
 
-/** Adds the flags of `ModelFlags`, after the command's own. `defaultText` is the help text for the default temperature. */
+/** Adds the flags of `ModelFlags`, after the command's own. `defaultText` describes the default temperature. */
 export function modelFlags(command: Command, defaultText: string): Command {
   const add = (flags: string, description: string, parse?: (text: string) => unknown) => {
     const option = new Option(flags, description).helpGroup(GROUP);
