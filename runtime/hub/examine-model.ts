@@ -18,6 +18,8 @@ export interface ModelExamination {
   commit: string;
   /** Reason why the model cannot run here, and what to try instead; null if nothing indicates that. */
   refusal: string | null;
+  /** Message that says why its images or audio are refused, although its text is answered; null if none is known. */
+  mediaRefusal: string | null;
   /** The files that would be downloaded; null if the repository has no usable model. */
   chosen: {
     layout: ModelFiles['layout'];
@@ -54,14 +56,21 @@ export async function examineModel(
   const { commit } = listing;
   const selection = selectModelFiles(listing.files, options);
   if ('missing' in selection) {
-    return { model, commit, refusal: `it has no model that this engine can read. ${selection.missing}`, chosen: null };
+    return {
+      model,
+      commit,
+      refusal: `it has no model that this engine can read. ${selection.missing}`,
+      mediaRefusal: null,
+      chosen: null,
+    };
   }
   const { files } = selection;
   const read = (name: string) => {
     const path = files.support[name];
     return path === undefined ? undefined : readJson(hub, model, listing, path, signal);
   };
-  const { refusal, kvBytes } = judgeArchitecture(await read('config.json'), await read('genai_config.json'));
+  const [config, genai] = [await read('config.json'), await read('genai_config.json')];
+  const { refusal, mediaRefusal, kvBytes } = judgeArchitecture(config, genai);
   const wanted = new Set(pathsOf(files));
   const bytesOf = (paths: ReadonlySet<string>) =>
     listing.files.reduce((sum, { path, size }) => sum + (paths.has(path) ? size : 0), 0);
@@ -70,6 +79,7 @@ export async function examineModel(
     model,
     commit,
     refusal,
+    mediaRefusal,
     chosen: {
       layout: files.layout,
       dtype: files.dtype,

@@ -34,6 +34,19 @@ test.each<[what: string, config: unknown, genai: unknown, refusal: RegExp | null
   ],
   ['a decoder of tokens', undefined, { model: { decoder: { inputs: { input_ids: 'input_ids' } } } }, null],
   ['a decoder of embeddings', undefined, { model: { decoder: { inputs: { inputs_embeds: 'x' } } } }, /embeddings/],
+  [
+    'a decoder with graphs for images and audio',
+    undefined,
+    { model: { decoder: { inputs: { inputs_embeds: 'x' } }, vision: {}, speech: {}, embedding: {} } },
+    /beside its decoder \(vision, speech\)/,
+  ],
+  [
+    'a Granite that listens',
+    { model_type: 'granite_speech', text_config: { model_type: 'granite' } },
+    undefined,
+    /granite_speech: .* Voxtral/,
+  ],
+  ['a Gemma 3 with images, whose text works', { model_type: 'gemma3', vision_config: {} }, undefined, null],
 ])('%s', (_, config, genai, refusal) => {
   const verdict = judgeArchitecture(config, genai);
   if (refusal) expect(verdict.refusal).toMatch(refusal);

@@ -14,6 +14,13 @@ const REFUSED: Readonly<Record<string, string>> = {
       'its Mamba layers are not supported; LFM2 and Qwen 3.5 are hybrids that are',
     ]),
   ),
+  granite_speech:
+    'no exporter makes it, so its results could not be compared with those of PyTorch; take Voxtral or Ultravox for audio, or Granite for text',
+};
+/** Messages for requests with media, by model type, of models that answer about text alone (docs/media.md). */
+const TEXT_ONLY: Readonly<Record<string, string>> = {
+  gemma3:
+    'Images are refused with Gemma 3: its image tokens attend to each other in both directions, and those of the published graphs only to the tokens before. Remove the image, or load a model of the SmolVLM or Qwen-VL family.',
 };
 /** Matches the class names of models that generate text. */
 const GENERATES = /(?:CausalLM|LMHeadModel|ConditionalGeneration)$/;
@@ -41,6 +48,9 @@ const Config = v.looseObject({
 });
 const GenaiConfig = v.looseObject({
   model: v.looseObject({
+    /** Graphs that make embeddings of images and of audio. */
+    vision: v.optional(v.unknown()),
+    speech: v.optional(v.unknown()),
     decoder: v.looseObject({
       head_size: Count,
       num_hidden_layers: Count,
@@ -55,6 +65,8 @@ const GenaiConfig = v.looseObject({
 export interface ArchitectureVerdict {
   /** Reason why the model cannot run, and what to try instead; null if the configuration shows none. */
   refusal: string | null;
+  /** Message that says why its images or audio are refused, although its text is answered; null if none is known. */
+  mediaRefusal: string | null;
   /** Bytes of KV cache for each token; null if the configuration does not determine them. */
   kvBytes: number | null;
 }
@@ -70,7 +82,9 @@ export function judgeArchitecture(config: unknown, genai: unknown): Architecture
     (published.success ? configRefusal(published.output) : null) ?? (built.success ? genaiRefusal(built.output) : null);
   const kvBytes =
     (built.success ? genaiKv(built.output) : null) ?? (published.success ? configKv(published.output) : null);
-  return { refusal, kvBytes };
+  const type = published.success ? published.output.model_type : '';
+  const mediaRefusal = (Object.hasOwn(TEXT_ONLY, type) && TEXT_ONLY[type]) || null;
+  return { refusal, mediaRefusal, kvBytes };
 }
 
 function configRefusal(config: v.InferOutput<typeof Config>): string | null {
@@ -81,8 +95,8 @@ function configRefusal(config: v.InferOutput<typeof Config>): string | null {
   if (architecture && !GENERATES.test(architecture)) {
     return `config.json names ${architecture}, which does not generate text; take a model for text generation`;
   }
-  const known = Object.hasOwn(REFUSED, type) ? REFUSED[type] : undefined;
-  if (known) return `config.json says ${type}: ${known}`;
+  const known = [config.model_type, type].find((name) => Object.hasOwn(REFUSED, name));
+  if (known !== undefined) return `config.json says ${known}: ${REFUSED[known]}`;
   const { layer_types, enable_moe_block } = text_config ?? config;
   if (enable_moe_block) {
     return `config.json says ${type} with experts, whose activation (GeGLU) onnxruntime has no kernels for; take a Gemma 4 without experts, such as 12B or E4B`;
@@ -93,10 +107,12 @@ function configRefusal(config: v.InferOutput<typeof Config>): string | null {
     : null;
 }
 
-function genaiRefusal({ model: { decoder } }: v.InferOutput<typeof GenaiConfig>): string | null {
+function genaiRefusal({ model: { decoder, ...model } }: v.InferOutput<typeof GenaiConfig>): string | null {
   const given = Object.keys(decoder.inputs);
   if (given.length === 0 || given.includes('input_ids')) return null;
-  return 'its decoder reads embeddings that other graphs make (images or sound), not tokens; take a text model';
+  const others = (['vision', 'speech'] as const).filter((name) => model[name] !== undefined);
+  const named = others.length > 0 ? ` (${others.join(', ')})` : '';
+  return `genai_config.json has graphs beside its decoder${named}, which reads their embeddings, not tokens. Its builder makes only the decoder, and the scripts that make the others differ; take a copy in the layout of transformers.js (onnx/decoder_model_merged.onnx), or a text model`;
 }
 
 function genaiKv({ model: { decoder } }: v.InferOutput<typeof GenaiConfig>): number | null {

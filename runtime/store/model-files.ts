@@ -219,5 +219,15 @@ function missingGraph(paths: ReadonlySet<string>, wanted: readonly Dtype[]): str
     there.length > 0
       ? ` It has ${there.slice(0, 8).join(', ')}${there.length > 8 ? ` and ${there.length - 8} more` : ''}.`
       : ' It has no ONNX file at all; a copy under onnx-community may.';
-  return `Looked for ${looked} (also at the top), and for ${GENAI_CONFIG} with model.onnx beside it.${has}`;
+  return `Looked for ${looked} (also at the top), and for ${GENAI_CONFIG} with model.onnx beside it.${has}${severalGraphs(paths, there)}`;
+}
+
+/** Says what to do about a genai model of several graphs; empty if the repository has none. */
+function severalGraphs(paths: ReadonlySet<string>, graphs: readonly string[]): string {
+  const folders = [...paths]
+    .filter((path) => path === GENAI_CONFIG || path.endsWith(`/${GENAI_CONFIG}`))
+    .map((path) => path.slice(0, -GENAI_CONFIG.length));
+  return folders.some((folder) => graphs.some((path) => path.startsWith(folder)))
+    ? ` Its ${GENAI_CONFIG} is for several graphs, as models that read images or audio are published: that is not supported. Take a copy in the layout of transformers.js (onnx/decoder_model_merged.onnx), or a text model.`
+    : '';
 }

@@ -12,6 +12,8 @@ import { prefixBytes } from '../engine/sequence.ts';
 import { readMediaFamily } from '../media/families/read-family.ts';
 import type { PluginTarget } from '../ort-plugin/plugin-target.ts';
 import type { LoadSpec, Phase } from '../protocol/messages.ts';
+import { judgeArchitecture } from '../store/architecture.ts';
+import { CONFIG_BOUNDS, readBoundedJson } from '../store/bounded-file.ts';
 import { readModelText } from '../text/model-files.ts';
 import { COUNTED_LIMITS } from '../text/prompt.ts';
 import { createTextModel } from '../text/text-model.ts';
@@ -53,7 +55,11 @@ async function openMedia(
 ): Promise<{ media?: MediaEncoder; mediaRefusal?: string }> {
   if (!media || !existsSync(join(dir, media.encoder))) return {};
   const family = await readMediaFamily(dir, maxPromptLen);
-  if (!family) return {};
+  if (!family) {
+    const config = await readBoundedJson(join(dir, 'config.json'), CONFIG_BOUNDS);
+    const { mediaRefusal } = judgeArchitecture(config, undefined);
+    return mediaRefusal ? { mediaRefusal } : {};
+  }
   const opened = await openMediaEncoder(dir, media, family, threads);
   return typeof opened === 'string' ? { mediaRefusal: opened } : { media: opened };
 }

@@ -12,6 +12,16 @@ const GENAI = JSON.stringify({
   },
 });
 
+/** As onnxruntime-genai's published configurations of models that read images. */
+const GENAI_VISION = JSON.stringify({
+  model: {
+    type: 'gemma3',
+    decoder: { num_hidden_layers: 2, head_size: 16, inputs: { inputs_embeds: 'inputs_embeds' } },
+    embedding: { filename: 'embedding.onnx' },
+    vision: { filename: 'vision.onnx' },
+  },
+});
+
 let hub: HubServer;
 beforeAll(async () => {
   hub = await HubServer.start(
@@ -26,6 +36,33 @@ beforeAll(async () => {
       'config.json': '{"model_type":"mamba2"}',
       'tokenizer.json': '{}',
       'onnx/model_q4.onnx': 'weights',
+    }),
+    hubRepository('acme/gemma3', {
+      'config.json': '{"model_type":"gemma3","architectures":["Gemma3ForConditionalGeneration"]}',
+      'tokenizer.json': '{}',
+      'onnx/decoder_model_merged_q4.onnx': 'decoder',
+      'onnx/embed_tokens_q4.onnx': 'embeddings',
+      'onnx/vision_encoder_q4.onnx': 'encoder',
+    }),
+    hubRepository('acme/speech', {
+      'config.json': '{"model_type":"granite_speech","text_config":{"model_type":"granite"}}',
+      'tokenizer.json': '{}',
+      'onnx/decoder_model_merged_q4.onnx': 'decoder',
+      'onnx/embed_tokens_q4.onnx': 'embeddings',
+      'onnx/audio_encoder_q4.onnx': 'encoder',
+    }),
+    hubRepository('acme/genai-vision', {
+      'cpu-int4/genai_config.json': GENAI_VISION,
+      'cpu-int4/tokenizer.json': '{}',
+      'cpu-int4/model.onnx': 'graph',
+      'cpu-int4/vision.onnx': 'graph',
+      'cpu-int4/embedding.onnx': 'graph',
+    }),
+    hubRepository('acme/genai-parts', {
+      'cpu-int4/genai_config.json': GENAI_VISION,
+      'cpu-int4/tokenizer.json': '{}',
+      'cpu-int4/phi-3.5-v-instruct-text.onnx': 'graph',
+      'cpu-int4/phi-3.5-v-instruct-vision.onnx': 'graph',
     }),
     hubRepository('acme/torch', { 'config.json': '{}', 'model.safetensors': 'x' }),
   );
@@ -56,8 +93,20 @@ it('of the other layout says that the graph decides, and of a configuration with
 it.each([
   ['acme/mamba', /mamba2/],
   ['acme/torch', /no ONNX file/],
+  ['acme/speech', /granite_speech.*take Voxtral or Ultravox/],
+  ['acme/genai-vision', /graphs beside its decoder \(vision\).*layout of transformers\.js/],
+  ['acme/genai-parts', /several graphs.*layout of transformers\.js/],
 ])('%s is refused with the reason', async (id, reason) => {
   expect((await examine(id)).refusal).toMatch(reason);
+});
+
+it('a Gemma 3 with images is for text alone, which assay doctor says too', async () => {
+  const { refusal, mediaRefusal } = await examine('acme/gemma3');
+  expect(refusal).toBeNull();
+  expect(mediaRefusal).toMatch(/in both directions/);
+  expect((await examine('acme/genai')).mediaRefusal).toBeNull();
+  const said = await assay(['doctor', '--model', 'acme/gemma3'], { env: { HF_ENDPOINT: hub.endpoint } });
+  expect(said).toMatchObject({ code: 0, out: expect.stringMatching(/text only: Images are refused/) });
 });
 
 it('a model that is not there is an error', async () => {

@@ -90,8 +90,9 @@ async function reportModel(name: string, json: boolean): Promise<void> {
   if (found.refusal) process.exitCode = EXIT.no;
 }
 
-function linesOf({ model, refusal, chosen }: ModelExamination): string[] {
+function linesOf({ model, refusal, mediaRefusal, chosen }: ModelExamination): string[] {
   const lines = [refusal ? `${model} cannot run here: ${refusal}` : `${model}: nothing is known against it`];
+  if (mediaRefusal) lines.push(`     text only: ${mediaRefusal}`);
   if (!chosen) return lines;
   const { graph, dtype, path, downloadBytes, memoryBytes } = chosen;
   const how = path
