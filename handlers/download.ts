@@ -27,7 +27,7 @@ export function download(host: ModelHost, services: Services): AppHandler {
     for await (const report of all) {
       if (report.status === 'success') return c.json(report);
     }
-    throw new AssayError('internal_error', 'The download ended without a result. Call again to go on with it.');
+    throw new AssayError('internal_error', 'The download ended without a result. Send the request again to resume it.');
   };
 }
 

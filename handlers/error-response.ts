@@ -50,7 +50,7 @@ function sendable(thrown: unknown, format: ErrorFormat): ErrorStatus & { error: 
   const status = thrown instanceof AssayError ? errorStatus(thrown.code, format) : undefined;
   // The cast is safe: there is a status only for an `AssayError`.
   if (status) return { error: thrown as AssayError, ...status };
-  const message = 'Something failed inside the server. The request id finds it in the log.';
+  const message = 'The server failed with an internal error. Search its log for the request id.';
   return { error: new AssayError('internal_error', message, { cause: thrown }), ...INTERNAL_ERROR };
 }
 

@@ -15,7 +15,7 @@ export function guard(settings: GuardSettings): AppMiddleware {
     const host = c.req.header('host') ?? url?.host ?? '';
     if (!url) throw new AssayError('forbidden_origin', `${host} is not a host name.`);
     if (settings.loopbackOnly && !(LOOPBACK.test(host) && LOOPBACK.test(url.host))) {
-      throw new AssayError('forbidden_origin', 'This server answers to localhost, 127.0.0.1 and [::1] alone.');
+      throw new AssayError('forbidden_origin', 'This server answers only requests to localhost, 127.0.0.1 or [::1].');
     }
     const origin = c.req.header('origin');
     if (origin === undefined || origin === url.origin) return next();

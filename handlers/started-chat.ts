@@ -26,7 +26,7 @@ export async function startChat(c: AppContext, services: Services, request: Chat
   const events = services.backend.chat(request, callOf(c, services.quota, signal))[Symbol.asyncIterator]();
   const { value } = await events.next();
   if (value?.type !== 'start') {
-    throw new AssayError('internal_error', 'The backend answered out of order. The request id finds it in the log.');
+    throw new AssayError('internal_error', 'The backend answered out of order. Search the log for the request id.');
   }
   try {
     // If the request names no model, this event is the first to name it.

@@ -18,7 +18,11 @@ export function memoryQuota(clock: Pick<Clock, 'now'>): Quota {
 
 /** Returns the error for a caller that is over its quota. */
 export function rateLimited(retryAfterSeconds: number): AssayError {
-  return new AssayError('rate_limited', `This key has used up its requests. Send again in ${retryAfterSeconds} s.`, {
-    retryAfterSeconds,
-  });
+  return new AssayError(
+    'rate_limited',
+    `This key has used up its requests per minute. Try again in ${retryAfterSeconds} s.`,
+    {
+      retryAfterSeconds,
+    },
+  );
 }

@@ -38,10 +38,10 @@ function keyInFile(file: string): string {
     text = statSync(file).size > MAX_FILE_BYTES ? '' : readFileSync(file, 'utf8').trim();
   } catch (cause) {
     const code = systemCode(cause);
-    throw new UsageError(`The key file ${file} cannot be read (${code}). Name one that holds the key alone.`, {
+    throw new UsageError(`The key file ${file} cannot be read (${code}). Name a file that contains only the key.`, {
       cause,
     });
   }
   if (/^[^\s]+$/.test(text)) return text;
-  throw new UsageError(`The key file ${file} does not hold one key. Put the key alone into it.`);
+  throw new UsageError(`The key file ${file} does not hold one key. Write only the key into it.`);
 }

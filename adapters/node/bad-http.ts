@@ -61,11 +61,11 @@ export function badHttp(error: AssayError): Response {
 function reason({ code, message }: Refused): AssayError {
   switch (code) {
     case 'HPE_HEADER_OVERFLOW':
-      return new AssayError('request_too_large', 'The headers are longer than 16 KiB together. Send less in them.');
+      return new AssayError('request_too_large', 'The headers together are longer than 16 KiB. Shorten them.');
     case 'ERR_HTTP_REQUEST_TIMEOUT':
-      return new AssayError('malformed_json', 'The request did not come to its end in time. Send it again.');
+      return new AssayError('malformed_json', 'The request did not arrive completely in time. Send it again.');
     default:
-      return new AssayError('malformed_json', `This is not HTTP/1.1 as a server can read it: ${message}.`);
+      return new AssayError('malformed_json', `The request is not valid HTTP/1.1: ${message}.`);
   }
 }
 

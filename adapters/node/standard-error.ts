@@ -3,8 +3,8 @@ import { type DestinationStream, pino } from 'pino';
 import { systemCode } from '../../runtime/store/disk-error.ts';
 
 /**
- * Most bytes of lines that wait for the pipe's reader; beyond that, lines are dropped and counted. A single line may be
- * longer, because it may contain a prompt.
+ * Most bytes of lines that wait until standard error can be written; further lines are dropped and counted. A single
+ * line may be longer, because with `ASSAY_LOG_PROMPTS` it contains a prompt.
  */
 const MAX_WAITING = 1024 * 1024;
 const RETRY_MS = 10;

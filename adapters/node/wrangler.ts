@@ -15,7 +15,7 @@ export const wrangler: Wrangler = async (args) => {
   } catch (cause) {
     const said = cause instanceof Error && 'stderr' in cause ? String(cause.stderr).trim() : '';
     throw new Error(
-      `wrangler did not do it. Run this in the folder with wrangler.toml, after npm install and npx wrangler login.\n${said}`,
+      `wrangler failed. Run this in the folder with wrangler.toml, after npm install and npx wrangler login.\n${said}`,
       { cause },
     );
   }

@@ -74,7 +74,7 @@ const onModelsFace: AppMiddleware = (c, next) => {
 async function forward(c: AppContext, { fleet, client }: UpstreamRoutesDeps): Promise<Response> {
   const name = c.req.param('name');
   const upstream = fleet.status().find((known) => known.upstream.name === name)?.upstream;
-  if (!upstream) throw new AssayError('route_not_found', 'There is no box of this name. GET /boxes lists them.');
+  if (!upstream) throw new AssayError('route_not_found', 'There is no box with this name. GET /boxes lists them.');
   const path = upstreamPath(c.req.method, c.req.path.slice(`/boxes/${name}`.length) || '/');
   const body =
     c.req.method === 'POST' ? new TextDecoder().decode(await readBytes(c.req.raw.body, MOST_BYTES)) : undefined;

@@ -1,4 +1,4 @@
-import { LOAD, type Load, passOver } from '../../adapters/workers/upstreams/load.ts';
+import { LOAD, type Load, overloadedLast } from '../../adapters/workers/upstreams/load.ts';
 import { at } from '../../lib/at.ts';
 import type { SimulatedUpstream } from './simulated-upstream.ts';
 
@@ -36,7 +36,12 @@ export const POLICIES: Record<string, Policy> = {
   /** Returns the upstream that the gateway would choose. */
   'bounded rendezvous': (context, { ranked, total, upstreams, now }) =>
     at(
-      passOver(ranked(context), (upstream) => upstream.load.value(now), total.value(now) / upstreams.length, LOAD),
+      overloadedLast(
+        ranked(context),
+        (upstream) => upstream.load.value(now),
+        total.value(now) / upstreams.length,
+        LOAD,
+      ),
       0,
     ),
 };

@@ -48,13 +48,16 @@ export interface BranchSpec {
   scored?: boolean;
 }
 
+/** Describes a choice between whole token paths, such as the options of a decide task. */
 export interface Choice {
   /**
-   * One token path for each option, or for each of its endings. No path is a prefix of another, so a path ends with
-   * what follows the option, such as the closing quote. At temperature 0 the option whose paths have the highest total
-   * probability wins, the first on a tie; of its paths the most probable is used. Above 0 a path is drawn from the
-   * exact probabilities. A token counts as chosen if the paths that are still possible differ at it. `onToken` does not
-   * report the tokens of a path. A single path is chosen without the model, with log-probability 0.
+   * One token path for each option, or for each of its endings. No path is a prefix of another, so a path includes what
+   * follows the option, such as the closing quote.
+   *
+   * - Temperature 0: chooses the option with the highest total probability over its paths, the first on a tie, and its
+   *   most probable path. Above 0: draws a path from the exact probabilities.
+   * - A single path is chosen without running the model, with log-probability 0.
+   * - A token counts as chosen if the paths that are still possible differ at it. `onToken` reports no tokens of paths.
    */
   paths: readonly (readonly number[])[];
   /**

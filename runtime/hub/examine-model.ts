@@ -25,7 +25,7 @@ export interface ModelExamination {
     layout: ModelFiles['layout'];
     dtype: Dtype | null;
     graph: string;
-    /** `packed` if the engine can certainly pack branches; null if only the graph will tell. */
+    /** `packed` if the engine can certainly pack branches; null if that depends on the graph. */
     path: 'packed' | null;
     downloadBytes: number;
     /**

@@ -40,9 +40,9 @@ const DECAY = 0.9;
 /** Assumed speed before the first answer: so many tokens in so many milliseconds. */
 const INITIAL_SPEED = { ms: 500, tokens: 300 };
 /**
- * Longest `Retry-After`, in milliseconds, that is estimated from the work ahead. Without this bound, callers that are
- * refused but never return would make the estimates grow for all others. Callers beyond it are told times spread over
- * the same duration again.
+ * Longest `Retry-After` that is estimated from the work ahead, in milliseconds. Without this bound, refused callers
+ * that never return would make the estimates grow for all others. Callers beyond it get a `Retry-After` between once
+ * and twice this time, so that they return spread out.
  */
 const MAX_ESTIMATED_WAIT_MS = 30_000;
 /**
@@ -52,10 +52,10 @@ const MAX_ESTIMATED_WAIT_MS = 30_000;
 const GOLDEN_RATIO = (Math.sqrt(5) - 1) / 2;
 
 /**
- * Bounds the number and size of admitted requests. It is in the server, which can refuse at once, while the engine
- * process reads messages only between two steps. A refusal's `Retry-After` estimates when the work ahead will be done,
- * at the measured speed. Callers that were refused earlier count as work ahead, so that clients that obey `Retry-After`
- * return one after another.
+ * Bounds the number and size of admitted requests. It is in the server, which can refuse a request at once, because the
+ * engine process reads messages only between two steps. A refusal's `Retry-After` estimates when the work ahead will be
+ * done, at the measured speed. Callers that were refused earlier count as work ahead, so that clients that obey
+ * `Retry-After` return one after another.
  */
 export class AdmissionQueue {
   readonly #limits: AdmissionLimits;
@@ -66,9 +66,9 @@ export class AdmissionQueue {
   #speed = INITIAL_SPEED;
   /** Start of the current speed measurement: the last answer, or the arrival of the first request in an empty queue. */
   #since = 0;
-  /** Time at which the refused callers will have been served if they return as told. */
+  /** Time at which the refused callers will have been served if they obey `Retry-After`. */
   #bookedUntil = 0;
-  /** Number of refused callers whose estimated wait exceeded the bound. */
+  /** Number of refused callers whose estimated wait exceeded `MAX_ESTIMATED_WAIT_MS`. */
   #spread = 0;
 
   /** @param now returns milliseconds of a monotonic clock */

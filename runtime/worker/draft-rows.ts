@@ -13,9 +13,9 @@ const DRAFT_ROWS = 16;
 const MEASURED_KERNELS: ReadonlySet<string> = new Set(['AVX-512 VNNI']);
 
 /**
- * Returns the most rows of logits up to which a run drafts tokens (`Limits.draftRows`). Returns 0, no drafts, where a
- * run of one token uses other kernels than a run of several, so that drafts would change near-ties (4 bits; 8 bits
- * without VNNI), and for kernels without a measurement.
+ * Returns the number of rows of logits up to which a run gets drafted tokens (`Limits.draftRows`); 0 for no drafts.
+ * Models in 4 bits, and in 8 bits without VNNI, get none: there a run of one token uses other kernels than a run of
+ * several, so drafts would change near-ties. Kernels without a measurement get none either.
  */
 export function draftRows({ device, form }: Pick<Manifest, 'device' | 'form'>, kernels = kernelFamily()): number {
   return device === 'CPU' && form === 'int8' && MEASURED_KERNELS.has(kernels) ? DRAFT_ROWS : 0;

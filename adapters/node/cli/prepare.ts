@@ -25,8 +25,5 @@ export async function prepareModel(
   } finally {
     view.end();
   }
-  throw new AssayError(
-    'internal_error',
-    'The download ended without a result. Run the command again to go on with it.',
-  );
+  throw new AssayError('internal_error', 'The download ended without a result. Run the command again to resume it.');
 }

@@ -26,7 +26,7 @@ export async function readContext(flags: InputFlags, command: string): Promise<s
   if ((flags.image || flags.audio) && flags.file === undefined) return '';
   if (process.stdin.isTTY) {
     throw new UsageError(
-      `What shall be read? Pipe it in, or name a file: ${command} < mail.txt, or ${command} --file mail.txt`,
+      `There is no text to read. Pipe it in, or name a file: ${command} < mail.txt, or ${command} --file mail.txt`,
     );
   }
   return text(process.stdin);

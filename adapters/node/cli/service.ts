@@ -99,7 +99,7 @@ async function install(flags: InstallFlags): Promise<void> {
   const hidden = hiddenFromService([...settings.command, settings.home, settings.cache]);
   if (scope === 'system' && hidden) {
     throw new UsageError(
-      `A service of the machine cannot read ${hidden}, as it sees no one's home. Install Node and Assay for all ` +
+      `A service of the machine cannot read ${hidden}, because it has no access to home folders. Install Node and Assay for all ` +
         'accounts (such as in /usr/local), or run this without root for a service of your account.',
     );
   }

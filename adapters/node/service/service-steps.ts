@@ -76,7 +76,7 @@ function account(home: string, { hasAccount }: MachineFacts): Step[] {
 const owner = (scope: Scope): string[] =>
   scope === 'system' ? ['-m', '0750', '-o', ACCOUNT, '-g', ACCOUNT] : ['-m', '0700'];
 
-/** Returns the folders whose contents a system service cannot see (`ProtectHome=yes`). */
+/** Folders whose contents a system service cannot see (`ProtectHome=yes`). */
 const HIDDEN = ['/home/', '/root/', '/run/user/'];
 
 /** Returns the first path that a system service cannot read, or null. */

@@ -87,7 +87,7 @@ export class ForwardingBackend implements InferenceBackend {
     try {
       for await (const answer of answers) return answer;
     } catch (error) {
-      throw exchange.told(error);
+      throw exchange.translateError(error);
     }
     throw unreachable(new Error('no answer')).error;
   }
@@ -224,7 +224,7 @@ interface Exchange {
   body: string;
   read(answer: { text: string; headers: Headers }): BatchAnswer;
   /** Returns the error with its `param` translated to the caller's request. */
-  told(error: unknown): unknown;
+  translateError(error: unknown): unknown;
 }
 
 /**
@@ -237,12 +237,12 @@ function exchangeOf(batch: TaskBatch): Exchange {
         path: '/v1/decisions',
         body: questionsBody(batch),
         read: ({ text }) => questionsAnswer(text, batch),
-        told: (error) => askedHere(error, batch),
+        translateError: (error) => askedHere(error, batch),
       }
     : {
         path: '/v1/tasks',
         body: tasksBody(batch),
         read: (answer) => taskAnswer(answer, batch),
-        told: (error) => error,
+        translateError: (error) => error,
       };
 }

@@ -32,12 +32,12 @@ export function questionsBody({ model, input, media, tasks, maxOutputTokens, pro
  * the prompt has them, too.
  */
 function conversationOf({ input, media }: Pick<TaskBatch, 'input' | 'media'>): readonly ChatMessage[] {
-  const told: readonly ChatMessage[] =
+  const messages: readonly ChatMessage[] =
     'messages' in input ? input.messages : [{ role: 'user', parts: [{ type: 'text', text: input.context }] }];
-  if (media.length === 0) return told;
-  const last = told.at(-1);
-  if (last?.role !== 'user') return [...told, { role: 'user', parts: media }];
-  return [...told.slice(0, -1), { ...last, parts: [...media, ...last.parts] }];
+  if (media.length === 0) return messages;
+  const last = messages.at(-1);
+  if (last?.role !== 'user') return [...messages, { role: 'user', parts: media }];
+  return [...messages.slice(0, -1), { ...last, parts: [...media, ...last.parts] }];
 }
 
 function part(role: ChatMessage['role'], one: Part): object {

@@ -1,6 +1,6 @@
 import type { Clock } from '../../../lib/clock.ts';
 import { afterFailure, afterSuccess, type Breaker, type BreakerState, breakerState, NEW_BREAKER } from './breaker.ts';
-import { Load, meanLoad, passOver } from './load.ts';
+import { Load, meanLoad, overloadedLast } from './load.ts';
 import { type Hash64, rendezvous } from './rendezvous.ts';
 import type { EdgeReport, FleetStatus, UpstreamReport, UpstreamStatus } from './report.ts';
 import type { Upstream } from './upstream.ts';
@@ -34,9 +34,9 @@ interface Seen {
   breaker: Breaker;
   active: string | null | undefined;
   /** Observations that have not been reported yet. */
-  news: Omit<UpstreamReport, 'running'>;
+  unreported: Omit<UpstreamReport, 'running'>;
   /** Number of running requests that was last reported. */
-  told: number;
+  reportedRunning: number;
 }
 
 /**
@@ -72,12 +72,12 @@ export class Fleet {
     const ready: Upstream[] = [];
     const rest: Upstream[] = [];
     for (const seen of this.#seen.values()) {
-      if (!fits(seen.upstream, model) || !lets(seen, now)) continue;
+      if (!fits(seen.upstream, model) || !admits(seen, now)) continue;
       const loaded = seen.active === undefined || (model === undefined ? seen.active !== null : seen.active === model);
       (loaded ? ready : rest).push(seen.upstream);
     }
     const load = (upstream: Upstream) => this.#load(upstream, now);
-    return [...passOver(rendezvous(key, ready), load, meanLoad(ready, load)), ...rendezvous(key, rest)];
+    return [...overloadedLast(rendezvous(key, ready), load, meanLoad(ready, load)), ...rendezvous(key, rest)];
   }
 
   /**
@@ -95,13 +95,13 @@ export class Fleet {
       const now = this.#deps.clock.now();
       seen.load.running--;
       seen.load.end(now);
-      seen.news.ended++;
+      seen.unreported.ended++;
       if (outcome === 'answered') {
         seen.breaker = afterSuccess();
-        Object.assign(seen.news, { answered: true, failed: 0 });
+        Object.assign(seen.unreported, { answered: true, failed: 0 });
       } else if (outcome === 'failed') {
         seen.breaker = afterFailure(seen.breaker, now);
-        seen.news.failed++;
+        seen.unreported.failed++;
       }
       this.#reportSoon(outcome === 'failed' ? REPORT_FAILURE_AFTER_MS : REPORT_EVERY_MS);
     };
@@ -145,22 +145,31 @@ export class Fleet {
     for (const [name, seen] of this.#seen) {
       own.set(name, seen.load.value(now));
       const { running } = seen.load;
-      if (running > 0 || seen.told > 0 || seen.news.ended > 0) upstreams[name] = { running, ...seen.news };
-      seen.told = running;
-      seen.news = noNews();
+      if (running > 0 || seen.reportedRunning > 0 || seen.unreported.ended > 0)
+        upstreams[name] = { running, ...seen.unreported };
+      seen.reportedRunning = running;
+      seen.unreported = nothingToReport();
     }
     const status = await report({ edge, upstreams });
     for (const [name, seen] of this.#seen) applyStatus(seen, status[name], own.get(name)!, clock.now());
   }
 }
 
-function noNews(): Seen['news'] {
+function nothingToReport(): Seen['unreported'] {
   return { ended: 0, answered: false, failed: 0 };
 }
 
 function unseen(upstream: Upstream, now: number): Seen {
   const load = new Load(now);
-  return { upstream, load, others: 0, breaker: NEW_BREAKER, active: undefined, news: noNews(), told: 0 };
+  return {
+    upstream,
+    load,
+    others: 0,
+    breaker: NEW_BREAKER,
+    active: undefined,
+    unreported: nothingToReport(),
+    reportedRunning: 0,
+  };
 }
 
 function fits(upstream: Upstream, model: string | undefined): boolean {
@@ -170,7 +179,7 @@ function fits(upstream: Upstream, model: string | undefined): boolean {
 /**
  * Tells whether a request may be sent to an upstream now. A half-open one gets one request at a time from each isolate.
  */
-function lets(seen: Seen, now: number): boolean {
+function admits(seen: Seen, now: number): boolean {
   const state = breakerState(seen.breaker, now);
   return state === 'closed' || (state === 'half-open' && seen.load.running === 0);
 }
@@ -186,6 +195,6 @@ function applyStatus(seen: Seen, status: UpstreamStatus | undefined, own: number
         opensUntil: status.opensForMs === null ? null : now + status.opensForMs,
       }
     : NEW_BREAKER;
-  if (seen.news.answered) seen.breaker = afterSuccess();
-  for (let i = 0; i < seen.news.failed; i++) seen.breaker = afterFailure(seen.breaker, now);
+  if (seen.unreported.answered) seen.breaker = afterSuccess();
+  for (let i = 0; i < seen.unreported.failed; i++) seen.breaker = afterFailure(seen.breaker, now);
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { LOAD, Load, meanLoad, passOver } from './load.ts';
+import { LOAD, Load, meanLoad, overloadedLast } from './load.ts';
 
 describe('Load', () => {
   it('counts a running request as one, however long it runs', () => {
@@ -19,11 +19,11 @@ describe('Load', () => {
   });
 });
 
-describe('passOver', () => {
+describe('overloadedLast', () => {
   const upstream = (name: string, load: number, weight = 1) => ({ name, load, weight });
   const loadOf = ({ load }: { load: number }) => load;
   const order = (...upstreams: ReturnType<typeof upstream>[]) =>
-    passOver(upstreams, loadOf, meanLoad(upstreams, loadOf)).map(({ name }) => name);
+    overloadedLast(upstreams, loadOf, meanLoad(upstreams, loadOf)).map(({ name }) => name);
 
   it.each([
     [

@@ -50,7 +50,7 @@ export class Load {
  * Returns the upstreams with those over the bound moved to the end; both groups keep their order. `mean` is the load
  * per unit of weight.
  */
-export function passOver<B extends { weight: number }>(
+export function overloadedLast<B extends { weight: number }>(
   ranked: readonly B[],
   loadOf: (upstream: B) => number,
   mean: number,

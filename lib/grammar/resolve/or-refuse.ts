@@ -17,7 +17,10 @@ export function orRefuse<T>(path: string, work: () => T, what = 'this string'): 
     }
     if (error instanceof TooLarge) refuse(path, `${what} ${error.message}.`);
     if (error instanceof UnsupportedPattern) {
-      refuse(path, `${what} ${error.message}, which cannot be kept to while writing; say it without.`);
+      refuse(
+        path,
+        `${what} ${error.message}, which cannot be enforced while an answer is generated; write it without that.`,
+      );
     }
     throw error;
   }

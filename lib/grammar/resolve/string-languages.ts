@@ -63,7 +63,7 @@ export class StringLanguages {
     if (schema.format !== undefined && this.anyLength(schema, 'accepts').has(text)) {
       refuse(
         schema.path,
-        `whether ${show(text)} is a ${schema.format} depends on who reads it; leave the value or the format out.`,
+        `validators disagree whether ${show(text)} is a valid ${schema.format}; remove the value or the format.`,
       );
     }
     return false;

@@ -130,7 +130,7 @@ function checkFormat(v: Json, path: string): void {
   if (typeof v !== 'string') wrongType(path, 'a string', v);
   // `includes` compares only.
   if (!FORMATS.includes(v as Format)) {
-    refuse(path, `the format ${show(v)} cannot be kept to; use one of ${FORMATS.join(', ')}, or a \`pattern\`.`);
+    refuse(path, `the format ${show(v)} cannot be enforced; use one of ${FORMATS.join(', ')}, or a \`pattern\`.`);
   }
 }
 

@@ -72,7 +72,7 @@ const MEDIA_ENTRY = new URL(
 const MEMORY_BYTES = 2 ** 30;
 const HEAP_MB = 256;
 const TIMEOUT_MS = 30_000;
-/** Attempts for one file, because the process may have died for another reason. */
+/** Attempts to decode one file: a second one, because something other than the file may have ended the process. */
 const TRIES = 2;
 /** Most recordings whose length is cached, so that a repeated one is not decoded just to plan its prompt. */
 const KEPT_LENGTHS = 4096;
