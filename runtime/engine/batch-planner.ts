@@ -1,6 +1,6 @@
+import { type ActiveJob, isBatch, type PlannedJob } from './active-job.ts';
 import type { Limits } from './limits.ts';
 import { PromptPace } from './prompt-pace.ts';
-import { isBatch, type PlannedTurn, type Turn } from './turn.ts';
 import { MOST_PASSING } from './waiting-jobs.ts';
 
 /**
@@ -19,7 +19,7 @@ interface PlannerOptions {
   /** Number of sequences that one run of the model accepts. */
   slots: number;
   /** Ends a job for which no run could be planned, with the error that prevented it. */
-  fail(turn: Turn, cause: unknown): void;
+  fail(active: ActiveJob, cause: unknown): void;
 }
 
 /** Plans the runs of the model: which of the running jobs get how many tokens. */
@@ -39,19 +39,19 @@ export class BatchPlanner {
    *
    * @param running jobs that hold a sequence, the least recently served first
    */
-  plan(running: readonly Turn[]): PlannedTurn[] {
+  plan(running: readonly ActiveJob[]): PlannedJob[] {
     const { limits, slots } = this.#options;
     const candidates = running.slice(0, slots);
     const short = candidates.filter(({ run }) => run.waitingTokens <= SHORT);
     const long = this.#promptOrder(candidates.filter(({ run }) => run.waitingTokens > SHORT));
-    const batch = short.flatMap((turn) => this.#planTurn(turn, SHORT));
+    const batch = short.flatMap((active) => this.#planJob(active, SHORT));
     const decodes = batch.some(isDecode);
     const used = tokensOf(batch);
     let left = decodes ? limits.tokensBesideDecode : Math.max(limits.tokensBesideDecode, limits.tokens - used);
-    for (const turn of long) {
+    for (const active of long) {
       if (left <= 0) break;
-      const paced = decodes && turn.unread > LONG_PROMPT;
-      const planned = this.#planTurn(turn, paced ? Math.min(left, this.#pace.tokens) : left);
+      const paced = decodes && active.unread > LONG_PROMPT;
+      const planned = this.#planJob(active, paced ? Math.min(left, this.#pace.tokens) : left);
       batch.push(...planned);
       left -= tokensOf(planned);
     }
@@ -59,16 +59,16 @@ export class BatchPlanner {
   }
 
   /** Notes how long a run took, which decides the pace of long prompts. Call before its logits are delivered. */
-  measured(batch: readonly PlannedTurn[], ms: number): void {
+  measured(batch: readonly PlannedJob[], ms: number): void {
     const prompts = batch.filter((planned) => !isDecode(planned));
     this.#pace.add({ ms, decodes: prompts.length < batch.length, promptTokens: tokensOf(prompts) });
   }
 
   /** Returns prompts in the order in which they get tokens: interactive first, but batch first in every fourth run. */
-  #promptOrder(turns: readonly Turn[]): readonly Turn[] {
-    if (turns.length > 0) this.#promptRuns++;
-    const batch = turns.filter(({ entry }) => isBatch(entry));
-    const interactive = turns.filter(({ entry }) => !isBatch(entry));
+  #promptOrder(jobs: readonly ActiveJob[]): readonly ActiveJob[] {
+    if (jobs.length > 0) this.#promptRuns++;
+    const batch = jobs.filter(({ submitted }) => isBatch(submitted));
+    const interactive = jobs.filter(({ submitted }) => !isBatch(submitted));
     return this.#promptRuns % (MOST_PASSING + 1) === 0 ? [...batch, ...interactive] : [...interactive, ...batch];
   }
 
@@ -76,12 +76,12 @@ export class BatchPlanner {
    * Plans one job's part of a run with at most about `tokens` new tokens. If planning throws, ends the job and returns
    * an empty list.
    */
-  #planTurn(turn: Turn, tokens: number): PlannedTurn[] {
+  #planJob(active: ActiveJob, tokens: number): PlannedJob[] {
     try {
-      const plan = turn.run.plan(tokens);
-      return [{ turn, plan, newTokens: turn.run.sequence.length - plan.start }];
+      const plan = active.run.plan(tokens);
+      return [{ active, plan, newTokens: active.run.sequence.length - plan.start }];
     } catch (cause) {
-      this.#options.fail(turn, cause);
+      this.#options.fail(active, cause);
       return [];
     }
   }
@@ -90,10 +90,10 @@ export class BatchPlanner {
    * Adds drafted tokens to the batch. The jobs share evenly what `draftRows` leaves beside the rows of logits that the
    * batch already needs.
    */
-  #withDrafts(batch: readonly PlannedTurn[]): PlannedTurn[] {
+  #withDrafts(batch: readonly PlannedJob[]): PlannedJob[] {
     let left = this.#options.limits.draftRows - batch.reduce((sum, { plan }) => sum + plan.rows.length, 0);
     return batch.map((planned, index) => {
-      const plan = planned.turn.run.draft(planned.plan, Math.floor(left / (batch.length - index)));
+      const plan = planned.active.run.draft(planned.plan, Math.floor(left / (batch.length - index)));
       left -= plan.rows.length - planned.plan.rows.length;
       return { ...planned, plan };
     });
@@ -101,10 +101,10 @@ export class BatchPlanner {
 }
 
 /** Tells whether the job has read its prompt, and now decodes. */
-function isDecode({ turn }: PlannedTurn): boolean {
-  return turn.entry.promptDoneAt !== null;
+function isDecode({ active }: PlannedJob): boolean {
+  return active.submitted.promptDoneAt !== null;
 }
 
-function tokensOf(batch: readonly PlannedTurn[]): number {
+function tokensOf(batch: readonly PlannedJob[]): number {
   return batch.reduce((sum, { newTokens }) => sum + newTokens, 0);
 }

@@ -1,4 +1,5 @@
 import { AssayError } from '../../lib/errors.ts';
+import type { ActiveJob, PlannedJob, SubmittedJob } from './active-job.ts';
 import { BatchPlanner } from './batch-planner.ts';
 import type { Forward, SequenceRun } from './forward.ts';
 import type { Job, JobResult } from './job.ts';
@@ -7,7 +8,6 @@ import { KvCache } from './kv-cache.ts';
 import { DEFAULT_LIMITS, type Limits } from './limits.ts';
 import type { KvShape } from './sequence.ts';
 import { LogitRows } from './tensors.ts';
-import type { Entry, PlannedTurn, Turn } from './turn.ts';
 import { WaitingJobs } from './waiting-jobs.ts';
 
 export interface EngineOptions {
@@ -40,7 +40,7 @@ export class Engine {
   readonly #waiting = new WaitingJobs();
   readonly #planner: BatchPlanner;
   /** Jobs that hold a sequence, the least recently served first. */
-  #running: Turn[] = [];
+  #running: ActiveJob[] = [];
   #stepping: Promise<boolean> | null = null;
 
   constructor(options: EngineOptions) {
@@ -52,7 +52,7 @@ export class Engine {
     this.#planner = new BatchPlanner({
       limits: this.#limits,
       slots: options.forward.slots,
-      fail: (turn, cause) => this.#fail(turn, cause),
+      fail: (active, cause) => this.#fail(active, cause),
     });
   }
 
@@ -129,42 +129,42 @@ export class Engine {
   /** Ends the jobs whose caller has aborted or whose deadline has passed. */
   #dropEnded(): void {
     const now = this.#now();
-    const reasonToEnd = ({ job, signal }: Entry): unknown => {
+    const reasonToEnd = ({ job, signal }: SubmittedJob): unknown => {
       if (signal?.aborted) return signal.reason;
       if (now < job.deadline) return undefined;
       return new AssayError('timeout', 'The answer was not ready in time. Try again, or send fewer tasks at once.');
     };
-    for (const entry of this.#waiting.all) {
-      const reason = reasonToEnd(entry);
+    for (const submitted of this.#waiting.all) {
+      const reason = reasonToEnd(submitted);
       if (reason === undefined) continue;
-      this.#waiting.remove(entry);
-      entry.reject(reason);
+      this.#waiting.remove(submitted);
+      submitted.reject(reason);
     }
-    for (const turn of [...this.#running]) {
-      const reason = reasonToEnd(turn.entry);
+    for (const active of [...this.#running]) {
+      const reason = reasonToEnd(active.submitted);
       if (reason === undefined) continue;
-      this.#running.splice(this.#running.indexOf(turn), 1);
-      this.#kv.release(turn.run.sequence, turn.run.reusablePrefixLength);
-      turn.entry.reject(reason);
+      this.#running.splice(this.#running.indexOf(active), 1);
+      this.#kv.release(active.run.sequence, active.run.reusablePrefixLength);
+      active.submitted.reject(reason);
     }
   }
 
   /** Gives sequences to waiting jobs: interactive jobs first, each priority in order of arrival. */
   #admit(): void {
     const { maxRunning = Math.max(4, this.#forward.slots) } = this.#options;
-    for (let entry = this.#waiting.next(); entry; entry = this.#waiting.next()) {
+    for (let submitted = this.#waiting.next(); submitted; submitted = this.#waiting.next()) {
       if (this.#running.length >= maxRunning) return;
-      const acquired = this.#kv.acquire(entry.job.prefix, this.#cells(entry.job));
+      const acquired = this.#kv.acquire(submitted.job.prefix, this.#cells(submitted.job));
       if (!acquired) return;
-      this.#waiting.admit(entry);
-      entry.startedAt = this.#now();
+      this.#waiting.admit(submitted);
+      submitted.startedAt = this.#now();
       const sizes = { contextLength: this.#options.contextLength, vocabSize: this.#forward.vocabSize };
       try {
-        const run = new JobRun(entry.job, acquired, this.#kv, this.#limits, sizes);
-        this.#running.push({ entry, run, unread: entry.job.prefix.length - acquired.cached });
+        const run = new JobRun(submitted.job, acquired, this.#kv, this.#limits, sizes);
+        this.#running.push({ submitted, run, unread: submitted.job.prefix.length - acquired.cached });
       } catch (cause) {
         this.#kv.release(acquired.sequence, acquired.cached);
-        entry.reject(new AssayError('internal_error', 'A task could not be prepared.', { cause }));
+        submitted.reject(new AssayError('internal_error', 'A task could not be prepared.', { cause }));
       }
     }
   }
@@ -179,22 +179,22 @@ export class Engine {
   /** Answers the jobs that are finished. Returns false if there were none. */
   #finishDone(): boolean {
     const before = this.#running.length;
-    for (const turn of [...this.#running]) {
+    for (const active of [...this.#running]) {
       try {
-        if (turn.run.advance()) continue;
-        this.#running.splice(this.#running.indexOf(turn), 1);
-        this.#finish(turn.entry, turn.run);
+        if (active.run.advance()) continue;
+        this.#running.splice(this.#running.indexOf(active), 1);
+        this.#finish(active.submitted, active.run);
       } catch (cause) {
-        this.#fail(turn, cause);
+        this.#fail(active, cause);
       }
     }
     return this.#running.length < before;
   }
 
   /** Runs the jobs of a batch together. If that fails, runs each alone, so that only the faulty job ends. */
-  async #runBatch(batch: readonly PlannedTurn[]): Promise<void> {
-    const planned = new Set(batch.map(({ turn }) => turn));
-    this.#running = [...this.#running.filter((turn) => !planned.has(turn)), ...planned];
+  async #runBatch(batch: readonly PlannedJob[]): Promise<void> {
+    const planned = new Set(batch.map(({ active }) => active));
+    this.#running = [...this.#running.filter((active) => !planned.has(active)), ...planned];
     try {
       const before = this.#now();
       const logits = await this.#forward.run(batch.map(sequenceRun));
@@ -203,44 +203,44 @@ export class Engine {
       for (const one of batch) this.#deliver(one, rows.take(one.plan.rows.length));
     } catch (cause) {
       const [only] = batch;
-      if (only && batch.length === 1) this.#fail(only.turn, cause);
+      if (only && batch.length === 1) this.#fail(only.active, cause);
       else for (const one of batch) await this.#runBatch([one]);
     }
   }
 
   /** Passes its rows of logits to a job. If that throws, only this job ends. */
-  #deliver({ turn, plan }: PlannedTurn, logits: Float32Array): void {
-    if (plan.rows.length > 0) turn.entry.promptDoneAt ??= this.#now();
+  #deliver({ active, plan }: PlannedJob, logits: Float32Array): void {
+    if (plan.rows.length > 0) active.submitted.promptDoneAt ??= this.#now();
     try {
-      turn.run.deliver(plan, logits, this.#forward.vocabSize);
+      active.run.deliver(plan, logits, this.#forward.vocabSize);
     } catch (cause) {
-      this.#fail(turn, cause);
+      this.#fail(active, cause);
     }
   }
 
-  #fail(turn: Turn, cause: unknown): void {
-    this.#running = this.#running.filter((other) => other !== turn);
-    this.#kv.release(turn.run.sequence, 0);
+  #fail(active: ActiveJob, cause: unknown): void {
+    this.#running = this.#running.filter((other) => other !== active);
+    this.#kv.release(active.run.sequence, 0);
     const message = 'The model failed on this input. Try again, or load the model again.';
-    turn.entry.reject(new AssayError('engine_failed', message, { cause }));
+    active.submitted.reject(new AssayError('engine_failed', message, { cause }));
   }
 
-  #finish(entry: Entry, run: JobRun): void {
+  #finish(submitted: SubmittedJob, run: JobRun): void {
     const end = this.#now();
-    const promptDone = entry.promptDoneAt ?? end;
+    const promptDone = submitted.promptDoneAt ?? end;
     const result = run.result();
     this.#kv.release(run.sequence, run.reusablePrefixLength);
-    entry.resolve({
+    submitted.resolve({
       ...result,
-      queueMs: entry.startedAt - entry.queuedAt,
-      promptMs: promptDone - entry.startedAt,
+      queueMs: submitted.startedAt - submitted.queuedAt,
+      promptMs: promptDone - submitted.startedAt,
       generationMs: end - promptDone,
     });
   }
 }
 
-function sequenceRun({ turn, plan }: PlannedTurn): SequenceRun {
-  const { media } = turn.entry.job;
+function sequenceRun({ active, plan }: PlannedJob): SequenceRun {
+  const { media } = active.submitted.job;
   const rows = plan.rows.map(({ cell }) => cell);
-  return { sequence: turn.run.sequence, start: plan.start, rows, keep: plan.keep, ...(media ? { media } : {}) };
+  return { sequence: active.run.sequence, start: plan.start, rows, keep: plan.keep, ...(media ? { media } : {}) };
 }

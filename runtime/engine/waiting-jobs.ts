@@ -1,11 +1,11 @@
-import { type Entry, isBatch } from './turn.ts';
+import { isBatch, type SubmittedJob } from './active-job.ts';
 
 /** Most interactive jobs that are admitted before a batch job that waits. */
 export const MOST_PASSING = 3;
 
 /** Holds the jobs that wait for a sequence: interactive jobs first, each priority in order of arrival. */
 export class WaitingJobs {
-  readonly #entries: Entry[] = [];
+  readonly #entries: SubmittedJob[] = [];
   /** Number of interactive jobs admitted while a batch job waits. */
   #passed = 0;
 
@@ -14,32 +14,32 @@ export class WaitingJobs {
   }
 
   /** Returns all waiting jobs, in order of arrival. */
-  get all(): readonly Entry[] {
+  get all(): readonly SubmittedJob[] {
     return [...this.#entries];
   }
 
-  add(entry: Entry): void {
-    this.#entries.push(entry);
+  add(submitted: SubmittedJob): void {
+    this.#entries.push(submitted);
   }
 
   /**
    * Returns the next job to admit: an interactive one, or a batch job once it has let `MOST_PASSING` interactive ones
    * pass.
    */
-  next(): Entry | undefined {
+  next(): SubmittedJob | undefined {
     const batch = this.#entries.find(isBatch);
-    const interactive = this.#entries.find((entry) => !isBatch(entry));
+    const interactive = this.#entries.find((submitted) => !isBatch(submitted));
     if (batch && this.#passed >= MOST_PASSING) return batch;
     return interactive ?? batch;
   }
 
   /** Removes a job from the queue because it got a sequence. */
-  admit(entry: Entry): void {
-    this.remove(entry);
-    this.#passed = isBatch(entry) || !this.#entries.some(isBatch) ? 0 : this.#passed + 1;
+  admit(submitted: SubmittedJob): void {
+    this.remove(submitted);
+    this.#passed = isBatch(submitted) || !this.#entries.some(isBatch) ? 0 : this.#passed + 1;
   }
 
-  remove(entry: Entry): void {
-    this.#entries.splice(this.#entries.indexOf(entry), 1);
+  remove(submitted: SubmittedJob): void {
+    this.#entries.splice(this.#entries.indexOf(submitted), 1);
   }
 }

@@ -2,34 +2,35 @@ import type { Job, JobResult } from './job.ts';
 import type { JobRun } from './job-run.ts';
 import type { Plan } from './plan.ts';
 
-/** Holds a job that waits or runs, with the callbacks that settle its promise. */
-export interface Entry {
+/** Holds a job that was submitted to the engine, with the functions that settle its promise. Times are in ms. */
+export interface SubmittedJob {
   job: Job;
   resolve(result: JobResult): void;
   reject(error: unknown): void;
   signal: AbortSignal | undefined;
   queuedAt: number;
+  /** Time at which the job got a sequence; 0 while it waits. */
   startedAt: number;
-  /** Time at which the model returned the job's first logits, in milliseconds; null before. */
+  /** Time at which the model returned the job's first logits; null before. */
   promptDoneAt: number | null;
 }
 
 /** Holds a job that has a sequence and runs. */
-export interface Turn {
-  entry: Entry;
+export interface ActiveJob {
+  submitted: SubmittedJob;
   run: JobRun;
   /** Number of prefix tokens that were not cached, so that the job had to read them. */
   unread: number;
 }
 
 /** Describes one job's part of a planned run of the model. */
-export interface PlannedTurn {
-  turn: Turn;
+export interface PlannedJob {
+  active: ActiveJob;
   plan: Plan;
   newTokens: number;
 }
 
 /** Tells whether a job has batch priority, so that interactive jobs go before it. */
-export function isBatch({ job }: Entry): boolean {
+export function isBatch({ job }: SubmittedJob): boolean {
   return job.priority === 'batch';
 }
