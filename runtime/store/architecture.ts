@@ -15,7 +15,7 @@ const REFUSED: Readonly<Record<string, string>> = {
     ]),
   ),
   granite_speech:
-    'no exporter makes it, so its results could not be compared with those of PyTorch; take Voxtral or Ultravox for audio, or Granite for text',
+    'none of the exporters that were tried makes it, so its results could not be compared with those of PyTorch; take Voxtral or Ultravox for audio, or Granite for text',
 };
 /** Messages for requests with media, by model type, of models that answer about text alone (docs/media.md). */
 const TEXT_ONLY: Readonly<Record<string, string>> = {
