@@ -7,7 +7,8 @@ import { StringFrame } from '../automaton/string-frame.ts';
 import { PLAIN } from '../automaton/text-bytes.ts';
 import type { Vocabulary } from '../constraint.ts';
 import { StringMasks } from './string-masks.ts';
-import { buildTrie, descend, longestTokens, mark, setBit, type Trie, unmark } from './trie.ts';
+import { addMask, setBit } from './token-mask.ts';
+import { buildTrie, descend, longestTokens, mark, type Trie, unmark } from './trie.ts';
 import { walk, walkNumber } from './walk.ts';
 
 const encoder = new TextEncoder();
@@ -59,7 +60,7 @@ export class Masks {
 
   private addString(frame: StringFrame, state: State, into: Uint32Array): void {
     const { inside, exits } = this.strings.at(frame.language, frame.place);
-    addAll(into, inside);
+    addMask(into, inside);
     const after = state.only(frame.after);
     for (const exit of exits) exit.walk(after, (token) => setBit(into, token));
   }
@@ -90,7 +91,7 @@ export class Masks {
       const closed = descend(this.trie, Uint8Array.of(...rest, 0x22));
       if (closed >= 0) this.unmarkAll(closed, mask);
     }
-    addAll(into, mask);
+    addMask(into, mask);
   }
 
   /**
@@ -128,11 +129,6 @@ export class Masks {
     const end = this.trie.skip[node] ?? 0;
     for (let at = node; at < end; at++) unmark(this.trie, at, mask);
   }
-}
-
-/** Sets in `into` all bits that are set in `mask`. */
-function addAll(into: Uint32Array, mask: Uint32Array): void {
-  for (let i = 0; i < into.length; i++) into[i] = (into[i] ?? 0) | (mask[i] ?? 0);
 }
 
 /** Tells whether the automaton accepts these bytes after the state `from`. */

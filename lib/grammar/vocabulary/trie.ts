@@ -1,4 +1,5 @@
 import type { Vocabulary } from '../constraint.ts';
+import { clearBit, setBit } from './token-mask.ts';
 
 /**
  * Holds the tokens of a vocabulary in a trie over their bytes, laid out in preorder: the descendants of node `n` are `n
@@ -102,21 +103,14 @@ function childOf({ byte, skip }: Trie, node: number, wanted: number): number {
   return child < end ? child : -1;
 }
 
-/** Sets the bits of the tokens that end at a node. */
+/** Marks the tokens that end at a node as allowed. */
 export function mark({ token, same }: Trie, node: number, into: Uint32Array): void {
   for (let id = token[node] ?? -1; id >= 0; id = same[id] ?? -1) setBit(into, id);
 }
 
-/** Clears the bits of the tokens that end at a node. */
+/** Marks the tokens that end at a node as not allowed. */
 export function unmark({ token, same }: Trie, node: number, into: Uint32Array): void {
-  for (let id = token[node] ?? -1; id >= 0; id = same[id] ?? -1) {
-    into[id >> 5] = (into[id >> 5] ?? 0) & ~(1 << (id & 31));
-  }
-}
-
-/** Sets the bit of a token. */
-export function setBit(into: Uint32Array, id: number): void {
-  into[id >> 5] = (into[id >> 5] ?? 0) | (1 << (id & 31));
+  for (let id = token[node] ?? -1; id >= 0; id = same[id] ?? -1) clearBit(into, id);
 }
 
 /** Splits a text into tokens, greedily taking the longest token that fits. Throws if no token spells the next byte. */

@@ -3,9 +3,9 @@ import type { Tool } from '../../../lib/backend.ts';
 import { type CallText, namedTool, textBeforeArguments, toolAutomaton } from '../../../lib/decision/tool-automaton.ts';
 import { GrammarConstraint } from '../../../lib/grammar/grammar-constraint.ts';
 import { masksOf } from '../../../lib/grammar/vocabulary/masks.ts';
+import { setBit } from '../../../lib/grammar/vocabulary/token-mask.ts';
 import type { TextVocabulary } from '../vocabulary.ts';
 import type { CallStep } from './call-grammar.ts';
-import { setBit } from './token-mask.ts';
 
 interface Tools {
   tools: readonly Tool[];
