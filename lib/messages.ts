@@ -11,10 +11,15 @@ export function toChatMessages(messages: readonly Message[]): ChatMessage[] {
       typeof content === 'string'
         ? [{ type: 'text', text: content }]
         : content.map((part, j) => partOf(part, `messages[${i}].content[${j}]`));
-    const turn: ChatMessage = { role: role === 'developer' ? 'system' : role, parts };
-    if (name !== undefined) turn.name = name;
-    return turn;
+    const message: ChatMessage = { role: role === 'developer' ? 'system' : role, parts };
+    if (name !== undefined) message.name = name;
+    return message;
   });
+}
+
+/** Returns a message that consists of one text. */
+export function textMessage(role: ChatMessage['role'], text: string): ChatMessage {
+  return { role, parts: [{ type: 'text', text }] };
 }
 
 /** Converts the media of a request to parts: first `images`, then `audio`. */

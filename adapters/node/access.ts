@@ -31,7 +31,7 @@ export async function accessOf(config: ServerConfig, filed: KeysStore): Promise<
     throw new UsageError(
       `Other machines can reach ${config.host}, so the server needs an API key. Make one first: assay keys add my-key --admin\n` +
         '(In a checkout: npm run -s assay -- keys add my-key --admin)\n' +
-        'Or give one with --api-key-file or ASSAY_API_KEY. Or serve this machine alone: --host 127.0.0.1',
+        'Or give one with --api-key-file or ASSAY_API_KEY. Or serve only this machine: --host 127.0.0.1',
     );
   }
   return {
@@ -48,7 +48,7 @@ export function makeFirstKey(filed: KeysStore): Promise<string> {
 }
 
 /**
- * Creates a key store that reads the stored keys anew for every look-up, so that a key that another process created or
+ * Creates a key store that reads the stored keys again for every look-up, so that a key that another process created or
  * revoked counts at once.
  */
 function keyStore(given: readonly StoredKey[], filed: KeysStore): KeyStore {

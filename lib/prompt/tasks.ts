@@ -1,5 +1,6 @@
 import type { DecideTask, Task, TaskBatch } from '../backend.ts';
 import type { ChatMessage, Part } from '../conversation.ts';
+import { textMessage } from '../messages.ts';
 import { compactSchema } from './compact-schema.ts';
 import { LANGUAGE_NAMES } from './language-names.ts';
 
@@ -79,7 +80,7 @@ export function messageText({ name, parts }: ChatMessage): string {
 
 function system(instructions: readonly ChatMessage[]): ChatMessage {
   const text = [TASK_SYSTEM, ...instructions.map(messageText)].join('\n\n');
-  return { role: 'system', parts: [{ type: 'text', text }] };
+  return textMessage('system', text);
 }
 
 /** Formats one task for the model: a line for each field. */

@@ -4,6 +4,7 @@ import type { ChatMessage, MediaPart, Part } from '../conversation.ts';
 import { answerShape } from '../decision/answer-shape.ts';
 import { type Fuel, sharedFuel } from '../grammar/fuel.ts';
 import { pointerStep } from '../json/leaves.ts';
+import { textMessage } from '../messages.ts';
 import type { DecisionItem, DecisionPart, DecisionQuestion, DecisionsRequest } from '../schema/decisions-request.ts';
 import { type Distribution, distributionOf } from './distribution.ts';
 import type { SourceText } from './evidence.ts';
@@ -143,18 +144,14 @@ function messageOf(item: DecisionItem, index: number): ChatMessage {
         parts: partsOf(item.content!, `${path}.content`),
       };
     case 'function_call':
-      return said('assistant', `Call of ${item.name}: ${item.arguments}`);
+      return textMessage('assistant', `Call of ${item.name}: ${item.arguments}`);
     case 'custom_tool_call':
-      return said('assistant', `Call of ${item.name}: ${item.input}`);
+      return textMessage('assistant', `Call of ${item.name}: ${item.input}`);
     default: {
       const parts = partsOf(item.output!, `${path}.output`);
       return { role: 'user', parts: [{ type: 'text', text: 'Output of the call:' }, ...parts] };
     }
   }
-}
-
-function said(role: ChatMessage['role'], text: string): ChatMessage {
-  return { role, parts: [{ type: 'text', text }] };
 }
 
 function partsOf(content: string | readonly DecisionPart[], path: string): Part[] {

@@ -9,7 +9,7 @@ import { evidenceOf, type SourceText } from './evidence.ts';
 export function extractedMembers({ json, fields = [] }: TaskAnswer, sources: readonly SourceText[]): string {
   const leaves = leavesOf(json);
   const probabilities = new Map(fields.map(({ path, probability }) => [path, probability]));
-  const told = leaves.flatMap(({ path, start, end }) => {
+  const reached = leaves.flatMap(({ path, start, end }) => {
     const probability = probabilities.get(path);
     if (probability === undefined) return [];
     const written = json.slice(start, end);
@@ -19,5 +19,5 @@ export function extractedMembers({ json, fields = [] }: TaskAnswer, sources: rea
         `"evidence":${JSON.stringify(evidence)}}`,
     ];
   });
-  return `"data":${json},"fields":[${told.join(',')}],"complete":${told.length === leaves.length}`;
+  return `"data":${json},"fields":[${reached.join(',')}],"complete":${reached.length === leaves.length}`;
 }

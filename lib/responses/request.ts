@@ -2,6 +2,7 @@ import type { ChatRequest } from '../backend.ts';
 import { chatFormat } from '../chat/request.ts';
 import { toolUse } from '../chat/tool-use.ts';
 import type { ChatMessage, Part, ToolCall } from '../conversation.ts';
+import { textMessage } from '../messages.ts';
 import { mediaPart } from '../questions/media.ts';
 import type { ResponsesItem, ResponsesPart, ResponsesRequest } from '../schema/responses-request.ts';
 
@@ -18,7 +19,7 @@ export function responsesRequest(sent: ResponsesRequest): ChatRequest {
   const logprobs = top_logprobs ?? (include?.includes(LOGPROBS) ? 0 : null);
   return {
     ...(model ? { model } : {}),
-    messages: [...(instructions ? [said('system', instructions)] : []), ...messagesOf(sent.input)],
+    messages: [...(instructions ? [textMessage('system', instructions)] : []), ...messagesOf(sent.input)],
     ...(max_output_tokens ? { maxTokens: max_output_tokens } : {}),
     ...(typeof temperature === 'number' ? { temperature } : {}),
     ...(typeof top_p === 'number' ? { topP: top_p } : {}),
@@ -32,7 +33,7 @@ export function responsesRequest(sent: ResponsesRequest): ChatRequest {
 }
 
 function messagesOf(input: ResponsesRequest['input']): ChatMessage[] {
-  if (typeof input === 'string') return [said('user', input)];
+  if (typeof input === 'string') return [textMessage('user', input)];
   const messages: ChatMessage[] = [];
   for (const [i, item] of input.entries()) {
     const last = messages.at(-1);
@@ -75,8 +76,4 @@ function partOf(part: ResponsesPart, path: string): Part[] {
     case 'reasoning_text':
       return [];
   }
-}
-
-function said(role: ChatMessage['role'], text: string): ChatMessage {
-  return { role, parts: [{ type: 'text', text }] };
 }

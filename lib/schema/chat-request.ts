@@ -120,7 +120,7 @@ export const ChatCompletionRequest = v.pipe(
     logit_bias: unsupported(isEmpty, 'is not supported'),
     modalities: unsupported(
       (value) => Array.isArray(value) && value.every((one) => one === 'text'),
-      'must hold text alone',
+      'must contain only text',
     ),
     audio: unsupported(() => false, 'is not supported: answers are text'),
   }),

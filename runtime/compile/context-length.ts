@@ -75,7 +75,7 @@ function slides(config: unknown): boolean {
 
 /**
  * Tells whether sliding layers have other rotary positions than full ones. OLMo 3's older configurations have
- * `rope_scaling`, which holds for full layers alone.
+ * `rope_scaling`, which holds only for full layers.
  */
 function turnsByLayer(config: unknown): boolean {
   const rope = property(config, 'rope_parameters');

@@ -17,7 +17,7 @@ const REFUSED: Readonly<Record<string, string>> = {
   granite_speech:
     'none of the exporters that were tried makes it, so its results could not be compared with those of PyTorch; take Voxtral or Ultravox for audio, or Granite for text',
 };
-/** Messages for requests with media, by model type, of models that answer about text alone (docs/media.md). */
+/** Messages for requests with media, by model type, of models that answer about text only (docs/media.md). */
 const TEXT_ONLY: Readonly<Record<string, string>> = {
   gemma3:
     'Images are refused with Gemma 3: its image tokens attend to each other in both directions, and those of the published graphs only to the tokens before. Remove the image, or load a model of the SmolVLM or Qwen-VL family.',
@@ -61,7 +61,7 @@ const GenaiConfig = v.looseObject({
   }),
 });
 
-/** Tells from a model's configuration alone, without its weights, whether it can run. */
+/** Tells from a model's configuration, without its weights, whether it can run. */
 export interface ArchitectureVerdict {
   /** Reason why the model cannot run, and what to try instead; null if the configuration shows none. */
   refusal: string | null;
@@ -103,7 +103,7 @@ function configRefusal(config: v.InferOutput<typeof Config>): string | null {
   }
   const mamba = layer_types.some((layer) => /^mamba/.test(layer));
   return mamba
-    ? `config.json says ${type} with Mamba layers, which are not supported; take a model of attention alone`
+    ? `config.json says ${type} with Mamba layers, which are not supported; choose a model that has only attention layers`
     : null;
 }
 

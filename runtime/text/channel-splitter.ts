@@ -1,11 +1,11 @@
 import { type Said, safeLength } from './think-splitter.ts';
 
-/** Begins the name of a message's channel, in its header. */
+/** Text before the name of the channel, in a message's header. */
 export const CHANNEL = '<|channel|>';
 const BODY = '<|message|>';
-/** Ends a message and begins the header of the next one. */
+/** Text between a message and the header of the next one. */
 const NEXT = '<|end|><|start|>';
-/** Begins the recipient of a message, which is a tool. */
+/** Text before the recipient of a message, which is a tool. */
 export const RECIPIENT = 'to=';
 
 /**

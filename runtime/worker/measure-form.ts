@@ -16,8 +16,9 @@ const STEPS = 4;
 const ROUNDS = 5;
 const MOST_MS = 4_000;
 
-/** Distance between positions, and bound on the vocabulary entries, whose logits are stored as a reference. */
+/** Distance between the positions of the prompt whose logits are stored as a reference. */
 const EVERY_POSITION = 4;
+/** Most vocabulary entries whose logits are stored at each position. */
 const MOST_LOGITS = 512;
 
 /** Error reported for a form that gives NaN or does not run on this CPU: larger than any measured one. */

@@ -62,8 +62,8 @@ Examples:
 function shownWith({ images = [], audio = [] }: MediaFields, said: string): Content {
   if (images.length + audio.length === 0) return said;
   const shown: ContentPart[] = images.map((image) => ({ type: 'image', image }));
-  const heard: ContentPart[] = audio.map((recording) => ({ type: 'audio', audio: recording }));
-  return [...shown, ...heard, { type: 'text', text: said }];
+  const recordings: ContentPart[] = audio.map((recording) => ({ type: 'audio', audio: recording }));
+  return [...shown, ...recordings, { type: 'text', text: said }];
 }
 
 async function converse(

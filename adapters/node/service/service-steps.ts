@@ -38,7 +38,7 @@ export function installSteps(settings: ServiceSettings, facts: MachineFacts): St
     ...Object.entries(units).map(([name, text]): Step => ({ kind: 'write', path: join(facts.unitFolder, name), text })),
     systemctl('daemon-reload'),
     systemctl('enable', ...Object.keys(units)),
-    // The service must have stopped before its socket is bound anew.
+    // The service must have stopped before its socket is bound again.
     ...(offline ? [systemctl('stop', 'assay.service'), systemctl('restart', 'assay.socket')] : []),
     systemctl('restart', 'assay.service'),
   ];

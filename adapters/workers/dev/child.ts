@@ -3,13 +3,13 @@ import { createInterface } from 'node:readline';
 
 export interface Child {
   /** Resolves to the first line that matches, earlier lines included; rejects if the process ends without one. */
-  said(line: RegExp): Promise<RegExpMatchArray>;
+  waitForLine(line: RegExp): Promise<RegExpMatchArray>;
   ended: Promise<number>;
   /** Sends SIGTERM, then SIGKILL after five seconds. */
   stop(): Promise<void>;
 }
 
-/** Number of first lines that are kept, for `said` to search. */
+/** Number of first lines that are kept, for `waitForLine` to search. */
 const MOST_LINES = 200;
 
 /** Starts a process and prints its lines under a name. */
@@ -18,7 +18,7 @@ export function startChild(name: string, args: readonly string[], env: NodeJS.Pr
   const ended = new Promise<number>((resolve) => child.once('exit', (code) => resolve(code ?? 1)));
   const lines: string[] = [];
   let stopping = false;
-  const heard = new EventTarget();
+  const newLine = new EventTarget();
   for (const stream of [child.stdout, child.stderr]) {
     createInterface(stream).on('line', (line) => {
       // While stopping, messages that wrangler's own child processes print when they end are dropped; they mean
@@ -26,21 +26,21 @@ export function startChild(name: string, args: readonly string[], env: NodeJS.Pr
       const shown = line.trim() !== '' && !(stopping && stream === child.stderr);
       if (shown) console.log(`[${name}] ${line}`);
       if (lines.length < MOST_LINES) lines.push(line);
-      heard.dispatchEvent(new Event('line'));
+      newLine.dispatchEvent(new Event('line'));
     });
   }
-  const said = (wanted: RegExp) =>
+  const waitForLine = (wanted: RegExp) =>
     new Promise<RegExpMatchArray>((resolve, reject) => {
       const look = () => {
         const match = lines.map((line) => wanted.exec(line)).find((found) => found !== null);
         if (match) resolve(match);
       };
-      heard.addEventListener('line', look);
+      newLine.addEventListener('line', look);
       look();
       void ended.then((code) => reject(new Error(`${name} ended with status ${code} too early; see its lines above.`)));
     });
   return {
-    said,
+    waitForLine,
     ended,
     stop() {
       stopping = true;

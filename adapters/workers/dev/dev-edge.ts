@@ -47,8 +47,8 @@ async function startUpstream(name: string): Promise<string> {
   const args = [join(ROOT, 'adapters/node/bin.ts'), 'serve', '--port', '0', '--log-level', 'warn'];
   const upstream = startChild(name, args, { ...env, ASSAY_API_KEY: upstreamKey });
   children.push(upstream);
-  const [url] = await upstream.said(/http:\/\/127\.0\.0\.1:\d+/);
-  await upstream.said(/is ready|is not loaded/);
+  const [url] = await upstream.waitForLine(/http:\/\/127\.0\.0\.1:\d+/);
+  await upstream.waitForLine(/is ready|is not loaded/);
   return url;
 }
 
@@ -66,7 +66,7 @@ async function startEdge(urls: readonly string[]): Promise<void> {
   const args = [WRANGLER, 'dev', '--env', '', '--ip', '127.0.0.1', '--port', port, ...state, ...vars];
   const edge = startChild('edge', args, env);
   children.push(edge);
-  await edge.said(/Ready on/);
+  await edge.waitForLine(/Ready on/);
 }
 
 function greeting(): string {

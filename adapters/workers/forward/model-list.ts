@@ -18,11 +18,11 @@ export const UpstreamModels = v.object({
  * Merges the model lists of upstreams to that of the gateway: the configured models, each with the best status that any
  * upstream reports (`MODEL_STATUSES` begins with the best). A model is also `active` if an upstream's health says so.
  */
-export function mergeModels(upstreams: readonly KnownUpstream[], heard: readonly ListedModel[]): ListedModel[] {
+export function mergeModels(upstreams: readonly KnownUpstream[], listed: readonly ListedModel[]): ListedModel[] {
   const best = new Map<ModelId, ListedModel>();
   const served = new Set(upstreams.flatMap(({ upstream }) => upstream.models));
   const active = upstreams.flatMap(({ upstream, active }) => upstream.models.filter((model) => model === active));
-  const all: ListedModel[] = [...heard, ...active.map((id) => ({ id, status: 'active' as const }))];
+  const all: ListedModel[] = [...listed, ...active.map((id) => ({ id, status: 'active' as const }))];
   for (const model of all) {
     if (served.has(model.id)) best.set(model.id, merged(best.get(model.id) ?? model, model));
   }

@@ -60,10 +60,10 @@ export function readErrorBody(text: string): { code: ErrorCode; message: string;
  * unchanged.
  */
 export function upstreamError(status: number, text: string, retryAfter: string | null): UpstreamFault | AssayError {
-  const said = readErrorBody(text);
-  if (!said) return unreachable(new Error(`status ${status} without an error body`));
-  const { code, message, param } = said;
-  if (NOT_OF_THE_REQUEST.has(code)) return unreachable(new Error(`the box said ${code}`));
+  const body = readErrorBody(text);
+  if (!body) return unreachable(new Error(`status ${status} without an error body`));
+  const { code, message, param } = body;
+  if (NOT_OF_THE_REQUEST.has(code)) return unreachable(new Error(`the box answered ${code}`));
   if (status === 429) {
     const busy = 'All boxes are busy. Try again after the time in Retry-After.';
     const seconds = Number(retryAfter);

@@ -7,7 +7,7 @@ const UpstreamUrl = v.pipe(
   v.string(),
   v.check(
     (text) => isUpstreamUrl(text),
-    'A box needs an https:// address (http:// for loopback alone), without ? and #.',
+    'A box needs an https:// address (http:// only for loopback), without ? and #.',
   ),
   v.transform((text) => text.replace(/\/+$/, '')),
 );

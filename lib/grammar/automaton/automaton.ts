@@ -9,7 +9,7 @@ import { ValueFrame } from './value-frame.ts';
 const TABLE_LIMIT = 10_000;
 
 /**
- * Describes a JSON value with fixed text before and after it. Without `value` it is the fixed text alone, which then
+ * Describes a JSON value with fixed text before and after it. Without `value` it is only the fixed text, which then
  * must not be empty.
  */
 export interface FramedValue {

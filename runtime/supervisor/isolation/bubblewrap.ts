@@ -36,7 +36,7 @@ export function bubblewrap({ read, write }: Pick<ProcessNeeds, 'read' | 'write'>
 
 /** Tests whether bwrap works on this machine. Returns null if it does, otherwise the reason why not. */
 export function whyNoBubblewrap(): Promise<string | null> {
-  if (process.platform !== 'linux') return Promise.resolve('bubblewrap is for Linux alone');
+  if (process.platform !== 'linux') return Promise.resolve('bubblewrap exists only for Linux');
   const [command = BUBBLEWRAP, ...flags] = bubblewrap({ read: [], write: [] });
   return new Promise((resolve) => {
     execFile(command, [...flags, process.execPath, '--version'], { timeout: PROBE_MS }, (error, _, stderr) => {

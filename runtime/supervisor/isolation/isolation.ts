@@ -31,12 +31,13 @@ const TEXTS = {
   },
   limits: {
     protectsFrom: 'memory beyond what the model can need, and core files with prompts in them',
-    notFrom: 'use of the processor, which deadlines end where nothing gets on',
+    notFrom: 'use of the processor, until a deadline ends a process without progress',
   },
   namespaces: {
     protectsFrom:
-      "use of the network, signals to other processes, and files but the system's libraries and the model's, by native code too",
-    notFrom: 'faults of the kernel; used on the CPU alone, since drivers of other devices need more of the system',
+      "native code too: use of the network, signals to other processes, and all files except the system's libraries and the model's",
+    notFrom:
+      'faults of the kernel; used only for models on the CPU, because drivers of other devices need more of the system',
   },
 } as const satisfies Record<Layer['name'], Pick<Layer, 'protectsFrom' | 'notFrom'>>;
 

@@ -1,18 +1,18 @@
 import type { ChildProcess } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
-/** Most looks at a process that was told to stop, until it has. */
+/** Most times that the state of a process is read after `SIGSTOP`, to see that it has stopped. */
 const MOST_LOOKS = 1000;
 
 /**
  * Kills a process that `Isolation.launch` started and, on Linux, all processes below it, and closes the channel to it.
- * To kill bwrap alone is not enough: while it starts, its child waits for it, or has not yet asked to die with it, and
+ * Killing only bwrap is not enough: while it starts, its child waits for it, or has not yet asked to die with it, and
  * is left behind (github.com/containers/bubblewrap/issues/633).
  */
 export function killTree(child: ChildProcess): void {
   const { pid, exitCode, signalCode } = child;
   if (process.platform === 'linux' && pid !== undefined && exitCode === null && signalCode === null) {
-    // A process that has stopped starts no more processes, and the ids of those below it stay theirs.
+    // A stopped process starts no more processes, and does not reap its children, so their ids are not reused.
     child.kill('SIGSTOP');
     for (let look = 0; look < MOST_LOOKS && /^[RSD]$/u.test(stateOf(pid)); look++);
     for (const below of descendants(pid)) kill(below);

@@ -65,9 +65,9 @@ const MEDIA_ENTRY = new URL(
   import.meta.url,
 );
 /**
- * Memory that the files of a request may need, which isolation limits to 1 GiB beside Node's own. An image of the
- * largest size takes 120 MB once decoded and as much again while it is resized. The rest is for its compressed file,
- * and for recordings, whose samples are held as 32-bit floats.
+ * Most bytes that isolation allows the process in addition to Node's own memory. The largest image takes 120 MB once
+ * decoded, and as much again while it is resized. The rest is for its compressed file, and for recordings, whose
+ * samples are held as 32-bit floats.
  */
 const MEMORY_BYTES = 2 ** 30;
 const HEAP_MB = 256;

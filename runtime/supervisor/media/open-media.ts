@@ -122,10 +122,10 @@ const REASONS: Readonly<Record<FaultKind | FetchFaultKind, string>> = {
   address_large: 'is too large: the fetched files of a request may have 20 MiB together.',
   address_slow: 'was not fetched in time. Send the file itself.',
   address_unreachable: 'could not be fetched. Check the address, or send the file itself.',
-  undecodable: 'cannot be decoded: the file is damaged or cut off. Send it again, or save it anew.',
+  undecodable: 'cannot be decoded: the file is damaged or cut off. Send it again, or save it to a new file.',
   too_large: `has more than ${MOST_PIXELS / 1e6} megapixels. Send a smaller one.`,
   slow: 'takes too long to decode. Send a smaller one.',
-  crash: 'could not be decoded: the decoder ended. Save it anew, as PNG or JPEG.',
+  crash: 'could not be decoded: the decoder ended. Save it again as PNG or JPEG.',
 };
 
 const AUDIO_REASONS: typeof REASONS = {
@@ -133,7 +133,7 @@ const AUDIO_REASONS: typeof REASONS = {
   undecodable:
     'cannot be decoded: the file is empty, damaged or cut off, or has a sample rate below 8 kHz or above 192.',
   too_large: `is longer than ${MOST_SECONDS} seconds. Send it in parts.`,
-  crash: 'could not be decoded: the decoder ended. Save it anew, as WAV or FLAC.',
+  crash: 'could not be decoded: the decoder ended. Save it again as WAV or FLAC.',
 };
 
 /** Tells whether a request contains media of a kind. */
