@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { at } from '../../lib/at.ts';
+import { PRECISIONS } from '../../runtime/compile/precision.ts';
 import { Random } from '../../runtime/engine/random.ts';
 import { loadTextModel } from '../../runtime/text/text-model.ts';
 import { compileModel } from '../../runtime/worker/compile-model.ts';
@@ -36,10 +37,9 @@ export async function run(report: Report, args: readonly string[]): Promise<void
   if (values.help) return console.log(HELP);
   const count = Number(values.requests ?? (values.quick ? 2 : 150));
   const text = await loadTextModel(values.model);
-  for (const precision of values.precision.split(',')) {
-    if (precision !== 'int8' && precision !== 'int4' && precision !== 'float' && precision !== 'keep') {
-      throw new Error(`There is no precision ${precision}.\n${HELP}`);
-    }
+  for (const name of values.precision.split(',')) {
+    const precision = PRECISIONS.find((one) => one === name);
+    if (!precision || precision === 'auto') throw new Error(`There is no precision ${name} to compare.\n${HELP}`);
     const target = mkdtempSync(join(tmpdir(), 'assay-independence-'));
     await compileModel({ source: values.model, target, device: 'CPU', precision, maxPromptLen: 2048 });
     const model = await openForBenchmark(target);

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { chooseForm, type MeasuredForm, measuredText, refuseUseless } from './choose-form.ts';
+import { chooseForm, type MeasuredForm, measuredText, refuseUseless, UNUSABLE_ERROR } from './choose-form.ts';
 
 const form = (name: MeasuredForm['form'], error: number | null, ms: number): MeasuredForm => ({
   form: name,
@@ -25,13 +25,15 @@ test.each<[string, MeasuredForm[], string | undefined]>([
 });
 
 test('what was measured, for people', () => {
-  expect(measuredText([form('int8', 0.0304, 41), form('int4', null, 67.25)])).toBe(
-    'int8 41.0 ms, logits off by 3.0%; int4 67.3 ms, accuracy not measured',
+  const forms = [form('int8', 0.0304, 41), form('int8-blocks', UNUSABLE_ERROR, 0), form('int4', null, 67.25)];
+  expect(measuredText(forms)).toBe(
+    'int8 41.0 ms, logits off by 3.0%; int8-blocks fails on this CPU; int4 67.3 ms, accuracy not measured',
   );
 });
 
 test.each([
   ['int4' as const, 0.98, /cannot be used as int4: logits off by 98.0%, more than the 75%/],
+  ['int4' as const, UNUSABLE_ERROR, /cannot be used as int4: fails on this CPU\. Use --precision auto/],
   ['int4' as const, 0.5, null],
   ['int8' as const, null, null],
 ])('%s off by %s, asked for: refused with %s', (name, error, message) => {

@@ -23,6 +23,9 @@ export const ACCEPTED_ERROR = 0.2;
  */
 const REFUSED_ERROR = 0.75;
 
+/** Error reported for a form that gives NaN or does not run on this CPU: larger than any measured one. */
+export const UNUSABLE_ERROR = 1e6;
+
 /** A form counts as equally fast if it takes at most this many times as long as the fastest. */
 const SAME_SPEED = 1.1;
 
@@ -46,9 +49,11 @@ export function isAccurate({ error }: Pick<MeasuredForm, 'error'>): boolean {
 /** Throws `engine_failed` if a form's error is so large that its answers would be useless. */
 export function refuseUseless({ form, error }: Pick<MeasuredForm, 'form' | 'error'>): void {
   if (error === null || error <= REFUSED_ERROR) return;
+  const limit =
+    error === UNUSABLE_ERROR ? '' : `, more than the ${100 * REFUSED_ERROR}% beyond which answers are nonsense`;
   throw new AssayError(
     'engine_failed',
-    `This model cannot be used as ${form}: ${errorText(error)}, more than the ${100 * REFUSED_ERROR}% beyond which answers are nonsense. Use --precision auto, which chooses an accurate form.`,
+    `This model cannot be used as ${form}: ${errorText(error)}${limit}. Use --precision auto, which chooses an accurate form.`,
   );
 }
 
@@ -56,9 +61,14 @@ export function refuseUseless({ form, error }: Pick<MeasuredForm, 'form' | 'erro
  * Formats measurements for people, for example `int8 41.0 ms, logits off by 3.0%; int4 67.2 ms, logits off by 2.1%`.
  */
 export function measuredText(measured: readonly MeasuredForm[]): string {
-  return measured.map(({ form, error, ms }) => `${form} ${ms.toFixed(1)} ms, ${errorText(error)}`).join('; ');
+  return measured
+    .map(
+      ({ form, error, ms }) => `${form} ${error === UNUSABLE_ERROR ? '' : `${ms.toFixed(1)} ms, `}${errorText(error)}`,
+    )
+    .join('; ');
 }
 
 export function errorText(error: number | null): string {
-  return error === null ? 'accuracy not measured' : `logits off by ${(100 * error).toFixed(1)}%`;
+  if (error === null) return 'accuracy not measured';
+  return error === UNUSABLE_ERROR ? 'fails on this CPU' : `logits off by ${(100 * error).toFixed(1)}%`;
 }

@@ -1,5 +1,6 @@
 import { at } from '../../lib/at.ts';
 import { AssayError } from '../../lib/errors.ts';
+import { UNUSABLE_ERROR } from '../compile/choose-form.ts';
 import type { Reference } from '../compile/reference.ts';
 import { kvShape, type Model, openModel } from '../engine/model.ts';
 import { logitsOf, referenceError } from '../engine/self-check.ts';
@@ -20,9 +21,6 @@ const MOST_MS = 4_000;
 const EVERY_POSITION = 4;
 /** Most vocabulary entries whose logits are stored at each position. */
 const MOST_LOGITS = 512;
-
-/** Error reported for a form that gives NaN or does not run on this CPU: larger than any measured one. */
-const UNUSABLE_ERROR = 1e6;
 
 /**
  * Runs a prompt through the model in 32-bit floats and returns its logits as the reference. Returns null if this CPU
