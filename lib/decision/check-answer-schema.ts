@@ -1,7 +1,7 @@
 import type { AnswerShape, Json, JsonSchema } from '../answer-shape.ts';
 import type { Fuel } from '../grammar/fuel.ts';
 import { compileSchema } from '../grammar/resolve/compile.ts';
-import { checkSize } from '../grammar/schema/parse.ts';
+import { checkSize } from '../grammar/schema/check-size.ts';
 import { isObject, refuse, show } from '../grammar/schema/problem.ts';
 import { expandShorthand, isShorthand } from '../grammar/schema/shorthand.ts';
 

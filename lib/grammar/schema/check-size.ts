@@ -1,0 +1,39 @@
+import type { Json } from '../../answer-shape.ts';
+import { LIMITS } from '../limits.ts';
+import { refuse } from './problem.ts';
+
+/** The depth of a shorthand is checked both as it is sent and as it is expanded, where an object takes two levels. */
+const TOO_DEEP = `is nested deeper than ${LIMITS.schemaDepth} (shorthand counts twice); use $defs and $ref.`;
+
+/**
+ * Refuses a schema with too many levels, values or characters, or with a number that is not finite, before anything
+ * else is done with it. Returns the number of values.
+ */
+export function checkSize(schema: Json, path: string): number {
+  const open: [Json, number][] = [[schema, 1]];
+  let values = 0;
+  let characters = 0;
+  for (let top = open.pop(); top !== undefined; top = open.pop()) {
+    const [value, depth] = top;
+    if (typeof value === 'string') characters += value.length;
+    else if (typeof value === 'number' && !Number.isFinite(value)) {
+      refuse(path, 'has an infinite number.', 'invalid_value');
+    } else if (typeof value === 'object' && value !== null) {
+      if (depth > LIMITS.schemaDepth) refuse(path, TOO_DEEP);
+      const names = Object.keys(value);
+      values += names.length;
+      if (values > LIMITS.schemaValues) {
+        refuse(path, `has more than ${LIMITS.schemaValues} values; make it smaller.`);
+      }
+      for (const name of names) {
+        if (!Array.isArray(value)) characters += name.length;
+        // `isObject` or `Array.isArray` is true for it.
+        open.push([(value as { readonly [name: string]: Json })[name]!, depth + 1]);
+      }
+    }
+    if (characters > LIMITS.schemaCharacters) {
+      refuse(path, `has more than ${LIMITS.schemaCharacters} characters in its names and texts; shorten them.`);
+    }
+  }
+  return values;
+}

@@ -1,0 +1,91 @@
+import type { Json } from '../../answer-shape.ts';
+import { at } from '../../at.ts';
+import { pathTo } from '../../param-path.ts';
+import type { Subschema } from './document.ts';
+import { KEYWORDS } from './keywords.ts';
+import { refuse, show } from './problem.ts';
+
+/** Holds a subschema while the document is parsed. */
+export type Draft = { -readonly [K in keyof Subschema]: Subschema[K] } & {
+  json: Json;
+  /** The indices of the child schemas, by keyword and by the child's name or index. */
+  children: Map<string, ReadonlyMap<string | number, number>>;
+  /** Text of `$ref`, until it is resolved to the index `ref`. */
+  refText?: string;
+};
+
+/**
+ * Returns the index of the subschema that a `$ref` refers to: a JSON Pointer (RFC 6901) as a URI fragment. Refuses one
+ * that leads outside the document or to no schema.
+ */
+export function target(from: Draft, ref: string, subschemas: readonly Draft[]): number {
+  const path = pathTo(from.path, '$ref');
+  if (!ref.startsWith('#')) {
+    refuse(path, `${show(ref)} leads outside this schema; put the target under $defs and use "#/$defs/...".`);
+  }
+  let pointer: string;
+  try {
+    pointer = decodeURIComponent(ref.slice(1));
+  } catch {
+    refuse(path, `${show(ref)} is not a valid URI fragment.`, 'invalid_value');
+  }
+  const id = pointedAt(pointer, subschemas);
+  if (id === undefined) {
+    refuse(path, `${show(ref)} leads to no schema in this document; use "#" or a pointer such as "#/$defs/name".`);
+  }
+  return id;
+}
+
+/** Returns the index of the schema that a JSON Pointer refers to; undefined if there is none. */
+function pointedAt(pointer: string, subschemas: readonly Draft[]): number | undefined {
+  const [root, ...steps] = pointer.split('/');
+  if (root !== '') return undefined;
+  let id: number | undefined = 0;
+  for (let i = 0; i < steps.length && id !== undefined; ) {
+    const keyword = at(steps, i++);
+    const children = at(subschemas, id).children.get(keyword);
+    const kind = KEYWORDS.get(keyword)?.holds;
+    if (kind === 'schema') id = children?.get('');
+    else {
+      const name = steps[i++]?.replaceAll('~1', '/').replaceAll('~0', '~');
+      if (name === undefined) return undefined;
+      id = children?.get(kind === 'schemas' && /^(0|[1-9]\d{0,5})$/.test(name) ? Number(name) : name);
+    }
+  }
+  return id;
+}
+
+/**
+ * Refuses a schema that refers to itself in place (through `$ref`, `allOf`, `anyOf` or `oneOf` only), because that says
+ * nothing about a value. A reference through a property or an item is allowed.
+ */
+export function refuseLoops(subschemas: readonly Draft[]): void {
+  const inPlace = (s: Draft) => [
+    ...(s.ref === undefined ? [] : [s.ref]),
+    ...s.allOf,
+    ...(s.anyOf ?? []),
+    ...(s.oneOf ?? []),
+  ];
+  const state = new Uint8Array(subschemas.length); // 0 new, 1 open, 2 done
+  for (let start = 0; start < subschemas.length; start++) {
+    const open = state[start] === 0 ? [start] : [];
+    while (open.length > 0) {
+      const id = open.at(-1)!;
+      if (state[id] !== 0) {
+        state[id] = 2;
+        open.pop();
+        continue;
+      }
+      state[id] = 1;
+      for (const next of inPlace(at(subschemas, id))) {
+        if (state[next] === 1) {
+          refuse(
+            at(subschemas, id).path,
+            'refers to itself without a step into a property or an item, so it says nothing.',
+          );
+        }
+        if (state[next] === 0) open.push(next);
+      }
+    }
+  }
+}
