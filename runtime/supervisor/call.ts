@@ -67,7 +67,7 @@ export class Call {
   #state: CallState = 'new';
   #timer: NodeJS.Timeout | undefined;
   #wanted: readonly WantedMedia[] = [];
-  readonly #onAbort = () => this.fail(new AssayError('internal_error', LEFT), true);
+  readonly #onAbort = () => this.fail(new AssayError('internal_error', LEFT), { cancel: true });
 
   constructor(wire: CallWire, options: CallOptions) {
     this.#wire = wire;
@@ -80,7 +80,7 @@ export class Call {
    * checks; rejects with the error that refuses it.
    */
   prepare(): Promise<number> {
-    if (this.#options.signal.aborted) this.fail(new AssayError('internal_error', LEFT), false);
+    if (this.#options.signal.aborted) this.fail(new AssayError('internal_error', LEFT), { cancel: false });
     else {
       this.#options.signal.addEventListener('abort', this.#onAbort, { once: true });
       this.#setTimer();
@@ -88,7 +88,7 @@ export class Call {
       if (media)
         media.open(work, this.#over.signal).then(
           (opened) => this.#sendWork(opened),
-          (error) => this.fail(error, false),
+          (error) => this.fail(error, { cancel: false }),
         );
       else this.#sendWork(work);
     }
@@ -136,7 +136,7 @@ export class Call {
 
   /** Ends the request, and lets the engine free its resources. Does nothing if the call has ended. */
   cancel(): void {
-    if (!this.#ended) this.fail(new AssayError('internal_error', 'The request was cancelled.'), true);
+    if (!this.#ended) this.fail(new AssayError('internal_error', 'The request was cancelled.'), { cancel: true });
   }
 
   onMessage(message: FromEngine): void {
@@ -150,7 +150,7 @@ export class Call {
         return;
       case 'failed': {
         const { code, message: text, ...details } = message.error;
-        this.fail(new AssayError(code, text, { ...details, cause: message.detail }), false);
+        this.fail(new AssayError(code, text, { ...details, cause: message.detail }), { cancel: false });
         return;
       }
       case 'queued':
@@ -170,13 +170,14 @@ export class Call {
   /**
    * Ends the call with an error.
    *
-   * @param tell true to send `cancel`, because the engine process has the request or will read it
+   * @param cancel true to send `cancel`, because the engine process has the request or will read it; false if it has
+   *   ended the request itself or never got it
    */
-  fail(error: AssayError, tell: boolean): void {
-    if (!tell) this.#noteRead();
+  fail(error: AssayError, { cancel }: { cancel: boolean }): void {
+    if (!cancel) this.#noteRead();
     if (this.#ended) return;
     this.#failure = error;
-    if (tell) this.#wire.send({ type: 'cancel' });
+    if (cancel) this.#wire.send({ type: 'cancel' });
     this.#end(false);
     this.#prepared.reject(error);
     this.#wake?.();
@@ -209,7 +210,7 @@ export class Call {
     clearTimeout(this.#timer);
     const message = 'The answer was not ready in time. Try again, or send fewer tasks at once.';
     this.#timer = setTimeout(
-      () => this.fail(new AssayError('timeout', message), true),
+      () => this.fail(new AssayError('timeout', message), { cancel: true }),
       this.#options.timeoutMs + GRACE_MS,
     );
   }

@@ -64,6 +64,6 @@ export class CallsInFlight {
 
   /** Fails all requests with an error, because their engine process has ended. */
   fail(error: AssayError): void {
-    for (const call of [...this.#calls.values()]) call.fail(error, false);
+    for (const call of [...this.#calls.values()]) call.fail(error, { cancel: false });
   }
 }

@@ -97,14 +97,14 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
   }
 
   /** Runs one request in the documented order of checks (D-15) and yields the engine's replies. */
-  async function* answer(work: Work, wanted: string | undefined, outer: BackendCall): AsyncGenerator<Reply, void> {
-    const traceId = outer.trace?.traceId;
-    const log = options.log.child({ requestId: outer.requestId, ...(traceId ? { traceId } : {}), kind: work.kind });
+  async function* answer(work: Work, wanted: string | undefined, context: BackendCall): AsyncGenerator<Reply, void> {
+    const traceId = context.trace?.traceId;
+    const log = options.log.child({ requestId: context.requestId, ...(traceId ? { traceId } : {}), kind: work.kind });
     let call: Call | null = null;
     try {
       const model = await activeModel(wanted);
       if (options.logPrompts) log.info({ model, work: withoutFiles(work) }, 'asked');
-      const { signal, priority } = outer;
+      const { signal, priority } = context;
       const media = mediaFor(work);
       call = await engine
         .call({
@@ -116,24 +116,24 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
         })
         .catch(async (error: AssayError) => {
           // The quota is checked before the queue (D-15), although here the full queue is known first.
-          if (error.code === 'overloaded') await outer.admit();
+          if (error.code === 'overloaded') await context.admit();
           throw error;
         });
       await call.prepare();
-      await outer.admit();
+      await context.admit();
       for await (const reply of call.run()) {
         if (options.logPrompts) log.info({ reply }, 'said');
         if (reply.type === 'finished') {
           finished(log, work, model, reply);
           const { usage, metrics } = reply;
-          options.onAnswered?.({ model, usage, metrics, ...(outer.trace ? { trace: outer.trace } : {}) });
+          options.onAnswered?.({ model, usage, metrics, ...(context.trace ? { trace: context.trace } : {}) });
         }
         yield reply;
       }
     } catch (error) {
       call?.cancel();
       const code = error instanceof AssayError ? error.code : 'internal_error';
-      if (outer.signal.aborted) log.info('caller left');
+      if (context.signal.aborted) log.info('caller left');
       else if (INTERNAL_ERRORS.has(code)) log.warn({ code, err: error }, 'not answered');
       else log.info({ code }, 'not answered');
       options.metrics.failed(work.kind, code);
