@@ -3,13 +3,13 @@ import { describe, expect, it } from 'vitest';
 import { Operation } from './operation.ts';
 
 /** Work that ends with `unfollowed` when its signal aborts, or with `done`. */
-function work(patienceMs: number) {
+function work(unfollowedMs: number) {
   const done = Promise.withResolvers<string>();
   const operation = new Operation<number, string>(async (report, unfollowed) => {
     report(1);
     unfollowed.addEventListener('abort', () => done.resolve('unfollowed'));
     return done.promise;
-  }, patienceMs);
+  }, unfollowedMs);
   return { operation, done };
 }
 

@@ -6,10 +6,10 @@ import { ChangeSignal } from '../supervisor/change-signal.ts';
  */
 export class Operation<Progress, Result> {
   readonly result: Promise<Result>;
-  readonly #patienceMs: number;
+  readonly #unfollowedMs: number;
   readonly #unfollowed = new AbortController();
   #followers = 0;
-  #patience: NodeJS.Timeout | undefined;
+  #unfollowedTimer: NodeJS.Timeout | undefined;
   #latest: Progress | null = null;
   #ended = false;
   #version = 0;
@@ -19,14 +19,14 @@ export class Operation<Progress, Result> {
    * Starts the work.
    *
    * @param work receives a function to report progress, and a signal that aborts once no caller has followed for
-   *   `patienceMs`; the work may ignore the signal
-   * @param patienceMs milliseconds
+   *   `unfollowedMs`; the work may ignore the signal
+   * @param unfollowedMs milliseconds without a follower after which the signal aborts
    */
   constructor(
     work: (report: (progress: Progress) => void, unfollowed: AbortSignal) => Promise<Result>,
-    patienceMs: number,
+    unfollowedMs: number,
   ) {
-    this.#patienceMs = patienceMs;
+    this.#unfollowedMs = unfollowedMs;
     const report = (progress: Progress) => {
       this.#latest = progress;
       this.#version += 1;
@@ -51,7 +51,7 @@ export class Operation<Progress, Result> {
    */
   async *follow(leaving?: AbortSignal): AsyncGenerator<Progress, Result> {
     this.#followers += 1;
-    clearTimeout(this.#patience);
+    clearTimeout(this.#unfollowedTimer);
     const left = () => this.#changed.send();
     leaving?.addEventListener('abort', left);
     try {
@@ -72,7 +72,7 @@ export class Operation<Progress, Result> {
       leaving?.removeEventListener('abort', left);
       this.#followers -= 1;
       if (this.#followers === 0 && !this.#ended) {
-        this.#patience = setTimeout(() => this.#unfollowed.abort(), this.#patienceMs).unref();
+        this.#unfollowedTimer = setTimeout(() => this.#unfollowed.abort(), this.#unfollowedMs).unref();
       }
     }
   }

@@ -14,7 +14,7 @@ import {
 import { ENGINE_MEMORY, HEAP_FLAGS, residentBytes } from './child-memory.ts';
 import type { Launch } from './isolation/isolation.ts';
 import { killTree } from './isolation/kill-tree.ts';
-import { FAILED_TO, type Patience, SHORT_PATIENCE } from './patience.ts';
+import { FAILED_TO, SHORT_SILENCE_LIMITS, type SilenceLimits } from './silence-limits.ts';
 import { withoutSecrets } from './without-secrets.ts';
 
 export interface ChildOptions {
@@ -25,7 +25,7 @@ export interface ChildOptions {
   memoryLimitBytes: number;
   /** Milliseconds between two checks of its memory and of its last message. */
   watchMs: number;
-  patience: Patience;
+  silenceLimits: SilenceLimits;
   /** Returns the program and the arguments that start the process, given flags for Node (`Isolation.launch`). */
   launch(nodeFlags: readonly string[]): Launch;
 }
@@ -59,7 +59,7 @@ export class Child {
   readonly #options: ChildOptions;
   readonly #events: ChildEvents;
   readonly #watch: NodeJS.Timeout;
-  #patience: Patience;
+  #silenceLimits: SilenceLimits;
   #phase: Phase | 'start' = 'start';
   #lastMessageAt = performance.now();
   #lastCheckAt = performance.now();
@@ -69,7 +69,7 @@ export class Child {
   constructor(options: ChildOptions, events: ChildEvents) {
     this.#options = options;
     this.#events = events;
-    this.#patience = options.patience;
+    this.#silenceLimits = options.silenceLimits;
     this.#process = fork(options.entry, [], {
       serialization: 'advanced',
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
@@ -103,9 +103,9 @@ export class Child {
     killTree(this.#process);
   }
 
-  /** Shortens the patience, because callers now wait for this process to end. */
+  /** Shortens the limits of silence, because callers now wait for this process to end. */
   hurry(): void {
-    this.#patience = { ...this.#patience, ...SHORT_PATIENCE };
+    this.#silenceLimits = { ...this.#silenceLimits, ...SHORT_SILENCE_LIMITS };
   }
 
   #onMessage(message: unknown): void {
@@ -143,7 +143,7 @@ export class Child {
     if (now - this.#lastCheckAt > 2 * this.#options.watchMs + STALL_MS) this.#lastMessageAt = now;
     this.#lastCheckAt = now;
     const silentMs = now - this.#lastMessageAt;
-    if (silentMs > this.#patience[this.#phase]) {
+    if (silentMs > this.#silenceLimits[this.#phase]) {
       this.kill(`${FAILED_TO[this.#phase]} for ${Math.round(silentMs / 1000)} s`);
       return;
     }

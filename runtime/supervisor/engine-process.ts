@@ -39,7 +39,7 @@ export interface EngineProcess {
   compile(spec: CompileSpec, options?: CompileCall): Promise<CompileReport>;
   /**
    * Begins the shutdown: ends compiles and loads at once, because they can be repeated. Requests in flight continue,
-   * with less patience for one that is stuck. The caller must call `close` afterwards.
+   * but one that is stuck is killed sooner. The caller must call `close` afterwards.
    */
   beginClose(): void;
   /** Kills all processes; requests in flight fail. */

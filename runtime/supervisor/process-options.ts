@@ -4,7 +4,7 @@ import { type ChildOptions, ENGINE_ENTRY } from './child.ts';
 import { type Isolation, NO_ISOLATION } from './isolation/isolation.ts';
 import type { ProcessNeeds } from './isolation/process-needs.ts';
 import type { ModelLimits } from './model-limits.ts';
-import { PATIENCE, type Patience } from './patience.ts';
+import { SILENCE_LIMITS, type SilenceLimits } from './silence-limits.ts';
 
 /** Settings of all processes that run or compile a model. */
 export interface ProcessOptions {
@@ -12,10 +12,10 @@ export interface ProcessOptions {
   /** Resident bytes above which a process is killed. Default: what its model can need at most (`model-limits.ts`). */
   memoryLimitBytes?: number;
   /**
-   * Milliseconds without a message after which a process is killed, by phase. Default: `PATIENCE`, and for loads and
-   * compiles a time that depends on the model's size.
+   * Milliseconds without a message after which a process is killed, by phase. Default: `SILENCE_LIMITS`, and for loads
+   * and compiles a time that depends on the model's size.
    */
-  patience?: Partial<Patience>;
+  silenceLimits?: Partial<SilenceLimits>;
   /** Isolation of the processes from the rest of the machine. Default: no isolation. */
   isolation?: Isolation;
   /** Module that the process runs; tests pass their own. */
@@ -36,7 +36,7 @@ export function childOptions(
   files: Pick<ProcessNeeds, 'read' | 'write'>,
 ): ChildOptions {
   const { openMs, memoryBytes, device } = limits;
-  const { entry = ENGINE_ENTRY, log, memoryLimitBytes = memoryBytes, watchMs = 500, patience } = options;
+  const { entry = ENGINE_ENTRY, log, memoryLimitBytes = memoryBytes, watchMs = 500, silenceLimits } = options;
   const { isolation = NO_ISOLATION } = options;
   const drivers = device !== 'CPU' || plugin !== undefined;
   return {
@@ -44,7 +44,7 @@ export function childOptions(
     log,
     memoryLimitBytes,
     watchMs,
-    patience: { ...PATIENCE, open: openMs, compile: openMs, ...patience },
+    silenceLimits: { ...SILENCE_LIMITS, open: openMs, compile: openMs, ...silenceLimits },
     launch: (nodeFlags) => isolation.launch({ ...files, drivers, memoryBytes: memoryLimitBytes }, nodeFlags),
   };
 }

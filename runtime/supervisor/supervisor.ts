@@ -16,7 +16,7 @@ import { RestartBackoff } from './restart-backoff.ts';
 
 export interface SupervisorOptions extends ProcessOptions {
   /** Milliseconds that a new request waits for a restart of the engine process. Default: 10,000. */
-  restartPatienceMs?: number;
+  restartWaitMs?: number;
   /** Bounds of the requests that are checked, wait, or run. Default: `DEFAULT_ADMISSION_LIMITS`. */
   admission?: Partial<AdmissionLimits>;
   /** Called at each restart of the engine process, for the metrics. */
@@ -221,11 +221,11 @@ class Supervisor implements EngineProcess, EngineCalls {
   }
 
   /**
-   * Returns the engine process once it can answer. Waits for a restart, at most `restartPatienceMs`. Throws
+   * Returns the engine process once it can answer. Waits for a restart, at most `restartWaitMs`. Throws
    * `model_not_loaded` or `engine_failed` if there is none.
    */
   async #ready(signal: AbortSignal): Promise<Child> {
-    const timeoutMs = this.#options.restartPatienceMs ?? 10_000;
+    const timeoutMs = this.#options.restartWaitMs ?? 10_000;
     await this.#changed.waitWhile(() => this.#life.now.state === 'restarting', { timeoutMs, signal });
     const { state } = this.#life.now;
     if (state === 'loaded' && this.#child) return this.#child;

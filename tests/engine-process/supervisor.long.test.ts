@@ -205,7 +205,7 @@ describe('a request', () => {
   });
 
   it('that waits for an engine which restarts holds a place, too', async () => {
-    const engine = start({ admission: { requests: 2, characters: 10_000 }, restartPatienceMs: 300 });
+    const engine = start({ admission: { requests: 2, characters: 10_000 }, restartWaitMs: 300 });
     const spec = { ...SPEC };
     await engine.load(spec);
     spec.dir = '/broken';
@@ -248,7 +248,7 @@ describe('a death', () => {
     ['hang', 'step', /did not finish a step of the model for/u],
     ['hang while preparing', 'text', /did not get on with the model's tokenizer or chat template for/u],
   ] as const)('%s: the process is killed', async (how, phase, reason) => {
-    const engine = start({ patience: { [phase]: 3_000 } });
+    const engine = start({ silenceLimits: { [phase]: 3_000 } });
     await engine.load(SPEC);
     // Other callers' requests must not make it look alive.
     const others = setInterval(() => void ask(engine, 'x').catch(() => {}), 100);
@@ -273,7 +273,7 @@ describe('a death', () => {
     ['/hang', 'open', /did not open the model for/u],
     ['/hang in text', 'text', /tokenizer or chat template for/u],
   ] as const)('a load of %s ends', async (dir, phase, message) => {
-    const engine = start({ patience: { [phase]: 3_000 } });
+    const engine = start({ silenceLimits: { [phase]: 3_000 } });
     await expect(engine.load({ ...SPEC, dir })).rejects.toMatchObject({
       code: 'engine_failed',
       message: expect.stringMatching(message),
@@ -282,7 +282,7 @@ describe('a death', () => {
   });
 
   it('a process whose JavaScript values grow without end is ended by its own heap', async () => {
-    const engine = start({ patience: { text: 60_000 } });
+    const engine = start({ silenceLimits: { text: 60_000 } });
     await engine.load(SPEC);
     await expect(ask(engine, 'hoard values', undefined, 60_000)).rejects.toMatchObject({ code: 'engine_failed' });
     expect(engine.status().reason).toMatch(/ran out of memory for its own data/u);
@@ -299,7 +299,7 @@ describe('a death', () => {
 
   it('a model that can no more be loaded is tried again after longer and longer pauses, and a load ends that', async () => {
     let restarts = 0;
-    const engine = start({ onRestart: () => restarts++, restartPatienceMs: 400 });
+    const engine = start({ onRestart: () => restarts++, restartWaitMs: 400 });
     const spec = { ...SPEC };
     await engine.load(spec);
     spec.dir = '/broken';

@@ -1,10 +1,10 @@
 import type { Phase } from '../protocol/messages.ts';
 
-/** Holds, for each phase, the milliseconds without a message after which the process counts as hung and is killed. */
-export type Patience = Readonly<Record<Phase | 'start', number>>;
+/** Holds, for each phase, the milliseconds without a message after which a process counts as hung and is killed. */
+export type SilenceLimits = Readonly<Record<Phase | 'start', number>>;
 
-/** Default patience in milliseconds. That of `open` and `compile` depends on the model's size (`model-limits.ts`). */
-export const PATIENCE = {
+/** Default limits. Those of `open` and `compile` depend on the model's size (`model-limits.ts`). */
+export const SILENCE_LIMITS = {
   /** From the start until the process is ready for messages. */
   start: 60_000,
   /** Work on tokenizer, template or grammars: a large vocabulary takes three seconds on a busy machine. */
@@ -13,8 +13,8 @@ export const PATIENCE = {
   step: 120_000,
 } as const;
 
-/** Patience once callers wait for the process to end, so that a stuck one ends soon. */
-export const SHORT_PATIENCE: Partial<Patience> = { text: 2_000 };
+/** Limits that apply once callers wait for the process to end, so that a stuck one ends soon. */
+export const SHORT_SILENCE_LIMITS: Partial<SilenceLimits> = { text: 2_000 };
 
 /** Descriptions of what a silent process failed to do, by phase, for the log and the caller. */
 export const FAILED_TO: Readonly<Record<Phase | 'start', string>> = {
