@@ -4,9 +4,10 @@ import { errorBody } from './error-response.ts';
 import { logged } from './request-log.ts';
 
 /**
- * Returns a response that streams each text as it arrives, and a comment after each silence, which also detects that
- * the reader has left. An error becomes the last event (docs/interface.md, M-17). The next text is pulled only when the
- * connection has accepted the previous one, so a slow reader slows the source, and nothing is buffered.
+ * Returns a response that streams each text (a whole event) as it arrives. After every `heartbeatMs` without one, it
+ * sends an SSE comment, which keeps the connection open and detects that the reader has left. An error becomes the last
+ * event (docs/interface.md, M-17). The next text is pulled only when the connection has accepted the previous one, so a
+ * slow reader slows the source, and nothing is buffered.
  *
  * @param leaving is aborted here when the reader leaves
  * @param failure formats the last event for an error

@@ -2,7 +2,10 @@ import * as v from 'valibot';
 import { distinct } from '../validation/rules.ts';
 import { jsonObject } from './json-object.ts';
 
-/** Pattern of a task's name. The fields of a task are those of docs/interface.md, D-4 to D-7. */
+/**
+ * Matches a task's name: 1 to 64 letters, digits, `_`, `.` or `-`, not beginning with `.` or `-` (docs/interface.md,
+ * D-4).
+ */
 export const TASK_NAME = /^[a-zA-Z0-9_][a-zA-Z0-9_.-]{0,63}$/;
 
 const text = v.pipe(v.string(), v.minLength(1));

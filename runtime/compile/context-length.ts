@@ -44,10 +44,10 @@ function rotaryTable(node: Node): string {
 }
 
 /**
- * Returns the positions up to which the graph computes the published model. mobius 0.1 leaves out the sliding windows
- * of models with post-norms, and Ministral 3's factor for queries beyond the length that it was first trained for,
- * which is 1 up to there (transformers, `models/ministral3/modeling_ministral3.py`). Throws where the graph computes
- * another model at any length.
+ * Returns the number of positions up to which the graph equals the published model; `Infinity` if it does everywhere.
+ * The exporter mobius 0.1 leaves out two things: the sliding windows of models with post-norms, so that a graph is
+ * right up to one window; and Ministral 3's scaling of queries, a factor that is 1 up to the original context length
+ * (transformers, `models/ministral3/modeling_ministral3.py`). Throws `engine_failed` if the two differ at every length.
  */
 function faithfulLength(config: unknown, graph: Graph): number {
   const rope = property(config, 'rope_parameters');

@@ -26,7 +26,9 @@ interface PlannerOptions {
 export class BatchPlanner {
   readonly #options: PlannerOptions;
   readonly #pace = new PromptPace();
-  /** Number of runs so far that contained prompt tokens; decides when batch jobs go first. */
+  /**
+   * Number of plans so far in which a job had more than `SHORT` tokens to read. In every fourth, batch jobs go first.
+   */
   #promptRuns = 0;
 
   constructor(options: PlannerOptions) {

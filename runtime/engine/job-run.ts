@@ -83,8 +83,8 @@ export class JobRun {
   }
 
   /**
-   * Appends the tokens of the next run to the sequence, at most about `tokens`. `advance` must have returned true
-   * before.
+   * Plans the next run and appends its cells to the sequence: up to 1.5 times `tokens` new tokens. If recurrent states
+   * are missing, plans a replay of earlier cells first. `advance` must have returned true before.
    */
   plan(tokens: number): Plan {
     const replay = this.#planReplay();
@@ -137,7 +137,7 @@ export class JobRun {
   }
 
   /**
-   * Returns the number of tokens of the next run, at most about `tokens`. Splits what is left into runs of similar
+   * Returns the number of tokens of the next run, at most 1.5 times `tokens`. Splits what is left into runs of similar
    * length, because a short last run would read all weights for a few tokens.
    */
   #runLength(tokens: number): number {

@@ -11,7 +11,7 @@ export interface OpenStaticOptions {
   /** Device and plugin that run the layers and the head; absent: onnxruntime's CPU provider. */
   plugin?: PluginTarget;
   threads?: number;
-  /** Options of sessions on the CPU: of the one that looks up embeddings, and without a plugin of all. */
+  /** Options of the session that looks up embeddings. Without a plugin, the other sessions also use its `extra`. */
   lookup: InferenceSession.SessionOptions;
 }
 

@@ -25,7 +25,8 @@ export interface WheelRequest {
 
 /**
  * Looks up the URL of a wheel in the Python registry, whose answer may be JSON (PEP 691) or HTML (PEP 503). The answer
- * need not be trusted, because the wheel's hash is known. Throws `hub_unreachable`.
+ * need not be trusted, because the wheel's hash is known. Throws `hub_unreachable` if the registry does not answer or
+ * lacks the wheel, and `invalid_value` for a malformed address of the registry.
  */
 export async function findWheel(plugin: Plugin, wheel: Wheel, access: IndexAccess): Promise<WheelRequest> {
   const base = parseIndex(access.index || DEFAULT_INDEX);

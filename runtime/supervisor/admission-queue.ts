@@ -68,7 +68,10 @@ export class AdmissionQueue {
   #since = 0;
   /** Time at which the refused callers will have been served if they obey `Retry-After`. */
   #bookedUntil = 0;
-  /** Number of refused callers whose estimated wait exceeded `MAX_ESTIMATED_WAIT_MS`. */
+  /**
+   * Number of refused callers so far whose estimated wait reached `MAX_ESTIMATED_WAIT_MS`. Spreads the next ones over
+   * once to twice that time.
+   */
   #spread = 0;
 
   /** @param now returns milliseconds of a monotonic clock */

@@ -28,7 +28,7 @@ export function costOf(work: Work): Cost {
   return { tokens: Math.min(prompt, MOST_ESTIMATED) + answerTokens(work), characters };
 }
 
-/** Returns the number of tokens that are counted for a request's answer. */
+/** Estimates the tokens of a request's answer, for admission: its own limit, but at most `MOST_ANSWER_TOKENS`. */
 export function answerTokens(work: Work): number {
   const most = work.kind === 'tasks' ? work.batch.maxOutputTokens : (work.request.maxTokens ?? MOST_ANSWER_TOKENS);
   return Math.min(most, MOST_ANSWER_TOKENS);

@@ -39,7 +39,7 @@ export class ChannelSplitter {
     return this.#held !== '';
   }
 
-  /** Header of the message that is being written, up to now; null inside a message. */
+  /** Text so far of a header that is not complete; null before the first header and inside a message's body. */
   get header(): string | null {
     return this.#state === 'header' ? this.#held : null;
   }

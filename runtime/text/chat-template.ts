@@ -53,10 +53,10 @@ export const PLAIN_TEMPLATE =
   "{% if add_generation_prompt %}{{ 'Assistant:' }}{% endif %}";
 
 /**
- * Values that every template gets, as in transformers (`apply_chat_template`), because some templates test whether a
- * value is none, not whether it exists.
+ * Defaults of `tools` and `documents`: null instead of undefined, as in transformers (`apply_chat_template`), because
+ * some templates test `is none`, which is false for an undefined variable.
  */
-const NOTHING_ELSE = { tools: null, documents: null };
+const NO_TOOLS_OR_DOCUMENTS = { tools: null, documents: null };
 
 /** Describes what a template accepts: messages as lists of parts, and the value of `tools` if there are none. */
 interface TemplateInput {
@@ -101,7 +101,7 @@ export function createChatTemplate(
     const shown = { tools: tools ? templateTools(tools) : noTools };
     const variables = {
       ...special,
-      ...NOTHING_ELSE,
+      ...NO_TOOLS_OR_DOCUMENTS,
       ...values,
       ...shown,
       messages: marked,
@@ -118,7 +118,7 @@ export function createChatTemplate(
     return found.tools;
   };
   const renderPlain: RenderTools = (messages, tools, generate) =>
-    jinja({ ...special, ...NOTHING_ELSE, messages, tools, add_generation_prompt: generate });
+    jinja({ ...special, ...NO_TOOLS_OR_DOCUMENTS, messages, tools, add_generation_prompt: generate });
   return {
     traits,
     afterAnswer,

@@ -25,9 +25,10 @@ export interface DeviceCompileOptions {
 type StaticManifest = Manifest & { static: StaticGraphs };
 
 /**
- * Compiles the static graphs of a model for a device, stores the device's own binaries beside them (EPContext), and
- * measures the speed and error of the device against the CPU. The manifest then names the binaries, what they depend
- * on, and the measurements. Throws `engine_failed` if the device cannot run a whole graph.
+ * Compiles the static graphs of a model to the device's own binaries (EPContext), and measures the speed and error of
+ * the device against the CPU. The binaries replace the graphs, so the folder then serves this device only. The manifest
+ * names the binaries, what they depend on, and the measurements. Throws `engine_failed` if the device cannot run a
+ * whole graph.
  */
 export async function compileForDevice(
   folder: string,

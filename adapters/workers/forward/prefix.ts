@@ -2,7 +2,8 @@ import type { ChatRequest, TaskBatch } from '../../../lib/backend.ts';
 import type { ChatMessage, Part } from '../../../lib/conversation.ts';
 
 /**
- * Separates the parts of a prefix. Two requests that differ only in it may go to the same upstream, which does no harm.
+ * Separates the parts of a prefix. Parts that contain it can make two prefixes equal; such requests then go to the same
+ * upstream, which does no harm.
  */
 const SEPARATOR = '\0';
 

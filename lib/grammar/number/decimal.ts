@@ -35,7 +35,7 @@ function reduce({ units, places }: Decimal): Decimal {
   return { units: rest, places: left };
 }
 
-/** Returns the units of a decimal at a scale of at least its own places. */
+/** Returns the decimal times 10 to the power of `scale`, which must be at least the number of its decimal places. */
 export function atScale({ units, places }: Decimal, scale: number): bigint {
   return units * power(scale - places);
 }

@@ -36,7 +36,7 @@ export function measure(nodes: readonly Node[], spend: (steps: number) => void):
   }
 }
 
-/** Returns how many nodes an alternative refers to, as a measure of work. */
+/** Returns the work of measuring an alternative once: one, plus one for each node that it refers to. */
 function partsOf(alternative: Alternative): number {
   if (alternative.kind === 'object') return 1 + alternative.members.length;
   return alternative.kind === 'array' ? 2 + alternative.prefix.length : 1;

@@ -46,7 +46,10 @@ export class Resolver implements MatchContext {
     return node;
   }
 
-  /** Fills in all reachable nodes. */
+  /**
+   * Computes the alternatives of all requested nodes, and of the nodes that these refer to. Refuses the schema if that
+   * takes too many steps.
+   */
   resolve(): void {
     // The list grows while it is read.
     for (let i = 0; i < this.nodes.length; i++) {
@@ -166,8 +169,9 @@ export class Resolver implements MatchContext {
   }
 
   /**
-   * Returns the set of numbers that satisfy merged rules.
+   * Returns the set of numbers that satisfy merged rules. Refuses the schema if checking them would cost too much.
    *
+   * @param constraints subschemas that the refusal names
    * @param except rules of the branches whose numbers `oneOf` excludes
    */
   numbers(rules: NumberRules, constraints: readonly number[], except: readonly NumberRules[] = []): NumberLanguage {

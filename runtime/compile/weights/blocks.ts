@@ -52,7 +52,8 @@ export function int8BlockWeights(model: Model): void {
 
 /**
  * Replaces MatMul nodes that have constant float weights with MatMulNBits nodes in the given format. Weights that the
- * published model already stores block-quantized are left unchanged, unless the format converts them.
+ * published model already stores block-quantized are left unchanged, unless the format converts them. All MatMulNBits
+ * nodes are set to compute with 8-bit activations.
  */
 export function blockWeights({ graph, opsets }: Model, format: BlockFormat): void {
   const constant = constantMatrices(graph);

@@ -76,7 +76,7 @@ const TIMEOUT_MS = 30_000;
 const TRIES = 2;
 /** Most recordings whose length is cached, so that a repeated one is not decoded just to plan its prompt. */
 const KEPT_LENGTHS = 4096;
-/** Most characters of native code's output that are logged at a time. */
+/** Most characters that are logged of each chunk on the media process's standard error; the rest is dropped. */
 const MAX_TEXT = 2_000;
 
 type WithoutId<M> = M extends unknown ? Omit<M, 'id'> : never;
