@@ -19,8 +19,8 @@ export interface LaneInputs {
   /** `[kept]`: indices of the lanes whose final states are returned. */
   kept: string;
   /**
-   * `[kept, 1, width]`: for each kept lane, the indices of its last inputs, counted over its initial state and its own
-   * rows; one such input for each width of a convolution.
+   * `[kept, 1, width]`: for each kept lane, the indices of its last `width` inputs, in the list of its initial state
+   * followed by its own rows. There is one such input for each width of a convolution.
    */
   windows: { name: string; width: number }[];
 }

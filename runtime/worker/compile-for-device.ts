@@ -12,7 +12,7 @@ import { identityOf, type OpenDevice, openDevice } from '../ort-plugin/open-devi
 import type { PluginTarget } from '../ort-plugin/plugin-target.ts';
 
 export interface DeviceCompileOptions {
-  /** Receives the number of compiled graphs before each graph; measuring the device counts as one more. */
+  /** Called before each graph, and before the measurement as the last step, with the number of steps done. */
   onStep?(done: number, total: number): void;
   signal?: AbortSignal;
   /**
