@@ -109,5 +109,7 @@ async function reportGaps(report: Report, system: string, running: RunningSystem
   ]) {
     report({ system, case: name, metric: 'gap between tokens, p50', value: gaps.p50, unit: 'ms' });
     report({ system, case: name, metric: 'gap between tokens, p99', value: gaps.p99, unit: 'ms' });
+    if (gaps.promptMs > 0)
+      report({ system, case: name, metric: 'until the prompt is read', value: gaps.promptMs / 1000, unit: 's' });
   }
 }

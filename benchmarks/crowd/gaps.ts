@@ -16,19 +16,20 @@ export async function gapsOf(engine: Engine, { chats, prompt }: GapsWork, beside
   // Steps until all chats decode.
   while (gaps.length < chats * 4) await engine.step();
   gaps.length = 0;
-  let read = false;
+  const began = performance.now();
+  let promptMs = 0;
   const long = beside
     ? engine.submit(chat(prompt, 1, 7777)).then(() => {
-        read = true;
+        promptMs = performance.now() - began;
       })
     : null;
-  for (let steps = 0; !read && (beside || steps < STEPS) && (await engine.step()); steps++);
+  for (let steps = 0; promptMs === 0 && (beside || steps < STEPS) && (await engine.step()); steps++);
   stop.abort(new Error('measured'));
   while (await engine.step());
   await Promise.all([...running, long]);
   gaps.sort((a, b) => a - b);
   const share = (part: number) => gaps[Math.min(gaps.length - 1, Math.floor(part * gaps.length))] ?? 0;
-  return { p50: share(0.5), p99: share(0.99) };
+  return { p50: share(0.5), p99: share(0.99), promptMs };
 }
 
 function timed(job: Job, gaps: number[]): Job {

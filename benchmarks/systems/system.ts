@@ -67,6 +67,8 @@ export interface GapsWork {
 export interface Gaps {
   p50: number;
   p99: number;
+  /** Milliseconds until the long prompt was read; 0 without one. */
+  promptMs: number;
 }
 
 export interface Settings {
