@@ -142,7 +142,7 @@ export async function checkPlainFiles(folder: string): Promise<void> {
     if (found.isFile() && found.nlink === 1) continue;
     throw new AssayError(
       'engine_failed',
-      'The compile wrote links or special files, so its result was discarded. Use a model that you trust.',
+      'The compile wrote links, folders or special files, so its result was discarded. Use a model that you trust.',
     );
   }
 }

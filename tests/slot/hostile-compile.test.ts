@@ -27,7 +27,7 @@ it.each<[string, (target: string, outside: string) => Promise<void>]>([
   const { host, download } = hostOver(base, engine);
   await expect(download(TINY, { allowDownload: false })).rejects.toMatchObject({
     code: 'engine_failed',
-    message: expect.stringContaining('something else than files of its own'),
+    message: expect.stringContaining('links, folders or special files'),
   });
   expect(await fs.readFile(outside, 'utf8')).toBe('mine');
   expect((await host.listModels())[0]?.status).toBe('available');
