@@ -48,12 +48,13 @@ export class BatchPlanner {
     const long = this.#promptOrder(candidates.filter(({ run }) => run.waitingTokens > SHORT));
     const batch = short.flatMap((active) => this.#planJob(active, SHORT));
     const decodes = batch.some(isDecode);
+    const paced = ({ unread }: ActiveJob): boolean => decodes && unread > LONG_PROMPT;
+    if (this.#pace.needsDecodeRun && long.some(paced) && batch.every(isDecode)) return this.#withDrafts(batch);
     const used = tokensOf(batch);
     let left = decodes ? limits.tokensBesideDecode : Math.max(limits.tokensBesideDecode, limits.tokens - used);
     for (const active of long) {
       if (left <= 0) break;
-      const paced = decodes && active.unread > LONG_PROMPT;
-      const planned = this.#planJob(active, paced ? Math.min(left, this.#pace.tokens) : left);
+      const planned = this.#planJob(active, paced(active) ? Math.min(left, this.#pace.tokens) : left);
       batch.push(...planned);
       left -= tokensOf(planned);
     }

@@ -3,8 +3,13 @@
  * take longer than estimated.
  */
 const SLOWDOWN = 1.7;
-/** Prompt tokens of a run at the least, so that a prompt makes progress however busy the model is. */
-const FEWEST = 4;
+/**
+ * Fewest prompt tokens of a run. With fewer, a prompt of 16,384 tokens beside seven chats could take longer than a
+ * request may.
+ */
+const FEWEST = 8;
+/** Runs with prompt tokens in a row after which one run only decodes, because its time changes with the jobs. */
+const MIXED_RUNS = 32;
 /** Weight of the newest measurement in the running averages. */
 const NEWEST = 0.25;
 
@@ -27,6 +32,13 @@ export class PromptPace {
   #decodeMs: number | undefined;
   /** Average milliseconds that one prompt token adds to a run; undefined before the first. */
   #tokenMs: number | undefined;
+  /** Number of runs with prompt tokens since the last run that only decoded. */
+  #mixedRuns = 0;
+
+  /** True if the next run should only decode, so that its time is measured. */
+  get needsDecodeRun(): boolean {
+    return this.#decodeMs === undefined || this.#mixedRuns >= MIXED_RUNS;
+  }
 
   /** Number of prompt tokens for the next run that also decodes; unlimited as long as too little is measured. */
   get tokens(): number {
@@ -36,8 +48,9 @@ export class PromptPace {
 
   add({ ms, decodes, promptTokens }: MeasuredRun): void {
     if (!decodes) return;
+    this.#mixedRuns = promptTokens === 0 ? 0 : this.#mixedRuns + 1;
     if (promptTokens === 0) this.#decodeMs = average(this.#decodeMs, ms);
-    else if (this.#decodeMs) {
+    else if (this.#decodeMs !== undefined) {
       this.#tokenMs = average(this.#tokenMs, Math.max(0, ms - this.#decodeMs) / promptTokens);
     }
   }
