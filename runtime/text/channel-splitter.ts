@@ -1,4 +1,4 @@
-import { type Said, safeLength } from './think-splitter.ts';
+import { type Said, safeLength, TextSplitter } from './text-splitter.ts';
 
 /** Text before the name of the channel, in a message's header. */
 export const CHANNEL = '<|channel|>';
@@ -13,48 +13,23 @@ export const RECIPIENT = 'to=';
  * `analysis` is reasoning, all others are the answer; headers belong to neither. Messages of the same kind are joined
  * by a blank line. Source: OpenAI, "Harmony response format".
  */
-export class ChannelSplitter {
-  #state: 'start' | 'header' | 'reasoning' | 'answer';
-  #held = '';
+export class ChannelSplitter extends TextSplitter {
   /** Text before the next text of each kind: a blank line after a message of that kind. */
   #gap: Said = { reasoning: '', content: '' };
   /** True if the current message has text so far. */
   #spoken = false;
 
-  /** @param inside true if the prompt has already opened a message in the channel `analysis` */
-  constructor(inside: boolean) {
-    this.#state = inside ? 'reasoning' : 'start';
-  }
-
-  get thinking(): boolean {
-    return this.#state === 'reasoning';
-  }
-
-  get answering(): boolean {
-    return this.#state === 'answer';
-  }
-
-  /** True if text is withheld because it may be a mark. */
-  get withholds(): boolean {
-    return this.#held !== '';
-  }
-
-  /** Text so far of a header that is not complete; null before the first header and inside a message's body. */
-  get header(): string | null {
-    return this.#state === 'header' ? this.#held : null;
-  }
-
   fork(): ChannelSplitter {
     const copy = new ChannelSplitter(false);
-    copy.#state = this.#state;
-    copy.#held = this.#held;
+    copy.state = this.state;
+    copy.held = this.held;
     copy.#gap = { ...this.#gap };
     copy.#spoken = this.#spoken;
     return copy;
   }
 
   push(text: string): Said {
-    this.#held += text;
+    this.held += text;
     const said: Said = { reasoning: '', content: '' };
     while (this.#advance(said));
     return said;
@@ -63,43 +38,43 @@ export class ChannelSplitter {
   /** Returns the text that is still withheld. Must be called after the last text. */
   end(): Said {
     const said: Said = { reasoning: '', content: '' };
-    if (this.#state === 'start') said.content = this.#held;
-    else if (this.#state !== 'header') this.#speak(said, this.#held);
-    this.#held = '';
+    if (this.state === 'start') said.content = this.held;
+    else if (this.state !== 'header') this.#speak(said, this.held);
+    this.held = '';
     return { ...said, reasoning: said.reasoning.trimEnd() };
   }
 
   /** Reads up to the next mark. Returns false if more text is needed. */
   #advance(said: Said): boolean {
-    if (this.#state === 'start') return this.#begin();
-    if (this.#state === 'header') {
-      const at = this.#held.indexOf(BODY);
+    if (this.state === 'start') return this.#begin();
+    if (this.state === 'header') {
+      const at = this.held.indexOf(BODY);
       if (at < 0) return false;
-      this.#state = this.#held.slice(0, at).includes(`${CHANNEL}analysis`) ? 'reasoning' : 'answer';
-      this.#held = this.#held.slice(at + BODY.length);
+      this.state = this.held.slice(0, at).includes(`${CHANNEL}analysis`) ? 'reasoning' : 'answer';
+      this.held = this.held.slice(at + BODY.length);
       this.#spoken = false;
       return true;
     }
-    const at = this.#held.indexOf(NEXT);
-    const length = at < 0 ? safeLength(this.#held, NEXT) : at;
-    const text = this.#held.slice(0, length);
+    const at = this.held.indexOf(NEXT);
+    const length = at < 0 ? safeLength(this.held, NEXT) : at;
+    const text = this.held.slice(0, length);
     this.#speak(said, at < 0 ? text : text.trimEnd());
-    this.#held = this.#held.slice(length);
+    this.held = this.held.slice(length);
     if (at < 0) return false;
-    const kind = this.#state === 'reasoning' ? 'reasoning' : 'content';
+    const kind = this.state === 'reasoning' ? 'reasoning' : 'content';
     if (this.#spoken) this.#gap[kind] = '\n\n';
-    this.#held = this.#held.slice(NEXT.length);
-    this.#state = 'header';
+    this.held = this.held.slice(NEXT.length);
+    this.state = 'header';
     return true;
   }
 
   #begin(): boolean {
-    const text = this.#held.trimStart();
-    if (text.startsWith(CHANNEL) || text.startsWith(RECIPIENT)) this.#state = 'header';
+    const text = this.held.trimStart();
+    if (text.startsWith(CHANNEL) || text.startsWith(RECIPIENT)) this.state = 'header';
     else if (CHANNEL.startsWith(text) || RECIPIENT.startsWith(text)) return false;
     else {
       // A text without a header is an answer.
-      this.#state = 'answer';
+      this.state = 'answer';
       this.#spoken = true;
     }
     return true;
@@ -107,7 +82,7 @@ export class ChannelSplitter {
 
   /** Adds text of the current message, without white space at its beginning. */
   #speak(said: Said, text: string): void {
-    const kind = this.#state === 'reasoning' ? 'reasoning' : 'content';
+    const kind = this.state === 'reasoning' ? 'reasoning' : 'content';
     const spoken = this.#spoken ? text : text.trimStart();
     if (spoken === '') return;
     this.#spoken = true;

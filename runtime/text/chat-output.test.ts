@@ -5,7 +5,7 @@ import { ChatOutput } from './chat-output.ts';
 import { reasoningFormat } from './reasoning-format.ts';
 import { StopScanner } from './stop-scanner.ts';
 import { loadTextModel } from './text-model.ts';
-import type { Said } from './think-splitter.ts';
+import type { Said } from './text-splitter.ts';
 
 const runs = Number(process.env.ASSAY_PROPERTY_RUNS ?? 200);
 const model = await loadTextModel(new URL('../../tests/fixtures/text/qwen', import.meta.url).pathname);

@@ -3,7 +3,7 @@ import { type AnswerSplitter, answerSplitter } from './answer-splitter.ts';
 import { Detokenizer } from './detokenizer.ts';
 import type { ReasoningFormat } from './reasoning-format.ts';
 import { StopScanner, type Trigger } from './stop-scanner.ts';
-import type { Said } from './think-splitter.ts';
+import type { Said } from './text-splitter.ts';
 import type { TextVocabulary } from './vocabulary.ts';
 
 /** Describes a token that the engine sampled, with log-probabilities if they were requested. */

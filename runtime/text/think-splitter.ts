@@ -1,87 +1,66 @@
 import type { ReasoningFormat } from './reasoning-format.ts';
+import { type Said, safeLength, TextSplitter } from './text-splitter.ts';
 
 type Marks = Pick<ReasoningFormat, 'open' | 'close'>;
-
-export interface Said {
-  reasoning: string;
-  content: string;
-}
 
 /**
  * Splits streamed text into reasoning and answer, even if a tag is split between chunks. Only a reasoning block at the
  * very beginning counts; a later one is text. White space around the tags belongs to neither part.
  */
-export class ThinkSplitter {
-  #state: 'start' | 'reasoning' | 'answer';
-  #held = '';
+export class ThinkSplitter extends TextSplitter {
   #spoken = false;
   readonly #format: Marks;
-  /** Messages have no header in these formats. */
-  readonly header: string | null = null;
 
   /** @param inside true if the prompt has already opened the reasoning block */
   constructor(inside: boolean, format: Marks) {
+    super(inside);
     this.#format = format;
-    this.#state = inside ? 'reasoning' : 'start';
-  }
-
-  get thinking(): boolean {
-    return this.#state === 'reasoning';
-  }
-
-  get answering(): boolean {
-    return this.#state === 'answer';
-  }
-
-  /** True if text is withheld because it may be a mark. */
-  get withholds(): boolean {
-    return this.#held !== '';
   }
 
   fork(): ThinkSplitter {
     const copy = new ThinkSplitter(false, this.#format);
-    copy.#state = this.#state;
-    copy.#held = this.#held;
+    copy.state = this.state;
+    copy.held = this.held;
     copy.#spoken = this.#spoken;
     return copy;
   }
 
   push(text: string): Said {
-    this.#held += text;
+    this.held += text;
     const said: Said = { reasoning: '', content: '' };
-    if (this.#state === 'start') this.#begin();
-    if (this.#state === 'reasoning') said.reasoning = this.#think();
-    if (this.#state === 'answer') said.content = this.#speak(this.#take(this.#held.length));
+    if (this.state === 'start') this.#begin();
+    if (this.state === 'reasoning') said.reasoning = this.#think();
+    if (this.state === 'answer') said.content = this.#speak(this.#take(this.held.length));
     return said;
   }
 
   /** Returns the text that is still withheld. Must be called after the last text. */
   end(): Said {
-    const rest = this.#take(this.#held.length);
-    if (this.#state === 'reasoning') return { reasoning: this.#speak(rest).trimEnd(), content: '' };
-    return { reasoning: '', content: this.#state === 'start' ? rest : this.#speak(rest) };
+    const rest = this.#take(this.held.length);
+    if (this.state === 'reasoning') return { reasoning: this.#speak(rest).trimEnd(), content: '' };
+    return { reasoning: '', content: this.state === 'start' ? rest : this.#speak(rest) };
   }
 
   #begin(): void {
     const { open } = this.#format;
-    const text = this.#held.trimStart();
+    const text = this.held.trimStart();
     if (text.startsWith(open)) {
-      this.#held = text.slice(open.length);
-      this.#state = 'reasoning';
+      this.held = text.slice(open.length);
+      this.state = 'reasoning';
     } else if (!open.startsWith(text)) {
       // Without a block, white space at the beginning belongs to the answer.
       this.#spoken = true;
-      this.#state = 'answer';
+      this.state = 'answer';
     }
   }
 
   #think(): string {
     const { close } = this.#format;
-    const at = this.#held.indexOf(close);
-    if (at < 0) return this.#speak(this.#take(safeLength(this.#held, close)));
+    const at = this.held.indexOf(close);
+    if (at < 0) return this.#speak(this.#take(safeLength(this.held, close)));
     const thought = this.#speak(this.#take(at)).trimEnd();
-    this.#held = this.#held.slice(close.length);
-    this.#state = 'answer';
+    this.held = this.held.slice(close.length);
+    this.state = 'answer';
     this.#spoken = false;
     return thought;
   }
@@ -94,22 +73,8 @@ export class ThinkSplitter {
   }
 
   #take(length: number): string {
-    const text = this.#held.slice(0, length);
-    this.#held = this.#held.slice(length);
+    const text = this.held.slice(0, length);
+    this.held = this.held.slice(length);
     return text;
   }
-}
-
-/**
- * Returns how much of `text` is certainly reasoning: it ends before anything that may be the beginning of the closing
- * tag, or white space before it.
- */
-export function safeLength(text: string, close: string): number {
-  let end = text.length;
-  for (let at = text.indexOf(close[0] ?? ''); at >= 0; at = text.indexOf(close[0] ?? '', at + 1)) {
-    if (!close.startsWith(text.slice(at))) continue;
-    end = at;
-    break;
-  }
-  return text.slice(0, end).trimEnd().length;
 }

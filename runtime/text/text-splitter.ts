@@ -1,0 +1,48 @@
+/** Holds a part of a model's text that was split into reasoning and answer. */
+export interface Said {
+  reasoning: string;
+  content: string;
+}
+
+/** Holds what all splitters of streamed text have: the part that is being written, and the text that is withheld. */
+export abstract class TextSplitter {
+  protected state: 'start' | 'header' | 'reasoning' | 'answer';
+  protected held = '';
+
+  /** @param inside true if the prompt has already opened the reasoning */
+  constructor(inside: boolean) {
+    this.state = inside ? 'reasoning' : 'start';
+  }
+
+  get thinking(): boolean {
+    return this.state === 'reasoning';
+  }
+
+  get answering(): boolean {
+    return this.state === 'answer';
+  }
+
+  /** True if text is withheld because it may be a mark. */
+  get withholds(): boolean {
+    return this.held !== '';
+  }
+
+  /** Text so far of a header that is not complete; null outside of headers, and in formats without headers. */
+  get header(): string | null {
+    return this.state === 'header' ? this.held : null;
+  }
+}
+
+/**
+ * Returns how much of `text` is certainly reasoning: it ends before anything that may be the beginning of the closing
+ * tag, or white space before it.
+ */
+export function safeLength(text: string, close: string): number {
+  let end = text.length;
+  for (let at = text.indexOf(close[0] ?? ''); at >= 0; at = text.indexOf(close[0] ?? '', at + 1)) {
+    if (!close.startsWith(text.slice(at))) continue;
+    end = at;
+    break;
+  }
+  return text.slice(0, end).trimEnd().length;
+}
