@@ -37,7 +37,8 @@ export class BatchPlanner {
 
   /**
    * Plans one run. Jobs that need few tokens come first, as decoding jobs do; prompts share the remaining tokens.
-   * Beside decoding jobs, these are `tokensBesideDecode`, or fewer for a prompt of more than `LONG_PROMPT` tokens.
+   * Beside decoding jobs, these are `tokensBesideDecode`, or fewer for a prompt of more than `LONG_PROMPT` tokens. Such
+   * a prompt gets none in a run whose time as a decode-only run must be measured.
    *
    * @param running jobs that hold a sequence, the least recently served first
    */

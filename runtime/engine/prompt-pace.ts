@@ -3,10 +3,7 @@
  * take longer than estimated.
  */
 const SLOWDOWN = 1.7;
-/**
- * Fewest prompt tokens of a run. With fewer, a prompt of 16,384 tokens beside seven chats could take longer than a
- * request may.
- */
+/** Fewest prompt tokens of a run, so that a long prompt is read before its request's deadline. */
 const FEWEST = 8;
 /** Runs with prompt tokens in a row after which one run only decodes, because its time changes with the jobs. */
 const MIXED_RUNS = 32;
@@ -23,8 +20,8 @@ export interface MeasuredRun {
 }
 
 /**
- * Estimates how many prompt tokens fit into a run beside decoding jobs, such that the gap between two tokens of these
- * jobs stays under twice their usual one. The estimate follows the measured runs, because the cost of a token grows
+ * Estimates how many prompt tokens fit into a run beside decoding jobs, so that the gap between two tokens of these
+ * jobs is about twice the usual one at most. The estimate follows the measured runs, because the cost of a token grows
  * with the prompt and differs between machines.
  */
 export class PromptPace {
@@ -46,6 +43,7 @@ export class PromptPace {
     return Math.max(FEWEST, Math.floor(((SLOWDOWN - 1) * this.#decodeMs) / this.#tokenMs));
   }
 
+  /** Updates the estimate with a run. Runs that only read prompts do not count. */
   add({ ms, decodes, promptTokens }: MeasuredRun): void {
     if (!decodes) return;
     this.#mixedRuns = promptTokens === 0 ? 0 : this.#mixedRuns + 1;

@@ -20,7 +20,7 @@ export const SHORT_SILENCE_LIMITS: Partial<SilenceLimits> = { text: 2_000 };
 export const FAILED_TO: Readonly<Record<Phase | 'start', string>> = {
   start: 'did not start',
   open: 'did not open the model',
-  text: "did not get on with the model's tokenizer or chat template",
+  text: "made no progress with the model's tokenizer or chat template",
   step: 'did not finish a step of the model',
-  compile: 'did not get on with compiling',
+  compile: 'made no progress with compiling',
 };

@@ -307,7 +307,7 @@ describe('chat', () => {
   })}\n\n`;
 
   it.each([
-    ['ends before its last event', (response: ServerResponse) => response.end(piece), 9, 'before it was whole'],
+    ['ends before its last event', (response: ServerResponse) => response.end(piece), 9, 'before it was complete'],
     ['breaks', (response: ServerResponse) => response.write(piece, () => response.destroy()), 3, 'broke'],
   ])('a stream that %s is no answer', async (_, send, code, message) => {
     const ASSAY_URL = await stub((_, response) => send(response.setHeader('content-type', 'text/event-stream')));

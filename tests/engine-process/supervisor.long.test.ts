@@ -246,7 +246,7 @@ describe('a death', () => {
 
   it.each([
     ['hang', 'step', /did not finish a step of the model for/u],
-    ['hang while preparing', 'text', /did not get on with the model's tokenizer or chat template for/u],
+    ['hang while preparing', 'text', /made no progress with the model's tokenizer or chat template for/u],
   ] as const)('%s: the process is killed', async (how, phase, reason) => {
     const engine = start({ silenceLimits: { [phase]: 3_000 } });
     await engine.load(SPEC);

@@ -145,7 +145,7 @@ async function written(response: Response): Promise<string> {
   } finally {
     if (content) screen.out('\n');
   }
-  if (!last) throw new AssayError('engine_failed', 'The answer ended before it was whole. Ask again.');
+  if (!last) throw new AssayError('engine_failed', 'The answer ended before it was complete. Ask again.');
   warnIfCut(last);
   if (last.metrics) tellSpeed(last.metrics);
   return content;
