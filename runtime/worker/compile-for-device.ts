@@ -1,4 +1,4 @@
-import { rmSync, statSync } from 'node:fs';
+import { readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { AssayError } from '../../lib/errors.ts';
 import type { DeviceFigures } from '../../lib/schema/device-figures.ts';
@@ -49,6 +49,7 @@ export async function compileForDevice(
     if (kvType === 'float16' && halfBodies.length > 0) {
       const halves: StaticGraphs = { ...floats, kvType, bodies: halfBodies };
       if (await accepts(compile, halves, options.signal)) graphs = halves;
+      else removeBinaries(folder, halves);
     }
     if (graphs === floats) await compileBodies(compile, floats);
     await compile(graphs.head.graph, steps - 2);
@@ -106,6 +107,14 @@ async function accepts(compile: CompileGraph, graphs: StaticGraphs, signal: Abor
   } catch {
     signal?.throwIfAborted();
     return false;
+  }
+}
+
+/** Removes the binaries of bodies. A plugin may write several files for one, whose names begin alike. */
+function removeBinaries(folder: string, { bodies }: StaticGraphs): void {
+  const stems = bodies.map(({ graph }) => contextFile(graph).replace(/\.onnx$/, ''));
+  for (const name of readdirSync(folder)) {
+    if (stems.some((stem) => name.startsWith(stem))) rmSync(join(folder, name));
   }
 }
 
