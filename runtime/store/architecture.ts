@@ -5,7 +5,7 @@ const REFUSED: Readonly<Record<string, string>> = {
   ...Object.fromEntries(
     ['mamba', 'mamba2', 'falcon_mamba', 'rwkv', 'xlstm', 'recurrent_gemma'].map((type) => [
       type,
-      'it has no attention at all, and the engine needs a KV cache; take a model with attention',
+      'it has no attention at all, and the engine needs a KV cache; use a model with attention',
     ]),
   ),
   ...Object.fromEntries(
@@ -15,16 +15,16 @@ const REFUSED: Readonly<Record<string, string>> = {
     ]),
   ),
   granite_speech:
-    'none of the exporters that were tried makes it, so its results could not be compared with those of PyTorch; take Voxtral or Ultravox for audio, or Granite for text',
+    'no exporter that was tried supports it, so its results could not be compared with those of PyTorch; use Voxtral or Ultravox for audio, or Granite for text',
 };
-/** Messages for requests with media, by model type, of models that answer about text only (docs/media.md). */
+/** Error messages for images or audio, by `model_type`, for models that Assay runs with text only (docs/media.md). */
 const TEXT_ONLY: Readonly<Record<string, string>> = {
   gemma3:
-    'Images are refused with Gemma 3: its image tokens attend to each other in both directions, and those of the published graphs only to the tokens before. Remove the image, or load a model of the SmolVLM or Qwen-VL family.',
+    'Images are refused with Gemma 3: its image tokens must attend to each other in both directions, but in the published graphs they attend only to earlier tokens. Remove the image, or load a model of the SmolVLM or Qwen-VL family.',
 };
 /** Matches the class names of models that generate text. */
 const GENERATES = /(?:CausalLM|LMHeadModel|ConditionalGeneration)$/;
-/** Bytes of one number in the KV cache. */
+/** Bytes of one number in the KV cache (float32). */
 const FLOAT = 4;
 
 const Count = v.optional(v.fallback(v.nullable(v.pipe(v.number(), v.integer(), v.minValue(1))), null), null);
@@ -37,7 +37,7 @@ const Shape = v.looseObject({
   num_key_value_heads: Count,
   head_dim: Count,
   layer_types: Texts,
-  /** True for Gemma 4 with experts. */
+  /** True for the Gemma 4 models with experts. */
   enable_moe_block: v.optional(v.fallback(v.boolean(), false), false),
 });
 const Config = v.looseObject({
@@ -48,7 +48,7 @@ const Config = v.looseObject({
 });
 const GenaiConfig = v.looseObject({
   model: v.looseObject({
-    /** Graphs that make embeddings of images and of audio. */
+    /** Graphs that compute the embeddings of images (`vision`) and of audio (`speech`). */
     vision: v.optional(v.unknown()),
     speech: v.optional(v.unknown()),
     decoder: v.looseObject({
@@ -65,15 +65,15 @@ const GenaiConfig = v.looseObject({
 export interface ArchitectureVerdict {
   /** Reason why the model cannot run, and what to try instead; null if the configuration shows none. */
   refusal: string | null;
-  /** Message that says why its images or audio are refused, although its text is answered; null if none is known. */
+  /** Error message for requests with images or audio, if the model runs here with text only; otherwise null. */
   mediaRefusal: string | null;
   /** Bytes of KV cache for each token; null if the configuration does not determine them. */
   kvBytes: number | null;
 }
 
 /**
- * Judges whether a model can run by the parsed contents of its `config.json` and `genai_config.json`, each undefined if
- * the file is missing.
+ * Judges whether a model can run here, from the parsed contents of its `config.json` and `genai_config.json`. Each is
+ * undefined if the file is missing.
  */
 export function judgeArchitecture(config: unknown, genai: unknown): ArchitectureVerdict {
   const published = v.safeParse(Config, config);
@@ -91,15 +91,15 @@ function configRefusal(config: v.InferOutput<typeof Config>): string | null {
   const { architectures, is_encoder_decoder, text_config } = config;
   const type = text_config?.model_type || config.model_type;
   const [architecture] = architectures;
-  if (is_encoder_decoder) return 'it is an encoder with a decoder, such as T5 or Whisper; take a decoder-only model';
+  if (is_encoder_decoder) return 'it is an encoder with a decoder, such as T5 or Whisper; use a decoder-only model';
   if (architecture && !GENERATES.test(architecture)) {
-    return `config.json names ${architecture}, which does not generate text; take a model for text generation`;
+    return `config.json names ${architecture}, which does not generate text; use a model for text generation`;
   }
   const known = [config.model_type, type].find((name) => Object.hasOwn(REFUSED, name));
   if (known !== undefined) return `config.json says ${known}: ${REFUSED[known]}`;
   const { layer_types, enable_moe_block } = text_config ?? config;
   if (enable_moe_block) {
-    return `config.json says ${type} with experts, whose activation (GeGLU) onnxruntime has no kernels for; take a Gemma 4 without experts, such as 12B or E4B`;
+    return `config.json says ${type} with experts, whose activation (GeGLU) onnxruntime has no kernels for; use a Gemma 4 without experts, such as 12B or E4B`;
   }
   const mamba = layer_types.some((layer) => /^mamba/.test(layer));
   return mamba
@@ -112,7 +112,7 @@ function genaiRefusal({ model: { decoder, ...model } }: v.InferOutput<typeof Gen
   if (given.length === 0 || given.includes('input_ids')) return null;
   const others = (['vision', 'speech'] as const).filter((name) => model[name] !== undefined);
   const named = others.length > 0 ? ` (${others.join(', ')})` : '';
-  return `genai_config.json has graphs beside its decoder${named}, which reads their embeddings, not tokens. Its builder makes only the decoder, and the scripts that make the others differ; take a copy in the layout of transformers.js (onnx/decoder_model_merged.onnx), or a text model`;
+  return `genai_config.json has graphs beside its decoder${named}, and the decoder reads their embeddings, not tokens. These graphs are not supported, because onnxruntime-genai's builder exports only the decoder and the scripts that export the others differ; use a copy in the layout of transformers.js (onnx/decoder_model_merged.onnx), or a text model`;
 }
 
 function genaiKv({ model: { decoder } }: v.InferOutput<typeof GenaiConfig>): number | null {

@@ -6,7 +6,9 @@ import { excessOf } from '../../lib/json/scan.ts';
 /** Bounds on the size of a file of an untrusted model. */
 export interface FileBounds {
   bytes: number;
-  /** Most members and items of its JSON; absent: `MAX_PARTS`, the same as for a request. */
+  /**
+   * Maximum number of object members and array items in its JSON; absent: `MAX_PARTS`, the bound for a request's JSON.
+   */
   parts?: number;
 }
 
@@ -17,7 +19,7 @@ export const CONFIG_BOUNDS: FileBounds = { bytes: 4 * 1024 * 1024 };
  * Reads an untrusted file of a model as text. Returns null if it does not exist.
  *
  * @param name name of the file in error messages
- * @throws AssayError `engine_failed` for a file of more than `maxBytes`, of which nothing is read
+ * @throws AssayError `engine_failed` for a file of more than `maxBytes` bytes, before it reads any of it
  */
 export async function readBounded(
   file: string,

@@ -14,12 +14,15 @@ export interface ActiveCalibration {
 const Text = v.pipe(v.string(), v.parseJson(), Calibration);
 
 /**
- * Reads the calibrations in `ASSAY_HOME`, and those that ship with models. A calibration that is fitted while the
- * server runs takes effect with the next request.
+ * Reads and writes the calibrations in `ASSAY_HOME`, and reads those that ship with models. A calibration that is
+ * fitted while the server runs takes effect with the next request.
  */
 export class Calibrations {
   readonly #paths: StorePaths;
-  /** Cache of the files that were read, by path, each with the time of its last change in milliseconds. */
+  /**
+   * Contents of the files read so far, by path; null for a file that cannot be used. `changed` is a file's modification
+   * time in milliseconds.
+   */
   readonly #read = new Map<string, { changed: number; calibration: Calibration | null }>();
 
   constructor(paths: StorePaths) {
@@ -27,7 +30,8 @@ export class Calibrations {
   }
 
   /**
-   * Returns the calibration for a model with these source files; null if there is none.
+   * Returns the calibration to use for a model: the one fitted on this machine, otherwise the one that ships with the
+   * model; null if there is none.
    *
    * @param fingerprint hash over the model's source files (`sourceHash`)
    */
@@ -39,6 +43,7 @@ export class Calibrations {
     return bundled ? { calibration: bundled, from: 'bundled' } : null;
   }
 
+  /** Stores a calibration in place of an earlier one for the same source files. Returns the path of its file. */
   async write(calibration: Calibration): Promise<string> {
     const file = this.#paths.calibration(calibration.fingerprint);
     await this.#paths.makeDirectory(dirname(file));

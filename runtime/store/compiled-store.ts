@@ -23,9 +23,9 @@ const Record = v.strictObject({
    */
   form: v.exactOptional(WeightForm),
   choice: v.exactOptional(FormChoice),
-  /** Measured error and speed of a device that a plugin drives. */
+  /** Measured error and speed of the device; absent if no plugin drives it. */
   figures: v.exactOptional(DeviceFigures),
-  /** All other files of the directory, with their hashes. */
+  /** All files of the directory except this record, with their hashes. */
   files: v.array(
     v.strictObject({
       name: v.pipe(v.string(), v.check(isSafeRepositoryPath)),
@@ -82,7 +82,7 @@ export async function listAllCompiled(paths: StorePaths): Promise<(CompiledModel
 }
 
 async function readCompiled(paths: StorePaths, model: ModelId, key: string): Promise<CompiledModel | null> {
-  // Not the real path, because that is outside the home if the home itself is a link.
+  // Not the real path, which is outside `ASSAY_HOME` if `ASSAY_HOME` itself is a link.
   const directory = paths.compiled(model, key);
   if ((await paths.real(directory)) === null) return null;
   const text = await fs.readFile(join(directory, RECORD_FILE), 'utf8').catch(() => '');
@@ -118,10 +118,7 @@ export async function publishCompiled(
   return { directory, key, record };
 }
 
-/**
- * Waits until a file is written to the disk, which the process that wrote it may not have done. Returns its size in
- * bytes.
- */
+/** Flushes a file to the disk, because the process that wrote it may not have done so. Returns its size in bytes. */
 async function flushed(file: string): Promise<number> {
   const handle = await fs.open(file, 'r+');
   try {
@@ -133,8 +130,8 @@ async function flushed(file: string): Promise<number> {
 }
 
 /**
- * Checks that a compile left only plain files. The process that wrote them handled untrusted files, and a link could
- * make the server write or publish another file. Throws `engine_failed` otherwise.
+ * Throws `engine_failed` if a compile left anything but plain files. The compile process handles untrusted files, and a
+ * link that it left could make the server write or publish a file outside the folder.
  */
 export async function checkPlainFiles(folder: string): Promise<void> {
   for (const name of await fs.readdir(folder)) {
@@ -148,12 +145,13 @@ export async function checkPlainFiles(folder: string): Promise<void> {
 }
 
 /**
- * Replaces files of a model's other compiled models by hard links to equal files of a new one, because those that
- * differ only in their prompt length have the same weights. The new files are kept, because their bytes have just been
- * verified; a process that has an old file open keeps it. On systems without hard links, or that cannot replace open
- * files, the copies stay.
+ * Saves disk space by replacing files of a model's other compiled models with hard links to equal files of a new one:
+ * those that differ only in their prompt length have the same weights. All links point to the new files, because their
+ * hashes have just been computed. A process that has an old file open can still read it. Where hard links are
+ * impossible, or open files cannot be replaced, the copies stay.
  *
- * @param staging directory inside the model's compiled directory, for links that are not in place yet
+ * @param staging directory inside the model's compiled directory, in which each link is created before it is moved into
+ *   place
  */
 export async function shareFiles(
   paths: StorePaths,
@@ -176,8 +174,8 @@ export async function shareFiles(
 }
 
 /**
- * Most compiled models that are kept for other prompt lengths. They share files, but listing the models reads the
- * record of each.
+ * Maximum number of compiled models to keep for other prompt lengths. They share files, but each has a record that
+ * every listing of the models reads.
  */
 const OTHER_LENGTHS = 8;
 
@@ -195,7 +193,7 @@ export async function removeStale(
   current: Fingerprint,
   inUse: (directory: string) => boolean,
 ): Promise<void> {
-  // A single rename: on systems that cannot move open files, the whole directory then stays.
+  // A single rename moves the whole directory, or nothing on systems that cannot move open files.
   const take = async ({ directory, key }: CompiledModel): Promise<void> => {
     if (!inUse(directory)) await fs.rename(directory, join(staging, key)).catch(() => undefined);
   };

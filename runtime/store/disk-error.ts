@@ -7,7 +7,7 @@ export const SPARE_BYTES = 64 * 1024 * 1024;
  * Converts an error of the file system to an `AssayError` that tells the user what to do. Returns any other error
  * unchanged.
  *
- * @param variable setting of the directory that was used
+ * @param variable environment variable that sets the directory
  */
 export function diskError(error: unknown, variable: 'HF_HUB_CACHE' | 'ASSAY_HOME'): unknown {
   const code = systemCode(error);

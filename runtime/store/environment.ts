@@ -23,7 +23,7 @@ type Variables = Readonly<Record<string, string | undefined>>;
 
 const YES = new Set(['1', 'ON', 'YES', 'TRUE']);
 
-/** Returns the home folder of the account. Throws `invalid_value` if it has none, as users of containers may not. */
+/** Returns the home folder of the account. Throws `invalid_value` if it has none, as in some containers. */
 export function homeFolder(): string {
   try {
     return homedir();

@@ -28,7 +28,8 @@ export const Fingerprint = v.strictObject({
 export type Fingerprint = v.InferOutput<typeof Fingerprint>;
 
 /**
- * Returns the directory name of a compiled model: the parts that people look for, then a hash of the whole fingerprint.
+ * Returns the directory name of a compiled model: device, precision and prompt length for human readers, then a hash of
+ * the whole fingerprint.
  */
 export function fingerprintKey(fingerprint: Fingerprint): string {
   const hash = createHash('sha256')

@@ -8,7 +8,7 @@ import { type Dtype, type FileEntry, type ModelFiles, selectModelFiles } from '.
 import { dirname, join, relativeTo, type StorePaths } from './paths.ts';
 import { idOfRepositoryFolder } from './safe-names.ts';
 
-/** Most bytes of a file in `refs`, which holds the hash of a commit and perhaps white space. */
+/** Maximum bytes of a file in `refs`, which holds the hash of a commit and perhaps white space. */
 const MAX_REF_BYTES = 1024;
 
 /** Describes a source model whose files are all on this machine. */
@@ -23,8 +23,8 @@ export interface LocalModel {
 }
 
 /**
- * Finds the newest usable snapshot of a model in the hub cache, even one that another tool fetched, otherwise the
- * bundled model with that id. Returns null if there is neither.
+ * Finds a usable snapshot of a model in the hub cache, whichever tool fetched it: that of `refs/main`, otherwise the
+ * newest. Without one, finds the bundled model with that id. Returns null if there is neither.
  */
 export async function findLocalModel(
   paths: StorePaths,
@@ -88,8 +88,8 @@ async function commitsOf(paths: StorePaths, model: ModelId): Promise<string[]> {
 }
 
 /**
- * Returns an error handler that replaces a missing file by `absent`, because another tool may remove a model during a
- * listing. It rethrows other errors.
+ * Returns an error handler that returns `absent` for a missing file and rethrows other errors. Another tool may remove
+ * a model during a listing.
  */
 function orGone<T>(absent: T): (error: NodeJS.ErrnoException) => T {
   return (error) => {

@@ -21,7 +21,7 @@ export interface HeldLock {
  * Acquires a lock without waiting. Returns null if another process (or another holder in this one) holds it, or has
  * just removed its directory.
  *
- * @throws Error of the file system for a file that cannot be used
+ * @throws the file system's error if the file cannot be opened
  */
 export function tryLock(file: string): HeldLock | null {
   for (;;) {
@@ -49,7 +49,7 @@ function openExclusively(file: string): DatabaseSync | null {
     // A cast: `node:sqlite` adds this code to its errors, and any other value has none.
     const { errcode } = error as { errcode?: number };
     if (errcode === SQLITE_BUSY || (errcode === SQLITE_CANTOPEN && mayBeOpened(file))) return null;
-    // Marks SQLite's error as one of the file system (see `isFileError`).
+    // This property marks SQLite's error as one of the file system (see `isFileError`).
     throw Object.assign(error as Error, { syscall: 'open' });
   }
 }
@@ -93,7 +93,7 @@ const SQLITE_BUSY = 5;
 const SQLITE_CANTOPEN = 14;
 const POLL_MS = 200;
 
-/** Waits until the lock is acquired. Calls `onWait` after each attempt for which another process held it. */
+/** Waits until the lock is acquired. Calls `onWait` after each failed attempt. */
 export async function lock(file: string, clock: Clock, signal: AbortSignal, onWait?: () => void): Promise<HeldLock> {
   for (;;) {
     signal.throwIfAborted();

@@ -1,6 +1,6 @@
 import type { Device } from '../../lib/backend.ts';
 
-/** Name, in a compiled model, of the template for conversations with tools. */
+/** File name of the template for conversations with tools in the folder of a compiled model. */
 export const TOOL_TEMPLATE_FILE = 'tool_use.jinja';
 
 /** Folder in which transformers saves all templates of a model except the default one. */
@@ -55,9 +55,9 @@ const PREFERENCE: Readonly<Record<Device, readonly Dtype[]>> = {
 };
 
 /**
- * Most bytes of half-precision weights up to which a CPU uses a model unquantized: 300 million parameters. Small models
- * lose most by 4 bits, and are small anyway. Measured (docs/models.md, "Precisions"): SmolLM2-135M finds 40% of the
- * fields in floats and 22% in published 4 bits.
+ * Largest half-precision weights, in bytes, of a model that a CPU runs unquantized: 300 million parameters. Small
+ * models lose the most accuracy in 4 bits and save the least memory. Measured (docs/models.md, "Precisions"):
+ * SmolLM2-135M finds 40% of the fields in floats and 22% in published 4 bits.
  */
 const SMALL_BYTES = 600_000_000;
 
@@ -222,12 +222,12 @@ function missingGraph(paths: ReadonlySet<string>, wanted: readonly Dtype[]): str
   return `Looked for ${looked} (also at the top), and for ${GENAI_CONFIG} with model.onnx beside it.${has}${severalGraphs(paths, there)}`;
 }
 
-/** Says what to do about a genai model of several graphs; empty if the repository has none. */
+/** Returns a sentence that refuses a genai model of several graphs and says what to use; empty if there is none. */
 function severalGraphs(paths: ReadonlySet<string>, graphs: readonly string[]): string {
   const folders = [...paths]
     .filter((path) => path === GENAI_CONFIG || path.endsWith(`/${GENAI_CONFIG}`))
     .map((path) => path.slice(0, -GENAI_CONFIG.length));
   return folders.some((folder) => graphs.some((path) => path.startsWith(folder)))
-    ? ` Its ${GENAI_CONFIG} is for several graphs, as models that read images or audio are published: that is not supported. Take a copy in the layout of transformers.js (onnx/decoder_model_merged.onnx), or a text model.`
+    ? ` Its ${GENAI_CONFIG} describes several graphs, as for a model that reads images or audio, which is not supported. Use a copy in the layout of transformers.js (onnx/decoder_model_merged.onnx), or a text model.`
     : '';
 }

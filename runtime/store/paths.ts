@@ -5,7 +5,7 @@ import { checked, isSafeRepositoryPath, refuse, repositoryFolder, safeSegment } 
 
 /**
  * The only module of the store that joins paths. It checks names from outside (`safe-names.ts`) and links on the disk,
- * so that nothing outside the roots is ever read, written or removed.
+ * and thus never lets anything outside the roots be read, written or removed.
  */
 
 /** Lists the absolute paths of the directories that the store may use. */
@@ -131,7 +131,7 @@ export class StorePaths {
   }
 
   /**
-   * Returns the directory of a compile that is not complete. It is beside the result, so that a rename can publish it.
+   * Returns the directory of a compile that is not complete. It is beside the result, because a rename publishes it.
    */
   staging(id: ModelId): string {
     return path.join(this.compiledModel(id), '.staging');
@@ -174,7 +174,7 @@ export class StorePaths {
   async makeDirectory(directory: string): Promise<void> {
     const root = this.#rootOf(directory);
     await fs.mkdir(root, { recursive: true });
-    // Created from the root downwards, so that nothing is created behind a link that leads out.
+    // Directories are created from the root downwards: creating them all at once could follow a link out of the root.
     let current = root;
     for (const segment of path.relative(root, directory).split(path.sep).filter(Boolean)) {
       current = path.join(current, segment);
@@ -192,8 +192,8 @@ export class StorePaths {
    * Removes a file, or a directory with everything in it. Removes links without following them. Returns the number of
    * bytes that it freed.
    *
-   * @param counted inodes whose bytes were counted before, because a file may have several names; those removed now are
-   *   added
+   * @param counted inodes of the files counted so far, because a file with several names (hard links) counts once;
+   *   those of the files removed now are added
    */
   async remove(target: string, counted = new Set<number>()): Promise<number> {
     const parent = await this.real(path.dirname(target));
