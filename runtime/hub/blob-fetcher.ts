@@ -41,7 +41,8 @@ export class BlobFetcher {
       const there = await paths.real(blob);
       if (there && (await this.#isIntact(file, there, (bytes) => this.#verifying(file, checked + bytes, total)))) {
         checked += file.size;
-        // Left by an attempt that died right after its last rename, or for a file that another tool downloaded.
+        // A partial file may remain from an attempt that died right after its last rename, or from before another tool
+        // downloaded the file.
         await this.#removePartial(file);
         continue;
       }
@@ -54,7 +55,7 @@ export class BlobFetcher {
   /**
    * Downloads the missing files.
    *
-   * @param bytes for the progress: the size of all files of the model, and of those that are present
+   * @param bytes bytes of all files of the model (`total`) and of those already present (`done`), for the progress
    */
   async fetchMissing(files: readonly HubFile[], bytes: { done: number; total: number }): Promise<void> {
     this.#totalBytes = bytes.total;
@@ -166,6 +167,6 @@ export class BlobFetcher {
 function damaged(model: ModelId, file: HubFile): AssayError {
   return new AssayError(
     'hub_unreachable',
-    `${file.path} of ${model} arrived damaged twice: its ${file.hash.length === 64 ? 'sha256' : 'git sha1'} is not ${file.hash}. Nothing of it was kept. Pull again; if that fails, a proxy between you and the hub changes the bytes.`,
+    `${file.path} of ${model} arrived damaged twice: its ${file.hash.length === 64 ? 'sha256' : 'git sha1'} is not ${file.hash}. Nothing of it was kept. Pull again. If that fails, check whether a proxy between you and the hub changes the bytes.`,
   );
 }

@@ -16,9 +16,9 @@ import { parseAnswer } from './metadata.ts';
 export interface ModelExamination {
   model: ModelId;
   commit: string;
-  /** Reason why the model cannot run here, and what to try instead; null if nothing indicates that. */
+  /** Reason why the model cannot run here, and what to try instead; null if no reason is known. */
   refusal: string | null;
-  /** Message that says why its images or audio are refused, although its text is answered; null if none is known. */
+  /** Error message for requests with images or audio, if the model runs here with text only; otherwise null. */
   mediaRefusal: string | null;
   /** The files that would be downloaded; null if the repository has no usable model. */
   chosen: {

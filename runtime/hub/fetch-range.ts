@@ -22,7 +22,8 @@ export interface RangeOptions {
  * Downloads the missing bytes of a range and writes them to the file. A connection that is cut or stalls is resumed
  * where it ended. Only attempts without progress count against the limit.
  *
- * @throws HubRefusal, or the network's error, when no more attempts are made; errors of the file system unchanged
+ * @throws HubRefusal or the network's error after the last attempt, or at once if another attempt cannot help; errors
+ *   of the file system unchanged
  */
 export async function fetchRange(
   hub: HubAccess,

@@ -2,7 +2,7 @@ import { AssayError } from '../../lib/errors.ts';
 import type { ModelId } from '../../lib/model-id.ts';
 import { retryAfterMs } from './retry.ts';
 
-/** Reports that the hub answered a request with an error status. Whether another attempt may help is in `temporary`. */
+/** Reports that the hub answered a request with an error status. */
 export class HubRefusal extends Error {
   readonly status: number;
   /** Header `X-Error-Code`: `RepoNotFound`, `GatedRepo`, `RevisionNotFound` or `EntryNotFound`; null if absent. */

@@ -2,7 +2,7 @@ import { AssayError } from '../../lib/errors.ts';
 import type { HubAccess } from './hub-access.ts';
 import { isPublicAddress, privateAddress } from './public-address.ts';
 
-/** Most redirects that are followed. Hugging Face needs one or two for a file. */
+/** Maximum number of redirects to follow. Hugging Face needs one or two for a file. */
 const MAX_REDIRECTS = 5;
 const REDIRECTS: readonly number[] = [301, 302, 303, 307, 308];
 
@@ -60,8 +60,8 @@ function redirectTarget(location: string, from: URL): URL {
 }
 
 /**
- * Throws the `AssayError` that is the cause of an error of `fetch`, which wraps what a name lookup throws, otherwise
- * the error itself.
+ * Rethrows an error of `fetch`, or the `AssayError` that is its cause: `fetch` wraps the error that a name lookup
+ * throws.
  */
 function refusalInside(error: unknown): never {
   // A cast: `fetch` rejects with errors only.

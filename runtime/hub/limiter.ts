@@ -21,8 +21,8 @@ export class Limiter {
 }
 
 /**
- * Runs all calls at the same time. If one fails, aborts the others and waits until they end, so that none still writes
- * afterwards; then throws the first error.
+ * Runs all calls at the same time. If one fails, aborts the others, waits until they have ended, because they may still
+ * be writing, and throws the first error.
  */
 export async function allOrAbort(
   calls: readonly ((signal: AbortSignal) => Promise<void>)[],

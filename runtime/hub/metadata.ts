@@ -6,7 +6,7 @@ import type { HubAccess } from './hub-access.ts';
 import { HubRefusal } from './hub-error.ts';
 import { hubFetch } from './hub-fetch.ts';
 
-/** Limits of one listing, over all its responses. */
+/** Limits for one listing of a model's files, over all its responses. */
 const LIMITS = {
   /** Bytes after decompression. A list of 20,000 entries has about 6 MB. */
   bytes: 16 * 1024 * 1024,
@@ -19,7 +19,7 @@ const LIMITS = {
 /** Timeout of one response in milliseconds. */
 const ANSWER_MS = 10_000;
 
-/** Most bytes of a model's file: 1 TiB. */
+/** Maximum bytes of one file of a model: 1 TiB. */
 const MAX_FILE_BYTES = 2 ** 40;
 /** Size of a file in bytes. It is bounded, because it determines the disk space and the ranges to download. */
 const Size = v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(MAX_FILE_BYTES));

@@ -5,7 +5,8 @@ import type { FileHandle } from 'node:fs/promises';
 export type FileSystem = Pick<typeof nodeFs, 'open' | 'rename' | 'readFile' | 'rm' | 'stat' | 'statfs'>;
 
 /**
- * Describes a part of the file, bytes `start` to before `end`. The bytes from `start` to before `next` are on the disk.
+ * Describes a part of a file: its bytes from `start` up to, but not including, `end`. Those before `next` are on the
+ * disk.
  */
 export interface Range {
   readonly index: number;
@@ -21,9 +22,10 @@ export interface Range {
 const JOURNAL_LINES = 8;
 
 /**
- * Stores a file that is received in ranges, out of order, so that it survives a crash. One file of the full size has
- * the bytes, and a journal beside it records which are present: a line for the layout, then lines `<range> <next>`, of
- * which the last for each range counts. A line is written only after the bytes that it records.
+ * Stores a file that is received in ranges, out of order, and keeps the progress through a crash. The data file holds
+ * each byte at its final position. A journal beside it records which bytes are present: a line for the layout, then
+ * lines `<range> <next>`, of which the last for each range counts. A line is written only after the bytes that it
+ * records.
  */
 export class PartialFile {
   readonly size: number;
@@ -71,7 +73,7 @@ export class PartialFile {
     });
     const partial = new PartialFile(size, rangeBytes, ranges, data, journal);
     try {
-      // The last line of a journal may be incomplete, so it is ended first.
+      // The last line of the earlier attempt may be incomplete, so a line break ends it first.
       await journal.appendFile(resumes ? '\n' : `${layout}\n`);
       for (const range of ranges) partial.#journalled.set(range.index, range.next);
     } catch (error) {

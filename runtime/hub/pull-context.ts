@@ -26,16 +26,16 @@ export interface PullOptions {
 
 export interface PullProgress {
   stage: 'downloading' | 'verifying';
-  /** Bytes of all files together that are on the disk, or while `verifying` that have been verified. */
+  /** Bytes of all files together that are on the disk; while `verifying`, those verified so far. */
   bytes: number;
   total: number;
   file?: string;
-  /** Reason why the download waits. */
+  /** Reason why the download waits; absent while it does not. */
   step?: string;
 }
 
 export interface TransferSettings {
-  /** Most connections at the same time, over all files of a model. */
+  /** Maximum connections at the same time, for all files of a model together. */
   connections: number;
   /** Number of bytes to request at a time. */
   rangeBytes: number;

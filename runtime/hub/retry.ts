@@ -2,9 +2,9 @@ const FIRST_MS = 500;
 const LONGEST_MS = 30_000;
 
 /**
- * Returns the milliseconds to wait before the next attempt. The wait doubles with each attempt from half a second to 30
- * s, and a random part of up to half of it is left out, so that many clients do not return at once ("equal jitter" in
- * the AWS architecture blog's "Exponential Backoff And Jitter").
+ * Returns the milliseconds to wait before the next attempt. The full wait doubles with each attempt, from 0.5 to 30
+ * seconds. A random part of up to half of it is subtracted, which keeps many clients from returning at the same time
+ * ("equal jitter" in the AWS architecture blog's "Exponential Backoff And Jitter").
  *
  * @param tried number of attempts that have failed, at least 1
  * @param random random number from 0 to 1
