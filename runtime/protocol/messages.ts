@@ -27,8 +27,8 @@ import {
 
 const Id = v.pipe(v.string(), v.minLength(1), v.maxLength(64));
 /**
- * Text of a message. Bounded above what an answer can grow by between two tokens: a grammar may force some 64 KiB at
- * once.
+ * Text of one message, at most 4 Mi characters. An answer grows by far less between two tokens: a grammar can force
+ * about 64 KiB at once.
  */
 const Text = v.pipe(v.string(), v.maxLength(4 * 1024 * 1024));
 const Path = v.pipe(v.string(), v.minLength(1), v.maxLength(4096));
@@ -38,16 +38,16 @@ const ModelIdText = v.custom<ModelId>((value) => typeof value === 'string');
 /** Kinds of input that a model may read besides text. */
 const MediaKind = v.picklist(['image', 'audio']);
 
-/** Names a compiled model to load, and how to load it. */
+/** Names a compiled model to load, and the settings to load it with. */
 export const LoadSpec = v.object({
   model: ModelIdText,
   /** Absolute path of the folder with the compiled model and its text files. */
   dir: Path,
   /** Plugin and device that the model was compiled for; absent: a device that onnxruntime-node supports itself. */
   plugin: v.exactOptional(PluginTarget),
-  /** Most bytes of KV cache for running requests and cached prefixes; absent: the engine's default. */
+  /** Maximum bytes of KV cache for running requests and cached prefixes; absent: the engine's default. */
   prefixCacheBytes: v.exactOptional(Count),
-  /** Threads of one step of the model; absent: one for each physical core. */
+  /** Number of threads that run the model; absent: one for each physical core. */
   threads: v.exactOptional(Count),
 });
 export type LoadSpec = v.InferOutput<typeof LoadSpec>;
@@ -56,11 +56,11 @@ export type LoadSpec = v.InferOutput<typeof LoadSpec>;
 export const ModelInfo = v.object({
   model: ModelIdText,
   device: Device,
-  /** Most tokens of one prompt. */
+  /** Maximum tokens of one prompt. */
   maxPromptLen: Count,
-  /** Most tokens of a prompt and its answer together. */
+  /** Maximum tokens of a prompt and its answer together. */
   contextLength: Count,
-  /** Kind of media that the model reads besides text, so that the server opens it; absent if none. */
+  /** Kind of media that the server must open for this model; absent if the model reads only text. */
   reads: v.exactOptional(MediaKind),
   loadMs: v.number(),
 });
@@ -76,7 +76,7 @@ export const CompileSpec = v.object({
   maxPromptLen: Count,
   /** Plugin that drives the device; absent if onnxruntime-node supports it itself. */
   plugin: v.exactOptional(PluginTarget),
-  /** Weight forms that computed wrong logits at load; others are compiled instead. */
+  /** Weight forms that computed wrong logits when they were loaded. The compile chooses another form. */
   refused: v.exactOptional(v.array(WeightForm)),
 });
 export type CompileSpec = v.InferOutput<typeof CompileSpec>;
@@ -84,8 +84,8 @@ export type CompileSpec = v.InferOutput<typeof CompileSpec>;
 export const CompileProgress = v.object({
   step: v.picklist(['reading', 'weights', 'measuring', 'graph', 'device']),
   /**
-   * Progress within the step: `done` of `total` bytes of weights, or for `device` of the graphs that the device
-   * compiles.
+   * Progress within the step: `done` of `total`. Both are bytes of weights, except in the step `device`, where they are
+   * graphs that the device compiles.
    */
   done: v.number(),
   total: v.number(),
@@ -98,23 +98,23 @@ export const CompileReport = v.object({
   maxPromptLen: Count,
   form: WeightForm,
   choice: FormChoice,
-  /** Measured error and speed of a device that a plugin drives. */
+  /** Measured error and speed of the device; absent if no plugin drives it. */
   figures: v.exactOptional(DeviceFigures),
 });
 export type CompileReport = v.InferOutput<typeof CompileReport>;
 
-/** Identifies an image or a recording by the hash of its file, and the detail in which the model sees it. */
+/** Identifies an image or a recording by the hash of its file and the level of detail at which the model sees it. */
 const MediaKey = { sha256: Sha256, detail: v.picklist(['low', 'high']) };
-/** An image or a recording whose features are needed, and the plan for decoding it. */
+/** Names an image or a recording that the server must decode for the engine, and the plan for decoding it. */
 export const WantedMedia = v.object({ ...MediaKey, plan: MediaPlan });
 export type WantedMedia = v.InferOutput<typeof WantedMedia>;
-/** The decoded content of an image or a recording: its tiles or chunks, as the plan specifies. */
+/** Carries the decoded content of an image or a recording: its tiles or chunks, as the plan specifies. */
 export const PreparedMedia = v.object({
   ...MediaKey,
   data: v.custom<Uint8Array>((value) => value instanceof Uint8Array),
 });
 export type PreparedMedia = v.InferOutput<typeof PreparedMedia>;
-/** Most images or recordings of one request. */
+/** Maximum number of images or recordings in one request. */
 export const MOST_MEDIA = 16;
 
 export type Work = { kind: 'tasks'; batch: TaskBatch } | { kind: 'chat'; request: ChatRequest };
@@ -124,8 +124,8 @@ export const ToEngine = v.variant('type', [
   v.object({ type: v.literal('load'), id: Id, spec: LoadSpec }),
   v.object({ type: v.literal('compile'), id: Id, spec: CompileSpec }),
   /**
-   * Asks the process to validate everything about a request that needs the model, and to keep it until `run` or
-   * `cancel`.
+   * Asks the engine process to run the checks of a request that need the model, and to keep the request until `run` or
+   * `cancel` follows.
    */
   v.object({
     type: v.literal('prepare'),
@@ -135,13 +135,13 @@ export const ToEngine = v.variant('type', [
       v.object({ kind: v.literal('chat'), request: ChatRequestSchema }),
     ]),
   }),
-  /** Queues a prepared request. It fails with `timeout` after `timeoutMs` milliseconds. */
+  /** Queues a prepared request. The request fails with `timeout` after `timeoutMs` milliseconds. */
   v.object({
     type: v.literal('run'),
     id: Id,
     timeoutMs: v.pipe(v.number(), v.minValue(0)),
     priority: v.exactOptional(v.picklist(PRIORITIES)),
-    /** Decoded media that the reply `prepared` asked for. */
+    /** Decoded media that the message `prepared` asked for. */
     media: v.exactOptional(v.pipe(v.array(PreparedMedia), v.maxLength(MOST_MEDIA))),
   }),
   v.object({ type: v.literal('cancel'), id: Id }),
@@ -150,13 +150,16 @@ export type ToEngine = v.InferOutput<typeof ToEngine>;
 
 /**
  * Phases of the engine process, each of which has its own limit of silence. In `open`, native code opens the model; in
- * `text`, its tokenizer, template and grammars are loaded or used; in `step`, the model runs or nothing happens; in
+ * `text`, the tokenizer, template and grammars are loaded or used; in `step`, the model runs or the process is idle; in
  * `compile`, a model is compiled.
  */
 export const PHASES = ['open', 'text', 'step', 'compile'] as const;
 export type Phase = (typeof PHASES)[number];
 
-/** Number of a request's media that were encoded or found in the feature cache, and the milliseconds of encoding. */
+/**
+ * Counts the images or recordings of a request that were encoded and those whose features were cached, and states the
+ * milliseconds that encoding took.
+ */
 export const MediaFigures = v.object({
   kind: MediaKind,
   encoded: Count,
@@ -169,7 +172,7 @@ export type MediaFigures = v.InferOutput<typeof MediaFigures>;
 export const KvCells = v.object({ running: Count, cached: Count });
 export type KvCells = v.InferOutput<typeof KvCells>;
 
-/** Number of jobs that the engine runs and that wait in its queue, and its KV cells in use. */
+/** Number of running jobs, number of jobs in the engine's queue, and KV cells in use. */
 export const EngineLoad = v.object({ running: Count, waiting: Count, kvCells: KvCells });
 export type EngineLoad = v.InferOutput<typeof EngineLoad>;
 
@@ -187,7 +190,10 @@ export type EngineMemory = v.InferOutput<typeof EngineMemory>;
 export const FromEngine = v.variant('type', [
   /** Reports that the process is ready for messages. */
   v.object({ type: v.literal('hello') }),
-  /** Sent before a phase begins, because no message can follow during it; sent again when there is progress in it. */
+  /**
+   * Announces the phase that begins next, because native code may then block the process and with it all messages. Sent
+   * again at each sign of progress in the phase.
+   */
   v.object({ type: v.literal('phase'), phase: v.picklist(PHASES) }),
   v.object({ type: v.literal('loaded'), id: Id, info: ModelInfo }),
   v.object({
@@ -204,7 +210,10 @@ export const FromEngine = v.variant('type', [
     type: v.literal('prepared'),
     id: Id,
     promptTokens: Count,
-    /** Images or recordings of the request that have no features yet, and must be sent decoded with `run`. */
+    /**
+     * Images or recordings of the request whose features are not cached. The server must send them, decoded, with
+     * `run`.
+     */
     wanted: v.exactOptional(v.pipe(v.array(WantedMedia), v.maxLength(MOST_MEDIA))),
   }),
   /** Reports that the request is in the engine's queue. */
@@ -239,7 +248,7 @@ export const FromEngine = v.variant('type', [
 ]);
 export type FromEngine = v.InferOutput<typeof FromEngine>;
 
-/** Lists the messages that answer one request, from its place in the queue to the end. */
+/** Lists the messages that answer one request, from the time it is queued to the end of its answer. */
 export type Reply = Extract<
   FromEngine,
   { type: 'queued' | 'reasoning' | 'content' | 'tool_call' | 'answers' | 'finished' }

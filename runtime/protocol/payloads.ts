@@ -65,7 +65,7 @@ const ChatMessages = v.array(
   }),
 );
 
-/** Most tasks in a request. The decision formats accept the most of all APIs. */
+/** Maximum number of tasks in a request: that of the decision formats, which is higher than that of the tasks API. */
 const MOST_TASKS = 400;
 const Orders = v.pipe(Count, v.minValue(1), v.maxValue(MOST_ORDERS));
 const common = { name: Short, language: v.exactOptional(LanguageName) };
@@ -132,7 +132,7 @@ const TaskAnswerSchema: v.GenericSchema<unknown, TaskAnswer> = v.strictObject({
   name: Short,
   json: Text,
   optionLogprobs: v.exactOptional(list(Logprob, 256)),
-  // Each value needs at least one token or is forced, so a model's context length bounds their number.
+  // Each value takes tokens, generated or forced, so a model's context length bounds the number of values.
   fields: v.exactOptional(list(v.strictObject({ path: Text, probability: Probability }), 1024 * 1024)),
 });
 export const TaskAnswers = list(TaskAnswerSchema, MOST_TASKS);
