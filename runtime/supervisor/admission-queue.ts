@@ -3,11 +3,11 @@ import { AssayError } from '../../lib/errors.ts';
 import type { Cost } from './cost.ts';
 
 export interface AdmissionLimits {
-  /** Most requests that are being checked, wait, or run. */
+  /** Maximum number of requests that are being checked, waiting or running. */
   requests: number;
-  /** Most tokens of all admitted requests together. A single request may have more. */
+  /** Maximum total tokens of all admitted requests. A request in an empty queue may have more. */
   tokens: number;
-  /** Most characters of all admitted requests' texts together. A single request may have more. */
+  /** Maximum total characters of all admitted requests' texts. A request in an empty queue may have more. */
   characters: number;
 }
 
@@ -17,7 +17,7 @@ export const DEFAULT_ADMISSION_LIMITS: AdmissionLimits = {
   characters: 64 * 1024 * 1024,
 };
 
-/** Fraction of each limit up to which batch requests are admitted, so that the rest stays free for interactive ones. */
+/** Fraction of each limit that batch requests may fill. The rest stays free for interactive requests. */
 const BATCH_SHARE = 0.75;
 
 /** Represents an admitted request's slot in the queue. */
@@ -25,37 +25,34 @@ export interface AdmissionSlot {
   /**
    * Frees the slot; further calls do nothing.
    *
-   * @param answered true if the request got its answer, so that its time counts in the measured speed
+   * @param answered true if the request was answered, and its time thus counts in the measured speed
    */
   release(answered: boolean): void;
   /** Replaces the estimate of the request's tokens with the counted number. */
   recount(tokens: number): void;
 }
 
-/**
- * Factor by which older measurements lose weight with each answer, so that the speed is an average over about ten
- * answers.
- */
+/** Weight that earlier measurements keep at each answer. With 0.9, the speed is an average over about ten answers. */
 const DECAY = 0.9;
-/** Assumed speed before the first answer: so many tokens in so many milliseconds. */
+/** Assumed speed before the first answer: `tokens` tokens in `ms` milliseconds. */
 const INITIAL_SPEED = { ms: 500, tokens: 300 };
 /**
  * Longest `Retry-After` that is estimated from the work ahead, in milliseconds. Without this bound, refused callers
- * that never return would make the estimates grow for all others. Callers beyond it get a `Retry-After` between once
- * and twice this time, so that they return spread out.
+ * that never return would make the estimates grow for all others. A longer estimate is replaced by a wait between once
+ * and twice the bound, different for each caller, which keeps them from returning together.
  */
 const MAX_ESTIMATED_WAIT_MS = 30_000;
 /**
- * Multiples of this number, modulo 1, are spread evenly over [0, 1) for any count of them (Weyl's equidistribution
- * theorem).
+ * Spreads the waits of refused callers: multiples of this number, modulo 1, are distributed evenly over [0, 1), however
+ * many there are (Weyl's equidistribution theorem).
  */
 const GOLDEN_RATIO = (Math.sqrt(5) - 1) / 2;
 
 /**
- * Bounds the number and size of admitted requests. It is in the server, which can refuse a request at once, because the
- * engine process reads messages only between two steps. A refusal's `Retry-After` estimates when the work ahead will be
- * done, at the measured speed. Callers that were refused earlier count as work ahead, so that clients that obey
- * `Retry-After` return one after another.
+ * Bounds the number and size of admitted requests. The queue is in the server, because the engine process reads
+ * messages only between two steps and could not refuse a request at once. A refusal's `Retry-After` estimates when the
+ * work ahead will be done, at the measured speed. Callers that were refused earlier count as work ahead, so clients
+ * that obey `Retry-After` return one after another.
  */
 export class AdmissionQueue {
   readonly #limits: AdmissionLimits;
@@ -69,8 +66,8 @@ export class AdmissionQueue {
   /** Time at which the refused callers will have been served if they obey `Retry-After`. */
   #bookedUntil = 0;
   /**
-   * Number of refused callers so far whose estimated wait reached `MAX_ESTIMATED_WAIT_MS`. Spreads the next ones over
-   * once to twice that time.
+   * Number of refused callers so far whose estimated wait reached `MAX_ESTIMATED_WAIT_MS`. It determines the wait of
+   * the next such caller.
    */
   #spread = 0;
 

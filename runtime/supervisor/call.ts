@@ -10,7 +10,7 @@ export interface CallOptions {
   media?: CallMedia;
   /** Aborts when the caller disconnects; the engine then drops the request within one step. */
   signal: AbortSignal;
-  /** Timeout in milliseconds: once for checking the request, and once again from `run` on. */
+  /** Timeout in milliseconds. It applies to the checks of the request, and again from `run` on. */
   timeoutMs: number;
 }
 
@@ -43,9 +43,9 @@ export interface CallWire {
 /**
  * States of a request:
  * - `new`: not sent to the engine process yet
- * - `sent`: sent, but the engine process has not reacted, so the message may still wait to be read there
+ * - `sent`: sent, but the engine process may not have read it yet
  * - `read`: the engine process has read it
- * - `abandoned`: over for the caller, but the engine process has not read it yet
+ * - `abandoned`: over for the caller, but the engine process may not have read it yet
  * - `settled`: over on both sides
  */
 type CallState = 'new' | 'sent' | 'read' | 'abandoned' | 'settled';
@@ -59,7 +59,7 @@ export class Call {
   readonly #wire: CallWire;
   readonly #options: CallOptions;
   readonly #prepared = Promise.withResolvers<number>();
-  /** Aborts when the call ends, so that its media are no longer decoded. */
+  /** Aborts when the call ends, and thus stops the decoding of its media. */
   readonly #over = new AbortController();
   #replies: Reply[] = [];
   #wake: (() => void) | null = null;

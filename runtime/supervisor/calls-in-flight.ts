@@ -5,7 +5,7 @@ import { Call, type CallOptions } from './call.ts';
 import type { Child } from './child.ts';
 import { answerTokens, costOf } from './cost.ts';
 
-/** Holds the requests that are sent to the engine process, and bounds them with an admission queue. */
+/** Holds the requests that were sent to the engine process, and bounds them with an admission queue. */
 export class CallsInFlight {
   readonly #admission: AdmissionQueue;
   readonly #calls = new Map<string, Call>();

@@ -2,7 +2,7 @@
 export class ChangeSignal {
   #next = Promise.withResolvers<void>();
 
-  /** Resolves at the next change. Each change replaces it. */
+  /** Promise that resolves at the next change. Each change replaces it with a new one. */
   get next(): Promise<void> {
     return this.#next.promise;
   }

@@ -19,8 +19,9 @@ export const HEAP_FLAGS = [`--max-old-space-size=${HEAP_MIB}`, `--max-semi-space
  * Configures glibc's allocator; other systems ignore it. Source: glibc manual, "Memory Allocation Tunables".
  * - `hugetlb`: asks for huge pages for weights and KV, which every step reads as a whole; measured, a token takes a
  *   tenth less time.
- * - `mmap_threshold`: a block of 2 MiB or more, such as the KV of a sequence, is mapped alone and returned when freed.
- *   Without it glibc raises the threshold to the largest block freed, and blocks of many sizes fragment its heap.
+ * - `mmap_threshold`: a block of 2 MiB or more, such as the KV of a sequence, is mapped separately and returned to the
+ *   system when it is freed. Without it glibc raises the threshold to the largest block freed, and blocks of many sizes
+ *   fragment its heap.
  */
 export const ENGINE_MEMORY = { GLIBC_TUNABLES: 'glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=2097152' };
 

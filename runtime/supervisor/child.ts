@@ -23,7 +23,7 @@ export interface ChildOptions {
   log: Logger;
   /** Resident bytes of the process and its own children above which it is killed. */
   memoryLimitBytes: number;
-  /** Milliseconds between two checks of its memory and of its last message. */
+  /** Milliseconds between two checks of the process's memory and of the time of its last message. */
   watchMs: number;
   silenceLimits: SilenceLimits;
   /** Returns the program and the arguments that start the process, given flags for Node (`Isolation.launch`). */
@@ -42,10 +42,10 @@ export const ENGINE_ENTRY = new URL(
   import.meta.url,
 );
 
-/** Most characters of a line of native code's output that are logged. */
+/** Maximum number of characters to log of one line that the process writes to stdout or stderr. */
 const MAX_LINE = 2_000;
 
-/** Delay of a check, in milliseconds, from which the server itself is assumed to have been suspended. */
+/** Delay of a check, in milliseconds, above which the server itself is assumed to have been suspended. */
 const STALL_MS = 2_000;
 
 /** Runs one engine process: validates its messages, limits its memory, and kills it if it stops responding. */

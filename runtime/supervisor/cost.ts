@@ -1,6 +1,6 @@
 import type { Work } from '../protocol/messages.ts';
 
-/** Describes the size of a request, which the admission queue counts. */
+/** Describes the size of a request, for the limits of the admission queue. */
 export interface Cost {
   /** Estimated number of tokens of its prompt and its answer. */
   tokens: number;
@@ -8,16 +8,16 @@ export interface Cost {
   characters: number;
 }
 
-/** Characters per token, for estimates. On the low side: English has about four. */
+/** Characters per token, for estimates. The value is low: English has about four. */
 const CHARACTERS_PER_TOKEN = 3;
 /**
- * Most tokens at which a prompt is estimated, so that even a busy server admits one that is too long and refuses it
+ * Maximum estimate for a prompt, in tokens. Even a busy server thus admits a prompt that is too long, and refuses it
  * with the right error. A prompt that fits counts in full once its tokens are counted.
  */
 const MOST_ESTIMATED = 32_768;
 /** Rough number of tokens that represent an image or a recording. */
 const MEDIA_TOKENS = 256;
-/** Most tokens that are counted for an answer, because most answers end long before their limit. */
+/** Maximum number of tokens to count for an answer. Most answers end long before their limit. */
 const MOST_ANSWER_TOKENS = 256;
 
 /** Estimates the size of a request, before the model's tokenizer counts its prompt. */
@@ -35,8 +35,8 @@ export function answerTokens(work: Work): number {
 }
 
 /**
- * Returns the number of characters of all texts and object keys in a request, and how many of them are base64 data of
- * how many media.
+ * Counts the characters of all strings and object keys in a request (`characters`), and separately its base64 media and
+ * their characters.
  */
 export function sizeOf(request: object): { characters: number; media: { count: number; characters: number } } {
   let characters = 0;

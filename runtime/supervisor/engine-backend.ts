@@ -42,11 +42,14 @@ export interface EngineBackendOptions {
   log: Logger;
   /** Timeout of one request in milliseconds, including its wait in the queue. */
   timeoutMs: number;
-  /** Most answer tokens of a chat request that sets no limit, because a small model may never end by itself. */
+  /** Maximum answer tokens of a chat request that sets no limit. A small model may never stop by itself. */
   chatMaxTokens: number;
   /** Returns the calibration of the loaded model, or null if it has none; absent: no model has one. */
   calibration?(): Promise<Calibration | null>;
-  /** Number of orders in which questions show their options, for a request with probabilities that sets none. */
+  /**
+   * Default number of orders in which each question shows its options, for requests with probabilities. The answers are
+   * averaged over the orders. Absent: 1.
+   */
   orders?: number;
   /** True to log prompts and answers. Off by default, because prompts are private. */
   logPrompts: boolean;
@@ -115,7 +118,8 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
           ...(media ? { media } : {}),
         })
         .catch(async (error: AssayError) => {
-          // The quota is checked before the queue (D-15), although here the full queue is known first.
+          // D-15 checks the quota before the queue, so an exhausted quota is reported although the full queue is known
+          // first here.
           if (error.code === 'overloaded') await context.admit();
           throw error;
         });
@@ -142,8 +146,8 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
   }
 
   /**
-   * Returns what opens and decodes the media of a request; null if the request has none, or if the model reads none
-   * (the engine then refuses the request).
+   * Returns the means to open and decode the media of a request; null if the request has none, or if the model reads
+   * none (the engine then refuses the request).
    */
   function mediaFor(work: Work): CallMedia | null {
     const kind = engine.status().info?.reads;
@@ -176,12 +180,11 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
       let answered: { answers: readonly TaskAnswer[]; cut: readonly string[] } = { answers: [], cut: [] };
       for await (const reply of answer({ kind: 'tasks', batch }, batch.model, call)) {
         if (reply.type === 'answers') answered = reply;
-        // The requested name was checked at the start: it is the id of the active model.
         if (reply.type === 'finished') {
           const { cut } = answered;
           const answers = await calibratedAnswers(batch, answered.answers);
           return {
-            // If a model was requested, it is the active one (`activeModel`).
+            // A cast: `activeModel` has checked that the requested name is the id of the loaded model.
             model: batch.model as ModelId,
             answers,
             finishReason: reply.reason,
@@ -199,7 +202,7 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
       for await (const reply of answer({ kind: 'chat', request }, request.model, call)) {
         switch (reply.type) {
           case 'queued':
-            // The requested name was checked at the start, as in `runTasks`.
+            // A cast: `activeModel` has checked the requested name. Without one, the loaded model answers.
             yield { type: 'start', model: (request.model as ModelId | undefined) ?? engine.status().model! };
             break;
           case 'reasoning':
@@ -223,7 +226,7 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
   };
 }
 
-/** Sets the number of option orders of a request with probabilities that does not set it. */
+/** Sets the default number of option orders if a request with probabilities names none. */
 function withOrders(batch: TaskBatch, orders: number): TaskBatch {
   return batch.probabilities ? { ...batch, probabilities: { orders, ...batch.probabilities } } : batch;
 }

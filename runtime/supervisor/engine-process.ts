@@ -68,7 +68,7 @@ export interface EngineStatus extends ModelLife {
   admitted: number;
   /** KV cells in use, as of the last heartbeat. */
   kvCells: KvCells;
-  /** Id of the engine process, for operators; null if there is none. */
+  /** The operating system's id of the engine process; null if there is none. */
   pid: number | null;
   /** Resident memory of the engine process in bytes; null if unknown. */
   rssBytes: number | null;

@@ -29,7 +29,7 @@ export interface EngineMetrics {
 const SECONDS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 60, 120, 300];
 const TOKENS_PER_SECOND = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000];
 
-/** Creates the metrics. Each scrape reads `status`, and `calibration`, which returns that of the loaded model. */
+/** Creates the metrics. Each scrape calls `status`, and `calibration` for the calibration of the loaded model. */
 export function createEngineMetrics(
   status: () => EngineStatus,
   calibration: () => Promise<Calibration | null> = async () => null,

@@ -13,9 +13,9 @@ import { CONFIG_BOUNDS, readBoundedJson } from '../store/bounded-file.ts';
  * killed.
  */
 export interface ModelLimits {
-  /** Most milliseconds without progress while native code opens the model, or a compile works on one weight. */
+  /** Maximum milliseconds without progress while native code opens the model, or a compile works on one weight. */
   openMs: number;
-  /** Most resident bytes of the process. */
+  /** Maximum resident bytes of the process. */
   memoryBytes: number;
   device: Device;
 }
@@ -25,16 +25,19 @@ export interface ModelLimits {
  * the model that are read per millisecond.
  */
 const OPEN = { baseMs: 30_000, bytesPerMs: 20_000 };
-/** Milliseconds to open a model on other devices, whose drivers compile the whole graph then. */
+/** Milliseconds to open a model on a GPU or NPU, whose driver compiles the whole graph first. */
 const OTHER_DEVICE_MS = 600_000;
 
 /** Bytes of memory without the model: Node, onnxruntime and a large tokenizer need up to 1 GiB. */
 const BASE_BYTES = 1.5 * 2 ** 30;
-/** Copies of the weights that may be in memory together: as published, in 32 bits, and in the layout of the kernels. */
+/**
+ * Bound on the memory for weights, as a multiple of their bytes in the files: the file, the converted weights and the
+ * layout of the kernels may be in memory together.
+ */
 const COPIES_OF_WEIGHTS = 4;
 /**
- * Growth factor of the weights in a compile: it compares weight forms with one in 32 bits, and published weights may
- * have 4.
+ * Factor by which weights may grow in a compile: published weights may have 4 bits, and the compile also makes a form
+ * with 32 bits to compare others with.
  */
 const WIDENED = 8;
 /** Memory for cached features of media, and for decoded media that wait for the encoder, in bytes. */

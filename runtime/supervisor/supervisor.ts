@@ -17,7 +17,7 @@ import { RestartBackoff } from './restart-backoff.ts';
 export interface SupervisorOptions extends ProcessOptions {
   /** Milliseconds that a new request waits for a restart of the engine process. Default: 10,000. */
   restartWaitMs?: number;
-  /** Bounds of the requests that are checked, wait, or run. Default: `DEFAULT_ADMISSION_LIMITS`. */
+  /** Limits of the admission queue. Default: `DEFAULT_ADMISSION_LIMITS`. */
   admission?: Partial<AdmissionLimits>;
   /** Called at each restart of the engine process, for the metrics. */
   onRestart?(): void;
@@ -33,7 +33,7 @@ class Supervisor implements EngineProcess, EngineCalls {
   readonly #calls: CallsInFlight;
   readonly #compiles: Compiles;
   readonly #life = new LifeCycle();
-  /** Settles when the last load, unload or restart ends; they run one after the other. */
+  /** Settles when the newest load, unload or restart ends. Each waits for the one before. */
   #lastTurn: Promise<unknown> = Promise.resolve();
   /** Specification of the loaded model, for loading it again at a restart. */
   #spec: LoadSpec | null = null;
@@ -41,7 +41,7 @@ class Supervisor implements EngineProcess, EngineCalls {
   #restarts = 0;
   readonly #backoff = new RestartBackoff();
   #restartTimer: NodeJS.Timeout | undefined;
-  /** Sent at each change of state, and at the end of the last call or of the process. */
+  /** Signals each change of state, and the end of the last call or of the process. */
   readonly #changed = new ChangeSignal();
 
   constructor(options: SupervisorOptions) {
@@ -194,7 +194,9 @@ class Supervisor implements EngineProcess, EngineCalls {
     }, this.#backoff.next());
   }
 
-  /** Abandons a restart that is pending or under way, because no requests are in flight. */
+  /**
+   * Abandons a restart that is pending or under way. No request is lost: those in flight failed when the process died.
+   */
   #giveUpRestart(): void {
     if (this.#life.now.state !== 'restarting') return;
     clearTimeout(this.#restartTimer);

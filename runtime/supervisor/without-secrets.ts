@@ -1,6 +1,6 @@
 /**
- * Returns the environment without tokens and keys, because the child runs untrusted templates and model files, and
- * without flags for Node (`NODE_OPTIONS`), because no debugger or other module may attach to it.
+ * Returns the environment for a child process: without tokens and keys, because the child handles untrusted templates
+ * and model files, and without `NODE_OPTIONS`, because no debugger or module may attach to the child.
  */
 export function withoutSecrets(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return Object.fromEntries(

@@ -15,9 +15,9 @@ const LINKER = ['/etc/ld.so.cache', '/etc/ld.so.conf', '/etc/ld.so.conf.d', '/et
 const PROBE_MS = 10_000;
 
 /**
- * Returns the command that runs a program in its own Linux namespaces: without network, without sight of other
- * processes, and with only the system's libraries, the program and the files that it needs. Append the program and its
- * arguments. Source: bwrap(1).
+ * Returns the command prefix that runs a program in its own Linux namespaces: without network, unable to see other
+ * processes, and with access only to the system's libraries, the program, and the files in `read` and `write`. Append
+ * the program and its arguments. Source: bwrap(1).
  */
 export function bubblewrap({ read, write }: Pick<ProcessNeeds, 'read' | 'write'>): string[] {
   const bind = (flag: string, paths: readonly string[]) => paths.flatMap((path) => [flag, path, path]);
@@ -29,7 +29,8 @@ export function bubblewrap({ read, write }: Pick<ProcessNeeds, 'read' | 'write'>
     ...['--proc', '/proc', '--dev', '/dev', '--remount-ro', '/dev', '--dir', '/tmp'],
     ...bind('--ro-bind', [...programFolders(), process.execPath, realpathSync(process.execPath), ...read]),
     ...bind('--bind', write),
-    // All other paths are an empty in-memory file system, which is read-only so that it cannot grow.
+    // The root is an empty in-memory file system. It is made read-only, or the process could fill the memory with
+    // files.
     ...['--remount-ro', '/', '--'],
   ];
 }

@@ -1,13 +1,13 @@
 import type { ChildProcess } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
-/** Most times that the state of a process is read after `SIGSTOP`, to see that it has stopped. */
+/** Maximum number of checks after `SIGSTOP` whether the process has stopped. */
 const MOST_LOOKS = 1000;
 
 /**
- * Kills a process that `Isolation.launch` started and, on Linux, all processes below it, and closes the channel to it.
- * Killing only bwrap is not enough: while it starts, its child waits for it, or has not yet asked to die with it, and
- * is left behind (github.com/containers/bubblewrap/issues/633).
+ * Kills a process that `Isolation.launch` started and, on Linux, all its descendants, and closes the channel to it.
+ * Killing only bwrap is not enough: while bwrap starts, its child does not end with it yet and would be left behind
+ * (github.com/containers/bubblewrap/issues/633).
  */
 export function killTree(child: ChildProcess): void {
   const { pid, exitCode, signalCode } = child;
@@ -18,19 +18,22 @@ export function killTree(child: ChildProcess): void {
     for (const below of descendants(pid)) kill(below);
   }
   child.kill('SIGKILL');
-  // If bwrap was killed by someone else, a Node that is left behind ends with the channel.
+  // If something else killed bwrap, the Node process that it left behind ends when its channel closes.
   if (child.connected) child.disconnect();
 }
 
-/** Returns the ids of the processes below a process, children before their own children. */
+/** Returns the ids of all descendants of a process, parents before their children. */
 function descendants(pid: number): number[] {
   const children = read(`/proc/${pid}/task/${pid}/children`).split(' ').filter(Boolean).map(Number);
   return [...children, ...children.flatMap(descendants)];
 }
 
-/** Returns the letter that Linux gives to the state of a process (proc_pid_stat(5)); empty if there is none. */
+/**
+ * Returns Linux's letter for the state of a process, such as `T` for stopped (proc_pid_stat(5)); empty if the process
+ * is gone.
+ */
 function stateOf(pid: number): string {
-  // The name of the program, in parentheses before the state, may have spaces and parentheses itself.
+  // The program's name, in parentheses before the state, may itself contain spaces and parentheses.
   return /\) (\w) [^)]*$/u.exec(read(`/proc/${pid}/stat`))?.[1] ?? '';
 }
 

@@ -4,9 +4,9 @@ import { type ProcessNeeds, programFolders } from './process-needs.ts';
 export const hasPermissions = (): boolean => process.allowedNodeEnvironmentFlags.has('--permission');
 
 /**
- * Returns the Node flags with which a process's JavaScript can only access its own files: reading or writing others and
- * starting programs throw. The flags do not restrict native code (onnxruntime), which must be allowed; worker threads,
- * such as the one for templates, inherit them.
+ * Returns the Node flags that restrict a process's JavaScript to the given files: reading or writing others and
+ * starting programs throw. The flags allow native code (onnxruntime) and do not restrict it. Worker threads, such as
+ * the one for templates, inherit them.
  */
 export function permissionFlags({ read, write }: Pick<ProcessNeeds, 'read' | 'write'>): string[] {
   return [

@@ -2,16 +2,16 @@ import { availableParallelism } from 'node:os';
 import type { ProcessNeeds } from './process-needs.ts';
 
 /**
- * Bytes for what Node itself uses without a model: V8's compiled code and young heap. Added to the limit, with
- * `STACK_BYTES` for the stack of each thread.
+ * Memory that Node itself needs without a model, in bytes: V8's compiled code and young heap. Added to the limit, as is
+ * `STACK_BYTES` for each thread.
  */
 const BASE_BYTES = 2 ** 30;
 const STACK_BYTES = 16 * 2 ** 20;
 
 /**
- * Returns the command that runs a program with limited memory (RLIMIT_DATA, getrlimit(2)) and without core files, which
- * would contain prompts. Allocations beyond the limit fail at once, sooner than the supervisor's check of the memory.
- * Append the program and its arguments.
+ * Returns the command prefix that runs a program with limited memory (RLIMIT_DATA, getrlimit(2)) and without core
+ * files, which would contain prompts. Allocations beyond the limit fail at once, before the supervisor's next check of
+ * the memory. Append the program and its arguments.
  */
 export function processLimits({ memoryBytes }: Pick<ProcessNeeds, 'memoryBytes'>): string[] {
   const bytes = memoryBytes + BASE_BYTES + availableParallelism() * STACK_BYTES;

@@ -5,13 +5,13 @@ import { fileURLToPath } from 'node:url';
 
 /** Lists the files, memory and devices that a process needs. The active layers of isolation block everything else. */
 export interface ProcessNeeds {
-  /** Absolute paths of files and folders that it reads, in addition to the program itself. */
+  /** Absolute paths of the files and folders that the process reads, in addition to the program itself. */
   read: readonly string[];
-  /** Absolute paths of folders that it writes. */
+  /** Absolute paths of the folders that the process writes to. */
   write: readonly string[];
-  /** Most bytes of memory that a valid model can need. */
+  /** Maximum bytes of memory that a valid model can need. */
   memoryBytes: number;
-  /** True if it uses a plugin, or a device other than the CPU, and thus native drivers. */
+  /** True if the process uses native drivers: for a plugin, or for a device other than the CPU. */
   drivers: boolean;
 }
 
@@ -28,7 +28,8 @@ export function programFolders(): string[] {
 }
 
 /**
- * Returns the targets of the symbolic links in a folder. A compile reads files of the shared model cache through links.
+ * Returns the targets of the symbolic links in a folder and its subfolders. A compile must be allowed to read them,
+ * because the shared model cache consists of links.
  */
 export async function linkTargets(folder: string): Promise<string[]> {
   const entries = await readdir(folder, { withFileTypes: true, recursive: true }).catch(() => []);

@@ -27,8 +27,8 @@ export class FetchFault extends Error {
 
 export interface ImageFetcher {
   /**
-   * Returns the bytes of the file at an address, at most `maxBytes`. Throws `FetchFault` if it is not or cannot be
-   * fetched.
+   * Fetches the file at a URL. Throws `FetchFault` if the URL is refused, the file has more than `maxBytes` bytes, or
+   * the request fails.
    */
   fetch(url: string, maxBytes: number, signal: AbortSignal): Promise<Uint8Array>;
 }
@@ -38,7 +38,7 @@ export interface FetcherOptions {
   hosts: readonly string[];
   /** Timeout of one file in milliseconds. */
   timeoutMs?: number;
-  /** Replaceable effects, which tests pass: name lookup, the HTTPS request, and the check of addresses. */
+  /** Name lookup, HTTPS request and check of addresses, which tests replace. */
   lookup?: typeof dns.lookup;
   request?: typeof https.get;
   isPublic?: (address: string) => boolean;
@@ -48,9 +48,8 @@ const TIMEOUT_MS = 10_000;
 
 /**
  * Creates a fetcher for images from the given hosts, over https only. Refuses addresses that are not on the public
- * internet, however they are written. It connects to the address that it has checked, so a name that resolves
- * differently the second time (DNS rebinding) gains nothing; a name with any private address is refused. Follows no
- * redirects and uses no proxy.
+ * internet, however they are written, and names with any such address. Connects to the address that was checked, so a
+ * name that resolves differently the second time (DNS rebinding) gains nothing. Follows no redirects and uses no proxy.
  */
 export function createImageFetcher(options: FetcherOptions): ImageFetcher {
   const { hosts, timeoutMs = TIMEOUT_MS, isPublic = isPublicAddress } = options;
@@ -105,7 +104,7 @@ export function createImageFetcher(options: FetcherOptions): ImageFetcher {
   };
 }
 
-/** Returns the parsed address if images may be fetched from it. Throws `FetchFault` otherwise. */
+/** Returns the parsed URL if images may be fetched from it. Throws `FetchFault` otherwise. */
 function check(text: string, hosts: readonly string[], isPublic: (address: string) => boolean): URL {
   if (!URL.canParse(text)) throw new FetchFault('address_scheme', 'no address');
   const url = new URL(text);

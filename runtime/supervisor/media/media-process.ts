@@ -14,9 +14,9 @@ export interface MediaFile {
 }
 
 /**
- * Decodes images and audio in a separate process, one file at a time. The process starts with the first file, and again
- * after it died. If the signal of a call aborts, the call rejects with the signal's reason, and a file that still waits
- * is not decoded.
+ * Decodes images and audio in a separate process, one file at a time. The process starts with the first file, and is
+ * restarted if it dies. If the signal of a call aborts, the call rejects with the signal's reason, and a file that is
+ * still waiting is not decoded.
  */
 export interface MediaProcess {
   /**
@@ -30,14 +30,14 @@ export interface MediaProcess {
    * the file cannot be decoded.
    */
   prepare(file: MediaFile, plan: MediaPlan, signal: AbortSignal): Promise<Uint8Array>;
-  /** Id of the media process; null if there is none. */
+  /** The operating system's id of the media process; null if there is none. */
   readonly pid: number | null;
   close(): void;
 }
 
 /**
- * Reasons why a file was not decoded. `slow`: it took longer than one file may. `crash`: it ended the process, twice if
- * it was retried.
+ * Reasons why a file was not decoded. `slow`: decoding exceeded the timeout. `crash`: decoding ended the process, twice
+ * if it was retried.
  */
 export type FaultKind = Extract<FromMedia, { type: 'failed' }>['fault'] | 'slow' | 'crash';
 
@@ -65,18 +65,20 @@ const MEDIA_ENTRY = new URL(
   import.meta.url,
 );
 /**
- * Most bytes that isolation allows the process in addition to Node's own memory. The largest image takes 120 MB once
+ * Maximum bytes that isolation allows the process in addition to Node's own memory. The largest image takes 120 MB once
  * decoded, and as much again while it is resized. The rest is for its compressed file, and for recordings, whose
  * samples are held as 32-bit floats.
  */
 const MEMORY_BYTES = 2 ** 30;
 const HEAP_MB = 256;
 const TIMEOUT_MS = 30_000;
-/** Attempts to decode one file: a second one, because something other than the file may have ended the process. */
+/** Number of attempts to decode one file. Something other than the file may have ended the process the first time. */
 const TRIES = 2;
-/** Most recordings whose length is cached, so that a repeated one is not decoded just to plan its prompt. */
+/**
+ * Maximum number of recordings whose lengths are cached. A repeated recording need not be decoded to plan its prompt.
+ */
 const KEPT_LENGTHS = 4096;
-/** Most characters that are logged of each chunk on the media process's standard error; the rest is dropped. */
+/** Maximum number of characters to log of each chunk on the media process's standard error; the rest is dropped. */
 const MAX_TEXT = 2_000;
 
 type WithoutId<M> = M extends unknown ? Omit<M, 'id'> : never;
@@ -175,7 +177,7 @@ export function createMediaProcess(options: MediaProcessOptions): MediaProcess {
     signal.throwIfAborted();
     const { promise, resolve, reject } = Promise.withResolvers<FromMedia>();
     const job: Job = { question, tries: TRIES, resolve, reject };
-    // A file that is being decoded is finished although nobody waits for it: that is faster than to restart the
+    // A file that is being decoded is finished although no caller waits for it: that is faster than restarting the
     // process.
     const leave = () => {
       const place = waiting.indexOf(job);

@@ -10,7 +10,7 @@ import { FetchFault, type FetchFaultKind, type ImageFetcher } from './fetch-imag
 import { type FaultKind, MediaFault, type MediaFile, type MediaProcess } from './media-process.ts';
 import { mapMedia, mediaOf } from './work-media.ts';
 
-/** Counters for images or for audio; `refused` receives the reason. */
+/** Counts the images or the recordings of requests. `refused` receives the reason, as the metrics name it. */
 export interface MediaCounts {
   opened(): void;
   decoded(): void;
@@ -27,8 +27,8 @@ export interface OpenMediaOptions {
 }
 
 /**
- * Returns what opens and decodes the images or audio of one request. Opening finds the size of every file; only the
- * files that the engine asks for are decoded. Both throw `invalid_value`, which names the part of the request.
+ * Creates the means to open and decode the images or audio of one request. Opening finds the size of every file; only
+ * the files that the engine asks for are decoded. Both throw `invalid_value`, which names the part of the request.
  */
 export function openMedia(
   media: Pick<MediaProcess, 'size' | 'samples' | 'prepare'>,
@@ -104,7 +104,7 @@ export function openMedia(
   };
 }
 
-/** Most bytes of all fetched files of a request together: as many as a request body may have. */
+/** Maximum total bytes of the files that are fetched for a request: the same as of a request body. */
 const MOST_FETCHED_BYTES = 20 * 2 ** 20;
 
 function refusal(fault: MediaFault | FetchFault, kind: MediaKind, param: string): AssayError {
@@ -113,12 +113,12 @@ function refusal(fault: MediaFault | FetchFault, kind: MediaKind, param: string)
 }
 
 const REASONS: Readonly<Record<FaultKind | FetchFaultKind, string>> = {
-  address_scheme: 'is not fetched: only https addresses are, without credentials and port. Send the file itself.',
+  address_scheme: 'is not fetched: only https addresses without credentials and port are. Send the file itself.',
   address_host:
     'is at a host that this server does not fetch from. Send the file itself, as base64 or as a data: URL, or start the server with --allow-media-host.',
   address_private: 'is at an address that is not on the public internet, and is not fetched. Send the file itself.',
   address_redirect: 'was moved: redirects are not followed. Send the address that it leads to, or the file itself.',
-  address_status: 'was not given out by its host. Check the address, or send the file itself.',
+  address_status: 'could not be fetched: its host answered with an error. Check the address, or send the file itself.',
   address_large: 'is too large: the fetched files of a request may have 20 MiB together.',
   address_slow: 'was not fetched in time. Send the file itself.',
   address_unreachable: 'could not be fetched. Check the address, or send the file itself.',
@@ -131,7 +131,7 @@ const REASONS: Readonly<Record<FaultKind | FetchFaultKind, string>> = {
 const AUDIO_REASONS: typeof REASONS = {
   ...REASONS,
   undecodable:
-    'cannot be decoded: the file is empty, damaged or cut off, or has a sample rate below 8 kHz or above 192.',
+    'cannot be decoded: the file is empty, damaged or cut off, or has a sample rate below 8 kHz or above 192 kHz. Send it again, or save it as WAV or FLAC.',
   too_large: `is longer than ${MOST_SECONDS} seconds. Send it in parts.`,
   crash: 'could not be decoded: the decoder ended. Save it again as WAV or FLAC.',
 };

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { ChatMessage, MediaPart, Part } from '../../../lib/conversation.ts';
 import type { Work } from '../../protocol/messages.ts';
 
-/** Returns the image and audio parts of a request: those before the context first, then those of its messages. */
+/** Returns the image and audio parts of a request: first those before the context, then those in messages. */
 export function mediaOf(work: Work): MediaPart[] {
   const parts = messagesOf(work).flatMap((message) => message.parts);
   const inMessages = parts.filter((part): part is MediaPart => part.type !== 'text');
