@@ -11,16 +11,22 @@ const count = v.pipe(v.number(), v.integer(), v.minValue(0));
 
 /** Measures how far predicted probabilities are from observed frequencies. Lower is better; 0 is perfect. */
 export const CalibrationErrors = v.object({
-  ece: v.pipe(share, v.description('Expected calibration error, in ten bins.')),
-  brier: v.pipe(share, v.description('Brier score: squared error over all options.')),
+  ece: v.pipe(share, v.description('Expected calibration error with ten bins.')),
+  brier: v.pipe(
+    share,
+    v.description('Brier score: squared errors summed over the options, averaged over the questions.'),
+  ),
 });
 export type CalibrationErrors = v.InferOutput<typeof CalibrationErrors>;
 
 export const TemperatureFit = v.object({
   temperature: v.pipe(v.number(), v.minValue(0.01), v.maxValue(100)),
-  labels: v.pipe(count, v.description('Labelled questions it was fitted on.')),
+  labels: v.pipe(count, v.description('Number of labelled questions that the temperature was fitted on.')),
   before: CalibrationErrors,
-  after: v.pipe(CalibrationErrors, v.description('On labels that the temperature was not fitted on (five folds).')),
+  after: v.pipe(
+    CalibrationErrors,
+    v.description('Errors with the temperature, on questions that it was not fitted on (five-fold cross-validation).'),
+  ),
 });
 export type TemperatureFit = v.InferOutput<typeof TemperatureFit>;
 

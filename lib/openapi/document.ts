@@ -18,20 +18,27 @@ export function openApiDocument(): object {
       title: 'Assay',
       version: CONTRACT_VERSION,
       description:
-        'Many small judgement tasks about one shared context in one request, with a local language model: the decision service, ' +
-        'and the model server that runs the models. The request header `assay-priority: batch` lets interactive requests go first, ' +
-        'for work that nobody waits for.',
+        'Answers many small judgement tasks about one shared context in one request, with a local language model. It has ' +
+        'two parts: the decision service, and a model server that manages models and chats. For work that nobody waits ' +
+        'for, send the header `assay-priority: batch`: interactive requests then go first.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
-    servers: [{ url: 'http://127.0.0.1:8080', description: 'The default of npm start' }],
+    servers: [{ url: 'http://127.0.0.1:8080', description: 'The default address of npm start' }],
     tags: [
-      { name: TAGS.decisions, description: 'Decisions and extractions. Every call needs a key.' },
+      {
+        name: TAGS.decisions,
+        description: 'Answer many decide and extract tasks about one context. Every call needs an API key.',
+      },
       {
         name: TAGS.openai,
-        description: 'Decisions with probabilities, in two formats that other servers speak. Every call needs a key.',
+        description:
+          "Decisions with probabilities, in the formats of OpenAI's Decisions API and System One. Every call needs an API key.",
       },
-      { name: TAGS.models, description: 'Models on this machine, and chat. On the loopback address no key is needed.' },
-      { name: OWN_TAG, description: 'The contract, and figures for those who run the server.' },
+      {
+        name: TAGS.models,
+        description: 'Manage the models on this machine, and chat. On the loopback address no API key is needed.',
+      },
+      { name: OWN_TAG, description: 'The OpenAPI document, and metrics.' },
     ],
     paths: { ...paths(), ...OWN_PATHS },
     components: {
@@ -81,8 +88,9 @@ function headersOf({ api }: Operation): object {
 const CUT_TASKS = {
   'Assay-Cut-Tasks': {
     description:
-      'Names of the tasks whose answers max_output_tokens cut, in the order sent, with commas between; `result` for a request of one task. ' +
-      'If not all fit into 2,048 characters, `+3` at the end stands for 3 more. Absent if no answer was cut.',
+      'Names of the tasks whose answers max_output_tokens cut, in the order sent, separated by commas. For a request of one ' +
+      'task the name is `result`. If the names exceed 2,048 characters, the last entry counts those left out, such as `+3`. ' +
+      'Absent if no answer was cut.',
     schema: { type: 'string', examples: ['refund, facts'] },
   },
 };
@@ -91,7 +99,7 @@ const MODEL_ID = {
   name: 'model_id',
   in: 'path',
   required: true,
-  description: 'The model identifier. Its slash may be sent as it is, or as %2F.',
+  description: 'Id of the model. The slash may be sent as / or as %2F.',
   schema: { type: 'string', examples: ['assay/starter'] },
 };
 

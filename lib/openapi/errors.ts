@@ -5,15 +5,15 @@ import { MAX_DEPTH, MAX_PARTS } from '../json/scan.ts';
 import { refTo } from './json-schemas.ts';
 
 const TITLES: Record<number, string> = {
-  400: `Malformed, or over ${MAX_BODY_BYTES >> 20} MiB, ${MAX_DEPTH} levels or ${MAX_PARTS} values`,
-  401: 'No key, or one that is not known',
-  403: 'Not allowed by key, hub or origin',
-  404: 'There is no such model',
-  409: 'The model is not in the state that this needs',
+  400: `The request is malformed, or larger than ${MAX_BODY_BYTES >> 20} MiB, ${MAX_DEPTH} levels or ${MAX_PARTS} values`,
+  401: 'The API key is missing or unknown',
+  403: 'The key, the hub or the origin does not allow this',
+  404: 'The model does not exist',
+  409: 'The state of the model does not allow this',
   413: 'The body is too large',
-  415: 'The body is not JSON',
-  422: 'A value is not valid',
-  429: 'Too many requests; send again after the seconds in Retry-After',
+  415: 'The content type is not application/json',
+  422: 'A field is missing or invalid',
+  429: 'Too many requests; try again after the number of seconds in Retry-After',
   500: 'The server failed; try again later',
   502: 'The model hub cannot be reached',
   507: 'The disk is full',
@@ -21,11 +21,13 @@ const TITLES: Record<number, string> = {
 
 const HEADERS: Record<number, object> = {
   401: { 'WWW-Authenticate': { description: 'Bearer', schema: { type: 'string' } } },
-  429: { 'Retry-After': { description: 'Whole seconds to wait.', schema: { type: 'integer', minimum: 1 } } },
+  429: {
+    'Retry-After': { description: 'Seconds to wait before trying again.', schema: { type: 'integer', minimum: 1 } },
+  },
 };
 
 export const REQUEST_ID_HEADER = {
-  'X-Request-Id': { description: 'Finds the request in the log.', schema: { type: 'string' } },
+  'X-Request-Id': { description: "Id of the request in the server's log.", schema: { type: 'string' } },
 };
 
 const NAMES: Record<ErrorFormat, { response: string; body: string }> = {

@@ -45,15 +45,16 @@ const downloading = {
   events: 'DownloadEvent',
   errors: [...BODY, 404, 409, 502, 507],
   description:
-    'Blocks until all is compiled, which can take many minutes. With Accept: text/event-stream the call reports its progress, ' +
-    'and ends with a DownloadResponse or an ErrorBody. The download continues when its caller leaves; a second call joins it.',
+    'Responds when the model is downloaded and compiled, which can take many minutes. With Accept: text/event-stream the ' +
+    'response is a stream of progress events that ends with a DownloadResponse or an ErrorBody. The download goes on if the ' +
+    'caller disconnects; a second call joins it.',
 } as const;
 const deleting = {
   ...post,
   request: 'DeleteRequest',
   response: 'DeleteResponse',
   errors: [...BODY, 404, 409],
-  description: 'Removes the compiled files, and without compiled_only the downloaded weights and lock files too.',
+  description: 'Deletes the compiled files and, unless compiled_only is true, the downloaded weights and lock files.',
 } as const;
 
 /** Every operation of both interfaces. A new operation is a new row. */
@@ -70,7 +71,7 @@ export const OPERATIONS: readonly Operation[] = [
     ...decisions,
     path: '/v1/decide-extract',
     id: 'decideExtract',
-    summary: 'The original name of /v1/tasks, kept so that older clients go on working',
+    summary: 'Alias of /v1/tasks, for older clients',
     request: 'RunTasksRequest',
     response: 'RunTasksResponse',
   },
@@ -78,7 +79,7 @@ export const OPERATIONS: readonly Operation[] = [
     ...decisions,
     path: '/decide',
     id: 'decide',
-    summary: 'Answer one question',
+    summary: 'Answer one decide task',
     request: 'DecideRequest',
     response: 'DecideResponse',
   },
@@ -86,7 +87,7 @@ export const OPERATIONS: readonly Operation[] = [
     ...decisions,
     path: '/extract',
     id: 'extract',
-    summary: 'Extract one object',
+    summary: 'Answer one extract task',
     request: 'ExtractRequest',
     response: 'ExtractResponse',
   },
@@ -97,8 +98,8 @@ export const OPERATIONS: readonly Operation[] = [
     id: 'createDecision',
     summary: "Answer questions with probabilities, in the format of OpenAI's Decisions API",
     description:
-      'Takes what the openai clients send to decisions.create, and the question type extract. A body with state in place of input is ' +
-      'answered as by /v1/systemone.',
+      'Accepts the requests that decisions.create of the OpenAI SDKs sends, and in addition questions of type extract. A body ' +
+      'with state instead of input is handled as by /v1/systemone.',
     request: 'DecisionsRequest',
     response: 'DecisionsResponse',
     errors: [400, 404, 409, 413, 415, 429],
@@ -110,7 +111,7 @@ export const OPERATIONS: readonly Operation[] = [
     id: 'askSystemOne',
     summary: 'Answer questions with probabilities, in the format of System One',
     description:
-      'The same questions under names, about a text or JSON. A body with input in place of state is answered as by /v1/decisions.',
+      'Answers named questions about a text or a JSON value. A body with input instead of state is handled as by /v1/decisions.',
     request: 'SystemOneRequest',
     response: 'SystemOneResponse',
     errors: [400, 404, 413, 422, 429],
@@ -119,25 +120,25 @@ export const OPERATIONS: readonly Operation[] = [
     ...get,
     path: '/',
     id: 'getServerStatus',
-    summary: 'Whether the server runs',
+    summary: 'Get the status of the server',
     response: 'ServerStatus',
     key: 'never',
   },
-  { ...health, path: '/health', id: 'getHealth', summary: 'The state of the model slot', key: 'never' },
-  { ...health, path: '/currentmodel', id: 'getCurrentModel', summary: 'The same as /health' },
-  { ...get, path: '/v1/models', id: 'listModels', summary: 'All known models', response: 'ModelList' },
+  { ...health, path: '/health', id: 'getHealth', summary: 'Get the state of the loaded model', key: 'never' },
+  { ...health, path: '/currentmodel', id: 'getCurrentModel', summary: 'Alias of /health' },
+  { ...get, path: '/v1/models', id: 'listModels', summary: 'List the models on this machine', response: 'ModelList' },
   {
     ...get,
     path: '/models',
     id: 'listModelsShort',
-    summary: 'The same as /v1/models',
+    summary: 'Alias of /v1/models',
     response: 'ModelList',
   },
   {
     ...get,
     path: '/v1/models/{model_id}',
     id: 'getModel',
-    summary: 'One model of the list',
+    summary: 'Get one model',
     response: 'Model',
     errors: [404],
   },
@@ -145,9 +146,9 @@ export const OPERATIONS: readonly Operation[] = [
     ...loading,
     path: '/v1/models/load',
     id: 'loadModel',
-    summary: 'Compile a model where needed and make it the active one',
+    summary: 'Load a model, and compile it first if needed',
   },
-  { ...loading, path: '/load', id: 'loadModelShort', summary: 'The same as /v1/models/load' },
+  { ...loading, path: '/load', id: 'loadModelShort', summary: 'Alias of /v1/models/load' },
   {
     ...post,
     path: '/unload',
@@ -157,9 +158,9 @@ export const OPERATIONS: readonly Operation[] = [
     errors: [...BODY, 409],
   },
   { ...downloading, path: '/v1/models/download', id: 'downloadModel', summary: 'Download a model and compile it' },
-  { ...downloading, path: '/download', id: 'downloadModelShort', summary: 'The same as /v1/models/download' },
+  { ...downloading, path: '/download', id: 'downloadModelShort', summary: 'Alias of /v1/models/download' },
   { ...deleting, path: '/v1/models/delete', id: 'deleteModel', summary: 'Delete the files of a model' },
-  { ...deleting, path: '/delete', id: 'deleteModelShort', summary: 'The same as /v1/models/delete' },
+  { ...deleting, path: '/delete', id: 'deleteModelShort', summary: 'Alias of /v1/models/delete' },
   {
     ...get,
     method: 'delete',
@@ -175,11 +176,11 @@ export const OPERATIONS: readonly Operation[] = [
     id: 'createChatCompletion',
     summary: 'Complete a chat, at once or as a stream',
     description:
-      'With stream: true the answer is a stream of events: chunks with reasoning, content, and tool calls, one last chunk with ' +
-      'finish_reason, usage and metrics, then the line data: [DONE]. An error after the first chunk is one event with an ErrorBody. ' +
-      'tools needs a model whose chat template has them; another one refuses them with unsupported_parameter. ' +
-      'Fields that are not listed are ignored, but for functions, logit_bias, audio and others that would change the ' +
-      'meaning: those are refused with unsupported_parameter.',
+      'With stream: true the response is a stream of events: chunks with reasoning, content and tool calls, a last chunk with ' +
+      'finish_reason, usage and metrics, then data: [DONE]. An error after the first chunk is an event with an ErrorBody. ' +
+      'tools need a model whose chat template supports them; other models refuse them with unsupported_parameter. Unlisted ' +
+      'fields are ignored, except those that would change the meaning of the request, such as functions, logit_bias and ' +
+      'audio: these are refused with unsupported_parameter.',
     request: 'ChatCompletionRequest',
     response: 'ChatCompletion',
     events: 'ChatCompletionChunk',
@@ -191,9 +192,10 @@ export const OPERATIONS: readonly Operation[] = [
     id: 'createResponse',
     summary: "Complete a chat, in the format of OpenAI's Responses API",
     description:
-      'tools are functions, for a model whose chat template has them. Nothing is stored: store must be false or absent, previous_response_id and conversation are refused, and the items of earlier ' +
-      'answers are sent in input. With stream: true the answer is a stream of events; the last one has the whole response. An error ' +
-      'after the first event is one event of type error.',
+      'tools may be functions, if the chat template of the model supports them. Nothing is stored: store must be false or ' +
+      'absent, previous_response_id and conversation are refused, and input carries the items of earlier responses. With ' +
+      'stream: true the response is a stream of events, and the last one has the whole response. An error after the first ' +
+      'event is an event of type error.',
     request: 'ResponsesRequest',
     response: 'ResponsesAnswer',
     events: 'ResponsesEvent',

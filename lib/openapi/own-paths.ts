@@ -33,5 +33,5 @@ export const OWN_PATHS = {
 };
 
 function okBody(type: string, schema: object): object {
-  return { description: 'Done.', headers: REQUEST_ID_HEADER, content: { [type]: { schema } } };
+  return { description: 'Success.', headers: REQUEST_ID_HEADER, content: { [type]: { schema } } };
 }

@@ -28,11 +28,16 @@ export const ChatLogprobs = v.object({
 export type ChatLogprobs = v.InferOutput<typeof ChatLogprobs>;
 
 const head = { id: v.string(), created: Count, model: ModelIdText };
-const reasoning = v.optional(v.pipe(v.string(), v.description('Of models that reason, what they thought.')));
+const reasoning = v.optional(
+  v.pipe(v.string(), v.description("The model's reasoning, if it is a model that reasons.")),
+);
 
 export const ChatAnswer = v.object({
   role: v.literal('assistant'),
-  content: v.pipe(v.nullable(v.string()), v.description('null: the answer has tool calls and no text.')),
+  content: v.pipe(
+    v.nullable(v.string()),
+    v.description('The text of the answer; null if the answer has only tool calls.'),
+  ),
   reasoning_content: reasoning,
   tool_calls: v.optional(v.array(ChatToolCall)),
 });
@@ -40,8 +45,8 @@ export const ChatAnswer = v.object({
 export const ChatFinishReason = v.pipe(
   v.picklist([...FINISH_REASONS, 'tool_calls']),
   v.description(
-    'stop: whole. tool_calls: whole, and it calls tools. length: the output limit was reached; the arguments of a tool ' +
-      'call may then be cut. content_filter: sending the same input again does not help.',
+    'stop: the answer is complete. tool_calls: it is complete and calls tools. length: the output limit cut it, ' +
+      'possibly within the arguments of a tool call. content_filter: no answer; sending the same input again does not help.',
   ),
 );
 

@@ -37,13 +37,15 @@ export const ChatMessage = v.pipe(
   v.object({
     role: v.pipe(
       v.picklist(['system', 'developer', 'user', 'assistant', 'tool']),
-      v.description('developer means system. tool: the output of a tool call.'),
+      v.description('developer is treated as system. tool is the output of a tool call.'),
     ),
     content: v.nullish(v.union([v.string(), v.pipe(v.array(ChatContentPart), v.minLength(1), v.maxLength(1024))])),
     name: v.nullish(v.pipe(v.string(), v.maxLength(256))),
-    tool_calls: v.nullish(v.pipe(chatToolCalls, v.description('Of an assistant message: the tools that it called.'))),
+    tool_calls: v.nullish(
+      v.pipe(chatToolCalls, v.description('For an assistant message: the tool calls that it made.')),
+    ),
     tool_call_id: v.nullish(
-      v.pipe(v.string(), v.maxLength(256), v.description('Of a tool message: the id of the call that it answers.')),
+      v.pipe(v.string(), v.maxLength(256), v.description('For a tool message: the id of the call that it answers.')),
     ),
   }),
   rule((message) =>
@@ -61,7 +63,10 @@ export const JsonObjectFormat = v.object({ type: v.literal('json_object') });
 export const jsonSchemaMembers = {
   name: v.pipe(v.string(), v.regex(/^[a-zA-Z0-9_-]{1,64}$/)),
   description: v.nullish(v.string()),
-  schema: v.pipe(jsonObject, v.description('JSON Schema 2020-12. The answer always obeys it, whatever `strict` says.')),
+  schema: v.pipe(
+    jsonObject,
+    v.description('JSON Schema 2020-12. The answer always obeys it, with or without `strict`.'),
+  ),
   strict: v.nullish(v.boolean()),
 };
 export const JsonSchemaFormat = v.object({
@@ -76,15 +81,15 @@ const stopText = v.pipe(v.string(), v.minLength(1), v.maxLength(1024));
 
 export const ChatCompletionRequest = v.pipe(
   v.object({
-    model: v.nullish(v.pipe(v.string(), v.minLength(1), v.description('Default: the active model.'))),
+    model: v.nullish(v.pipe(v.string(), v.minLength(1), v.description('Id of the model. Default: the active model.'))),
     messages: v.pipe(v.array(ChatMessage), v.minLength(1), v.maxLength(4096)),
     max_completion_tokens: v.pipe(
       sampling.tokenCount,
       v.description(
-        "Default: the server's --chat-max-tokens, 1024 unless changed. Never more than what is left of the model's context.",
+        "Limit of output tokens. Default: the server's --chat-max-tokens, which is 1024 unless changed. The model's context length limits it too.",
       ),
     ),
-    max_tokens: v.pipe(sampling.tokenCount, v.description('Earlier name of max_completion_tokens.')),
+    max_tokens: v.pipe(sampling.tokenCount, v.description('Deprecated alias of max_completion_tokens.')),
     temperature: sampling.temperature,
     top_p: sampling.topP,
     seed: v.nullish(
@@ -113,7 +118,10 @@ export const ChatCompletionRequest = v.pipe(
     tools: v.nullish(chatTools),
     tool_choice: v.nullish(ChatToolChoice),
     parallel_tool_calls: v.nullish(
-      v.pipe(v.boolean(), v.description('Default: true. Allows several calls, if the model can make them.')),
+      v.pipe(
+        v.boolean(),
+        v.description('Whether an answer may have several tool calls, if the model supports that. Default: true.'),
+      ),
     ),
     functions: noFunctions,
     function_call: noFunctionCall,

@@ -30,8 +30,8 @@ const functionMembers = {
     v.pipe(
       jsonObject,
       v.description(
-        'JSON Schema 2020-12 of the arguments, an object; absent: a function without parameters. Arguments always ' +
-          'obey it, whatever `strict` says. Members that it does not list are written only if it sets additionalProperties.',
+        'JSON Schema 2020-12 of the arguments, which are an object. Absent: the function has no parameters. The arguments ' +
+          'always obey the schema, with or without `strict`. They have unlisted members only if it sets additionalProperties.',
       ),
     ),
   ),
@@ -55,7 +55,7 @@ export const ChatNamedTool = v.object({ type: v.literal('function'), function: v
 export const ChatToolChoice = v.pipe(
   v.union([v.picklist(['none', 'auto', 'required']), ChatNamedTool]),
   v.description(
-    'auto, the default: the model decides. required: it calls a tool. A named function: it calls that one.',
+    'auto (default): the model decides whether to call tools. required: it calls at least one. A named function: it calls that one. none: it calls none.',
   ),
 );
 
@@ -73,7 +73,7 @@ export const responsesTools = v.pipe(
 export const ResponsesNamedTool = v.object({ type: v.literal('function'), name: toolName });
 export const ResponsesToolChoice = v.pipe(
   v.union([v.picklist(['none', 'auto', 'required']), ResponsesNamedTool]),
-  v.description('As in chat.'),
+  v.description('The same as tool_choice of a chat completion.'),
 );
 
 export const argumentsText = v.pipe(
@@ -81,7 +81,7 @@ export const argumentsText = v.pipe(
   rule((text) =>
     isObjectText(text) ? null : { code: 'invalid_value', message: 'must be the JSON text of an object, such as {}' },
   ),
-  v.description('JSON text of an object. An empty text counts as {}.'),
+  v.description('The arguments as the JSON text of an object. An empty text counts as {}.'),
 );
 
 /** A call of a tool in an earlier answer. */

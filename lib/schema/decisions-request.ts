@@ -12,7 +12,11 @@ import { extraction, MOST_OPTIONS, OPTION_LENGTH, questionName, settings } from 
  */
 
 const cached = { prompt_cache_breakpoint: v.nullish(v.unknown()) };
-const address = v.pipe(v.string(), v.minLength(1), v.description('A web address, or a data URL with base64.'));
+const address = v.pipe(
+  v.string(),
+  v.minLength(1),
+  v.description('An https address or a data URL with base64. Addresses need a host that the server allows.'),
+);
 
 export const DecisionText = v.object({ type: v.literal('input_text'), text: v.string(), ...cached });
 export const DecisionImage = v.object({
@@ -36,7 +40,7 @@ export const DecisionAudio = v.pipe(
     if (input_audio || audio_url) return null;
     return { code: 'missing_field', at: ['input_audio'], message: 'is required, or audio_url in its place' };
   }),
-  v.description('Audio in base64 with its format, as OpenAI writes it, or, our own addition, at an address.'),
+  v.description("A recording: base64 with its format, as in OpenAI's API, or (an extension) an address or data URL."),
 );
 export type DecisionAudio = v.InferOutput<typeof DecisionAudio>;
 export const DecisionJson = v.object({
@@ -85,7 +89,7 @@ export const DecisionItem = v.pipe(
     const missing = REQUIRED_MEMBERS[type].find((name) => !Object.hasOwn(item, name));
     return missing ? { code: 'missing_field', at: [missing], message: `is required in a ${type}` } : null;
   }),
-  v.description('A message (role and content), a tool call, or the output of a tool.'),
+  v.description('A message with role and content, a tool call, or the output of a tool.'),
 );
 export type DecisionItem = v.InferOutput<typeof DecisionItem>;
 
@@ -103,7 +107,7 @@ const answeredCalls = rule<DecisionItem[]>((items) => {
 
 const instructions = v.pipe(
   v.union([v.pipe(v.string(), v.minLength(1)), v.pipe(v.array(DecisionPart), v.minLength(1), v.maxLength(256))]),
-  v.description('What is asked, as text or parts.'),
+  v.description('The question, as text or content parts.'),
 );
 const asked = { name: v.nullish(questionName) };
 const description = v.nullish(v.string());
@@ -117,7 +121,7 @@ export const PredicateQuestion = v.pipe(
     ...asked,
   }),
   v.description(
-    'How likely it is that something is true. criteria, our own addition, says when it is and when it is not.',
+    'Ask how likely it is that a statement is true. criteria, an extension, says when it is true and when it is not.',
   ),
 );
 
@@ -138,7 +142,7 @@ export const ChoiceQuestion = v.pipe(
     ),
     ...asked,
   }),
-  v.description('One of the choices. A string and a boolean of the same text are two choices.'),
+  v.description('Choose one of the choices. A string and a boolean with the same text count as two choices.'),
 );
 
 export const DecisionLevel = v.strictObject({ label, description });
@@ -158,25 +162,25 @@ export const ScoreQuestion = v.pipe(
     ),
     ...asked,
   }),
-  v.description('How much, on a scale of levels from the lowest to the highest.'),
+  v.description('Rate the input on a scale of levels, from the lowest to the highest.'),
 );
 
 export const ExtractQuestion = v.pipe(
   v.strictObject({ ...extraction, instructions, ...asked }),
   lateRule(answerShape),
-  v.description('Fill an object with what the input says. Our own addition.'),
+  v.description("Extract an object from the input. An extension of OpenAI's format."),
 );
 
 export const DecisionQuestion = v.variant('type', [PredicateQuestion, ChoiceQuestion, ScoreQuestion, ExtractQuestion]);
 export type DecisionQuestion = v.InferOutput<typeof DecisionQuestion>;
 
-const unused = v.nullish(v.pipe(v.unknown(), v.description('Accepted and not used.')));
+const unused = v.nullish(v.pipe(v.unknown(), v.description('Accepted and ignored.')));
 
 export const DecisionsRequest = v.strictObject({
-  model: v.pipe(v.string(), v.minLength(1), v.description('Model identifier, such as assay/starter.')),
+  model: v.pipe(v.string(), v.minLength(1), v.description('Id of the loaded model, such as assay/starter.')),
   input: v.pipe(
     v.union([v.string(), v.pipe(v.array(DecisionItem), v.minLength(1), v.maxLength(4096), answeredCalls)]),
-    v.description('What all questions are about: a text, or messages.'),
+    v.description('The text or the messages that all questions are about.'),
   ),
   questions: v.pipe(v.array(DecisionQuestion), v.minLength(1), v.maxLength(400)),
   safety_identifier: unused,

@@ -4,9 +4,12 @@ import { ERROR_CODES } from '../errors.ts';
 
 export const ErrorDetails = v.object({
   type: v.picklist(ERROR_TYPES),
-  message: v.pipe(v.string(), v.description('What to do next. For logs, not for end users.')),
-  param: v.exactOptional(v.pipe(v.string(), v.description('Path of the field, such as tasks[2].options[0].'))),
-  code: v.pipe(v.picklist(ERROR_CODES), v.description('What a caller branches on.')),
+  message: v.pipe(
+    v.string(),
+    v.description('What is wrong, and what to do. Written for developers and logs, not for end users.'),
+  ),
+  param: v.exactOptional(v.pipe(v.string(), v.description('Path of the field at fault, such as tasks[2].options[0].'))),
+  code: v.pipe(v.picklist(ERROR_CODES), v.description('Machine-readable code from a closed list.')),
 });
 
 /** The error body (docs/interface.md, D-16); `code` is always present. */

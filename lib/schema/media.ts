@@ -3,12 +3,18 @@ import { rule } from '../validation/rules.ts';
 
 const members = {
   type: v.picklist(['url', 'base64']),
-  url: v.exactOptional(v.pipe(v.string(), v.minLength(1), v.description('Where the file is. Goes with type url.'))),
+  url: v.exactOptional(
+    v.pipe(v.string(), v.minLength(1), v.description('Address of the file. Required with type url.')),
+  ),
   data: v.exactOptional(
-    v.pipe(v.string(), v.minLength(1), v.description('The file in base64. Goes with type base64.')),
+    v.pipe(v.string(), v.minLength(1), v.description('The file in base64. Required with type base64.')),
   ),
   mime_type: v.exactOptional(
-    v.pipe(v.string(), v.minLength(1), v.description('Such as image/png. Always sent with type base64.')),
+    v.pipe(
+      v.string(),
+      v.minLength(1),
+      v.description('Type of the file, such as image/png. Required with type base64.'),
+    ),
   ),
 };
 
@@ -37,14 +43,16 @@ export const ImageInput = v.pipe(
   v.strictObject(members),
   fitting(),
   v.description(
-    'An image as base64: JPEG, PNG, WebP or GIF, up to 40 megapixels; 16 a request. An address is fetched only if the server allows its host.',
+    'An image: JPEG, PNG, WebP or GIF, up to 40 megapixels, as base64 or at an address whose host the server allows. ' +
+      'At most 16 in a request.',
   ),
 );
 export const AudioInput = v.pipe(
   v.strictObject(members),
   fitting(),
   v.description(
-    'A recording as base64: WAV, MP3, FLAC or Ogg (Vorbis, Opus), up to 600 seconds; 16 a request. An address is fetched only if the server allows its host.',
+    'A recording: WAV, MP3, FLAC or Ogg (Vorbis, Opus), up to 600 seconds, as base64 or at an address whose host the ' +
+      'server allows. At most 16 in a request.',
   ),
 );
 export type MediaInput = Source;

@@ -12,8 +12,8 @@ export const ImagePart = v.strictObject({ type: v.literal('image'), image: Image
 export const AudioPart = v.strictObject({ type: v.literal('audio'), audio: AudioInput });
 
 export const InputAudio = v.strictObject({
-  data: v.pipe(v.string(), v.minLength(1), v.description('The audio in base64.')),
-  format: v.pipe(v.string(), v.minLength(1), v.description('Such as wav or mp3.')),
+  data: v.pipe(v.string(), v.minLength(1), v.description('The recording in base64.')),
+  format: v.pipe(v.string(), v.minLength(1), v.description('Format of the file, such as wav or mp3.')),
 });
 export const InputAudioPart = v.strictObject({ type: v.literal('input_audio'), input_audio: InputAudio });
 
@@ -24,8 +24,13 @@ export const MessageContent = v.union([v.string(), v.pipe(v.array(ContentPart), 
 
 /** One message: its role and parts (docs/interface.md, D-8). */
 export const Message = v.strictObject({
-  role: v.pipe(v.picklist(['system', 'developer', 'user', 'assistant']), v.description('developer means system.')),
+  role: v.pipe(
+    v.picklist(['system', 'developer', 'user', 'assistant']),
+    v.description('developer is treated as system.'),
+  ),
   content: MessageContent,
-  name: v.exactOptional(v.pipe(v.string(), v.description('Who speaks, read before the content.'))),
+  name: v.exactOptional(
+    v.pipe(v.string(), v.description('Name of the speaker. The model reads it before the content.')),
+  ),
 });
 export type Message = v.InferOutput<typeof Message>;

@@ -24,9 +24,9 @@ export type ModelStatus = v.InferOutput<typeof ModelStatus>;
 export const ModelCalibration = v.object({
   from: v.pipe(
     v.picklist(['own', 'bundled']),
-    v.description('own: fitted with assay calibrate. bundled: shipped with the model.'),
+    v.description('own: fitted on this machine with assay calibrate. bundled: shipped with the model.'),
   ),
-  fitted: v.pipe(v.string(), v.description('When it was fitted: a date.')),
+  fitted: v.pipe(v.string(), v.description('Date on which the calibration was fitted.')),
   kinds: CalibratedKinds,
 });
 export type ModelCalibration = v.InferOutput<typeof ModelCalibration>;
@@ -39,11 +39,13 @@ export const Model = v.object({
     v.number(),
     v.integer(),
     v.minValue(0),
-    v.description('When the model came to this machine, in seconds since 1970-01-01 UTC; 0: not known.'),
+    v.description('When the model was downloaded to this machine, in Unix seconds; 0 if unknown.'),
   ),
-  owned_by: v.pipe(v.string(), v.description('The namespace of the id.')),
+  owned_by: v.pipe(v.string(), v.description('The namespace of the id, such as onnx-community.')),
   status: ModelStatus,
-  fingerprint: v.exactOptional(v.pipe(v.string(), v.description('Of the active model: sha256 over its files.'))),
+  fingerprint: v.exactOptional(
+    v.pipe(v.string(), v.description("sha256 of the model's files. Only the active model has one.")),
+  ),
   calibration: v.exactOptional(ModelCalibration),
 });
 export type Model = v.InferOutput<typeof Model>;

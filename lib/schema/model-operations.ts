@@ -12,14 +12,14 @@ const MaxPromptLen = v.pipe(
   v.integer(),
   v.minValue(16),
   v.maxValue(1_048_576),
-  v.description('Longest prompt in tokens, part of what is compiled.'),
+  v.description('Longest prompt, in tokens, that the model is compiled for. Another value compiles again.'),
 );
 const Bytes = v.pipe(v.number(), v.integer(), v.minValue(0));
 const success = v.literal('success');
 const reportFields = {
   ...formFields,
   precision_warning: v.optional(
-    v.pipe(v.string(), v.description('Why answers may be wrong in a form that was asked for, and what to do.')),
+    v.pipe(v.string(), v.description('Why answers may be wrong in the requested form of the weights, and what to do.')),
   ),
 };
 
@@ -33,7 +33,10 @@ export const DownloadRequest = v.strictObject({
   model: ModelIdText,
   max_prompt_len: v.optional(MaxPromptLen),
   allow_download: v.optional(
-    v.pipe(v.boolean(), v.description('Whether the hub may be asked; without it, what is on disk is compiled.')),
+    v.pipe(
+      v.boolean(),
+      v.description('Whether missing files may be downloaded. If false, only files on disk are compiled.'),
+    ),
     true,
   ),
 });
@@ -41,7 +44,10 @@ export const DownloadRequest = v.strictObject({
 /** Request of `POST /delete` and `POST /v1/models/delete`. */
 export const DeleteRequest = v.strictObject({
   model: ModelIdText,
-  compiled_only: v.optional(v.pipe(v.boolean(), v.description('Keep the downloaded weights.')), false),
+  compiled_only: v.optional(
+    v.pipe(v.boolean(), v.description('Whether to keep the downloaded weights and delete only the compiled files.')),
+    false,
+  ),
 });
 
 export const LoadResponse = v.object({
@@ -50,7 +56,10 @@ export const LoadResponse = v.object({
   state: v.literal('loaded'),
   device: Device,
   load_ms: v.pipe(v.number(), v.minValue(0)),
-  compiled: v.pipe(v.boolean(), v.description('Whether this call had to compile.')),
+  compiled: v.pipe(
+    v.boolean(),
+    v.description('Whether this call compiled the model; false if it was compiled already.'),
+  ),
   max_prompt_len: MaxPromptLen,
   ...reportFields,
 });
@@ -70,7 +79,10 @@ export const DownloadResponse = v.object({
   state: v.literal('compiled'),
   /** Bytes that this call downloaded; 0 if all files were present. */
   bytes: Bytes,
-  compiled: v.pipe(v.boolean(), v.description('Whether compiling was needed.')),
+  compiled: v.pipe(
+    v.boolean(),
+    v.description('Whether this call compiled the model; false if it was compiled already.'),
+  ),
   max_prompt_len: MaxPromptLen,
   ...reportFields,
 });

@@ -12,7 +12,11 @@ export const OPTION_LENGTH = 1024;
 /** Most characters of a name that a caller gives to a question. */
 const NAME_LENGTH = 1024;
 
-export const questionName = v.pipe(v.string(), v.maxLength(NAME_LENGTH), v.description('Comes back with the answer.'));
+export const questionName = v.pipe(
+  v.string(),
+  v.maxLength(NAME_LENGTH),
+  v.description('Name of the question, returned with its answer.'),
+);
 
 /** Extraction as a question: keys or a schema, as in the decision service. */
 export const extraction = {
@@ -33,7 +37,9 @@ export const settings = {
       v.integer(),
       v.minValue(1),
       v.maxValue(MOST_ORDERS),
-      v.description('Orders in which each question shows its options to the model; the answers are averaged.'),
+      v.description(
+        'Number of orders in which the options of each question are shown to the model. The probabilities are averaged.',
+      ),
     ),
   ),
   abstain_below: v.exactOptional(
@@ -41,17 +47,19 @@ export const settings = {
       v.number(),
       v.minValue(0),
       v.maxValue(1),
-      v.description('Abstain from a choice whose likeliest option is less likely than this.'),
+      v.description('Abstain from choices whose most likely option has a lower probability than this.'),
     ),
   ),
   confidence: v.exactOptional(
     v.pipe(
       v.picklist(CONFIDENCES),
-      v.description('entropy: 1 - H / ln k. margin: (max p - 1/k) / (1 - 1/k). k is the number of options.'),
+      v.description(
+        'Formula of confidence, for k options with probabilities p. entropy: 1 - H(p) / ln k. margin: (max p - 1/k) / (1 - 1/k).',
+      ),
     ),
   ),
   calibrated: v.exactOptional(
-    v.pipe(v.boolean(), v.description('false: probabilities as the model gives them, without calibration.')),
+    v.pipe(v.boolean(), v.description("Whether to apply the model's calibration to the probabilities. Default: true.")),
   ),
   max_output_tokens: v.exactOptional(
     v.pipe(
@@ -59,7 +67,7 @@ export const settings = {
       v.integer(),
       v.minValue(1),
       v.maxValue(4096),
-      v.description('Tokens of all extractions together; other questions need none. Default: 1024.'),
+      v.description('Limit of output tokens for all extractions together; other questions need none. Default: 1024.'),
     ),
   ),
 };

@@ -67,7 +67,7 @@ export const ResponsesItem = v.pipe(
       : { code: 'invalid_value', at: ['output', other, 'type'], message: 'must be text in the output of a tool' };
   }),
   v.description(
-    'A message, an output item of an earlier response, or the output of a function. Reasoning is left out of the prompt.',
+    'A message, an output item of an earlier response, or the output of a function call. Reasoning items are accepted and not shown to the model.',
   ),
 );
 export type ResponsesItem = v.InferOutput<typeof ResponsesItem>;
@@ -95,12 +95,12 @@ const stateless = 'is not supported: nothing is stored here. Send the earlier in
 
 export const ResponsesRequest = v.pipe(
   v.object({
-    model: v.nullish(v.pipe(v.string(), v.minLength(1), v.description('Default: the active model.'))),
+    model: v.nullish(v.pipe(v.string(), v.minLength(1), v.description('Id of the model. Default: the active model.'))),
     input: v.union([v.string(), v.pipe(v.array(ResponsesItem), v.minLength(1), v.maxLength(4096), answeredCalls)]),
-    instructions: v.nullish(v.pipe(v.string(), v.description('A system message before the input.'))),
+    instructions: v.nullish(v.pipe(v.string(), v.description('A system message that precedes the input.'))),
     max_output_tokens: v.pipe(
       sampling.tokenCount,
-      v.description("Default: the server's --chat-max-tokens, 1024 unless changed."),
+      v.description("Limit of output tokens. Default: the server's --chat-max-tokens, which is 1024 unless changed."),
     ),
     temperature: sampling.temperature,
     top_p: sampling.topP,
@@ -109,13 +109,16 @@ export const ResponsesRequest = v.pipe(
       v.pipe(
         v.array(v.pipe(v.string(), v.maxLength(256))),
         v.maxLength(32),
-        v.description('message.output_text.logprobs asks for log-probabilities; anything else is ignored.'),
+        v.description('message.output_text.logprobs returns log-probabilities; other values are ignored.'),
       ),
     ),
     text: v.nullish(v.object({ format: v.nullish(ResponsesTextFormat) })),
     stream: v.nullish(v.boolean()),
     metadata: v.nullish(
-      v.pipe(v.record(v.string(), v.pipe(v.string(), v.maxLength(512))), v.description('Comes back in the response.')),
+      v.pipe(
+        v.record(v.string(), v.pipe(v.string(), v.maxLength(512))),
+        v.description('Returned unchanged in the response.'),
+      ),
     ),
     store: unsupported(
       (value) => value === false,
@@ -131,7 +134,12 @@ export const ResponsesRequest = v.pipe(
     ),
     tools: v.nullish(responsesTools),
     tool_choice: v.nullish(ResponsesToolChoice),
-    parallel_tool_calls: v.nullish(v.pipe(v.boolean(), v.description('Default: true.'))),
+    parallel_tool_calls: v.nullish(
+      v.pipe(
+        v.boolean(),
+        v.description('Whether an answer may have several function calls, if the model supports that. Default: true.'),
+      ),
+    ),
   }),
   rule(({ tools, tool_choice, text }) =>
     toolUseFields(

@@ -41,7 +41,10 @@ export const ResponsesFunctionCall = v.object({
   status: ItemStatus,
   call_id: v.string(),
   name: v.string(),
-  arguments: v.pipe(v.string(), v.description('JSON text of an object; cut where the item is incomplete.')),
+  arguments: v.pipe(
+    v.string(),
+    v.description('The arguments as the JSON text of an object; cut if the item is incomplete.'),
+  ),
 });
 export const ResponsesOutputItem = v.variant('type', [ResponsesMessage, ResponsesReasoning, ResponsesFunctionCall]);
 export type ResponsesOutputItem = v.InferOutput<typeof ResponsesOutputItem>;
@@ -53,7 +56,7 @@ export const ResponsesUsage = v.object({
   output_tokens_details: v.exactOptional(
     v.pipe(
       v.object({ reasoning_tokens: v.literal(0) }),
-      v.description('Absent where the model reasoned: the tokens of reasoning are not counted apart.'),
+      v.description('Absent if the model reasoned, because reasoning tokens are not counted separately.'),
     ),
   ),
   total_tokens: Count,

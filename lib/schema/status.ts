@@ -7,7 +7,7 @@ export const SLOT_STATES = ['unloaded', 'loading', 'loaded', 'unloading', 'error
 export const SlotState = v.picklist(SLOT_STATES);
 export type SlotState = v.InferOutput<typeof SlotState>;
 
-const ActiveModel = v.pipe(v.string(), v.description('The loaded model, or none.'));
+const ActiveModel = v.pipe(v.string(), v.description('Id of the loaded model, or none.'));
 
 /** Response of `GET /` (docs/interface.md, M-3). */
 export const ServerStatus = v.object({
@@ -28,10 +28,13 @@ export const TriedDevice = v.object({
   reason: v.string(),
   error: v.pipe(
     v.nullable(v.number()),
-    v.description("Difference of its logits from the CPU's, as a share of their spread."),
+    v.description("Largest difference of the device's logits from the CPU's, as a share of the spread of the logits."),
   ),
-  device_ms: v.pipe(v.nullable(v.number()), v.description('Milliseconds for a prompt and a step of branches.')),
-  cpu_ms: v.pipe(v.nullable(v.number()), v.description('Milliseconds of the CPU for the same.')),
+  device_ms: v.pipe(
+    v.nullable(v.number()),
+    v.description('Milliseconds that the device took for a prompt and a step of branches.'),
+  ),
+  cpu_ms: v.pipe(v.nullable(v.number()), v.description('Milliseconds that the CPU took for the same work.')),
 });
 export type TriedDevice = v.InferOutput<typeof TriedDevice>;
 
@@ -45,7 +48,7 @@ export const Health = v.object({
   /** Reason for the state `error`. */
   reason: v.optional(v.string()),
   ...formFields,
-  devices: v.optional(v.pipe(v.array(TriedDevice), v.description('Devices that were tried, besides the CPU.'))),
+  devices: v.optional(v.pipe(v.array(TriedDevice), v.description('Devices other than the CPU that were tried.'))),
 });
 export type Health = v.InferOutput<typeof Health>;
 

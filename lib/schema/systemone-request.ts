@@ -25,7 +25,7 @@ function fitsOption<TInput>() {
   });
 }
 
-const asked = { instructions: v.exactOptional(v.pipe(structured, v.description('What is asked.'))) };
+const asked = { instructions: v.exactOptional(v.pipe(structured, v.description('The question.'))) };
 
 export const NoulQuestion = v.pipe(
   v.strictObject({
@@ -43,7 +43,7 @@ export const NoulQuestion = v.pipe(
       ? { code: 'missing_field', at: ['instructions'], message: 'is required without criteria' }
       : null,
   ),
-  v.description('How likely the answer to a question is yes.'),
+  v.description('Ask how likely the answer is yes.'),
 );
 
 const label = v.pipe(v.string(), fitsOption());
@@ -74,10 +74,10 @@ export const LabelChoiceQuestion = v.pipe(
           distinct('invalid_value', (text) => text),
         ),
       ]),
-      v.description('The labels, each with what it means or null; or a list of labels.'),
+      v.description('The labels, as an object of label and meaning (or null), or as a list.'),
     ),
   }),
-  v.description('One of the labels.'),
+  v.description('Choose one of the labels.'),
 );
 
 export const LevelQuestion = v.pipe(
@@ -92,13 +92,13 @@ export const LevelQuestion = v.pipe(
       v.description('The levels, from the lowest to the highest.'),
     ),
   }),
-  v.description('How much, on a scale of levels.'),
+  v.description('Rate the state on a scale of levels.'),
 );
 
 export const NamedExtractQuestion = v.pipe(
   v.strictObject({ ...extraction, ...asked }),
   lateRule(answerShape),
-  v.description('Fill an object with what the state says. Our own addition.'),
+  v.description('Extract an object from the state. An extension of the System One format.'),
 );
 
 export const SystemOneQuestion = v.variant('type', [
@@ -111,12 +111,12 @@ export type SystemOneQuestion = v.InferOutput<typeof SystemOneQuestion>;
 
 const media = v.pipe(
   v.unknown(),
-  v.description('Media as a data URL, an address, base64, or an object that holds one.'),
+  v.description('An image or recording: a data URL, an address, base64, or an object that contains one of these.'),
 );
 
 export const SystemOneRequest = v.object({
-  model: v.pipe(v.string(), v.minLength(1), v.description('Model identifier, such as assay/starter.')),
-  state: v.pipe(structured, v.description('What all questions are about: a text, or JSON.')),
+  model: v.pipe(v.string(), v.minLength(1), v.description('Id of the loaded model, such as assay/starter.')),
+  state: v.pipe(structured, v.description('The text or JSON value that all questions are about.')),
   questions: v.pipe(
     v.record(questionName, SystemOneQuestion),
     rule((questions) => {
@@ -124,7 +124,7 @@ export const SystemOneRequest = v.object({
       if (length === 0) return { code: 'invalid_value', message: 'must not be empty' };
       return length > 400 ? { code: 'invalid_value', message: 'must have at most 400 questions' } : null;
     }),
-    v.description('The questions, by a name that comes back with the answer.'),
+    v.description('The questions by name. The answers have the same names.'),
   ),
   images: v.nullish(v.array(media)),
   assets: v.nullish(jsonObject),

@@ -7,25 +7,28 @@ const probabilities = v.record(v.string(), probability);
 
 export const NoulAnswer = v.object({
   type: v.literal('noul'),
-  noul: v.pipe(probability, v.description('How likely the answer is yes.')),
+  noul: v.pipe(probability, v.description('Probability that the answer is yes.')),
 });
 export const LabelChoiceAnswer = v.object({
   type: v.literal('choice'),
   choice: v.string(),
-  probabilities: v.pipe(probabilities, v.description('By label.')),
+  probabilities: v.pipe(probabilities, v.description('Probability of each label.')),
   confidence,
   abstained: v.exactOptional(
     v.pipe(
       v.boolean(),
-      v.description('true: the choice was less sure than abstain_below, and is not to be relied on.'),
+      v.description('true if the most likely label is less likely than abstain_below. Do not rely on the choice then.'),
     ),
   ),
 });
 export const LevelAnswer = v.object({
   type: v.literal('score'),
-  score: v.pipe(v.number(), v.description('The expected level: each index, weighted with its probability.')),
-  legend: v.pipe(v.record(v.string(), v.unknown()), v.description('The levels of the question, by index.')),
-  probabilities: v.pipe(probabilities, v.description('By index.')),
+  score: v.pipe(
+    v.number(),
+    v.description('The expected level: the mean of the level indexes, weighted by their probabilities.'),
+  ),
+  legend: v.pipe(v.record(v.string(), v.unknown()), v.description('The levels of the question by index.')),
+  probabilities: v.pipe(probabilities, v.description('Probability of each level, by index.')),
   confidence,
 });
 export const NamedExtractAnswer = v.object(extracted);
@@ -33,14 +36,14 @@ export const NamedExtractAnswer = v.object(extracted);
 export const SystemOneAnswer = v.variant('type', [NoulAnswer, LabelChoiceAnswer, LevelAnswer, NamedExtractAnswer]);
 
 export const SystemOneResponse = v.object({
-  model: v.pipe(v.string(), v.description('Model that ran.')),
-  answers: v.pipe(v.record(v.string(), SystemOneAnswer), v.description('By the name of the question.')),
+  model: v.pipe(v.string(), v.description('Id of the model that answered.')),
+  answers: v.pipe(v.record(v.string(), SystemOneAnswer), v.description('The answers by the names of their questions.')),
   usage: v.object({ input_tokens: count, output_tokens: count }),
 });
 
 /** An invalid value in a request, as FastAPI servers report it. */
 export const InvalidValue = v.object({
-  loc: v.pipe(v.array(v.union([v.string(), v.number()])), v.description('The steps to the value, from body on.')),
+  loc: v.pipe(v.array(v.union([v.string(), v.number()])), v.description('Path of the value, beginning with body.')),
   msg: v.string(),
   type: v.string(),
 });

@@ -11,24 +11,33 @@ export const TASK_NAME = /^[a-zA-Z0-9_][a-zA-Z0-9_.-]{0,63}$/;
 const text = v.pipe(v.string(), v.minLength(1));
 const taskName = v.pipe(v.string(), v.regex(TASK_NAME));
 
-export const name = v.pipe(taskName, v.description('Key of the answer in results. Unique within the request.'));
-export const id = v.pipe(taskName, v.description('Earlier name of name, accepted in its place.'));
-export const question = v.pipe(text, v.description('Question to answer.'));
-export const guidance = v.pipe(v.string(), v.description('Extra guidance.'));
+export const name = v.pipe(
+  taskName,
+  v.description('Name of the task, unique within the request. It is the key of the answer in results.'),
+);
+export const id = v.pipe(taskName, v.description('Deprecated alias of name.'));
+export const question = v.pipe(text, v.description('The question to answer.'));
+export const guidance = v.pipe(v.string(), v.description('Further guidance for the model.'));
 export const instruction = v.pipe(text, v.description('What to extract.'));
 
 const eachOnce = distinct('invalid_value', (item: string) => item);
 const optionList = v.pipe(v.array(v.pipe(text, v.maxCodePoints(1024))), v.minLength(1), v.maxLength(256), eachOnce);
 const keyList = v.pipe(v.array(text), v.minLength(1), v.maxLength(128), eachOnce);
 
-export const options = v.pipe(optionList, v.description('Allowed answers, all different.'));
-export const choices = v.pipe(optionList, v.description('Another name of options.'));
-export const keys = v.pipe(keyList, v.description('Field names of the answer, all different, in this order.'));
-export const fields = v.pipe(keyList, v.description('Another name of keys.'));
+export const options = v.pipe(
+  optionList,
+  v.description('The allowed answers, all different. The answer is exactly one of them.'),
+);
+export const choices = v.pipe(optionList, v.description('Alias of options.'));
+export const keys = v.pipe(
+  keyList,
+  v.description('Names of the fields to extract, all different. The answer has them in this order.'),
+);
+export const fields = v.pipe(keyList, v.description('Alias of keys.'));
 
 export const answerSchema = v.pipe(
   jsonObject,
   v.description(
-    'Shape of the answer: JSON Schema 2020-12, or the shorthand {"vendor":"string","lines":[{"qty":"integer"}]}.',
+    'Schema of the answer: JSON Schema 2020-12, or the shorthand form, such as {"vendor":"string","lines":[{"qty":"integer"}]}.',
   ),
 );

@@ -7,24 +7,28 @@ import { Message } from './message.ts';
 import { Tasks } from './task.ts';
 import { answerSchema, choices, fields, guidance, instruction, keys, options, question } from './task-fields.ts';
 
-const model = v.pipe(v.string(), v.minLength(1), v.description('Model identifier, such as assay/starter.'));
+const model = v.pipe(v.string(), v.minLength(1), v.description('Id of the loaded model, such as assay/starter.'));
 
 export const ResponseFormat = v.strictObject({ type: v.literal('json_object') });
 
 /** The fields that every request shares (docs/interface.md, D-3, D-8 and D-9). */
 const shared = {
   context: v.exactOptional(
-    v.pipe(v.string(), v.description('Free text that the tasks read. Exactly one of context and messages is sent.')),
+    v.pipe(v.string(), v.description('Text that all tasks are about. Send either context or messages.')),
   ),
   messages: v.exactOptional(
     v.pipe(
       v.array(Message),
       v.minLength(1),
-      v.description('Messages of a chat that the tasks read instead of a context.'),
+      v.description('Chat messages that all tasks are about. Send either context or messages.'),
     ),
   ),
-  images: v.exactOptional(v.pipe(v.array(ImageInput), v.description('Images to read.'))),
-  audio: v.exactOptional(v.pipe(v.array(AudioInput), v.description('Audio to read.'))),
+  images: v.exactOptional(
+    v.pipe(v.array(ImageInput), v.description('Images that all tasks are about. They come before the context.')),
+  ),
+  audio: v.exactOptional(
+    v.pipe(v.array(AudioInput), v.description('Recordings that all tasks are about. They come before the context.')),
+  ),
   temperature: v.exactOptional(v.pipe(v.number(), v.minValue(0), v.maxValue(2)), 0),
   max_output_tokens: v.exactOptional(
     v.pipe(
@@ -32,7 +36,7 @@ const shared = {
       v.integer(),
       v.minValue(1),
       v.maxValue(4096),
-      v.description('Completion tokens of the whole request. When they run out, finish_reason is length.'),
+      v.description('Limit of output tokens for all tasks together. If it is reached, finish_reason is length.'),
     ),
     16,
   ),

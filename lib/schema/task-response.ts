@@ -7,49 +7,60 @@ export const FINISH_REASONS = ['stop', 'length', 'content_filter'] as const;
 export const FinishReason = v.pipe(
   v.picklist(FINISH_REASONS),
   v.description(
-    'stop: whole. length: the output limit was reached; raise it and send again. ' +
-      'content_filter: sending the same input again does not help.',
+    'stop: all answers are complete. length: max_output_tokens cut an answer; send the request with a higher limit. ' +
+      'content_filter: no answer; sending the same input again does not help.',
   ),
 );
 
 export const ResponseMessage = v.object({
   role: v.string(),
-  content: v.pipe(v.string(), v.description('The answers as JSON text: the same data as results or result.')),
+  content: v.pipe(v.string(), v.description('The same answers as in results or result, as JSON text.')),
 });
 
 export const Choice = v.object({ message: ResponseMessage, finish_reason: FinishReason });
 
 export const Usage = v.object({
-  prompt_tokens: v.pipe(count, v.description('The shared part once, and every task its own part.')),
-  completion_tokens: v.pipe(count, v.description('Tokens that the model chose; text without a choice is free.')),
+  prompt_tokens: v.pipe(
+    count,
+    v.description('Prompt tokens: those of the shared context, counted once, and those of each task.'),
+  ),
+  completion_tokens: v.pipe(
+    count,
+    v.description('Tokens that the model chose. Text that the grammar determines is not counted.'),
+  ),
   total_tokens: count,
 });
 
 export const DecideResult = v.object({
-  value: v.pipe(v.string(), v.description(`One of the options, or else at most ${FREE_TEXT.value} characters.`)),
+  value: v.pipe(
+    v.string(),
+    v.description(`One of the options; without options, a text of at most ${FREE_TEXT.value} characters.`),
+  ),
   reason: v.exactOptional(v.string()),
 });
 
 /** The answer of an extract task, or of any task in `results`. */
 export const ExtractResult = v.pipe(
   v.record(v.string(), v.unknown()),
-  v.description('An object of the requested fields.'),
+  v.description('An object with the requested fields.'),
 );
 export const TaskResult = v.pipe(
   v.record(v.string(), v.unknown()),
-  v.description('A DecideResult for a decide task; an object of the requested fields for an extract task.'),
+  v.description(
+    'The answer of a task: a DecideResult for a decide task, an object with the requested fields for an extract task.',
+  ),
 );
 
 const envelope = {
-  id: v.pipe(v.string(), v.description('Request identifier, for logs and support; the x-request-id of the response.')),
-  model: v.pipe(v.string(), v.description('Model that ran.')),
+  id: v.pipe(v.string(), v.description("Id of the request in the server's log; the same as the header x-request-id.")),
+  model: v.pipe(v.string(), v.description('Id of the model that answered.')),
   choices: v.pipe(v.array(Choice), v.length(1)),
   usage: Usage,
 };
 
 export const TaskResults = v.pipe(
   v.record(v.string(), TaskResult),
-  v.description('One answer for each task, by its name, in the order sent.'),
+  v.description('The answers by the names of their tasks, in the order sent.'),
 );
 
 /** RunTasksResponse, DecideResponse and ExtractResponse (docs/interface.md, D-23 to D-27). */
@@ -63,6 +74,6 @@ export const DecideResponse = v.object({
   ...envelope,
   result: DecideResult,
   decision: DecideResult,
-  value: v.pipe(v.string(), v.description('The bare answer.')),
+  value: v.pipe(v.string(), v.description('The answer.')),
 });
 export const ExtractResponse = v.object({ ...envelope, result: ExtractResult, data: ExtractResult });

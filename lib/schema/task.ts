@@ -39,7 +39,7 @@ export const DecideTask = v.pipe(
   aliases('name', 'id'),
   aliases('options', 'choices'),
   v.metadata({ required: ['type', 'name', 'question'] }),
-  v.description('Pick one of the options, or give a short answer.'),
+  v.description('Choose one of the options; without options, give a short answer.'),
 );
 export type DecideTask = v.InferOutput<typeof DecideTask>;
 
@@ -59,7 +59,7 @@ export const ExtractTask = v.pipe(
   aliases('keys', 'fields'),
   lateRule(answerShape),
   v.metadata({ required: ['type', 'name', 'instruction'] }),
-  v.description('Fill a small object with what the context says.'),
+  v.description('Extract an object from the context.'),
 );
 export type ExtractTask = v.InferOutput<typeof ExtractTask>;
 

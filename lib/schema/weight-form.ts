@@ -11,6 +11,6 @@ export type WeightForm = v.InferOutput<typeof WeightForm>;
 
 /** Fields of responses that tell the form of a model's weights. */
 export const formFields = {
-  precision: v.optional(v.pipe(WeightForm, v.description("The form of the model's weights."))),
-  precision_reason: v.optional(v.pipe(v.string(), v.description('Why the weights are in this form.'))),
+  precision: v.optional(v.pipe(WeightForm, v.description("Numeric form of the model's weights."))),
+  precision_reason: v.optional(v.pipe(v.string(), v.description('Why this form of the weights was chosen.'))),
 };
