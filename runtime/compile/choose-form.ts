@@ -41,7 +41,7 @@ export function chooseForm<Form extends MeasuredForm>(measured: readonly Form[])
     .toSorted((one, other) => (one.error ?? 0) - (other.error ?? 0))[0];
 }
 
-/** Tells whether a form's error is small enough for `auto`, or was not measured. An error of NaN is not. */
+/** Tells whether `auto` accepts a form: its error is small enough, or was not measured. False for an error of NaN. */
 export function isAccurate({ error }: Pick<MeasuredForm, 'error'>): boolean {
   return error === null || error <= ACCEPTED_ERROR;
 }

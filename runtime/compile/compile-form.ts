@@ -25,7 +25,10 @@ export interface FormShape {
   maxPromptLen: number;
   /** Shapes of the static graphs; absent: graphs for any number of tokens. */
   shapes?: readonly StaticShape[] | undefined;
-  /** Number of sequences that one run can compute, for graphs of any length whose model supports several. */
+  /**
+   * Number of sequences that one run should be able to compute. Ignored for static graphs, and for models that can only
+   * run one.
+   */
   slots: number;
 }
 
@@ -37,8 +40,9 @@ export interface PlannedForm extends PlannedGraphs {
 }
 
 /**
- * Rewrites the published graph to one weight form, as static graphs if `shapes` are given. Does not read the weights
- * yet. Throws `engine_failed` for a model that cannot be compiled, or that cannot be split into static graphs.
+ * Rewrites the published graph to one weight form, as static graphs if `shapes` are given. The weights are only read
+ * when the result is written. Throws `engine_failed` for a model that cannot be compiled, or that cannot be split into
+ * static graphs.
  */
 export async function planForm(
   source: string,

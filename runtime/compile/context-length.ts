@@ -5,13 +5,17 @@ import { unusable } from '../onnx/unusable.ts';
 import { CONFIG_BOUNDS, readBoundedJson } from '../store/bounded-file.ts';
 import { property } from './source.ts';
 
-/** Limits on the positions of any model, so that sizes stay computable. */
+/**
+ * Bounds of a context length, in positions: a longer one is cut to `MOST`, and a configured one below `LEAST` is
+ * ignored.
+ */
 const MOST = 1 << 20;
 const LEAST = 16;
 
 /**
- * Returns the number of positions that the model supports: from its configuration and its rotary tables, as far as its
- * graph computes what the configuration says. Throws `engine_failed` if nothing states it.
+ * Returns the number of positions that the model supports: the least of what its configuration states, what its rotary
+ * tables contain, and the length up to which its graph computes what the configuration describes. Throws
+ * `engine_failed` if nothing states a length.
  */
 export async function contextLength(folder: string, { graph }: Model): Promise<number> {
   const config = await readBoundedJson(join(folder, 'config.json'), CONFIG_BOUNDS);
@@ -28,7 +32,10 @@ export async function contextLength(folder: string, { graph }: Model): Promise<n
   return Math.min(length, MOST);
 }
 
-/** Returns the positions of the rotary tables; one beyond their end would fail in the middle of an answer. */
+/**
+ * Returns the number of positions in the shortest rotary table; `Infinity` if there is none. A run with a later
+ * position would fail in the middle of an answer.
+ */
 function tableLength(graph: Graph): number {
   const tables = graph.nodes.map(
     (node) => graph.initializers.get(rotaryTable(node))?.dims[0] ?? Number.POSITIVE_INFINITY,
@@ -36,7 +43,7 @@ function tableLength(graph: Graph): number {
   return Math.min(...tables);
 }
 
-/** Returns the name of the cosines, one row a position, that a node reads; empty for one that reads none. */
+/** Returns the name of the table of cosines that a node reads, with a row for each position; empty if it reads none. */
 function rotaryTable(node: Node): string {
   if (node.op === 'MRotaryEmbedding') return node.inputs[2] ?? '';
   const rotates = node.op === 'GroupQueryAttention' && attribute(node, 'do_rotary') === 1;
@@ -45,9 +52,10 @@ function rotaryTable(node: Node): string {
 
 /**
  * Returns the number of positions up to which the graph equals the published model; `Infinity` if it does everywhere.
- * The exporter mobius 0.1 leaves out two things: the sliding windows of models with post-norms, so that a graph is
- * right up to one window; and Ministral 3's scaling of queries, a factor that is 1 up to the original context length
- * (transformers, `models/ministral3/modeling_ministral3.py`). Throws `engine_failed` if the two differ at every length.
+ * The exporter mobius 0.1 omits two things: the sliding windows of models with post-norms, so a graph is correct up to
+ * the length of one window; and the scaling of queries in Ministral 3, a factor that is 1 up to the original context
+ * length (transformers, `models/ministral3/modeling_ministral3.py`). Throws `engine_failed` if graph and model differ
+ * at every length.
  */
 function faithfulLength(config: unknown, graph: Graph): number {
   const rope = property(config, 'rope_parameters');
@@ -57,7 +65,7 @@ function faithfulLength(config: unknown, graph: Graph): number {
   const nodes = attentionNodes(graph);
   const windowless = nodes.length > 0 && nodes.every((node) => attentionWindow(node) === null);
   if (windowless && slides(config) && isLength(window)) {
-    if (turnsByLayer(config)) {
+    if (rotaryDiffersByLayer(config)) {
       throw unusable(
         'its graph leaves out the sliding windows and their rotary positions that config.json describes; ' +
           'try the file of another exporter',
@@ -74,10 +82,10 @@ function slides(config: unknown): boolean {
 }
 
 /**
- * Tells whether sliding layers have other rotary positions than full ones. OLMo 3's older configurations have
- * `rope_scaling`, which holds only for full layers.
+ * Tells whether layers with a sliding window have other rotary positions than layers with full attention. In older
+ * configurations of OLMo 3, `rope_scaling` applies to the layers with full attention only.
  */
-function turnsByLayer(config: unknown): boolean {
+function rotaryDiffersByLayer(config: unknown): boolean {
   const rope = property(config, 'rope_parameters');
   const [full, sliding] = ['full_attention', 'sliding_attention'].map((type) => property(rope, type));
   if (full && sliding) return JSON.stringify(full) !== JSON.stringify(sliding);

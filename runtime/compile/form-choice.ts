@@ -7,16 +7,16 @@ import { kernelFamily } from './kernels.ts';
 import type { FixedPrecision, Precision } from './precision.ts';
 
 /**
- * Factor by which the error at load may exceed the measured one, because kernels of another machine may sum in another
- * order. That changed the error by at most a tenth so far.
+ * Factor by which the error at load may exceed the error at the compile, because kernels of another machine may add in
+ * another order. In all measurements so far, that changed the error by at most a tenth.
  */
 const SLACK = 1.25;
 
 /** Weight forms that `auto` measures on a CPU first. */
 const FASTEST = ['int8', 'int4'] as const;
 /**
- * Weight forms that `auto` measures where none of the fastest is accurate. 8 bits in blocks are for models with a few
- * very large activations, such as SmolLM2: one scale for a whole row leaves few levels for all others. Floats are
+ * Weight forms that `auto` measures if none of `FASTEST` is accurate. `int8-blocks` is for models with a few very large
+ * activations, such as SmolLM2, where one scale for a whole row leaves few levels for all other values. `float` is
  * faster on CPUs without kernels for such blocks.
  */
 const MORE_ACCURATE = ['int8-blocks', 'float'] as const;
@@ -30,9 +30,10 @@ interface FormOptions {
 }
 
 /**
- * Returns the weight forms to compile: the requested one, or those that `auto` measures, in tiers. A later tier is only
- * compiled if no form of those before it is accurate, and the very last form is used if none is. Without a reference to
- * measure against, `auto` keeps the precision of weights published in 4 bits, and compiles any others to 8 bits.
+ * Returns the weight forms to compile: the requested one, or those that `auto` measures, in tiers. A tier is compiled
+ * only if no form of the tiers before it is accurate. If no form at all is, the last one is used. Without a reference
+ * to compare with, `auto` keeps the precision of weights published in 4 bits, and compiles any others to 8 bits. Throws
+ * `engine_failed` if the requested form was refused.
  */
 export function formTiers(
   { device, precision, fixedShapes, refused = [] }: FormOptions,

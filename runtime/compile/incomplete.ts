@@ -4,7 +4,7 @@ import { AssayError } from '../../lib/errors.ts';
 export function incomplete(cause: unknown): AssayError {
   return new AssayError(
     'engine_failed',
-    'The compiled model is incomplete. Delete its compiled files and load it again.',
+    'The compiled model is incomplete. Delete its compiled files (assay rm --compiled-only <model>) and load it again.',
     { cause },
   );
 }

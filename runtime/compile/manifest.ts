@@ -22,8 +22,8 @@ const Name = v.pipe(v.string(), v.minLength(1), v.maxLength(256));
 const StaticBodies = v.pipe(v.array(v.strictObject({ graph: Name, chunk: Positive, past: Positive })), v.minLength(1));
 
 /**
- * Describes the static graphs of a model. The manifest's `graph` then is the lookup: it finds embeddings and rotary
- * rows for any number of tokens, on the CPU.
+ * Describes the static graphs of a model. The `graph` of its manifest is then the lookup graph, which finds embeddings
+ * and rotary rows for any number of tokens, on the CPU.
  */
 const StaticGraphs = v.strictObject({
   /**

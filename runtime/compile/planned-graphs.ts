@@ -11,7 +11,7 @@ export interface GraphFile {
   model: Model;
 }
 
-/** Graphs that have been rewritten in memory and are ready to be written. */
+/** Holds graphs that have been rewritten in memory and are ready to be written. */
 export interface PlannedGraphs {
   /** Number of bytes of weights that `write` writes. */
   bytes: number;

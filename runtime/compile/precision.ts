@@ -1,10 +1,10 @@
 import { WEIGHT_FORMS } from '../../lib/schema/weight-form.ts';
 
 /**
- * Weight forms that a caller can request. `auto` chooses the best for the device; the names of forms request that form;
- * `keep` leaves the weights as published.
+ * Lists the precisions that a caller can request: `auto` chooses the best weight form for the device, the name of a
+ * form requests that form, and `keep` leaves the weights as published.
  */
 export const PRECISIONS = ['auto', ...WEIGHT_FORMS, 'keep'] as const;
 export type Precision = (typeof PRECISIONS)[number];
-/** Names a request for a certain weight form, which leaves nothing to choose. */
+/** Names a precision that leaves no choice of weight forms. */
 export type FixedPrecision = Exclude<Precision, 'auto'>;

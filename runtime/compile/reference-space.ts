@@ -10,6 +10,7 @@ const COPIES = 2;
  * the memory, or for the disk beside the other weight forms; null if there is enough space.
  *
  * @param bytes size of the weights in 32-bit floats
+ * @param target folder for the compiled model, which need not exist yet
  */
 export function lackForReference(bytes: number, target: string): string | null {
   const memory = process.availableMemory();

@@ -27,8 +27,8 @@ const SMALL_WEIGHTS = 64 << 20;
 export const ENCODER_FILE = 'encoder.onnx';
 
 /**
- * Rewrites a graph in place so that it accepts packed branches and any number of tokens, for devices that run graphs as
- * they are. Without fused attention, makes a graph with a linear past instead (`plain`).
+ * Rewrites a graph in place so that it accepts packed branches and any number of tokens, for devices that accept
+ * dynamic shapes. Without fused attention, makes a graph with a linear past instead (`plain`).
  */
 export function rewritePacked(model: Model, layout: Layout, precision: FixedPrecision, slots: number): Rewritten {
   if (isHalf(model)) toFloat32(model);
@@ -74,7 +74,8 @@ export function rewritePacked(model: Model, layout: Layout, precision: FixedPrec
   if (single || !addAttentionSlots(batch.model, batchLayout, attention, masks, slots)) {
     return { form, graphs: [alone], facts: { ...facts, ...aloneFacts } };
   }
-  // Removes the nodes that computed the lengths for attention from the attention mask.
+  // Slots read their lengths from inputs of their own, so the nodes that computed them from the attention mask are
+  // unused.
   prune(batch.model.graph);
   const batchFacts = { graph: BATCH_FILE, inputs: inputsOf(batchLayout), slots };
   return weightBytes(model.graph) <= SMALL_WEIGHTS

@@ -13,8 +13,8 @@ import { blockWeights } from './weights/blocks.ts';
 import { int8Embedding } from './weights/int8.ts';
 
 /**
- * Number of inputs that share a scale in weights for NPUs: the block size that the compilers of both vendors accept.
- * Measured, see docs/devices.md.
+ * Number of inputs that share a scale in weights for NPUs: the block size that the compilers of both Intel and Qualcomm
+ * accept (measured, docs/devices.md).
  */
 const DEVICE_BLOCK = 32;
 
@@ -28,8 +28,8 @@ export function rewriteStatic(
   precision: FixedPrecision,
   shapes: readonly StaticShape[],
 ): Rewritten {
-  if (layout.media) throw unusable('static graphs have no place for media');
-  if (layout.states.length > 0) throw unusable('static graphs have no place for layers that keep a state');
+  if (layout.media) throw unusable('static graphs support neither images nor audio');
+  if (layout.states.length > 0) throw unusable('static graphs do not support layers that keep a state');
   if (model.graph.nodes.some(({ op }) => op === 'RotaryEmbedding')) {
     throw unusable('its rotary embeddings are outside of the attention nodes (Gemma 4), which has no static form');
   }

@@ -2,7 +2,7 @@ import type { WeightForm } from '../../lib/schema/weight-form.ts';
 import type { Manifest } from './manifest.ts';
 import type { GraphFile } from './planned-graphs.ts';
 
-/** Lists the fields of the manifest that follow from a graph's rewriting. */
+/** Lists the fields of the manifest that depend on how the graphs were rewritten. */
 export type GraphFacts = Pick<
   Manifest,
   | 'slots'

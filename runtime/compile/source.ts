@@ -6,9 +6,9 @@ import type { Precision } from './precision.ts';
 
 /**
  * Suffixes of published model files, in the order of preference as a source for each group of precisions. The names are
- * those of onnx-community; `model.onnx` in the folder itself is the layout of onnxruntime-genai. Files whose
- * activations share one scale (`_quantized`, `_int8`, `_uint8`, `_bnb4`) come last, because branches then change each
- * other's answers.
+ * those of onnx-community; `model.onnx` in the folder itself is the layout of onnxruntime-genai. Files in which all
+ * activations of a run share one scale (`_quantized`, `_int8`, `_uint8`) come last, because branches then change the
+ * answers of each other.
  */
 const PREFERENCE: Record<'float' | 'small', readonly string[]> = {
   float: ['', '_fp16', '_q4', '_q4f16', '_int8', '_quantized', '_uint8'],

@@ -29,7 +29,8 @@ const POSITIONS = 'position_ids';
  * for any number of tokens; the layers, one graph for each shape and type of KV; and the head after the last attention,
  * for the rows whose logits are needed. All share the weights. Throws `engine_failed` if the model cannot be split.
  *
- * @param rows input by which `gatherRows` selects rows; its Gather nodes are the border between layers and head
+ * @param rows input by which `gatherRows` selects rows; the Gather nodes that read it are the border between layers and
+ *   head
  */
 export function staticGraphs(model: Model, layout: Layout, rows: string, shapes: readonly StaticShape[]): StaticModel {
   const { graph } = model;

@@ -2,7 +2,10 @@ import type { Job, JobResult } from './job.ts';
 import type { JobRun } from './job-run.ts';
 import type { Plan } from './plan.ts';
 
-/** Holds a job that was submitted to the engine, with the functions that settle its promise. Times are in ms. */
+/**
+ * Holds a job that was submitted to the engine, with the functions that settle its promise. Times are in milliseconds,
+ * on the clock of `EngineOptions.now`.
+ */
 export interface SubmittedJob {
   job: Job;
   resolve(result: JobResult): void;
@@ -11,7 +14,7 @@ export interface SubmittedJob {
   queuedAt: number;
   /** Time at which the job got a sequence; 0 while it waits. */
   startedAt: number;
-  /** Time at which the model returned the job's first logits; null before. */
+  /** Time at which the model returned the job's first logits; null before that. */
   promptDoneAt: number | null;
 }
 
@@ -19,7 +22,7 @@ export interface SubmittedJob {
 export interface ActiveJob {
   submitted: SubmittedJob;
   run: JobRun;
-  /** Number of prefix tokens that were not cached, so that the job had to read them. */
+  /** Number of prefix tokens that the KV cache did not hold when the job started, and that the job must prefill. */
   unread: number;
 }
 
@@ -30,7 +33,7 @@ export interface PlannedJob {
   newTokens: number;
 }
 
-/** Tells whether a job has batch priority, so that interactive jobs go before it. */
+/** Tells whether a job has batch priority. Interactive jobs go first. */
 export function isBatch({ job }: SubmittedJob): boolean {
   return job.priority === 'batch';
 }

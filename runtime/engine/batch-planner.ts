@@ -4,13 +4,13 @@ import { PromptPace } from './prompt-pace.ts';
 import { MOST_PASSING } from './waiting-jobs.ts';
 
 /**
- * Jobs that wait for at most this many tokens take part in every run, because so few tokens cost little compared with
- * reading the weights.
+ * Jobs with at most this many tokens left to feed to the model are in every run, because so few tokens cost little
+ * compared with reading the weights.
  */
 const SHORT = 64;
 /**
- * Prompts with more tokens to read go at the pace that keeps streams smooth (`PromptPace`). Shorter ones go faster,
- * because a short answer is wanted sooner than a stream is wanted smooth.
+ * Prompts with more uncached tokens get the small share of a run that keeps streams smooth (`PromptPace`). Shorter
+ * prompts get more, because their own answer is wanted soon.
  */
 const LONG_PROMPT = 1024;
 
@@ -18,16 +18,16 @@ interface PlannerOptions {
   limits: Limits;
   /** Number of sequences that one run of the model accepts. */
   slots: number;
-  /** Ends a job for which no run could be planned, with the error that prevented it. */
+  /** Ends a job for which planning threw `cause`. */
   fail(active: ActiveJob, cause: unknown): void;
 }
 
-/** Plans the runs of the model: which of the running jobs get how many tokens. */
+/** Decides which of the running jobs take part in each run of the model, and with how many tokens. */
 export class BatchPlanner {
   readonly #options: PlannerOptions;
   readonly #pace = new PromptPace();
   /**
-   * Number of plans so far in which a job had more than `SHORT` tokens to read. In every fourth, batch jobs go first.
+   * Number of plans so far for which a job had more than `SHORT` tokens to feed. In every fourth, batch jobs go first.
    */
   #promptRuns = 0;
 
@@ -36,9 +36,9 @@ export class BatchPlanner {
   }
 
   /**
-   * Plans one run. Jobs that need few tokens come first, as decoding jobs do; prompts share the remaining tokens.
-   * Beside decoding jobs, these are `tokensBesideDecode`, or fewer for a prompt of more than `LONG_PROMPT` tokens. Such
-   * a prompt gets none in a run whose time as a decode-only run must be measured.
+   * Plans one run. Jobs with at most `SHORT` tokens to feed, such as decoding jobs, come first; prompts share the rest
+   * of `limits.tokens`. If a job decodes, prompts get only `tokensBesideDecode`, and long ones at most what
+   * `PromptPace` allows. Long prompts get nothing in a run whose time `PromptPace` needs as that of a decode-only run.
    *
    * @param running jobs that hold a sequence, the least recently served first
    */
@@ -62,7 +62,10 @@ export class BatchPlanner {
     return this.#withDrafts(batch);
   }
 
-  /** Notes how long a run took, which decides the pace of long prompts. Call before its logits are delivered. */
+  /**
+   * Records how long a run took, in milliseconds; the pace of long prompts depends on it. Must be called before the
+   * logits of the run are delivered, because delivery turns prompts into decoding jobs.
+   */
   measured(batch: readonly PlannedJob[], ms: number): void {
     const prompts = batch.filter((planned) => !isDecode(planned));
     this.#pace.add({ ms, decodes: prompts.length < batch.length, promptTokens: tokensOf(prompts) });
@@ -77,8 +80,8 @@ export class BatchPlanner {
   }
 
   /**
-   * Plans one job's part of a run with at most about `tokens` new tokens. If planning throws, ends the job and returns
-   * an empty list.
+   * Plans one job's part of a run with at most 1.5 times `tokens` new tokens. If planning throws, ends the job and
+   * returns an empty list.
    */
   #planJob(active: ActiveJob, tokens: number): PlannedJob[] {
     try {
@@ -91,8 +94,8 @@ export class BatchPlanner {
   }
 
   /**
-   * Adds drafted tokens to the batch. The jobs share evenly what `draftRows` leaves beside the rows of logits that the
-   * batch already needs.
+   * Adds drafted tokens to the batch. The jobs share evenly the rows of logits that are left: `draftRows` less those
+   * that the batch already needs.
    */
   #withDrafts(batch: readonly PlannedJob[]): PlannedJob[] {
     let left = this.#options.limits.draftRows - batch.reduce((sum, { plan }) => sum + plan.rows.length, 0);
@@ -104,7 +107,7 @@ export class BatchPlanner {
   }
 }
 
-/** Tells whether the job has read its prompt, and now decodes. */
+/** Tells whether the job has prefilled its prompt and now decodes. */
 function isDecode({ active }: PlannedJob): boolean {
   return active.submitted.promptDoneAt !== null;
 }

@@ -44,8 +44,8 @@ export class BranchRun {
   }
 
   /**
-   * Queues the branch's first tokens. The branch may be done at once: with a single option, or when no token may be
-   * chosen.
+   * Queues the branch's first tokens. Ends the branch at once if the model need not run: with a single option and
+   * nothing after it, without budget, or when its tokens do not fit in the context length.
    */
   start(): void {
     const { suffix, choice, constraint } = this.#spec;
@@ -58,7 +58,9 @@ export class BranchRun {
     else scoring.start();
   }
 
-  /** Reuses the KV cells of another branch for the tokens with which both begin (`BranchTokens.shareBeginning`). */
+  /**
+   * Reuses another branch's KV cells for the tokens that both begin with (conditions: `BranchTokens.shareBeginning`).
+   */
   shareBeginning(other: BranchRun): void {
     this.#queue.shareBeginning(other.#queue);
   }
@@ -72,8 +74,8 @@ export class BranchRun {
   }
 
   /**
-   * Appends up to `most` drafted tokens, which are likely to come next, to the sequence. All of the branch's other
-   * tokens must have been fed before. Returns the new cells whose logits are needed. Drafts never change the answer.
+   * Appends up to `most` drafted tokens, guesses of what comes next, to the sequence. Returns the new cells whose
+   * logits are needed. Must be called when no other token of the branch waits. Drafts never change the answer.
    */
   draft(sequence: Sequence, most: number): { cell: number; node: number }[] {
     const steps = this.#decoding?.draft(most) ?? [];
@@ -81,20 +83,20 @@ export class BranchRun {
     return this.#queue.feed(sequence, Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY);
   }
 
-  /** Returns the cells of drafted tokens that the model did not choose, each only once. */
+  /** Rejects what is left of the draft. Returns the cells of all draft tokens rejected since the last call. */
   takeRejected(): number[] {
     this.#queue.rejectDraft();
     return this.#queue.takeRejected();
   }
 
-  /** Cells that waiting tokens follow directly, without those of the prefix. */
+  /** Cells after the prefix that a waiting token directly follows. */
   get heads(): number[] {
     return this.#queue.heads;
   }
 
   /**
-   * Cells that the branch's later tokens continue from, unless it ends first: those before waiting tokens, and the end
-   * of the answer so far.
+   * Cells that the next tokens of the branch follow: the parents of waiting tokens, and the last cell of the answer so
+   * far.
    */
   get growing(): number[] {
     const { heads, tip } = this.#queue;
@@ -102,14 +104,17 @@ export class BranchRun {
   }
 
   /**
-   * Returns the first KV cell that can be freed because a part of the option tree has been scored; null if there is
-   * none.
+   * Returns the length to which the sequence can be truncated because a part of the option tree has been scored; null
+   * if there is nothing to free, or if it was returned before.
    */
   takeRollback(): number | null {
     return this.#queue.takeRollback();
   }
 
-  /** Passes on the logits of a cell that `feed` or `draft` returned with this `node`. */
+  /**
+   * Scores options, or chooses the next token, from the logits of a cell that `feed` or `draft` returned with this
+   * `node`.
+   */
   deliver(node: number, logits: Float32Array): void {
     this.#queue.noteRead();
     if (this.#decoding) {
@@ -123,7 +128,7 @@ export class BranchRun {
 
   /**
    * Returns the branch's result, cut to its token budget. Must be called in the order of the branches, because a branch
-   * may use what those before it leave.
+   * may use the tokens that earlier ones leave.
    */
   result(): BranchResult {
     const { share } = this.#context;
@@ -172,7 +177,7 @@ export class BranchRun {
   #cut(limit: number): void {
     const settled = this.#settled;
     if (this.#scoring && settled && limit < settled.chosen) {
-      // Without an option there is nothing to choose again: only the count of chosen tokens shrinks.
+      // If an earlier cut already removed the option, only the count of chosen tokens shrinks.
       this.#keep(settled.option ? this.#scoring.cut(settled, limit) : { ...settled, chosen: limit });
       return;
     }

@@ -5,19 +5,22 @@ interface Item {
   token: number;
   /** Index of the item that this token follows; -1 if it follows the prefix. */
   after: number;
-  /** Trie node whose logits are needed after this token, 0 without options; null if no logits are needed. */
+  /**
+   * Id under which the logits after this token are requested: the node of `OptionTrie`, the index of the item for a
+   * draft, otherwise 0. Null if these logits are not needed.
+   */
   node: number | null;
 }
 
 /**
- * Holds drafted tokens up to the next choice: a guessed token and the text that the grammar forces after it. The logits
- * after the last one decide the next step.
+ * Lists the tokens of one step of a draft: a guess of the next chosen token, and the tokens that the grammar forces
+ * after it. The logits after the last token decide the next step.
  */
 export type DraftStep = readonly number[];
 
 /**
  * Queues the tokens of one branch for the model, in the order in which they were added. They form a tree after the
- * prefix, because several options can continue the same token.
+ * prefix, because several options can follow the same token.
  */
 export class BranchTokens {
   readonly #prefixLength: number;
@@ -31,17 +34,14 @@ export class BranchTokens {
   #end = -1;
   #unread = 0;
   /**
-   * Branch from which this one takes the KV cells of its first `count` tokens; null once this branch has recorded those
-   * cells itself.
+   * Branch whose KV cells this one reuses for its first `count` tokens; null if there is none, and once the cells are
+   * in `#cells`.
    */
   #source: { branch: BranchTokens; count: number } | null = null;
   #rollback: number | null = null;
-  /**
-   * Steps of the draft that the choices have not reached yet: the tokens of each, and the item index of its first
-   * token.
-   */
+  /** Steps of the draft that are neither accepted nor rejected yet, each with the item index of its first token. */
   #draft: { tokens: DraftStep; first: number }[] = [];
-  /** Cells of drafted tokens that the model did not choose. */
+  /** Cells of rejected draft tokens, until `takeRejected` returns them. */
   #rejected: number[] = [];
 
   constructor(prefixLength: number) {
@@ -53,7 +53,7 @@ export class BranchTokens {
     return this.#items.length - (this.#source?.count ?? this.#cells.length);
   }
 
-  /** Number of requested logits that have not been delivered yet. */
+  /** Number of requested rows of logits that have not been delivered yet. */
   get unread(): number {
     return this.#unread;
   }
@@ -155,7 +155,7 @@ export class BranchTokens {
     this.#draft = [];
   }
 
-  /** Returns the cells of drafted tokens that the model did not choose, each only once. */
+  /** Returns the cells of the draft tokens rejected since the last call. */
   takeRejected(): number[] {
     const rejected = this.#rejected;
     this.#rejected = [];
@@ -185,7 +185,7 @@ export class BranchTokens {
     this.#rollback = at(this.#cells, count - 1) + 1;
   }
 
-  /** Returns the first cell that the last call of `keep` freed, only once; null if there is none. */
+  /** Returns the first cell that the last call of `keep` freed; null if there is none, or if it was returned before. */
   takeRollback(): number | null {
     const cell = this.#rollback;
     this.#rollback = null;
@@ -210,7 +210,7 @@ export class BranchTokens {
     return needed;
   }
 
-  /** Returns the cells that waiting tokens follow directly, without those of the prefix. */
+  /** Returns the cells after the prefix that a waiting token directly follows. */
   get heads(): number[] {
     this.#takeShared();
     const fed = this.#cells.length;
@@ -230,8 +230,8 @@ export class BranchTokens {
 }
 
 /**
- * Tells whether two branches have the same token at `index`, each directly after its token before and without requested
- * logits.
+ * Tells whether two branches can share the cell of their item at `index`: both have the same token, directly after the
+ * item before it and without requested logits.
  */
 function isSame(one: Item, other: Item | undefined, index: number): boolean {
   const inLine = [one, other].every((item) => item?.after === index - 1 && item.node === null);

@@ -4,17 +4,17 @@ import { logitError } from './logit-error.ts';
 import { type KvShape, Sequence } from './sequence.ts';
 import { spreadTokens } from './spread-tokens.ts';
 
-/** Tokens of the measured prompt: enough for several runs of the largest chunk of a static graph. */
+/** Length of the measured prompt in tokens: more than the largest chunk of a static graph (128). */
 const PROMPT_TOKENS = 200;
 const BRANCHES = 3;
 const BRANCH_TOKENS = 4;
-/** Measurements of each device, of which the fastest counts. Stops early once they have taken `REPEAT_MS` together. */
+/** Most measurements of each device, of which the fastest counts. None starts after `REPEAT_MS` milliseconds. */
 const REPETITIONS = 3;
 const REPEAT_MS = 5_000;
 
 /**
- * Runs the same prompt and one step of several branches on the device and on the CPU. Returns the error of the device's
- * logits (null if one is not finite) and the milliseconds of both.
+ * Runs the same prompt and one step of several branches on the device and on the CPU. Returns the `logitError` of the
+ * device's logits against the CPU's (null if it is not finite), and the milliseconds of both.
  */
 export async function compareDevices(
   device: { forward: Forward; kv: KvShape },

@@ -6,7 +6,7 @@ import type { Random } from './random.ts';
 import { chooseToken, logProbability } from './sampler.ts';
 import type { BudgetShare } from './token-budget.ts';
 
-/** Least number of matching tokens from which text without a grammar is drafted: shorter matches are often chance. */
+/** Fewest matching tokens for a draft without a grammar: shorter matches are often chance. */
 const LEAST_MATCH = 3;
 
 export interface DecodingContext {
@@ -53,7 +53,7 @@ export class Decoding {
     return this.#tokens;
   }
 
-  /** Log-probability of each chosen token; empty unless the branch is scored. */
+  /** Log-probability and byte range of each chosen token; empty unless the branch is scored. */
   get choices(): readonly ScoredChoice[] {
     return this.#choices;
   }
@@ -88,7 +88,7 @@ export class Decoding {
     }
   }
 
-  /** Chooses the next token from the logits after the last one. */
+  /** Chooses the next token from the logits after the last token. */
   deliver(logits: Float32Array): void {
     const { share, random, onToken } = this.#context;
     const mask = this.#allowed();
@@ -110,9 +110,8 @@ export class Decoding {
   }
 
   /**
-   * Returns guesses of the next tokens, at most `most` in all. They come from the text that followed the same words
-   * earlier, where the grammar allows it, and from what the grammar itself expects or forces. Works on a copy of the
-   * grammar, so the answer's own state does not change.
+   * Drafts the next tokens, at most `most` in all: those that followed the same text earlier, if the grammar allows
+   * them, and those that the grammar expects or forces. Works on a copy of the grammar, so the answer does not change.
    */
   draft(most: number): DraftStep[] {
     const { prefix, queue, share, contextLength, vocabSize } = this.#context;
@@ -120,7 +119,7 @@ export class Decoding {
     const text = [...prefix, ...queue.line];
     const grammar = this.#constraint?.fork();
     const steps: DraftStep[] = [];
-    // The next choice needs no draft, because its logits are requested anyway, so it is not counted.
+    // The logits that decide the next choice are requested anyway, so n steps yield n + 1 choices.
     const choices = Math.min(most, share.limit - share.used - 1);
     let left = Math.min(most, contextLength - text.length);
     let found = continuationOf(text);
@@ -128,7 +127,7 @@ export class Decoding {
     while (steps.length < choices) {
       const expected = grammar?.expected();
       const token = expected ?? (found ? text[found.from] : undefined);
-      // Ids above the vocabulary stand for media.
+      // Ids beyond the vocabulary stand for features of media, which an answer cannot contain.
       if (token === undefined || token >= vocabSize || this.#spec.endTokens.has(token)) break;
       if (grammar && !grammar.accepts(token)) break;
       grammar?.accept(token);
@@ -161,8 +160,8 @@ export class Decoding {
   }
 
   /**
-   * Reports `length` instead of `stop` if the model chose the end token when the budget was already used up: no further
-   * choice was due.
+   * Changes the reason from `stop` to `length` if an end token ended decoding. Called if the final budget was used up
+   * before that token, so the model had no further choice.
    */
   forgetEndToken(): void {
     if (this.#endedByToken) this.#reason = 'length';

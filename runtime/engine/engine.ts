@@ -15,7 +15,7 @@ export interface EngineOptions {
   kv: KvShape;
   maxPromptLen: number;
   contextLength: number;
-  /** Bytes of KV cache for running jobs and cached prefixes together. */
+  /** Most bytes of KV cache, for running jobs and cached prefixes together. */
   kvBytes: number;
   /**
    * Most jobs that hold a sequence at the same time. Default: 4, or the number of slots of the model if that is larger.
@@ -57,9 +57,9 @@ export class Engine {
   }
 
   /**
-   * Queues a job, which calls of `step()` then answer. The caller must bound the number of waiting jobs
-   * (`AdmissionQueue`). Rejects with `input_too_long`, with `timeout` at the job's deadline, or with `engine_failed`.
-   * After `signal` aborts, rejects with its reason and frees the job's KV cells within one step.
+   * Queues a job; later calls of `step()` answer it. The caller must bound the number of waiting jobs
+   * (`AdmissionQueue`). Rejects with `input_too_long`, with `timeout` at the deadline of the job, or with
+   * `engine_failed`. After `signal` aborts, rejects with its reason and frees the KV cells of the job within one step.
    */
   submit(job: Job, signal?: AbortSignal): Promise<JobResult> {
     return new Promise<JobResult>((resolve, reject) => {
@@ -106,7 +106,7 @@ export class Engine {
     return this.#kv.bytes;
   }
 
-  /** Throws if a sequence of the KV cache is leaked or has two owners. May be called between steps. */
+  /** Throws if a sequence of the KV cache is leaked or has two owners. Must not be called during a step. */
   checkIntegrity(): void {
     this.#kv.checkIntegrity(this.#running.map(({ run }) => run.sequence));
   }
@@ -118,7 +118,7 @@ export class Engine {
     if (length > maxPromptLen) {
       throw new AssayError(
         'input_too_long',
-        `The prompt has ${length} tokens; the model is loaded for ${maxPromptLen}.`,
+        `The prompt has ${length} tokens; the model is loaded for ${maxPromptLen}. Shorten it, or load the model with a larger max_prompt_len.`,
       );
     }
     if (job.branches.length === 0 || job.branches.some((branch) => branch.suffix.length === 0)) {
@@ -208,7 +208,7 @@ export class Engine {
     }
   }
 
-  /** Passes its rows of logits to a job. If that throws, only this job ends. */
+  /** Passes a job its rows of logits. If that throws, only this job ends. */
   #deliver({ active, plan }: PlannedJob, logits: Float32Array): void {
     if (plan.rows.length > 0) active.submitted.promptDoneAt ??= this.#now();
     try {

@@ -3,16 +3,16 @@ import type { MediaFeatures } from './media-feeds.ts';
 import type { Sequence } from './sequence.ts';
 
 /**
- * Describes one sequence's part of a run: its cells from `start` on are new. The logits of the cells in `rows` are
- * needed, which are in ascending order.
+ * Describes one sequence's part of a run. Its cells from `start` on are new; `rows` lists the cells whose logits are
+ * needed, in ascending order.
  */
 export interface SequenceRun {
   sequence: Sequence;
   start: number;
   rows: readonly number[];
   /**
-   * Cells after which to store a state snapshot, for models with recurrent layers. Each earlier cell that a new one
-   * follows must have a snapshot already.
+   * Cells after which to store a state snapshot, for models with recurrent layers. Every cell before `start` that a new
+   * cell follows must have a snapshot already.
    */
   keep?: readonly number[];
   /** Features of the images and recordings that tokens of the sequence represent. */
@@ -48,7 +48,7 @@ export function floatsOf(results: Readonly<Record<string, Tensor>>, name: string
   return data;
 }
 
-/** Provides scratch memory that grows to the largest size requested and is reused for every request. */
+/** Provides one scratch buffer, which grows to the largest length requested. Every `take` returns the same memory. */
 export class Scratch<T extends Float32Array | BigInt64Array> {
   readonly #make: (length: number) => T;
   #buffer: T;

@@ -42,7 +42,8 @@ export async function largestProductsAreExact(options: InferenceSession.SessionO
 }
 
 /**
- * Returns a one-node graph with the operator that the 8-bit weight form uses for MatMul (`compile/weights/int8.ts`).
+ * Returns a graph that multiplies its input `x` by the largest weights, with the operator that the 8-bit weight form
+ * uses (`compile/weights/int8.ts`).
  */
 function largestWeights(): Model {
   const weights = new Int8Array(DEPTH * WIDTH).fill(LARGEST.weight);

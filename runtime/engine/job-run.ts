@@ -20,7 +20,7 @@ export class JobRun {
   readonly #kv: KvCache;
   readonly #limits: Limits;
   readonly #branches: BranchRun[];
-  /** Indices of the branches that are in the sequence and not done. */
+  /** Indices of the open branches: those of the current group that are not done. */
   #group: number[] = [];
   #next = 0;
   #prefilled: number;
@@ -198,8 +198,8 @@ export class JobRun {
   }
 
   /**
-   * Number of cells at the beginning that the next request may reuse: the prefix; after a single branch also its
-   * answer, which the next message of a chat repeats.
+   * Number of cells at the beginning that a later request may reuse: the prefix; after a single branch also its answer,
+   * which the next request of a chat repeats.
    */
   get reusablePrefixLength(): number {
     return this.job.branches.length === 1

@@ -10,7 +10,7 @@ export interface Job {
   id: string;
   /** Token ids that all branches share; they stay in the prefix cache. */
   prefix: readonly number[];
-  /** Features of the images and recordings that ids of the prefix represent. */
+  /** Features of the images and recordings whose ids are in the prefix. */
   media?: readonly MediaFeatures[];
   /** Branches, in the order in which they may use the budget. */
   branches: readonly BranchSpec[];
@@ -70,7 +70,7 @@ export interface Choice {
    * Returns the constraint on the text after a path. If absent or null, nothing follows and the branch ends with the
    * choice.
    */
-  after?(option: number): Constraint | null;
+  after?(path: number): Constraint | null;
 }
 
 export interface Sampling {

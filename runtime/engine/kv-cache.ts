@@ -125,6 +125,7 @@ export class KvCache {
 
   /**
    * Returns an empty sequence: a new one, or the oldest idle one whose buffers fit. Avoids evicting `source` if it can.
+   * Returns undefined if running jobs leave no memory.
    */
   #fresh(capacity: number, source: Sequence | undefined): Sequence | undefined {
     const bytes = capacity * this.#cellBytes;

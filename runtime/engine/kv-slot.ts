@@ -10,7 +10,8 @@ import { isPlainCausal, writeTreeMask } from './tree-mask.ts';
 export type Feeds = Record<string, Tensor>;
 
 /**
- * Describes consecutive cells of a sequence that one run computes: `start` to `end`, as if the sequence ended there.
+ * Describes the consecutive cells of a sequence that one run computes: from `start` to before `end`. The run ignores
+ * the cells from `end` on.
  */
 export interface Stretch {
   sequence: Sequence;
@@ -24,8 +25,9 @@ export interface Stretch {
 }
 
 /**
- * Binds one sequence to its inputs and outputs of a graph: KV in place, lengths, positions and masks. A batched graph
- * has these inputs once per slot, under numbered names; a graph without slots has them once, under their own names.
+ * Binds one sequence to the inputs and outputs of its slot in a graph: KV buffers, lengths, positions and masks. A
+ * batched graph has these inputs once per slot, under numbered names; a graph without slots has them once, under their
+ * own names.
  */
 export class KvSlot {
   readonly #manifest: Manifest;

@@ -6,15 +6,15 @@ export interface Limits {
    */
   tokens: number;
   /**
-   * Most prompt tokens in a run that also decodes, so that decoding jobs are not delayed much. Measured by `npm run
-   * bench -- crowd`.
+   * Most prompt tokens in a run that also decodes, so that decoding jobs are not delayed much. Chosen by `npm run bench
+   * -- crowd`.
    */
   tokensBesideDecode: number;
   /** Most rows of logits that one job may request in a run. */
   rows: number;
   /**
-   * Drafts are added to a run only up to this many rows of logits; 0 turns drafts off. With drafts, one run can decide
-   * several tokens. A further row costs little as long as reading the weights takes most of a run.
+   * Most rows of logits of a run with drafts; 0 turns drafts off. With drafts, one run can decide several tokens. A
+   * further row costs little as long as reading the weights takes most of a run.
    */
   draftRows: number;
   /**

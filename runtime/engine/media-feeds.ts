@@ -57,7 +57,7 @@ export function tokenFeeds(
   const ids = BigInt64Array.from(tokens, (token) => (token >= FIRST_MEDIA_ID ? 0n : BigInt(token)));
   const feeds: Record<string, Tensor> = { [inputs.tokens]: new Tensor('int64', ids, dims) };
   if (!media) {
-    if (tokens.some((token) => token >= FIRST_MEDIA_ID)) throw new Error('this model has no place for media');
+    if (tokens.some((token) => token >= FIRST_MEDIA_ID)) throw new Error('this model accepts no images or recordings');
     return feeds;
   }
   const rows = new BigInt64Array(tokens.length);

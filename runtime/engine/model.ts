@@ -19,8 +19,8 @@ export interface OpenOptions {
   /** Threads of one run; absent: one for each physical core. */
   threads?: number;
   /**
-   * onnxruntime execution providers, by default the CPU. Name only one, so that the caller can fall back to the next
-   * itself.
+   * onnxruntime execution providers, by default the CPU. Name only one: whether to fall back to another is up to the
+   * caller.
    */
   providers?: readonly InferenceSession.ExecutionProviderConfig[];
   /** Device and plugin for a model with static graphs; absent: the CPU. */
@@ -95,8 +95,8 @@ async function openForward(
 }
 
 /**
- * Compares the model's logits with the 32-bit ones that its compile stored, because kernels of another CPU or device
- * may be silently wrong. Throws the error that refuses the weight form (`refusedForm`).
+ * Compares the model's logits with the 32-bit ones that its compile stored, because the kernels of another CPU or
+ * device may compute wrong ones silently. Throws `wrongNumbers` if the error exceeds the limit of the manifest.
  */
 async function checkNumbers(folder: string, manifest: Manifest, forward: Forward): Promise<void> {
   const { form, choice } = manifest;
@@ -119,16 +119,15 @@ export function kvShape({ kv, states, static: graphs }: Manifest): KvShape {
 
 /** Returns the onnxruntime session options that fit this machine, for any execution provider. */
 export async function sessionOptions(threads?: number): Promise<InferenceSession.SessionOptions> {
-  // MatMuls of unsigned weights are exact on every CPU. Signed weights are faster (0.6 of the time with VNNI), but not
-  // exact on every CPU.
+  // With `x64quantprecision`, MatMuls use unsigned weights, whose kernels are exact on every CPU. The kernels for
+  // signed weights are faster (0.6 of the time with VNNI), but not exact on every CPU.
   const x64quantprecision = (await int8ProductsSaturate()) ? '1' : '0';
   return {
     logSeverityLevel: 3,
     // Input shapes differ in every run, so cached memory plans would only accumulate.
     enableMemPattern: false,
-    // Threads that sleep between runs cost nothing when idle, and save a quarter of the time when other processes
-    // compute too. Between two operators of a run they are needed before they could wake up, so they spin for 50
-    // microseconds first.
+    // Threads spin for 50 microseconds, which bridges the time between two operators of a run, and then sleep. Sleeping
+    // threads cost nothing between runs, and save a quarter of the time when other processes compute too.
     extra: { session: { x64quantprecision, intra_op: { allow_spinning: '1', spin_duration_us: '50' } } },
     ...(threads ? { intraOpNumThreads: threads } : {}),
   };

@@ -81,7 +81,7 @@ export class OptionScoring {
     return { path: 0, logprobs: this.#choice.paths.map(() => 0) };
   }
 
-  /** Returns the result for a path that the budget allows as a whole. */
+  /** Returns the result for a path whose chosen tokens all fit in the budget. */
   settle({ path, logprobs }: ScoredPath): Settled {
     return {
       path,
@@ -94,7 +94,7 @@ export class OptionScoring {
 
   /**
    * Returns the result for a path that needs more than `allowance` chosen tokens: the option, with its first ending, if
-   * that many tokens decide it, otherwise no option.
+   * `allowance` tokens decide it, otherwise no option.
    */
   cut({ path, logprobs }: ScoredPath, allowance: number): Settled {
     const index = this.#trie.firstPathOf(path);

@@ -13,9 +13,7 @@ interface TrieNode {
   logprob: number;
 }
 
-/**
- * Most nodes that are scored together. A larger tree is split into parts, so that many long options need bounded KV.
- */
+/** Most nodes that are scored together. A larger tree is split into parts, which bounds the KV of many long options. */
 const MAX_NODES = 1024;
 
 /**
@@ -84,8 +82,8 @@ export class OptionTrie {
   }
 
   /**
-   * Returns the number of chosen tokens of a path at which several options are still possible. The other choices are
-   * between endings of one option.
+   * Returns the number of chosen tokens of a path that decide the option. Its other choices are between the endings of
+   * that option.
    */
   settling(path: number): number {
     return this.#count(path, ({ children, option }) => children.size > 1 && option === null);
@@ -127,8 +125,8 @@ export class OptionTrie {
   }
 
   /**
-   * Scores the children of a node from the logits after it. The node itself must be scored before; the root, node 0,
-   * is.
+   * Scores the children of a node from the logits after it. The log-probability of the node itself must be known: it is
+   * 0 for the root (node 0), and set by scoring the parent for all others.
    */
   score(node: number, logits: Float32Array): void {
     const normaliser = logSumExp(logits);

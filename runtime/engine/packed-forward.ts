@@ -49,8 +49,8 @@ export class PackedForward implements Forward {
 }
 
 /**
- * Splits the cells of a sequence in two runs, the trunk and the branches, if it has both and no past. With an empty
- * past, GroupQueryAttention ignores the given positions and counts from 0, which is correct for the trunk only.
+ * Splits the new cells of a sequence into two runs, the trunk and the branches, if it has both and no past. With an
+ * empty past, GroupQueryAttention ignores the given positions and counts from 0, which is correct for the trunk only.
  */
 function splitAtTrunk({ sequence, start, rows, keep = [], media }: SequenceRun): {
   first: Stretch;

@@ -17,6 +17,6 @@ export interface PlannedRow {
   cell: number;
   /** Index of the branch that needs the logits. */
   branch: number;
-  /** Node of the branch, to pass to `BranchRun.deliver`. */
+  /** Id of the request for logits, to pass to `BranchRun.deliver`. */
   node: number;
 }

@@ -1,11 +1,11 @@
 /** Most tokens that are compared: a longer match predicts no better. */
 const LONGEST_MATCH = 8;
 
-/** Describes an earlier position in a text whose preceding tokens equal the suffix of the text. */
+/** Describes an earlier occurrence of the last tokens of a text. */
 export interface Continuation {
-  /** Number of tokens at the end of the text that also occur directly before the earlier position. */
+  /** Length of the occurrence in tokens. */
   matched: number;
-  /** Index of the token after the earlier occurrence: the first one that is likely to come next. */
+  /** Index of the token after the occurrence: the first one that is likely to come next. */
   from: number;
 }
 

@@ -1,11 +1,14 @@
 /**
- * Most that a run with prompt tokens may take, as a multiple of a run that only decodes. Below 2, because single runs
- * take longer than estimated.
+ * Longest time to aim for in a run that decodes and reads prompt tokens, as a multiple of a run that only decodes.
+ * Below the goal of 2, because single runs take longer than estimated.
  */
 const SLOWDOWN = 1.7;
 /** Fewest prompt tokens of a run, so that a long prompt is read before its request's deadline. */
 const FEWEST = 8;
-/** Runs with prompt tokens in a row after which one run only decodes, because its time changes with the jobs. */
+/**
+ * Runs with prompt tokens in a row, after which one run only decodes. Its time must be measured again now and then,
+ * because it changes with the jobs.
+ */
 const MIXED_RUNS = 32;
 /** Weight of the newest measurement in the running averages. */
 const NEWEST = 0.25;
@@ -37,7 +40,7 @@ export class PromptPace {
     return this.#decodeMs === undefined || this.#mixedRuns >= MIXED_RUNS;
   }
 
-  /** Number of prompt tokens for the next run that also decodes; unlimited as long as too little is measured. */
+  /** Number of prompt tokens for the next run that also decodes; infinite until enough runs have been measured. */
   get tokens(): number {
     if (!this.#decodeMs || !this.#tokenMs) return Number.POSITIVE_INFINITY;
     return Math.max(FEWEST, Math.floor(((SLOWDOWN - 1) * this.#decodeMs) / this.#tokenMs));

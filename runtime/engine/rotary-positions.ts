@@ -16,7 +16,7 @@ export interface InImage {
  */
 export class RotaryPositions {
   readonly #axes: [time: Int32Array, height: Int32Array, width: Int32Array];
-  /** Position that a text token directly after each cell has. */
+  /** Position of a text token that directly follows each cell. */
   readonly #next: Int32Array;
 
   constructor(capacity: number) {

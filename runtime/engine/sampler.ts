@@ -60,7 +60,8 @@ export function logSumExp(logits: Float32Array): number {
   let highest = Number.NEGATIVE_INFINITY;
   for (let token = 0; token < logits.length; token++)
     if (logitOf(logits, token) > highest) highest = logitOf(logits, token);
-  // e^-25 times a million tokens is below the precision of the logits themselves.
+  // Terms below e^-25 are skipped: a million of them together change the result by less than the precision of the
+  // logits.
   const floor = highest - 25;
   let sum = 0;
   for (let token = 0; token < logits.length; token++) {

@@ -79,8 +79,8 @@ export class Sequence {
   }
 
   /**
-   * Returns how many of the first `tokens` the trunk holds and can continue after: with recurrent layers, up to a
-   * snapshot.
+   * Returns the number of leading `tokens` that the trunk holds and that a new job can continue after: with recurrent
+   * layers, only up to a cell with a snapshot.
    */
   matchLength(tokens: readonly number[]): number {
     const end = Math.min(this.trunkLength, tokens.length);
@@ -155,7 +155,7 @@ export function prefixBytes(shape: KvShape, length: number): number {
 }
 
 /**
- * Allocates the KV of all layers as one block, which goes back to the system when the sequence is dropped
+ * Allocates the KV of all layers as one block, which returns to the operating system when the sequence is dropped
  * (`ENGINE_MEMORY` in `supervisor/child-memory.ts`). Many small blocks of various sizes would fragment the heap.
  */
 function allocate(shape: KvShape, capacity: number): KvLayerBuffers[] {

@@ -53,8 +53,8 @@ export class Snapshots {
   }
 
   /**
-   * Returns after how many of the first `length` cells a sequence can continue: `length` itself without recurrent
-   * layers, otherwise up to the last cell that has a snapshot.
+   * Returns the number of the first `length` cells that a sequence can continue after: all of them without recurrent
+   * layers, otherwise those up to the last snapshot.
    */
   resumableLength(length: number): number {
     if (!this.needed) return length;

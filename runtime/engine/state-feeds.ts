@@ -73,8 +73,8 @@ export class StateFeeds {
   }
 
   /**
-   * Copies the snapshot if it belongs to the prefix, which stays cached for long: otherwise it would keep the states of
-   * all other lanes of its run in memory.
+   * Copies a snapshot of the prefix, which stays cached for long and would otherwise keep the states of all other lanes
+   * of its run in memory. Returns other snapshots unchanged.
    */
   #owned(snapshot: Snapshot, cell: number, { trunkLength }: Sequence): Snapshot {
     if (cell >= trunkLength || snapshot.states.rows === 1) return snapshot;

@@ -37,7 +37,7 @@ export function gather(logits: Float32Array, rows: readonly number[], vocabSize:
   return picked;
 }
 
-/** Splits the logits of a run, in order, into the rows of each reader. */
+/** Hands out the rows of a run's logits in order. */
 export class LogitRows {
   readonly #logits: Float32Array;
   readonly #vocabSize: number;

@@ -32,7 +32,7 @@ export class TokenBudget {
   }
 }
 
-/** Counts the tokens that one branch uses of the budget. */
+/** Counts the tokens that one branch has chosen, and computes how many it may choose. */
 export class BudgetShare {
   /** Number of tokens that the branch has chosen so far. */
   used = 0;

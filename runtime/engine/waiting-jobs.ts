@@ -1,6 +1,6 @@
 import { isBatch, type SubmittedJob } from './active-job.ts';
 
-/** Most interactive jobs that are admitted before a batch job that waits. */
+/** Number of interactive jobs that may be admitted while a batch job waits; then the batch job is next. */
 export const MOST_PASSING = 3;
 
 /** Holds the jobs that wait for a sequence: interactive jobs first, each priority in order of arrival. */
@@ -23,8 +23,8 @@ export class WaitingJobs {
   }
 
   /**
-   * Returns the next job to admit: an interactive one, or a batch job once it has let `MOST_PASSING` interactive ones
-   * pass.
+   * Returns the next job to admit: an interactive one, or a batch job once `MOST_PASSING` interactive ones have passed
+   * it. Returns undefined if no job waits.
    */
   next(): SubmittedJob | undefined {
     const batch = this.#entries.find(isBatch);

@@ -89,7 +89,7 @@ function addBlocks(graph: Graph, linear: Linear, format: BlockFormat): string[] 
   const names = { levels: `${weight}/int${bits}`, scales: `${weight}/block_scale`, zeros: `${weight}/block_zero` };
   const all = [names.levels, names.scales, ...(zeroPoints ? [names.zeros] : [])];
   if (graph.initializers.has(names.levels)) return all;
-  // The levels are written last and then freed, so that the weights of one node are in memory at a time.
+  // The levels are written last and then freed, so only the weights of one node are in memory at a time.
   let packed: PackedBlocks | undefined;
   const add = (name: string, dataType: number, dims: number[], length: number, part: keyof PackedBlocks): void => {
     graph.initializers.set(name, {

@@ -8,8 +8,8 @@ export interface FittedBlock {
 
 /**
  * Fractions of a block's range of values over which the 16 levels may be spread. Clipping the outermost values makes
- * all others more exact. Measured on the weights of SmolLM2 and on normally distributed ones: these three leave at most
- * 2% more error than eight do.
+ * all others more exact. Measured on the weights of SmolLM2 and on normally distributed ones: these three fractions
+ * leave at most 2% more error than eight do.
  */
 const RANGES = [1, 0.92, 0.84];
 const LEVELS = 16;
@@ -51,8 +51,8 @@ export function fitBlock(values: Float32Array, levels: Uint8Array): FittedBlock 
 
 /**
  * Quantizes a block of weights with the zero point in the middle, as onnxruntime's quantizer does and compilers for
- * NPUs require. The value of largest magnitude becomes the lowest level, so the scale has the opposite sign of it.
- * Writes the levels to `levels`.
+ * NPUs require. The value of largest magnitude becomes the lowest level, so the sign of the scale is the opposite of
+ * its sign. Writes the levels to `levels`.
  */
 export function centreBlock(values: Float32Array, levels: Uint8Array, bits: 4 | 8): FittedBlock {
   const zero = 1 << (bits - 1);

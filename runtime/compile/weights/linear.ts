@@ -13,7 +13,7 @@ export interface Linear {
   /** Weights as floats, with one row for each output if `byOutput`, otherwise one for each input. */
   matrix: FloatMatrix;
   byOutput: boolean;
-  /** Name of the bias that is added to the result, which MatMulNBits can have. */
+  /** Name of the bias that a MatMulNBits node adds to the result. */
   bias?: string;
 }
 
