@@ -1,7 +1,7 @@
 /**
- * Byte of each character in the alphabet of byte-level BPE, which has one printable character for each byte so that a
- * vocabulary is plain text (`bytes_to_unicode` of GPT-2's encoder.py): printable bytes are their own character, the
- * others start at U+0100.
+ * Maps each character of byte-level BPE's alphabet to its byte. The alphabet has a printable character for each byte,
+ * which makes a vocabulary plain text: printable bytes are their own character, the others start at U+0100. Source:
+ * `bytes_to_unicode` in GPT-2's encoder.py.
  */
 const BYTE_OF: ReadonlyMap<string, number> = (() => {
   const printable = (byte: number) => (byte >= 33 && byte <= 126) || (byte >= 161 && byte <= 172) || byte >= 174;

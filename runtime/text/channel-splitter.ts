@@ -14,9 +14,9 @@ export const RECIPIENT = 'to=';
  * by a blank line. Source: OpenAI, "Harmony response format".
  */
 export class ChannelSplitter extends TextSplitter {
-  /** Text before the next text of each kind: a blank line after a message of that kind. */
+  /** Separator before the next text of each kind: a blank line after a message of that kind, otherwise empty. */
   #gap: Said = { reasoning: '', content: '' };
-  /** True if the current message has text so far. */
+  /** True if some text of the current message was returned. */
   #spoken = false;
 
   fork(): ChannelSplitter {

@@ -47,12 +47,12 @@ export class ChatOutput {
     this.#scanner = new StopScanner(options.stops, options.trigger);
   }
 
-  /** True if a stop string ended the answer, so that no more tokens are needed. */
+  /** True if a stop string ended the answer. No more tokens are needed then. */
   get stopped(): boolean {
     return this.#scanner.stopped;
   }
 
-  /** True if the text that begins a tool call ended the answer's text. */
+  /** True if the answer's text ended because a tool call begins. */
   get triggered(): boolean {
     return this.#scanner.triggered;
   }
@@ -62,8 +62,8 @@ export class ChatOutput {
     const text = this.#detokenizer.push(sampled.token);
     const said = this.#splitter.push(text);
     this.#received += said.content.length;
-    // Headers and white space after the reasoning are not part of the answer, but a token without a complete character
-    // is.
+    // A token of a header, or of white space after the reasoning, is not part of the answer. One that only begins a
+    // character is part of it.
     const { answering, header, withholds } = this.#splitter;
     const dropped = said.content === '' && (thought || header !== null || (answering && text !== '' && !withholds));
     if (this.#splitter.thinking) this.#pending = [];

@@ -27,7 +27,7 @@ export interface ChatTemplate {
    */
   readonly afterAnswer: string;
   /**
-   * Returns how the template writes tool calls; null if it does not support tools. The first call finds out by
+   * Returns how the template writes tool calls; null if it does not support tools. The first call determines it by
    * rendering.
    */
   tools(): ToolFormat | null;
@@ -35,8 +35,7 @@ export interface ChatTemplate {
    * Renders the prompt up to the model's answer. Each message's text becomes a separate `user` segment, in order;
    * reasoning of earlier answers is omitted. `thinking: false` closes the reasoning block before the model can begin
    * it; if absent, the model decides. `media` says what the template writes for an image or a recording. `tools` are
-   * shown to the model. They, and messages with calls and their outputs, are only accepted by a template that supports
-   * tools.
+   * shown to the model. Only a template that supports tools accepts them, or messages with calls and their outputs.
    */
   render(messages: readonly TemplateMessage[], options?: RenderOptions): Segment[];
 }
@@ -58,7 +57,10 @@ export const PLAIN_TEMPLATE =
  */
 const NO_TOOLS_OR_DOCUMENTS = { tools: null, documents: null };
 
-/** Describes what a template accepts: messages as lists of parts, and the value of `tools` if there are none. */
+/**
+ * Describes the input that a template requires: whether a message must be a list of parts (`inParts`), and the value of
+ * `tools` for a conversation without tools (`noTools`).
+ */
 interface TemplateInput {
   inParts: boolean;
   noTools: null | readonly [];
@@ -194,8 +196,8 @@ function probe(write: (messages: readonly TemplateMessage[]) => Segment[]): {
 }
 
 /**
- * Appends a closed reasoning block, so that the model answers without reasoning. Leaves a prompt unchanged if its
- * template has already done so.
+ * Makes the model answer without reasoning: appends a closed reasoning block. Leaves a prompt unchanged if its template
+ * has already done so.
  */
 function withoutThinking(segments: readonly Segment[], format: ReasoningFormat): Segment[] {
   const tail = tailOf(segments);
@@ -229,8 +231,8 @@ function usable<T>(work: () => T): T {
 }
 
 /**
- * Runs `work`, and converts a `TemplateError` to the error that the template refuses a conversation with tools,
- * although it supports tools.
+ * Runs `work`. Converts a `TemplateError` to `unsupported_parameter`: the template supports tools, but refuses this
+ * conversation.
  */
 function usableTools<T>(work: () => T): T {
   return converting(work, (cause) => {

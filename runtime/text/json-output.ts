@@ -22,7 +22,10 @@ export class JsonOutput {
     return this.#scanner.stopped;
   }
 
-  /** Returns the final text before this token. The engine passes the token itself to the grammar after this call. */
+  /**
+   * Returns the text before this token that is now final. The engine passes the token to the grammar only after this
+   * call.
+   */
   push(sampled: SampledToken): ChatDelta {
     const logprobs = this.#pending;
     this.#pending = sampled.logprob === undefined ? [] : [spellToken(this.#vocabulary, sampled, sampled.logprob)];

@@ -12,9 +12,9 @@ const mark = (index: number) => `\u3000\uE000${index}\uE001\u3000`;
 const MARK = /(\u3000?)\uE000(\d+)\uE001(\u3000?)/gu;
 
 /**
- * Replaces the texts of messages by placeholders. A message with media, or any if `inParts` is true, becomes a list of
- * parts, as transformers passes it to templates, unless `media` are marks in the text. Returns the messages, and the
- * replaced texts and the media in order.
+ * Replaces the texts of messages by placeholders. A message with media, or every message if `inParts` is true, becomes
+ * a list of parts, as transformers passes it to templates. If `media.inText` is true, each image or recording becomes a
+ * mark in the text instead. Returns the messages, and the replaced texts and media in order.
  */
 export function markParts(messages: readonly TemplateMessage[], inParts: boolean, media?: MediaMark) {
   const parts: (string | MediaPart)[] = [];

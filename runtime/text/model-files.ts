@@ -38,7 +38,7 @@ const ModelConfig = v.looseObject({
 
 const GenerationConfig = v.looseObject({
   eos_token_id: TokenIds,
-  /** False if the model's makers recommend to always choose the most probable token. */
+  /** False if the model's makers recommend always choosing the most probable token. */
   do_sample: v.nullish(v.boolean()),
   temperature: v.nullish(v.pipe(v.number(), v.minValue(0), v.maxValue(2))),
   top_p: v.nullish(v.pipe(v.number(), v.gtValue(0), v.maxValue(1))),
@@ -65,8 +65,8 @@ const TOKENIZER_CONFIG_BOUNDS: FileBounds = { bytes: 16 * 1024 * 1024 };
 const MAX_TEMPLATE_BYTES = 4 * 1024 * 1024;
 
 /**
- * Reads the tokenizer, template, end tokens and sampling of the model in the folder `dir`. Throws `engine_failed`,
- * which names the faulty file.
+ * Reads the tokenizer, template, end tokens and sampling of the model in the folder `dir`. Throws `engine_failed`, with
+ * the name of the file, if one is missing or damaged.
  */
 export async function readModelText(dir: string): Promise<ModelText> {
   const tokenizer = await readJson(dir, 'tokenizer.json', TokenizerJson, TOKENIZER_BOUNDS);

@@ -9,7 +9,7 @@ import { isToolUse, type TemplateMessage, toTemplateMessages } from './template-
 import type { TextModel } from './text-model.ts';
 import { withToolFields } from './tools/tool-messages.ts';
 
-/** A text that is too long is still counted up to this many times the limit, for the error message. */
+/** Multiple of the limit up to which the tokens of a text that is too long are counted for the error message. */
 export const COUNTED_LIMITS = 4;
 
 /** Throws `input_too_long`, which states both numbers, if a prompt has more than `limit` tokens (D-18). */
@@ -90,7 +90,7 @@ export interface ChatEncoding {
   thinking?: false;
   /** Tools that the model may call. */
   tools?: readonly Tool[] | undefined;
-  /** Most tokens of the prompt. */
+  /** Maximum tokens of the prompt. */
   limit?: number;
 }
 

@@ -2,7 +2,10 @@
 export interface ReasoningFormat {
   open: string;
   close: string;
-  /** Special tokens of these marks, which nevertheless must appear in the text that is split. */
+  /**
+   * Special tokens in these marks. Unlike other special tokens, they are kept in the model's text, in which the
+   * splitter finds them.
+   */
   tokens: readonly string[];
   /** Text that makes the model answer without reasoning, at the end of a prompt. */
   none: string;
@@ -25,7 +28,10 @@ const BRACKETS: ReasoningFormat = {
   none: '[THINK][/THINK]',
 };
 
-/** Format of Command R7B and its successors, which plan their calls in it. Source: their chat templates. */
+/**
+ * Format of Command R7B and its successors, which also plan tool calls in their reasoning. Source: their chat
+ * templates.
+ */
 const COMMAND: ReasoningFormat = {
   open: '<|START_THINKING|>',
   close: '<|END_THINKING|>',

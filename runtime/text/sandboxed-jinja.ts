@@ -3,7 +3,7 @@ import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from '
 /** Reports that a template refuses its input (`raise_exception`), fails, does not end, or uses too much memory. */
 export class TemplateError extends Error {
   override readonly name = 'TemplateError';
-  /** True if a limit of time or memory ended it: the same template may work the next time. */
+  /** True if rendering exceeded a limit of time or memory. The same template may succeed another time. */
   readonly ofLimits: boolean;
 
   constructor(message: string, ofLimits = false) {
@@ -15,7 +15,7 @@ export class TemplateError extends Error {
 export interface JinjaLimits {
   /** Timeout of one rendering in milliseconds. */
   timeMs: number;
-  /** Most characters in the result of one rendering. */
+  /** Maximum characters in the result of one rendering. */
   output: number;
 }
 
@@ -39,13 +39,14 @@ export type RenderAnswer = { text: string } | { error: string };
 
 export interface TemplateWorkerData {
   port: MessagePort;
-  /** Shared counter: 1 if there is an answer in the port. */
+  /** Shared flag: 1 while an answer waits in the port, otherwise 0. */
   answered: Int32Array<SharedArrayBuffer>;
 }
 
 /**
  * Parses an untrusted template. Returns a function that renders it in a thread with a small heap and a time limit. If a
- * template exceeds either, its thread is ended and the next rendering starts a new one. Both throw `TemplateError`.
+ * template exceeds a limit, its thread is ended, and the next rendering starts a new one. Parsing and rendering throw
+ * `TemplateError`.
  */
 export function compileJinja(source: string, limits = LIMITS): (values: Record<string, unknown>) => string {
   if (source.length > MAX_SOURCE) throw new TemplateError('the template is too large');
@@ -54,10 +55,7 @@ export function compileJinja(source: string, limits = LIMITS): (values: Record<s
   return (values) => render({ source, values, output }, timeMs);
 }
 
-/**
- * Renders a template in the thread, and blocks until the answer arrives. Callers wait for a prompt anyway, and so
- * `runtime/text` stays synchronous.
- */
+/** Renders a template in the thread. Blocks until the answer arrives, which keeps `runtime/text` synchronous. */
 function render(call: RenderCall, timeMs: number): string {
   thread ??= new TemplateThread();
   const answer = thread.ask(call, timeMs);

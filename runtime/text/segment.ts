@@ -11,7 +11,7 @@ export type Segment = { text: string; trust: 'template' | 'user' } | { text: '';
 export interface MediaMark {
   /** Text that the chat template writes for one image or recording. */
   readonly mark: string;
-  /** The template only accepts text, so the mark is part of the message's text. */
+  /** True if the mark is part of a message's text, because the template accepts only text. */
   readonly inText?: boolean | undefined;
 }
 
@@ -20,8 +20,8 @@ export interface MediaText extends MediaMark {
   /** Kind of media that the model reads besides text. */
   readonly kind: MediaPart['type'];
   /**
-   * Returns the text for one image or recording. Each occurrence of `token` in it is replaced by the next id from
-   * `firstId` on.
+   * Returns the text for one image or recording. In its encoding, each occurrence of the id `token` must be replaced by
+   * the next id, from `firstId` on.
    */
   write(part: MediaPart): { text: string; token: number; firstId: number };
 }

@@ -40,9 +40,9 @@ function work({ source, values, output }: RenderCall): RenderAnswer {
 }
 
 /**
- * Returns an interpreter that refuses values that grow without bound. A list that doubles requests a gigabyte at once,
- * which V8 grants before it checks the limit of the heap. A property whose name is not a text is undefined, as in
- * Jinja2; the package throws. Hermes 3 and Command R+ look up types that a schema does not state.
+ * Returns an interpreter that refuses values that grow without bound: for a list that doubles, V8 reserves a gigabyte
+ * at once, before it checks the limit of the heap. A property whose name is not a string is undefined, as in Jinja2,
+ * although the package throws: Hermes 3 and Command R+ look up the type of a schema that states none.
  */
 function interpreterOf(env: Environment): Interpreter {
   const interpreter = new Interpreter(env);

@@ -1,6 +1,6 @@
 /**
- * Number of characters in a chunk. Encoding a text at once would take more than linear time in the length of a word,
- * and memory for the whole text.
+ * Number of characters in a chunk. Encoding a whole text at once takes memory for all of it, and more than linear time
+ * in the length of a word.
  */
 const CHUNK = 16_384;
 /** Number of characters before the end of a chunk in which to look for a place to split. */

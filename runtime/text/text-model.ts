@@ -12,7 +12,7 @@ export interface TextModel {
   template: ChatTemplate;
   /** Writes images or recordings into prompts; absent if the model reads none. */
   media?: MediaText;
-  /** Message that says why media are refused, if other files of the model would allow them. */
+  /** Error message for requests with images or audio, if the reason why this model reads none is known. */
   mediaRefusal?: string;
   /** Sampling parameters that the model's makers recommend. */
   sampling: ModelText['sampling'];
@@ -21,7 +21,7 @@ export interface TextModel {
 export interface TextOptions {
   /** Number of tokens after which the encoding of a user's text stops (`createTokenizer`). */
   mostTokens?: number;
-  /** Number of logits in a row (`createVocabulary`). */
+  /** Number of logits at each position (`createVocabulary`). */
   vocabSize?: number;
 }
 
@@ -42,7 +42,7 @@ export function createTextModel(model: ModelText, { mostTokens, vocabSize }: Tex
   const { toolTemplate } = model;
   const template = toolTemplate === null ? own : withToolTemplate(own, () => compile(toolTemplate));
   // Some published configurations name only the token that ends a text, not the one that ends a message, so the latter
-  // is read from the template. A token between reasoning and answer ends a message too, but not the turn.
+  // is read from the template. A token between reasoning and answer ends a message too, but the answer follows.
   const between = new Set(template.reasoning.tokens.map((token) => tokenizer.id(token)));
   const endOfTurn = tokenizer
     .encodeTemplate(template.afterAnswer, true)

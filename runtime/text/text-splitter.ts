@@ -4,7 +4,10 @@ export interface Said {
   content: string;
 }
 
-/** Holds what all splitters of streamed text have: the part that is being written, and the text that is withheld. */
+/**
+ * Holds the state that all splitters of streamed text share: the part that is being written, and the text that is
+ * withheld.
+ */
 export abstract class TextSplitter {
   protected state: 'start' | 'header' | 'reasoning' | 'answer';
   protected held = '';
@@ -22,7 +25,7 @@ export abstract class TextSplitter {
     return this.state === 'answer';
   }
 
-  /** True if text is withheld because it may be a mark. */
+  /** True if text is withheld because it may begin a mark. */
   get withholds(): boolean {
     return this.held !== '';
   }
@@ -34,8 +37,8 @@ export abstract class TextSplitter {
 }
 
 /**
- * Returns how much of `text` is certainly reasoning: it ends before anything that may be the beginning of the closing
- * tag, or white space before it.
+ * Returns the length of the part of `text` that certainly precedes the mark `close`: up to a possible beginning of the
+ * mark, and without white space at its end.
  */
 export function safeLength(text: string, close: string): number {
   let end = text.length;

@@ -70,8 +70,8 @@ export function createTokenizer(model: ModelText, mostTokens = Number.POSITIVE_I
     const encoded = ids(continues ? userContinued : user, text);
     const found = encoded.find((id) => control.has(id));
     if (found === undefined) return encoded;
-    // Some vocabularies also contain control tokens as ordinary ones. The text is split inside them, so that they are
-    // encoded as several tokens.
+    // Some vocabularies also contain the text of a control token as an ordinary token. The text is split inside it, and
+    // thus encoded as several tokens.
     const spelling = controlTokens.find(({ id }) => id === found)?.content ?? '';
     if (spelling.length < 2 || !text.includes(spelling)) return encoded.filter((id) => !control.has(id));
     return text
@@ -101,7 +101,7 @@ export function tokenText(token: ModelText['tokenizerConfig']['bos_token']): str
   return typeof token === 'string' ? token : (token?.content ?? '');
 }
 
-/** Most characters of user texts whose tokens are cached, which take some megabytes. */
+/** Maximum total characters of the user texts whose token ids are cached. The ids take some megabytes. */
 const RECENT_CHARACTERS = 1_000_000;
 
 const EMPTY_MODEL = { type: 'BPE', vocab: {}, merges: [] };

@@ -25,8 +25,8 @@ const EMPTY = new Uint8Array(0);
  * characters. SentencePiece vocabularies (Llama 2, Gemma, Phi-3) write `▁` for a space, and `<0x0A>` for a byte that no
  * other token contains. Throws `engine_failed` for a tokenizer of another kind, such as WordPiece.
  *
- * @param width number of logits in a row; tokens beyond it cannot be chosen, whatever the tokenizer's files say.
- *   Absent: the number of tokens in the files
+ * @param width number of logits at each position; tokens beyond it cannot be chosen, whatever the tokenizer's files
+ *   say. Absent: the number of tokens in the files
  */
 export function createVocabulary(
   model: ModelText,

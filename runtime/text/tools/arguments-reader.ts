@@ -1,4 +1,4 @@
-/** Reads the JSON text of an object from streamed text that continues after the object's closing bracket. */
+/** Reads the JSON text of an object from streamed text that may continue after the object's closing bracket. */
 export class ArgumentsReader {
   #depth = 0;
   #inString = false;

@@ -15,8 +15,9 @@ export interface CallGrammar {
   /** True if the answer must be a call. */
   forced: boolean;
   /**
-   * Token or text that begins a call in free text; or the text that begins the recipient in a message's header, with
-   * the steps of a call whose header names the channel before the recipient.
+   * Marks the beginning of a call in free text: a control token, or a text, `anywhere` or only at the beginning of the
+   * answer. For a model that writes headers, it is the text before the recipient in a header; `inChannel` has the steps
+   * of a call whose header names the channel before the recipient.
    */
   trigger:
     | { control: number }
@@ -44,8 +45,8 @@ interface GrammarOptions {
 }
 
 /**
- * Text between the name of a tool and its arguments if the header names the channel first, as GPT-OSS writes it; its
- * template names the channel last. Source: OpenAI, "Harmony response format".
+ * Text between the name of a tool and its arguments if the header names the channel first. GPT-OSS writes headers so,
+ * although its template names the channel last. Source: OpenAI, "Harmony response format".
  */
 const IN_CHANNEL = ' <|constrain|>json<|message|>';
 
@@ -57,8 +58,8 @@ export function callGrammar({ format, use, tokenizer, reasoning }: GrammarOption
   const coded = (text: string) => codeControls(text, tokenizer.controlTexts);
   const [rest, separator] = [coded(format.rest), format.separator === null ? null : coded(format.separator)];
   const several = parallel && separator !== null;
-  // An answer with one call needs only the brackets after its arguments, because a token may contain them together with
-  // the last characters of the arguments.
+  // If only one call is possible, its steps end with the brackets after its arguments, because a token may contain
+  // these brackets together with the end of the arguments.
   const close = several ? sharedStart(rest, separator) : (/^\s*[}\])]+/u.exec(rest)?.[0] ?? '');
   const call = (head: string, between = format.between) =>
     stepsOf([
@@ -93,8 +94,8 @@ export function callGrammar({ format, use, tokenizer, reasoning }: GrammarOption
 
 /**
  * Returns the trigger of a call that begins with text: the text up to the end of its first word, such as `{"name`,
- * `<tool_call` or `Action:`. After that, models vary the spaces. A text that begins with a word may be part of any
- * sentence, so it only counts at the beginning of an answer.
+ * `<tool_call` or `Action:`. After the first word, models vary the spaces. A text that begins with a word may be part
+ * of any sentence, so it only counts at the beginning of an answer.
  */
 function textTrigger(begin: CallText | undefined, { textBefore }: ToolFormat): { text: string; anywhere: boolean } {
   const text = begin?.before ?? '';

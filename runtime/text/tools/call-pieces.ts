@@ -5,7 +5,9 @@ export type Piece = { control: number } | { text: string };
 const BASE = 0x100000;
 const CODED = /([\u{100000}-\u{10FFFD}])/u;
 
-/** Replaces each control token in a text by one private-use character, so that comparing texts cannot split a token. */
+/**
+ * Replaces each control token in a text by one private-use character. A comparison of texts then cannot split a token.
+ */
 export function codeControls(text: string, controls: ReadonlyMap<string, number>): string {
   // Longer ones first, because a token may begin with the text of another.
   const found = [...controls.keys()].filter((control) => control !== '' && text.includes(control));

@@ -22,7 +22,7 @@ interface BegunCall {
 export class CallTrigger {
   readonly #options: TriggerOptions;
   #splitter: AnswerSplitter;
-  /** Last part of the answer that the trigger may begin in, with one character for each byte. */
+  /** End of the answer so far, in which the trigger may have begun, with one character for each byte. */
   #answer = '';
 
   constructor(options: TriggerOptions) {
@@ -73,7 +73,7 @@ export class CallTrigger {
   }
 }
 
-/** Returns a text with one character for each byte, so that characters split between tokens do not matter. */
+/** Returns a text with one character for each byte, because a token may end inside a character. */
 function bytesText(bytes: Uint8Array): string {
   return Buffer.from(bytes).toString('latin1');
 }

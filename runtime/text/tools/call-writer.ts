@@ -12,10 +12,7 @@ interface Tools {
   vocabulary: TextVocabulary;
 }
 
-/**
- * Writes one tool call as a grammar: its steps in order, control tokens as they are, and text as its own grammar
- * allows.
- */
+/** Constrains the tokens of one tool call to its steps, in order: control tokens exactly, and text by a grammar. */
 export class CallWriter {
   readonly #tools: Tools;
   readonly #steps: readonly CallStep[];
@@ -111,8 +108,8 @@ export class CallWriter {
   }
 
   /**
-   * Accepts text that the model has already written at the beginning of a call: the trigger, and what the trigger's
-   * last token contained after it. If no call can continue with the latter, it is ignored.
+   * Accepts text that the model has already written at the beginning of a call: the trigger, and the text after it in
+   * the same token. Ignores the latter if no call can continue with it.
    */
   skip(trigger: string, after: string): void {
     const step = this.#steps[this.#step];

@@ -2,9 +2,9 @@ import type { Json, JsonSchema } from '../../../lib/answer-shape.ts';
 import type { Tool } from '../../../lib/backend.ts';
 
 /**
- * Returns the same tools with what some templates need to write them as signatures of functions (Hermes 3, Command R+):
- * a description everywhere, at most one type, and schemas of items and further members. Only the prompt shows them; the
- * grammar keeps the schemas that were sent.
+ * Completes tools for templates that write them as function signatures (Hermes 3, Command R+): every member gets a
+ * description, at most one type, and schemas of its items and additional members. Only the prompt shows the completed
+ * tools; the grammar uses the schemas that were sent.
  */
 export function describedTools(tools: readonly Tool[]): Tool[] {
   return tools.map(({ name, description = '', parameters }) => ({

@@ -76,11 +76,11 @@ export function findToolFormat(render: RenderTools, reasoning: ReasoningFormat):
 }
 
 /**
- * Returns the index in a conversation with a call where the answer begins: after the prompt; or, if the template moves
- * an instruction from the end of the prompt (Command R+), after the last mark of an answer before the call. Returns
- * null if there is neither.
+ * Returns the index at which the answer begins in a conversation with a call: after the prompt. If the template moves
+ * an instruction from the end of the prompt (Command R+), it is after the last generation prompt before the call.
+ * Returns null if neither is found.
  *
- * @param waiting the prompt as the template writes it without the mark of an answer
+ * @param waiting the prompt without its generation prompt
  */
 function answerStart(conversation: string, prompt: string, waiting: string): number | null {
   if (conversation.startsWith(prompt)) return prompt.length;
@@ -126,7 +126,7 @@ function separatorOf(two: string | null, one: string, { between }: CallParts): s
   return second?.between === between ? parts.rest.slice(0, secondAt) : null;
 }
 
-/** Returns a prompt without a reasoning block that it opens at its end. */
+/** Removes a reasoning block that a prompt opens at its end. */
 function beforeReasoning(prompt: string, { open, close }: ReasoningFormat): string {
   const opened = prompt.lastIndexOf(open);
   return opened > prompt.lastIndexOf(close) ? prompt.slice(0, opened) : prompt;

@@ -18,7 +18,7 @@ export function fitCalls(messages: readonly TemplateMessage[], format: ToolForma
   });
 }
 
-/** Returns calls as the model writes them. */
+/** Returns calls as text, in the format in which the model writes them. */
 function written(calls: readonly ToolCall[], { head, between, separator, rest }: ToolFormat): string {
   return head + calls.map((call) => call.name + between + guardedArguments(call)).join(separator ?? '') + rest;
 }

@@ -15,7 +15,7 @@ const GUARDED = /\uE003([^\uE003\uE004]*)\uE004/gu;
 
 /** Matches texts without the characters that control tokens contain, such as `<`, `|` and `[`. */
 const PLAIN = /^[\p{L}\p{N}\s.,;:!?'"()/_$*+=-]*$/u;
-/** Characters with a meaning for the code that renders templates, which the caller's texts may not contain. */
+/** Characters that the rendering code uses as placeholders and guards. Callers' texts must not contain them. */
 const RESERVED = /[\uE000-\uE004]/gu;
 
 /** Returns tools in the form that templates read, which is OpenAI's. */
@@ -41,7 +41,7 @@ export function templateCalls(calls: readonly ToolCall[]): Json {
 
 /** Returns the arguments of a call as JSON text, with spaces between its members as templates write them. */
 export function guardedArguments({ arguments: text }: ToolCall): string {
-  // In JSON text, line breaks are only between members.
+  // Line breaks can only be between members here: JSON escapes those in strings.
   return JSON.stringify(guardedValue(text), null, 1).replace(/,\n */gu, ', ').replace(/\n */gu, '');
 }
 

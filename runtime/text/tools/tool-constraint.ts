@@ -17,7 +17,10 @@ export interface ToolConstraintOptions {
   open: number | null;
 }
 
-/** Describes how an answer may continue instead of with a call: with reasoning, or with its end. */
+/**
+ * Describes the alternative to a call: reasoning, which the token `open` begins, or the end of the answer, perhaps
+ * after the text of `ending`.
+ */
 type Instead = { open: number } | { ending: CallWriter | null };
 
 type Phase =
@@ -120,7 +123,8 @@ export class ToolConstraint implements Constraint {
   }
 
   /**
-   * Returns `text()`. A call that was cut is not completed, so that nobody runs one that the model has not finished.
+   * Returns `text()`. A call that was cut is not completed: the caller might run a call that the model has not
+   * finished.
    */
   closed(): string {
     return this.text();

@@ -4,19 +4,22 @@ export interface ToolFormat {
   head: string;
   /** Text between the tool's name and the arguments, which are the JSON text of an object. */
   between: string;
-  /** Text after the arguments of an only call: the end of the call and of the answer, and what follows. */
+  /**
+   * Text after the arguments if the answer has a single call: the end of the call, the end of the answer, and what
+   * follows.
+   */
   rest: string;
   /** Text from the end of a call's arguments to the name of the next call; null if an answer can make only one call. */
   separator: string | null;
   /** True if an answer may contain text before its calls. */
   textBefore: boolean;
-  /** True if the template does not write the calls of earlier messages, so their content must. */
+  /** True if the template does not write the calls of earlier messages. They are then passed to it as content. */
   asContent?: true;
 }
 
 /**
- * Formats of calls that a template asks the model for, but does not write itself: the sentence that asks, and the
- * format. Granite 3.3 source: its chat template, and the parsers of llama.cpp and vLLM for what the model writes.
+ * Formats of calls that a template asks the model for in a sentence, but does not write itself: each with that
+ * sentence. Source for Granite 3.3: its chat template, and the parsers of llama.cpp and vLLM for its calls.
  */
 const DECLARED: readonly [request: string, format: ToolFormat][] = [
   [

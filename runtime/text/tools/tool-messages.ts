@@ -3,9 +3,10 @@ import type { ChatMessage } from '../../../lib/conversation.ts';
 import type { AnsweredCall, TemplateMessage } from '../template-message.ts';
 
 /**
- * Adds the calls, and the calls that outputs answer, to the template form of messages. Calls get new ids that number
- * them in the conversation: all templates accept these (Mistral's require nine letters and digits), and the same
- * conversation always gives the same prompt. The output of a tool belongs to the latest call with its id.
+ * Adds the calls to messages in the form that templates read, and to each tool's output the call that it answers. Calls
+ * get new ids that number them in the conversation: all templates accept these (Mistral's require nine letters and
+ * digits), and the same conversation always gives the same prompt. The output of a tool belongs to the latest call with
+ * its id.
  */
 export function withToolFields(
   templateMessages: readonly TemplateMessage[],

@@ -32,7 +32,10 @@ export class ToolOutput {
     return this.#chat.stopped;
   }
 
-  /** Returns what is final before this token. The engine passes the token itself to the grammar after this call. */
+  /**
+   * Returns the text and calls before this token that are now final. The engine passes the token to the grammar only
+   * after this call.
+   */
   push(sampled: SampledToken): ChatDelta {
     if (this.#calling) return this.#calls();
     // The last token may have completed a message's header, which is not part of the text.
@@ -45,7 +48,7 @@ export class ToolOutput {
     return delta;
   }
 
-  /** Returns what is still withheld. Must be called after the last token. */
+  /** Returns the text and calls that are still withheld. Must be called after the last token. */
   end(_cut?: boolean): ChatDelta {
     if (this.#calling || this.#constraint.calls.length > 0) return this.#calls();
     const delta = this.#text(this.#chat.end());

@@ -2,9 +2,9 @@ import type { ChatTemplate } from '../chat-template.ts';
 import { isToolUse } from '../template-message.ts';
 
 /**
- * Returns a model's chat template, which renders conversations with tools by the model's second template (Hermes 3,
- * Command R). `compile` creates that one at its first use. Errors of a second template that cannot be used concern such
- * conversations only.
+ * Returns a chat template that renders conversations with tools by the model's second template (Hermes 3, Command R),
+ * and all others by `template`. `compile` creates the second template when it is first used, so one that cannot be used
+ * fails only conversations with tools.
  */
 export function withToolTemplate(template: ChatTemplate, compile: () => ChatTemplate): ChatTemplate {
   let compiled: ChatTemplate | undefined;
