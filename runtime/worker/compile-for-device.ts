@@ -89,8 +89,8 @@ function graphCompiler(
     const file = join(folder, contextFile(graph));
     const session = await device.session(join(folder, graph), contextConfig(file));
     session.release();
-    // A plugin that writes no binary reports no error, but the model would then be compiled at each load: so the file
-    // must exist.
+    // Throws if the file is missing: a plugin that writes no binary reports no error, but the model would then be
+    // compiled at each load.
     statSync(file);
   };
 }
@@ -99,7 +99,9 @@ async function compileBodies(compile: CompileGraph, { bodies }: StaticGraphs): P
   for (const [done, { graph }] of bodies.entries()) await compile(graph, done);
 }
 
-/** Returns whether the device compiles all bodies. An abort is thrown. */
+/**
+ * Returns true if the device compiles all body graphs, and false if it refuses one. Throws if the compile was aborted.
+ */
 async function accepts(compile: CompileGraph, graphs: StaticGraphs, signal: AbortSignal | undefined): Promise<boolean> {
   try {
     await compileBodies(compile, graphs);
@@ -110,7 +112,7 @@ async function accepts(compile: CompileGraph, graphs: StaticGraphs, signal: Abor
   }
 }
 
-/** Removes the binaries of bodies. A plugin may write several files for one, whose names begin alike. */
+/** Removes the binaries of the body graphs. A plugin may write several files for one graph; their names begin alike. */
 function removeBinaries(folder: string, { bodies }: StaticGraphs): void {
   const stems = bodies.map(({ graph }) => contextFile(graph).replace(/\.onnx$/, ''));
   for (const name of readdirSync(folder)) {

@@ -41,14 +41,14 @@ export interface CompileOptions {
   signal?: AbortSignal;
 }
 
-/** Number of slots of a model on a CPU. Measured by `npm run bench -- crowd`. */
+/** Number of sequences that one run on a CPU can compute. Chosen by measurement (`npm run bench -- crowd`). */
 const DEFAULT_SLOTS = 8;
 
 /**
- * Compiles a published model for this machine: with packed branches, logits only for requested rows, and weights in the
- * requested form. On a CPU, precision `auto` compiles several forms (`formTiers`), measures them and keeps one. Holds
- * one weight tensor in memory at a time. The same input gives the same graph and weights. Throws `engine_failed` for a
- * model that cannot be compiled.
+ * Compiles a published model for this machine: with packed branches, logits only for the requested positions, and
+ * weights in the requested form. On a CPU, precision `auto` compiles several forms (`formTiers`), measures them and
+ * keeps one. Holds one weight tensor in memory at a time. The same input gives the same graph and weights. Throws
+ * `engine_failed` for a model that cannot be compiled.
  */
 export async function compileModel(options: CompileOptions): Promise<Manifest> {
   const { source, target, onStep, signal } = options;
@@ -67,8 +67,8 @@ export async function compileModel(options: CompileOptions): Promise<Manifest> {
   const encoder = planEncoder(source);
   folders.expect([...(lack === null ? [float] : []), ...plans, ...(encoder ? [encoder] : [])]);
   /**
-   * Writes a weight form with a manifest, so that it can be opened for measuring. The reason for the final choice is
-   * added to the manifest later.
+   * Writes a weight form with a manifest, because measuring opens the form as a model. The manifest states no choice
+   * until all forms are measured.
    */
   const write = async (name: string, plan: PlannedForm): Promise<string> => {
     const folder = await folders.write(name, plan);
@@ -110,8 +110,8 @@ export async function compileModel(options: CompileOptions): Promise<Manifest> {
 }
 
 /**
- * Returns the number of slots to compile for. Execution providers of other devices are not known to run the attention
- * nodes of several slots well.
+ * Returns the number of sequences that one run shall compute: 1 on devices other than the CPU, whose execution
+ * providers are not known to run the attention nodes of several sequences well.
  */
 function slotsFor({ device, slots }: CompileOptions): number {
   return slots ?? (device === 'CPU' ? DEFAULT_SLOTS : 1);

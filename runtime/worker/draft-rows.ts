@@ -2,7 +2,8 @@ import { kernelFamily } from '../compile/kernels.ts';
 import type { Manifest } from '../compile/manifest.ts';
 
 /**
- * Most rows of logits of a run that drafts tokens: the 8 of a single chat, and as many of two extractions beside it.
+ * Maximum rows of logits in a run with drafted tokens. One chat with a full draft uses 8 of them; the rest is for
+ * drafts of jobs beside it.
  */
 const DRAFT_ROWS = 16;
 
@@ -13,7 +14,7 @@ const DRAFT_ROWS = 16;
 const MEASURED_KERNELS: ReadonlySet<string> = new Set(['AVX-512 VNNI']);
 
 /**
- * Returns the number of rows of logits up to which a run gets drafted tokens (`Limits.draftRows`); 0 for no drafts.
+ * Returns the maximum number of rows of logits in a run with drafted tokens (`Limits.draftRows`); 0 for no drafts.
  * Models in 4 bits, and in 8 bits without VNNI, get none: there a run of one token uses other kernels than a run of
  * several, so drafts would change near-ties. Kernels without a measurement get none either.
  */

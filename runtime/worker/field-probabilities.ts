@@ -8,12 +8,13 @@ const encoder = new TextEncoder();
 
 /**
  * Returns the probability of each leaf value of an answer: the product of the probabilities of the tokens that the
- * model chose to write it. A token belongs to the first value of which it writes a part; a token that writes only
- * structure (a name, the end of a list) belongs to none. Values that the budget cut, or that were not reached, are
+ * model chose to write it. A token that writes parts of several values counts for the first one; a token that writes
+ * only structure (a name, the end of a list) counts for none. Values that the budget cut, or that were not reached, are
  * omitted.
  */
 export function fieldProbabilities(constraint: Constraint, choices: readonly ScoredChoice[]): FieldProbability[] {
   const json = constraint.closed();
+  // The bytes of `json` after the common prefix only close an answer that was cut.
   const settled = sharedLength(encoder.encode(json), encoder.encode(constraint.text()));
   const fields: FieldProbability[] = [];
   let next = 0;
@@ -34,10 +35,7 @@ export function fieldProbabilities(constraint: Constraint, choices: readonly Sco
   return fields;
 }
 
-/**
- * Returns the number of bytes that two texts share at the start. The bytes after them only close an answer that was
- * cut.
- */
+/** Returns the length in bytes of the common prefix of two texts. */
 function sharedLength(one: Uint8Array, other: Uint8Array): number {
   const length = Math.min(one.length, other.length);
   for (let i = 0; i < length; i++) if (one[i] !== other[i]) return i;

@@ -4,7 +4,7 @@ import type { PlannedGraphs } from '../compile/planned-graphs.ts';
 import type { CompileProgress } from '../protocol/messages.ts';
 
 /**
- * Writes the weight forms of a model to separate folders below the target, so that they can be measured; one of them
+ * Writes the weight forms of a model to separate subfolders of the target, in which they are measured. One of them
  * becomes the result.
  */
 export class FormFolders {

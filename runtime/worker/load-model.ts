@@ -23,7 +23,7 @@ import type { MediaEncoder } from './media-encoder.ts';
 import { openMediaEncoder } from './open-media-encoder.ts';
 import type { ServedModel } from './serve.ts';
 
-/** Number of prompts of full length for which the default prefix cache has memory. */
+/** Number of full-length prompts that fit in the default prefix cache. */
 const KEPT_PROMPTS = 4;
 
 /** Loads a compiled model with its tokenizer, chat template and media encoder. Runs in the engine process. */
@@ -47,7 +47,10 @@ export async function loadModel(
   return new LoadedModel({ model, device, maxPromptLen, contextLength, text, engine, ...media });
 }
 
-/** Opens the model's encoder for images or audio, or says why it cannot; returns neither for a text-only model. */
+/**
+ * Opens the model's encoder for images or audio, or returns the reason why it cannot be used; returns neither for a
+ * text-only model.
+ */
 async function openMedia(
   dir: string,
   { media, maxPromptLen }: Manifest,
@@ -90,11 +93,11 @@ async function openOnDevice(
   );
 }
 
-/** Milliseconds from a failed run to the exit of the process, in which the failed request gets its error. */
+/** Milliseconds from a failed run to the exit of the process, which the failed request needs to receive its error. */
 const EXIT_DELAY_MS = 200;
 
 /**
- * Wraps a forward pass so that the process ends soon after a run fails on a device: open sessions do not recover from a
+ * Wraps a forward pass and ends the process soon after a run fails on a device: open sessions do not recover from a
  * driver that was reset or a device that is gone. The server then starts a new process, which finds the device again or
  * reports that it is gone.
  */

@@ -21,7 +21,7 @@ export interface LoadedModelParts {
   engine: Engine;
   /** Encoder of images or audio; absent if the model reads only text. */
   media?: MediaEncoder | undefined;
-  /** Says why the model reads no media, if other files of it would. */
+  /** Error message for requests with images or audio, if the reason why this model reads none is known. */
   mediaRefusal?: string | undefined;
 }
 
@@ -118,7 +118,7 @@ export class LoadedModel implements ServedModel {
     };
     const submitted = this.#engine.submit(job, signal);
     void this.#stepWhileBusy();
-    // Lets the engine refuse the job first: a refused job must not report `queued`.
+    // Throws here if the engine refuses the job at once: a refused job must not report `queued`.
     await Promise.race([submitted, null]);
     reply({ type: 'queued' });
     const result = await submitted;

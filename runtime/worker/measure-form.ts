@@ -7,19 +7,22 @@ import { logitsOf, referenceError } from '../engine/self-check.ts';
 import { Sequence } from '../engine/sequence.ts';
 import { spreadTokens } from '../engine/spread-tokens.ts';
 
-/** Size of the measured request, similar to those of the service: a prefix, and tasks that branch from it. */
+/**
+ * Size of the measured request, which resembles real ones: tokens of the prefix, branches after it, and decoding steps.
+ */
 const PREFIX = 128;
 const BRANCHES = 16;
 const STEPS = 4;
 /**
- * Most repetitions of the request, within `MOST_MS`. The fastest counts, because the others waited for other processes.
+ * Maximum repetitions of the request, within `MOST_MS` milliseconds. The fastest counts, because other processes slow
+ * the others down.
  */
 const ROUNDS = 5;
 const MOST_MS = 4_000;
 
 /** Distance between the positions of the prompt whose logits are stored as a reference. */
 const EVERY_POSITION = 4;
-/** Most vocabulary entries whose logits are stored at each position. */
+/** Maximum number of vocabulary entries whose logits are stored at each position. */
 const MOST_LOGITS = 512;
 
 /**
@@ -38,7 +41,7 @@ export async function referenceFrom(folder: string, tokens: readonly number[]): 
       stride: Math.max(1, Math.ceil(manifest.vocabSize / MOST_LOGITS)),
     };
     const logits = await logitsOf(forward, kvShape(manifest), probe);
-    // Five digits are far more accurate than any form.
+    // Five digits are far more precise than the logits of any weight form.
     return { ...probe, logits: logits.map((row) => row.map((logit) => Number(logit.toPrecision(5)))) };
   } finally {
     await close();
@@ -66,7 +69,7 @@ export async function measureForm(
 }
 
 /**
- * Returns null for an error of a graph that does not load on the CPU, as it may be for another device. Throws other
+ * Returns null for the error of a graph that cannot be opened on the CPU, such as one for another device. Throws other
  * errors.
  */
 function nullIfNotLoadable(error: unknown): null {

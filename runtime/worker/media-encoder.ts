@@ -26,9 +26,9 @@ export interface MediaItem {
 /** Runs a task between two steps of the engine, and returns its result. */
 export type BetweenSteps = <T>(work: () => Promise<T>) => Promise<T>;
 
-/** Most bytes of features that are cached for further requests about the same media. */
+/** Maximum bytes of features that are cached for further requests about the same media. */
 const CACHE_BYTES = 256 * 2 ** 20;
-/** Most images or recordings that are cached, encoded or not. */
+/** Maximum number of images or recordings that are cached, encoded or not. */
 const CACHE_ENTRIES = 1024;
 
 /**
@@ -80,7 +80,7 @@ export class MediaEncoder implements MediaText {
 
   /**
    * Computes the features of the items that have none, one tile or section at a time between the engine's steps, so
-   * that other requests continue. Returns the number of encoded items.
+   * other requests are not held up. Returns the number of encoded items.
    */
   async encode(
     media: readonly MediaItem[],
@@ -159,7 +159,9 @@ export class MediaEncoder implements MediaText {
     return { sha256, detail, firstId, layout, rows: null, encoding: null };
   }
 
-  /** Removes the least recently used items beyond the cache's limits. Requests under way keep a reference to theirs. */
+  /**
+   * Removes the least recently used items beyond the cache's limits. Requests under way keep references to their items.
+   */
   #evict(): void {
     let bytes = 0;
     for (const [index, [key, { rows }]] of [...this.#recent].reverse().entries()) {
@@ -196,7 +198,7 @@ function inputsOf(family: MediaFamily, piece: Uint8Array, plan: MediaPlan): read
 }
 
 /**
- * Throws `invalid_value` for an image whose sides differ by more than the factor `most`.
+ * Throws `invalid_value` for an image whose longer side is more than `most` times the shorter one.
  *
  * @param param path of the image in the request, for the message
  */

@@ -19,7 +19,7 @@ import {
   type Work,
 } from '../protocol/messages.ts';
 
-/** Answers the requests for one loaded model. */
+/** Answers requests with one loaded model. */
 export interface ServedModel {
   info: Omit<ModelInfo, 'loadMs'>;
   /** Checks a request and encodes its text. Throws `AssayError` if it cannot be answered. */
@@ -46,7 +46,7 @@ export interface WorkChannel {
   priority?: Priority | undefined;
 }
 
-/** Removes the id of its request from the type of a message. */
+/** Omits the request's id from the type of a message. */
 export type Unaddressed<M> = M extends unknown ? Omit<M, 'id'> : never;
 
 export interface Served {
@@ -55,7 +55,7 @@ export interface Served {
   compile(spec: CompileSpec, onProgress: (progress: CompileProgress) => void): Promise<CompileReport>;
 }
 
-/** Lists the part of `process` that the engine process uses, so that tests can replace it. */
+/** Lists the part of `process` that `serve` uses. Tests replace it. */
 export interface Channel {
   on(event: 'message', listener: (message: unknown) => void): unknown;
   on(event: 'disconnect' | 'SIGINT' | 'SIGTERM' | 'SIGHUP', listener: () => void): unknown;
@@ -70,7 +70,7 @@ const HEARTBEAT_MS = 500;
 const Addressed = v.object({ id: v.string() });
 
 /**
- * Answers the server's messages, and ends the process when the server is gone. The engine lets messages in between its
+ * Answers the server's messages, and ends the process when the server is gone. Messages are read between the engine's
  * steps.
  */
 export function serve(served: Served, channel: Channel): void {
@@ -81,8 +81,8 @@ export function serve(served: Served, channel: Channel): void {
   const onPhase = (phase: Phase) => send({ type: 'phase', phase });
 
   channel.on('disconnect', () => channel.exit(0));
-  // Ctrl-C and service managers signal the whole process group, but the server ends this process after its last
-  // request.
+  // Ignores signals: Ctrl-C and service managers send them to the whole process group, but the server ends this process
+  // itself, after the last request.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) channel.on(signal, () => {});
   channel.on('message', (message) => {
     const read = v.safeParse(ToEngine, message);

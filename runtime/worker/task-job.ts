@@ -40,7 +40,7 @@ interface EncodedBranch extends TaskBranch {
  * Turns a batch into an engine job with one branch for each task and each order of its options, sorted by their claim
  * on the token budget (D-28). Throws `unsupported_modality`, `input_too_long` or `unsupported_schema`.
  *
- * @param contextLength most tokens of a prompt and its answer together
+ * @param contextLength maximum tokens of a prompt and its answer together
  */
 export function planTasks(
   text: TextModel,
@@ -53,8 +53,8 @@ export function planTasks(
     .map((one, i): EncodedBranch => {
       const own = at(branches, i);
       const grammar = taskGrammar(one.task, text.vocabulary);
-      // The text that begins every answer is part of the prompt. Its length is checked before further grammars are
-      // compiled.
+      // `grammar.head`, the text that begins every answer, is part of the prompt. The length is checked here, before
+      // further grammars are compiled.
       checkLength(prefix.length + own.length + grammar.head.length, maxPromptLen);
       // With probabilities, options that do not fit in the context are an error, because no probability can express
       // that.
@@ -100,8 +100,8 @@ function inOrders(task: Task, index: number, { probabilities }: TaskBatch): Task
 }
 
 /**
- * Returns the branch settings for a request with probabilities: choices are always scored, outside the budget, and
- * every other chosen token is scored.
+ * Returns the branch settings for a request with probabilities: all options of a choice are scored, outside the token
+ * budget; elsewhere every chosen token is scored.
  */
 function measured(grammar: TaskGrammar): Partial<BranchSpec> {
   return grammar.choice ? { unmetered: true, maxTokens: longest(grammar) } : { scored: true };
@@ -124,7 +124,7 @@ function choiceOf(grammar: TaskGrammar): Pick<BranchSpec, 'choice' | 'constraint
   return { choice: { paths, options, after: (path) => grammar.constraint(path) }, constraint: null };
 }
 
-/** Returns sampling settings with a fixed seed, so that the same request gets the same answer at every temperature. */
+/** Returns sampling settings with a fixed seed: a repeated request gets the same answer at any temperature. */
 function taskSampling(temperature: number): Sampling {
   return { temperature, topP: 1, seed: 0, presencePenalty: 0, frequencyPenalty: 0, topLogprobs: null };
 }
@@ -138,7 +138,7 @@ type Answered = EncodedBranch & { result: BranchResult };
  */
 function taskAnswer(task: Task, answered: readonly Answered[], { probabilities }: TaskBatch): TaskAnswer {
   const { name } = task;
-  // An extraction has exactly one branch.
+  // A cast: every task has at least one branch.
   const [{ grammar, result }] = answered as [Answered];
   if (!probabilities) return { name, json: answer(grammar, result) };
   if (task.type === 'decide' && task.options) {
