@@ -4,8 +4,8 @@ import { AUDIO_TYPES, type AudioType, sniffAudio } from './audio/sniff-audio.ts'
 import { IMAGE_TYPES, type ImageType, namesType, sniffImage } from './sniff.ts';
 
 /**
- * Returns the file of an image or audio part; null if the part is a web address. Throws `invalid_value`, which names
- * the part, for invalid base64, an unsupported format, or a format other than the stated media type.
+ * Returns the bytes of an image or audio part's file; null if the part is a web address. Throws `invalid_value`, which
+ * names the part, for invalid base64, an unsupported format, or a format other than the stated media type.
  */
 export function mediaBytes({ type: kind, source, param }: MediaPart): Uint8Array | null {
   if (source.type === 'url' && /^https?:/iu.test(source.url)) return null;
@@ -31,7 +31,7 @@ export function mediaBytes({ type: kind, source, param }: MediaPart): Uint8Array
 export function checkFormat(kind: MediaPart['type'], bytes: Uint8Array, param: string): ImageType | AudioType {
   const type = kind === 'image' ? sniffImage(bytes) : sniffAudio(bytes);
   if (type) return type;
-  throw new AssayError('invalid_value', `${param} is not in a format that is read. Send ${NAMES[kind]}.`, { param });
+  throw new AssayError('invalid_value', `${param} is not in a supported format. Send ${NAMES[kind]}.`, { param });
 }
 
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/u;
@@ -39,7 +39,7 @@ const named = (types: readonly string[]) => types.map((type) => type.replace(/^.
 const NAMES = { image: named(IMAGE_TYPES), audio: named(AUDIO_TYPES).replace('MPEG', 'MP3') };
 const NO_FILE = 'is neither a data: URL with base64 nor a web address. Send the file as base64 or as a data: URL.';
 
-/** Splits a base64 data URL (RFC 2397) in media type and data; returns null for any other address. */
+/** Splits a base64 data URL (RFC 2397) into media type and data; returns null for any other address. */
 function dataUrl(url: string): { mimeType: string; data: string } | null {
   const comma = url.slice(0, 1000).indexOf(',');
   const head = /^data:([^,;]*)(?:;[^,]*)?;base64$/iu.exec(url.slice(0, Math.max(0, comma)));

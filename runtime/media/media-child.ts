@@ -29,7 +29,7 @@ console.error = () => {};
 const recent = new RecentAudio();
 
 /**
- * Returns the decoded samples of a recording. They are cached, because each recording is asked for twice: for its
+ * Returns the decoded samples of a recording. Caches them, because the server asks about each recording twice: for its
  * length, then for its log-mel values.
  */
 async function decoded({ sha256, bytes }: { sha256: string; bytes: Uint8Array }): Promise<Float32Array> {

@@ -7,8 +7,8 @@ export const MediaPlan = v.union([PixelPlan, MelPlan]);
 export type MediaPlan = v.InferOutput<typeof MediaPlan>;
 
 /**
- * Returns the number of bytes of a prepared file, and of one piece of it, which the encoder reads at a time. The last
- * piece has the rest.
+ * Returns the number of bytes of a prepared file (`total`), and of each piece that the encoder reads at a time
+ * (`piece`). The last piece may be shorter.
  */
 export function preparedBytes(plan: MediaPlan): { total: number; piece: number } {
   if ('tile' in plan) return { total: pixelBytes(plan), piece: tileBytes(plan) };

@@ -4,8 +4,9 @@ import * as v from 'valibot';
 export const FILTERS = { 1: 'lanczos', 2: 'bilinear', 3: 'bicubic', 4: 'box', 5: 'hamming' } as const;
 export type Filter = (typeof FILTERS)[keyof typeof FILTERS];
 
-/** Most pixels on a side of a resized image, and most pixels of one, and of all its tiles together. */
+/** Maximum number of pixels on a side of a resized image. */
 const MOST_SIDE = 65_536;
+/** Maximum number of pixels of a resized image, and of all its tiles together. */
 const MOST_RESIZED_PIXELS = 64 * 2 ** 20;
 
 const Side = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(MOST_SIDE));

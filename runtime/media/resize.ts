@@ -80,7 +80,7 @@ function clipped(sum: number): number {
 function weightsOf(from: number, to: number, filter: Filter): Weights {
   const { support: reach, weight } = KERNELS[filter];
   const scale = from / to;
-  // When an image shrinks, the filter is widened so that all of its pixels contribute.
+  // When an image shrinks, the filter is widened: otherwise some pixels would not contribute.
   const stretch = Math.max(scale, 1);
   const support = reach * stretch;
   const taps = Math.ceil(support) * 2 + 1;

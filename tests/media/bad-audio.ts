@@ -21,7 +21,7 @@ const sent = (bytes: Uint8Array, mimeType: string): MediaPart['source'] => {
   return { type: 'base64', data: Buffer.from(bytes).toString('base64'), mimeType };
 };
 
-const FORMAT = /is not in a format that is read\. Send WAV, MP3, FLAC, OGG\./u;
+const FORMAT = /is not in a supported format\. Send WAV, MP3, FLAC, OGG\./u;
 const DAMAGED = /cannot be decoded/u;
 const LONG = /is longer than 600 seconds/u;
 

@@ -19,7 +19,7 @@ type Type = keyof typeof FILES;
 const TYPES = Object.keys(FILES) as Type[];
 const fileOf = (type: Type) => readFileSync(new URL(`../fixtures/media/images/${FILES[type]}`, import.meta.url));
 
-const FORMAT = /is not in a format that is read\. Send JPEG, PNG, WEBP, GIF\./u;
+const FORMAT = /is not in a supported format\. Send JPEG, PNG, WEBP, GIF\./u;
 const DAMAGED = /cannot be decoded/u;
 const LARGE = /more than 40 megapixels/u;
 

@@ -32,7 +32,7 @@ const DECODERS: Readonly<Record<Exclude<Codec, 'wav'>, () => Decoder>> = {
 };
 
 /**
- * Number of bytes that are decoded at a time. Small, because silence in FLAC grows a thousand times, and more with many
+ * Number of bytes to decode at a time. It is small, because FLAC compresses silence a thousandfold, and more with many
  * channels.
  */
 const PIECE_BYTES = 8192;
@@ -60,7 +60,10 @@ export async function* decodePieces(codec: Exclude<Codec, 'wav'>, bytes: Uint8Ar
   if (isCut(codec, bytes, frames)) throw new AudioFault('undecodable', 'it is cut off');
 }
 
-/** Scales FLAC samples as libsndfile does, which divides them by a power of two; this decoder divides by one less. */
+/**
+ * Rescales FLAC samples to the values of libsndfile, which divides integers by a power of two; this decoder divides by
+ * one less.
+ */
 function rescale({ channelData, bitDepth }: Decoded): void {
   if (!bitDepth) return;
   const half = 2 ** (bitDepth - 1);
@@ -69,7 +72,7 @@ function rescale({ channelData, bitDepth }: Decoded): void {
   }
 }
 
-/** Tells whether a file ends too early, as far as its format allows to tell. */
+/** Tells whether a file is cut off. Returns false if its format does not show this. */
 function isCut(codec: Exclude<Codec, 'wav'>, bytes: Uint8Array, samples: number): boolean {
   if (codec === 'mp3') return isCutMp3(bytes);
   return codec === 'flac' ? isCutFlac(bytes, samples) : isCutOgg(bytes);

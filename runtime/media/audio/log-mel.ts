@@ -116,7 +116,10 @@ function melFilters(bands: number): Band[] {
   });
 }
 
-/** Factor of the mel scale above 1 kHz, where it is logarithmic. Below, it is linear, up to 15 mel at 1 kHz. */
+/**
+ * Natural logarithm of the frequency ratio of one mel above 1 kHz, where Slaney's scale is logarithmic. Below, it is
+ * linear and reaches 15 mel at 1 kHz.
+ */
 const PER_MEL = Math.log(6.4) / 27;
 
 function toMel(hertz: number): number {

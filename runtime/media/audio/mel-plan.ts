@@ -1,15 +1,15 @@
 import * as v from 'valibot';
 import { MOST_SECONDS, PREPARED_RATE } from './limits.ts';
 
-/** Number of samples between the starts of two frames. */
+/** Number of samples between the starts of two consecutive frames. */
 export const HOP = 160;
-/** Frames of the longest chunk, 30 seconds, which is what Whisper's encoder reads. */
+/** Number of frames in the longest chunk: 30 seconds, which Whisper's encoder reads at a time. */
 export const MOST_CHUNK_FRAMES = (30 * PREPARED_RATE) / HOP;
 
 /** Plan for converting a recording to frames of log-mel values: chunks of `[bands, frames of the chunk]`. */
 export const MelPlan = v.strictObject({
   bands: v.picklist([80, 128]),
-  /** Number of all frames. Those behind the end of the recording are of silence. */
+  /** Total number of frames. Those beyond the end of the recording are silence. */
   frames: v.pipe(
     v.number(),
     v.integer(),
@@ -21,7 +21,7 @@ export const MelPlan = v.strictObject({
 });
 export type MelPlan = v.InferOutput<typeof MelPlan>;
 
-/** Returns the number of bytes of the values of so many frames, which are 32-bit floats. */
+/** Returns the number of bytes of the log-mel values of `frames` frames, as 32-bit floats. */
 export function melBytes({ bands }: MelPlan, frames: number): number {
   return bands * frames * 4;
 }

@@ -6,7 +6,7 @@ export interface Wav {
   channels: number;
   /** Number of frames; a frame has one sample of each channel. */
   frames: number;
-  /** Returns the frames from `from` to before `to`, each as the mean of its channels, from −1 to 1. */
+  /** Returns the frames from `from` up to, but not including, `to`: the mean of the channels of each, from −1 to 1. */
   read(from: number, to: number): Float32Array;
 }
 

@@ -1,4 +1,4 @@
-/** Most bytes of decoded samples that are cached: about 17 minutes. */
+/** Maximum bytes of decoded samples that are cached: about 17 minutes. */
 const KEPT_BYTES = 64 * 2 ** 20;
 
 /** Caches the samples of the recordings that were decoded last, by the hash of their files. */

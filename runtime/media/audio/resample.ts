@@ -1,8 +1,8 @@
 import { at } from '../../../lib/at.ts';
 
 /**
- * Zero crossings of the filter on each side, and the shape parameter of its Kaiser window. The stop band is below −85
- * dB.
+ * Number of zero crossings on each side of the filter, and the shape parameter of its Kaiser window. With them, the
+ * stop band is below −85 dB.
  */
 const CROSSINGS = 32;
 const BETA = 8.6;
@@ -70,7 +70,10 @@ export class Resampler {
   }
 }
 
-/** Returns the filter for output samples that are `offset` of an input sample's distance after an input sample. */
+/**
+ * Returns the filter for output samples that follow an input sample by `offset`, a fraction of the distance between
+ * input samples.
+ */
 function filterOf(offset: number, cut: number, half: number): Float32Array {
   const filter = Float64Array.from({ length: 2 * half + 1 }, (_, tap) => {
     const distance = tap - half - offset;

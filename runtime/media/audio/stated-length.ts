@@ -7,19 +7,22 @@ export interface StatedLength {
 }
 
 /**
- * Returns the length that the headers of a file state, without decoding it, or a lower bound of it; null if they state
- * none. The header of a WAV file is read by `readWav`. Headers may lie, so the decoded length is bounded too.
+ * Returns the length that a file's headers state, or a lower bound of that length, without decoding the file; null if
+ * they state none. Headers may lie, so the decoded length must be bounded too. `readWav` does the same for WAV files.
  */
 export function statedLength(codec: Exclude<Codec, 'wav'>, bytes: Uint8Array): StatedLength | null {
   if (codec === 'flac') return flacLength(bytes);
   return codec === 'mp3' ? mp3Length(bytes) : oggLength(codec, bytes);
 }
 
-/** Reads a FLAC file's first metadata block (RFC 9639, section 8.2). It states 0 samples if it does not know. */
+/**
+ * Reads a FLAC file's first metadata block (RFC 9639, section 8.2). The block states 0 samples if the encoder did not
+ * know the length.
+ */
 function flacLength(bytes: Uint8Array): StatedLength | null {
   if (bytes.length < 26) return null;
   const view = viewOf(bytes);
-  // Type 0 and 34 bytes, whatever the bit for the last block says.
+  // The block must have type 0 and 34 bytes. Its first bit, which marks the last block, is ignored.
   if ((view.getUint32(4) & 0x7fffffff) !== 34) return null;
   const samples = (view.getUint8(21) & 15) * 2 ** 32 + view.getUint32(22);
   return samples === 0 ? null : { samples, rate: view.getUint32(18) >>> 12 };
@@ -27,7 +30,7 @@ function flacLength(bytes: Uint8Array): StatedLength | null {
 
 /** Sample rates of MPEG 1; MPEG 2 has half of them, and MPEG 2.5 a quarter (ISO 11172-3, 13818-3). */
 const MPEG_RATES = [44_100, 48_000, 32_000];
-/** Samples of silence that an encoder may add at each end, as its 12 bits in the header of LAME state them. */
+/** Maximum samples of silence that an encoder may add at each end: LAME's header has 12 bits for each number. */
 const MOST_ADDED = 4095;
 
 function mp3Length(bytes: Uint8Array): StatedLength | null {
@@ -41,18 +44,18 @@ function mp3Length(bytes: Uint8Array): StatedLength | null {
   return { samples: Math.max(0, samples), rate: rate >> shift };
 }
 
-/** Holds what an MP3 file's first frame states about the whole file, if its encoder wrote a header of Xing or LAME. */
+/** Holds what an MP3 file's first frame states about the whole file, if its encoder wrote a Xing or LAME header. */
 export interface XingHeader {
   /** The first bytes of the frame. */
   frame: Uint8Array;
-  /** Offset of the frame in the file, behind its ID3 tag. */
+  /** Offset of the frame in the file, after the ID3 tag. */
   offset: number;
   frames?: number;
-  /** Number of bytes from the frame on. */
+  /** Number of bytes from the beginning of the frame to the end of the recording. */
   bytes?: number;
 }
 
-/** Returns the header of Xing or LAME of an MP3 file; null if it has none. */
+/** Returns the Xing or LAME header of an MP3 file; null if it has none. */
 export function xingHeader(bytes: Uint8Array): XingHeader | null {
   const file = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const offset = file.toString('latin1', 0, 3) === 'ID3' ? 10 + id3Length(file) : 0;
@@ -69,15 +72,17 @@ export function xingHeader(bytes: Uint8Array): XingHeader | null {
   };
 }
 
-/** Returns the number of bytes of an ID3v2 tag after its header, which states it with 7 bits in each byte. */
+/**
+ * Returns the number of bytes that follow the header of an ID3v2 tag. The header states it with 7 bits in each byte.
+ */
 function id3Length(file: Buffer): number {
   return [...file.subarray(6, 10)].reduce((length, byte) => length * 128 + (byte & 127), 0);
 }
 
 /**
- * Returns the samples between the first and the last page with audio: each page states the position of its end, and a
- * recording of a live stream does not begin at 0 (RFC 3533, section 6; RFC 7845, section 4). Pages of other streams are
- * skipped.
+ * Returns the number of samples from the end of the first page with audio to the end of the last. Each page states the
+ * position of its end, and a recording of a live stream does not begin at 0 (RFC 3533, section 6; RFC 7845, section 4).
+ * Pages of other streams are skipped.
  */
 function oggLength(codec: 'vorbis' | 'opus', bytes: Uint8Array): StatedLength | null {
   const view = viewOf(bytes);
@@ -100,7 +105,7 @@ function oggLength(codec: 'vorbis' | 'opus', bytes: Uint8Array): StatedLength | 
   return last > first ? { samples: Number(last - first), rate } : null;
 }
 
-/** The letters OggS. */
+/** The letters `OggS` as a 32-bit big-endian number. */
 const OGG_PAGE = 0x4f676753;
 
 function viewOf({ buffer, byteOffset, byteLength }: Uint8Array): DataView {

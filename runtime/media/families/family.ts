@@ -58,8 +58,8 @@ export interface ImageFamily {
 }
 
 /**
- * Describes how one recording is prepared for the encoder, and represented in the prompt. The members are as for
- * images.
+ * Describes how one recording is prepared for the encoder, and represented in the prompt. The members have the same
+ * meaning as in `ImageLayout`.
  */
 export interface AudioLayout {
   plan: MelPlan;
@@ -67,11 +67,14 @@ export interface AudioLayout {
   tokens: number;
 }
 
-/** Holds everything that differs between the families of models that read audio. The members are as for images. */
+/**
+ * Holds everything that differs between the families of models that read audio. Members without a comment have the same
+ * meaning as in `ImageFamily`.
+ */
 export interface AudioFamily {
   kind: 'audio';
   mark: string;
-  /** The chat template only accepts text, so the mark is part of the message's text. */
+  /** True if the mark is part of the message's text, because the chat template accepts only text. */
   inText?: boolean;
   token: number;
   inputNames: readonly string[];

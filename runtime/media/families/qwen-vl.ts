@@ -29,9 +29,9 @@ export type QwenVlConfig = v.InferOutput<typeof QwenVlConfig>;
 const IMAGE = '<|image_pad|>';
 const [DEFAULT_MIN_PIXELS, DEFAULT_MAX_PIXELS] = [56 * 56, 28 * 28 * 1280];
 /**
- * Largest number of tokens of an image, and the one with `detail: low`: the ends of the range that the model cards of
- * the family recommend. The encoder reads an image in one run, and the memory of its attention grows with the square
- * of the tokens: for 16 heads 1.7 GB with 1,280 tokens, and 275 GB with the 16,384 that the processors allow.
+ * Maximum number of tokens of an image, and the number for `detail: low`: the ends of the range that the model cards of
+ * the family recommend. The encoder reads an image in one run, and the memory for its attention grows with the square
+ * of the number of tokens: for 16 heads 1.7 GB with 1,280 tokens, and 275 GB with the 16,384 that the processors allow.
  */
 const [MOST_TOKENS, LOW_TOKENS] = [1280, 256];
 
@@ -89,8 +89,8 @@ export function qwenVl(
 }
 
 /**
- * Returns the size to which an image is resized: multiples of `square`, with about its shape, and with between `min`
- * and `max` pixels.
+ * Returns the size to which an image is resized: both sides are multiples of `square`, the aspect ratio is about the
+ * same, and the number of pixels is from `min` to `max`.
  */
 function wholeSquares(
   { width, height }: Size,
@@ -119,7 +119,7 @@ function roundToEven(value: number): number {
 
 /**
  * Splits planes of values into patches `[patches, channels, frames, patch, patch]`, in the order of squares of `merge`²
- * patches. All frames of an image are equal.
+ * patches. All frames are copies of the image.
  */
 function cutPatches(
   planes: Float32Array,

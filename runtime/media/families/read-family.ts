@@ -30,7 +30,7 @@ const FAMILIES = new Map<string, Reader>([
  * Returns how the model in the folder `dir` reads images or audio; null if its family is unknown, and the model thus
  * reads only text. Throws `engine_failed` for a known family whose configuration is damaged or incomplete.
  *
- * @param maxPromptLen most tokens of a prompt
+ * @param maxPromptLen maximum tokens of a prompt
  */
 export async function readMediaFamily(dir: string, maxPromptLen: number): Promise<MediaFamily | null> {
   const read = (name: string) => readBoundedJson(join(dir, name), CONFIG_BOUNDS);
@@ -51,7 +51,10 @@ export async function readMediaFamily(dir: string, maxPromptLen: number): Promis
   }
 }
 
-/** Returns the part of `processor_config.json` that was a file of its own before transformers 5. */
+/**
+ * Returns the image processor's part of `processor_config.json`, where transformers 5 writes what was
+ * `preprocessor_config.json` before; undefined if it has none.
+ */
 function imageProcessor(processor: unknown): unknown {
   const read = v.safeParse(v.looseObject({ image_processor: v.unknown() }), processor);
   return read.success ? read.output.image_processor : undefined;

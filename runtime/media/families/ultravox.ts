@@ -6,12 +6,12 @@ import type { AudioFamily } from './family.ts';
 const StackFactor = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(64));
 
 /**
- * Checks what the published files of the family say (`config.json`, `preprocessor_config.json`,
+ * Schema of the fields that this family needs of its published files (`config.json`, `preprocessor_config.json`,
  * `processor_config.json`).
  */
 export const UltravoxConfig = v.object({
   config: v.looseObject({
-    // The id of the audio token, in the layout for transformers.js; -100, the default, is none.
+    // Id of the audio token in the layout for transformers.js. The default, -100, means that there is none.
     ignore_index: v.pipe(v.number(), v.integer(), v.minValue(0)),
     stack_factor: v.optional(StackFactor, 8),
   }),
@@ -25,15 +25,16 @@ export const UltravoxConfig = v.object({
 });
 export type UltravoxConfig = v.InferOutput<typeof UltravoxConfig>;
 
-/** Frames that the encoder's second convolution makes one of. */
+/** Number of frames that the encoder's second convolution joins into one. */
 const CONVOLUTION_STRIDE = 2;
-/** A recording has two frames at least: shorter ones are filled with silence. */
+/** Minimum number of frames of a recording. A shorter one is padded with silence. */
 const LEAST_FRAMES = 2;
 
 /**
- * Creates the family of Ultravox: chunks of 30 s, each with as many tokens as it is long. The makers fill the last
- * chunk of a longer recording with silence that the encoder ignores; the published graph cannot, and gets the chunk as
- * long as it is. Source: `ultravox_processing.py` and `ultravox_model.py` of fixie-ai/ultravox 0.6.
+ * Creates the family of Ultravox, which reads a recording in chunks of 30 s, each with tokens in proportion to its
+ * length. The original code pads the last chunk of a longer recording with silence, which its encoder ignores. The
+ * published graph cannot ignore silence, so it gets the last chunk without padding. Source: `ultravox_processing.py`
+ * and `ultravox_model.py` of fixie-ai/ultravox 0.6.
  */
 export function ultravox({ config, preprocessor, processor }: UltravoxConfig): AudioFamily {
   const { feature_size: bands } = preprocessor;
@@ -57,7 +58,7 @@ export function ultravox({ config, preprocessor, processor }: UltravoxConfig): A
       const data = new Float32Array(chunk.slice().buffer);
       return [{ name: 'audio_values', type: 'float32', data, dims: [1, bands, data.length / bands] }];
     },
-    // The graphs of older versions give one more, of nothing but filling.
+    // The graphs of older versions output one feature more, which is computed from padding alone.
     used: (chunk) => tokensOf(chunk.length / 4 / bands),
   };
 }

@@ -34,7 +34,7 @@ const [AUDIO, BEGIN] = ['[AUDIO]', '[BEGIN_AUDIO]'];
 export function voxtral({ config, preprocessor }: VoxtralConfig): AudioFamily {
   const { feature_size: bands, n_samples: chunkSamples } = preprocessor;
   const { hidden_size, intermediate_size, max_source_positions } = config.audio_config;
-  // The projector joins neighbouring positions of the encoder's output to one feature.
+  // The projector joins neighbouring positions of the encoder's output into one feature.
   const perChunk = (max_source_positions * hidden_size) / intermediate_size;
   if (!Number.isInteger(perChunk)) throw new Error('the encoder and its projector do not fit each other');
   return {
