@@ -16,9 +16,9 @@ export interface DeviceRow {
   /** Platforms on which the provider exists, as `process.platform`-`process.arch`. */
   platforms: readonly string[];
   /**
-   * True if the device is used by default. The CPU is, and so are most plugins, because each model is measured on their
-   * device and on the CPU and must run on the device as a whole (`slot/judge-device.ts`). A provider of
-   * onnxruntime-node may run only part of a graph, copy keys and values at each step, and be slower than the CPU.
+   * True if `--device auto` may choose the device. It may choose the CPU, and most plugins, because each model is
+   * measured on their device and on the CPU and must run on the device as a whole (`slot/judge-device.ts`). A provider
+   * of onnxruntime-node may run only part of a graph, copy keys and values at each step, and be slower than the CPU.
    */
   automatic: boolean;
   /** Command that installs the missing files of the provider; absent if there is none. */
@@ -28,8 +28,8 @@ export interface DeviceRow {
 const CUDA_FILES = 'node node_modules/onnxruntime-node/script/install.js --onnxruntime-node-install=cuda12';
 
 /**
- * Everything that onnxruntime can run models on, best first. Source: the README of onnxruntime-node ("Requirements",
- * 1.30) and `plugins/catalogue.ts`.
+ * Lists everything that onnxruntime can run models on, best first. Source: the README of onnxruntime-node
+ * ("Requirements", 1.30) and `plugins/catalogue.ts`.
  */
 export const DEVICE_TABLE: readonly DeviceRow[] = [
   {

@@ -4,7 +4,8 @@ import { type Accelerator, vendorOf } from './hardware.ts';
 import { NO_TELEMETRY } from './no-telemetry.ts';
 
 /**
- * Tells whether a device computed correctly, or why not. `identity` names a plugin, its device's chip and the driver.
+ * Reports that a device computed correctly, or the reason why it did not. `identity` names the plugin, the chip and the
+ * driver; absent for providers inside onnxruntime-node.
  */
 export type ProbeResult = { works: true; identity?: string } | { works: false; reason: string };
 

@@ -14,9 +14,7 @@ export function slotName(slot: number, name: string): string {
   return `slot${slot}/${name}`;
 }
 
-/**
- * Indices of inputs of GroupQueryAttention. From `PAST_KEY` on, each slot has its own: KV, lengths, positions and mask.
- */
+/** Indices of inputs of GroupQueryAttention. KV, lengths, positions and mask differ from slot to slot. */
 const [QUERY, VALUE, PAST_KEY, LAST_KEY, KEYS, POSITIONS, MASK] = [0, 2, 3, 5, 6, 9, 10];
 
 /**
@@ -30,7 +28,7 @@ const [QUERY, VALUE, PAST_KEY, LAST_KEY, KEYS, POSITIONS, MASK] = [0, 2, 3, 5, 6
  * of the remaining padding) and `batch_rows` int64 `[1]`.
  *
  * Must be called after `packBranches` and `gatherRows`. Returns false and leaves the graph unchanged if anything other
- * than attention reads the attention mask.
+ * than attention reads the attention mask, or if an attention node has more than three outputs.
  */
 export function addAttentionSlots(
   model: Model,
@@ -131,7 +129,8 @@ function declareSlots(
 }
 
 /**
- * Returns the names of all values that the outputs depend on, ignoring the lengths and positions of attention nodes.
+ * Returns the names of all values that the outputs depend on, other than through the inputs of attention nodes for
+ * lengths and positions.
  */
 function namesReadElsewhere(graph: Graph, attention: ReadonlySet<Node>): Set<string> {
   const needed = new Set(graph.outputs.map(({ name }) => name));

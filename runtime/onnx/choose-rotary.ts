@@ -6,10 +6,10 @@ import { fieldsOf, memorySource, text } from './wire.ts';
 
 /**
  * Selects one of the two sets of rotary tables of a LongRoPE model (Phi-3 and Phi-4-mini). The published graph selects
- * by the length of the text so far, so the numbers of a token would depend on the branches beside it, and the KV of a
- * prefix on the text that followed it before. If prompts of `maxPromptLen` tokens fit the tables for short texts, these
- * are used and limit the context; otherwise the tables for long texts are used for all texts. vLLM selects the same
- * way, by its `max_model_len` (`Phi3LongRoPEScaledRotaryEmbedding`).
+ * by the length of the whole sequence, so the result for a token would depend on the branches beside it, and the cached
+ * KV of a prefix on the text that followed it earlier. If prompts of `maxPromptLen` tokens fit the tables for short
+ * texts, these are used and limit the context; otherwise the tables for long texts are used for all texts. vLLM selects
+ * the same way, by its `max_model_len` (`Phi3LongRoPEScaledRotaryEmbedding`).
  */
 export function chooseRotaryTables({ graph }: Model, maxPromptLen: number): void {
   const tables = new Set(

@@ -4,10 +4,10 @@ import { type Model, makeNode } from './model.ts';
 const NO_TENSOR = /non.tensor type/iu;
 
 /**
- * Adds an output that comes first and is not a tensor (an empty sequence), and returns its name. After a run,
- * onnxruntime-node copies every output to a new array, even if the run wrote it to an array of the caller: all of the
- * KV, for each token. It copies in the order of the outputs, and throws at one that is not a tensor; by then the run is
- * over and the caller's arrays are filled.
+ * Adds a first output that is not a tensor (an empty sequence), which keeps onnxruntime-node from copying all other
+ * outputs. Returns its name. After every run, onnxruntime-node copies each output to a new array, even if the run wrote
+ * it to an array of the caller, as it does with all of the KV. It copies in the order of the outputs and throws at one
+ * that is not a tensor; by then the run is over and the arrays of the caller are filled.
  */
 export function endResults(model: Model): string {
   const name = 'assay/end_of_results';
@@ -17,7 +17,8 @@ export function endResults(model: Model): string {
 }
 
 /**
- * Tells whether a run's error is the intended one that the output of `endResults` causes, so that the run succeeded.
+ * Tells whether a run that threw this error succeeded: its only error is the intended one, from the output of
+ * `endResults`.
  */
 export function isEndOfResults(error: unknown): boolean {
   return error instanceof Error && NO_TENSOR.test(error.message);

@@ -5,7 +5,10 @@ import { unusable } from './unusable.ts';
 export const MEDIA_FEATURES = 'media_features';
 export const MEDIA_ROWS = 'media_rows';
 
-/** Widths of the vectors side by side in a row of the features: one, and one for each deepstack layer. */
+/**
+ * Name of the constant with the widths of the vectors side by side in a row of features: the embedding, and one vector
+ * for each deepstack layer.
+ */
 export const MEDIA_WIDTHS = 'assay/media/widths';
 
 const EMBEDDINGS = 'inputs_embeds';
@@ -15,7 +18,7 @@ const PREFIX = 'assay/embed_tokens/';
  * Joins a decoder whose input is embeddings (`inputs_embeds`) with the graph that computes them from tokens, so that
  * the result has token ids as its input, like a text model. Two more inputs replace tokens by media: `media_features`
  * `[rows + 1, width]`, whose row 0 is zeros, and `media_rows` `[1, tokens]`, the feature row of each token, 0 for text.
- * If the decoder also adds features behind its first layers (`deepstack_features_0` and so on, `[1, tokens, width]`,
+ * If the decoder also adds features after its first layers (`deepstack_features_0` and so on, `[1, tokens, width]`,
  * Qwen3-VL), each row has all of them side by side. Changes and returns `decoder`. Throws `engine_failed` if the two
  * graphs do not fit together.
  */
@@ -77,8 +80,8 @@ const COLUMN = 'assay/media/column';
 const TEXT = 'assay/media/text';
 
 /**
- * Returns the nodes that compute `inputs_embeds`, the feature row for media and otherwise the embedding of the text
- * token, and the deepstack features, which are zeros for text.
+ * Returns the nodes that compute `inputs_embeds` (the feature row of a token that stands for media, the embedding of
+ * any other) and the deepstack features (zeros for text).
  */
 function mixNodes(text: string, deep: readonly string[], dataType: number, cast: boolean): Node[] {
   const same = cast ? TEXT : text;

@@ -3,8 +3,9 @@ import { constantMatrices } from './constants.ts';
 import { attribute, type Graph, makeNode } from './model.ts';
 
 /**
- * Makes embeddings that are tied to the head read columns of its matrix. The onnxruntime-genai builder gathers rows of
- * `Transpose(matrix)` instead, and onnxruntime computes that transposed copy at load and keeps it.
+ * Makes the lookup of embeddings that are tied to the head gather columns of the matrix of the head. The
+ * onnxruntime-genai builder gathers rows of `Transpose(matrix)` instead, a copy that onnxruntime computes at load and
+ * keeps in memory.
  */
 export function gatherColumns(graph: Graph): void {
   const constant = constantMatrices(graph);

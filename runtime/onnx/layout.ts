@@ -187,7 +187,9 @@ export function attentionWindow(node: Node): number | null {
   return typeof window === 'number' && window > 0 ? window : null;
 }
 
-/** Tells whether the rows of an activation share one scale, so that other tokens in a run change a token's numbers. */
+/**
+ * Tells whether all rows of an activation share one scale; other tokens in a run then change the result for a token.
+ */
 export function couplesRows(graph: Graph): boolean {
   return graph.nodes.some((node) => node.op === 'DynamicQuantizeLinear' || node.op === 'DynamicQuantizeMatMul');
 }

@@ -2,8 +2,8 @@ import { dataLength, type Model, type Node } from './model.ts';
 import { readPieces } from './tensor-data.ts';
 
 /**
- * Number of added rows: cells that the packed branches of a job may need after the longest prompt, for suffixes and
- * answers.
+ * Number of rows to add, for the cells that the packed branches of a job may need after the longest prompt: suffixes
+ * and answers.
  */
 const SPARE_ROWS = 16_384;
 

@@ -185,7 +185,7 @@ function checkSize(tensor: Tensor): void {
 }
 
 function bounded(source: ByteSource, span: FieldSpan): Field {
-  if (span.end - span.start > MAX_FIELD_BYTES) throw unusable('a part of it that is no weight is larger than 64 MiB');
+  if (span.end - span.start > MAX_FIELD_BYTES) throw unusable('a part of it other than a weight is larger than 64 MiB');
   const field = readField(source, span);
   return { ...field, bytes: field.bytes.slice() };
 }
@@ -205,7 +205,7 @@ function fileSource(file: string): ByteSource & { close(): void } {
   const { size } = stat;
   if (!stat.isFile() || size > MAX_MODEL_BYTES) {
     closeSync(fd);
-    throw unusable(stat.isFile() ? 'it is larger than 2 GiB' : 'it is no file');
+    throw unusable(stat.isFile() ? 'it is larger than 2 GiB' : 'it is not a file');
   }
   let window = new Uint8Array(0);
   let windowStart = 0;

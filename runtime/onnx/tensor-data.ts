@@ -43,7 +43,7 @@ export function widened(tensor: Tensor): Tensor {
   };
 }
 
-/** Provides a matrix of floats that is read a number of rows at a time. */
+/** Provides a matrix of floats that is read block by block, so that it need not be in memory as a whole. */
 export interface FloatMatrix {
   rows: number;
   columns: number;

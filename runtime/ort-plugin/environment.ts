@@ -34,7 +34,7 @@ export class OrtEnvironment {
     this.handle = handle;
   }
 
-  /** Opens the environment. Each opened one must be released once. Throws `OrtError`. */
+  /** Opens the environment. Every environment that was opened must be released once. Throws `OrtError`. */
   static async open(): Promise<OrtEnvironment> {
     const api = await loadCApi();
     const WARNING = 2;

@@ -8,7 +8,8 @@ import type { PluginTarget } from './plugin-target.ts';
 export interface OpenDevice {
   device: EpDevice;
   /**
-   * Loads a model on the device, which must run it as a whole. Throws `OrtError`, or `engine_failed` if it cannot.
+   * Loads a model on the device. Throws `OrtError`, or `engine_failed` if the device does not run the model as a single
+   * part.
    *
    * @param config additions to the session configuration
    */
@@ -18,8 +19,8 @@ export interface OpenDevice {
 }
 
 /**
- * Session configuration that forbids running part of a model on the CPU, which would be slower than the CPU alone.
- * Source: onnxruntime_session_options_config_keys.h.
+ * Session configuration that forbids running part of a model on the CPU, which would be slower than the CPU alone, and
+ * that records which provider runs which part. Source: onnxruntime_session_options_config_keys.h.
  */
 const STRICT = { 'session.disable_cpu_ep_fallback': '1', 'session.record_ep_graph_assignment_info': '1' };
 

@@ -22,7 +22,8 @@ export async function unpackWheel(wheel: string, target: string): Promise<{ name
       const name = entry.fileName;
       if (name.endsWith('/')) continue;
       bytes += entry.uncompressedSize;
-      if (files.length >= MAX_FILES || bytes > MAX_BYTES) throw new Error('the wheel holds more than a plugin has');
+      if (files.length >= MAX_FILES || bytes > MAX_BYTES)
+        throw new Error('the wheel has too many files or bytes for a plugin');
       const file = resolve(target, name);
       if (!file.startsWith(resolve(target) + sep)) throw new Error('the wheel names a file outside of it');
       await mkdir(dirname(file), { recursive: true });

@@ -7,7 +7,7 @@ import type { DevicePlugin } from '../device/resolve-devices.ts';
 import type { StorePaths } from '../store/paths.ts';
 import type { EngineProcess } from '../supervisor/engine-process.ts';
 
-/** Effects and settings that compiling needs. */
+/** Holds the effects and settings that compiling needs. */
 export interface CompileContext {
   paths: StorePaths;
   engine: Pick<EngineProcess, 'compile'>;
@@ -22,7 +22,7 @@ export interface CompileContext {
    * nothing on this machine supports it.
    */
   plugin(device: Device): Promise<DevicePlugin | null>;
-  /** True if the caller named no device, so that a device slower than the CPU is not used. */
+  /** True if the caller named no device; a device that is slower than the CPU is then not used. */
   automatic: boolean;
   /** Weight form to compile; `auto` chooses the best for each device. */
   precision: Precision;

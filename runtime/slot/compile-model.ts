@@ -18,7 +18,7 @@ import { verifySource } from './verify-source.ts';
 
 /**
  * Compiles a model for one device in a child process and publishes the result in the store. Throws `engine_failed`, or
- * `disk_full` as soon as the size of the result is known not to fit on the disk.
+ * `disk_full` as soon as it is known that the result does not fit on the disk.
  */
 export async function compileModel(
   context: CompileContext,

@@ -7,7 +7,7 @@ export type DownloadProgress = Extract<DownloadEvent, { type: 'progress' }>;
 export type DownloadOptions = Parameters<ModelHost['download']>[1];
 type Download = Operation<DownloadProgress, DownloadReport> & { readonly options: DownloadOptions };
 
-/** Functions that decide whether a download may begin and that run it, and its timeout. */
+/** Holds the functions that admit and run a download, and its timeout. */
 export interface DownloadSettings {
   /** Throws if a download of this model may not begin now. */
   checkBegin(model: ModelId): void;

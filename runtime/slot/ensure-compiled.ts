@@ -18,7 +18,7 @@ export interface EnsuredModel {
   made: boolean;
   /** Plugin that drives the model's device; absent if onnxruntime-node supports the device itself. */
   plugin?: PluginTarget;
-  /** Decisions whether to use the devices that were tried and measured, or that failed to compile. */
+  /** Decisions about the devices that were measured, or for which the model could not be compiled. */
   decisions: readonly DeviceDecision[];
 }
 
@@ -87,8 +87,8 @@ function decide({ automatic }: CompileContext, { record }: CompiledModel): Devic
 }
 
 /**
- * Returns the kernel family if the weight form was chosen by speed, because it then only suits CPUs like the measured
- * one.
+ * Returns the kernel family if the weight form was chosen by speed, because the choice then holds only for CPUs of this
+ * family.
  */
 function kernelsFor({ precision, kernels }: CompileContext, device: Device): Pick<Fingerprint, 'kernels'> {
   return precision === 'auto' && device === 'CPU' ? { kernels } : {};
@@ -99,8 +99,8 @@ function isRefused({ record }: CompiledModel, { refused }: EnsureOptions): boole
 }
 
 /**
- * Tells whether `ensureCompiled` would use a compiled model with this fingerprint, for some prompt length. Does not
- * compare the hash of the source files.
+ * Tells whether `ensureCompiled` would use a compiled model with this fingerprint for a request of the same prompt
+ * length. Does not compare the hash of the source files.
  */
 export function wouldServe(context: CompileContext, model: LocalModel, fingerprint: Fingerprint): boolean {
   const { runtime, compiler, dtype, precision, kernels, device } = fingerprint;

@@ -21,7 +21,7 @@ export function judge(device: Device, figures: DeviceFigures, { automatic }: { a
   if (!(error !== null && error <= DEVICE_TOLERANCE)) {
     const difference =
       error === null
-        ? 'are no numbers'
+        ? 'are not numbers'
         : `differ from the CPU's by ${shown(error)} of their spread (at most ${DEVICE_TOLERANCE})`;
     return decision(false, `The ${device}'s logits ${difference}.`);
   }

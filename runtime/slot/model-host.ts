@@ -35,7 +35,7 @@ export interface HostOptions {
   dtype?: Dtype;
 }
 
-/** Description of a model in the slot, by the slot's state, for the error that it cannot be deleted. */
+/** Tells what happens to the model in the slot, by state, in the error that it cannot be deleted. */
 const IN_USE: Readonly<Record<Slot['state'], string>> = {
   unloaded: 'being loaded',
   loading: 'being loaded',

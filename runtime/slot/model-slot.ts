@@ -57,7 +57,7 @@ const SLOT_STATE: Readonly<Record<ModelState, SlotState>> = {
 export class ModelSlot {
   readonly #options: SlotOptions;
   readonly #trials: DeviceTrials;
-  /** Model in memory, or that is being restarted after its process died; null if none. */
+  /** Model in memory, or whose engine process died and is being restarted; null if there is none. */
   #active: LoadedModel | null = null;
   /** Compiled model that the engine is loading, or will load next; null if none. */
   #loading: CompiledModel | null = null;

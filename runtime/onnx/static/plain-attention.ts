@@ -90,8 +90,8 @@ export function plainAttention(
   const query = rotate(byHead(q!, heads.queries, `${name}/q`), `${name}/q`);
   const newKey = rotate(byHead(k!, heads.keys, `${name}/k`), `${name}/k`);
   const newValue = byHead(v!, heads.keys, `${name}/v`);
-  // Joins the past cells and the new ones. With 16 bits the new ones are rounded too, so that a cell is the same number
-  // in the run that computes it and in later ones.
+  // Joins the past cells and the new ones. If past cells have 16 bits, new ones are rounded too, so that the run that
+  // computes a cell uses the same values as later runs.
   const joined = (index: 0 | 1, fresh: string, part: string): string => {
     const [past, present] = [kv.past[index], kv.present[index]];
     if (kvType === 'float32') {
@@ -140,7 +140,7 @@ export function checkAttention(node: Node, layer: number): void {
 function headsOf(node: Node, { heads, headSize }: KvLayer): Heads {
   const queries = attribute(node, 'num_heads');
   if (typeof queries !== 'number' || queries % heads !== 0)
-    throw unusable('its attention has no whole groups of heads');
+    throw unusable('its number of query heads is not a multiple of its number of key-value heads');
   return { queries, keys: heads, size: headSize };
 }
 
