@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import type { WeightForm } from '../../lib/schema/weight-form.ts';
 import { chooseRotaryTables } from '../onnx/choose-rotary.ts';
 import { fuseEmbeddings } from '../onnx/fuse-embeddings.ts';
@@ -6,6 +7,8 @@ import type { Model } from '../onnx/model.ts';
 import { readModel } from '../onnx/read-model.ts';
 import type { StaticShape } from '../onnx/static/plain-attention.ts';
 import { isHalf, toFloat32 } from '../onnx/to-float32.ts';
+import { judgeArchitecture } from '../store/architecture.ts';
+import { CONFIG_BOUNDS, readBoundedJson } from '../store/bounded-file.ts';
 import { contextLength } from './context-length.ts';
 import type { Manifest } from './manifest.ts';
 import { type PlannedGraphs, plannedGraphs } from './planned-graphs.ts';
@@ -13,7 +16,7 @@ import type { FixedPrecision } from './precision.ts';
 import { ENCODER_FILE, rewritePacked } from './rewrite-packed.ts';
 import { rewriteStatic } from './rewrite-static.ts';
 import type { GraphFacts } from './rewritten-graphs.ts';
-import { publishedHeadSize, type SourceGraphs, sourceGraphs } from './source.ts';
+import { encoderGraph, publishedHeadSize, type SourceGraphs, sourceGraphs } from './source.ts';
 import { formOf } from './weight-conversion.ts';
 
 const WEIGHTS_FILE = 'weights.bin';
@@ -66,10 +69,12 @@ export async function planForm(
 
 /**
  * Prepares the graph that encodes images or audio, in 32-bit floats, with its weights as published. Returns null if the
- * model has none.
+ * model has none, or one that is not used here.
  */
-export function planEncoder(source: string): PlannedGraphs | null {
-  const { encoder } = sourceGraphs(source, 'keep');
+export async function planEncoder(source: string): Promise<PlannedGraphs | null> {
+  const config = await readBoundedJson(join(source, 'config.json'), CONFIG_BOUNDS);
+  const { reads } = judgeArchitecture(config, undefined);
+  const encoder = reads && sourceGraphs(source, 'keep').embeddings && encoderGraph(source, reads);
   if (!encoder) return null;
   const model = readModel(encoder);
   if (isHalf(model)) toFloat32(model);

@@ -1,7 +1,8 @@
 import { readdirSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { unusable } from '../onnx/unusable.ts';
 import { CONFIG_BOUNDS, readBoundedJson } from '../store/bounded-file.ts';
+import { ENCODERS, type MediaKind } from '../store/media-models.ts';
 import type { Precision } from './precision.ts';
 
 /**
@@ -20,8 +21,6 @@ export interface SourceGraphs {
   /** Language model. Its input is embeddings if `embeddings` is present, otherwise token ids. */
   model: string;
   embeddings?: string;
-  /** Graph that computes features from images or audio. */
-  encoder?: string;
 }
 
 /**
@@ -29,22 +28,28 @@ export interface SourceGraphs {
  * model.
  */
 export function sourceGraphs(folder: string, precision: Exclude<Precision, 'auto'>): SourceGraphs {
-  const files = [...listOnnx(folder, ''), ...listOnnx(folder, 'onnx')];
-  const order = PREFERENCE[precision === 'int4' || precision === 'keep' ? 'small' : 'float'];
-  const best = (name: string): string | undefined => {
-    const found = order.flatMap((suffix) => files.find((file) => baseName(file) === `${name}${suffix}.onnx`) ?? [])[0];
-    return found && join(folder, found);
-  };
+  const files = graphsIn(folder);
+  const best = (name: string) => bestOf(files, name, precision);
   const model = best('model');
   if (model) return { model };
   const [decoder, embeddings] = ['decoder_model_merged', 'embed_tokens'].map(best);
-  const encoder = best('vision_encoder') ?? best('audio_encoder');
-  if (decoder && embeddings) return { model: decoder, embeddings, ...(encoder ? { encoder } : {}) };
+  if (decoder && embeddings) return { model: decoder, embeddings };
   const only = files.length === 1 ? files[0] : undefined;
-  if (only) return { model: join(folder, only) };
+  if (only) return { model: only };
   throw unusable(
     files.length === 0 ? 'there is no .onnx file in its folder' : 'there is no model.onnx among its files',
   );
+}
+
+/** Returns the published graph that computes features from images or audio; undefined if the folder has none. */
+export function encoderGraph(folder: string, kind: MediaKind): string | undefined {
+  return bestOf(graphsIn(folder), ENCODERS[kind], 'keep');
+}
+
+/** Returns the file of the graph with this name in the best format for a precision; undefined if there is none. */
+function bestOf(files: readonly string[], name: string, precision: Exclude<Precision, 'auto'>): string | undefined {
+  const order = PREFERENCE[precision === 'int4' || precision === 'keep' ? 'small' : 'float'];
+  return order.flatMap((suffix) => files.find((file) => basename(file) === `${name}${suffix}.onnx`) ?? [])[0];
 }
 
 /** Returns the size of an attention head that `genai_config.json` states; undefined if it states none. */
@@ -54,19 +59,20 @@ export async function publishedHeadSize(folder: string): Promise<number | undefi
   return typeof size === 'number' && Number.isInteger(size) && size > 0 ? size : undefined;
 }
 
-function listOnnx(folder: string, inside: string): string[] {
+/** Lists the ONNX files of a model's folder: those in the folder itself, then those in `onnx/`. */
+function graphsIn(folder: string): string[] {
+  return [folder, join(folder, 'onnx')].flatMap(listOnnx);
+}
+
+function listOnnx(folder: string): string[] {
   try {
-    return readdirSync(join(folder, inside))
+    return readdirSync(folder)
       .filter((name) => name.endsWith('.onnx'))
       .sort()
-      .map((name) => (inside ? `${inside}/${name}` : name));
+      .map((name) => join(folder, name));
   } catch {
     return [];
   }
-}
-
-function baseName(file: string): string {
-  return file.slice(file.lastIndexOf('/') + 1);
 }
 
 /** Reads a member of a parsed JSON value; undefined if there is none. */

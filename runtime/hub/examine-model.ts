@@ -3,7 +3,7 @@ import { AssayError } from '../../lib/errors.ts';
 import type { ModelId } from '../../lib/model-id.ts';
 import { judgeArchitecture } from '../store/architecture.ts';
 import { CONFIG_BOUNDS } from '../store/bounded-file.ts';
-import { type Dtype, type ModelFiles, pathsOf, selectModelFiles } from '../store/model-files.ts';
+import { type Dtype, type ModelFiles, pathsOf, selectModelFiles, withEncoderFor } from '../store/model-files.ts';
 import { DEFAULT_PROMPT_LEN } from '../store/prompt-length.ts';
 import { chunksOf } from './chunks-of.ts';
 import type { HubAccess } from './hub-access.ts';
@@ -70,8 +70,10 @@ export async function examineModel(
     return path === undefined ? undefined : readJson(hub, model, listing, path, signal);
   };
   const [config, genai] = [await read('config.json'), await read('genai_config.json')];
-  const { refusal, mediaRefusal, kvBytes } = judgeArchitecture(config, genai);
-  const wanted = new Set(pathsOf(files));
+  const { refusal, reads, mediaRefusal, kvBytes } = judgeArchitecture(config, genai, {
+    inParts: files.parts !== undefined,
+  });
+  const wanted = new Set(pathsOf(withEncoderFor(reads, files)));
   const bytesOf = (paths: ReadonlySet<string>) =>
     listing.files.reduce((sum, { path, size }) => sum + (paths.has(path) ? size : 0), 0);
   const weights = files.dtype && bytesOf(new Set([files.graph, ...files.data])) / WEIGHT_BYTES[files.dtype];

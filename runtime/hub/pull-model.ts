@@ -1,14 +1,15 @@
 import { AssayError } from '../../lib/errors.ts';
 import type { ModelId } from '../../lib/model-id.ts';
-import { judgeArchitecture } from '../store/architecture.ts';
+import { type ArchitectureVerdict, judgeArchitecture } from '../store/architecture.ts';
 import { CONFIG_BOUNDS, readBoundedJson } from '../store/bounded-file.ts';
 import { diskError, formatBytes, SPARE_BYTES } from '../store/disk-error.ts';
 import { publishSnapshot } from '../store/hub-cache.ts';
 import { lock } from '../store/lock.ts';
-import { pathsOf, selectModelFiles } from '../store/model-files.ts';
+import type { MediaKind } from '../store/media-models.ts';
+import { type ModelFiles, pathsOf, selectModelFiles, withEncoderFor } from '../store/model-files.ts';
 import { baseName } from '../store/paths.ts';
 import { BlobFetcher } from './blob-fetcher.ts';
-import { type HubFile, listModelFiles } from './hub-client.ts';
+import { type HubFile, type HubListing, listModelFiles } from './hub-client.ts';
 import { hubError } from './hub-error.ts';
 import type { PullContext, PullOptions } from './pull-context.ts';
 
@@ -38,22 +39,17 @@ export async function pullModel(context: PullContext, model: ModelId, options: P
       param: 'model',
     });
   }
-  const wanted = new Set(pathsOf(selection.files));
-  const files = listing.files.filter((file) => wanted.has(file.path));
+  const published: PublishedModel = { model, listing, selected: selection.files };
   try {
-    for (const file of files) paths.snapshotFile(model, listing.commit, file.path);
+    for (const { path } of filesFor(published, 'all')) paths.snapshotFile(model, listing.commit, path);
     await paths.makeDirectory(paths.locks(model));
-    // Files with the same content are one blob.
-    const blobs = [...new Map(files.map((file) => [file.hash, file])).values()];
-    const total = sum(blobs);
-    const waiting = { stage: 'downloading', total, step: 'another process is fetching it' } as const;
     const held = await lock(paths.modelLock(model), hub.clock, options.signal, () => {
-      void bytesThere(context, model, blobs).then((bytes) => options.onProgress({ ...waiting, bytes }));
+      void reportOtherProcess(context, published, options);
     });
     try {
       // Not earlier, because the process that held the lock may have removed the model.
       await paths.makeDirectory(paths.blobs(model));
-      const bytes = await fetchAll(context, model, listing.commit, blobs, options);
+      const { bytes, files } = await fetchAll(context, published, options);
       await publishSnapshot(paths, model, { commit: listing.commit, revision, files, graph: selection.files.graph });
       return { commit: listing.commit, bytes };
     } finally {
@@ -66,44 +62,89 @@ export async function pullModel(context: PullContext, model: ModelId, options: P
   }
 }
 
+/** Holds a repository's list of files, and those of them that were selected. */
+interface PublishedModel {
+  model: ModelId;
+  listing: HubListing;
+  selected: ModelFiles;
+}
+
+/** Returns the selected files, with the encoder of this kind of media; null: of none. */
+function filesFor({ listing, selected }: PublishedModel, reads: MediaKind | 'all' | null): HubFile[] {
+  const wanted = new Set(pathsOf(reads === 'all' ? selected : withEncoderFor(reads, selected)));
+  return listing.files.filter((file) => wanted.has(file.path));
+}
+
+/** Returns the contents of files: those with the same content are one blob. */
+function blobsOf(files: readonly HubFile[]): HubFile[] {
+  return [...new Map(files.map((file) => [file.hash, file])).values()];
+}
+
+/**
+ * Downloads the files that are missing, and verifies all of them. The configuration comes first, because it may show
+ * that the rest, or the encoder of images or audio, is useless.
+ */
 async function fetchAll(
   context: PullContext,
-  model: ModelId,
-  commit: string,
-  files: readonly HubFile[],
+  published: PublishedModel,
   options: PullOptions,
-): Promise<number> {
-  const fetcher = new BlobFetcher(context, model, commit, options);
-  const missing = await fetcher.verifyExisting(files);
+): Promise<{ bytes: number; files: HubFile[] }> {
+  const { model, listing } = published;
+  const fetcher = new BlobFetcher(context, model, listing.commit, options);
+  const withoutEncoder = blobsOf(filesFor(published, null));
+  const missing = await fetcher.verifyExisting(withoutEncoder);
+  await checkSpace(context, model, missing);
+  const size = sum(withoutEncoder);
+  await fetcher.fetchMissing(missing.filter(isConfiguration), { done: size - sum(missing), total: size });
+  const { refusal, reads } = await judgeConfiguration(context, published);
+  if (refusal) throw new AssayError('model_not_found', `${model} cannot run here: ${refusal}.`, { param: 'model' });
+  const files = filesFor(published, reads);
+  const known = new Set(withoutEncoder.map(({ hash }) => hash));
+  const encoder = blobsOf(files).filter(({ hash }) => !known.has(hash));
+  const rest = [...missing.filter((file) => !isConfiguration(file)), ...(await fetcher.verifyExisting(encoder))];
+  await checkSpace(context, model, rest);
+  const total = size + sum(encoder);
+  await fetcher.fetchMissing(rest, { done: total - sum(rest), total });
+  return { bytes: fetcher.fetchedBytes, files };
+}
+
+/** Throws `disk_full` if the missing files do not fit on the disk. */
+async function checkSpace(context: PullContext, model: ModelId, missing: readonly HubFile[]): Promise<void> {
   const needed = sum(missing) - (await bytesThere(context, model, missing));
   const { bavail, bsize } = await context.fs.statfs(context.paths.blobs(model));
-  if (needed > 0 && needed + SPARE_BYTES > bavail * bsize) {
-    throw new AssayError(
-      'disk_full',
-      `${model} needs ${formatBytes(needed)} more, with ${formatBytes(SPARE_BYTES)} to spare, and the disk of HF_HUB_CACHE has ${formatBytes(bavail * bsize)} free. Free space (assay list, assay rm) or set HF_HUB_CACHE to a directory on a larger disk.`,
-    );
-  }
-  // The configuration is downloaded first, because it may show that the rest is useless.
-  const isConfiguration = ({ path }: HubFile) => CONFIGURATIONS.includes(baseName(path));
-  const total = sum(files);
-  await fetcher.fetchMissing(missing.filter(isConfiguration), { done: total - sum(missing), total });
-  await checkArchitecture(context, model, files.filter(isConfiguration));
-  const rest = missing.filter((file) => !isConfiguration(file));
-  await fetcher.fetchMissing(rest, { done: total - sum(rest), total });
-  return fetcher.fetchedBytes;
+  if (needed <= 0 || needed + SPARE_BYTES <= bavail * bsize) return;
+  throw new AssayError(
+    'disk_full',
+    `${model} needs ${formatBytes(needed)} more, with ${formatBytes(SPARE_BYTES)} to spare, and the disk of HF_HUB_CACHE has ${formatBytes(bavail * bsize)} free. Free space (assay list, assay rm) or set HF_HUB_CACHE to a directory on a larger disk.`,
+  );
 }
 
 const CONFIGURATIONS: readonly string[] = ['config.json', 'genai_config.json'];
 
-/** Throws `model_not_found` if the model's configuration shows that it cannot run here. */
-async function checkArchitecture({ paths }: PullContext, model: ModelId, files: readonly HubFile[]): Promise<void> {
+const isConfiguration = ({ path }: HubFile): boolean => CONFIGURATIONS.includes(baseName(path));
+
+/** Judges by the configuration whether the model can run here; one that is not here yet is not judged. */
+async function judgeConfiguration({ paths }: PullContext, published: PublishedModel): Promise<ArchitectureVerdict> {
+  const files = filesFor(published, null);
   const read = async (name: string) => {
     const file = files.find(({ path }) => baseName(path) === name);
-    return file && readBoundedJson(paths.blob(model, file.hash), CONFIG_BOUNDS, name);
+    return file && readBoundedJson(paths.blob(published.model, file.hash), CONFIG_BOUNDS, name);
   };
   const [config, genai] = await Promise.all(CONFIGURATIONS.map(read));
-  const { refusal } = judgeArchitecture(config, genai);
-  if (refusal) throw new AssayError('model_not_found', `${model} cannot run here: ${refusal}.`, { param: 'model' });
+  return judgeArchitecture(config, genai, { inParts: published.selected.parts !== undefined });
+}
+
+/** Reports the progress of another process that downloads the same model. */
+async function reportOtherProcess(
+  context: PullContext,
+  published: PublishedModel,
+  options: PullOptions,
+): Promise<void> {
+  const { reads } = await judgeConfiguration(context, published).catch(() => ({ reads: null }));
+  const blobs = blobsOf(filesFor(published, reads));
+  const bytes = await bytesThere(context, published.model, blobs);
+  const step = 'another process is fetching it';
+  options.onProgress({ stage: 'downloading', total: sum(blobs), step, bytes });
 }
 
 /** Returns how many bytes of these files are on the disk, complete or not. */

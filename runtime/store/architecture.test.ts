@@ -53,6 +53,48 @@ test.each<[what: string, config: unknown, genai: unknown, refusal: RegExp | null
   else expect(verdict.refusal).toBeNull();
 });
 
+test.each<[what: string, config: object, reads: string | null, refusal: RegExp | null]>([
+  ['a text model', { model_type: 'qwen3' }, null, null],
+  ['SmolVLM', { model_type: 'smolvlm', vision_config: {} }, 'image', null],
+  ['Voxtral', { model_type: 'voxtral', audio_config: {} }, 'audio', null],
+  ['Gemma 3', { model_type: 'gemma3', vision_config: {} }, null, /^Images are refused .*in both directions/],
+  ['the text part of Gemma 3', { model_type: 'gemma3_text' }, null, null],
+  [
+    'a large Gemma 4',
+    { model_type: 'gemma4', vision_config: {}, text_config: { use_bidirectional_attention: 'vision' } },
+    null,
+    /^Images are refused with this model \(gemma4\): .*in both directions/,
+  ],
+  [
+    'a family that is not known',
+    { model_type: 'qwen2_audio', audio_config: {} },
+    null,
+    /^Audio is refused with this model \(qwen2_audio\): .*not known here\. Send text alone, or load/,
+  ],
+  [
+    'one with two encoders',
+    { model_type: 'gemma3n', vision_config: {}, audio_config: {} },
+    null,
+    /^Images and audio are/,
+  ],
+  ['a model type that is a member of every object', { model_type: 'toString', vision_config: {} }, null, /toString/],
+])('media of %s', (_, config, reads, refusal) => {
+  const verdict = judgeArchitecture(config, undefined);
+  expect(verdict.reads).toBe(reads);
+  if (refusal) expect(verdict.mediaRefusal).toMatch(refusal);
+  else expect(verdict.mediaRefusal).toBeNull();
+});
+
+test('embeddings of each layer are refused where another graph makes them', () => {
+  const config = { model_type: 'gemma4', text_config: { model_type: 'gemma4_text', hidden_size_per_layer_input: 256 } };
+  expect(judgeArchitecture(config, undefined, { inParts: true }).refusal).toMatch(
+    /gemma4_text.*per_layer_inputs.*mobius/,
+  );
+  expect(judgeArchitecture(config, undefined).refusal).toBeNull();
+  const none = { ...config, text_config: { ...config.text_config, hidden_size_per_layer_input: 0 } };
+  expect(judgeArchitecture(none, undefined, { inParts: true }).refusal).toBeNull();
+});
+
 test.each<[what: string, config: unknown, genai: unknown, bytes: number | null]>([
   ['heads of the rest of the width', SHAPE, undefined, 2 * 16 * 8 * 64 * 4],
   ['heads of their own size', { ...SHAPE, head_dim: 128 }, undefined, 2 * 16 * 8 * 128 * 4],

@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import { type MediaKind, mediaRead, mediaRefusal, type PublishedMedia } from './media-models.ts';
 
 /** Model types (`model_type`) that cannot run here in any published format, with the reason and what to use instead. */
 const REFUSED: Readonly<Record<string, string>> = {
@@ -17,11 +18,6 @@ const REFUSED: Readonly<Record<string, string>> = {
   granite_speech:
     'no exporter that was tried supports it, so its results could not be compared with those of PyTorch; use Voxtral or Ultravox for audio, or Granite for text',
 };
-/** Error messages for images or audio, by `model_type`, for models that Assay runs with text only (docs/media.md). */
-const TEXT_ONLY: Readonly<Record<string, string>> = {
-  gemma3:
-    'Images are refused with Gemma 3: its image tokens must attend to each other in both directions, but in the published graphs they attend only to earlier tokens. Remove the image, or load a model of the SmolVLM or Qwen-VL family.',
-};
 /** Matches the class names of models that generate text. */
 const GENERATES = /(?:CausalLM|LMHeadModel|ConditionalGeneration)$/;
 /** Bytes of one number in the KV cache (float32). */
@@ -39,12 +35,19 @@ const Shape = v.looseObject({
   layer_types: Texts,
   /** True for the Gemma 4 models with experts. */
   enable_moe_block: v.optional(v.fallback(v.boolean(), false), false),
+  /** Width of the further embeddings that each layer of Gemma 3n and of small Gemma 4 models reads. */
+  hidden_size_per_layer_input: Count,
+  /** `vision` for larger Gemma 4 models. */
+  use_bidirectional_attention: v.optional(v.unknown()),
 });
 const Config = v.looseObject({
   ...Shape.entries,
   architectures: Texts,
   is_encoder_decoder: v.optional(v.fallback(v.boolean(), false), false),
   text_config: v.optional(v.fallback(v.nullable(Shape), null), null),
+  /** Encoders of images and of audio. */
+  vision_config: v.optional(v.unknown()),
+  audio_config: v.optional(v.unknown()),
 });
 const GenaiConfig = v.looseObject({
   model: v.looseObject({
@@ -65,6 +68,8 @@ const GenaiConfig = v.looseObject({
 export interface ArchitectureVerdict {
   /** Reason why the model cannot run, and what to try instead; null if the configuration shows none. */
   refusal: string | null;
+  /** Kind of media that it reads besides text; null for none. */
+  reads: MediaKind | null;
   /** Error message for requests with images or audio, if the model runs here with text only; otherwise null. */
   mediaRefusal: string | null;
   /** Bytes of KV cache for each token; null if the configuration does not determine them. */
@@ -74,20 +79,35 @@ export interface ArchitectureVerdict {
 /**
  * Judges whether a model can run here, from the parsed contents of its `config.json` and `genai_config.json`. Each is
  * undefined if the file is missing.
+ *
+ * @param published.inParts true if its decoder reads embeddings, which another graph makes
  */
-export function judgeArchitecture(config: unknown, genai: unknown): ArchitectureVerdict {
+export function judgeArchitecture(
+  config: unknown,
+  genai: unknown,
+  { inParts = false }: { inParts?: boolean } = {},
+): ArchitectureVerdict {
   const published = v.safeParse(Config, config);
   const built = v.safeParse(GenaiConfig, genai);
   const refusal =
-    (published.success ? configRefusal(published.output) : null) ?? (built.success ? genaiRefusal(built.output) : null);
+    (published.success ? configRefusal(published.output, inParts) : null) ??
+    (built.success ? genaiRefusal(built.output) : null);
   const kvBytes =
     (built.success ? genaiKv(built.output) : null) ?? (published.success ? configKv(published.output) : null);
-  const type = published.success ? published.output.model_type : '';
-  const mediaRefusal = (Object.hasOwn(TEXT_ONLY, type) && TEXT_ONLY[type]) || null;
-  return { refusal, mediaRefusal, kvBytes };
+  const media = published.success ? mediaOf(published.output) : null;
+  return { refusal, reads: media && mediaRead(media.modelType), mediaRefusal: media && mediaRefusal(media), kvBytes };
 }
 
-function configRefusal(config: v.InferOutput<typeof Config>): string | null {
+function mediaOf(config: v.InferOutput<typeof Config>): PublishedMedia {
+  const { model_type, vision_config, audio_config } = config;
+  return {
+    modelType: model_type,
+    encoded: [...(vision_config ? ['image' as const] : []), ...(audio_config ? ['audio' as const] : [])],
+    bothDirections: (config.text_config ?? config).use_bidirectional_attention === 'vision',
+  };
+}
+
+function configRefusal(config: v.InferOutput<typeof Config>, inParts: boolean): string | null {
   const { architectures, is_encoder_decoder, text_config } = config;
   const type = text_config?.model_type || config.model_type;
   const [architecture] = architectures;
@@ -97,9 +117,12 @@ function configRefusal(config: v.InferOutput<typeof Config>): string | null {
   }
   const known = [config.model_type, type].find((name) => Object.hasOwn(REFUSED, name));
   if (known !== undefined) return `config.json says ${known}: ${REFUSED[known]}`;
-  const { layer_types, enable_moe_block } = text_config ?? config;
+  const { layer_types, enable_moe_block, hidden_size_per_layer_input } = text_config ?? config;
   if (enable_moe_block) {
     return `config.json says ${type} with experts, whose activation (GeGLU) onnxruntime has no kernels for; use a Gemma 4 without experts, such as 12B or E4B`;
+  }
+  if (inParts && hidden_size_per_layer_input) {
+    return `config.json says ${type}, whose layers read embeddings of their own (per_layer_inputs): these are not supported in the layout of transformers.js (decoder_model_merged); take the text model as mobius makes it (model.onnx), or another family`;
   }
   const mamba = layer_types.some((layer) => /^mamba/.test(layer));
   return mamba

@@ -1,4 +1,5 @@
 import type { Device } from '../../lib/backend.ts';
+import { ENCODERS, type MediaKind } from './media-models.ts';
 
 /** File name of the template for conversations with tools in the folder of a compiled model. */
 export const TOOL_TEMPLATE_FILE = 'tool_use.jinja';
@@ -71,7 +72,7 @@ export interface ModelFiles {
   dtype: Dtype | null;
   /** Path of the ONNX graph of the language model. */
   graph: string;
-  /** Paths of separate graphs for embeddings and the media encoder; absent if there are none. */
+  /** Paths of separate graphs for embeddings and the media encoders; absent if there are none. */
   parts?: readonly string[];
   /** Paths of the external weight data of all graphs. */
   data: readonly string[];
@@ -118,6 +119,15 @@ export function pathsOf(files: ModelFiles): string[] {
   return [...Object.values(files.support), ...files.data, ...(files.parts ?? []), files.graph];
 }
 
+/** Returns the files without the encoders of media that the model does not read here. */
+export function withEncoderFor(reads: MediaKind | null, files: ModelFiles): ModelFiles {
+  const { parts, data } = files;
+  if (!parts) return files;
+  const unused = [ENCODERS.image, ENCODERS.audio].filter((name) => reads === null || name !== ENCODERS[reads]);
+  const isUsed = (path: string) => !unused.some((name) => path.startsWith(`onnx/${name}`));
+  return { ...files, parts: parts.filter(isUsed), data: data.filter(isUsed) };
+}
+
 function selectTransformers(paths: ReadonlySet<string>, wanted: readonly Dtype[]): ModelFiles | null {
   if (paths.has(GENAI_CONFIG)) return null;
   for (const dtype of wanted) {
@@ -146,7 +156,7 @@ function selectParts(paths: ReadonlySet<string>, wanted: readonly Dtype[]): Mode
   const [graph] = path('decoder_model_merged');
   const embeddings = path('embed_tokens');
   if (graph === undefined || embeddings.length === 0) return null;
-  const parts = [...embeddings, ...path('vision_encoder'), ...path('audio_encoder')];
+  const parts = [...embeddings, ...Object.values(ENCODERS).flatMap(path)];
   const data = [graph, ...parts].flatMap((file) => externalData(paths, file));
   return { layout: 'transformers', dtype, graph, parts, data, support: supportIn(paths, '') };
 }

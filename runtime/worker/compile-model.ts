@@ -64,7 +64,7 @@ export async function compileModel(options: CompileOptions): Promise<Manifest> {
     Promise.all(forms.map((form) => planForm(source, form, { maxPromptLen, shapes, slots })));
   const plans = await plansOf(first);
   const folders = new FormFolders(target, (step) => onStep?.(step), signal);
-  const encoder = planEncoder(source);
+  const encoder = await planEncoder(source);
   folders.expect([...(lack === null ? [float] : []), ...plans, ...(encoder ? [encoder] : [])]);
   /**
    * Writes a weight form with a manifest, because measuring opens the form as a model. The manifest states no choice

@@ -56,9 +56,9 @@ async function openMedia(
   { media, maxPromptLen }: Manifest,
   threads: number | undefined,
 ): Promise<{ media?: MediaEncoder; mediaRefusal?: string }> {
-  if (!media || !existsSync(join(dir, media.encoder))) return {};
-  const family = await readMediaFamily(dir, maxPromptLen);
-  if (!family) {
+  const hasEncoder = media !== undefined && existsSync(join(dir, media.encoder));
+  const family = hasEncoder ? await readMediaFamily(dir, maxPromptLen) : null;
+  if (!hasEncoder || !family) {
     const config = await readBoundedJson(join(dir, 'config.json'), CONFIG_BOUNDS);
     const { mediaRefusal } = judgeArchitecture(config, undefined);
     return mediaRefusal ? { mediaRefusal } : {};

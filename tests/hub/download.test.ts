@@ -5,6 +5,7 @@ import type { PullProgress } from '../../runtime/hub/pull-context.ts';
 import { findLocalModel } from '../../runtime/store/hub-cache.ts';
 import { HubServer } from './hub-server.ts';
 import { MODEL, machine, neededFiles, randomModel, underNeededPaths } from './pull.ts';
+import { neededInParts, READ_IN_PARTS } from './read-in-parts.ts';
 import { hubRepository } from './repository.ts';
 
 let hub: HubServer;
@@ -22,6 +23,7 @@ beforeAll(async () => {
       'tokenizer.json': '{}',
       'onnx/model_q4.onnx': 'weights',
     }),
+    ...READ_IN_PARTS.map(([published]) => published),
     hubRepository('acme/untokened', { 'config.json': '{}', 'onnx/model.onnx': 'x' }),
     hubRepository('acme/evil', {
       '../../../x/genai_config.json': '{}',
@@ -71,6 +73,21 @@ describe('a pull', () => {
       message: expect.stringMatching(/mamba2.*attention/),
     });
     expect(hub.bytesSent('onnx/model_q4.onnx')).toBe(before);
+  });
+
+  it.each(READ_IN_PARTS)('of $0.id fetches only encoders that are used', async (published, encoders) => {
+    const box = await machine(hub);
+    const seen: PullProgress[] = [];
+    const id = parseModelId(published.id);
+    const { bytes } = await box.pull({ onProgress: (progress) => seen.push(progress) }, id);
+    const needed = neededInParts(published, encoders);
+    expect(bytes).toBe(needed.reduce((sum, file) => sum + file.content.length, 0));
+    const links = (await box.tree()).flatMap((name) => /snapshots\/\w+\/(\S+) ->/.exec(name)?.[1] ?? []);
+    expect(links).toEqual(needed.map(({ path }) => path).sort());
+    const downloading = seen.filter(({ stage }) => stage === 'downloading');
+    expect(downloading.at(-1)).toMatchObject({ bytes, total: bytes });
+    expect(await findLocalModel(box.paths, id, { device: 'CPU' })).not.toBeNull();
+    expect((await box.pull({}, id)).bytes).toBe(0);
   });
 
   it('of what is here fetches nothing', async () => {

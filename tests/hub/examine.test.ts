@@ -4,6 +4,7 @@ import { examineModel } from '../../runtime/hub/examine-model.ts';
 import { assay } from '../cli/assay.ts';
 import { HubServer } from './hub-server.ts';
 import { machine, randomModel } from './pull.ts';
+import { neededInParts, READ_IN_PARTS } from './read-in-parts.ts';
 import { hubRepository } from './repository.ts';
 
 const GENAI = JSON.stringify({
@@ -37,13 +38,7 @@ beforeAll(async () => {
       'tokenizer.json': '{}',
       'onnx/model_q4.onnx': 'weights',
     }),
-    hubRepository('acme/gemma3', {
-      'config.json': '{"model_type":"gemma3","architectures":["Gemma3ForConditionalGeneration"]}',
-      'tokenizer.json': '{}',
-      'onnx/decoder_model_merged_q4.onnx': 'decoder',
-      'onnx/embed_tokens_q4.onnx': 'embeddings',
-      'onnx/vision_encoder_q4.onnx': 'encoder',
-    }),
+    ...READ_IN_PARTS.map(([model]) => model),
     hubRepository('acme/speech', {
       'config.json': '{"model_type":"granite_speech","text_config":{"model_type":"granite"}}',
       'tokenizer.json': '{}',
@@ -107,6 +102,25 @@ it('a Gemma 3 with images is for text alone, which assay doctor says too', async
   expect((await examine('acme/genai')).mediaRefusal).toBeNull();
   const said = await assay(['doctor', '--model', 'acme/gemma3'], { env: { HF_ENDPOINT: hub.endpoint } });
   expect(said).toMatchObject({ code: 0, out: expect.stringMatching(/text only: Images are refused/) });
+});
+
+it('the encoder of images or audio counts as a download where it is used', async () => {
+  const bytesOf = async (id: string) => (await examine(id)).chosen?.downloadBytes;
+  for (const [model, encoders] of READ_IN_PARTS) {
+    const sizes = neededInParts(model, encoders).map(({ content }) => content.length);
+    expect(await bytesOf(model.id)).toBe(sizes.reduce((sum, size) => sum + size, 0));
+  }
+});
+
+it.each([
+  ['llava', /^Images are refused with this model \(llava\): how its family reads them is not known here\. Send text/],
+  ['gemma3n', /^Images and audio are refused with this model \(gemma3n\): /],
+  ['smolvlm', null],
+])('%s: says whether its images are refused', async (type, said) => {
+  const { refusal, mediaRefusal } = await examine(`acme/${type}`);
+  expect(refusal).toBeNull();
+  if (said) expect(mediaRefusal).toMatch(said);
+  else expect(mediaRefusal).toBeNull();
 });
 
 it('a model that is not there is an error', async () => {

@@ -1,20 +1,26 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Part } from '../../lib/conversation.ts';
 import { type Machine, MODEL, newCall, startMachine } from '../engine-process/machine.ts';
 import { mediaFile } from './golden.ts';
 
+/** The tiny SmolVLM as a published model that says it is a Gemma 3. */
+const source = mkdtempSync(join(tmpdir(), 'assay-gemma3-'));
 let machine: Machine;
+let compiled: string[];
 beforeAll(async () => {
-  machine = await startMachine('media/smolvlm', { edit: (folder) => setModelType(folder, 'gemma3') });
+  cpSync(fileURLToPath(new URL('../fixtures/media/smolvlm', import.meta.url)), source, { recursive: true });
+  const file = join(source, 'config.json');
+  writeFileSync(file, JSON.stringify({ ...JSON.parse(readFileSync(file, 'utf8')), model_type: 'gemma3' }));
+  machine = await startMachine(source, { edit: (folder) => (compiled = readdirSync(folder)) });
 }, 60_000);
-afterAll(() => machine?.close());
-
-function setModelType(folder: string, model_type: string): void {
-  const file = join(folder, 'config.json');
-  writeFileSync(file, JSON.stringify({ ...JSON.parse(readFileSync(file, 'utf8')), model_type }));
-}
+afterAll(async () => {
+  await machine?.close();
+  rmSync(source, { recursive: true });
+});
 
 const decide = (media: readonly Part[]) => {
   const tasks = [{ type: 'decide' as const, name: 'a', question: 'Is it?', options: ['yes', 'no'] }];
@@ -25,6 +31,11 @@ const decide = (media: readonly Part[]) => {
 it('a model in parts that says it is a Gemma 3 answers about text', async () => {
   const { answers } = await decide([]);
   expect(JSON.parse(answers[0]?.json ?? '')).toHaveProperty('value');
+});
+
+it('its encoder, which is not used, is not compiled', () => {
+  expect(compiled).toContain('weights.bin');
+  expect(compiled.filter((name) => name.startsWith('encoder'))).toEqual([]);
 });
 
 it('and refuses an image with the reason and what to do', async () => {

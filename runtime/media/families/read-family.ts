@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import * as v from 'valibot';
 import { AssayError } from '../../../lib/errors.ts';
 import { CONFIG_BOUNDS, readBoundedJson } from '../../store/bounded-file.ts';
+import { isMediaFamily, type MediaFamilyName } from '../../store/media-models.ts';
 import type { MediaFamily } from './family.ts';
 import { Idefics3Config, idefics3 } from './idefics3.ts';
 import { QwenVlConfig, qwenVl } from './qwen-vl.ts';
@@ -16,15 +17,15 @@ const readQwenVl =
     qwenVl(v.parse(QwenVlConfig, files), { maxPromptLen, deepstack });
 
 /** Functions that check a model's configuration files and create its family, by `model_type` in `config.json`. */
-const FAMILIES = new Map<string, Reader>([
-  ['idefics3', (files) => idefics3(v.parse(Idefics3Config, files))],
-  ['smolvlm', (files) => idefics3(v.parse(Idefics3Config, files))],
-  ['qwen2_vl', readQwenVl({ deepstack: false })],
-  ['qwen2_5_vl', readQwenVl({ deepstack: false })],
-  ['qwen3_vl', readQwenVl({ deepstack: true })],
-  ['ultravox', (files) => ultravox(v.parse(UltravoxConfig, files))],
-  ['voxtral', (files) => voxtral(v.parse(VoxtralConfig, files))],
-]);
+const FAMILIES: Readonly<Record<MediaFamilyName, Reader>> = {
+  idefics3: (files) => idefics3(v.parse(Idefics3Config, files)),
+  smolvlm: (files) => idefics3(v.parse(Idefics3Config, files)),
+  qwen2_vl: readQwenVl({ deepstack: false }),
+  qwen2_5_vl: readQwenVl({ deepstack: false }),
+  qwen3_vl: readQwenVl({ deepstack: true }),
+  ultravox: (files) => ultravox(v.parse(UltravoxConfig, files)),
+  voxtral: (files) => voxtral(v.parse(VoxtralConfig, files)),
+};
 
 /**
  * Returns how the model in the folder `dir` reads images or audio; null if its family is unknown, and the model thus
@@ -41,8 +42,8 @@ export async function readMediaFamily(dir: string, maxPromptLen: number): Promis
   ]);
   const named = v.safeParse(v.looseObject({ model_type: v.string() }), config);
   const type = named.success ? named.output.model_type : '';
-  const family = FAMILIES.get(type);
-  if (!family) return null;
+  if (!isMediaFamily(type)) return null;
+  const family = FAMILIES[type];
   try {
     return family({ config, preprocessor: preprocessor ?? imageProcessor(processor), processor }, maxPromptLen);
   } catch (cause) {

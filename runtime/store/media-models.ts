@@ -1,0 +1,64 @@
+/** Names of the graphs that encode each kind of media, in the layout of transformers.js. */
+export const ENCODERS = { image: 'vision_encoder', audio: 'audio_encoder' } as const;
+
+/** Names a kind of media that a model can read besides text. */
+export type MediaKind = keyof typeof ENCODERS;
+
+/**
+ * Kind of media that the models of each supported family read besides text, by `model_type` in `config.json`
+ * (docs/media.md).
+ */
+export const MEDIA_FAMILIES = {
+  idefics3: 'image',
+  smolvlm: 'image',
+  qwen2_vl: 'image',
+  qwen2_5_vl: 'image',
+  qwen3_vl: 'image',
+  ultravox: 'audio',
+  voxtral: 'audio',
+} as const satisfies Readonly<Record<string, MediaKind>>;
+
+/** Names the model type of a supported family. */
+export type MediaFamilyName = keyof typeof MEDIA_FAMILIES;
+
+/** Advice at the end of the messages. */
+const INSTEAD =
+  'Send text alone, or load a model of the SmolVLM or Qwen-VL family for images, of the Voxtral or Ultravox family for audio.';
+
+const BOTH_DIRECTIONS =
+  'its image tokens must attend to each other in both directions, but in the published graphs they attend only to earlier tokens';
+
+/** Model types whose image tokens attend in both directions. Other configurations say so (`bothDirections`). */
+const ATTEND_IN_BOTH_DIRECTIONS = ['gemma3'];
+
+/** Tells whether a model type is that of a supported family. */
+export function isMediaFamily(type: string): type is MediaFamilyName {
+  return Object.hasOwn(MEDIA_FAMILIES, type);
+}
+
+/** Returns the kind of media that a model of this type reads; null if it is not known to read any. */
+export function mediaRead(type: string): MediaKind | null {
+  return isMediaFamily(type) ? MEDIA_FAMILIES[type] : null;
+}
+
+/** Describes what a model's configuration says about its media. */
+export interface PublishedMedia {
+  /** `model_type` in `config.json`. */
+  modelType: string;
+  /** Kinds of media for which there is an encoder. */
+  encoded: readonly MediaKind[];
+  /** True if `use_bidirectional_attention` says that the tokens of an image attend to each other in both directions. */
+  bothDirections: boolean;
+}
+
+/**
+ * Returns the message for images and audio sent to a model that reads them as its makers run it, but not here; null for
+ * a model that reads them here, and for one that never does.
+ */
+export function mediaRefusal({ modelType, encoded, bothDirections }: PublishedMedia): string | null {
+  const inBoth = bothDirections || ATTEND_IN_BOTH_DIRECTIONS.includes(modelType);
+  if (mediaRead(modelType) !== null || (!inBoth && encoded.length === 0)) return null;
+  const kinds = encoded.length === 2 ? 'Images and audio' : encoded[0] === 'audio' ? 'Audio' : 'Images';
+  const reason = inBoth ? BOTH_DIRECTIONS : 'how its family reads them is not known here';
+  return `${kinds} ${kinds === 'Audio' ? 'is' : 'are'} refused with this model (${modelType}): ${reason}. ${INSTEAD}`;
+}

@@ -1,0 +1,31 @@
+import { type HubRepository, hubRepository } from './repository.ts';
+
+/** Creates a repository in the layout of transformers.js with this configuration and both encoders. */
+function inParts(config: { model_type: string; vision_config?: object; audio_config?: object }): HubRepository {
+  return hubRepository(`acme/${config.model_type}`, {
+    'config.json': JSON.stringify(config),
+    'tokenizer.json': '{}',
+    'onnx/decoder_model_merged_q4.onnx': 'decoder',
+    'onnx/decoder_model_merged_q4.onnx_data': 'x'.repeat(200),
+    'onnx/embed_tokens_q4.onnx': 'embeddings',
+    'onnx/vision_encoder_q4.onnx': 'an encoder of images',
+    'onnx/vision_encoder_q4.onnx_data': 'y'.repeat(300),
+    'onnx/audio_encoder_q4.onnx': 'an encoder of audio',
+  });
+}
+
+const IMAGES = ['onnx/vision_encoder_q4.onnx', 'onnx/vision_encoder_q4.onnx_data'];
+
+/** Models in parts, each with the paths of the encoders that a pull fetches. */
+export const READ_IN_PARTS: readonly [model: HubRepository, encoders: readonly string[]][] = [
+  [inParts({ model_type: 'smolvlm', vision_config: {} }), IMAGES],
+  [inParts({ model_type: 'voxtral', audio_config: {} }), ['onnx/audio_encoder_q4.onnx']],
+  [inParts({ model_type: 'gemma3', vision_config: {} }), []],
+  [inParts({ model_type: 'gemma3n', vision_config: {}, audio_config: {} }), []],
+  [inParts({ model_type: 'llava', vision_config: {} }), []],
+];
+
+/** Returns the files of a model in parts that a pull fetches. */
+export function neededInParts({ files }: HubRepository, encoders: readonly string[]): HubRepository['files'] {
+  return files.filter(({ path }) => !path.includes('_encoder') || encoders.includes(path));
+}
