@@ -88,7 +88,7 @@ it('of the other layout says that the graph decides, and of a configuration with
 it.each([
   ['acme/mamba', /mamba2/],
   ['acme/torch', /no ONNX file/],
-  ['acme/speech', /granite_speech.*take Voxtral or Ultravox/],
+  ['acme/speech', /granite_speech.*use Voxtral or Ultravox/],
   ['acme/genai-vision', /graphs beside its decoder \(vision\).*layout of transformers\.js/],
   ['acme/genai-parts', /several graphs.*layout of transformers\.js/],
 ])('%s is refused with the reason', async (id, reason) => {
