@@ -57,9 +57,7 @@ export function refuseUseless({ form, error }: Pick<MeasuredForm, 'form' | 'erro
   );
 }
 
-/**
- * Formats measurements for people, for example `int8 41.0 ms, logits off by 3.0%; int4 67.2 ms, logits off by 2.1%`.
- */
+/** Formats measurements for users, for example `int8 41.0 ms, logits off by 3.0%; int4 67.2 ms, logits off by 2.1%`. */
 export function measuredText(measured: readonly MeasuredForm[]): string {
   return measured
     .map(

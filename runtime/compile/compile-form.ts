@@ -22,11 +22,11 @@ import { formOf } from './weight-conversion.ts';
 const WEIGHTS_FILE = 'weights.bin';
 const ENCODER_WEIGHTS_FILE = 'encoder.bin';
 
-/** Sizes that the graphs of a compiled model must support. */
+/** Holds the sizes that the graphs of a compiled model must support. */
 export interface FormShape {
-  /** Most tokens of a prompt. */
+  /** Maximum number of tokens of a prompt. */
   maxPromptLen: number;
-  /** Shapes of the static graphs; absent: graphs for any number of tokens. */
+  /** Shapes of the static graphs. Absent for graphs that accept any number of tokens. */
   shapes?: readonly StaticShape[] | undefined;
   /**
    * Number of sequences that one run should be able to compute. Ignored for static graphs, and for models that can only

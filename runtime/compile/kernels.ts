@@ -2,8 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
 /**
- * Instruction sets for which onnxruntime has 8-bit kernels, fastest first, each with the flag by which Linux reports
- * it.
+ * Instruction sets for which onnxruntime has 8-bit kernels, fastest first, each with the flag that Linux shows for it.
  */
 const FAMILIES: readonly (readonly [flag: string, family: string])[] = [
   ['amx_int8', 'AMX'],
@@ -17,7 +16,7 @@ const FAMILIES: readonly (readonly [flag: string, family: string])[] = [
   ['asimd', 'NEON'],
 ];
 
-/** Instruction sets that macOS reports, by their Linux flag and the name of the macOS feature. */
+/** Instruction sets that macOS can report: their Linux flags and the names of the macOS settings (`sysctl`). */
 const MAC_FEATURES = [
   ['i8mm', 'hw.optional.arm.FEAT_I8MM'],
   ['asimddp', 'hw.optional.arm.FEAT_DotProd'],
@@ -25,8 +24,7 @@ const MAC_FEATURES = [
 
 /**
  * Returns the family of onnxruntime's kernels on this CPU, such as `AVX2`; `x64` or `arm64` on systems that do not list
- * CPU flags (Windows). The name is shown to people, and a model is measured and compiled again on a CPU of another
- * family.
+ * CPU flags (Windows). Users see this name. On a CPU of another family, a model is measured and compiled again.
  */
 export function kernelFamily(): string {
   return familyOf(cpuFlags()) ?? process.arch;

@@ -52,7 +52,10 @@ const GraphInputs = v.strictObject({
   /** Input with a 1 for every position so far; absent if the graph has none. */
   attentionMask: v.optional(Name),
   positions: v.optional(Name),
-  /** Rows of `positions`, for rotary embeddings with three parts: `[3, 1, new]`. Absent: `[1, new]`. */
+  /**
+   * Number of rows of `positions`: 3 for rotary embeddings with three parts, `[3, 1, new]`; absent for one row, `[1,
+   * new]`.
+   */
   positionRows: v.optional(v.literal(3)),
   /**
    * Inputs for additive attention masks `[1, 1, new, all]`, one for each size of attention window (null: no window).
@@ -80,7 +83,7 @@ export const Manifest = v.strictObject({
   form: WeightForm,
   choice: FormChoice,
   maxPromptLen: Positive,
-  /** Most positions that the model supports: prompt and answer together. */
+  /** Maximum number of positions that the model supports: prompt and answer together. */
   contextLength: Positive,
   /** Number of tokens in the vocabulary. Bounded to eight times the largest published one. */
   vocabSize: v.pipe(Positive, v.maxValue(1 << 21)),
@@ -95,12 +98,12 @@ export const Manifest = v.strictObject({
   inputs: GraphInputs,
   /**
    * Number of sequences that one run can compute (`onnx/attention-slots.ts`). Inputs for KV, masks, lengths and
-   * positions then exist once per slot. Absent: one sequence, whose inputs have the names given here.
+   * positions then exist once per slot. If absent, a run computes one sequence, whose inputs have the names given here.
    */
   slots: v.optional(v.pipe(Positive, v.maxValue(64))),
   /**
    * Second graph of a small model, for runs of one sequence, where binding the KV of empty slots would take a third of
-   * a decode step. Absent: such runs leave the other slots of the main graph empty.
+   * a decode step. If absent, such runs leave the other slots of the main graph empty.
    */
   alone: v.optional(v.strictObject({ graph: Name, inputs: GraphInputs })),
   logits: Name,
@@ -148,7 +151,9 @@ export const Manifest = v.strictObject({
     ),
   ),
   static: v.optional(StaticGraphs),
-  /** Identity and measurements of the device whose binaries the folder contains; absent: the graphs suit any device. */
+  /**
+   * Identity and measurements of the device whose binaries the folder contains. Absent if the graphs suit any device.
+   */
   compiledFor: v.optional(
     v.strictObject({
       /** Names the plugin, chip and driver. If any of them changes, the model must be compiled again. */

@@ -18,8 +18,8 @@ import { convertWeights } from './weight-conversion.ts';
 const GRAPH_FILE = 'model.onnx';
 const BATCH_FILE = 'batch.onnx';
 /**
- * Most bytes of weights of a model that counts as small. A small model is opened a second time, with a graph for runs
- * of a single sequence.
+ * Maximum bytes of weights of a model that counts as small. A small model is opened a second time, with a graph for
+ * runs of a single sequence.
  */
 const SMALL_WEIGHTS = 64 << 20;
 

@@ -157,7 +157,7 @@ function maskInputs(attention: readonly Node[]): StaticModel['masks'] {
 const maskName = (window: number | null): string => (window === null ? 'tree_mask' : `tree_mask_${window}`);
 
 /**
- * Returns those of the lookup's values that other nodes read. Throws `engine_failed` if there are none.
+ * Returns the values of the lookup that nodes outside of it read. Throws `engine_failed` if there are none.
  *
  * @param makers nodes of the lookup
  */

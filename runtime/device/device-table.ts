@@ -11,7 +11,7 @@ export interface DeviceRow {
   plugin?: PluginName;
   /** Vendor of the supported hardware; absent if the provider supports all vendors. */
   vendor?: Accelerator['vendor'];
-  /** Name of the device for people. */
+  /** Name of the device that users see. */
   name: string;
   /** Platforms on which the provider exists, as `process.platform`-`process.arch`. */
   platforms: readonly string[];

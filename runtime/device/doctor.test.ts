@@ -36,7 +36,7 @@ const effects = (changes: Partial<DoctorEffects> & { working?: readonly string[]
     ...changes,
   };
 };
-/** The state of each device that is not absent. */
+/** Returns the state of each device that is not absent. */
 const shortly = async (changes: Parameters<typeof effects>[0]) =>
   (await examineDevices(effects(changes)))
     .filter(({ state }) => state !== 'absent')
@@ -220,8 +220,8 @@ it('accelerators are read from the PCI bus', async () => {
   expect(await listAccelerators(folders)).toEqual(onBus);
   expect(await listAccelerators({ ...folders, pci: join(root, 'none') })).toBeNull();
 
-  // Accelerators inside a chip: in the kernel's class, and as the device file of Qualcomm's DSP. One on the bus counts
-  // once.
+  // Accelerators inside a chip are found in the kernel's `accel` class, or by the device file of Qualcomm's DSP. One
+  // that is also on the PCI bus counts once.
   const other = await mkdtemp(join(tmpdir(), 'assay-accel-'));
   await mkdir(join(other, 'accel/accel0'), { recursive: true });
   await mkdir(join(other, 'accel/accel1'));

@@ -8,7 +8,10 @@ import { spreadTokens } from './spread-tokens.ts';
 const PROMPT_TOKENS = 200;
 const BRANCHES = 3;
 const BRANCH_TOKENS = 4;
-/** Most measurements of each device, of which the fastest counts. None starts after `REPEAT_MS` milliseconds. */
+/**
+ * Maximum number of measurements of each device, of which the fastest counts. None starts after `REPEAT_MS`
+ * milliseconds.
+ */
 const REPETITIONS = 3;
 const REPEAT_MS = 5_000;
 

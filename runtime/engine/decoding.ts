@@ -6,7 +6,7 @@ import type { Random } from './random.ts';
 import { chooseToken, logProbability } from './sampler.ts';
 import type { BudgetShare } from './token-budget.ts';
 
-/** Fewest matching tokens for a draft without a grammar: shorter matches are often chance. */
+/** Minimum number of matching tokens for a draft without a grammar: shorter matches are often chance. */
 const LEAST_MATCH = 3;
 
 export interface DecodingContext {

@@ -63,7 +63,7 @@ describe('the prefix cache', () => {
     const alone = await finish(engineOf(), job({ prefix: other }));
     expect(shared.cachedTokens).toBe(30);
     expect(shared.branches).toEqual(alone.branches);
-    // and the first is still there in full
+    // The first prefix is still cached in full.
     expect((await finish(engine, job({ prefix: tokens(140) }))).cachedTokens).toBe(140);
   });
 
@@ -71,7 +71,7 @@ describe('the prefix cache', () => {
     const engine = engineOf();
     const first = await finish(engine, job());
     const next = [...tokens(20), 5, ...first.branches[0]!.tokens, 1, 2, 3];
-    // all but the last chosen token went through the model
+    // The model has processed all but the last chosen token, so their KV cells are cached.
     expect((await finish(engine, job({ prefix: next }))).cachedTokens).toBe(24);
   });
 
@@ -95,8 +95,8 @@ describe('scheduling', () => {
     while (await engine.step());
     await Promise.all([chat, batch]);
     expect(order.slice(0, 8)).toEqual(['run', 'chat', 'run', 'chat', 'run', 'chat', 'run', 'chat']);
-    // The long prompt goes in parts of like length: of what the chat leaves of 256 tokens, then, after a run that only
-    // decodes and is measured, of 32 beside its decoding, then alone.
+    // The long prompt is read in chunks: with what the chat leaves of 256 tokens, then (after a measured run that only
+    // decodes) with 32 tokens beside each decode step, then alone.
     expect(forward.runs.slice(0, 5)).toEqual([21 + 253, 1, 1 + 33, 1 + 33, 240]);
     engine.checkIntegrity();
   });
@@ -113,7 +113,8 @@ describe('scheduling', () => {
     const prompt = engine.submit(job({ prefix: tokens(length, 3), budget: 1 }));
     while (await engine.step());
     await Promise.all([chat, prompt]);
-    // The prompt's first run measures what a token costs, and its last one reads the rest.
+    // The first run with prompt tokens measures the cost of a token, and the last one reads the rest, so neither
+    // counts.
     const beside = forward.runs.filter((count) => count > 1).slice(2, -1);
     expect(Math.max(...beside)).toBe(1 + most);
     expect(beside.length).toBeGreaterThan(length / most / 2);
@@ -187,8 +188,8 @@ describe('scheduling', () => {
     };
     const branches = Array.from({ length: 10 }, (_, i) => branch({ suffix: tokens(5, i), choice: options }));
     const { branches: results } = await finish(engineOf(), job({ prefix: tokens(600), branches }));
-    // 690 tokens in three parts: the last 140 with suffixes of five and their four scored nodes each, 32 rows of logits
-    // at a time
+    // The prefix has 600 tokens, and each of the ten branches has a suffix of five tokens and four scored nodes: 690 in
+    // all, planned as three runs. At most 32 rows of logits in a run leave 18 tokens for a fourth.
     expect(forward.runs).toEqual([230, 230, 140 + 8 * 9, 2 * 9]);
     for (const { option, chosen } of results) expect(chosen).toBe(option!.index === 0 ? 1 : 2);
   });
@@ -203,7 +204,8 @@ describe('scheduling', () => {
     };
     const branches = [5, 6, 7].map((seed) => branch({ suffix: [...common, ...tokens(3, seed)], choice }));
     const together = await finish(engineOf(), job({ prefix: tokens(20), branches }));
-    // The prefix; the common tokens; for each branch its own three and the first tokens of both paths.
+    // The prefix, the tokens that all branches share, and for each branch its own three tokens and the first tokens of
+    // both paths.
     expect(forward.runs.reduce((sum, run) => sum + run, 0)).toBe(20 + 9 + 3 * (3 + 2));
     for (const [i, one] of branches.entries()) {
       const alone = await finish(engineOf(), job({ prefix: tokens(20), branches: [one] }));
@@ -347,7 +349,7 @@ describe('limits', () => {
     const { branches } = await finish(engine, job({ branches: [branch({ choice: { paths } })] }));
     expect(branches[0]!.option!.probabilities.reduce((sum, one) => sum + one, 0)).toBeCloseTo(1, 9);
     expect(most).toBeLessThan(3000);
-    // the same as each option scored in company of one other
+    // Each option has the same log-probability when it is scored with only one other option.
     const { logprobs } = branches[0]!.option!;
     for (const pair of [
       [0, 1],

@@ -15,10 +15,11 @@ export interface EngineOptions {
   kv: KvShape;
   maxPromptLen: number;
   contextLength: number;
-  /** Most bytes of KV cache, for running jobs and cached prefixes together. */
+  /** Maximum bytes of KV cache, for running jobs and cached prefixes together. */
   kvBytes: number;
   /**
-   * Most jobs that hold a sequence at the same time. Default: 4, or the number of slots of the model if that is larger.
+   * Maximum number of jobs that hold a sequence at the same time. Default: 4, or the number of slots of the model if
+   * that is larger.
    */
   maxRunning?: number;
   limits?: Partial<Limits>;

@@ -34,7 +34,7 @@ export interface Forward {
   run(batch: readonly SequenceRun[]): Promise<Float32Array>;
 }
 
-/** Returns the only sequence of a batch, for implementations that accept one. Throws if there are more. */
+/** Returns the only sequence of a batch, for implementations that accept no more. Throws if there are more. */
 export function onlyRun(batch: readonly SequenceRun[]): SequenceRun {
   const [run] = batch;
   if (!run || batch.length > 1) throw new Error('this model runs one sequence at a time');

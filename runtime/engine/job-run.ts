@@ -9,7 +9,7 @@ import type { Sequence } from './sequence.ts';
 import { keepReplayed, planReplay } from './state-replay.ts';
 import { TokenBudget } from './token-budget.ts';
 
-/** Most tokens that are drafted for one branch in a run. */
+/** Maximum number of tokens to draft for one branch in a run. */
 const MOST_DRAFTED = 8;
 
 /** Runs a job that holds a sequence: first its prefix, then its branches in groups. */

@@ -14,9 +14,9 @@ export interface Job {
   media?: readonly MediaFeatures[];
   /** Branches, in the order in which they may use the budget. */
   branches: readonly BranchSpec[];
-  /** Most completion tokens of all metered branches together. */
+  /** Maximum number of completion tokens of all metered branches together. */
   budget: number;
-  /** Scheduling priority; absent: `interactive`. */
+  /** Scheduling priority. Default: `interactive`. */
   priority?: Priority;
   /** Time at which the job fails with `timeout`, in milliseconds of `performance.now()`. */
   deadline: number;
@@ -61,8 +61,8 @@ export interface Choice {
    */
   paths: readonly (readonly number[])[];
   /**
-   * Index of the option of each path, if options have several endings; absent: each path is its own option. If the
-   * budget ends when the option is known but not its ending, the option's first path is the answer, with reason
+   * Index of the option of each path, if options have several endings. Default: each path is its own option. If the
+   * budget ends when the option is known but not its ending, the first path of the option is the answer, with reason
    * `length`.
    */
   options?: readonly number[];

@@ -6,7 +6,7 @@ const SHAPE = { layers: [{ heads: 1, headSize: 1 }] };
 const cacheOf = (cells: number) => new KvCache(SHAPE, cells * cellBytes(SHAPE));
 const tokens = (count: number, from = 0) => Array.from({ length: count }, (_, i) => from + i);
 
-/** Takes a sequence with these tokens in it. */
+/** Acquires a sequence and appends the tokens of `prefix` to it. */
 function filled(cache: KvCache, prefix: readonly number[], cells: number) {
   const { sequence } = cache.acquire(prefix, cells)!;
   for (const token of prefix) sequence.append(token, sequence.length - 1);

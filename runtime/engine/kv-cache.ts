@@ -5,7 +5,7 @@ const GRANULE = 256;
 /** Shortest common prefix that is worth copying from another sequence, in cells. */
 const MIN_MATCH = 16;
 /**
- * Most cells of an idle sequence that may be discarded in order to avoid a copy: recomputing so few costs less than
+ * Maximum number of cells of an idle sequence to discard in order to avoid a copy: recomputing so few costs less than
  * copying the rest.
  */
 const MAX_LOSS = 64;

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { layOutLanes } from './lanes.ts';
 import { Sequence } from './sequence.ts';
 
-/** A sequence with cells that follow the given ones. */
+/** Returns a sequence whose cells follow the given parents. */
 function sequenceOf(parents: readonly number[]): Sequence {
   const sequence = new Sequence({ layers: [] }, parents.length);
   for (const parent of parents) sequence.append(0, parent);

@@ -6,7 +6,10 @@ import type { Sequence } from './sequence.ts';
  * that follow each other; a recurrent layer computes each lane as a sequence of its own.
  */
 export interface Lanes {
-  /** Cells before the run whose states lanes continue from, each once; -1 is the beginning, before the first token. */
+  /**
+   * Cells before the run whose states lanes begin with, without duplicates; -1 stands for the state before the first
+   * token.
+   */
   roots: number[];
   /** Lanes, each with its index in `roots` and its cells in order, as row numbers of the run. */
   lanes: { root: number; rows: number[] }[];

@@ -6,23 +6,25 @@ export interface Limits {
    */
   tokens: number;
   /**
-   * Most prompt tokens in a run that also decodes, so that decoding jobs are not delayed much. Chosen by `npm run bench
-   * -- crowd`.
+   * Maximum number of prompt tokens in a run that also decodes, so that decoding jobs are not delayed much. Chosen by
+   * `npm run bench -- crowd`.
    */
   tokensBesideDecode: number;
-  /** Most rows of logits that one job may request in a run. */
+  /** Maximum rows of logits that one job may request in a run. */
   rows: number;
   /**
-   * Most rows of logits of a run with drafts; 0 turns drafts off. With drafts, one run can decide several tokens. A
+   * Maximum rows of logits of a run with drafts; 0 turns drafts off. With drafts, one run can decide several tokens. A
    * further row costs little as long as reading the weights takes most of a run.
    */
   draftRows: number;
   /**
-   * Most branches of a job that decode side by side. With more, each read of the weights serves more branches, but
-   * attention computes more masked cells.
+   * Maximum number of branches of a job that decode side by side. With more, each read of the weights serves more
+   * branches, but attention computes more masked cells.
    */
   group: number;
-  /** Most suffix tokens of the branches of a group together; a branch with more gets a group of its own. */
+  /**
+   * Maximum number of suffix tokens of all branches of a group together; a branch with more gets a group of its own.
+   */
   groupTokens: number;
 }
 

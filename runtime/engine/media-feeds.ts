@@ -5,8 +5,8 @@ import type { InImage } from './rotary-positions.ts';
 import type { Sequence } from './sequence.ts';
 
 /**
- * Token ids from here on represent features of media. They are above every vocabulary, and no two files share an id, so
- * the KV cache never confuses two files.
+ * First token id that stands for a feature of an image or recording. Such ids are above every vocabulary, and no two
+ * files share one, so the KV cache never confuses two files.
  */
 export const FIRST_MEDIA_ID = 2 ** 31;
 

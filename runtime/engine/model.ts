@@ -16,14 +16,14 @@ import { openStatic } from './static-sessions.ts';
 import { wrongNumbers } from './wrong-numbers.ts';
 
 export interface OpenOptions {
-  /** Threads of one run; absent: one for each physical core. */
+  /** Threads of one run. Default: one for each physical core. */
   threads?: number;
   /**
    * onnxruntime execution providers, by default the CPU. Name only one: whether to fall back to another is up to the
    * caller.
    */
   providers?: readonly InferenceSession.ExecutionProviderConfig[];
-  /** Device and plugin for a model with static graphs; absent: the CPU. */
+  /** Device and plugin for a model with static graphs. Default: the CPU. */
   plugin?: PluginTarget;
 }
 

@@ -12,7 +12,7 @@ export interface ScoredPath {
 
 /** Holds the result of the option phase of a branch. */
 export interface Settled extends ScoredPath {
-  /** Absent if the budget ended before the option was known. */
+  /** Chosen option with the probabilities of all paths; absent if the budget ended before the option was known. */
   option?: BranchResult['option'];
   /** Number of tokens of the path that the model chose. */
   chosen: number;

@@ -140,7 +140,7 @@ test('parts hold every node that has children, each behind its parent, and are b
 });
 
 test('scores add up along the paths, whatever the parts', () => {
-  // every node says the same: token t has logit t
+  // All nodes get the same logits: token t has the logit t.
   const logits = Float32Array.of(0, 1, 2);
   const trie = new OptionTrie([
     [1, 0],

@@ -13,7 +13,10 @@ interface TrieNode {
   logprob: number;
 }
 
-/** Most nodes that are scored together. A larger tree is split into parts, which bounds the KV of many long options. */
+/**
+ * Maximum number of nodes to score together. A larger tree is split into parts, which bounds the KV of many long
+ * options.
+ */
 const MAX_NODES = 1024;
 
 /**
@@ -27,7 +30,7 @@ export class OptionTrie {
   /** Index of the last node of each path. */
   readonly #ends: number[];
 
-  /** @param options index of the option of each path; absent: each path is its own option */
+  /** @param options index of the option of each path; by default, each path is its own option */
   constructor(paths: readonly (readonly number[])[], options: readonly number[] = paths.map((_, path) => path)) {
     this.#paths = paths;
     this.#options = options;

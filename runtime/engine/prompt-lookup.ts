@@ -1,4 +1,4 @@
-/** Most tokens that are compared: a longer match predicts no better. */
+/** Maximum number of tokens to compare: a longer match predicts no better. */
 const LONGEST_MATCH = 8;
 
 /** Describes an earlier occurrence of the last tokens of a text. */

@@ -3,11 +3,11 @@
  * Below the goal of 2, because single runs take longer than estimated.
  */
 const SLOWDOWN = 1.7;
-/** Fewest prompt tokens of a run, so that a long prompt is read before its request's deadline. */
+/** Minimum number of prompt tokens of a run, so that a long prompt is read before the deadline of its request. */
 const FEWEST = 8;
 /**
- * Runs with prompt tokens in a row, after which one run only decodes. Its time must be measured again now and then,
- * because it changes with the jobs.
+ * Number of consecutive runs with prompt tokens, after which one run only decodes. The time of such a run must be
+ * measured again now and then, because it changes with the jobs.
  */
 const MIXED_RUNS = 32;
 /** Weight of the newest measurement in the running averages. */
@@ -24,8 +24,8 @@ export interface MeasuredRun {
 
 /**
  * Estimates how many prompt tokens fit into a run beside decoding jobs, so that the gap between two tokens of these
- * jobs is about twice the usual one at most. The estimate follows the measured runs, because the cost of a token grows
- * with the prompt and differs between machines.
+ * jobs is at most about twice as long as usual. The estimate follows the measured runs, because the cost of a token
+ * grows with the prompt and differs between machines.
  */
 export class PromptPace {
   /** Average milliseconds of runs that only decode; undefined before the first. */

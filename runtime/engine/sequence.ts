@@ -5,9 +5,9 @@ import { MOST_SNAPSHOTS, Snapshots, snapshotBytes } from './snapshots.ts';
 /** Describes the KV of a model: its layers, and the buffer lengths that its graphs accept. */
 export interface KvShape {
   layers: readonly { heads: number; headSize: number }[];
-  /** True if keys and values are 16-bit floats; absent: 32-bit floats. */
+  /** True if keys and values are 16-bit floats; false or absent for 32-bit floats. */
   half?: boolean;
-  /** Buffer lengths, in cells, that the model accepts without a copy, ascending; absent: any length. */
+  /** Buffer lengths, in cells, that the model accepts without a copy, ascending. Absent if it accepts any length. */
   capacities?: readonly number[];
   /** Number of floats of each state of the recurrent layers; absent if the model has none. */
   states?: readonly number[];
@@ -149,7 +149,7 @@ export function cellBytes({ layers, half }: KvShape): number {
   return elements * (half ? Uint16Array : Float32Array).BYTES_PER_ELEMENT;
 }
 
-/** Returns the most bytes that a cached prefix of `length` tokens needs, including its snapshots. */
+/** Returns the maximum bytes that a cached prefix of `length` tokens needs, including its snapshots. */
 export function prefixBytes(shape: KvShape, length: number): number {
   return length * cellBytes(shape) + MOST_SNAPSHOTS * snapshotBytes(shape.states ?? []);
 }

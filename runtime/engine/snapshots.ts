@@ -14,7 +14,7 @@ export interface Snapshot {
 
 /** Fractions of a prefix's length near which snapshots are kept, besides the snapshot at its end. */
 const KEPT_FRACTIONS = [1 / 2, 1 / 4, 1 / 8];
-/** Most snapshots that are kept of a prefix. */
+/** Maximum number of snapshots that are kept of a prefix. */
 export const MOST_SNAPSHOTS = KEPT_FRACTIONS.length + 1;
 
 /**

@@ -2,7 +2,10 @@ import { expect, it } from 'vitest';
 import { Sequence } from './sequence.ts';
 import { keepReplayed, planReplay } from './state-replay.ts';
 
-/** A sequence of the tokens 10 to 13, with a second branch 20, 21 after the first token, and a snapshot after it. */
+/**
+ * Returns a sequence with the tokens 10 to 13, a second branch (20, 21) after the first token, and a snapshot after the
+ * first token.
+ */
 function sequence(): Sequence {
   const made = new Sequence({ layers: [], states: [1] }, 16);
   for (const [token, parent] of [

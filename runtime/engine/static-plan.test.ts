@@ -4,7 +4,10 @@ import { planRuns, writeStaticMask } from './static-plan.ts';
 
 const SIZES = [4, 16].flatMap((chunk) => [8, 32].map((past) => ({ chunk, past })));
 
-/** A trunk of some tokens, and branches of some tokens each behind it, appended in turns. */
+/**
+ * Returns a sequence with a trunk of `trunk` tokens, and after it branches of the given lengths, whose tokens were
+ * appended in turns.
+ */
 function sequenceOf(trunk: number, branches: readonly number[], capacity = 64): Sequence {
   const sequence = new Sequence({ layers: [{ heads: 1, headSize: 1 }] }, capacity);
   for (let cell = 0; cell < trunk; cell++) sequence.append(cell, cell - 1);
@@ -66,11 +69,11 @@ test('a run whose branches see too many cells together is halved', () => {
 });
 
 test.each<[window: number | null, capacity: number, expected: string[]]>([
-  // Trunk of three, branches of two and one behind it; the branches are new. The past cells are 0 to 2; the run's own
-  // follow.
+  // The trunk has three tokens, the branches two and one; only the branches are new. Columns 0 to 7 are the past cells,
+  // of which three are used; the columns of the new cells follow.
   [null, 64, ['xxx.....x...', 'xxx......x..', 'xxx.....x.x.', '...........x']],
   [2, 64, ['..x.....x...', '..x......x..', '........x.x.', '...........x']],
-  // the buffers as they are: the run's own cells are hidden in them
+  // The buffers are used as they are, so they also contain the new cells, which the mask hides there.
   [null, 8, ['xxx.....x...', 'xxx......x..', 'xxx.....x.x.', '...........x']],
 ])('the mask with a window of %j, buffers of %i', (window, capacity, expected) => {
   const sequence = sequenceOf(3, [2, 1], capacity);

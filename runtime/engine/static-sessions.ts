@@ -8,7 +8,7 @@ import type { PluginTarget } from '../ort-plugin/plugin-target.ts';
 import type { StaticSessions } from './static-forward.ts';
 
 export interface OpenStaticOptions {
-  /** Device and plugin that run the layers and the head; absent: onnxruntime's CPU provider. */
+  /** Device and plugin that run the layers and the head. Default: onnxruntime's CPU provider. */
   plugin?: PluginTarget;
   threads?: number;
   /** Options of the session that looks up embeddings. Without a plugin, the other sessions also use its `extra`. */

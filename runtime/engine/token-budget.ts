@@ -7,7 +7,7 @@ export class TokenBudget {
   readonly #total: number;
   readonly #shares: BudgetShare[] = [];
 
-  /** @param total most completion tokens of all metered branches together */
+  /** @param total maximum number of completion tokens of all metered branches together */
   constructor(total: number) {
     this.#total = total;
   }
@@ -32,7 +32,7 @@ export class TokenBudget {
   }
 }
 
-/** Counts the tokens that one branch has chosen, and computes how many it may choose. */
+/** Counts the tokens that one branch has chosen, against the limit that the budget leaves for it. */
 export class BudgetShare {
   /** Number of tokens that the branch has chosen so far. */
   used = 0;
@@ -44,7 +44,7 @@ export class BudgetShare {
     this.#left = left;
   }
 
-  /** Most tokens that the branch may choose in all. Shrinks while earlier branches use theirs. */
+  /** Maximum number of tokens that the branch may choose in all. Shrinks while earlier branches use theirs. */
   get limit(): number {
     return Math.min(this.#maxTokens, this.#left());
   }

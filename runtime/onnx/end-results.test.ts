@@ -31,7 +31,7 @@ test('a run fills the arrays of the caller and gives up before it copies them', 
     const run = session.run({ x }, { [end]: null, y: new Tensor('float32', y, [2]) });
     await expect(run).rejects.toSatisfy(isEndOfResults);
     expect([...y]).toEqual([-1, -2]);
-    // an error of the run itself is none of these
+    // An error of the run itself must not be taken for the end of results.
     const wrong = session.run({ x }, { [end]: null, y: new Tensor('float32', new Float32Array(3), [3]) });
     await expect(wrong).rejects.not.toSatisfy(isEndOfResults);
     await session.release();

@@ -16,10 +16,7 @@ export function endResults(model: Model): string {
   return name;
 }
 
-/**
- * Tells whether a run that threw this error succeeded: its only error is the intended one, from the output of
- * `endResults`.
- */
+/** Tells whether an error only comes from the output of `endResults`, so the run itself succeeded. */
 export function isEndOfResults(error: unknown): boolean {
   return error instanceof Error && NO_TENSOR.test(error.message);
 }

@@ -3,9 +3,9 @@ import { constantMatrices } from './constants.ts';
 import { attribute, type Graph, makeNode } from './model.ts';
 
 /**
- * Makes the lookup of embeddings that are tied to the head gather columns of the matrix of the head. The
- * onnxruntime-genai builder gathers rows of `Transpose(matrix)` instead, a copy that onnxruntime computes at load and
- * keeps in memory.
+ * Replaces the lookup of tied embeddings by one that gathers columns of the matrix of the output head. The
+ * onnxruntime-genai builder gathers rows of `Transpose(matrix)`, a copy that onnxruntime would compute at load and keep
+ * in memory.
  */
 export function gatherColumns(graph: Graph): void {
   const constant = constantMatrices(graph);

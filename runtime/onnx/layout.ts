@@ -9,7 +9,7 @@ export interface Layout {
   tokens: string;
   attentionMask?: string;
   positions?: string;
-  /** Number of rows in `positions` if there are several: time, height and width, for images. Absent: one row. */
+  /** Number of rows in `positions`: 3 (time, height and width) for models that read images; absent for one row. */
   positionRows?: 3;
   logits: string;
   vocabSize: number;

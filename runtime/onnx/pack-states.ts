@@ -4,8 +4,8 @@ import { attribute, DataType, type Graph, type Model, makeNode, makeTensor, type
 import { unusable } from './unusable.ts';
 
 /**
- * Names of the inputs by which recurrent layers run along lanes. A lane is one path of new tokens that follow each
- * other (`engine/lanes.ts`).
+ * Names the inputs that arrange the rows of a run in lanes for recurrent layers. A lane is one path of new tokens that
+ * follow each other (`engine/lanes.ts`).
  */
 export interface LaneInputs {
   /** `[lanes]`: index, among the given states, of the state with which each lane begins. */

@@ -27,7 +27,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-/** A model with one weight, described by the TensorProto fields. */
+/** Writes a model with one weight, made from the given TensorProto fields, and returns its path. */
 function modelWith(...tensor: Field[]): string {
   const file = join(folder, 'model.onnx');
   const graph = encodeFields([bytesField(5, encodeFields(tensor))]);

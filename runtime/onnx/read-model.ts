@@ -25,13 +25,15 @@ import {
   varints,
 } from './wire.ts';
 
-/** Most bytes of a model file, which is protobuf's own limit. Larger weights are external data. */
+/** Maximum bytes of a model file, which is protobuf's own limit. Larger weights are external data. */
 const MAX_MODEL_BYTES = 2 ** 31;
 const MAX_NODES = 200_000;
 const MAX_TENSORS = 200_000;
-/** Most bytes of a field that is read into memory: a node, a name, a small tensor. */
+/** Maximum bytes of a field that is read into memory: a node, a name, a small tensor. */
 const MAX_FIELD_BYTES = 64 * 2 ** 20;
-/** Most bytes of a tensor that is read together with the graph. Larger tensors stay on disk until they are needed. */
+/**
+ * Maximum bytes of a tensor that is read together with the graph. Larger tensors stay on disk until they are needed.
+ */
 const INLINE_BYTES = 4096;
 
 /**
@@ -158,8 +160,7 @@ function externalData(entries: Map<string, string>, file: string, name: string):
 }
 
 /**
- * Converts the fields float_data, int32_data (also for smaller types) and int64_data, which encode one number each, to
- * raw bytes.
+ * Converts the numbers of the fields float_data, int32_data (also used for smaller types) and int64_data to raw bytes.
  */
 function typedBytes(dataType: number, fields: Field[]): Uint8Array {
   if (dataType === DataType.float || dataType === DataType.double) {

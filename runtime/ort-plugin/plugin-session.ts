@@ -19,13 +19,13 @@ export interface TensorView {
 }
 
 export interface PluginSessionOptions {
-  /** Device to run the model on; absent: onnxruntime's own CPU provider. */
+  /** Device to run the model on. Default: onnxruntime's own CPU provider. */
   device?: EpDevice;
   /** Options of the device's execution provider. */
   providerOptions?: Readonly<Record<string, string>>;
   /** Entries of the session configuration (onnxruntime_session_options_config_keys.h). */
   config?: Readonly<Record<string, string>>;
-  /** Threads of the CPU provider; absent: one for each physical core. */
+  /** Threads of the CPU provider. Default: one for each physical core. */
   threads?: number;
 }
 
@@ -38,7 +38,7 @@ export interface Assignment {
   operators: Readonly<Record<string, number>>;
 }
 
-/** Values of `OrtAllocatorType.OrtDeviceAllocator` and `OrtMemType.OrtMemTypeDefault`. */
+/** Allocator and memory type of ordinary CPU memory: `OrtDeviceAllocator` and `OrtMemTypeDefault`. */
 const CPU_MEMORY = [0, 0] as const;
 const LOG_ERRORS = 3;
 

@@ -4,7 +4,7 @@ const Text = v.pipe(v.string(), v.minLength(1), v.maxLength(4096));
 
 /** Identifies a plugin's device to another process. */
 export const PluginTarget = v.object({
-  /** Name and version of the plugin, for people. */
+  /** Name and version of the plugin, for error messages and for the identity of its device. */
   plugin: Text,
   /** Name of the execution provider, under which the plugin is registered. */
   provider: Text,

@@ -6,7 +6,7 @@ import { AssayError } from '../../lib/errors.ts';
  */
 export interface Plugin {
   name: PluginName;
-  /** Name of the plugin for people. */
+  /** Name of the plugin that users see. */
   title: string;
   /** Name of the execution provider, under which the plugin is registered. */
   provider: string;

@@ -29,7 +29,7 @@ let home: string;
 let store: PluginStore;
 let server: Server;
 let index: string;
-/** Ranges asked for; what the server does with each. */
+/** Range headers that the server received, and how the server responds to them. */
 let asked: (string | undefined)[];
 let answer: { html?: boolean; cutAt?: number; ignoreRange?: boolean; status?: number; body?: Buffer };
 beforeEach(async () => {

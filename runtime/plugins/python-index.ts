@@ -4,12 +4,14 @@ import type { Plugin, Wheel } from './catalogue.ts';
 
 /** Registry that pip uses by default. */
 const DEFAULT_INDEX = 'https://pypi.org/simple';
-/** Most bytes of a package's page in the registry. A page with all versions has about 100 kB. */
+/** Maximum bytes of a package's page in the registry. A page with all versions has about 100 kB. */
 const MAX_PAGE_BYTES = 16 * 1024 * 1024;
 
 export interface IndexAccess {
   fetch(url: string, init: RequestInit): Promise<Response>;
-  /** Base URL of a mirror with the same layout (`PIP_INDEX_URL`); empty or absent: the Python Package Index. */
+  /**
+   * Base URL of a mirror with the same layout (`PIP_INDEX_URL`). If empty or absent, the Python Package Index is used.
+   */
   index?: string | undefined;
   signal: AbortSignal;
 }

@@ -4,9 +4,9 @@ import { dirname, join, resolve, sep } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import yauzl from 'yauzl';
 
-/** Most files in a wheel. Known plugins have a few dozen. */
+/** Maximum number of files in a wheel. Known plugins have a few dozen. */
 const MAX_FILES = 2_000;
-/** Most bytes of an unpacked wheel. The largest known plugin has 260 MB. */
+/** Maximum bytes of an unpacked wheel. The largest known plugin has 260 MB. */
 const MAX_BYTES = 2 ** 30;
 
 /**

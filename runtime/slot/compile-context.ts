@@ -15,7 +15,9 @@ export interface CompileContext {
   log: Logger;
   /** Devices to compile for, best first. The CPU is always the last. */
   devices: readonly Device[];
-  /** Tells whether an execution provider or a plugin on this machine may be able to use a device. */
+  /**
+   * Tells whether this machine has an execution provider or a plugin for a device. It may still fail to run a model.
+   */
   drives(device: Device): boolean;
   /**
    * Returns the plugin for a device; null if onnxruntime-node supports the device itself. Throws `engine_failed` if

@@ -50,8 +50,9 @@ export class Downloads {
   }
 
   /**
-   * Follows the running download of a model, or begins one. If the running one delivers less than the options ask for,
-   * begins another after it. Throws `operation_in_progress` if the running one has a different `maxPromptLen`.
+   * Follows the running download of a model, or begins one. If the running download may deliver less than `options` ask
+   * for, begins another one after it. Throws `operation_in_progress` if the running download has a different
+   * `maxPromptLen`.
    */
   async *follow(model: ModelId, options: DownloadOptions, leaving?: AbortSignal): AsyncGenerator<DownloadEvent> {
     for (;;) {

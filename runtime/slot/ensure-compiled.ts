@@ -16,7 +16,7 @@ export interface EnsuredModel {
   compiled: CompiledModel;
   /** True if this call compiled the model, false if it was in the store. */
   made: boolean;
-  /** Plugin that drives the model's device; absent if onnxruntime-node supports the device itself. */
+  /** Plugin that runs models on the device; absent if onnxruntime-node supports the device itself. */
   plugin?: PluginTarget;
   /** Decisions about the devices that were measured, or for which the model could not be compiled. */
   decisions: readonly DeviceDecision[];

@@ -10,8 +10,8 @@ import type { DeviceFigures } from '../../lib/schema/device-figures.ts';
 export const DEVICE_TOLERANCE = 0.2;
 
 /**
- * Decides by its measurements whether to use a device. Wrong logits always refuse it. Slowness refuses it only if the
- * caller did not name the device (`automatic`).
+ * Decides whether to use a device, by the measurements of its compile. Wrong logits always refuse it. Slowness refuses
+ * it only if the caller did not name the device (`automatic`).
  */
 export function judge(device: Device, figures: DeviceFigures, { automatic }: { automatic: boolean }): DeviceDecision {
   const { error, deviceMs, cpuMs } = figures;

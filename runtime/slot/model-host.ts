@@ -35,7 +35,7 @@ export interface HostOptions {
   dtype?: Dtype;
 }
 
-/** Tells what happens to the model in the slot, by state, in the error that it cannot be deleted. */
+/** Describes the state of the slot in the error that its model cannot be deleted. */
 const IN_USE: Readonly<Record<Slot['state'], string>> = {
   unloaded: 'being loaded',
   loading: 'being loaded',

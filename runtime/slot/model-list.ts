@@ -13,7 +13,7 @@ export interface ModelListOptions {
   downloads: Pick<Downloads, 'models' | 'statusOf'>;
   calibrations: Pick<Calibrations, 'find'>;
   compile: CompileContext;
-  /** Returns the files of a model on this machine; null if it has none. */
+  /** Returns the files of a model on this machine; null if there are none. */
   find(model: ModelId): Promise<LocalModel | null>;
 }
 

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { Operation } from './operation.ts';
 
-/** Work that ends with `unfollowed` when its signal aborts, or with `done`. */
+/** Starts work that ends with `unfollowed` when its signal aborts, or when the test resolves `done`. */
 function work(unfollowedMs: number) {
   const done = Promise.withResolvers<string>();
   const operation = new Operation<number, string>(async (report, unfollowed) => {

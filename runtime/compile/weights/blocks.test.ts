@@ -5,7 +5,7 @@ import { type BlockFormat, blockWeights, int8BlockWeights } from './blocks.ts';
 import { fitBlock } from './fit-block.ts';
 import { asLinear } from './linear.ts';
 
-/** Returns weights that lie in a range of their own in each block, the same for every call. */
+/** Returns weights whose range differs from block to block, the same for every call. */
 function weights(count: number): Float32Array {
   return Float32Array.from(
     { length: count },

@@ -41,7 +41,7 @@ export function fitBlock(values: Float32Array, levels: Uint8Array): FittedBlock 
       product += values[i]! * level;
       square += level * level;
     }
-    // The squared error is the sum of the squared values minus this, if the scale is the one of least squares.
+    // With the scale of least squares, the squared error is the sum of the squared values minus this.
     const explained = square > 0 ? (product * product) / square : 0;
     if (explained > best.explained) best = { explained, step, scale: square > 0 ? product / square : step };
   }
@@ -51,8 +51,8 @@ export function fitBlock(values: Float32Array, levels: Uint8Array): FittedBlock 
 
 /**
  * Quantizes a block of weights with the zero point in the middle, as onnxruntime's quantizer does and compilers for
- * NPUs require. The value of largest magnitude becomes the lowest level, so the sign of the scale is the opposite of
- * its sign. Writes the levels to `levels`.
+ * NPUs require. The value of largest magnitude becomes the lowest level, so the scale has the opposite sign of that
+ * value. Writes the levels to `levels`.
  */
 export function centreBlock(values: Float32Array, levels: Uint8Array, bits: 4 | 8): FittedBlock {
   const zero = 1 << (bits - 1);

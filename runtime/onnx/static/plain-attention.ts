@@ -9,7 +9,7 @@ export interface StaticShape {
   past: number;
 }
 
-/** Names the element type of keys and values between the runs of a static graph. */
+/** Names the element type in which keys and values are stored between the runs of a static graph. */
 export type KvType = 'float32' | 'float16';
 
 /** Describes a GroupQueryAttention node that is to be replaced in a static graph. */
