@@ -10,7 +10,7 @@ import type { PullContext, PullOptions } from './pull-context.ts';
 
 const POLL_MS = 500;
 
-/** Downloads the blobs of one model, in ranges in parallel. Verifies each file before it gets its final name. */
+/** Downloads the blobs of one model in parallel ranges. Verifies each file before it gets its final name. */
 export class BlobFetcher {
   /** Number of bytes received over the network. */
   fetchedBytes = 0;

@@ -18,7 +18,10 @@ export interface ModelExamination {
   commit: string;
   /** Reason why the model cannot run here, and what to try instead; null if no reason is known. */
   refusal: string | null;
-  /** Error message for requests with images or audio, if the model runs here with text only; otherwise null. */
+  /**
+   * Error message for requests with images or audio, for a model whose media are known not to work here; otherwise
+   * null.
+   */
   mediaRefusal: string | null;
   /** The files that would be downloaded; null if the repository has no usable model. */
   chosen: {

@@ -1,6 +1,6 @@
 import type { Clock } from '../../lib/clock.ts';
 
-/** Effects and settings that requests to a hub need. */
+/** Provides what requests to a hub depend on: network, clock, random numbers and settings. */
 export interface HubAccess {
   fetch: typeof fetch;
   /** A `fetch` that connects to public addresses only (`fetchPublic`), for redirects that leave the hub. */

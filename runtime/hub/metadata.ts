@@ -40,8 +40,8 @@ const FileEntry = v.looseObject({
 export const TreePage = v.array(v.union([FileEntry, v.looseObject({ type: v.picklist(['directory', 'unknown']) })]));
 
 /**
- * Reads a hub's untrusted JSON about a model, within `LIMITS` for all responses of one listing. It provides the `fetch`
- * function for the hub's own library, which requests one page after another.
+ * Reads a hub's untrusted JSON about a model, within `LIMITS` for all responses of one listing. Provides the `fetch`
+ * for `@huggingface/hub`, which requests one page after another.
  */
 export class MetadataReader {
   readonly #hub: HubAccess;
@@ -59,7 +59,7 @@ export class MetadataReader {
    * Returns a `fetch` that checks each response against `schema`.
    *
    * @throws HubRefusal for an error status; AssayError `hub_unreachable` for a response that is too large or does not
-   *   fit
+   *   match the schema
    */
   fetchAs(schema: typeof ModelInfo | typeof TreePage): typeof fetch {
     return async (input, init) => {

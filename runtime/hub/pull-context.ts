@@ -4,7 +4,7 @@ import type { StorePaths } from '../store/paths.ts';
 import type { HubAccess } from './hub-access.ts';
 import type { FileSystem } from './partial-file.ts';
 
-/** Effects and settings that downloading a model needs. */
+/** Provides what a download depends on: the hub, the store's paths, file operations and settings. */
 export interface PullContext {
   hub: HubAccess;
   paths: StorePaths;

@@ -20,7 +20,7 @@ export interface PullReport {
 }
 
 /**
- * Downloads the files of a model that the engine needs to the hub cache. A file becomes visible only when it is
+ * Downloads to the hub cache those files of a model that the engine needs. A file becomes visible only when it is
  * verified. Continues an earlier attempt. Waits for another process that downloads the same model, and uses its files.
  *
  * @throws AssayError `model_not_found`, `model_not_allowed`, `hub_unreachable`, `disk_full`
@@ -47,7 +47,7 @@ export async function pullModel(context: PullContext, model: ModelId, options: P
       void reportOtherProcess(context, published, options);
     });
     try {
-      // Not earlier, because the process that held the lock may have removed the model.
+      // Created only now, because the process that held the lock before may have removed the model.
       await paths.makeDirectory(paths.blobs(model));
       const { bytes, files } = await fetchAll(context, published, options);
       await publishSnapshot(paths, model, { commit: listing.commit, revision, files, graph: selection.files.graph });

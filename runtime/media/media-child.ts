@@ -14,7 +14,8 @@ import { cutTiles } from './tiles.ts';
  */
 
 process.on('disconnect', () => process.exit(0));
-// Ctrl-C signals the whole process group, but the server ends this process after its last request.
+// Ignores signals: Ctrl-C sends one to the whole process group, but the server ends this process itself, after the last
+// request.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {});
 process.on('message', (message) => {
   const request = v.parse(ToMedia, message);

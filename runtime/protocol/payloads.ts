@@ -14,12 +14,12 @@ import { Metrics } from '../../lib/schema/metrics.ts';
 import { MOST_ORDERS } from '../../lib/schema/question-fields.ts';
 
 /**
- * Schemas of the requests and answers of `lib/backend.ts` inside messages. The bounds are at least those of the API
- * (docs/interface.md, D-6), because they check the other process, not the user. The objects are strict, so that a field
- * that only one side knows is an error instead of being dropped.
+ * Schemas for the requests and answers of `lib/backend.ts`, which the messages contain. The bounds are at least those
+ * of the API (docs/interface.md, D-6), because they check the other process, not the user. The objects are strict: a
+ * field that only one side knows is an error instead of being dropped.
  */
 
-/** Text of a request or an answer. Bounded to 20 MiB, the most that a request body may have. */
+/** Text of a request or an answer, at most 20 Mi characters: a request body has at most 20 MiB. */
 const Text = v.pipe(v.string(), v.maxLength(20 * 1024 * 1024));
 const Short = v.pipe(v.string(), v.maxLength(4096));
 const list = <S extends v.GenericSchema>(schema: S, most: number) => v.pipe(v.array(schema), v.maxLength(most));

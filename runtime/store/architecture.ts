@@ -68,9 +68,12 @@ const GenaiConfig = v.looseObject({
 export interface ArchitectureVerdict {
   /** Reason why the model cannot run, and what to try instead; null if the configuration shows none. */
   refusal: string | null;
-  /** Kind of media that it reads besides text; null for none. */
+  /** Kind of media that the model reads besides text; null if none. */
   reads: MediaKind | null;
-  /** Error message for requests with images or audio, if the model runs here with text only; otherwise null. */
+  /**
+   * Error message for requests with images or audio, for a model whose media are known not to work here; otherwise
+   * null.
+   */
   mediaRefusal: string | null;
   /** Bytes of KV cache for each token; null if the configuration does not determine them. */
   kvBytes: number | null;

@@ -19,7 +19,7 @@ export const CONFIG_BOUNDS: FileBounds = { bytes: 4 * 1024 * 1024 };
  * Reads an untrusted file of a model as text. Returns null if it does not exist.
  *
  * @param name name of the file in error messages
- * @throws AssayError `engine_failed` for a file of more than `maxBytes` bytes, before it reads any of it
+ * @throws AssayError `engine_failed` if the file has more than `maxBytes` bytes
  */
 export async function readBounded(
   file: string,
@@ -33,7 +33,8 @@ export async function readBounded(
   if (!handle) return null;
   try {
     const { size } = await handle.stat();
-    if (size > maxBytes) throw new AssayError('engine_failed', `The model's ${name} is too large to read.`);
+    if (size > maxBytes)
+      throw new AssayError('engine_failed', `The model's ${name} is too large to read. Use another model.`);
     return await handle.readFile('utf8');
   } finally {
     await handle.close();
@@ -57,7 +58,7 @@ export async function readBoundedJson(
   const excess = excessOf(text, parts);
   if (excess) {
     const what = excess === 'depth' ? 'nests too deep' : 'has too many members';
-    throw new AssayError('engine_failed', `The model's ${name} ${what} to be read.`);
+    throw new AssayError('engine_failed', `The model's ${name} ${what} to be read. Use another model.`);
   }
   try {
     return JSON.parse(text);

@@ -43,8 +43,8 @@ export function systemCode(error: unknown): string | undefined {
 }
 
 /**
- * Tells whether an error comes from the file system, so that trying again does not help. Such an error names a system
- * call itself, while an error of `fetch` has the system's error as its cause.
+ * Tells whether an error comes from the file system. Another attempt does not help then. Such an error has the name of
+ * a system call itself; for an error of `fetch`, only its cause has one.
  */
 export function isFileError(error: unknown): boolean {
   return error instanceof Error && 'syscall' in error && typeof error.syscall === 'string';

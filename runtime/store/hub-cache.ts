@@ -71,7 +71,7 @@ export async function arrivalOf(paths: StorePaths, model: ModelId): Promise<numb
   return null;
 }
 
-/** Lists the commits of which there is a snapshot: first the one in `refs/main`, then the others, newest first. */
+/** Lists the commits that have a snapshot: first the one in `refs/main`, then the others, newest first. */
 async function commitsOf(paths: StorePaths, model: ModelId): Promise<string[]> {
   const directory = paths.snapshots(model);
   if (!(await paths.real(directory))) return [];

@@ -8,8 +8,8 @@ export const TOOL_TEMPLATE_FILE = 'tool_use.jinja';
 const TEMPLATE_FOLDER = 'additional_chat_templates/';
 
 /**
- * Names of the text files that a compiled model copies from its source: configuration, tokenizer, chat template, and
- * the preparation of media.
+ * Names of the text files that a compiled model copies from its source: configuration, tokenizer, chat template and
+ * media preprocessing.
  */
 export const TEXT_FILES = [
   'tokenizer.json',

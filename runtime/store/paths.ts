@@ -226,8 +226,8 @@ async function isGone(target: string): Promise<boolean> {
 }
 
 /**
- * Returns the bytes of a file, or of all files in a directory. Links do not count, and a file with several names counts
- * once.
+ * Returns the size in bytes of a file, or of all files in a directory. Links do not count, and a file with several
+ * names counts once.
  */
 async function sizeOf(target: string, counted: Set<number>): Promise<number> {
   const stat = await fs.lstat(target).catch(() => null);

@@ -68,7 +68,7 @@ async function removeFiles(paths: StorePaths, model: ModelId, compiledOnly: bool
     },
   ];
   if (!compiledOnly) {
-    // Snapshots are removed first, so that no process finds an incomplete model.
+    // Snapshots are removed first, because another process must not find an incomplete model.
     const snapshots = await paths.remove(paths.snapshots(model));
     removed.push({ kind: 'weights', bytes: snapshots + (await paths.remove(paths.repository(model))) });
     const lockFiles = await readdir(paths.locks(model)).catch(() => []);

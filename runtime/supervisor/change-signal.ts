@@ -14,8 +14,8 @@ export class ChangeSignal {
   }
 
   /**
-   * Waits until `condition` is false, and tests it again at each change. Also returns when the time is over or `signal`
-   * aborts, so the caller must test the condition itself.
+   * Waits until `condition` returns false, calling it again at each change. Also returns after `timeoutMs` or when
+   * `signal` aborts, so the caller must test the condition itself.
    *
    * @param timeoutMs milliseconds; without it, waits without a limit
    */

@@ -73,8 +73,8 @@ export class Child {
     this.#process = fork(options.entry, [], {
       serialization: 'advanced',
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
-      // `execArgv` is set, so the child does not inherit this process's flags: a debugger or test runner must not
-      // attach to it.
+      // `launch` sets `execArgv`, so the child does not inherit this process's flags: a debugger or test runner must
+      // not attach to it.
       ...options.launch(HEAP_FLAGS),
       env: { ...ENGINE_MEMORY, ...withoutSecrets(process.env), ...NO_TELEMETRY },
     });

@@ -44,7 +44,7 @@ export interface EngineBackendOptions {
   timeoutMs: number;
   /** Maximum answer tokens of a chat request that sets no limit. A small model may never stop by itself. */
   chatMaxTokens: number;
-  /** Returns the calibration of the loaded model, or null if it has none; absent: no model has one. */
+  /** Returns the calibration of the loaded model, or null if it has none. Absent: no answers are calibrated. */
   calibration?(): Promise<Calibration | null>;
   /**
    * Default number of orders in which each question shows its options, for requests with probabilities. The answers are
@@ -146,8 +146,8 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
   }
 
   /**
-   * Returns the means to open and decode the media of a request; null if the request has none, or if the model reads
-   * none (the engine then refuses the request).
+   * Returns the functions that open and decode the media of a request; null if the request has none, or if the model
+   * reads none (the engine then refuses the request).
    */
   function mediaFor(work: Work): CallMedia | null {
     const kind = engine.status().info?.reads;

@@ -39,7 +39,7 @@ export interface EngineProcess {
   compile(spec: CompileSpec, options?: CompileCall): Promise<CompileReport>;
   /**
    * Begins the shutdown: ends compiles and loads at once, because they can be repeated. Requests in flight continue,
-   * but one that is stuck is killed sooner. The caller must call `close` afterwards.
+   * but a process that is stuck is killed sooner. The caller must call `close` afterwards.
    */
   beginClose(): void;
   /** Kills all processes; requests in flight fail. */
@@ -50,7 +50,7 @@ export interface EngineProcess {
 export interface EngineCalls {
   /**
    * Admits one request. Throws `overloaded` at once if the queue is full. Waits for a restart of the engine process,
-   * and throws `model_not_loaded` or `engine_failed` if there is still none.
+   * and throws `model_not_loaded` or `engine_failed` if it does not run by then.
    */
   call(options: CallOptions): Promise<Call>;
 }

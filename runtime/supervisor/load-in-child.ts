@@ -3,7 +3,7 @@ import { refusal } from '../../lib/refused-form.ts';
 import type { LoadSpec, ModelInfo } from '../protocol/messages.ts';
 import { Child, type ChildEvents, type ChildOptions } from './child.ts';
 
-/** Message id of the load, which no request can have: their ids are numbers in base 36. */
+/** Message id of the load, which no request can have: request ids are numbers in base 36. */
 const ID = 'load!';
 
 /**

@@ -9,11 +9,11 @@ export const SILENCE_LIMITS = {
   start: 60_000,
   /** Work on tokenizer, template or grammars: a large vocabulary takes three seconds on a busy machine. */
   text: 10_000,
-  /** One step of the model. */
+  /** One step of the model, or no work. */
   step: 120_000,
 } as const;
 
-/** Limits that apply once callers wait for the process to end, so that a stuck one ends soon. */
+/** Limits that apply once callers wait for the process to end. They end a stuck process soon. */
 export const SHORT_SILENCE_LIMITS: Partial<SilenceLimits> = { text: 2_000 };
 
 /** Descriptions of what a silent process failed to do, by phase, for the log and the caller. */

@@ -224,7 +224,7 @@ class Supervisor implements EngineProcess, EngineCalls {
 
   /**
    * Returns the engine process once it can answer. Waits for a restart, at most `restartWaitMs`. Throws
-   * `model_not_loaded` or `engine_failed` if there is none.
+   * `model_not_loaded` or `engine_failed` if it cannot answer by then.
    */
   async #ready(signal: AbortSignal): Promise<Child> {
     const timeoutMs = this.#options.restartWaitMs ?? 10_000;

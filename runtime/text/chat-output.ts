@@ -62,8 +62,8 @@ export class ChatOutput {
     const text = this.#detokenizer.push(sampled.token);
     const said = this.#splitter.push(text);
     this.#received += said.content.length;
-    // A token of a header, or of white space after the reasoning, is not part of the answer. One that only begins a
-    // character is part of it.
+    // Only tokens of the answer keep their log-probabilities. A token of a header, or of white space after the
+    // reasoning, is not part of it; a token that only begins a character is.
     const { answering, header, withholds } = this.#splitter;
     const dropped = said.content === '' && (thought || header !== null || (answering && text !== '' && !withholds));
     if (this.#splitter.thinking) this.#pending = [];
@@ -73,7 +73,7 @@ export class ChatOutput {
     return this.#give(said.reasoning, this.#scanner.push(said.content));
   }
 
-  /** Returns the text that is still withheld. Must be called after the last token. */
+  /** Returns the text that is still withheld. Must follow the last `push`. */
   end(_cut?: boolean): ChatDelta {
     const last = this.#splitter.push(this.#detokenizer.end());
     const rest = this.#splitter.end();

@@ -226,7 +226,11 @@ function withoutReasoning(message: TemplateMessage, { open, close }: ReasoningFo
 
 function usable<T>(work: () => T): T {
   return converting(work, (cause) => {
-    return new AssayError('engine_failed', `The model's chat template cannot be used: ${cause.message}.`, { cause });
+    return new AssayError(
+      'engine_failed',
+      `The model's chat template cannot be used: ${cause.message}. Try again, or use another model.`,
+      { cause },
+    );
   });
 }
 

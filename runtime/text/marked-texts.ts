@@ -55,7 +55,7 @@ export function splitMarked(
 ): Segment[] {
   const segments: Segment[] = [];
   let next = 0;
-  /** Adds text that the template wrote, which may contain the caller's texts from tools. */
+  /** Adds rendered text. Its parts between guards (`tools/guarded-text.ts`) are the caller's, from tools and calls. */
   const addTemplate = (text: string): void => {
     for (const [i, piece] of splitAtGuards(text).entries()) {
       if (i % 2 === 0) addOwn(piece);

@@ -65,8 +65,8 @@ export function encodeTasks(model: TextModel, batch: TaskBatch, limit = Number.P
 }
 
 /**
- * Throws `unsupported_modality` for media that the model does not read. Checks the parts in the order in which they
- * were sent, which the prompt may change, so that the error names the first one.
+ * Throws `unsupported_modality` for media that the model does not read. The error names the first such part in the
+ * order in which the parts were sent, which the prompt may change.
  */
 function refuseMedia({ input, media }: TaskBatch, model: TextModel): void {
   const messages = [...('messages' in input ? input.messages : []), { role: 'user' as const, parts: media }];

@@ -22,7 +22,7 @@ export interface JinjaLimits {
 const LIMITS: JinjaLimits = { timeMs: 2_000, output: 4 * 1024 * 1024 };
 const MAX_SOURCE = 1024 * 1024;
 
-/** Heap limits of the rendering thread, in MiB. The templates of published models need about one. */
+/** Heap limits of the rendering thread, in MiB. The templates of published models need about 1 MiB. */
 const HEAP_MB = { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 16 };
 
 /** Timeout for the start of the thread in milliseconds, long enough for a busy machine. */

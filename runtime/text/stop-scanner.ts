@@ -46,7 +46,7 @@ export class StopScanner {
     return this.#take(this.#held.length - Math.max(0, ...ends.map((end) => overlap(this.#held, end))));
   }
 
-  /** Returns the text that is still withheld. Must be called after the last text. */
+  /** Returns the text that is still withheld. Must follow the last `push`. */
   end(): string {
     return this.#end ? '' : this.#take(this.#held.length);
   }

@@ -87,7 +87,9 @@ const GLOBALS = {
   strftime_now: fixedDate,
 };
 
-/** Formats a fixed date, the one to which Llama 3.2's template falls back, so that a prompt is the same every day. */
+/**
+ * Formats a fixed date, because a prompt must be the same every day: the date to which Llama 3.2's template falls back.
+ */
 function fixedDate(format: string): string {
   const parts: Record<string, string> = {
     Y: '2024',

@@ -12,7 +12,7 @@ export interface TextModel {
   template: ChatTemplate;
   /** Writes images or recordings into prompts; absent if the model reads none. */
   media?: MediaText;
-  /** Error message for requests with images or audio, if the reason why this model reads none is known. */
+  /** Error message for requests with images or audio, if it is known why the model reads none; otherwise absent. */
   mediaRefusal?: string;
   /** Sampling parameters that the model's makers recommend. */
   sampling: ModelText['sampling'];

@@ -34,7 +34,7 @@ export class ThinkSplitter extends TextSplitter {
     return said;
   }
 
-  /** Returns the text that is still withheld. Must be called after the last text. */
+  /** Returns the text that is still withheld. Must follow the last `push`. */
   end(): Said {
     const rest = this.#take(this.held.length);
     if (this.state === 'reasoning') return { reasoning: this.#speak(rest).trimEnd(), content: '' };

@@ -91,8 +91,8 @@ function readable<T>(work: () => T): T {
   try {
     return work();
   } catch (cause) {
-    const message = `The model's tokenizer cannot be used: ${messageOf(cause)}.`;
-    throw new AssayError('engine_failed', message.slice(0, 500), { cause });
+    const message = `The model's tokenizer cannot be used: ${messageOf(cause).slice(0, 400)}. Use another model.`;
+    throw new AssayError('engine_failed', message, { cause });
   }
 }
 

@@ -17,7 +17,7 @@ export interface DeviceCompileOptions {
   signal?: AbortSignal;
   /**
    * Type of keys and values to compile for. `float16` halves what each run copies to the device; if the device refuses
-   * it, 32 bits are compiled. Default: `float16`, and `float32` for a device that is a CPU.
+   * it, `float32` is used. Default: `float16`, and `float32` for a device that is a CPU.
    */
   kvType?: KvType;
 }

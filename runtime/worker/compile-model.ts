@@ -110,8 +110,8 @@ export async function compileModel(options: CompileOptions): Promise<Manifest> {
 }
 
 /**
- * Returns the number of sequences that one run shall compute: 1 on devices other than the CPU, whose execution
- * providers are not known to run the attention nodes of several sequences well.
+ * Returns the number of sequences that one run must be able to compute: 1 on devices other than the CPU, whose
+ * execution providers are not known to run the attention nodes of several sequences well.
  */
 function slotsFor({ device, slots }: CompileOptions): number {
   return slots ?? (device === 'CPU' ? DEFAULT_SLOTS : 1);

@@ -89,7 +89,11 @@ async function openOnDevice(
     }
   }
   throw (
-    failure ?? new AssayError('engine_failed', 'The model was compiled for a device that this machine does not have.')
+    failure ??
+    new AssayError(
+      'engine_failed',
+      'The model was compiled for a device that this machine does not have. Start the server with another --device.',
+    )
   );
 }
 

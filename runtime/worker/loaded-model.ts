@@ -21,7 +21,7 @@ export interface LoadedModelParts {
   engine: Engine;
   /** Encoder of images or audio; absent if the model reads only text. */
   media?: MediaEncoder | undefined;
-  /** Error message for requests with images or audio, if the reason why this model reads none is known. */
+  /** Error message for requests with images or audio, if it is known why the model reads none; otherwise absent. */
   mediaRefusal?: string | undefined;
 }
 

@@ -204,7 +204,7 @@ function inputsOf(family: MediaFamily, piece: Uint8Array, plan: MediaPlan): read
  */
 function checkAspect({ width, height }: Size, most: number | undefined, param: string): void {
   if (!most || Math.max(width, height) <= most * Math.min(width, height)) return;
-  const message = `${param} is ${width} × ${height} pixels: one side is more than ${most} times the other. Cut it.`;
+  const message = `${param} is ${width} × ${height} pixels: one side is more than ${most} times the other. Crop it.`;
   throw new AssayError('invalid_value', message, { param });
 }
 

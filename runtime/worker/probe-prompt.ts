@@ -8,7 +8,7 @@ const TEXT =
 const MOST_TOKENS = 32;
 
 /**
- * Returns the first tokens of an ordinary text, so that weight forms are measured on activations like those of real
+ * Returns the first tokens of an ordinary text, because weight forms must be measured on activations like those of real
  * requests. For a model whose tokenizer cannot be read, returns tokens scattered over its vocabulary.
  */
 export async function probePrompt(source: string, vocabSize: number, contextLength: number): Promise<number[]> {

@@ -155,7 +155,7 @@ describe('load', () => {
     await fs.truncate(join(found!.directory, 'config.json'), 5 * 1024 * 1024);
     await expect(box.host.load(QWEN, {})).rejects.toMatchObject({
       code: 'engine_failed',
-      message: "The model's config.json is too large to read.",
+      message: "The model's config.json is too large to read. Use another model.",
     });
   });
 

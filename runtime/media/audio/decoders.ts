@@ -6,7 +6,7 @@ import { AudioFault } from './audio-fault.ts';
 import type { Codec } from './sniff-audio.ts';
 import { statedLength, xingHeader } from './stated-length.ts';
 
-/** Samples that a decoder returns, with one array for each channel. */
+/** Holds the samples that a decoder returns, with one array for each channel. */
 export interface Decoded {
   channelData: readonly Float32Array[];
   samplesDecoded: number;

@@ -16,7 +16,7 @@ export const MelPlan = v.strictObject({
     v.minValue(2),
     v.maxValue((MOST_SECONDS * PREPARED_RATE) / HOP + MOST_CHUNK_FRAMES),
   ),
-  /** Number of frames in a chunk. The last chunk has the rest. */
+  /** Number of frames in a chunk. The last chunk may have fewer. */
   chunkFrames: v.pipe(v.number(), v.integer(), v.minValue(2), v.maxValue(MOST_CHUNK_FRAMES)),
 });
 export type MelPlan = v.InferOutput<typeof MelPlan>;

@@ -7,7 +7,7 @@ const Count = v.pipe(v.number(), v.integer(), v.minValue(1));
 const Side = v.pipe(Count, v.maxValue(256));
 const Channels = v.tuple([v.number(), v.number(), v.number()]);
 
-/** Checks the fields that this family needs of its published files (`config.json`, `preprocessor_config.json`). */
+/** Schema of the fields that this family needs of its published files (`config.json`, `preprocessor_config.json`). */
 export const QwenVlConfig = v.object({
   config: v.looseObject({ image_token_id: v.pipe(v.number(), v.integer(), v.minValue(0)) }),
   preprocessor: v.looseObject({

@@ -27,8 +27,8 @@ export interface OpenMediaOptions {
 }
 
 /**
- * Creates the means to open and decode the images or audio of one request. Opening finds the size of every file; only
- * the files that the engine asks for are decoded. Both throw `invalid_value`, which names the part of the request.
+ * Returns the functions that open and decode the images or audio of one request. Opening finds the size of every file;
+ * only the files that the engine asks for are decoded. Both throw `invalid_value`, which names the part of the request.
  */
 export function openMedia(
   media: Pick<MediaProcess, 'size' | 'samples' | 'prepare'>,
@@ -119,7 +119,7 @@ const REASONS: Readonly<Record<FaultKind | FetchFaultKind, string>> = {
   address_private: 'is at an address that is not on the public internet, and is not fetched. Send the file itself.',
   address_redirect: 'was moved: redirects are not followed. Send the address that it leads to, or the file itself.',
   address_status: 'could not be fetched: its host answered with an error. Check the address, or send the file itself.',
-  address_large: 'is too large: the fetched files of a request may have 20 MiB together.',
+  address_large: 'is too large: the fetched files of a request may have 20 MiB together. Send smaller files.',
   address_slow: 'was not fetched in time. Send the file itself.',
   address_unreachable: 'could not be fetched. Check the address, or send the file itself.',
   undecodable: 'cannot be decoded: the file is damaged or cut off. Send it again, or save it to a new file.',
@@ -145,6 +145,6 @@ function checkCount(work: Work, kind: MediaKind): void {
   const extra = mediaOf(work).filter(({ type }) => type === kind)[MOST_MEDIA];
   if (!extra) return;
   const name = kind === 'image' ? 'image' : 'recording';
-  const message = `${extra.param} is one ${name} too many: a request may have ${MOST_MEDIA}.`;
+  const message = `${extra.param} is one ${name} too many: a request may have ${MOST_MEDIA}. Send fewer.`;
   throw new AssayError('invalid_value', message, { param: extra.param });
 }

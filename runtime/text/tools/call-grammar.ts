@@ -28,7 +28,9 @@ export interface CallGrammar {
    * text.
    */
   triggered: readonly CallStep[];
-  /** Steps of a first call at the beginning of the answer; `afterReasoning` is for one after reasoning. */
+  /**
+   * Steps of the first call if the answer begins with it; `afterReasoning` has those of a first call after reasoning.
+   */
   first: readonly CallStep[];
   afterReasoning: readonly CallStep[];
   /** Steps of a further call; null if the answer ends after the first. */
@@ -45,8 +47,8 @@ interface GrammarOptions {
 }
 
 /**
- * Text between the name of a tool and its arguments if the header names the channel first. GPT-OSS writes headers so,
- * although its template names the channel last. Source: OpenAI, "Harmony response format".
+ * Text between the name of a tool and its arguments if the header names the channel first. GPT-OSS does this, although
+ * its template names the channel last. Source: OpenAI, "Harmony response format".
  */
 const IN_CHANNEL = ' <|constrain|>json<|message|>';
 
@@ -95,7 +97,7 @@ export function callGrammar({ format, use, tokenizer, reasoning }: GrammarOption
 /**
  * Returns the trigger of a call that begins with text: the text up to the end of its first word, such as `{"name`,
  * `<tool_call` or `Action:`. After the first word, models vary the spaces. A text that begins with a word may be part
- * of any sentence, so it only counts at the beginning of an answer.
+ * of any sentence, so it counts only at the beginning of an answer.
  */
 function textTrigger(begin: CallText | undefined, { textBefore }: ToolFormat): { text: string; anywhere: boolean } {
   const text = begin?.before ?? '';

@@ -23,7 +23,7 @@ function describedMembers(properties: Json | undefined): JsonSchema {
   );
 }
 
-/** Returns a schema with at most one type: the only one besides `null`. */
+/** Keeps the type of a schema only if it has exactly one besides `null`. */
 function typed(schema: Json | undefined): JsonSchema {
   if (!isSchema(schema)) return {};
   const { type, ...rest } = schema;

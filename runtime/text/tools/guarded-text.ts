@@ -4,8 +4,8 @@ import type { ToolCall } from '../../../lib/conversation.ts';
 
 /**
  * Converts tools and calls to the form that chat templates read. Templates write them in various forms, most as JSON,
- * so placeholders cannot replace their texts as in messages. Instead, texts that could contain a control token are put
- * between guard characters, which the template writes along with them. Text between guards is the caller's
+ * so placeholders cannot replace their texts as they do in messages. Instead, texts that could contain a control token
+ * are put between guard characters, which the template writes along with them. Text between guards is the caller's
  * (`splitAtGuards`).
  */
 

@@ -25,7 +25,7 @@ type Instead = { open: number } | { ending: CallWriter | null };
 
 type Phase =
   | { is: 'free' }
-  /** The next token decides between a call and something else. */
+  /** The next token begins either `call` or the alternative `instead`. */
   | { is: 'choosing'; call: CallWriter; instead: Instead }
   | { is: 'calling'; call: CallWriter }
   | { is: 'ended' };

@@ -13,7 +13,7 @@ export interface ToolFormat {
   separator: string | null;
   /** True if an answer may contain text before its calls. */
   textBefore: boolean;
-  /** True if the template does not write the calls of earlier messages. They are then passed to it as content. */
+  /** True if the template does not write the calls of earlier messages. The calls are then passed to it as content. */
   asContent?: true;
 }
 

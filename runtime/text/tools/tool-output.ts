@@ -48,7 +48,7 @@ export class ToolOutput {
     return delta;
   }
 
-  /** Returns the text and calls that are still withheld. Must be called after the last token. */
+  /** Returns the text and calls that are still withheld. Must follow the last `push`. */
   end(_cut?: boolean): ChatDelta {
     if (this.#calling || this.#constraint.calls.length > 0) return this.#calls();
     const delta = this.#text(this.#chat.end());
