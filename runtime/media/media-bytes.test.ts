@@ -27,8 +27,8 @@ it('a web address has no file here', () => {
 
 describe('refused, with the path', () => {
   it.each<[string, MediaPart, RegExp]>([
-    ['no bytes', base64(''), /not in a format/],
-    ['a data URL without a file', url('data:image/png;base64,'), /not in a format/],
+    ['no bytes', base64(''), /not in a supported format/],
+    ['a data URL without a file', url('data:image/png;base64,'), /not in a supported format/],
     ['text', base64(Buffer.from('hello, hello').toString('base64'), 'text/plain'), /Send JPEG, PNG, WEBP, GIF/],
     [
       'SVG',
