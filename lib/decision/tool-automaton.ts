@@ -1,6 +1,7 @@
 import type { Tool } from '../backend.ts';
 import { Automaton, type FramedValue } from '../grammar/automaton/automaton.ts';
 import { compileSchema } from '../grammar/resolve/compile.ts';
+import { type Tags, taggedObject } from '../grammar/tagged-object.ts';
 import { recentAutomaton } from './task-grammar.ts';
 
 /**
@@ -13,6 +14,8 @@ export interface CallText {
   between: string;
   arguments: boolean;
   after: string;
+  /** Tags around each argument; absent if the arguments are JSON. */
+  tags?: Tags;
 }
 
 /**
@@ -41,8 +44,8 @@ export function textBeforeArguments({ before, name, between }: CallText, tool: T
 export function namedTool(text: CallText, written: string, tools: readonly Tool[], ended: boolean): Tool | undefined {
   return tools.find((tool) => {
     const before = textBeforeArguments(text, tool);
-    // Arguments are an object.
-    if (text.arguments) return written.startsWith(`${before}{`);
+    // JSON arguments are an object.
+    if (text.arguments) return written.startsWith(text.tags ? before : `${before}{`);
     return text.between === '' ? ended && written === before : written.startsWith(before);
   });
 }
@@ -50,5 +53,9 @@ export function namedTool(text: CallText, written: string, tools: readonly Tool[
 function framed(text: CallText, tool: Tool): FramedValue {
   const before = textBeforeArguments(text, tool);
   if (!text.arguments) return { before, after: '' };
-  return { before, value: compileSchema(tool.parameters, { path: 'parameters' }), after: text.after };
+  const { tags, after } = text;
+  const value = tags
+    ? taggedObject(tool.parameters, tags, 'parameters')
+    : compileSchema(tool.parameters, { path: 'parameters' });
+  return { before, value, after };
 }

@@ -2,9 +2,10 @@ import { at } from '../at.ts';
 import { AssayError } from '../errors.ts';
 import { type LoopBounds, LoopDetector } from '../loop-detector.ts';
 import type { Automaton, State } from './automaton/automaton.ts';
-import { BYTE, EndFrame, isNumeric } from './automaton/frame.ts';
+import { BYTE, isNumeric } from './automaton/frame.ts';
 import { MemberNameFrame } from './automaton/member-name-frame.ts';
 import { NumberFrame } from './automaton/number-frame.ts';
+import { RawTextFrame } from './automaton/raw-text-frame.ts';
 import { StringFrame } from './automaton/string-frame.ts';
 import { PLAIN } from './automaton/text-bytes.ts';
 import { close, type Missing } from './closing.ts';
@@ -68,7 +69,7 @@ export class GrammarConstraint implements Constraint {
 
   /** True when the text may end here. Another reading of it may continue, as `get_all` continues `get`. */
   get mayEnd(): boolean {
-    return this.state.frames.some((frame) => frame instanceof EndFrame);
+    return this.state.frames.some((frame) => frame.mayEndAnswer);
   }
 
   takeForced(): number[] {
@@ -83,7 +84,7 @@ export class GrammarConstraint implements Constraint {
   }
 
   mask(into: Uint32Array): void {
-    if (this.stringLoop.looping && this.closingQuote(into)) return;
+    if (this.stringLoop.looping && (this.closingQuote(into) || this.closingTag(into))) return;
     this.masks.fill(this.state, this.withheldNode, into);
     if (into.every((word) => word === 0)) {
       throw new AssayError('engine_failed', 'The model has no token for what has to come next; use another model.');
@@ -167,6 +168,18 @@ export class GrammarConstraint implements Constraint {
     return into.some((word) => word !== 0);
   }
 
+  /** Marks the tokens that end the raw text that is being written; returns false if none can. */
+  private closingTag(into: Uint32Array): boolean {
+    const raw = this.state.frames.filter((frame) => frame instanceof RawTextFrame);
+    if (raw.length === 0) return false;
+    // If the model has begun a closing tag, it goes on with that one, so that it cannot begin one again and again.
+    const others = this.state.frames.filter((frame) => !(frame instanceof RawTextFrame));
+    const closed = this.state.with(others.length > 0 ? others : raw.flatMap(({ closing }) => closing ?? []));
+    if (!closed) return false;
+    this.masks.fill(closed, 0, into);
+    return into.some((word) => word !== 0);
+  }
+
   /** Accepts known text; throws if the grammar does not allow it. */
   skip(text: string): void {
     const bytes = new TextEncoder().encode(text);
@@ -233,7 +246,7 @@ function midCharacter(bytes: readonly number[]): boolean {
 }
 
 function inString({ frames }: State): boolean {
-  return frames.some((frame) => frame instanceof StringFrame);
+  return frames.some((frame) => frame instanceof StringFrame || frame instanceof RawTextFrame);
 }
 
 /**
@@ -242,7 +255,8 @@ function inString({ frames }: State): boolean {
  */
 function inFreeText({ frames }: State): boolean {
   return frames.every((frame) => {
-    if (frame instanceof StringFrame || frame instanceof MemberNameFrame) return frame.place.pending === PLAIN;
+    if (frame instanceof StringFrame || frame instanceof RawTextFrame || frame instanceof MemberNameFrame)
+      return frame.place.pending === PLAIN;
     return frame instanceof NumberFrame;
   });
 }

@@ -120,7 +120,7 @@ function checkTools({ template }: TextModel, messages: readonly TemplateMessage[
   if ((!tools && at < 0) || template.tools()) return;
   const param = tools ? 'tools' : `messages[${at}].${messages[at]?.toolCalls ? 'tool_calls' : 'role'}`;
   const message =
-    'The chat template of the loaded model has no tools, or writes calls in a form that is not supported. Load a model whose template has them (Qwen2.5, Qwen3, Llama 3, Mistral, Hermes, Granite 3), or ask for JSON with response_format.';
+    'The chat template of the loaded model has no tools, or writes calls in a form that is not supported. Load a model whose template has them (Qwen2.5, Qwen3, Qwen3-Coder, Llama 3, Mistral, Hermes, Granite 3), or ask for JSON with response_format.';
   throw new AssayError('unsupported_parameter', message, { param });
 }
 

@@ -2,7 +2,7 @@ import { type ChatTemplate, createChatTemplate } from './chat-template.ts';
 import { type ModelText, readModelText } from './model-files.ts';
 import type { MediaText } from './segment.ts';
 import { createTokenizer, type Tokenizer, tokenText } from './tokenizer.ts';
-import { withToolTemplate } from './tools/tool-template.ts';
+import { withTextTags, withToolTemplate } from './tools/tool-template.ts';
 import { createVocabulary, type TextVocabulary } from './vocabulary.ts';
 
 /** Holds everything that converts between text and a model's tokens. */
@@ -40,7 +40,8 @@ export function createTextModel(model: ModelText, { mostTokens, vocabSize }: Tex
   const compile = (source: string | null) => createChatTemplate(source, Object.fromEntries(special));
   const own = compile(model.template);
   const { toolTemplate } = model;
-  const template = toolTemplate === null ? own : withToolTemplate(own, () => compile(toolTemplate));
+  const either = toolTemplate === null ? own : withToolTemplate(own, () => compile(toolTemplate));
+  const template = withTextTags(either, tokenizer.controlTexts);
   // Some published configurations name only the token that ends a text, not the one that ends a message, so the latter
   // is read from the template. A token between reasoning and answer ends a message too, but the answer follows.
   const between = new Set(template.reasoning.tokens.map((token) => tokenizer.id(token)));

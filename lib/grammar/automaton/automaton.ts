@@ -1,20 +1,22 @@
 import type { Node } from '../resolve/node.ts';
+import type { TaggedObject } from '../tagged-object.ts';
 import type { StringLanguage } from '../text/string-language.ts';
 import { EndFrame, type Frame, type FrameTable, single } from './frame.ts';
 import { LiteralFrame } from './literal-frame.ts';
 import { StringFrame } from './string-frame.ts';
+import { TaggedObjectFrame } from './tagged-object-frame.ts';
 import { ValueFrame } from './value-frame.ts';
 
 /** Number of cached frames at which an automaton empties its tables, so that it stays at about 5 MB. */
 const TABLE_LIMIT = 10_000;
 
 /**
- * Describes a JSON value with fixed text before and after it. Without `value` it is only the fixed text, which then
- * must not be empty.
+ * Describes a value, as JSON or as members between tags, with fixed text before and after it. Without `value` it is
+ * only the fixed text, which then must not be empty.
  */
 export interface FramedValue {
   before: string;
-  value?: Node;
+  value?: Node | TaggedObject;
   after: string;
 }
 
@@ -44,7 +46,8 @@ export class Automaton implements FrameTable {
 
   private framed({ before, value, after }: FramedValue, end: Frame): Frame {
     const ending = fixed(after, end);
-    return fixed(before, value ? new ValueFrame(value, ending, 0) : ending);
+    if (!value) return fixed(before, ending);
+    return fixed(before, 'tags' in value ? TaggedObjectFrame.at(value, 0, ending) : new ValueFrame(value, ending, 0));
   }
 
   value(node: Node, after: Frame, depth: number): ValueFrame {

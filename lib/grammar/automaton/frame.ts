@@ -35,6 +35,11 @@ export abstract class Frame {
 
   /** Returns the one byte that can come next; -1 if there are several, or none. */
   abstract forced(): number;
+
+  /** True if the whole answer may end here, whether or not it could also continue. */
+  get mayEndAnswer(): boolean {
+    return false;
+  }
 }
 
 /** Represents an unfinished part of the answer. `after` is the frame that continues when it has ended. */
@@ -55,6 +60,9 @@ export class EndFrame extends Frame {
   override step(): void {}
   override forced(): number {
     return -1;
+  }
+  override get mayEndAnswer(): boolean {
+    return true;
   }
 }
 

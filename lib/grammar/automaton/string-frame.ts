@@ -39,13 +39,17 @@ export function advance(language: StringLanguage, place: Place, byte: number): A
       return 'on';
     }
     if (byte < 0x20) return 'no';
-    if (byte < 0x80) return character(language, place, byte);
-    return begin(language, place, byte);
-  }
-  if (pending === ESCAPE) {
+  } else if (pending === ESCAPE) {
     const found = ESCAPES.find(([letter]) => letter === byte);
     return found ? character(language, place, found[1]) : 'no';
   }
+  return advanceRaw(language, place, byte);
+}
+
+/** Moves `place` forward by one byte of text that is written as it is, without quotes and escapes. */
+export function advanceRaw(language: StringLanguage, place: Place, byte: number): Advance {
+  const { pending } = place;
+  if (pending === PLAIN) return byte < 0x80 ? character(language, place, byte) : begin(language, place, byte);
   return byte < 0x80 || byte > 0xbf ? 'no' : goOn(language, place, extendSequence(pending, byte));
 }
 
@@ -114,7 +118,7 @@ export function stringFrame(
  * Returns the number of characters, capped at the minimum if there is no maximum: all positions beyond it are
  * equivalent.
  */
-function countOf({ min, max }: StringLanguage, length: number): number {
+export function countOf({ min, max }: StringLanguage, length: number): number {
   return max === Infinity ? Math.min(length, min) : length;
 }
 

@@ -67,7 +67,11 @@ export function highest(pending: number): number {
 
 /** Returns the first byte of a character as written in a JSON string. */
 export function firstByte(codePoint: number): number {
-  if (ESCAPES.some(([, character]) => character === codePoint)) return 0x5c;
+  return ESCAPES.some(([, character]) => character === codePoint) ? 0x5c : firstRawByte(codePoint);
+}
+
+/** Returns the first byte of a character in UTF-8. */
+export function firstRawByte(codePoint: number): number {
   if (codePoint < 0x80) return codePoint;
   if (codePoint < 0x8_00) return 0xc0 | (codePoint >> 6);
   return codePoint < 0x1_00_00 ? 0xe0 | (codePoint >> 12) : 0xf0 | (codePoint >> 18);

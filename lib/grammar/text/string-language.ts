@@ -17,12 +17,16 @@ export class StringLanguage {
    * -1 if there is none.
    */
   private readonly shortest: Int32Array | null;
+  /** The most characters that a text needs to end, from the state that needs most. */
+  readonly longestRest: number;
 
   constructor(dfa: Dfa | null, min: number, max: number, fuel: Fuel) {
     this.dfa = dfa;
     this.min = min;
     this.max = max;
     this.shortest = dfa && shortestRests(dfa, min, fuel);
+    this.longestRest =
+      this.shortest?.reduce((most, rest, i) => (i % (min + 1) === 0 ? Math.max(most, rest) : most), 0) ?? 0;
   }
 
   get empty(): boolean {

@@ -3,6 +3,7 @@ import type { State } from '../automaton/automaton.ts';
 import type { Frame } from '../automaton/frame.ts';
 import { ColonFrame, MEMBER_NAME, MemberNameFrame } from '../automaton/member-name-frame.ts';
 import { NumberFrame } from '../automaton/number-frame.ts';
+import { RawTextFrame } from '../automaton/raw-text-frame.ts';
 import { StringFrame } from '../automaton/string-frame.ts';
 import { PLAIN } from '../automaton/text-bytes.ts';
 import type { Vocabulary } from '../constraint.ts';
@@ -50,11 +51,14 @@ export class Masks {
     const others: Frame[] = [];
     for (const frame of state.frames) {
       if (frame instanceof StringFrame) this.addString(frame, state, into);
-      else if (frame instanceof NumberFrame) walkNumber(this.trie, frame, state.only(frame.after), into);
+      else if (frame instanceof RawTextFrame) {
+        addMask(into, this.strings.insideRaw(frame.language, frame.place));
+        if (frame.closing) others.push(frame.closing);
+      } else if (frame instanceof NumberFrame) walkNumber(this.trie, frame, state.only(frame.after), into);
       else if (frame instanceof MemberNameFrame && frame.place.pending === PLAIN) this.addName(frame, state, into);
       else others.push(frame);
     }
-    const rest = others.length === state.frames.length ? state : state.with(others);
+    const rest = state.with(others);
     if (rest) walk(this.trie, 0, rest, into);
   }
 

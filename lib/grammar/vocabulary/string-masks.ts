@@ -1,5 +1,5 @@
 import { at } from '../../at.ts';
-import { advance, type Place } from '../automaton/string-frame.ts';
+import { type Advance, advance, advanceRaw, type Place } from '../automaton/string-frame.ts';
 import { PLAIN } from '../automaton/text-bytes.ts';
 import { Fuel } from '../fuel.ts';
 
@@ -11,7 +11,7 @@ import { mark, type Trie } from './trie.ts';
 export interface StringMask {
   /** Tokens that stay inside the string. */
   inside: Uint32Array;
-  /** Tokens that close the string. */
+  /** Tokens that close the string; none for raw text. */
   exits: readonly Exits[];
 }
 
@@ -43,8 +43,29 @@ export class StringMasks {
       this.free ??= new FreeText(this.trie, this.words);
       return this.free.at(language.min - place.length, language.max - place.length);
     }
-    const key = `${this.idOf(language)},${place.state},${place.length},${place.pending}`;
-    return cached(this.kept, MOST_MASKS, key, () => this.look(language, place));
+    const shared = this.shared(language, place);
+    return cached(this.kept, MOST_MASKS, this.keyOf(language, shared), () => this.look(language, shared));
+  }
+
+  /**
+   * Returns the tokens that stay inside raw text, which has no quotes and escapes. Tokens that contain its end and the
+   * beginning of the closing tag count only if the text could also continue with them; shorter ones write the same.
+   */
+  insideRaw(language: StringLanguage, place: Readonly<Place>): Uint32Array {
+    const shared = this.shared(language, place);
+    const key = `raw ${this.keyOf(language, shared)}`;
+    return cached(this.kept, MOST_MASKS, key, () => this.look(language, shared, advanceRaw)).inside;
+  }
+
+  /** Returns a position with the same mask, one for all that are too far from the greatest length to reach it. */
+  private shared(language: StringLanguage, place: Readonly<Place>): Readonly<Place> {
+    const { min, max, longestRest } = language;
+    const far = place.length >= min && place.length + this.trie.deepest + longestRest <= max;
+    return far ? { ...place, length: min } : place;
+  }
+
+  private keyOf(language: StringLanguage, { state, length, pending }: Readonly<Place>): string {
+    return `${this.idOf(language)},${state},${length},${pending}`;
   }
 
   private idOf(language: StringLanguage): number {
@@ -57,13 +78,14 @@ export class StringMasks {
     return id;
   }
 
-  private look(language: StringLanguage, start: Readonly<Place>): StringMask {
+  private look(language: StringLanguage, start: Readonly<Place>, move = advance): StringMask {
     const inside = new Uint32Array(this.words);
     const closing: number[] = [];
-    walkString(this.trie, language, start, (node, _, closes) => {
+    const visit = (node: number, _: Readonly<Place>, closes: boolean) => {
       if (closes) closing.push(node);
       else mark(this.trie, node, inside);
-    });
+    };
+    walkString(this.trie, language, start, visit, move);
     const exits = cached(this.exits, MOST_EXITS, closing.join(), () => {
       const made = new Exits();
       for (const node of closing) made.add(this.trie, node);
@@ -97,6 +119,7 @@ function walkString(
   language: StringLanguage,
   start: Readonly<Place>,
   visit: (node: number, place: Readonly<Place>, closes: boolean) => void,
+  move: (language: StringLanguage, place: Place, byte: number) => Advance = advance,
 ): void {
   const { byte, depth, skip, nodes } = trie;
   const places: Place[] = Array.from({ length: trie.deepest + 1 }, () => ({ ...start }));
@@ -107,7 +130,7 @@ function walkString(
     place.state = before.state;
     place.length = before.length;
     place.pending = before.pending;
-    const done = advance(language, place, byte[at] ?? 0);
+    const done = move(language, place, byte[at] ?? 0);
     if (done !== 'no') visit(at, place, done === 'end');
     at = done === 'on' ? at + 1 : (skip[at] ?? nodes);
   }

@@ -1,5 +1,6 @@
 import type { Tool, ToolUse } from '../../../lib/backend.ts';
 import type { CallText } from '../../../lib/decision/tool-automaton.ts';
+import type { Tags } from '../../../lib/grammar/tagged-object.ts';
 import { RECIPIENT } from '../channel-splitter.ts';
 import type { ReasoningFormat } from '../reasoning-format.ts';
 import type { Tokenizer } from '../tokenizer.ts';
@@ -60,17 +61,17 @@ export function callGrammar({ format, use, tokenizer, reasoning }: GrammarOption
   const coded = (text: string) => codeControls(text, tokenizer.controlTexts);
   const [rest, separator] = [coded(format.rest), format.separator === null ? null : coded(format.separator)];
   const several = parallel && separator !== null;
-  // If only one call is possible, its steps end with the brackets after its arguments, because a token may contain
-  // these brackets together with the end of the arguments.
-  const close = several ? sharedStart(rest, separator) : (/^\s*[}\])]+/u.exec(rest)?.[0] ?? '');
-  const call = (head: string, between = format.between) =>
-    stepsOf([
+  const close = several ? sharedStart(rest, separator) : (endOfOnlyCall(format).exec(rest)?.[0] ?? '');
+  const call = (head: string, between = format.between) => {
+    const pieces = [
       ...piecesOf(head, tokenizer.controlTexts),
-      'name',
+      'name' as const,
       ...piecesOf(coded(between), tokenizer.controlTexts),
-      'arguments',
+      'arguments' as const,
       ...piecesOf(close, tokenizer.controlTexts),
-    ]);
+    ];
+    return stepsOf(pieces, format.tags);
+  };
   const head = coded(format.head);
   const bare = call(head.trimStart());
   const begin = bare[0];
@@ -95,6 +96,15 @@ export function callGrammar({ format, use, tokenizer, reasoning }: GrammarOption
 }
 
 /**
+ * Matches the end of an answer's only call, after its arguments. After JSON, these are the brackets, because a token
+ * may contain them together with the end of the arguments. Between tags, the next tag says that there are no
+ * more arguments; it may be one control token.
+ */
+function endOfOnlyCall({ tags }: ToolFormat): RegExp {
+  return tags ? /^(?:<[^>]*>|[\u{100000}-\u{10FFFD}])/u : /^\s*[}\])]+/u;
+}
+
+/**
  * Returns the trigger of a call that begins with text: the text up to the end of its first word, such as `{"name`,
  * `<tool_call` or `Action:`. After the first word, models vary the spaces. A text that begins with a word may be part
  * of any sentence, so it counts only at the beginning of an answer.
@@ -111,7 +121,7 @@ function withoutFirstToken([first, ...rest]: readonly CallStep[]): CallStep[] {
 }
 
 /** Joins neighbouring pieces of the same kind to steps. */
-function stepsOf(pieces: readonly (Piece | 'name' | 'arguments')[]): CallStep[] {
+function stepsOf(pieces: readonly (Piece | 'name' | 'arguments')[], tags?: Tags): CallStep[] {
   const steps: CallStep[] = [];
   for (const piece of pieces) {
     const last = steps.at(-1);
@@ -124,8 +134,10 @@ function stepsOf(pieces: readonly (Piece | 'name' | 'arguments')[]): CallStep[] 
       last && !('control' in last) ? last : { before: '', name: false, between: '', arguments: false, after: '' };
     if (open !== last) steps.push(open);
     if (piece === 'name') open.name = true;
-    else if (piece === 'arguments') open.arguments = true;
-    else if (open.arguments) open.after += piece.text;
+    else if (piece === 'arguments') {
+      open.arguments = true;
+      if (tags) open.tags = tags;
+    } else if (open.arguments) open.after += piece.text;
     else if (open.name) open.between += piece.text;
     else open.before += piece.text;
   }

@@ -39,6 +39,11 @@ export class CallWriter {
     return this.#arguments;
   }
 
+  /** True if the arguments are complete and no more text of theirs follows. */
+  get argumentsEnded(): boolean {
+    return this.#steps.slice(0, this.#step).some((step) => !('control' in step) && step.arguments);
+  }
+
   get ended(): boolean {
     return this.#step === this.#steps.length && this.#forced.length === 0;
   }

@@ -8,7 +8,7 @@ const source = (name: string) =>
 
 /**
  * Lists the forms of calls of published templates: Qwen, Llama 3, Mistral, Devstral, Nemotron, Hermes 3, Command R+,
- * Command R7B, Granite 3.3, GPT-OSS. null: none is found.
+ * Command R7B, Granite 3.3, Qwen3-Coder, Seed-OSS, GPT-OSS. null: none is found.
  */
 const FORMATS: [string, Omit<ToolFormat, 'rest'> | null][] = [
   [
@@ -77,7 +77,26 @@ const FORMATS: [string, Omit<ToolFormat, 'rest'> | null][] = [
       asContent: true,
     },
   ],
-  ['tools/xml', null],
+  [
+    'tools/xml',
+    {
+      head: '<tool_call>\n<function=',
+      between: '>\n',
+      tags: { open: '<parameter=', named: '>\n', close: '\n</parameter>\n' },
+      separator: '</function>\n</tool_call>\n<tool_call>\n<function=',
+      textBefore: true,
+    },
+  ],
+  [
+    'tools/seed',
+    {
+      head: '<seed:tool_call>\n<function=',
+      between: '>\n',
+      tags: { open: '<parameter=', named: '>', close: '</parameter>\n' },
+      separator: '</function>\n</seed:tool_call>\n<seed:tool_call>\n<function=',
+      textBefore: true,
+    },
+  ],
   ['chatml', null],
   [
     'tools/harmony',

@@ -1,5 +1,6 @@
 import type { ReasoningFormat } from '../reasoning-format.ts';
 import { TemplateError } from '../sandboxed-jinja.ts';
+import { findTags } from './find-tags.ts';
 import { declaredFormat, type ToolFormat } from './tool-format.ts';
 import { callId } from './tool-messages.ts';
 
@@ -8,7 +9,10 @@ export type RenderTools = (messages: readonly object[], tools: readonly object[]
 
 const TOOL = 'probe_tool';
 const [FIRST, SECOND, TEXT] = ['probe_first', 'probe_second', 'probe text'];
-const ARGUMENTS = /\{\s*"probe_key":\s*"probe_value"\s*\}/u;
+const ARGUMENTS = { probe_key: 'probe_value' };
+const JSON_ARGUMENTS = /\{\s*"probe_key":\s*"probe_value"\s*\}/u;
+/** Two arguments, which show the text between them. */
+const MORE_ARGUMENTS = { ...ARGUMENTS, probe_other: 'probe_last' };
 
 const tools = [
   {
@@ -30,12 +34,12 @@ const question = { role: 'user', content: 'probe question' };
  * Returns a conversation in which the assistant calls the named tools, and the tools answer. All calls have the same
  * id, because some templates write ids (Mistral), and two calls should differ only in their names.
  */
-function calls(names: readonly string[], content = ''): object[] {
+function calls(names: readonly string[], content = '', args: object = ARGUMENTS): object[] {
   const id = callId(0);
   const tool_calls = names.map((name) => ({
     id,
     type: 'function',
-    function: { name, arguments: { probe_key: 'probe_value' } },
+    function: { name, arguments: args },
   }));
   const outputs = names.map((name) => ({ role: 'tool', name, tool_call_id: id, content: 'probe output' }));
   return [question, { role: 'assistant', content, tool_calls }, ...outputs];
@@ -43,8 +47,8 @@ function calls(names: readonly string[], content = ''): object[] {
 
 /**
  * Finds out how a template writes tool calls. Returns null if it does not show tools to the model, or writes calls in a
- * form that the grammars here do not support (arguments that are not JSON). Throws a `TemplateError` if a limit of time
- * or memory ends the template.
+ * form that the grammars here do not support (arguments that are neither JSON nor between tags). Throws a
+ * `TemplateError` if a limit of time or memory ends the template.
  */
 export function findToolFormat(render: RenderTools, reasoning: ReasoningFormat): ToolFormat | null {
   const rendered = (messages: readonly object[], generate = false) => {
@@ -60,7 +64,11 @@ export function findToolFormat(render: RenderTools, reasoning: ReasoningFormat):
   if (!prompt?.includes(TOOL) || !one) return null;
   if (!one.includes(FIRST)) return declaredFormat(prompt);
   const answerAt = answerStart(one, beforeReasoning(prompt, reasoning), rendered([question]) ?? '');
-  const first = answerAt === null ? null : partsOf(one, answerAt, FIRST);
+  if (answerAt === null) return null;
+  const json = partsOf(one, { from: answerAt, name: FIRST, args: JSON_ARGUMENTS });
+  const tags = json ? null : findTags(rendered(calls([FIRST], '', MORE_ARGUMENTS)) ?? '', MORE_ARGUMENTS);
+  const args = tags ? textMatcher(`${tags.open}probe_key${tags.named}probe_value${tags.close}`) : JSON_ARGUMENTS;
+  const first = json ?? (tags && partsOf(one, { from: answerAt, name: FIRST, args }));
   if (!first) return null;
   const head = withoutReasoning(first.head, reasoning);
   if (head.trim() === '') return null;
@@ -69,8 +77,9 @@ export function findToolFormat(render: RenderTools, reasoning: ReasoningFormat):
   return {
     head,
     between: first.between,
+    ...(tags ? { tags } : {}),
     rest: first.rest,
-    separator: separatorOf(rendered(calls([FIRST, SECOND])), one, first),
+    separator: separatorOf(rendered(calls([FIRST, SECOND])), one, { ...first, args }),
     textBefore: textAt >= 0 && textAt < withText.indexOf(FIRST),
   };
 }
@@ -95,15 +104,15 @@ interface CallParts {
   rest: string;
 }
 
-/**
- * Returns the parts of the first call after index `from`; null if the tool's name is not followed by arguments as a
- * JSON object.
- */
-function partsOf(rendered: string, from: number, name: string): CallParts | null {
+/** Returns the parts of the first call after index `from`; null if `args` do not follow the tool's name. */
+function partsOf(
+  rendered: string,
+  { from, name, args }: { from: number; name: string; args: RegExp },
+): CallParts | null {
   const nameAt = rendered.indexOf(name, from);
   if (nameAt < 0) return null;
   const afterName = rendered.slice(nameAt + name.length);
-  const match = ARGUMENTS.exec(afterName);
+  const match = args.exec(afterName);
   if (!match) return null;
   return {
     head: rendered.slice(from, nameAt),
@@ -116,14 +125,18 @@ function partsOf(rendered: string, from: number, name: string): CallParts | null
  * Returns the text between the arguments of a call and the name of the next; null if the template cannot write two
  * calls.
  */
-function separatorOf(two: string | null, one: string, { between }: CallParts): string | null {
+function separatorOf(two: string | null, one: string, { between, args }: CallParts & { args: RegExp }): string | null {
   const firstAt = one.indexOf(FIRST);
   if (!two?.startsWith(one.slice(0, firstAt))) return null;
-  const parts = partsOf(two, firstAt, FIRST);
+  const parts = partsOf(two, { from: firstAt, name: FIRST, args });
   const secondAt = parts?.rest.indexOf(SECOND) ?? -1;
   if (!parts || secondAt < 0) return null;
-  const second = partsOf(parts.rest, secondAt, SECOND);
+  const second = partsOf(parts.rest, { from: secondAt, name: SECOND, args });
   return second?.between === between ? parts.rest.slice(0, secondAt) : null;
+}
+
+function textMatcher(text: string): RegExp {
+  return new RegExp(text.replace(/[.*+?^${}()|[\]\\/]/gu, '\\$&'), 'u');
 }
 
 /** Removes a reasoning block that a prompt opens at its end. */

@@ -49,7 +49,7 @@ export class ToolConstraint implements Constraint {
   }
 
   /** Calls written so far, in order; the last one may be incomplete. */
-  get calls(): readonly Pick<CallWriter, 'tool' | 'arguments'>[] {
+  get calls(): readonly Pick<CallWriter, 'tool' | 'arguments' | 'argumentsEnded'>[] {
     return this.#calls;
   }
 

@@ -18,6 +18,7 @@ const CONTROL = [
   ...['<tool_call>', '</tool_call>', '[TOOL_CALLS]', '[ARGS]', '<s>', '</s>', '<|eot_id|>', '<|tool_call|>'],
   ...['<|channel|>', '<|message|>', '<|start|>', '<|end|>', '<|constrain|>', '<|call|>', '<|return|>'],
   ...['<|START_THINKING|>', '<|END_THINKING|>', '<|START_ACTION|>', '<|END_ACTION|>'],
+  ...['<seed:tool_call>', '</seed:tool_call>'],
 ];
 
 let files: ModelText;
@@ -108,6 +109,8 @@ const FORMS = [
   ['actions', 'Action:', false],
   ['plan', '<|START_ACTION|>', true],
   ['declared', '<|tool_call|>', true],
+  ['xml', '<tool_call>', true],
+  ['seed', '<seed:tool_call>', true],
 ] as const;
 const seeds = Array.from({ length: 12 }, (_, seed) => seed);
 

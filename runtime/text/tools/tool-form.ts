@@ -1,8 +1,11 @@
-import type { ToolUse } from '../../../lib/backend.ts';
+import type { Tool, ToolUse } from '../../../lib/backend.ts';
+import { type Tags, taggedObject } from '../../../lib/grammar/tagged-object.ts';
 import type { TextModel } from '../text-model.ts';
+import { ArgumentsReader } from './arguments-reader.ts';
 import { callGrammar } from './call-grammar.ts';
+import { TaggedReader } from './tagged-reader.ts';
 import { ToolConstraint } from './tool-constraint.ts';
-import { ToolOutput } from './tool-output.ts';
+import { type CallReader, ToolOutput } from './tool-output.ts';
 
 interface ToolFormOptions {
   use: ToolUse;
@@ -13,7 +16,7 @@ interface ToolFormOptions {
 
 /**
  * Returns the grammar that constrains an answer with tools, and the reader that splits its tokens into text and calls.
- * The model's template must support tools.
+ * The model's template must support tools. Throws `unsupported_schema` for parameters that the model cannot write.
  */
 export function toolForm(
   { template, tokenizer, vocabulary }: TextModel,
@@ -28,6 +31,24 @@ export function toolForm(
   const constraint = new ToolConstraint({ grammar, vocabulary, reasoning, thinking, open });
   return {
     constraint,
-    output: new ToolOutput(vocabulary, { constraint, trigger: grammar.trigger, stops, thinking, format: reasoning }),
+    output: new ToolOutput(vocabulary, {
+      constraint,
+      trigger: grammar.trigger,
+      reader: readerOf(use.tools, format.tags),
+      stops,
+      thinking,
+      format: reasoning,
+    }),
+  };
+}
+
+/** Returns what makes the readers of calls. */
+function readerOf(tools: readonly Tool[], tags: Tags | undefined): (tool: Tool) => CallReader {
+  if (!tags) return () => new ArgumentsReader();
+  const objects = new Map(tools.map((tool, i) => [tool, taggedObject(tool.parameters, tags, `tools[${i}]`)]));
+  return (tool) => {
+    const object = objects.get(tool);
+    if (!object) throw new Error('a call to a tool that was not sent');
+    return new TaggedReader(object);
   };
 }

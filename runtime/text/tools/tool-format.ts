@@ -1,9 +1,13 @@
+import type { Tags } from '../../../lib/grammar/tagged-object.ts';
+
 /** Describes how a chat template writes tool calls, as found by rendering. */
 export interface ToolFormat {
   /** Text that begins a call, from the start of the answer to the name of the tool. */
   head: string;
-  /** Text between the tool's name and the arguments, which are the JSON text of an object. */
+  /** Text between the tool's name and the arguments, which are the JSON text of an object unless there are tags. */
   between: string;
+  /** Tags between which the template writes each argument; absent if it writes JSON. */
+  tags?: Tags;
   /**
    * Text after the arguments if the answer has a single call: the end of the call, the end of the answer, and what
    * follows.

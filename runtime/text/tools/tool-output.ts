@@ -1,14 +1,25 @@
-import type { ToolCallEvent } from '../../../lib/backend.ts';
+import type { Tool, ToolCallEvent } from '../../../lib/backend.ts';
 import { type ChatDelta, ChatOutput, type SampledToken } from '../chat-output.ts';
 import type { ReasoningFormat } from '../reasoning-format.ts';
 import type { TextVocabulary } from '../vocabulary.ts';
-import { ArgumentsReader } from './arguments-reader.ts';
 import type { CallGrammar } from './call-grammar.ts';
 import type { ToolConstraint } from './tool-constraint.ts';
+
+/** Reads the arguments of a call as JSON from the text in which the model writes them. */
+export interface CallReader {
+  /**
+   * Adds text. Returns the JSON text that it adds to the arguments.
+   *
+   * @param ended true if no more text of the arguments follows
+   */
+  push(text: string, ended: boolean): string;
+}
 
 interface ToolOutputOptions {
   constraint: ToolConstraint;
   trigger: CallGrammar['trigger'];
+  /** Returns a new reader for a call of a tool. */
+  reader(tool: Tool): CallReader;
   stops: readonly string[];
   thinking: boolean;
   format: ReasoningFormat;
@@ -18,13 +29,15 @@ interface ToolOutputOptions {
 export class ToolOutput {
   readonly #constraint: ToolConstraint;
   readonly #chat: ChatOutput;
-  readonly #readers: { reader: ArgumentsReader; given: number }[] = [];
+  readonly #reader: ToolOutputOptions['reader'];
+  readonly #readers: { reader: CallReader; given: number }[] = [];
   #calling = false;
   /** White space at the end of the text so far, which is withheld because it is dropped if a call follows. */
   #space = '';
 
-  constructor(vocabulary: TextVocabulary, { constraint, trigger, ...options }: ToolOutputOptions) {
+  constructor(vocabulary: TextVocabulary, { constraint, trigger, reader, ...options }: ToolOutputOptions) {
     this.#constraint = constraint;
+    this.#reader = reader;
     this.#chat = new ChatOutput(vocabulary, { ...options, ...('text' in trigger ? { trigger } : {}) });
   }
 
@@ -66,9 +79,9 @@ export class ToolOutput {
     const calls = this.#constraint.calls.flatMap((call, index): ToolCallEvent[] => {
       if (!call.tool) return [];
       const known = this.#readers[index];
-      const state = known ?? { reader: new ArgumentsReader(), given: 0 };
+      const state = known ?? { reader: this.#reader(call.tool), given: 0 };
       this.#readers[index] = state;
-      const text = state.reader.push(call.arguments.slice(state.given));
+      const text = state.reader.push(call.arguments.slice(state.given), call.argumentsEnded);
       state.given = call.arguments.length;
       if (known) return text === '' ? [] : [{ type: 'tool_call', index, arguments: text }];
       return [{ type: 'tool_call', index, name: call.tool.name, arguments: text }];

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import type { Tool } from '../../../lib/backend.ts';
 import { createChatTemplate } from '../chat-template.ts';
 import type { TemplateMessage } from '../template-message.ts';
-import { withToolTemplate } from './tool-template.ts';
+import { withTextTags, withToolTemplate } from './tool-template.ts';
 
 const compile = (name: string) =>
   createChatTemplate(readFileSync(new URL(`../../../tests/fixtures/text/${name}.jinja`, import.meta.url), 'utf8'));
@@ -44,4 +44,10 @@ it('a second template that cannot be used fails chats with tools only', () => {
   const template = withToolTemplate(compile('chatml'), () => createChatTemplate('{% if %}'));
   expect(template.render([user])).not.toEqual([]);
   expect(() => template.render([user], { tools })).toThrow(expect.objectContaining({ code: 'engine_failed' }));
+});
+
+it('tags that are control tokens are a form without support', () => {
+  const template = compile('tools/xml');
+  expect(withTextTags(template, new Map([['<tool_call>', 1]])).tools()?.tags?.open).toBe('<parameter=');
+  expect(withTextTags(template, new Map([['</parameter>', 1]])).tools()).toBeNull();
 });

@@ -1,5 +1,6 @@
 import type { ChatTemplate } from '../chat-template.ts';
 import { isToolUse } from '../template-message.ts';
+import { codeControls } from './call-pieces.ts';
 
 /**
  * Returns a chat template that renders conversations with tools by the model's second template (Hermes 3, Command R),
@@ -20,4 +21,17 @@ export function withToolTemplate(template: ChatTemplate, compile: () => ChatTemp
       return chosen.render(messages, options);
     },
   };
+}
+
+/**
+ * Returns the same template, without tools if a tag between which it writes arguments is a control token (GLM-4.5):
+ * grammars write the arguments as text, so the model could not write the token.
+ */
+export function withTextTags(template: ChatTemplate, controls: ReadonlyMap<string, number>): ChatTemplate {
+  const tools = () => {
+    const format = template.tools();
+    const tags = Object.values(format?.tags ?? {}).join('');
+    return codeControls(tags, controls) === tags ? format : null;
+  };
+  return { ...template, tools };
 }

@@ -1,0 +1,118 @@
+import type { Json, JsonSchema } from '../answer-shape.ts';
+import { canBeWritten } from './automaton/frame.ts';
+import { compareBytes, type SortedTexts } from './automaton/literal-frame.ts';
+import { Fuel } from './fuel.ts';
+import { compileSchema } from './resolve/compile.ts';
+import { measureValues } from './resolve/measure.ts';
+import type { Alternative, Member, Node } from './resolve/node.ts';
+import { orRefuse } from './resolve/or-refuse.ts';
+import { refuse } from './schema/problem.ts';
+import { combine } from './text/combine.ts';
+import { patternDfa } from './text/compile-string.ts';
+import { StringLanguage } from './text/string-language.ts';
+
+/**
+ * Describes how the members of an object are written between tags instead of as JSON: for each member `open`, its name,
+ * `named`, its value, and `close`. Strings are written as they are, other values as JSON. `close` contains a line
+ * break, so JSON never contains it.
+ */
+export interface Tags {
+  open: string;
+  named: string;
+  close: string;
+}
+
+/** Describes a member of an object between tags. At least one form of its value is present. */
+export interface TaggedMember {
+  name: string;
+  required: boolean;
+  /** The text before the value. */
+  begin: SortedTexts;
+  /** The strings of an `enum`; empty if there is none. */
+  texts: SortedTexts;
+  /** Languages of other strings. */
+  languages: readonly StringLanguage[];
+  /** The values that are written as JSON; null if there are none. */
+  json: Node | null;
+}
+
+export interface TaggedObject {
+  tags: Tags;
+  members: readonly TaggedMember[];
+  /** The text after a value. */
+  close: SortedTexts;
+}
+
+const encoder = new TextEncoder();
+/** Languages of any text without a closing tag, which all schemas share, and with them their token masks. */
+const anyText = new Map<string, StringLanguage>();
+
+/**
+ * Compiles a JSON Schema of an object to the form between tags. Members that the schema does not declare are not
+ * written.
+ *
+ * @param path path of the schema in the caller's input, for error messages
+ * @throws AssayError `unsupported_schema`, as `compileSchema`, and for a schema with alternatives at its root
+ */
+export function taggedObject(schema: JsonSchema, tags: Tags, path: string): TaggedObject {
+  const [root, ...others] = compileSchema(schema, { path }).alternatives;
+  if (root?.kind !== 'object' || others.length > 0) {
+    refuse(path, 'the loaded model writes members one by one, so this must be one object, without alternatives.');
+  }
+  const members = root.members.filter(({ node }) => canBeWritten(node, 1));
+  return {
+    tags,
+    members: members.flatMap((member) => taggedMember(member, tags, path) ?? []),
+    close: [encoder.encode(tags.close)],
+  };
+}
+
+function taggedMember({ name, node, required }: Member, tags: Tags, path: string): TaggedMember | null {
+  const closing = closingTag(tags);
+  const languages = node.alternatives
+    .flatMap((one) => (one.kind === 'string' ? without(one.language, closing, path) : []))
+    .filter((language) => !language.empty);
+  const literals = node.alternatives.flatMap((one) => (one.kind === 'literals' ? one.values : []));
+  const texts = literals.filter((value): value is string => typeof value === 'string' && !value.includes(closing));
+  const alternatives = node.alternatives.flatMap(withoutStrings);
+  if (languages.length + texts.length + alternatives.length === 0) {
+    if (required) refuse(`${path}.properties.${name}`, `no value can be written, because all contain ${closing}.`);
+    return null;
+  }
+  return {
+    name,
+    required,
+    begin: [encoder.encode(tags.open + name + tags.named)],
+    texts: texts.map((text) => encoder.encode(text)).sort(compareBytes),
+    languages,
+    json: alternatives.length > 0 ? { ...node, alternatives } : null,
+  };
+}
+
+/** Returns the tag at which raw text ends, without the white space after it. */
+function closingTag({ close }: Tags): string {
+  return close.trimEnd();
+}
+
+function withoutStrings(alternative: Alternative): Alternative[] {
+  if (alternative.kind === 'string') return [];
+  if (alternative.kind !== 'literals') return [alternative];
+  const values: Json[] = alternative.values.filter((value) => typeof value !== 'string');
+  return values.length > 0 ? [{ ...alternative, values, ...measureValues(values) }] : [];
+}
+
+/** Returns a language without the texts that contain a tag. */
+function without(language: StringLanguage, tag: string, path: string): StringLanguage {
+  const { dfa, min, max } = language;
+  const free = !dfa && min === 0 && max === Number.POSITIVE_INFINITY;
+  const known = free ? anyText.get(tag) : undefined;
+  if (known) return known;
+  const made = orRefuse(path, () => {
+    const fuel = new Fuel();
+    const containing = patternDfa(tag.replace(/[.*+?^${}()|[\]\\/]/gu, '\\$&'), fuel);
+    return new StringLanguage(combine(dfa ?? patternDfa('', fuel), containing, 'minus', fuel), min, max, fuel);
+  });
+  // A process runs one model, whose template has one form of tags.
+  if (free) anyText.set(tag, made);
+  return made;
+}
