@@ -5,21 +5,19 @@ import { CLI_KEY, givenKey, type KeysStore } from './keys-file.ts';
 import { isLoopback } from './loopback.ts';
 import { UsageError } from './usage-error.ts';
 
-/**
- * Holds the server's access rules: the API keys that it accepts, and its protection against requests from other web
- * pages.
- */
+/** Holds the server's access rules: the API keys that it accepts, and which web pages and Hosts it refuses. */
 export interface Access {
   keys: KeyStore;
+  /** True if the routes of the model server need a key, too: other machines can reach the server. */
   keyForModels: boolean;
   guard: GuardSettings;
-  /** True if there is no key yet. The first one is then created once the server is running, where it can be shown. */
+  /** True if there is no key yet. `serve` then creates the first one, provided that it can show it on a terminal. */
   firstKey: boolean;
 }
 
 /**
- * Returns the access rules. Accepted keys are the configured one and those stored in the home folder. If there is none
- * except the command line's own, the first key will be created (`firstKey`), but only on a loopback address.
+ * Returns the access rules. The server accepts the configured key and the keys in the home folder. On a loopback
+ * address it may start without any key; the command line's own key does not count.
  *
  * @throws UsageError if there is no key and other machines can reach the address (docs/interface.md, M-19)
  */
@@ -48,8 +46,8 @@ export function makeFirstKey(filed: KeysStore): Promise<string> {
 }
 
 /**
- * Creates a key store that reads the stored keys again for every look-up, so that a key that another process created or
- * revoked counts at once.
+ * Creates a key store that looks at the stored keys for every request. A key that another process has just created or
+ * revoked therefore takes effect at once.
  */
 function keyStore(given: readonly StoredKey[], filed: KeysStore): KeyStore {
   return { find: async (sha256) => listedKeys([...given, ...(await filed.list())]).find(sha256) };

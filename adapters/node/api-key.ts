@@ -14,12 +14,14 @@ export const KEY_HELP = {
   file: 'file that contains only the key (env: ASSAY_API_KEY_FILE)',
 } as const;
 
-/** Most bytes of a key file, which holds one line. */
+/** Largest accepted key file, in bytes; such a file has a single line. */
 const MAX_FILE_BYTES = 4096;
 
 /**
- * Returns the API key of the flags, else that of `ASSAY_API_KEY` or `ASSAY_API_KEY_FILE`; undefined if none is given.
- * Throws `UsageError` if both a key and a file are given, or if the file contains no key.
+ * Returns the API key that the flags give, or else the variables `ASSAY_API_KEY` and `ASSAY_API_KEY_FILE`; undefined if
+ * neither give one.
+ *
+ * @throws UsageError if both a key and a file are given, or if the file cannot be read or does not contain one key
  */
 export function apiKeyOf(flags: KeyFlags, env: Record<string, string | undefined>): string | undefined {
   const given = { apiKey: env.ASSAY_API_KEY || undefined, apiKeyFile: env.ASSAY_API_KEY_FILE || undefined };

@@ -7,7 +7,7 @@ import { AssayError } from '../../lib/errors.ts';
 type Refused = Error & { code?: string };
 type Exchange = { request: IncomingMessage; response: ServerResponse };
 
-/** Milliseconds that a refused client has to read the answer and to close its side. */
+/** Milliseconds that a refused client has to read the response and close its side of the connection. */
 const LINGER_MS = 1000;
 
 /**
@@ -29,11 +29,12 @@ export function answerBadHttp(server: Server): void {
     // Node emits the event again for further bytes of a client that was already refused.
     if (refused.has(socket)) return;
     refused.add(socket);
-    // A response that has begun, or is still pending, comes first: bytes written now would look like part of it.
+    // Earlier requests on this connection are answered first: bytes written now would look like part of their
+    // responses.
     const owed = [...(open.get(socket) ?? [])].filter(({ request, response: r }) => request.complete || r.headersSent);
     if (owed.length === 0) return endSoon(socket, await inText(response));
     await Promise.all(owed.map(({ response: r }) => new Promise((resolve) => r.once('close', resolve))));
-    // The client has its answer; the rest of what it sent belongs to no request.
+    // The client has these responses. What it sent after the last request is not a request, so nothing answers it.
     endSoon(socket, '');
   }
 
@@ -51,7 +52,10 @@ export function answerBadHttp(server: Server): void {
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
 }
 
-/** Builds the response to a request that reached no handler. It is unknown which API was meant; both use status 400. */
+/**
+ * Builds the response to a request that could not be parsed. The API that it meant is unknown, so it gets the decision
+ * service's statuses.
+ */
 export function badHttp(error: AssayError): Response {
   const response = errorResponse(error, 'decisions');
   response.headers.set('x-request-id', randomUUID());
@@ -70,9 +74,9 @@ function reason({ code, message }: Refused): AssayError {
 }
 
 /**
- * Sends an answer, and closes the connection as soon as the client does, or after `LINGER_MS`. Closing at once could
- * lose the answer while the client is still sending (RFC 9112, 9.6); a half-open connection would count against the
- * limit for ever.
+ * Sends a response and closes the connection when the client closes it, at the latest after `LINGER_MS`. Closing at
+ * once could lose the response while the client is still sending (RFC 9112, 9.6). Never closing would let half-open
+ * connections fill the connection limit.
  */
 function endSoon(socket: Duplex, text: string): void {
   const over = setTimeout(() => socket.destroy(), LINGER_MS);

@@ -1,6 +1,7 @@
 #!/usr/bin/env node
-// No static imports: they all load before the first line runs, so an old Node would fail before it reaches this check.
-// Use only syntax that old versions can read. `engines.node` in package.json has the minimum.
+// This file has no static imports: they load before its first line runs, so an old Node would fail on them before it
+// reaches this check. Use only syntax that old versions can parse. The minimum version is `engines.node` in
+// package.json.
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
 if (major < 22 || (major === 22 && minor < 13)) {
   console.error(
@@ -12,8 +13,8 @@ if (major < 22 || (major === 22 && minor < 13)) {
 
 import('node:module')
   .then(({ enableCompileCache }) => {
-    // Before any other import: with the compile cache the program loads in a third of the time from the second start
-    // on.
+    // Comes before any other import: with the compile cache, the program loads in a third of the time from its second
+    // start on.
     enableCompileCache();
     return import('./cli/main.ts');
   })

@@ -12,13 +12,13 @@ import { createEngineMetrics } from '../../runtime/supervisor/metrics.ts';
 import { createEngineProcess } from '../../runtime/supervisor/supervisor.ts';
 import type { ServerConfig } from './config.ts';
 
-/** Holds the parts that the server is made of. */
+/** Holds the parts of the server behind its HTTP handlers. */
 export interface Parts {
   backend: InferenceBackend;
   host: ModelHost;
   /** Answers `GET /metrics`. */
   metrics: (app: AppFigures) => Promise<Response>;
-  /** Ends downloads, compilations and loads, which can be repeated later. Running requests continue. */
+  /** Ends downloads, compiles and loads, which can be repeated later. Running requests continue. */
   beginClose(): Promise<void>;
   /** Ends the engine process and closes all files. Work that is still running is aborted. */
   close(): Promise<void>;
@@ -27,7 +27,10 @@ export interface Parts {
 /** Timeout of a request in milliseconds, including its wait in the queue. */
 const REQUEST_TIMEOUT_MS = 300_000;
 
-/** Creates the engine, the store and the slot. */
+/**
+ * Creates the engine process, the media process, the model store and the backend. `onAnswered` is called after each
+ * answered request, for traces.
+ */
 export async function compose(
   config: Pick<
     ServerConfig,

@@ -22,11 +22,11 @@ const MediaHost = v.pipe(
   ),
 );
 
-/** Largest value of `--chat-max-tokens`; a chat request itself may ask for as many tokens. */
+/** Largest value of `--chat-max-tokens`, in tokens; equals the bound of `max_tokens` in a chat request. */
 const MOST_TOKENS = 1_048_576;
 const WHOLE_TOKENS = `is a whole number, 1 to ${MOST_TOKENS}`;
 
-/** The server's configuration. Flags override the environment, the environment overrides the defaults. */
+/** Describes the server's configuration. Flags override environment variables, which override the defaults. */
 export const ServerConfig = v.object({
   /** Address to listen on. */
   host: v.pipe(v.string(), v.nonEmpty('is an address or a host name')),
@@ -43,9 +43,9 @@ export const ServerConfig = v.object({
     v.nonEmpty('is a folder'),
     v.transform((path) => resolve(path)),
   ),
-  /** API key that is accepted in addition to those of the keys file. */
+  /** API key that the server accepts in addition to those in the home folder. */
   apiKey: v.optional(v.pipe(v.string(), v.regex(/^[\x21-\x7e]{1,256}$/, 'is 1 to 256 visible ASCII characters'))),
-  /** The model to load at start. */
+  /** Model to load at start. */
   model: v.pipe(
     v.string(),
     v.rawTransform(({ dataset, addIssue, NEVER }) => {
@@ -59,9 +59,9 @@ export const ServerConfig = v.object({
   device: v.picklist(DEVICE_CHOICES, `is one of ${DEVICE_CHOICES.join(', ')}`),
   /** Number format of the weights to download; if absent, the best one for the device. */
   dtype: v.optional(v.picklist(DTYPES, `is one of ${DTYPES.join(', ')}`)),
-  /** Number format of compiled weights; `auto`: the best for the device. */
+  /** Number format of compiled weights; `auto`: the fastest that is accurate on this machine. */
   precision: v.picklist(PRECISIONS, `is one of ${PRECISIONS.join(', ')}`),
-  /** Most tokens of a chat's answer, if the request sets no limit. */
+  /** Token limit of a chat answer if the request sets none. */
   chatMaxTokens: v.pipe(
     v.string(),
     v.regex(/^[1-9]\d{0,6}$/, WHOLE_TOKENS),
@@ -82,8 +82,9 @@ export const ServerConfig = v.object({
   isolation: v.picklist(ISOLATION_MODES, `is one of ${ISOLATION_MODES.join(', ')}`),
   /** False with `--no-load`: no model is loaded at start. */
   load: v.boolean(),
+  /** Origins of other web pages that may call the server. */
   allowOrigin: v.array(Origin),
-  /** Hosts from which images may be fetched. */
+  /** Hosts from which images may be fetched; `*.example.com` stands for all hosts below `example.com`. */
   allowMediaHost: v.array(MediaHost),
 });
 export type ServerConfig = v.InferOutput<typeof ServerConfig>;

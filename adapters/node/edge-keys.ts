@@ -3,11 +3,12 @@ import { hashSecret } from '../../lib/keys.ts';
 import { type FiledKey, newSecret, StoredKeySchema } from './keys-file.ts';
 import { UsageError } from './usage-error.ts';
 
-/** Runs wrangler with these arguments and returns its output. Rejects with wrangler's message. */
+/** Runs wrangler with these arguments and returns its output. Rejects with an `Error` that has wrangler's message. */
 export type Wrangler = (args: readonly string[]) => Promise<string>;
 
 /**
- * Value that KV stores under a key's hash. It is also stored as the entry's metadata, so that one call lists all keys.
+ * Describes the value that KV stores under a key's hash. The entry's metadata repeats this value, because listing a
+ * namespace returns metadata but no values.
  */
 const EdgeKey = v.object({ ...v.omit(StoredKeySchema, ['sha256']).entries, revoked: v.exactOptional(v.boolean()) });
 type EdgeKey = v.InferOutput<typeof EdgeKey>;
@@ -21,8 +22,8 @@ const Listed = v.array(v.object({ name: v.string(), metadata: v.optional(v.unkno
 export class EdgeKeys {
   readonly #wrangler: Wrangler;
   /**
-   * Arguments of wrangler that select the namespace: `--binding KEYS`, the environment, and whether it is on Cloudflare
-   * or local.
+   * Arguments of wrangler that select the namespace: `--binding KEYS`, the environment, and whether the namespace is on
+   * Cloudflare or on this machine.
    */
   readonly #place: readonly string[];
 
@@ -56,8 +57,8 @@ export class EdgeKeys {
   }
 
   /**
-   * Revokes a key. Gateway isolates that have cached it accept it for up to 90 seconds more
-   * (`adapters/workers/keys/kv-keys.ts`).
+   * Revokes a key. Gateways may accept it for up to 90 seconds more, because they cache keys
+   * (`adapters/workers/keys/kv-keys.ts`). Throws `UsageError` if there is no key with this name.
    */
   async revoke(name: string): Promise<void> {
     const key = (await this.list()).find((one) => one.name === name);

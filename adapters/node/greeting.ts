@@ -2,29 +2,29 @@ import { downloadBytes, modelFor } from '../../lib/catalogue/recommended-models.
 import { VERSION } from '../../lib/version.ts';
 import type { ServerConfig } from './config.ts';
 
-/** Returns the messages for a server that has started to listen. */
+/** Returns the message that a server shows once it listens: its address and where it keeps its files. */
 export function listening(url: string, { home }: Pick<ServerConfig, 'home'>): string {
   return `Assay ${VERSION} listens on ${url}\nPlayground: ${url}/playground, API reference: ${url}/docs\nModels and keys are kept in ${home}. Stop with Ctrl-C.`;
 }
 
 /**
- * Returns the message that shows the first key, this once. It is only for terminals, because other output may be kept
- * as a log.
+ * Returns the message that shows the first key, the only time that it is visible. Print it only on a terminal: any
+ * other output may be kept as a log.
  */
 export function firstKeyMade(secret: string): string {
   return [
     '',
-    'This is your API key. It is shown this once; only its hash is kept. Paste it into the terminal that you ask from:',
+    'This is your API key. It is shown only once, because only its hash is kept. Paste this line into the terminal that you send requests from:',
     `  export ASSAY_API_KEY=${secret}`,
     '',
   ].join('\n');
 }
 
-/** Returns the message for a start without any key if the output is not a terminal: no key is created then. */
+/** Returns the message for a server that has no key and creates none, because its output is not a terminal. */
 export function noKeyYet(home: string): string {
   const command = `keys add my-key --admin --home ${shellWord(home)}`;
   return [
-    'There is no API key yet, and none is made here: this output is not a terminal, so a key could end up in a log. Make one:',
+    'There is no API key yet, and the server makes none, because this output is not a terminal and could be a log. Make a key:',
     `  assay ${command}`,
     `  npm run -s assay -- ${command}    (in a checkout)`,
     'The running server accepts it at once. Or start with a key of your own: --api-key-file or ASSAY_API_KEY.',
@@ -35,7 +35,7 @@ function shellWord(text: string): string {
   return /^[\w./~-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
-/** Returns the message that names the model to pull for real work; null where none fits the machine. */
+/** Returns a message that recommends a larger model to pull; null if none fits into `totalMemory` bytes. */
 export function nextModel(totalMemory: number): string | null {
   const model = modelFor(totalMemory);
   if (!model) return null;

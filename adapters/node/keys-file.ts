@@ -9,7 +9,7 @@ import { hashSecret, type StoredKey } from '../../lib/keys.ts';
 import { lock } from '../../runtime/store/lock.ts';
 import { UsageError } from './usage-error.ts';
 
-/** A stored API key, in keys.json and in the KV of a Workers gateway (`edge-keys.ts`). */
+/** Describes a stored API key, in keys.json and in the KV of a Workers gateway (`edge-keys.ts`). */
 export const StoredKeySchema = v.strictObject({
   name: v.pipe(v.string(), v.regex(/^[\w.-]{1,64}$/)),
   sha256: v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/)),
@@ -20,6 +20,7 @@ export const StoredKeySchema = v.strictObject({
   /** Time of creation (ISO 8601). */
   created: v.pipe(v.string(), v.isoTimestamp()),
 });
+
 /** Name of the key that the command line creates for its own requests. */
 export const CLI_KEY = 'cli';
 
@@ -42,8 +43,10 @@ export class KeysStore {
   }
 
   /**
-   * Returns all keys. Reads the file again only after it has changed. Throws `UsageError` that names the file if it is
-   * damaged or cannot be read.
+   * Returns all keys. Reads the file again only after it has changed.
+   *
+   * @throws UsageError if the file cannot be read
+   * @throws Error if its content is damaged
    */
   async list(): Promise<readonly FiledKey[]> {
     const stamp = this.#stamp();
@@ -67,7 +70,9 @@ export class KeysStore {
     return secret;
   }
 
-  /** Revokes a key at once, also in a running server. Throws `UsageError` if there is no key with this name. */
+  /**
+   * Revokes a key. A running server refuses it from its next request on. Throws `UsageError` if no key has this name.
+   */
   async revoke(name: string): Promise<void> {
     await this.#change((keys) => {
       const left = keys.filter((key) => key.name !== name);
@@ -105,8 +110,8 @@ export class KeysStore {
   }
 
   /**
-   * Applies one change to the file. A lock file prevents concurrent changes, also by other processes; the file is
-   * complete at every moment, because a new one replaces it.
+   * Replaces the keys by `change(keys)`. A lock file keeps other processes from changing them at the same time. Readers
+   * always see a complete file, because the new file is written beside the old one and then renamed.
    */
   async #change(change: (keys: readonly FiledKey[]) => FiledKey[]): Promise<void> {
     await mkdir(dirname(this.file), { recursive: true, mode: 0o700 }).catch(this.#unusable);
@@ -128,9 +133,9 @@ export class KeysStore {
 }
 
 /**
- * Returns a value that changes when the file changes (inode, time of modification and size): every write creates a new
- * file. It is called on every request, and synchronously because that takes microseconds, while a pool thread would
- * compete with the model's threads.
+ * Returns a value that changes whenever the file changes: its inode, time of modification and size. Every request calls
+ * this function. It is synchronous because the call takes microseconds, while an asynchronous one would occupy a thread
+ * of Node's pool that competes with the model's threads.
  */
 function stampOf(file: string): string {
   const seen = statSync(file, { bigint: true, throwIfNoEntry: false });
@@ -147,7 +152,7 @@ export function newSecret(): string {
   return `sk-assay-${randomBytes(24).toString('base64url')}`;
 }
 
-/** Returns the stored form of a key that was given on the command line; it has all rights. */
+/** Returns the stored form of a key given by flag or environment variable. Such a key has all rights. */
 export async function givenKey(secret: string): Promise<StoredKey> {
   return { name: 'api-key', sha256: await hashSecret(secret), models: ['*'], scopes: ['admin'] };
 }

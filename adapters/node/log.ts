@@ -9,7 +9,7 @@ let stderr: DestinationStream | undefined;
 
 /**
  * Creates a logger that writes one JSON object a line to standard error; standard output is for people. Logging never
- * throws, and never waits for a reader of its pipe.
+ * throws and never blocks, even if nothing reads the output.
  */
 export function createLog(level: LogLevel): Logger {
   stderr ??= standardError();
@@ -17,15 +17,15 @@ export function createLog(level: LogLevel): Logger {
 }
 
 /**
- * Returns a request log that writes one line for each request. An error's cause is logged if the server is at fault; a
- * caller's input never is.
+ * Returns a request log that writes one line for each request. If the server is at fault, the line has the error's
+ * cause. It never has the caller's input.
  */
 export function requestLog(log: Logger): RequestLog {
   return ({ event, error, ...record }) => {
     const code = error instanceof AssayError ? error.code : undefined;
     const ours = error !== undefined && (code === undefined || errorStatus(code, 'models')?.type === 'server_error');
     const line = { ...record, ...(code === undefined ? {} : { code }), ...(ours ? { err: causeOf(error) } : {}) };
-    // The line of the request is enough.
+    // The end of a stream matters only for debugging: its request has a line already.
     if (event === 'stream_ended') log.debug(line, event);
     else if (event === 'stream_failed' || record.status >= 500) log.error(line, event);
     else log.info(line, event);

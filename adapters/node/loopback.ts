@@ -4,7 +4,7 @@ const LOOPBACK = new BlockList();
 LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4');
 LOOPBACK.addAddress('::1', 'ipv6');
 
-/** Tells whether an address to listen on can be reached from this machine only. */
+/** Tells whether only this machine can reach a server that listens on `host`. */
 export function isLoopback(host: string): boolean {
   const version = isIP(host);
   if (version === 0) return host.toLowerCase() === 'localhost';

@@ -3,7 +3,7 @@ import { extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Page, Pages } from '../../handlers/pages.ts';
 
-/** Output folder of `npm run build:pages`: in a checkout, and in the published package. */
+/** Output folders of `npm run build:pages`: in a checkout, and in the published package. */
 const FOLDERS = ['../../dist/pages', '../../pages'].map((path) => fileURLToPath(new URL(path, import.meta.url)));
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -19,9 +19,9 @@ const TYPES: Readonly<Record<string, string>> = {
 const ICON = '/playground/icon.svg';
 
 /**
- * Reads the built web pages; returns an empty map if they were not built. The `index.html` of a folder is served at the
- * folder's path. The icon is also served at `/favicon.ico`, where browsers look for it if they show something that
- * names no icon, such as `/openapi.json`.
+ * Reads the built web pages. Returns them by URL path; the map is empty if they were not built. The `index.html` of a
+ * folder is at the folder's path. The icon is also at `/favicon.ico`, which browsers request for documents that name no
+ * icon, such as `/openapi.json`.
  */
 export async function readPages(): Promise<Pages> {
   for (const folder of FOLDERS) {

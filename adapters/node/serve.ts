@@ -16,34 +16,36 @@ import { startServer } from './server.ts';
 import { takeActivatedSocket } from './service/activated-socket.ts';
 import { openTracing } from './tracing/open-tracing.ts';
 
-/** Milliseconds that running requests may continue after the server was told to stop. */
+/** Milliseconds that running requests have to finish once the server stops. */
 const GRACE_MS = 10_000;
 
+/** Describes the side effects of `serve`, which the caller passes in. */
 export interface ServeEffects {
   log: Logger;
   /** Prints lines for the person who started the server. */
   say(text: string): void;
   /**
-   * True if `say` writes to a terminal. Only there is a first key made and shown; other output may be kept as a log.
+   * True if `say` writes to a terminal. Only then is a first key created and shown: other output may be kept as a log.
    */
   terminal: boolean;
   compose: typeof composeParts;
 }
 
+/** Represents a server that was started. */
 export interface Serving {
   url: string;
   /** Resolves when loading the first model has succeeded or failed. */
   loaded: Promise<unknown>;
   /**
-   * Stops the server in this order: first it accepts no new requests and ends downloads and loads, then running
-   * requests finish, then the engine ends. Resolves to false if some requests had to be cut off.
+   * Stops the server. It refuses new requests, ends downloads and loads, gives running requests ten seconds to finish,
+   * and then ends the engine. Resolves to false if some requests had to be cut off.
    */
   stop(): Promise<boolean>;
 }
 
 /**
- * Starts the whole server: keys, engine, HTTP, and the first model. Throws an `Error` with a plain message if it cannot
- * start.
+ * Starts the server: keys, engine and HTTP, then loads the first model in the background. Throws an `Error` whose
+ * message says what to do if the server cannot start.
  */
 export async function serve(config: ServerConfig, { log, say, terminal, compose }: ServeEffects): Promise<Serving> {
   const filed = new KeysStore(config.home);
@@ -94,8 +96,8 @@ export async function serve(config: ServerConfig, { log, say, terminal, compose 
 }
 
 /**
- * Loads the first model while the server already answers other requests. If that fails, the server continues without a
- * model. Returns whether the model is loaded.
+ * Loads the first model. The server already answers other requests meanwhile, and continues without a model if loading
+ * fails. Resolves to whether the model is loaded.
  */
 async function loadFirst(model: ServerConfig['model'], host: ModelHost, say: (text: string) => void): Promise<boolean> {
   say(`Loading ${model} …`);

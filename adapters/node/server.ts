@@ -6,22 +6,22 @@ import { answerBadHttp, badHttp } from './bad-http.ts';
 import { isLoopback } from './loopback.ts';
 import { UsageError } from './usage-error.ts';
 
-/** Bounds of every connection. Bodies are bounded where they are read, by bytes received (lib/json/body.ts). */
+/** Limits of every connection. `lib/json/body.ts` limits the bytes of a body while it reads them. */
 const LIMITS = {
-  /** Milliseconds for the headers, and for the whole request: against clients that send slowly. */
+  /** Milliseconds in which the headers, and the whole request, must arrive: protects from clients that send slowly. */
   headersTimeout: 15_000,
   requestTimeout: 120_000,
   keepAliveTimeout: 15_000,
   connectionsCheckingInterval: 5_000,
-  /** Milliseconds in which the client reads nothing of a waiting answer. */
+  /** Milliseconds after which a client that reads nothing of its waiting response is disconnected. */
   unreadTimeout: 30_000,
   /** Bytes of all headers together. */
   maxHeaderSize: 16 * 1024,
-  /** A request without a Host is refused like one with a foreign Host. */
+  /** False: Node accepts requests without a Host, and the handlers refuse them like those with a foreign Host. */
   requireHostHeader: false,
 };
 const MAX_CONNECTIONS = 1024;
-/** Milliseconds that a request may take to arrive after the server was told to stop. */
+/** Milliseconds that a request that is still arriving has left once the server stops. */
 const SENDING_MS = 2_000;
 
 /** Holds what the server still has open. */
@@ -31,12 +31,13 @@ interface Open {
   readonly requests: Set<IncomingMessage>;
 }
 
+/** Represents a server that accepts connections. */
 export interface RunningServer {
-  /** The address that it listens on, such as `http://127.0.0.1:8080`. */
+  /** URL of the address that the server listens on, such as `http://127.0.0.1:8080`. */
   url: string;
   /**
-   * Accepts no new connections, gives running requests `graceMs` milliseconds to finish, and those still being sent two
-   * seconds to arrive, then cuts them off, which aborts their work. Tells whether all of them finished.
+   * Stops accepting connections. Running requests have `graceMs` milliseconds to finish, and requests that are still
+   * arriving have two seconds; then they are cut off, which aborts their work. Resolves to whether all finished.
    */
   close(graceMs: number): Promise<boolean>;
 }
@@ -45,11 +46,13 @@ interface ListenSettings {
   host: string;
   port: number;
   limits?: Partial<typeof LIMITS>;
-  /** Descriptor of a socket that already listens at that address (socket activation); null or absent: none. */
+  /**
+   * Descriptor of a socket that already listens at that address (systemd's socket activation); null or absent: none.
+   */
   activated?: number | null;
 }
 
-/** Serves `fetch` over HTTP. Throws a `UsageError` if the address is not available. */
+/** Serves `fetch` over HTTP. Throws `UsageError` if the server cannot listen on the address. */
 export async function startServer(
   fetch: (request: Request) => Response | Promise<Response>,
   { host, port, limits, activated }: ListenSettings,
@@ -69,23 +72,26 @@ export async function startServer(
   });
   await listen(server, host, port, activated ?? null);
   const address = server.address();
-  // The address decides whether keys and Hosts are checked (rules M-18 and M-19), so both must say the same.
+  // `host` decides whether keys and Hosts are checked (rules M-18 and M-19). A socket that other machines reach while
+  // `host` is a loopback address would therefore be open to them without a key.
   if (address === null || typeof address === 'string' || (activated != null && !isSameReach(address.address, host))) {
     server.close();
-    throw new UsageError(`The socket that systemd opened is not of ${host}. Give both units the same address.`);
+    throw new UsageError(
+      `The socket that systemd opened does not match --host ${host}. Give both units the same address.`,
+    );
   }
   return { url: `http://${urlHost(host)}:${address.port}`, close: (graceMs) => close(server, open, graceMs) };
 }
 
 const isSameReach = (address: string, host: string): boolean => isLoopback(address) === isLoopback(host);
 
-/** A request that cannot become a `Request`, because its Host is not a host name. */
+/** Returns the response to a request whose Host header is not a host name, from which no `Request` can be made. */
 const unreadable = () => badHttp(new AssayError('forbidden_origin', 'The Host header is not a host name.'));
 
-/** Protects from clients that ask and never read: they would keep their connections for ever. */
+/** Disconnects a client that does not read its response, which would otherwise keep its connection open for ever. */
 function endWhenUnread(response: ServerResponse, timeoutMs: number): void {
   response.setTimeout(timeoutMs, () => {
-    // Silence alone is not a fault: an answer may take long.
+    // Without bytes to write, the response is still being computed, which may take long.
     if (response.writableLength > 0) response.destroy();
   });
 }
@@ -112,7 +118,7 @@ function inWords(error: NodeJS.ErrnoException, host: string, port: number): stri
   }
 }
 
-/** Formats an address for a URL; one that means "every interface" becomes localhost. */
+/** Formats an address for a URL. An address that stands for every interface becomes `localhost`. */
 function urlHost(host: string): string {
   if (host === '0.0.0.0' || host === '::') return 'localhost';
   return host.includes(':') ? `[${host}]` : host;
@@ -120,7 +126,7 @@ function urlHost(host: string): string {
 
 async function close(server: Server, { sockets, requests }: Open, graceMs: number): Promise<boolean> {
   const closed = new Promise<true>((resolve) => server.close(() => resolve(true)));
-  // A busy connection becomes idle when its response ends, and would be kept alive.
+  // `server.close` ends only connections that are idle now; keep-alive would keep those that become idle later.
   const sweep = setInterval(() => server.closeIdleConnections(), 50);
   let inTime = true;
   const timers = [
@@ -128,7 +134,7 @@ async function close(server: Server, { sockets, requests }: Open, graceMs: numbe
       const received = [...requests].filter(({ complete }) => complete);
       if (received.length < requests.size) inTime = false;
       const answering = new Set(received.map(({ socket }) => socket));
-      // Node calls a connection idle only after its first request, so these stay open without an end.
+      // Node does not count a connection without a complete request as idle, so `closeIdleConnections` never ends it.
       for (const socket of sockets) if (!answering.has(socket)) socket.destroy();
     }, SENDING_MS),
     setTimeout(() => {

@@ -3,18 +3,18 @@ import { type DestinationStream, pino } from 'pino';
 import { systemCode } from '../../runtime/store/disk-error.ts';
 
 /**
- * Most bytes of lines that wait until standard error can be written; further lines are dropped and counted. A single
- * line may be longer, because with `ASSAY_LOG_PROMPTS` it contains a prompt.
+ * Limit of the lines that wait because standard error cannot be written, in bytes. Further lines are dropped and
+ * counted. A single line may be longer, because with `ASSAY_LOG_PROMPTS` it contains a prompt.
  */
 const MAX_WAITING = 1024 * 1024;
 const RETRY_MS = 10;
-/** Most milliseconds that unwritten lines may delay the end of the process. */
+/** Milliseconds by which unwritten lines may delay the end of the process. */
 const LAST_MS = 500;
 
 /**
- * Returns a log destination that never blocks or fails a request. Pino's own would: if the disk is full or the output
- * is not read, it throws, blocks, or (`sync: false`) keeps the process alive. Lines are written at once where possible,
- * so that a crash loses none.
+ * Returns a log destination that never blocks or fails a request. Pino's own destination does if the disk is full or
+ * nothing reads the output: it throws, blocks, or (with `sync: false`) keeps the process alive. Lines are written at
+ * once if possible, because a crash would lose waiting ones.
  */
 export function standardError(): DestinationStream {
   let waiting: Buffer[] = [];
@@ -72,7 +72,7 @@ function dropNotice(dropped: number): Buffer {
   return Buffer.from(`${JSON.stringify(line)}\n`);
 }
 
-/** Blocks the thread. Only for the end of the process, when nothing else runs. */
+/** Blocks the thread. Call it only at the end of the process, when nothing else runs. */
 function pause(ms: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 }

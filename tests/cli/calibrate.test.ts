@@ -61,8 +61,8 @@ describe('calibrate', () => {
   });
 
   it.each([
-    ['no file and no --reset', [], '', 'Give a file of labels, or --reset.'],
-    ['too few labels', ['FILE'], LABELS.slice(0, 5).join('\n'), 'has 5 labels; a temperature needs 20'],
+    ['no file and no --reset', [], '', 'Give either a file of labels or --reset.'],
+    ['too few labels', ['FILE'], LABELS.slice(0, 5).join('\n'), 'has 5 labels. Calibration needs at least 20'],
     ['a line that is not JSON', ['FILE'], '{', 'line 1:'],
     [
       'a question of no known type',

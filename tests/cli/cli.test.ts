@@ -127,26 +127,29 @@ describe('decide', () => {
     const { code, out, err } = await run(args, 'x');
     expect(code).toBe(1);
     expect(out).toMatch(/^yes {2}█/);
-    expect(err).toContain('No option is sure enough');
+    expect(err).toContain('no option is probable enough');
   });
 
   it.each([
     [['decide', 'Urgent?', '-p', '-c', 'x'], '--probabilities needs options'],
-    [
-      ['decide', 'Urgent?', '-o', 'a', '--orders', '2', '-c', 'x'],
-      '--orders and --abstain-below belong to --probabilities',
-    ],
+    [['decide', 'Urgent?', '-o', 'a', '--orders', '2', '-c', 'x'], '--orders and --abstain-below need --probabilities'],
     [['decide', 'Urgent?', '-o', 'a', '-p', '--temperature', '1', '-c', 'x'], '--temperature changes nothing'],
     [['decide', 'Urgent?', '-o', 'a', '-p', '--orders', '9', '-c', 'x'], 'Use a whole number from 1 to 8.'],
     [['decide', 'Urgent?', '-o', 'a', '-p', '--abstain-below', '2', '-c', 'x'], 'Use a number from 0 to 1.'],
-    [['decide', 'Urgent?', '--option', 'yes', '--expect', 'maybe'], '--expect maybe is none of the options (yes).'],
-    [['decide', 'Urgent?', '--file', '/none.txt'], '/none.txt is not there.'],
+    [
+      ['decide', 'Urgent?', '--option', 'yes', '--expect', 'maybe'],
+      '--expect maybe is not one of the options. Use one of: yes.',
+    ],
+    [['decide', 'Urgent?', '--file', '/none.txt'], '/none.txt does not exist.'],
     [['decide', 'Urgent?', '--file', '/'], '/ is a folder.'],
-    [['decide', 'Urgent?', '--image', '/none.png'], '/none.png is not there.'],
-    [['decide', 'Urgent?', '--image', BIN], 'is no image of these types'],
-    [['decide', 'Angry?', '--audio', '/none.wav'], '/none.wav is not there.'],
-    [['decide', 'Angry?', '--audio', BIN], 'is no audio of these types'],
-    [['decide', 'Urgent?', '--file', 'x', '--context', 'y'], 'Give --context or --file, not both.'],
+    [['decide', 'Urgent?', '--image', '/none.png'], '/none.png does not exist.'],
+    [['decide', 'Urgent?', '--image', BIN], 'is not an image of a supported type'],
+    [['decide', 'Angry?', '--audio', '/none.wav'], '/none.wav does not exist.'],
+    [['decide', 'Angry?', '--audio', BIN], 'is not a recording of a supported type'],
+    [
+      ['decide', 'Urgent?', '--file', 'x', '--context', 'y'],
+      '--context and --file both give a text. Use only one of them.',
+    ],
     [['decide', 'Urgent?', '--temperature', '3'], 'Use a number from 0 to 2.'],
     [['decide', 'Urgent?', '--language', 'xx', '-c', ''], 'target_language'],
     [['decide'], "missing required argument 'question'"],
@@ -168,7 +171,7 @@ describe('decide', () => {
     const cut = { names: ['result'], more: 0 };
     const { run } = await beside({ tasks: { finishReason: 'length', cut, answers: ['{"value":"ye"}'] } });
     expect((await run(['decide', 'Urgent?'], 'x')).err).toBe(
-      'The answer was cut. The tokens were used up; give more with --max-output-tokens.\n',
+      'The answer was cut. The token limit was reached; raise it with --max-output-tokens.\n',
     );
   });
 
@@ -212,7 +215,7 @@ describe('run', () => {
     const cut = { names: ['urgent', '10'], more: 0 };
     const { run } = await beside({ tasks: { ...script.tasks, finishReason: 'length', cut } });
     expect((await run(['run', await fileOf(tasks)], 'text')).err).toBe(
-      'These answers were cut: urgent, 10. The tokens were used up; give more with --max-output-tokens.\n',
+      'These answers were cut: urgent, 10. The token limit was reached; raise it with --max-output-tokens.\n',
     );
   });
 
@@ -236,7 +239,7 @@ describe('run', () => {
     const { run } = await beside(script);
     expect(await run(['run', await fileOf(content)], 'x')).toMatchObject({
       code: 2,
-      err: expect.stringContaining('neither a list of tasks nor'),
+      err: expect.stringContaining('must contain a list of tasks or'),
     });
   });
 });
@@ -436,7 +439,7 @@ describe('the server', () => {
     const { code, err } = await assay(['status', '--url', url], { env: { ASSAY_HOME: await newFolder() } });
     expect({ code, err }).toEqual({
       code: 2,
-      err: `assay: ${url} is not an address. Give one such as http://127.0.0.1:8080.\n`,
+      err: `assay: ${url} is not a URL. Use one such as http://127.0.0.1:8080.\n`,
     });
   });
 

@@ -10,21 +10,24 @@ import type { Connection } from './request.ts';
 import { isWatched, screen, shown } from './screen.ts';
 import { warnOfForm } from './show-form.ts';
 
-/** Describes the flags of all commands that ask the model. */
+/** Describes the flags of all commands that send a prompt to the model. */
 export interface ModelFlags extends ConnectionFlags {
   model?: string;
   temperature?: number;
   maxOutputTokens?: number;
 }
 
-/** Describes the flags of the commands that ask the decision service. */
+/** Describes the flags of the commands that send tasks to the decision service. */
 export interface AskFlags extends ModelFlags {
   language?: string;
 }
 
 const GROUP = 'Model:';
 
-/** Adds the flags of `ModelFlags`, after the command's own. `defaultText` describes the default temperature. */
+/**
+ * Adds the flags of `ModelFlags`. Call it after the command's own flags were added, which help lists first.
+ * `defaultText` describes the default temperature in the help text.
+ */
 export function modelFlags(command: Command, defaultText: string): Command {
   const add = (flags: string, description: string, parse?: (text: string) => unknown) => {
     const option = new Option(flags, description).helpGroup(GROUP);
@@ -36,13 +39,13 @@ export function modelFlags(command: Command, defaultText: string): Command {
   return connectionFlags(command);
 }
 
-/** Adds the flags of `AskFlags`, after the command's own. */
+/** Adds the flags of `AskFlags`. Call it after the command's own flags were added, which help lists first. */
 export function askFlags(command: Command): Command {
   const language = new Option('--language <code>', 'language of the answer, such as en or de').helpGroup(GROUP);
   return modelFlags(command.addOption(language), '0');
 }
 
-/** Returns the fields of a request that the flags set. */
+/** Returns the request fields that the flags set. `defaultTokens` is `max_output_tokens` if the flag is absent. */
 export function sharedFields(flags: AskFlags, defaultTokens: number): Record<string, unknown> {
   return {
     max_output_tokens: flags.maxOutputTokens ?? defaultTokens,
@@ -52,8 +55,8 @@ export function sharedFields(flags: AskFlags, defaultTokens: number): Record<str
 }
 
 /**
- * Runs `work` with a connection that has a model: the server's active one, or the named one. If no server runs, loads
- * the model in this process for this one call.
+ * Opens a connection, finds the model to ask (`modelOf`), and passes both to `work`. Closes the connection when `work`
+ * ends. If no server runs, the model is loaded in this process for this one call.
  */
 export async function withModel<T>(
   flags: ModelFlags,
@@ -68,15 +71,18 @@ export async function withModel<T>(
 }
 
 /**
- * Returns the model to ask: the named one, or the server's active one. Without a server, loads one in this process.
+ * Returns the id of the model to ask: the one that `--model` names, or else the one that the server has loaded. Without
+ * a server, loads the model in this process.
  *
- * @throws AssayError `model_not_loaded`
+ * @throws AssayError `model_not_loaded` if the server has no model loaded and the flag names none
  */
 export async function modelOf(connection: Connection, flags: ModelFlags): Promise<string> {
   if (connection.url === null) {
     const model = flags.model ?? (process.env.ASSAY_MODEL || 'assay/starter');
     if (isWatched())
-      screen.note(`No server is running, so ${model} is loaded here. Faster from the second call on: assay serve`);
+      screen.note(
+        `No server is running, so this call loads ${model} itself. For faster calls, start a server: assay serve`,
+      );
     warnOfForm(await loadModel(connection, model, { json: !isWatched() }));
     return model;
   }
@@ -93,12 +99,12 @@ export async function modelOf(connection: Connection, flags: ModelFlags): Promis
   );
 }
 
-/** Warns on standard error if an answer was cut, and names the cut tasks (`cut`) if the request had several. */
+/** Warns on standard error if an answer was cut. `cut` has the names of the cut tasks if the request had several. */
 export function warnIfCut(
   response: { choices: readonly { finish_reason: string | null }[] },
   cut?: string | null,
 ): void {
   if (response.choices[0]?.finish_reason !== 'length') return;
   const what = cut ? `These answers were cut: ${shown(cut, process.stderr)}.` : 'The answer was cut.';
-  screen.note(`${what} The tokens were used up; give more with --max-output-tokens.`);
+  screen.note(`${what} The token limit was reached; raise it with --max-output-tokens.`);
 }

@@ -1,9 +1,9 @@
 /** Length of the longest bar, in characters. */
 const CELLS = 24;
-/** Block characters for a part of a character cell, in eighths. */
+/** Characters that fill 0 to 7 eighths of a character cell. */
 const EIGHTHS = ['', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
 
-/** Returns lines with a bar and a percentage for each label, the labels aligned: `yes  ██████  25.0%`. */
+/** Returns a line for each label, with a bar and a percentage: `yes  ██████  25.0%`. The bars are aligned. */
 export function bars(probabilities: readonly (readonly [label: string, probability: number])[]): string[] {
   const width = Math.max(...probabilities.map(([label]) => label.length));
   return probabilities.map(([label, probability]) => {

@@ -21,7 +21,7 @@ interface CalibrateFlags extends ModelFlags {
   reset?: boolean;
 }
 
-/** Most questions about one text that are sent in one request. */
+/** Largest number of questions that are sent in one request; all of them are about the same text. */
 const AT_ONCE = 64;
 
 /** Adds `assay calibrate`. */
@@ -29,7 +29,7 @@ export function addCalibrate(program: Command): void {
   const command = program
     .command('calibrate')
     .description('Fit the probabilities of the loaded model to your own labels.')
-    .argument('[labels.jsonl]', 'a labelled question on each line')
+    .argument('[labels.jsonl]', 'file with one labelled question on each line')
     .option('--plot <file.svg>', 'draw reliability diagrams: accuracy by confidence, before and after')
     .option('--out <file.json>', 'write the calibration to this file instead of using it')
     .option('--reset', 'remove the calibration that was fitted on this machine')
@@ -37,7 +37,8 @@ export function addCalibrate(program: Command): void {
   connectionFlags(command)
     .addHelpText('after', CALIBRATE_HELP)
     .action(async (file: string | undefined, flags: CalibrateFlags) => {
-      if (Boolean(flags.reset) === (file !== undefined)) throw new UsageError('Give a file of labels, or --reset.');
+      if (Boolean(flags.reset) === (file !== undefined))
+        throw new UsageError('Give either a file of labels or --reset.');
       const labels = file === undefined ? [] : await readLabels(file);
       await withModel(flags, async (connection, model) => {
         const fingerprint = await fingerprintOf(connection, model);
@@ -59,7 +60,7 @@ async function readLabels(file: string): Promise<Label[]> {
   });
   if (labels.length < FEWEST_LABELS) {
     throw new UsageError(
-      `${file} has ${labels.length} labels; a temperature needs ${FEWEST_LABELS}, and some hundreds are better.`,
+      `${file} has ${labels.length} labels. Calibration needs at least ${FEWEST_LABELS}; a few hundred give better results.`,
     );
   }
   return labels;
@@ -69,7 +70,9 @@ async function fingerprintOf(connection: Connection, model: string): Promise<str
   const { data } = v.parse(ModelList, await (await connection.request('/v1/models')).json());
   const fingerprint = data.find(({ id }) => id === model)?.fingerprint;
   if (fingerprint) return fingerprint;
-  throw new UsageError(`${model} is not loaded there, or it is an edge: calibrate each of its boxes.`);
+  throw new UsageError(
+    `${model} is not loaded on this server. Load it first; if the server is an edge, calibrate each of its boxes.`,
+  );
 }
 
 interface Calibrating {
@@ -85,7 +88,8 @@ async function calibrate(connection: Connection, { model, fingerprint, labels, f
   for (const kind of CALIBRATED_KINDS) {
     const own = samples.get(kind) ?? [];
     if (own.length >= FEWEST_LABELS) kinds[kind] = fitTemperature(own);
-    else if (own.length > 0) screen.note(`${kind}: ${own.length} labels are too few, ${FEWEST_LABELS} are needed.`);
+    else if (own.length > 0)
+      screen.note(`${kind} is not calibrated: it has ${own.length} labels and needs ${FEWEST_LABELS}.`);
   }
   const fitted = new Date().toISOString().slice(0, 10);
   const calibration: Calibration = { version: 1, fingerprint, model, fitted, kinds };
@@ -95,7 +99,10 @@ async function calibrate(connection: Connection, { model, fingerprint, labels, f
   await store(calibration, flags, connection);
 }
 
-/** Sends all questions without calibration, those about the same text together. Returns the samples by kind. */
+/**
+ * Asks the model all labelled questions, with uncalibrated probabilities. Questions about the same text share a
+ * request. Returns the labelled answers by kind of question.
+ */
 async function ask(
   connection: Connection,
   model: string,
@@ -127,7 +134,7 @@ function figures(kinds: Calibration['kinds']): string {
 
 function plot(samples: ReadonlyMap<CalibratedKind, readonly Labelled[]>, kinds: Calibration['kinds']): string {
   const diagrams = Object.entries(kinds).flatMap(([kind, { temperature }]) => {
-    // Any other kind has no samples.
+    // Object.entries types its keys as strings; all of them are calibrated kinds.
     const own = samples.get(kind as CalibratedKind) ?? [];
     return [
       { title: `${kind}, before`, bins: reliabilityBins(own) },
@@ -140,7 +147,7 @@ function plot(samples: ReadonlyMap<CalibratedKind, readonly Labelled[]>, kinds: 
 async function store(calibration: Calibration, flags: CalibrateFlags, connection: Connection): Promise<void> {
   if (flags.out !== undefined) {
     await writeFile(flags.out, `${JSON.stringify(calibration, null, 2)}\n`);
-    screen.note(`Written to ${flags.out}. To use it, put it at <home>/calibrations/${calibration.fingerprint}.json.`);
+    screen.note(`Written to ${flags.out}. To use it, copy it to <home>/calibrations/${calibration.fingerprint}.json.`);
     return;
   }
   const file = await (await calibrations(flags)).write(calibration);
@@ -157,7 +164,7 @@ async function reset(flags: CalibrateFlags, fingerprint: string): Promise<void> 
   );
 }
 
-/** Opens the calibrations stored in this machine's home folder. Imports their code only when it is needed. */
+/** Opens the calibrations in the home folder. Imports their code only when needed, which keeps other commands fast. */
 async function calibrations(flags: CalibrateFlags) {
   const [{ Calibrations }, { StorePaths }] = await Promise.all([
     import('../../../runtime/store/calibrations.ts'),
@@ -168,14 +175,14 @@ async function calibrations(flags: CalibrateFlags) {
 }
 
 const CALIBRATE_HELP = `
-A line of the file is a question of POST /v1/decisions about a text, with the right answer:
+Each line of the file is a question of POST /v1/decisions with its text (input) and the right answer (label):
   {"input": "Help!", "type": "predicate", "instructions": "Is this urgent?", "label": true}
   {"input": "…", "type": "choice", "instructions": "Which team?", "choices": [{"value": "it"}, {"value": "hr"}], "label": "it"}
   {"input": "…", "type": "score", "instructions": "How angry?", "levels": [{"label": "calm"}, {"label": "angry"}], "label": "calm"}
   {"input": "…", "type": "extract", "instructions": "The order", "keys": ["id"], "label": {"id": "A-1"}}
 
-For each kind of question it fits a temperature; a value above 1 means that the model was overconfident. It prints the expected calibration error
-(ECE) and the Brier score before and after, the latter on labels that were left out of the fit.
+The command fits a temperature for each kind of question; a value above 1 means that the model was overconfident. It prints the expected
+calibration error (ECE) and the Brier score before and after. The scores after are measured on labels that were left out of the fit.
 
 Examples:
   $ assay calibrate labels.jsonl --plot reliability.svg

@@ -58,7 +58,7 @@ Examples:
   $ assay chat --image photo.jpg "What is this?"
   $ assay chat --system "You translate to German." < letter.txt`;
 
-/** Returns the content of a message: its media, then the text. */
+/** Returns the content of a message: first its images and recordings, then its text. */
 function shownWith({ images = [], audio = [] }: MediaFields, said: string): Content {
   if (images.length + audio.length === 0) return said;
   const shown: ContentPart[] = images.map((image) => ({ type: 'image', image }));
@@ -97,7 +97,7 @@ async function converse(
   terminal.close();
 }
 
-/** Sends the conversation, prints the answer as it arrives, and returns it. */
+/** Sends the conversation, prints the answer as it arrives, and returns the whole answer. */
 async function answer(
   connection: Connection,
   model: string,
@@ -125,8 +125,8 @@ async function answer(
 }
 
 /**
- * Prints a streamed answer as it arrives, and returns it. Throws an `AssayError` if the stream ends before its last
- * event.
+ * Prints a streamed answer as it arrives, and returns the whole answer. Throws `AssayError` if the stream breaks off or
+ * reports an error.
  */
 async function written(response: Response): Promise<string> {
   let content = '';

@@ -4,12 +4,12 @@ import { UsageError } from '../usage-error.ts';
 import { configOf } from './config-of.ts';
 import { type Connection, requestOf, successOf } from './request.ts';
 
-/** Key for requests inside this process, with all rights: they come from the person who started it. */
+/** Key for requests inside this process. It has all rights, because the user who runs the command sends them. */
 const OWNER: ApiKey = { name: 'owner', models: ['*'], scopes: ['admin'] };
 
 /**
- * Connects to the server's app inside this process, without a port. Imports the app only when called, because it is
- * most of the program. Throws `UsageError` if `home` is not a folder.
+ * Creates the server's app inside this process and connects to it without a port. Imports the app only when called,
+ * because the app is most of the program. Throws `UsageError` if `home` is not a folder.
  */
 export async function connectInProcess(home: string): Promise<Connection> {
   const [{ createApp }, { compose }, { createLog }] = await Promise.all([

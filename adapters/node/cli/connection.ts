@@ -10,16 +10,14 @@ import { NoServerError } from './exit-code.ts';
 import { localKey } from './local-key.ts';
 import { type Connection, type RequestOptions, requestOf, successOf } from './request.ts';
 
-/** Describes the flags of every command that talks to a server or works without one. */
+/** Describes the flags of every command that sends requests, to a server or to the app in its own process. */
 export interface ConnectionFlags extends KeyFlags {
   url?: string;
   home?: string;
   json?: boolean;
 }
 
-/**
- * Adds the flags that `connect` reads. Called after the command's own flags are added, so that help shows those first.
- */
+/** Adds the flags that `connect` reads. Call it after the command's own flags were added, which help lists first. */
 export function connectionFlags(command: Command, { json }: { json: boolean } = { json: true }): Command {
   const add = (flags: string, description: string) =>
     command.addOption(new Option(flags, description).helpGroup('Server and output:'));
@@ -32,17 +30,17 @@ export function connectionFlags(command: Command, { json }: { json: boolean } = 
 }
 
 /**
- * Timeout of the probe for a running server, which answers earlier however busy its machine is. Without a server, the
- * connection is refused at once.
+ * Timeout of the probe that looks for a running server, in milliseconds. Even on a busy machine a server answers
+ * earlier. Without a server, the connection is refused at once.
  */
 const PROBE_MS = 10_000;
 
 /**
- * Connects to the running server. If none runs and `alone` is true, connects to the app in this process instead; with
- * `always`, does so in any case. A server that a flag or `ASSAY_URL` names must be running.
+ * Connects to the running server. If none runs and `alone` is true, connects to the app inside this process instead.
+ * With `always`, connects to that app in any case. A server that `--url` or `ASSAY_URL` names must be running.
  *
- * @throws NoServerError if no server runs and `alone` is false, or the named one does not answer
- * @throws UsageError for an invalid address
+ * @throws NoServerError if no server runs and `alone` is false, or if the named server does not answer
+ * @throws UsageError if the address or the key flags are invalid
  */
 export async function connect(
   flags: ConnectionFlags,
@@ -56,7 +54,7 @@ export async function connect(
   const key = apiKeyOf(flags, env);
   // `localhost:8080` would parse as an address with the scheme `localhost`.
   if (!/^https?:/i.test(url) || !URL.canParse(url))
-    throw new UsageError(`${url} is not an address. Give one such as http://127.0.0.1:8080.`);
+    throw new UsageError(`${url} is not a URL. Use one such as http://127.0.0.1:8080.`);
   if (await isAssay(url)) return serverConnection(url, key, home);
   if (named !== undefined)
     throw new NoServerError(`No Assay server answers at ${url}. Is it running? Start one with: assay serve`);
@@ -67,7 +65,7 @@ export async function connect(
 async function isAssay(url: string): Promise<boolean> {
   try {
     const response = await fetch(`${url}/health`, { signal: AbortSignal.timeout(PROBE_MS) });
-    // A gateway answers with another body, but every Assay server sends a request id.
+    // A gateway's body differs from a server's, but both send a request id.
     return response.headers.has('x-request-id') || v.is(Health, await response.json());
   } catch {
     return false;
@@ -86,7 +84,7 @@ function serverConnection(url: string, given: string | undefined, home: string):
         throw new NoServerError(`The connection to ${url} broke. Is the server still running?`, { cause });
       };
       let response = await send(path, options).catch(lost);
-      // On their own machine users need not enter a key: the command line creates one and stores it with the others.
+      // Users need no key for their own machine: the command line creates one and stores it in the home folder.
       if (response.status === 401 && given === undefined && isLoopback(url)) {
         key = await localKey(home);
         response = await send(path, options).catch(lost);

@@ -15,7 +15,9 @@ type DecideFlags = AskFlags &
   MediaFlags &
   ProbabilityFlags & { option?: string[]; instruction?: string; expect?: string };
 
-/** Default token budgets: an option takes few tokens, an answer in the model's own words takes more. */
+/**
+ * Default limits of output tokens: `options` if the flags name options, `free` for an answer in the model's own words.
+ */
 const TOKENS = { options: 32, free: 128 };
 
 /** Adds `assay decide`. */
@@ -48,7 +50,7 @@ export function addDecide(program: Command): void {
     .action(async (question: string, flags: DecideFlags) => {
       const options = flags.option ?? [];
       if (flags.expect !== undefined && options.length > 0 && !options.includes(flags.expect)) {
-        throw new UsageError(`--expect ${flags.expect} is none of the options (${options.join(', ')}).`);
+        throw new UsageError(`--expect ${flags.expect} is not one of the options. Use one of: ${options.join(', ')}.`);
       }
       checkProbabilityFlags(flags, options);
       const context = await readContext(flags, 'assay decide "Is this urgent?"');

@@ -35,7 +35,7 @@ export function addDoctor(program: Command): void {
     .action(async ({ json, model }: { json?: boolean; model?: string }) => {
       if (model !== undefined) return reportModel(model, json ?? false);
       const choice = DEVICE_CHOICES.find((one) => one === (process.env.ASSAY_DEVICE || 'auto'));
-      if (!choice) throw new UsageError(`ASSAY_DEVICE is one of ${DEVICE_CHOICES.join(', ')}.`);
+      if (!choice) throw new UsageError(`ASSAY_DEVICE must be one of ${DEVICE_CHOICES.join(', ')}.`);
       const platform = PLATFORM;
       const devices = await examineDevices({
         platform,
@@ -79,7 +79,7 @@ export function addDoctor(program: Command): void {
     });
 }
 
-/** Reports whether a model on the hub will run on this machine, and how. Sets exit code 1 if it will not. */
+/** Reports whether and how a model on the hub will run on this machine. Sets exit code 1 if the model cannot run. */
 async function reportModel(name: string, json: boolean): Promise<void> {
   const hub = await openHub(hubEnvironment());
   const dtype = DTYPES.find((one) => one === process.env.ASSAY_DTYPE);
@@ -91,13 +91,13 @@ async function reportModel(name: string, json: boolean): Promise<void> {
 }
 
 function linesOf({ model, refusal, mediaRefusal, chosen }: ModelExamination): string[] {
-  const lines = [refusal ? `${model} cannot run here: ${refusal}` : `${model}: nothing is known against it`];
+  const lines = [refusal ? `${model} cannot run here: ${refusal}` : `${model} should run here`];
   if (mediaRefusal) lines.push(`     text only: ${mediaRefusal}`);
   if (!chosen) return lines;
   const { graph, dtype, path, downloadBytes, memoryBytes } = chosen;
   const how = path
     ? 'branches run side by side'
-    : 'branches run side by side if its attention is fused, else one by one';
+    : 'branches run side by side if its attention is fused, otherwise one by one';
   lines.push(`     ${graph}${dtype ? ` (${dtype})` : ''}, ${formatBytes(downloadBytes)} to download; ${how}`);
   const free = `this machine has ${formatBytes(totalmem())}, ${formatBytes(freemem())} free`;
   if (memoryBytes) {
@@ -109,8 +109,8 @@ function linesOf({ model, refusal, mediaRefusal, chosen }: ModelExamination): st
 }
 
 /**
- * Returns the number format in which the weights of each compiled model run here, and why. If a model was compiled for
- * several prompt lengths, one of them counts.
+ * Returns the number format in which the weights of each compiled model run here, and why it was chosen. A model that
+ * was compiled for several prompt lengths is listed once.
  */
 async function compiledForms(): Promise<{ model: string; precision: WeightForm; asked: string; why: string }[]> {
   const paths = new StorePaths({
@@ -131,13 +131,13 @@ async function compiledForms(): Promise<{ model: string; precision: WeightForm; 
   return [...forms.values()];
 }
 
-/** Tells whether Assay chooses the device, because `ASSAY_DEVICE` names none. */
+/** Tells whether Assay chooses the device: `ASSAY_DEVICE` is `auto` or not set. */
 const automatic = ({ ASSAY_DEVICE }: NodeJS.ProcessEnv): boolean => (ASSAY_DEVICE || 'auto') === 'auto';
 
 const DOCTOR_HELP = `
-Each device is tested with a small computation in a separate process. Exit code 1: none works. Then come the compiled models
-of ASSAY_HOME with their weight form, and the measurements by which it and the device were chosen. Last come the layers that
-isolate the processes that run models (ASSAY_ISOLATION).
+Shows three things: the devices, each tested with a small computation in a separate process; the compiled models in ASSAY_HOME, each
+with its weight form and why that form and the device were chosen; and the layers that isolate the processes that run models
+(ASSAY_ISOLATION). The exit code is 1 if no device works.
 
 Examples:
   $ assay doctor --model onnx-community/Qwen3-0.6B-ONNX

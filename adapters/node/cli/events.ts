@@ -18,6 +18,9 @@ export async function* eventsOf(response: Response): AsyncGenerator<string> {
       yield* ready.splice(0);
     }
   } catch (cause) {
-    throw new NoServerError('The connection to the server broke before the end. Is it still running?', { cause });
+    throw new NoServerError(
+      'The connection to the server broke before the answer was complete. Is the server still running?',
+      { cause },
+    );
   }
 }

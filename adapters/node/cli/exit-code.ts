@@ -2,7 +2,7 @@ import { CommanderError } from 'commander';
 import { AssayError, type ErrorCode } from '../../../lib/errors.ts';
 import { UsageError } from '../usage-error.ts';
 
-/** Exit codes (docs/cli.md). 1 is reserved for `--expect` and `doctor`: "answered, and the answer is no". */
+/** Exit codes (docs/cli.md). 1 means that the command worked and its answer is no, as with `decide --expect`. */
 export const EXIT = {
   ok: 0,
   no: 1,
@@ -18,7 +18,7 @@ export const EXIT = {
   other: 70,
 } as const;
 
-/** Reports that a command needs a running server, and none runs or answers. */
+/** Reports that a command needs a running server, but none answers. */
 export class NoServerError extends Error {}
 
 const BY_CODE: Partial<Record<ErrorCode, number>> = {
@@ -41,11 +41,12 @@ const BY_CODE: Partial<Record<ErrorCode, number>> = {
   disk_full: EXIT.diskFull,
 };
 
+/** Returns the exit code for an error that a command threw; 70 for an unexpected one. */
 export function exitCodeOf(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
   if (error instanceof NoServerError) return EXIT.noServer;
   if (error instanceof UsageError) return EXIT.usage;
-  // All other codes report a fault of the request itself.
+  // All other codes mean that the request itself is invalid.
   if (error instanceof AssayError) return BY_CODE[error.code] ?? EXIT.usage;
   return EXIT.other;
 }

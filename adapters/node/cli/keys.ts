@@ -9,7 +9,10 @@ import { screen, table } from './screen.ts';
 
 interface KeyFlags {
   home?: string;
-  /** Name of an environment in wrangler.toml; `true` for the unnamed one. Selects the keys of the Workers gateway. */
+  /**
+   * Selects the keys of the Workers gateway: the name of an environment in wrangler.toml, or `true` for the top-level
+   * one.
+   */
   edge?: string | true;
   json?: boolean;
 }
@@ -34,7 +37,7 @@ export function addKeys(program: Command): void {
 
   keyFlags(keys.command('add').alias('create'))
     .description('Make a key. It is shown only once, because only its hash is stored.')
-    .argument('<name>', 'name for logs and for revoking', keyName)
+    .argument('<name>', 'name of the key, in logs and for keys revoke', keyName)
     .option('--models <pattern...>', 'models that the key may use; * stands for any characters', ['*'])
     .option(
       '--requests-per-minute <number>',
@@ -73,7 +76,7 @@ export function addKeys(program: Command): void {
     });
 
   keyFlags(keys.command('revoke').alias('rm'))
-    .description('Revoke a key: at once, at an edge within 90 seconds.')
+    .description('Revoke a key. A server refuses it at once, an edge within 90 seconds.')
     .argument('<name>')
     .action(async (name: string, flags: KeyFlags) => {
       await storeOf(flags).revoke(name);

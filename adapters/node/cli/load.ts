@@ -21,7 +21,7 @@ export function addLoad(program: Command): void {
       .argument('<model>')
       .option(
         '--max-prompt-len <tokens>',
-        'most tokens of a prompt: 16 up to the context length of the model',
+        'largest prompt in tokens, from 16 to the context length of the model',
         promptLength,
       ),
   )
@@ -56,12 +56,12 @@ Examples:
   $ assay load assay/starter
   $ assay load onnx-community/Qwen3-0.6B-ONNX --max-prompt-len 8192`;
 
-/** Loads a model on the server. If it is not compiled yet, compiles it first and shows progress. */
+/** Loads a model on the server. Compiles it first, with a progress display, if it is not compiled yet. */
 export async function loadModel(connection: Connection, model: string, flags: LoadFlags): Promise<LoadResponse> {
   const length = flags.maxPromptLen === undefined ? {} : { max_prompt_len: flags.maxPromptLen };
   const quiet = flags.json ?? false;
   await prepareModel(connection, { model, allow_download: false, ...length }, { quiet }).catch((error) => {
-    // The load that follows reports a model that is missing or busy.
+    // If the model is missing or busy, the load that follows reports it.
     const expected = isAssayError(error, 'not_downloaded') || isAssayError(error, 'operation_in_progress');
     if (!(error instanceof AssayError && expected)) throw error;
   });

@@ -4,9 +4,9 @@ import { hashSecret } from '../../../lib/keys.ts';
 import { CLI_KEY, KeysStore } from '../keys-file.ts';
 
 /**
- * Returns the API key that the command line uses for the server on the same machine. The key is created when first
- * needed, and stored in the home folder in a file that only its owner can read. It is listed and revoked like any other
- * key; if it was revoked, a new one replaces it.
+ * Returns the API key that the command line uses for a server on the same machine. The first call creates the key and
+ * stores it in the file `cli-key` of the home folder, which only its owner can read. `assay keys` lists and revokes it
+ * like any other key; the next call after that creates a new one.
  */
 export async function localKey(home: string): Promise<string> {
   const file = join(home, 'cli-key');

@@ -4,22 +4,22 @@ import { nextSteps } from './next-steps.ts';
 import { createProgram } from './program.ts';
 import { screen, shown } from './screen.ts';
 
-// The engine is imported only by commands that need it, because all others then start in a fraction of the time.
+// Imports the engine only when a command needs it: all other commands start several times as fast.
 const compose: typeof import('../compose.ts').compose = async (...args) =>
   (await import('../compose.ts')).compose(...args);
 
-/** Returns the title for the process list: the command without its arguments, one of which may be an API key. */
+/** Returns the title for the process list. It omits the command's arguments, because they may contain an API key. */
 function titleOf(command: string | undefined): string {
   return command && /^[a-z-]+$/.test(command) ? `assay ${command}` : 'assay';
 }
 
-/** Runs the command line of this process, and sets its exit code. */
+/** Runs the command line of this process and sets the exit code. Errors are printed, never thrown. */
 export async function main(): Promise<void> {
   process.title = titleOf(process.argv[2]);
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    // A server keeps running when its output has no reader or cannot be written.
+    // A server keeps running if its output cannot be written, for example because its reader has ended.
     if (process.argv[2] === 'serve') return;
-    // `assay list | head -1`: a reader that stops early is not an error.
+    // A reader that stops early is not an error, as in `assay list | head -1`.
     if (error.code !== 'EPIPE') throw error;
     process.exit();
   });
@@ -29,7 +29,7 @@ export async function main(): Promise<void> {
   } catch (error) {
     // Commander has already printed its message.
     if (!(error instanceof CommanderError)) {
-      // Errors in use are one line; ASSAY_DEBUG shows the stack.
+      // An error is shown as one line; ASSAY_DEBUG adds its stack.
       if (process.env.ASSAY_DEBUG || !(error instanceof Error)) console.error(error);
       else screen.note(`assay: ${shown(error.message, process.stderr)}`);
     }

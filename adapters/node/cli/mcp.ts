@@ -11,12 +11,12 @@ import { screen } from './screen.ts';
 
 type McpFlags = ModelFlags & { http?: boolean; port: number };
 
-/** Adds `assay mcp`. The SDK is loaded only here, when the command runs. */
+/** Adds `assay mcp`. Imports the MCP SDK only when the command runs. */
 export function addMcp(program: Command): void {
   connectionFlags(
     program
       .command('mcp')
-      .description('Serve the tools decide and extract to agents, by the Model Context Protocol.')
+      .description('Give agents the tools decide and extract, over the Model Context Protocol (MCP).')
       .option('--http', 'serve streamable HTTP at /mcp on this machine instead of standard input and output')
       .option('--port <number>', 'port for --http, 0 for any free one', wholeNumber(0, 65_535), 8081)
       .option('--model <id>', 'model to ask (default: the one that the server has loaded)'),
@@ -45,8 +45,8 @@ Examples:
   $ assay mcp --http --port 8081    # needs a key: assay keys add agent`;
 
 /**
- * Returns a function that sends requests through a connection that is opened at the first call, so that the tools can
- * be listed at once. A connection that failed is tried again.
+ * Returns a function that sends requests to the model. The connection is opened at the first call, which may load a
+ * model, because agents list the tools long before they call one. If opening fails, the next call tries again.
  */
 function asker(flags: ModelFlags): { ask: Ask; close(): Promise<void> } {
   let opened: Promise<{ connection: Connection; loaded: string | null }> | undefined;

@@ -18,8 +18,7 @@ import { EXIT } from './exit-code.ts';
 import { screen, table } from './screen.ts';
 
 /**
- * Largest accepted difference between a model's download size and the stated size, as a share; `--check` reports a
- * larger one.
+ * Largest difference between the listed and the actual download size that `--check` accepts, as a share of the listed.
  */
 const TOLERANCE = 0.25;
 
@@ -27,7 +26,7 @@ const TOLERANCE = 0.25;
 export function addModels(program: Command): void {
   program
     .command('models')
-    .description('List published models to start with, the likely best first, and which fit this machine.')
+    .description('List published models to start with, likely the best first, and mark those that fit this machine.')
     .option('--check', 'check on the hub that each model exists, runs here and has the stated size')
     .option('--json', 'print JSON')
     .addHelpText('after', MODELS_HELP)
@@ -88,8 +87,8 @@ function languagesOf({ languages }: RecommendedModel): string {
 }
 
 /**
- * Compares the list of recommended models with the hub. Sets exit code 1 if a model is missing, is refused, or has
- * another size.
+ * Compares the list of recommended models with the hub. Sets exit code 1 if the hub lacks a model, if a model cannot
+ * run here, or if its size differs from the listed size by more than `TOLERANCE`.
  */
 async function checkAll(json: boolean): Promise<void> {
   const hub = await openHub(hubEnvironment());

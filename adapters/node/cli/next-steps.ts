@@ -6,7 +6,7 @@ import { NoServerError } from './exit-code.ts';
 import { table } from './screen.ts';
 
 /**
- * Returns the text that `assay` without a command shows: whether a server runs, and the commands that make sense next.
+ * Returns the text that `assay` shows if no command is given: whether a server is running, and useful next commands.
  */
 export async function nextSteps(flags: ConnectionFlags = {}): Promise<string> {
   const [state, steps] = await stepsOf(flags);

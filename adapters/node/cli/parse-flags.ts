@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from 'commander';
 
-/** Returns a parser, for commander, that accepts whole numbers from `least` to `most`. */
+/** Returns an option parser for commander that accepts whole numbers from `least` to `most`. */
 export function wholeNumber(least: number, most: number): (text: string) => number {
   return (text) => {
     const value = Number(text);
@@ -11,19 +11,19 @@ export function wholeNumber(least: number, most: number): (text: string) => numb
 
 export const promptLength = wholeNumber(16, 1_048_576);
 
-/** Parses a temperature, 0 to 2. */
+/** Parses the value of `--temperature`, a number from 0 to 2. Throws `InvalidArgumentError` for any other value. */
 export function temperature(text: string): number {
   const value = Number(text);
   if (text.trim() !== '' && value >= 0 && value <= 2) return value;
   throw new InvalidArgumentError('Use a number from 0 to 2.');
 }
 
-/** Collects an option that may be repeated. */
+/** Appends the value of an option that may be repeated to the list of its earlier values. */
 export function repeated(one: string, all: string[] | undefined): string[] {
   return [...(all ?? []), one];
 }
 
-/** Parses a number from 0 to 1. */
+/** Parses a probability, a number from 0 to 1. Throws `InvalidArgumentError` for any other value. */
 export function share(text: string): number {
   const value = Number(text);
   if (text.trim() === '' || !(value >= 0 && value <= 1)) throw new InvalidArgumentError('Use a number from 0 to 1.');

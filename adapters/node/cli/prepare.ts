@@ -5,7 +5,7 @@ import { eventsOf } from './events.ts';
 import { progressView } from './progress.ts';
 import { type Connection, errorOf } from './request.ts';
 
-/** Has the server download and compile a model, and shows the progress. */
+/** Lets the server download and compile a model, and shows the progress. Returns the server's report. */
 export async function prepareModel(
   connection: Connection,
   body: { model: string; max_prompt_len?: number; allow_download: boolean },

@@ -23,7 +23,7 @@ interface AskedChoice {
 
 const Answered = v.object({ answers: v.object({ decision: LabelChoiceAnswer }) });
 
-/** Throws `UsageError` for flags that have no effect together with `--probabilities`, or without it. */
+/** Throws `UsageError` if a flag has no effect: with `--probabilities`, or without it. */
 export function checkProbabilityFlags(
   flags: ProbabilityFlags & { temperature?: number; maxOutputTokens?: number; language?: string },
   options: readonly string[],
@@ -31,7 +31,7 @@ export function checkProbabilityFlags(
   const { probabilities, orders, abstainBelow, temperature, maxOutputTokens, language } = flags;
   if (!probabilities) {
     if (orders === undefined && abstainBelow === undefined) return;
-    throw new UsageError('--orders and --abstain-below belong to --probabilities: add that flag.');
+    throw new UsageError('--orders and --abstain-below need --probabilities: add that flag.');
   }
   if (options.length === 0)
     throw new UsageError('--probabilities needs options: give one with --option for each answer.');
@@ -43,7 +43,7 @@ export function checkProbabilityFlags(
     );
 }
 
-/** Asks the server for the probability of each option. Returns the body of its answer. */
+/** Asks the server for the probability of each option. Returns the response body, in System One's format. */
 export async function askProbabilities(
   connection: Connection,
   model: string,
@@ -62,7 +62,10 @@ export async function askProbabilities(
   return (await connection.request('/v1/systemone', { body })).json();
 }
 
-/** Prints the answer, and a bar for each option. Returns the chosen option; null if the model abstained. */
+/**
+ * Prints the chosen option and a bar for each option, or the whole answer as JSON. Returns the chosen option; null if
+ * the server abstained.
+ */
 export function showProbabilities(
   answer: unknown,
   options: readonly string[],
@@ -73,7 +76,7 @@ export function showProbabilities(
   else {
     if (!abstained) screen.line(shown(choice));
     for (const line of bars(options.map((option) => [shown(option), probabilities[option] ?? 0]))) screen.line(line);
-    if (abstained) screen.note('No option is sure enough to choose it (--abstain-below).');
+    if (abstained) screen.note('Abstained: no option is probable enough (see --abstain-below).');
   }
   return abstained ? null : choice;
 }

@@ -15,15 +15,17 @@ const LABEL: Record<DownloadProgress['status'], string> = {
   compiling: 'Compiling',
 };
 
+/** Returns a bar if standard error is a terminal, otherwise lines; with `quiet`, shows nothing. */
 export function progressView(quiet: boolean, now: () => number = () => performance.now()): ProgressView {
   if (quiet) return { show: () => undefined, end: () => undefined };
   return isWatched() ? barView(now) : lineView(now, screen.note);
 }
 
-/** Measures the bytes per second over the last few seconds. */
+/** Measures a download's speed over the last few seconds. */
 class Speed {
   #seen: { at: number; bytes: number }[] = [];
 
+  /** Adds a reading; `at` is in milliseconds. Returns the bytes per second, or null if it is too early to tell. */
   add(at: number, bytes: number): number | null {
     this.#seen.push({ at, bytes });
     while (this.#seen.length > 2 && at - (this.#seen[1]?.at ?? at) > WINDOW_MS) this.#seen.shift();
@@ -32,9 +34,10 @@ class Speed {
   }
 }
 
+/** Milliseconds over which the speed is measured. */
 const WINDOW_MS = 5_000;
 
-/** Formats bytes, speed and remaining time. */
+/** Formats the bytes, the speed and the remaining time of a download, or the current step of a compile. */
 export function describeProgress(progress: DownloadProgress, bytesPerSecond: number | null): string {
   const { status, bytes, total, step } = progress;
   const parts: string[] = [];
@@ -79,7 +82,7 @@ function barView(now: () => number): ProgressView {
         bar.start(1000, 0, { words: '' });
       }
       const words = describeProgress(progress, speed.add(now(), progress.bytes));
-      // A step without a count leaves the bar where it is.
+      // A step without a total leaves the bar where it is.
       if (progress.total) permille = Math.round((1000 * progress.bytes) / progress.total);
       bar?.update(permille, { words });
     },
@@ -87,10 +90,10 @@ function barView(now: () => number): ProgressView {
   };
 }
 
-/** Milliseconds between two lines of one stage. */
+/** Milliseconds between two lines about the same stage. */
 const LINE_MS = 5_000;
 
-/** Prints plain lines, for logs and pipes. */
+/** Returns a view that prints plain lines, for logs and pipes. */
 export function lineView(now: () => number, say: (line: string) => void): ProgressView {
   let stage: string | null = null;
   let last = Number.NEGATIVE_INFINITY;

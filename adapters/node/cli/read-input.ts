@@ -13,14 +13,14 @@ export interface InputFlags {
 }
 
 /**
- * Returns the text that tasks read: from `--context`, from a file, or from standard input. With images or audio the
- * text may be missing; standard input is then read only if the file is `-`.
+ * Returns the text that the tasks are about: from `--context`, from `--file`, or else from standard input. With images
+ * or audio the text is optional, so standard input is then read only for `--file -`.
  *
- * @throws UsageError if both `--context` and `--file` are given, or standard input is a terminal
+ * @throws UsageError if both flags are given, if the file cannot be read, or if standard input is a terminal
  */
 export async function readContext(flags: InputFlags, command: string): Promise<string> {
   if (flags.context !== undefined && flags.file !== undefined)
-    throw new UsageError('Give --context or --file, not both.');
+    throw new UsageError('--context and --file both give a text. Use only one of them.');
   if (flags.context !== undefined) return flags.context;
   if (flags.file !== undefined && flags.file !== '-') return readText(flags.file);
   if ((flags.image || flags.audio) && flags.file === undefined) return '';
@@ -32,27 +32,27 @@ export async function readContext(flags: InputFlags, command: string): Promise<s
   return text(process.stdin);
 }
 
-/** Reads a file as text. Throws `UsageError` with a plain message. */
+/** Reads a file as UTF-8 text. Throws `UsageError` that says why the file cannot be read. */
 export async function readText(file: string): Promise<string> {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(await readFile(file));
   } catch (cause) {
-    // Names the absolute path, because `npm run` starts in the checkout, wherever it was typed.
+    // Shows the absolute path, because `npm run` changes to the checkout's folder, and relative paths count from there.
     throw new UsageError(`${resolve(file)} ${whyNotRead(cause)}.`, { cause });
   }
 }
 
-/** Says why a file was not read, as the end of a sentence. */
+/** Returns why a file could not be read, as the end of a sentence that begins with the file's name. */
 export function whyNotRead(cause: unknown): string {
   const code = systemCode(cause);
-  if (code === 'ENOENT') return 'is not there';
+  if (code === 'ENOENT') return 'does not exist';
   if (code === 'EISDIR') return 'is a folder';
   return /^E[A-Z0-9]+$/u.test(code ?? '') ? `cannot be read (${code})` : 'is not UTF-8 text';
 }
 
 /**
- * Reads JSON from a file, or parses it directly if the argument begins with `{` or `[`. Throws `UsageError` if it is
- * not valid.
+ * Parses `fileOrText` as JSON if it begins with `{` or `[`; otherwise reads the file of that name and parses its
+ * content. Throws `UsageError` if the file cannot be read or the JSON is invalid.
  */
 export async function readJson(fileOrText: string): Promise<unknown> {
   const inPlace = /^\s*[[{]/.test(fileOrText);

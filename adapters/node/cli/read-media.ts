@@ -14,14 +14,14 @@ export interface MediaFlags {
 export const IMAGE_HELP = 'file with an image for the model; repeat the flag for each';
 export const AUDIO_HELP = 'file with a recording for the model; repeat the flag for each';
 
-/** Holds a media file as `images` and `audio` of a request take it. */
+/** Describes a media file as an item of a request's `images` or `audio`. */
 export interface SentMedia {
   type: 'base64';
   mime_type: string;
   data: string;
 }
 
-/** Holds the media fields of a request's body. A field without files is absent. */
+/** Describes the media fields of a request's body. A field without files is absent. */
 export interface MediaFields<T = SentMedia> {
   images?: T[];
   audio?: T[];
@@ -41,14 +41,20 @@ export async function readMedia({ image, audio }: MediaFlags): Promise<MediaFiel
 async function readImage(file: string): Promise<SentMedia> {
   const bytes = await readBytes(file);
   const type = sniffImage(bytes);
-  if (!type) throw new UsageError(`${resolve(file)} is no image of these types: ${IMAGE_TYPES.join(', ')}.`);
+  if (!type)
+    throw new UsageError(
+      `${resolve(file)} is not an image of a supported type. Supported are ${IMAGE_TYPES.join(', ')}.`,
+    );
   return sent(type, bytes);
 }
 
 async function readRecording(file: string): Promise<SentMedia> {
   const bytes = await readBytes(file);
   const type = sniffAudio(bytes);
-  if (!type) throw new UsageError(`${resolve(file)} is no audio of these types: ${AUDIO_TYPES.join(', ')}.`);
+  if (!type)
+    throw new UsageError(
+      `${resolve(file)} is not a recording of a supported type. Supported are ${AUDIO_TYPES.join(', ')}.`,
+    );
   return sent(type, bytes);
 }
 

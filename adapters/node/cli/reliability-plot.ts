@@ -4,15 +4,15 @@ const SIDE = 260;
 const MARGIN = 48;
 const GAP = 40;
 
-/** Describes one reliability diagram: the share of right answers by the model's confidence. */
+/** Describes one reliability diagram: the share of right answers in each bin of the model's confidence. */
 export interface ReliabilityDiagram {
   title: string;
   bins: readonly Bin[];
 }
 
 /**
- * Draws reliability diagrams side by side, as SVG. Bars that reach the diagonal are well calibrated; the model is
- * overconfident where bars are lower.
+ * Draws reliability diagrams side by side, as SVG. Where a bar ends at the diagonal, the model is well calibrated;
+ * where it ends below, the model is overconfident.
  */
 export function reliabilityPlot(diagrams: readonly ReliabilityDiagram[]): string {
   const width = 2 * MARGIN + diagrams.length * SIDE + (diagrams.length - 1) * GAP;
@@ -34,7 +34,7 @@ function draw({ title, bins }: ReliabilityDiagram, left: number): string {
   const bars = bins.map(({ count, accuracy }, bin) => {
     if (count === 0) return '';
     const tall = accuracy * SIDE;
-    // A bar is fainter the fewer answers it counts.
+    // Bars that stand for fewer answers are fainter.
     const opacity = (0.25 + 0.75 * Math.sqrt(count / most)).toFixed(2);
     const [x, y] = [left + bin * step + 1, MARGIN + SIDE - tall].map((value) => value.toFixed(1));
     const about = `${count} answers, ${(100 * accuracy).toFixed(0)}% right`;

@@ -11,11 +11,11 @@ export interface RequestOptions {
   signal?: AbortSignal;
 }
 
-/** Represents what answers a command's requests: a running server, or the same app inside this process. */
+/** Represents a connection to a running server, or to the same app inside this process. */
 export interface Connection {
   /** Address of the server; null for the app inside this process. */
   readonly url: string | null;
-  /** Sends a request. Throws `AssayError` for any answer but success. */
+  /** Sends a request and returns the response. Throws `AssayError` if its status is not a success. */
   request(path: string, options?: RequestOptions): Promise<Response>;
   close(): Promise<void>;
 }
@@ -34,7 +34,7 @@ export function requestOf({ body, method, accept, signal }: RequestOptions, key:
   };
 }
 
-/** Returns the response, or throws the error in its body. */
+/** Returns the response if its status is a success. Otherwise throws the `AssayError` in its body. */
 export async function successOf(response: Response): Promise<Response> {
   if (response.ok) return response;
   const text = await response.text();
@@ -49,6 +49,6 @@ export function errorOf(text: string): AssayError | null {
   const parsed = v.safeParse(v.pipe(v.string(), v.parseJson(), ErrorBody), text);
   if (!parsed.success) return null;
   const { code, message, param } = parsed.output.error;
-  // A newer server may send a code that this version does not know; it is only shown.
+  // A newer server may send a code that this version does not know. Such a code is only displayed.
   return new AssayError(code as ErrorCode, message, param === undefined ? {} : { param });
 }

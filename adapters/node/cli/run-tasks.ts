@@ -30,7 +30,9 @@ export function addRun(program: Command): void {
       const content = await readJson(file);
       const request = Array.isArray(content) ? { tasks: content } : content;
       if (typeof request !== 'object' || request === null || !('tasks' in request)) {
-        throw new UsageError(`${file} is neither a list of tasks nor an object with "tasks".`);
+        throw new UsageError(
+          `${file} must contain a list of tasks or an object with "tasks". assay run --help shows an example.`,
+        );
       }
       const hasInput = 'context' in request || 'messages' in request;
       const input = hasInput ? {} : { context: await readContext(flags, `assay run ${file}`) };
@@ -40,7 +42,7 @@ export function addRun(program: Command): void {
       const { answer, cut } = await withModel(
         { ...flags, ...(asked === undefined ? {} : { model: asked }) },
         async (connection, model) => {
-          // Flags override the file.
+          // A flag overrides the field of the file.
           const defaults =
             'max_output_tokens' in request && flags.maxOutputTokens === undefined
               ? request.max_output_tokens
@@ -58,7 +60,7 @@ export function addRun(program: Command): void {
         },
       );
       const response = v.parse(v.pipe(v.string(), v.parseJson(), RunTasksResponse), answer);
-      // Prints the results as the text that was received: parsing it would reorder members such as "10".
+      // Prints the received JSON text itself, because parsing it would move members named by numbers, such as "10".
       screen.line(flags.json ? answer : (response.choices[0]?.message.content ?? ''));
       warnIfCut(response, cut);
     });

@@ -1,11 +1,11 @@
 import { stripVTControlCharacters } from 'node:util';
 
-/** Writes answers to standard output, everything else to standard error. */
+/** Writes answers to standard output, and messages for people to standard error. */
 export const screen = {
-  /** Writes an answer, or a part of one. */
+  /** Writes an answer, or a part of it, without a line break. */
   out: (text: string): void => void process.stdout.write(text),
   line: (text: string): void => void process.stdout.write(`${text}\n`),
-  /** Writes a message for a person. */
+  /** Writes a message to standard error. */
   note: (text: string): void => void process.stderr.write(`${text}\n`),
   json: (value: unknown): void => void process.stdout.write(`${JSON.stringify(value, null, 2)}\n`),
 };
@@ -17,14 +17,14 @@ export const isWatched = (): boolean => process.stderr.isTTY === true;
 const CONTROLS = /[\u0000-\u0008\u000b-\u001f\u007f]/g;
 
 /**
- * Cleans text from a model or a server for a terminal: control sequences could move the cursor, set the title or write
- * to the clipboard, so they are removed. Text for a pipe is unchanged.
+ * Removes control sequences from a text of a model or a server if `stream` is a terminal, where they could move the
+ * cursor, set the title or write to the clipboard. For a pipe or a file, returns the text unchanged.
  */
 export function shown(text: string, stream: { isTTY?: boolean } = process.stdout): string {
   return stream.isTTY ? stripVTControlCharacters(text).replace(CONTROLS, '') : text;
 }
 
-/** Returns rows as lines of text with aligned columns. */
+/** Formats rows as lines of text with aligned columns. */
 export function table(rows: readonly (readonly string[])[]): string {
   const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0))) ?? [];
   return rows

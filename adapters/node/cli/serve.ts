@@ -5,7 +5,7 @@ import type { ServerFlags } from '../config.ts';
 import { LOG_LEVELS } from '../log-level.ts';
 import { configOf } from './config-of.ts';
 
-/** Adds `assay serve`; `compose` creates the server's parts. */
+/** Adds `assay serve`. `compose` creates the server's parts, and is passed in because importing them takes long. */
 export function addServe(program: Command, compose: typeof composeParts): void {
   program
     .command('serve')
@@ -58,7 +58,7 @@ export function addServe(program: Command, compose: typeof composeParts): void {
     )
     .option('--allow-origin <origin...>', 'web pages that may call the server, such as http://localhost:3000')
     .addOption(
-      new Option('--log-level <level>', 'least severe messages to log to standard error')
+      new Option('--log-level <level>', 'lowest level of the messages that are logged to standard error')
         .choices(LOG_LEVELS)
         .default('info'),
     )
@@ -83,12 +83,12 @@ Examples:
   $ assay serve --host 0.0.0.0 --model onnx-community/Qwen3-0.6B-ONNX`;
 
 /**
- * Milliseconds after the first signal in which a further one counts as the same: npm forwards the Ctrl-C that the
- * terminal has already sent to this process.
+ * Milliseconds after the first signal in which a second one is ignored: npm forwards the Ctrl-C that the terminal has
+ * already sent to this process.
  */
 const ECHO_MS = 500;
 
-/** Resolves at the first Ctrl-C or SIGTERM; a later one ends the process at once. */
+/** Resolves at the first Ctrl-C or SIGTERM. A second signal ends the process at once. */
 function stopSignal(): Promise<void> {
   return new Promise((resolve) => {
     let first = Number.POSITIVE_INFINITY;

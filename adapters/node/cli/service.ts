@@ -119,7 +119,7 @@ async function uninstall(): Promise<void> {
 async function status(): Promise<void> {
   requireSystemd();
   const { command } = systemctlOf(scopeOf())('status', '--no-pager', '--lines=10', 'assay.service');
-  // systemctl's own code: 0 runs, 3 does not run, 4 is not installed.
+  // systemctl's exit code: 0 means running, 3 not running, 4 not installed.
   process.exitCode = await exitCode(command);
 }
 
@@ -149,7 +149,7 @@ async function settingsOf(flags: InstallFlags, scope: Scope): Promise<ServiceSet
   };
 }
 
-/** Throws a `UsageError` where systemd does not run services. Source: sd_booted(3). */
+/** Throws `UsageError` if systemd does not run the services of this machine. Source: sd_booted(3). */
 function requireSystemd(): void {
   if (existsSync('/run/systemd/system')) return;
   const system = { darwin: 'macOS has launchd', win32: 'Windows has scheduled tasks' }[process.platform as string];
@@ -173,7 +173,7 @@ async function groupsThatExist(names: readonly string[]): Promise<string[]> {
   return names.filter((name) => groups.includes(name));
 }
 
-/** Does a step and says so before. Throws when its command fails. */
+/** Prints a step, then performs it. Throws an `Error` if its command fails. */
 async function perform(step: Step): Promise<void> {
   switch (step.kind) {
     case 'write':

@@ -6,7 +6,7 @@ export interface Sample {
   values: ReadonlyMap<string, number>;
 }
 
-/** Holds the figures that `assay top` shows; null for those that the server does not report. */
+/** Holds the figures that `assay top` shows. A figure is null if the server does not report it. */
 export interface Figures {
   requests_running: number | null;
   requests_waiting: number | null;
@@ -19,7 +19,7 @@ export interface Figures {
   engine_restarts: number | null;
 }
 
-/** Parses Prometheus' text format: `name{labels} value`. Comments and anything else are skipped. */
+/** Parses Prometheus' text format, lines of `name{labels} value`. Skips comments and any other lines. */
 export function readSample(text: string, at: number): Sample {
   const values = new Map<string, number>();
   for (const [, name, value] of text.matchAll(/^([a-zA-Z_:][\w:]*)(?:\{[^\n]*\})? (\S+)(?: \d+)?$/gm)) {
@@ -30,8 +30,8 @@ export function readSample(text: string, at: number): Sample {
 }
 
 /**
- * Returns the figures for the time between two readings. If a counter has fallen, the server was restarted, and the
- * counter counts from 0.
+ * Returns the figures for the time between two readings. A counter that is lower than before belongs to a server that
+ * was restarted, so its whole value counts.
  */
 export function figuresBetween(before: Sample, now: Sample): Figures {
   const seconds = (now.at - before.at) / 1000;

@@ -8,7 +8,7 @@ import { figuresBetween, readSample, type Sample } from './top-figures.ts';
 
 type TopFlags = ConnectionFlags & { interval: number; once?: boolean };
 
-/** Moves the cursor to the top left, and clears what is below. */
+/** Control sequence that moves the cursor to the top left and clears the screen. */
 const REDRAW = '\u001b[H\u001b[J';
 
 /** Adds `assay top`. */
@@ -18,7 +18,7 @@ export function addTop(program: Command): void {
       .command('top')
       .description('Show the queue, tokens per second and memory of the running server, live.')
       .option('-n, --interval <seconds>', 'seconds between two readings', wholeNumber(1, 3600), 2)
-      .option('--once', 'show the figures of one interval, then end; the default if the output is no terminal'),
+      .option('--once', 'show the figures of one interval, then end; the default if the output is not a terminal'),
   )
     .addHelpText('after', TOP_HELP)
     .action(async (flags: TopFlags) => {

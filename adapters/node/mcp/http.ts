@@ -9,8 +9,8 @@ import type { Access } from '../access.ts';
 import { type Ask, createMcpServer } from './tools.ts';
 
 /**
- * Returns the streamable HTTP endpoint `/mcp` as a `fetch` function. Any process of this machine could call it, so it
- * has the Host, Origin and key rules of the server (docs/interface.md, M-18 and D-30).
+ * Creates a Hono app with MCP's streamable HTTP endpoint at `/mcp`. Any process of this machine could call it, so the
+ * Host, Origin and key rules of the server apply (docs/interface.md, M-18 and D-30).
  */
 export function mcpOverHttp(ask: Ask, { keys, guard: settings }: Pick<Access, 'keys' | 'guard'>): Hono<AppEnv> {
   const handler = createMcpHandler(() => createMcpServer(ask));

@@ -6,11 +6,17 @@ import { LabelChoiceAnswer } from '../../../lib/schema/systemone-response.ts';
 import { DecideResponse, ExtractResponse } from '../../../lib/schema/task-response.ts';
 import { VERSION } from '../../../lib/version.ts';
 
-/** Sends a request to the decision service, and adds the model to its body. Throws `AssayError`. */
+/**
+ * Sends `body`, completed by the model, to a path of the decision service. Returns the parsed answer. Throws an
+ * `AssayError` for any answer but success.
+ */
 export type Ask = (path: string, body: object, signal: AbortSignal) => Promise<unknown>;
 
 const described = <S extends v.GenericSchema>(schema: S, text: string) => v.pipe(schema, v.description(text));
-const text = described(v.string(), 'The text to judge. It may be long; the same text again is almost free.');
+const text = described(
+  v.string(),
+  'The text to judge. It may be long: further questions about the same text are cheap, because it is cached.',
+);
 
 const DecideInput = v.object({
   text,
@@ -18,14 +24,14 @@ const DecideInput = v.object({
   options: v.optional(
     described(
       v.pipe(v.array(v.pipe(v.string(), v.minLength(1), v.maxLength(1024))), v.minLength(1), v.maxLength(255)),
-      'The allowed answers. Without them the answer is a few words of the model.',
+      'The allowed answers. Without them, the model answers in a few words of its own.',
     ),
   ),
   instruction: v.optional(described(v.string(), 'Extra guidance, such as when an option applies.')),
 });
 const DecideOutput = v.object({
   answer: v.string(),
-  probabilities: v.optional(described(v.record(v.string(), v.number()), 'By option.')),
+  probabilities: v.optional(described(v.record(v.string(), v.number()), 'The probability of each option.')),
 });
 
 const ExtractInput = v.object({
@@ -54,7 +60,8 @@ export function createMcpServer(ask: Ask): McpServer {
     'decide',
     {
       title: 'Decide',
-      description: 'Answers one question about a text: with one of the options, and the probability of each.',
+      description:
+        'Answers a question about a text with one of the options, and returns the probability of each option.',
       inputSchema: toStandardJsonSchema(DecideInput),
       outputSchema: toStandardJsonSchema(DecideOutput),
       annotations,
@@ -77,7 +84,7 @@ export function createMcpServer(ask: Ask): McpServer {
     'extract',
     {
       title: 'Extract',
-      description: 'Takes fields out of a text, as JSON: the keys that are named, or what a JSON Schema describes.',
+      description: 'Extracts fields from a text as JSON: the named keys, or what a JSON Schema describes.',
       inputSchema: toStandardJsonSchema(ExtractInput),
       outputSchema: toStandardJsonSchema(ExtractOutput),
       annotations,
@@ -93,12 +100,12 @@ export function createMcpServer(ask: Ask): McpServer {
 }
 
 const INSTRUCTIONS =
-  'Cheap judgements by a small local model: use decide to classify or to check a text, and extract to take fields out of it. ' +
+  'Cheap judgements by a small local model: use decide to classify or check a text, and extract to get fields from it. ' +
   'Nothing leaves this machine.';
 
 /**
- * Returns the result of a tool both as text and as structured content. An `AssayError` becomes the text of an error
- * result, so that the agent can correct its call.
+ * Returns the result of a tool both as text and as structured content. An `AssayError` becomes an error result with its
+ * message, from which the agent can correct its call.
  */
 async function answered(work: () => Promise<Record<string, unknown>>): Promise<CallToolResult> {
   try {

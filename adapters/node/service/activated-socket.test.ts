@@ -18,7 +18,7 @@ test.each([
   expect(left).toEqual({ HOME: '/h' });
 });
 
-/** A server that takes its socket from systemd. */
+/** Program of a server that takes its socket from systemd. */
 const SERVER = `
   import { startServer } from '${fileURLToPath(new URL('../server.ts', import.meta.url))}';
   import { takeActivatedSocket } from '${fileURLToPath(new URL('activated-socket.ts', import.meta.url))}';
@@ -37,7 +37,7 @@ async function freePort(): Promise<number> {
   const address = server.address();
   server.close();
   await once(server, 'close');
-  // It listens on TCP.
+  // A server on TCP has an address with a port.
   return (address as { port: number }).port;
 }
 

@@ -2,8 +2,8 @@
 const FIRST_DESCRIPTOR = 3;
 
 /**
- * Returns the descriptor of the socket that systemd opened for this process, or null. Removes the variables, so that no
- * child process takes the socket for its own.
+ * Returns the descriptor of the socket that systemd opened for this process, or null if there is none. Removes
+ * systemd's variables from `env`, because a child process would take the socket for its own.
  */
 export function takeActivatedSocket(env: Record<string, string | undefined>, pid: number): number | null {
   const { LISTEN_PID, LISTEN_FDS } = env;

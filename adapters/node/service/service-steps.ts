@@ -1,17 +1,17 @@
 import { dirname, join } from 'node:path';
 import { ACCOUNT, type Scope, type ServiceSettings, serviceUnits } from './service-unit.ts';
 
-/** Describes one change of the machine. */
+/** Describes one change to the machine that installing or removing the service makes. */
 export type Step =
   | { readonly kind: 'write'; readonly path: string; readonly text: string }
   | { readonly kind: 'remove'; readonly path: string }
   | { readonly kind: 'run'; readonly command: readonly string[] };
 
-/** Holds what the steps depend on. */
+/** Holds the state of the machine that the steps depend on. */
 export interface MachineFacts {
   /** Folder of unit files. */
   readonly unitFolder: string;
-  /** Unit files of Assay that are there. */
+  /** Names of Assay's unit files that are installed. */
   readonly installed: readonly string[];
   /** True if the account of a system service exists. */
   readonly hasAccount: boolean;
@@ -19,7 +19,7 @@ export interface MachineFacts {
 
 export const UNIT_FILES = ['assay.service', 'assay.socket'] as const;
 
-/** Returns the folder of the unit files of a scope. Source: systemd.unit(5). */
+/** Returns the folder in which systemd looks for the unit files of a scope. Source: systemd.unit(5). */
 export function unitFolder(scope: Scope, env: Record<string, string | undefined>, home: string): string {
   if (scope === 'system') return '/etc/systemd/system';
   return join(env.XDG_CONFIG_HOME || join(home, '.config'), 'systemd/user');
@@ -38,7 +38,7 @@ export function installSteps(settings: ServiceSettings, facts: MachineFacts): St
     ...Object.entries(units).map(([name, text]): Step => ({ kind: 'write', path: join(facts.unitFolder, name), text })),
     systemctl('daemon-reload'),
     systemctl('enable', ...Object.keys(units)),
-    // The service must have stopped before its socket is bound again.
+    // The service must stop before systemd can bind its socket again.
     ...(offline ? [systemctl('stop', 'assay.service'), systemctl('restart', 'assay.socket')] : []),
     systemctl('restart', 'assay.service'),
   ];
@@ -49,7 +49,7 @@ export function uninstallSteps(scope: Scope, facts: MachineFacts): Step[] {
   return [...removal(facts.installed, scope, facts), systemctlOf(scope)('daemon-reload')];
 }
 
-/** Returns systemctl's commands for a scope. */
+/** Returns a function that makes the step of a systemctl command, for the user's or the system's services. */
 export function systemctlOf(scope: Scope): (...args: string[]) => Step & { kind: 'run' } {
   const command = ['systemctl', ...(scope === 'user' ? ['--user'] : [])];
   return (...args) => ({ kind: 'run', command: [...command, ...args] });
@@ -59,7 +59,7 @@ function removal(names: readonly string[], scope: Scope, { unitFolder }: Machine
   if (names.length === 0) return [];
   const systemctl = systemctlOf(scope);
   return [
-    // The service first: its socket would start it again.
+    // Stops the service before its socket is disabled, because a request at the socket would start it again.
     systemctl('stop', 'assay.service'),
     systemctl('disable', '--now', ...names),
     ...names.map((name): Step => ({ kind: 'remove', path: join(unitFolder, name) })),
@@ -72,13 +72,13 @@ function account(home: string, { hasAccount }: MachineFacts): Step[] {
   return [{ kind: 'run', command: ['useradd', ...flags, ACCOUNT] }];
 }
 
-/** Returns the flags of install(1) for a folder that only the service reads. */
+/** Returns the flags with which install(1) creates a folder that only the service can read. */
 const owner = (scope: Scope): string[] =>
   scope === 'system' ? ['-m', '0750', '-o', ACCOUNT, '-g', ACCOUNT] : ['-m', '0700'];
 
 /** Folders whose contents a system service cannot see (`ProtectHome=yes`). */
 const HIDDEN = ['/home/', '/root/', '/run/user/'];
 
-/** Returns the first path that a system service cannot read, or null. */
+/** Returns the first path that a system service cannot read; null if it can read all. */
 export const hiddenFromService = (paths: readonly string[]): string | null =>
   paths.find((path) => HIDDEN.some((folder) => `${dirname(path)}/`.startsWith(folder))) ?? null;

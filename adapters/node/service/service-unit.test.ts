@@ -21,7 +21,7 @@ const SETTINGS: ServiceSettings = {
 
 const OFFLINE: Partial<ServiceSettings> = { offline: true };
 
-/** Lists what differs, the lines that the service then has, and what it must not have. */
+/** Lists cases: settings that differ, lines that the unit must have, and a pattern that it must not match. */
 const ROWS: [string, Partial<ServiceSettings>, string[], RegExp][] = [
   [
     'the machine',
@@ -60,7 +60,7 @@ const ROWS: [string, Partial<ServiceSettings>, string[], RegExp][] = [
     'odd paths',
     { home: '/srv/my %h "$models"\\x' },
     ['Environment="ASSAY_HOME=/srv/my %%h \\"$$models\\"\\\\x"'],
-    // Nothing may break that bubblewrap mounts /proc (see the unit), nor that V8 writes machine code.
+    // These directives would keep bubblewrap from mounting /proc, or V8 from writing machine code.
     /^(ProtectKernelTunables|ProtectKernelLogs|ProtectProc|ProcSubset|RestrictNamespaces|MemoryDenyWriteExecute)=/m,
   ],
 ];
@@ -94,7 +94,7 @@ describe.skipIf(!hasSystemd)('systemd itself', () => {
     ['the machine, offline', OFFLINE],
     ['paths with blanks', { home: '/tmp/a b', cache: '/tmp/c d', apiKeyFile: '/etc/a b' }],
   ])('accepts the unit for %s, and calls its exposure OK', async (_, changes) => {
-    // Programs that exist here: systemd checks that.
+    // systemd checks that the programs exist.
     const units = serviceUnits({ ...SETTINGS, command: [process.execPath, process.execPath], ...changes });
     const folder = await mkdtemp(join(tmpdir(), 'assay-unit-'));
     try {
@@ -102,7 +102,7 @@ describe.skipIf(!hasSystemd)('systemd itself', () => {
       const service = join(folder, 'assay.service');
       const verified = await analyze('systemd-analyze', ['verify', service]);
       expect(verified.stderr.split('\n').filter((line) => line.includes('assay'))).toEqual([]);
-      // 0 is no exposure, 10 all of it; the threshold is in tenths. 3.2 was measured with systemd 252.
+      // Exposure is 0 (none) to 10; the threshold is in tenths. systemd 252 gives 3.2.
       await analyze('systemd-analyze', ['security', '--offline=yes', '--threshold=40', service]);
     } finally {
       await rm(folder, { recursive: true });

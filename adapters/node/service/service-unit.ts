@@ -1,28 +1,30 @@
 import { isLoopback } from '../loopback.ts';
 
-/** Names who a service is for: `user`, one account; `system`, the machine, started at boot. */
+/**
+ * Names the kind of a service: `user`, for one account, started at login; `system`, for the machine, started at boot.
+ */
 export type Scope = 'user' | 'system';
 
 /** Describes the service that a unit starts. Paths are absolute. */
 export interface ServiceSettings {
   readonly scope: Scope;
-  /** Node, and the program that it runs. */
+  /** The Node executable, and the program that it runs. */
   readonly command: readonly [node: string, program: string];
   /** Further flags of `assay serve`. */
   readonly flags: readonly string[];
   readonly host: string;
   readonly port: number;
-  /** Keys and compiled models. */
+  /** Folder with keys and compiled models. */
   readonly home: string;
-  /** Downloads, in the layout of Hugging Face's tools. */
+  /** Folder with downloads, in the layout of Hugging Face's tools. */
   readonly cache: string;
-  /** A file with a further key; absent: the keys of the home. */
+  /** File with a key to accept besides those in `home`; absent: none. */
   readonly apiKeyFile?: string | undefined;
-  /** Limit of the whole service, such as `8G` or `90%`. */
+  /** Memory limit of the whole service, such as `8G` or `90%`. */
   readonly memory: string;
-  /** True: no network but the port that it listens on, which systemd opens. */
+  /** True: the service has no network except its port, which systemd opens. */
   readonly offline: boolean;
-  /** Groups of the machine that may use GPUs and NPUs. */
+  /** Groups whose members may use GPUs and NPUs. */
   readonly deviceGroups: readonly string[];
 }
 
@@ -85,7 +87,7 @@ function serviceSection(settings: ServiceSettings): string[] {
   ];
 }
 
-/** Returns the directives that keep the service from the rest of the machine. */
+/** Returns the directives that isolate the service from the rest of the machine. */
 function sandbox({ home, cache, host, offline, scope }: ServiceSettings): string[] {
   return [
     '# Files: read only, except the two folders. No other home, no /tmp of others.',
@@ -119,7 +121,7 @@ const DEVICES = ['char-drm', 'char-accel', 'char-kfd', 'char-nvidia*', 'char-fas
 );
 
 function network(host: string, offline: boolean): string[] {
-  // Netlink: bubblewrap sets up the loopback interface of its namespace.
+  // bubblewrap needs netlink to set up the loopback interface of its namespace.
   const families = 'RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK';
   if (!offline) return ['# Downloads need the network; `assay service install --offline` goes without.', families];
   return [
@@ -158,7 +160,10 @@ const text = (lines: readonly string[]): string => `${lines.join('\n')}\n`;
 
 const environment = (name: string, value: string): string[] => [`Environment=${word(`${name}=${value}`)}`];
 
-/** Quotes a word for a unit file: `%` and `$` begin specifiers and variables. Source: systemd.syntax(7). */
+/**
+ * Quotes a word for a unit file, and escapes `%` and `$`, which begin specifiers and variables. Source:
+ * systemd.syntax(7).
+ */
 function word(value: string): string {
   const escaped = value.replaceAll('%', '%%').replaceAll('$', '$$$$');
   return /^[\w@%+=:,./$*-]+$/.test(escaped) ? escaped : `"${escaped.replace(/["\\]/g, '\\$&')}"`;

@@ -11,12 +11,12 @@ import { samplerOf } from './sampler.ts';
 import { TakenIds } from './taken-ids.ts';
 import type { Tracing } from './tracing.ts';
 
-/** Milliseconds within which the last spans must be sent when the server stops. */
+/** Milliseconds that the last spans have to be sent when the server stops. */
 const CLOSE_MS = 2_000;
 
 /**
- * Exports spans by OTLP over HTTP. The exporter reads the variables `OTEL_EXPORTER_OTLP_*` itself; `OTEL_SERVICE_NAME`
- * and `OTEL_RESOURCE_ATTRIBUTES` describe this server.
+ * Exports spans by OTLP over HTTP. The exporter reads the variables `OTEL_EXPORTER_OTLP_*` itself. `OTEL_SERVICE_NAME`
+ * and `OTEL_RESOURCE_ATTRIBUTES` set the attributes that describe this server. Export errors are logged as `tracing`.
  */
 export function exportTraces(env: NodeJS.ProcessEnv, log: Logger): Tracing {
   const warn = (message: string) => log.warn({ message: reasonOf(message) }, 'tracing');
@@ -46,7 +46,7 @@ export function exportTraces(env: NodeJS.ProcessEnv, log: Logger): Tracing {
   };
 }
 
-/** Returns the message of an error that the packages report as JSON, with its stack. */
+/** Returns the message of an error that OpenTelemetry reports as JSON, without the stack. */
 function reasonOf(reported: string): string {
   try {
     const { message } = JSON.parse(reported);

@@ -2,8 +2,8 @@ import type { Logger } from 'pino';
 import type { Tracing } from './tracing.ts';
 
 /**
- * Opens tracing if the environment names a collector. Imports the packages of OpenTelemetry only then: they would delay
- * every start.
+ * Opens tracing if the environment names a collector; otherwise returns null. Imports OpenTelemetry's packages only
+ * when they are needed, because they would delay every start.
  */
 export async function openTracing(env: NodeJS.ProcessEnv, log: Logger): Promise<Tracing | null> {
   const { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: tracesEndpoint } = env;

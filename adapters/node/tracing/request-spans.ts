@@ -13,7 +13,7 @@ import { OPERATIONS } from '../../../lib/openapi/operations.ts';
 import type { Answered } from '../../../runtime/supervisor/engine-backend.ts';
 import type { TakenIds } from './taken-ids.ts';
 
-/** Describes a stage of a request in the engine, from `start` to before `end`, in epoch milliseconds. */
+/** Describes a stage of a request in the engine; `start` and `end` are milliseconds since 1970. */
 interface Stage {
   name: 'queue' | 'prefill' | 'decode';
   start: number;
@@ -21,14 +21,14 @@ interface Stage {
   attributes: Attributes;
 }
 
-/** Most requests whose stages are kept until the requests end; fewer ever run at once. */
+/** Largest number of requests whose stages are kept; more than can run at once. */
 const MOST_RUNNING = 4096;
 
 const PATHS: ReadonlySet<string> = new Set(OPERATIONS.map(({ path }) => path));
 
 /**
- * Exports finished requests as spans: one for the request, by the semantic conventions for HTTP servers, and below it
- * one for each stage in the engine. Spans never contain a prompt, an answer or a key.
+ * Exports finished requests as spans: one for the request, which follows OpenTelemetry's conventions for HTTP servers,
+ * and a child span for each stage in the engine. Spans never contain a prompt, an answer or a key.
  */
 export class RequestSpans {
   readonly #tracer: Tracer;
@@ -41,7 +41,7 @@ export class RequestSpans {
     this.#ids = ids;
   }
 
-  /** Keeps the stages of a request until the request ends. */
+  /** Keeps the stages of an answered request until `log` exports the request. */
   answered({ trace: context, model, usage, metrics }: Answered): void {
     if (!context) return;
     const end = Date.now();
@@ -112,7 +112,7 @@ function parentOf({ traceId, parentId, traceFlags }: RequestRecord): Context {
   return trace.setSpanContext(ROOT_CONTEXT, { traceId, spanId: parentId, traceFlags: flags, isRemote: true });
 }
 
-/** Returns the route of a path, with placeholders for the parts that vary; null if there is no such route. */
+/** Returns the route that a path matches, with placeholders for variable parts; null if no route matches. */
 function routeOf(path: string): string | null {
   if (PATHS.has(path)) return path;
   return path.startsWith('/v1/models/') ? '/v1/models/{model_id}' : null;

@@ -9,7 +9,10 @@ import { UsageError } from '../usage-error.ts';
 
 const PARENT_BASED = 'parentbased_';
 
-/** Returns the sampler that `OTEL_TRACES_SAMPLER` names, as OpenTelemetry specifies it. Throws a `UsageError`. */
+/**
+ * Returns the sampler that `OTEL_TRACES_SAMPLER` and `OTEL_TRACES_SAMPLER_ARG` specify (OpenTelemetry's environment
+ * variables). Throws `UsageError` for unknown values.
+ */
 export function samplerOf(env: NodeJS.ProcessEnv): Sampler {
   const name = env.OTEL_TRACES_SAMPLER || 'parentbased_always_on';
   if (!name.startsWith(PARENT_BASED)) return rootSampler(name, env.OTEL_TRACES_SAMPLER_ARG);

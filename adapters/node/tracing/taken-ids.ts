@@ -1,14 +1,14 @@
 import { type IdGenerator, RandomIdGenerator } from '@opentelemetry/sdk-trace';
 
 /**
- * Generates ids for spans: those that the request has had since it arrived, because they are already in the log and
- * were sent to upstreams.
+ * Generates the ids of spans. The span of a request gets the ids that the request has had since it arrived, because the
+ * log and the upstreams already have them. Other spans get random ids.
  */
 export class TakenIds implements IdGenerator {
   readonly #random = new RandomIdGenerator();
   #taken: { traceId: string; spanId: string } | null = null;
 
-  /** Runs `start`, which must start one span; this span gets the given ids. */
+  /** Runs `start`, which must start exactly one span, and gives that span these ids. Returns the result of `start`. */
   with<T>(ids: { traceId: string; spanId: string }, start: () => T): T {
     this.#taken = ids;
     try {
