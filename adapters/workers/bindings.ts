@@ -1,7 +1,7 @@
 /*
- * The runtime's interfaces beyond web standards, as far as this folder uses them
- * (developers.cloudflare.com/workers/runtime-apis). They are plain types, so that a project that imports
- * `assay/workers` type-checks without Cloudflare's own types.
+ * The interfaces of the Workers runtime that this folder uses, besides web standards. Source:
+ * developers.cloudflare.com/workers/runtime-apis. They are declared here so that a project that imports
+ * `assay/workers` type-checks without Cloudflare's types.
  */
 
 export interface DurableObjectState {
@@ -22,7 +22,7 @@ export interface DurableObjectNamespace<T> {
   getByName(name: string): Stub<T>;
 }
 
-/** Represents a remote object: each of its methods returns a promise. */
+/** Represents a Durable Object of class `T` as its callers see it: every method returns a promise. */
 export type Stub<T> = {
   [K in keyof T]: T[K] extends (...args: infer A) => infer R ? (...args: A) => Promise<Awaited<R>> : never;
 };

@@ -1,12 +1,12 @@
-/** Declares the module of the Workers runtime, as far as this folder uses it; its types are in `bindings.ts`. */
+/** Declares the parts of the Workers runtime's module that this folder uses. Their types are in `bindings.ts`. */
 declare module 'cloudflare:workers' {
-  /** Declares the base class of Durable Objects; public methods can be called through a stub. */
+  /** Declares the base class of Durable Objects. Workers call the public methods of a subclass through a stub. */
   export abstract class DurableObject<Env = unknown> {
     protected readonly ctx: import('./bindings.ts').DurableObjectState;
     protected readonly env: Env;
     constructor(ctx: import('./bindings.ts').DurableObjectState, env: Env);
   }
 
-  /** Keeps the event alive until the work is done. Counts for the request during which it is called. */
+  /** Keeps the current request's Worker alive until `work` settles. */
   export function waitUntil(work: Promise<unknown>): void;
 }

@@ -14,23 +14,24 @@ import { upstreamRoutes } from './upstream-routes.ts';
 import { Fleet } from './upstreams/fleet.ts';
 import { parseUpstreams, type Upstream } from './upstreams/upstream.ts';
 
-/** Name of the only fleet Durable Object. */
+/** Name of the fleet's Durable Object; there is only one. */
 const FLEET = 'fleet';
 
 /**
- * Budget in bytes for the bodies of all requests of one isolate, which has 128 MB (Workers' limits). A body of 20 MiB
- * takes 86 MiB, measured in Node: as bytes, as parsed values, and as the forwarded text.
+ * Limit of the request bodies that an isolate holds at once, in bytes. An isolate has 128 MB (Workers' limits), and a
+ * body of 20 MiB takes 86 MiB, measured in Node: as bytes, as parsed values, and as the forwarded text.
  */
 const BODY_BYTES = 20 * 1024 * 1024;
 
 /**
- * Creates the whole gateway (edge) for one isolate: the same app as the Node server, with forwarding to upstreams
- * instead of an engine.
+ * Creates the gateway (edge) for one isolate: the app of the Node server, but with a backend that forwards requests to
+ * upstreams. Throws an `Error` that says which variable or secret to fix.
  */
 export function createEdge(env: Env): Hono<AppEnv> {
   const clock = systemClock;
   const upstreams = parseUpstreams(env).filter((upstream) => hasKey(upstream, env));
-  if (upstreams.length === 0) throw new Error('No box has its key: see the lines above.');
+  if (upstreams.length === 0)
+    throw new Error('No box can be used, because none has its key. The log lines above say which secrets to set.');
   const fleet = new Fleet({
     upstreams,
     report: (report) => env.FLEET.getByName(FLEET).report(report),
@@ -58,22 +59,22 @@ export function createEdge(env: Env): Hono<AppEnv> {
 function deadlinesOf({ DEADLINE_SECONDS }: Env): Deadlines {
   if (DEADLINE_SECONDS === undefined) return DEADLINES;
   const seconds = Number(DEADLINE_SECONDS);
-  if (!(seconds >= 1 && seconds <= 3600)) throw new Error('DEADLINE_SECONDS is a number from 1 to 3600.');
+  if (!(seconds >= 1 && seconds <= 3600)) throw new Error('DEADLINE_SECONDS must be a number from 1 to 3600.');
   return { ...DEADLINES, answerMs: seconds * 1000 };
 }
 
-/** Returns the defaults of the decision formats. The gateway applies its own, whatever an upstream's settings are. */
+/** Returns the gateway's defaults for the decision formats, which replace the settings of the upstreams. */
 function questionsOf({ ABSTAIN_BELOW, CONFIDENCE }: Env): Partial<QuestionSettings> {
   const abstainBelow = Number(ABSTAIN_BELOW ?? 0);
-  if (!(abstainBelow >= 0 && abstainBelow <= 1)) throw new Error('ABSTAIN_BELOW is a number from 0 to 1.');
+  if (!(abstainBelow >= 0 && abstainBelow <= 1)) throw new Error('ABSTAIN_BELOW must be a number from 0 to 1.');
   const confidence = CONFIDENCES.find((one) => one === (CONFIDENCE ?? 'entropy'));
-  if (!confidence) throw new Error(`CONFIDENCE is one of ${CONFIDENCES.join(', ')}.`);
+  if (!confidence) throw new Error(`CONFIDENCE must be one of ${CONFIDENCES.join(', ')}.`);
   return { abstainBelow, confidence };
 }
 
 /**
- * Tells whether the key of an upstream is set; logs an error if not. One upstream without a key must not stop the
- * others.
+ * Tells whether the secret with the upstream's key is set. If not, logs an error instead of throwing, because the other
+ * upstreams can still be used.
  */
 function hasKey(upstream: Upstream, env: Env): boolean {
   const found = typeof env[upstream.key_secret] === 'string' && env[upstream.key_secret] !== '';

@@ -3,15 +3,15 @@ import type { QuotaCalls } from './keys/quota-calls.ts';
 import type { FleetCalls } from './upstreams/report.ts';
 
 /**
- * Describes the variables and bindings of `wrangler.toml`. The secrets have the names given by `key_secret` of the
- * upstreams.
+ * Describes the variables, bindings and secrets that wrangler passes to the Worker. `key_secret` of each upstream names
+ * the secret with its key.
  */
 export interface Env {
-  /** The list of upstreams. Further ones may be in BOXES_2, BOXES_3, … (`parseUpstreams`). */
+  /** The list of upstreams. It may continue in BOXES_2, BOXES_3, … (`parseUpstreams`). */
   BOXES: unknown;
   /**
-   * Seconds within which an upstream must begin its answer; default 90. Set it higher only if the proxy in front of the
-   * caller waits longer, too.
+   * Seconds that an upstream has to begin its answer; default 90. A higher value helps only if the proxy between the
+   * caller and this Worker also waits longer.
    */
   DEADLINE_SECONDS?: number | string;
   /** Default probability below which the server abstains from a choice; default 0 (never). */
@@ -20,7 +20,9 @@ export interface Env {
   CONFIDENCE?: string;
   /** API keys, stored under the SHA-256 hash of their secret. */
   KEYS: KVNamespace;
+  /** Token buckets, one Durable Object for each key with a limit. */
   QUOTA: DurableObjectNamespace<QuotaCalls>;
+  /** State of the upstreams, in one Durable Object. */
   FLEET: DurableObjectNamespace<FleetCalls>;
   [secret: string]: unknown;
 }

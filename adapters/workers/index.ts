@@ -13,17 +13,20 @@ import type { FleetCalls } from './upstreams/report.ts';
 
 export type { Env } from './env.ts';
 
-/** Represents a class that wrangler binds as a Durable Object. Its base class is typed only in the Workers runtime. */
+/**
+ * Represents a Durable Object class that wrangler can bind. It hides the base class, whose types exist only in the
+ * Workers runtime.
+ */
 type DurableObjectClass<Calls> = new (state: DurableObjectState, env: Env) => Calls;
 
-/** Durable Object class that keeps the quota of one key. */
+/** Durable Object class that counts the requests of one key. */
 export const QuotaObject: DurableObjectClass<QuotaCalls> = Quota;
 /** Durable Object class that keeps the state of all upstreams (boxes). */
 export const FleetObject: DurableObjectClass<FleetCalls> = EdgeFleet;
 
 let edge: { env: Env; app: Hono<AppEnv> } | undefined;
 
-/** Handles the requests of the Worker. Its app is created at the first request. */
+/** Handles the requests of the Worker. The first request creates the app. */
 export default {
   fetch(request: Request, env: Env): Response | Promise<Response> {
     try {

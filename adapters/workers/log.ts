@@ -3,14 +3,14 @@ import type { RequestRecord } from '../../handlers/context.ts';
 import { systemClock } from '../../lib/clock.ts';
 import type { AttemptRecord } from './forward/attempt-log.ts';
 
-/** Attempts of requests that have not ended, by request id. Some requests never end, because their caller left. */
+/** Attempts of running requests, by request id. A request whose caller left may never be removed. */
 const attempts = new Map<string, AttemptRecord[]>();
-/** Most requests in `attempts`; the oldest is dropped beyond that. */
+/** Largest number of requests in `attempts`; beyond it, the oldest is dropped. */
 const MOST_OPEN = 1_000;
 
 /**
- * Logs an attempt: in the line of its request or, for a chat, in a line of its own, because a stream ends after its
- * request has been logged.
+ * Logs an attempt at an upstream. It becomes part of its request's log line. An attempt of a chat gets a line of its
+ * own, because a stream ends after its request was logged.
  */
 export function logAttempt(attempt: AttemptRecord): void {
   const { requestId, kind } = attempt;
@@ -23,27 +23,30 @@ export function logAttempt(attempt: AttemptRecord): void {
   attempts.set(requestId, [...(attempts.get(requestId) ?? []), attempt]);
 }
 
-/** Writes one JSON line for each request, for `wrangler tail` and Workers Logs. No prompts, answers or keys. */
+/**
+ * Writes a JSON line for each request, which `wrangler tail` and Workers Logs show. The line never has prompts, answers
+ * or keys.
+ */
 export function logRequest(record: RequestRecord): void {
-  // The line of the request is enough.
+  // The request has a line already.
   if (record.event === 'stream_ended') return;
   const ended = attempts.get(record.requestId);
   attempts.delete(record.requestId);
   write({ ...withError(record), ...(ended ? { attempts: ended.map(fieldsOf) } : {}) });
 }
 
-/** Reports something that an operator must fix. */
+/** Logs an error that the operator must fix. */
 export function logError(message: string): void {
   // biome-ignore lint/suspicious/noConsole: the console is where a Worker's log goes.
   console.error(message);
 }
 
-/** Returns the fields of an attempt's log line. The upstream's name is under `box`, the word of the configuration. */
+/** Returns the fields of an attempt in the log. The upstream is called `box` there, as in the configuration. */
 function fieldsOf({ requestId: _, kind: __, upstream, ...attempt }: AttemptRecord): object {
   return withError({ box: upstream, ...attempt });
 }
 
-/** Writes a line after the response has been returned, so that no caller waits for the log. */
+/** Writes a line once the response has been returned, so logging delays no caller. */
 function write(line: object): void {
   // biome-ignore lint/suspicious/noConsole: as above.
   waitUntil(systemClock.sleep(0).then(() => console.log(JSON.stringify(line))));
@@ -53,7 +56,7 @@ function withError<T extends { error?: unknown }>({ error, ...rest }: T): object
   return error === undefined ? rest : { ...rest, error: errorFields(error) };
 }
 
-/** Names of the errors that JSON.parse and Valibot throw. Their messages quote the input, so they are not logged. */
+/** Names of errors (of JSON.parse and Valibot) whose messages are not logged, because they quote the input. */
 const QUOTING = new Set(['SyntaxError', 'ValiError']);
 
 function errorFields(error: unknown): object {

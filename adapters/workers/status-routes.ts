@@ -7,8 +7,8 @@ import type { EdgeHealth } from '../../lib/schema/status.ts';
 import type { Fleet } from './upstreams/fleet.ts';
 
 /**
- * Adds `GET /` and `GET /health`, which describe the gateway and need no key, and `GET /currentmodel`, which answers
- * like `/health` but needs a key, as on an upstream (docs/interface.md, E-2).
+ * Adds the routes that describe the gateway (docs/interface.md, E-2): `GET /` and `GET /health`, which need no key, and
+ * `GET /currentmodel`, which has the body of `/health` and needs a key.
  */
 export function statusRoutes(app: Hono<AppEnv>, fleet: Fleet, keys: KeyStore): void {
   const open = routesOf(app, 'models');
@@ -29,7 +29,7 @@ function fleetHealth(fleet: Fleet): EdgeHealth['status'] {
   return states.every((state) => state === 'closed') ? 'ok' : 'degraded';
 }
 
-/** Returns the model that most upstreams have loaded, as far as their health is known; `none` if there is none. */
+/** Returns the model that most upstreams have loaded; `none` if no upstream is known to have one. */
 function activeModel(fleet: Fleet): string {
   const counts = new Map<string, number>();
   for (const { active } of fleet.status()) {

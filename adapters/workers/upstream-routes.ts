@@ -16,10 +16,7 @@ export interface UpstreamRoutesDeps {
   client: UpstreamClientDeps;
 }
 
-/**
- * The operations of an upstream that an operator may call: all of the model server except chat (docs/interface.md,
- * E-3).
- */
+/** Paths of an upstream that an operator may call: the whole model server except chat (docs/interface.md, E-3). */
 const GET = new Set(['/', '/health', '/currentmodel', '/v1/models', '/models']);
 const POST = new Set([
   '/load',
@@ -32,18 +29,18 @@ const POST = new Set([
 ]);
 const MODEL = '/v1/models/';
 
-/** Most bytes of a body, which is `{"model":"…"}` and a few numbers. */
+/** Largest body in bytes; a body is `{"model":"…"}` with a few more fields. */
 const MOST_BYTES = 64 * 1024;
 /**
- * Timeout in milliseconds until an answer begins: a Worker's caller is cut off after 100 s of silence. The upstream
- * continues its work after a timeout.
+ * Timeout in milliseconds until an answer must begin. Cloudflare cuts off a caller after 100 s of silence. After a
+ * timeout, the upstream continues its work.
  */
 const DEADLINE_MS = 90_000;
 
 /**
  * Adds `/boxes/<name>`, the base address of one upstream's model server, and `GET /boxes`, which lists the upstreams.
- * Both need a key with the admin scope. The upstream validates the request. Its answer is returned unchanged; event
- * streams are passed on as they arrive.
+ * Both need a key with the admin scope. The upstream validates the request, and its answer is returned unchanged.
+ * Events of a stream are forwarded as they arrive.
  */
 export function upstreamRoutes(app: Hono<AppEnv>, deps: UpstreamRoutesDeps): void {
   const known = requireKey(deps.keys);
@@ -91,7 +88,7 @@ async function forward(c: AppContext, { fleet, client }: UpstreamRoutesDeps): Pr
   return new Response(response.body, { status: response.status, headers });
 }
 
-/** Returns the path on the upstream, rebuilt from the allowed ones. Throws `route_not_found` for any other. */
+/** Returns the path to call on the upstream. Throws `route_not_found` for a path that operators may not call. */
 function upstreamPath(method: string, path: string): string {
   if (method === 'GET' && GET.has(path)) return path;
   if (method === 'POST' && POST.has(path)) return path;
@@ -100,7 +97,7 @@ function upstreamPath(method: string, path: string): string {
   }
   throw new AssayError(
     'route_not_found',
-    'A box has no such path for operators: load, unload, delete, download, health and models.',
+    'This path of a box cannot be called here. Allowed are load, unload, delete, download, health and the models.',
   );
 }
 

@@ -1,6 +1,6 @@
 /**
- * Returns the result of `work`, or throws the error that `late` returns after `ms` milliseconds. The work itself
- * continues; the caller must abort it.
+ * Returns the result of `work`. If it takes longer than `ms` milliseconds, throws the error that `late` returns. That
+ * does not stop the work; the caller must abort it.
  */
 export async function withTimeout<T>(work: Promise<T>, ms: number, late: () => Error): Promise<T> {
   let timer: ReturnType<typeof setTimeout> | undefined;

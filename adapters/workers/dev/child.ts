@@ -2,17 +2,21 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 
 export interface Child {
-  /** Resolves to the first line that matches, earlier lines included; rejects if the process ends without one. */
+  /**
+   * Resolves to the match of the first matching line, which may have been printed already. Rejects if the process ends
+   * without such a line.
+   */
   waitForLine(line: RegExp): Promise<RegExpMatchArray>;
+  /** Resolves to the exit code when the process ends. */
   ended: Promise<number>;
-  /** Sends SIGTERM, then SIGKILL after five seconds. */
+  /** Ends the process with SIGTERM, or with SIGKILL if it still runs after five seconds. */
   stop(): Promise<void>;
 }
 
-/** Number of first lines that are kept, for `waitForLine` to search. */
+/** Number of lines, from the first on, that are kept for `waitForLine` to search. */
 const MOST_LINES = 200;
 
-/** Starts a process and prints its lines under a name. */
+/** Starts a Node process and prints its output, each line after `name` in brackets. */
 export function startChild(name: string, args: readonly string[], env: NodeJS.ProcessEnv): Child {
   const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'pipe'] });
   const ended = new Promise<number>((resolve) => child.once('exit', (code) => resolve(code ?? 1)));

@@ -7,13 +7,13 @@ import { promisify } from 'node:util';
 import { hashSecret } from '../../../lib/keys.ts';
 import { type Child, startChild } from './child.ts';
 
-// `npm run dev:edge` starts two Assay servers (boxes) and a gateway (edge) in front of them, all on this machine.
-// EDGE_PORT is the gateway's port (default 8787), ASSAY_API_KEY the key that it accepts (default: a new one). Other
-// variables and ~/.assay apply to the boxes, as with `assay serve`.
+// Run by `npm run dev:edge`. Starts two Assay servers (boxes) and a gateway (edge) in front of them on this machine.
+// EDGE_PORT sets the gateway's port (default 8787), and ASSAY_API_KEY the key that it accepts (default: a new one). The
+// boxes use ~/.assay and all other variables, as `assay serve` does.
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const WRANGLER = join(ROOT, 'node_modules/wrangler/bin/wrangler.js');
-/** Folder for the KV and the Durable Objects of this run. */
+/** Folder in which this run stores the KV namespace and the Durable Objects. */
 const STATE = join(ROOT, '.wrangler/dev-edge');
 const BOXES = ['box-1', 'box-2'];
 
@@ -52,7 +52,7 @@ async function startUpstream(name: string): Promise<string> {
   return url;
 }
 
-/** Writes the caller's API key to the gateway's KV. */
+/** Stores the API key that callers use in the gateway's KV namespace. */
 async function putKey(): Promise<void> {
   const value = JSON.stringify({ name: 'dev', scopes: ['admin'] });
   const args = ['kv', 'key', 'put', '--local', '--persist-to', STATE, '--env', '', '--binding', 'KEYS'];
@@ -78,7 +78,7 @@ function greeting(): string {
   };
   return [
     '',
-    `The edge listens on ${url}, before ${BOXES.join(' and ')}. Ctrl-C stops everything. Try:`,
+    `The edge listens on ${url} and forwards to ${BOXES.join(' and ')}. Ctrl-C stops everything. Try:`,
     '',
     `curl ${url}/v1/tasks -H "Authorization: Bearer ${key}" -H "Content-Type: application/json" \\`,
     `  -d '${JSON.stringify(body)}'`,

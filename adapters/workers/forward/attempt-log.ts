@@ -1,13 +1,13 @@
 import type { Metrics, Usage } from '../../../lib/backend.ts';
 import type { Outcome } from '../upstreams/fleet.ts';
 
-/** Holds the log record of one attempt at one upstream. */
+/** Holds the log record of one attempt: one request sent to one upstream. */
 export interface AttemptRecord {
   requestId: string;
   kind: 'tasks' | 'chat';
   upstream: string;
   outcome: Outcome;
-  /** Milliseconds from sending the request to the end of the answer. */
+  /** Milliseconds from sending the request to the end of the attempt. */
   ms: number;
   usage?: Usage;
   metrics?: Metrics;

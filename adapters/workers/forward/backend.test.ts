@@ -14,7 +14,8 @@ const model = parseModelId('assay/starter');
 type Answer = Response | 'refuses' | 'hangs' | (() => Response | Promise<Response>);
 
 /**
- * Creates an edge whose upstreams answer as given, in the order in which they are tried; the last answer is repeated.
+ * Creates a backend whose upstreams give these answers: the first upstream that is asked gives the first one, and so
+ * on. After the last answer, it is repeated.
  */
 function edge(answers: readonly Answer[], upstreams = 4) {
   const asked: Request[] = [];
@@ -239,7 +240,7 @@ const end =
     { usage: { prompt_tokens: 6, completion_tokens: 8, total_tokens: 14 }, metrics },
   ) + SSE_DONE;
 
-/** Builds a stream of chunks; `null` waits for ever, an Error breaks it. */
+/** Builds a response with a stream of these chunks. `null` makes the stream wait for ever, an `Error` breaks it. */
 function stream(...pieces: (string | Uint8Array | Error | null)[]): () => Response {
   return () => {
     const left = [...pieces];

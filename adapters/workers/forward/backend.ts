@@ -30,38 +30,38 @@ import { askUpstream, readUpstream, type UpstreamClientDeps, type UpstreamReques
 import { UpstreamFault, unreachable } from './upstream-fault.ts';
 
 export interface Deadlines {
-  /** Timeout until an upstream's answer begins or, for tasks, until it is complete, in milliseconds. */
+  /** Timeout in milliseconds until a chat's answer must begin, and until the answer to tasks must be complete. */
   answerMs: number;
-  /** Longest time without a byte in a stream, in milliseconds; then the upstream counts as hung. */
+  /** Milliseconds without a byte of a stream after which the upstream counts as hung. */
   silenceMs: number;
-  /** Timeout for fetching an upstream's model list, in milliseconds. */
+  /** Timeout in milliseconds for an upstream's model list. */
   listMs: number;
 }
 
 export interface ForwardingDeps extends UpstreamClientDeps {
   clock: Clock;
-  /** Called for each attempt at an upstream. */
+  /** Called when an attempt at an upstream has ended. */
   log: AttemptLog;
 }
 
 /**
- * Default deadlines. A proxy in front of a Worker closes a silent connection after 100 s, so the gateway gives up
- * earlier.
+ * Default deadlines. Cloudflare's proxy closes a silent connection after 100 s, so the gateway gives up before and can
+ * still send an error.
  */
 export const DEADLINES: Deadlines = { answerMs: 90_000, silenceMs: 15_000, listMs: 5_000 };
 
-/** Matches the path of a message's part in a chat request, with the indices of the message and of the part. */
+/** Matches the path of a content part in a chat request. Captures the index of the message and that of the part. */
 const PART_PATH = /^messages\[(\d+)\]\.content\[(\d+)\]/u;
 
 /**
- * Most upstreams that are asked for their model list. Of the others in a larger fleet, only the model that their health
- * reports is known.
+ * Number of upstreams that are asked for their model list. In a larger fleet, the other upstreams contribute only the
+ * model that their health reports as loaded.
  */
 const MOST_LISTED = 6;
 
 /**
- * Answers requests by forwarding them to upstreams. The caller's request is already validated, so an upstream's refusal
- * is passed on to the caller.
+ * Answers requests by forwarding them to upstreams. Requests are already validated. If an upstream still refuses one,
+ * its error is passed on to the caller.
  */
 export class ForwardingBackend implements InferenceBackend {
   readonly #fleet: Fleet;
@@ -105,8 +105,7 @@ export class ForwardingBackend implements InferenceBackend {
     let started = false;
     try {
       for await (const event of events) {
-        // If the first upstream fails before its first output, a second one is asked and sends another `start`, which
-        // is dropped.
+        // Each upstream that is tried sends a `start`. The caller gets only the first one.
         if (event.type !== 'start' || !started) yield event;
         started ||= event.type === 'start';
       }
@@ -124,11 +123,11 @@ export class ForwardingBackend implements InferenceBackend {
     return mergeModels(known, lists.filter((list) => Array.isArray(list)).flat());
   }
 
-  /** Returns the upstreams to ask for a model, best first. Throws `model_not_found` if none is configured for it. */
+  /** Returns the upstreams to try for a model, best first. Throws `model_not_found` if none is configured for it. */
   async #upstreams(model: string | undefined, prefix: string): Promise<Upstream[]> {
     if (model !== undefined && !this.#fleet.serves(model)) {
       const upstreams = this.#fleet.status();
-      // An upstream whose health is not known yet counts as having all its configured models loaded.
+      // While an upstream's health is unknown, all models configured for it count as loaded.
       const served = upstreams.flatMap(({ upstream, active }) =>
         active === undefined ? upstream.models : (active ?? []),
       );
@@ -138,7 +137,7 @@ export class ForwardingBackend implements InferenceBackend {
     return this.#fleet.candidates(model, await hash64(prefix));
   }
 
-  /** Begins an attempt at an upstream: counts it as running there, and logs it when it ends. */
+  /** Begins an attempt at an upstream. It counts as running on the upstream until it ends; then it is logged. */
   #attempt<T extends BatchAnswer | ChatEvent>(
     upstream: Upstream,
     kind: AttemptRecord['kind'],
@@ -187,7 +186,7 @@ export class ForwardingBackend implements InferenceBackend {
     { requestId, trace, signal, priority }: Call,
     request: Pick<UpstreamRequest, 'method' | 'path' | 'body'>,
   ): UpstreamRequest {
-    // The default is not sent: a box refuses it with a key that is for batch requests only.
+    // Never sends `interactive`, the default: a box whose key is for batch requests only would refuse it.
     const headers = priority === 'batch' ? { headers: { 'assay-priority': priority } } : {};
     return {
       ...request,
@@ -199,7 +198,7 @@ export class ForwardingBackend implements InferenceBackend {
     };
   }
 
-  /** Returns the models that an upstream lists, or the fault if it could not be asked. */
+  /** Returns the models that an upstream lists, or the fault if it gave no valid list. */
   async #list(upstream: Upstream, { requestId, trace, signal }: Call): Promise<ListedModel[] | UpstreamFault> {
     try {
       const deadlineMs = this.#deadlines.listMs;
@@ -209,7 +208,7 @@ export class ForwardingBackend implements InferenceBackend {
       return data.map(({ id, status, created }) => ({
         id: parseModelId(id),
         status,
-        // An upstream sends 0 if it does not know the time.
+        // 0 means that the upstream does not know the time.
         ...(created ? { created } : {}),
       }));
     } catch (error) {
@@ -218,17 +217,17 @@ export class ForwardingBackend implements InferenceBackend {
   }
 }
 
-/** Holds the path and body of a request to an upstream, and how to read its answer. */
+/** Describes how a batch is forwarded: the path and body of the request, and how its answer is read. */
 interface Exchange {
   path: string;
   body: string;
   read(answer: { text: string; headers: Headers }): BatchAnswer;
-  /** Returns the error with its `param` translated to the caller's request. */
+  /** Returns an upstream's error with a `param` that refers to the caller's request. */
   translateError(error: unknown): unknown;
 }
 
 /**
- * Returns the exchange for a batch: with the upstream's `/v1/decisions` if probabilities are asked for, else with
+ * Returns how a batch is forwarded: to the upstream's `/v1/decisions` if the caller wants probabilities, otherwise to
  * `/v1/tasks`.
  */
 function exchangeOf(batch: TaskBatch): Exchange {

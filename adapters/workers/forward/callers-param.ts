@@ -2,10 +2,10 @@ import type { ChatMessage } from '../../../lib/conversation.ts';
 import { AssayError } from '../../../lib/errors.ts';
 
 /**
- * Returns an upstream's error about an image or audio with the `param` that this part has in the caller's request. The
- * paths differ if the gateway forwards the request in another format.
+ * Translates `param` of an upstream's error about an image or a recording to the path of that input in the caller's
+ * request. The paths differ if the gateway forwards the request in another format. Returns any other error unchanged.
  *
- * @param pathThere matches the path in the forwarded request, with the index of the message and that of its part
+ * @param pathThere matches the path in the forwarded request; captures the index of the message and that of its part
  */
 export function withCallersParam(error: unknown, pathThere: RegExp, messages: readonly ChatMessage[]): unknown {
   if (!(error instanceof AssayError) || error.param === undefined) return error;

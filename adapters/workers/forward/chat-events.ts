@@ -7,25 +7,25 @@ import { parseModelId } from '../../../lib/model-id.ts';
 import { ChatCompletionChunk } from '../../../lib/schema/chat-completion.ts';
 import { readErrorBody, UpstreamFault, unreachable } from './upstream-fault.ts';
 
-/** Most characters of one event, which holds a chunk of text with its log-probabilities. */
+/** Largest event in characters. An event has a chunk of text and its log-probabilities. */
 const MOST_CHARACTERS = 1024 * 1024;
 
 /**
- * Yields an upstream's chat stream as events, each as soon as its bytes arrive. Throws an `UpstreamFault` for an error
- * event, for an invalid chunk, and for an end before `finish`.
+ * Converts an upstream's chat stream to events, each as soon as its bytes arrive. Throws `UpstreamFault` if the stream
+ * reports an error, has an invalid chunk, or ends before its last chunk.
  */
 export async function* chatEvents(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<ChatEvent> {
   for await (const data of eventData(pieces)) {
     for (const event of readChunk(data)) {
       yield event;
-      // Only `[DONE]` follows, which is not read.
+      // Nothing follows but `[DONE]`.
       if (event.type === 'finish') return;
     }
   }
   throw unreachable(new Error('the stream ended before its answer was whole'));
 }
 
-/** Yields the data of each server-sent event. */
+/** Yields the data of each server-sent event in a stream of bytes. */
 async function* eventData(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   const data: string[] = [];
   const parser = createParser({
@@ -67,7 +67,7 @@ function* readChunk(data: string): Generator<ChatEvent> {
   if (finish_reason === null) return;
   if (!usage || !metrics) throw unreachable(new Error('the last chunk has no usage or metrics'));
   const { prompt_tokens: promptTokens, completion_tokens: completionTokens } = usage;
-  // The tool calls that came before already show it.
+  // The tool calls before this chunk already tell the caller that the answer is one of tool calls.
   const reason = finish_reason === 'tool_calls' ? 'stop' : finish_reason;
   yield { type: 'finish', reason, usage: { promptTokens, completionTokens }, metrics };
 }

@@ -1,8 +1,8 @@
 import type { ChatMessage, MediaPart, Part } from '../../../lib/conversation.ts';
 
 /**
- * Converts a message to the JSON that both APIs of an upstream accept. Parts keep their order, so an upstream's errors
- * give them the same path as in the caller's request.
+ * Converts a message to the JSON that chats and tasks of an upstream accept. Parts keep their order, so the paths in an
+ * upstream's errors are those of the caller's request.
  */
 export function message({ role, parts, name, toolCalls, toolCallId }: ChatMessage): object {
   const [first] = parts;
@@ -20,7 +20,7 @@ function part(part: Part): object {
   return { type: 'image_url', image_url: { url, detail: part.detail } };
 }
 
-/** Converts a media part to an ImageInput or AudioInput of a request (docs/interface.md, D-9). */
+/** Converts an image or a recording to an ImageInput or AudioInput of a request (docs/interface.md, D-9). */
 export function media({ source }: MediaPart): object {
   return source.type === 'url'
     ? { type: 'url', url: source.url }

@@ -9,14 +9,15 @@ interface KnownUpstream {
   active: string | null | undefined;
 }
 
-/** The members of an upstream's model list that the gateway reads. Servers of earlier versions send no `created`. */
+/** Describes the members of an upstream's model list that the gateway reads. Older servers do not send `created`. */
 export const UpstreamModels = v.object({
   data: v.array(v.object({ id: v.string(), status: ModelStatus, created: v.exactOptional(v.number()) })),
 });
 
 /**
- * Merges the model lists of upstreams to that of the gateway: the configured models, each with the best status that any
- * upstream reports (`MODEL_STATUSES` begins with the best). A model is also `active` if an upstream's health says so.
+ * Merges the model lists of upstreams into the gateway's list. It has the configured models, each with the best status
+ * that any upstream reports (`MODEL_STATUSES` is sorted from best to worst). A model that an upstream's health reports
+ * as loaded is `active`.
  */
 export function mergeModels(upstreams: readonly KnownUpstream[], listed: readonly ListedModel[]): ListedModel[] {
   const best = new Map<ModelId, ListedModel>();

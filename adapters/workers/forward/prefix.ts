@@ -2,8 +2,8 @@ import type { ChatRequest, TaskBatch } from '../../../lib/backend.ts';
 import type { ChatMessage, Part } from '../../../lib/conversation.ts';
 
 /**
- * Separates the parts of a prefix. Parts that contain it can make two prefixes equal; such requests then go to the same
- * upstream, which does no harm.
+ * Separates the parts of a prefix. If a part itself contains this character, two different prefixes may become equal.
+ * That is harmless: their requests go to the same upstream.
  */
 const SEPARATOR = '\0';
 
@@ -13,9 +13,9 @@ const PIECE = 128;
 const PIECES = 32;
 
 /**
- * Returns the text by whose hash an upstream is chosen. Requests with the same text go to the same upstream, whose
- * prefix cache then contains the beginning of the prompt. If a request has images or audio, only these count, because
- * they come first in the prompt and are expensive to encode.
+ * Returns the text whose hash selects an upstream for a batch of tasks. Batches with the same text go to the same
+ * upstream, which has the beginning of the prompt in its prefix cache. If a batch has images or audio, the text is made
+ * of them alone, because they come first in the prompt and are expensive to encode.
  */
 export function taskPrefix({ model, input, media }: TaskBatch): string {
   const shared: Part[] = 'context' in input ? [{ type: 'text', text: input.context }] : opening(input.messages);
@@ -23,8 +23,8 @@ export function taskPrefix({ model, input, media }: TaskBatch): string {
 }
 
 /**
- * Returns the text by whose hash an upstream is chosen for a chat, as `taskPrefix` does for tasks. Without a model, the
- * upstream's active one answers.
+ * Returns the text whose hash selects an upstream for a chat, as `taskPrefix` does for tasks. A chat that names no
+ * model is answered by the model that the upstream has loaded.
  */
 export function chatPrefix({ model, messages }: ChatRequest): string {
   return prefixText(model ?? '', opening(messages));
@@ -37,8 +37,8 @@ function prefixText(model: string, parts: readonly Part[]): string {
 }
 
 /**
- * Returns samples of a long text, so that hashing it costs the same however long it is. Texts that differ only between
- * the samples go to the same upstream.
+ * Returns samples of a long text, which limits the cost of hashing. Texts that differ only between the samples go to
+ * the same upstream. A short text is returned unchanged.
  */
 function sampled(text: string): string {
   if (text.length <= PIECE * PIECES) return text;
@@ -50,8 +50,8 @@ function sampled(text: string): string {
 }
 
 /**
- * Returns the instructions and the first user message. They do not change when a conversation grows, so it stays on its
- * upstream.
+ * Returns the parts of the instructions and of the first user message. They stay the same while a conversation grows,
+ * so the whole conversation goes to one upstream.
  */
 function opening(messages: readonly ChatMessage[]): Part[] {
   const first = messages.findIndex(({ role }) => role === 'user');

@@ -14,8 +14,8 @@ import {
 import { unreachable } from './upstream-fault.ts';
 
 /**
- * Converts an upstream's answer to the request of `questionsBody(batch)`. Throws an `UpstreamFault` unless it contains
- * a complete answer to each task.
+ * Converts the upstream's response to the request that `questionsBody(batch)` made. Throws `UpstreamFault` unless the
+ * response has a complete answer to each task.
  */
 export function questionsAnswer(text: string, batch: TaskBatch): BatchAnswer {
   try {
@@ -37,8 +37,8 @@ export function questionsAnswer(text: string, batch: TaskBatch): BatchAnswer {
 }
 
 /**
- * Converts an upstream's answer to one question. Works on the text as received, so that the data of an extraction keeps
- * the order of its members.
+ * Converts an upstream's answer to one question. Works on the JSON text, because parsing the data of an extraction
+ * could change the order of its members.
  */
 function taskAnswer(text: string, task: Task): TaskAnswer {
   const { name } = task;

@@ -5,8 +5,8 @@ import { withCallersParam } from './callers-param.ts';
 import { shape } from './task-wire.ts';
 
 /**
- * Builds the body for an upstream's `POST /v1/decisions`, with the tasks of a batch that asks for probabilities, under
- * the same names.
+ * Builds the body for an upstream's `POST /v1/decisions` from a batch that asks for probabilities. Each task becomes a
+ * question with the same name.
  */
 export function questionsBody({ model, input, media, tasks, maxOutputTokens, probabilities }: TaskBatch): string {
   const plain = 'context' in input && media.length === 0;
@@ -22,14 +22,14 @@ export function questionsBody({ model, input, media, tasks, maxOutputTokens, pro
     max_output_tokens: maxOutputTokens,
     orders: probabilities?.orders,
     calibrated: probabilities?.calibrated,
-    // The gateway itself applies the caller's threshold for abstention.
+    // The gateway applies the caller's `abstain_below` itself.
     abstain_below: 0,
   });
 }
 
 /**
- * Returns the input as messages. The media of the whole request are at the beginning of the last user message, where
- * the prompt has them, too.
+ * Returns the input as messages. The images and recordings of the request come first in the last user message, as in
+ * the prompt.
  */
 function conversationOf({ input, media }: Pick<TaskBatch, 'input' | 'media'>): readonly ChatMessage[] {
   const messages: readonly ChatMessage[] =
@@ -71,9 +71,9 @@ function options({ kind = 'choice', options = [], descriptions = [] }: DecideTas
   }
 }
 
-/** Matches the path of an image or audio input in a request of `POST /v1/decisions`. */
+/** Matches the path of an image or recording in a request of `POST /v1/decisions`; captures message and part. */
 const MEDIA_PATH = /^input\[(\d+)\]\.content\[(\d+)\]\.(?:image_url|audio_url|input_audio)/u;
 
-/** Returns an upstream's error about an image or audio input with the `param` of the caller's request. */
+/** Translates `param` of an upstream's error about an image or a recording to the path in the caller's request. */
 export const askedHere = (error: unknown, batch: TaskBatch): unknown =>
   withCallersParam(error, MEDIA_PATH, conversationOf(batch));

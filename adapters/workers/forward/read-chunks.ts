@@ -5,16 +5,16 @@ import { UpstreamFault, unreachable } from './upstream-fault.ts';
 export interface PiecesDeps {
   clock: Clock;
   /**
-   * Milliseconds without a byte after which an upstream counts as hung. Upstreams send a comment every second or two.
+   * Milliseconds of silence after which an upstream counts as hung. A working one sends a comment every second or two.
    */
   silenceMs: number;
-  /** The caller's abort signal. After it aborts, an error of the stream does not count against the upstream. */
+  /** Signal that aborts when the caller leaves. An error of the stream after that is not the upstream's fault. */
   signal: AbortSignal;
 }
 
 /**
- * Yields the chunks of a stream as they arrive. Throws an `UpstreamFault` if it breaks or falls silent. Cancels it when
- * the reader stops, so that the upstream stops too.
+ * Yields the chunks of a stream as they arrive. Throws `UpstreamFault` if the stream breaks or falls silent. If the
+ * reader stops early, cancels the stream, which stops the upstream's work.
  */
 export async function* readChunks(body: ReadableStream<Uint8Array>, deps: PiecesDeps): AsyncGenerator<Uint8Array> {
   const { clock, silenceMs, signal } = deps;
@@ -22,13 +22,14 @@ export async function* readChunks(body: ReadableStream<Uint8Array>, deps: Pieces
   const ended = new AbortController();
   let heardAt = clock.now();
   let hung = false;
-  // One timer for the stream, not one for each chunk: silence is noticed after one to two intervals.
+  // Uses one timer for the whole stream instead of one for each chunk, so silence is noticed after one to two
+  // intervals.
   const watch = async () => {
     while (!ended.signal.aborted) {
       await clock.sleep(silenceMs, ended.signal);
       if (ended.signal.aborted || clock.now() - heardAt < silenceMs) continue;
       hung = true;
-      // Not awaited, here and below: an upstream that hangs must not delay the caller.
+      // `cancel` is not awaited, here and below, because a hung upstream must not delay the caller.
       return void reader.cancel().catch(() => {});
     }
   };

@@ -8,7 +8,7 @@ import { unreachable } from './upstream-fault.ts';
 
 const Count = v.pipe(v.number(), v.integer(), v.minValue(0));
 
-/** The members of a RunTasksResponse that are read, apart from its results. */
+/** Describes the members of a RunTasksResponse that are read, except `results`. */
 const Envelope = v.object({
   model: v.string(),
   choices: v.pipe(v.array(v.object({ finish_reason: v.picklist(['stop', 'length', 'content_filter']) })), v.length(1)),
@@ -16,12 +16,12 @@ const Envelope = v.object({
 });
 
 /**
- * Converts an upstream's answer to the request of `tasksBody(batch)`. Throws an `UpstreamFault` unless it contains a
- * complete answer to each task.
+ * Converts the upstream's response to the request that `tasksBody(batch)` made. Throws `UpstreamFault` unless the
+ * response has a complete answer to each task.
  */
 export function taskAnswer({ text, headers }: { text: string; headers: Headers }, batch: TaskBatch): BatchAnswer {
   try {
-    // Splits the text instead of parsing it as one value, because objects move names such as 10 and lose __proto__.
+    // Splits the text instead of parsing it whole: JavaScript objects reorder names such as 10 and lose __proto__.
     const members = splitMembers(text);
     const value = (name: string) => JSON.parse(members.get(name) ?? 'null');
     const results = splitMembers(members.get('results') ?? '');

@@ -3,12 +3,12 @@ import type { Task, TaskBatch } from '../../../lib/backend.ts';
 import { media, message } from './message-wire.ts';
 
 /**
- * Default values of request fields. Fields with these values are omitted, so that the forwarded request is not longer
- * than the caller's, which may have the greatest allowed length.
+ * Default values of request fields. Fields with these values are omitted: the forwarded request must not be longer than
+ * the caller's, which may already have the largest allowed size.
  */
 const DEFAULTS = { temperature: 0, maxOutputTokens: 16 };
 
-/** Builds the body for an upstream's `POST /v1/tasks`. The upstream's validation turns it into the same batch again. */
+/** Builds the body for an upstream's `POST /v1/tasks`. The upstream parses it to the same batch. */
 export function tasksBody(batch: TaskBatch): string {
   const { model, input, temperature, maxOutputTokens, language } = batch;
   const images = batch.media.filter(({ type }) => type === 'image');
@@ -32,7 +32,7 @@ function task(task: Task): object {
   return { ...common, ...shape(task.shape) };
 }
 
-/** Returns the members of an extraction that define its answer's shape. */
+/** Returns the fields of an extract task that define the form of its answer: `keys` and `schema`. */
 export function shape(shape: AnswerShape): object {
   switch (shape.kind) {
     case 'keys':

@@ -3,10 +3,10 @@ import type { Outcome } from '../upstreams/fleet.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 import { UpstreamFault, unreachable } from './upstream-fault.ts';
 
-/** The most upstreams that one request is sent to. */
+/** Largest number of upstreams that are tried for one request. */
 const MOST_UPSTREAMS = 3;
 
-/** Tracks one attempt at one upstream; `end` is called exactly once. */
+/** Records one attempt at one upstream. `saw` is called for each chunk, and `end` exactly once. */
 export interface Attempt<T> {
   saw(chunk: T): void;
   end(outcome: Outcome, error?: unknown): void;
@@ -14,20 +14,18 @@ export interface Attempt<T> {
 
 export interface Tries<T> {
   attempt(upstream: Upstream): Attempt<T>;
-  /** Sends the request to the upstream, and yields its answer in chunks. */
+  /** Sends the request to the upstream and yields its answer in chunks. */
   ask(upstream: Upstream): AsyncIterable<T>;
-  /**
-   * Tells whether this chunk gives the caller a part of the answer, so that no other upstream may be asked after it.
-   */
+  /** Tells whether this chunk has a part of the answer. After such a chunk no other upstream may be tried. */
   isOutput(chunk: T): boolean;
-  /** Tells whether this chunk completes the answer, so that a caller that stops reading there has not left early. */
+  /** Tells whether this chunk completes the answer. A caller that stops reading before it counts as having left. */
   isLast(chunk: T): boolean;
 }
 
 /**
- * Yields the answer of the first upstream that can answer. After an `UpstreamFault` the next one is asked, up to
- * `MOST_UPSTREAMS` in all, but not once the caller has a part of the answer. Throws only `AssayError`, or the reason of
- * the caller's abort.
+ * Yields the answer of the first upstream that can answer. After an `UpstreamFault`, tries the next upstream, up to
+ * `MOST_UPSTREAMS` in all, unless the caller already has a part of the answer. Throws only `AssayError`, or the abort
+ * reason if the caller has left.
  */
 export async function* tryUpstreams<T>(candidates: readonly Upstream[], tries: Tries<T>): AsyncGenerator<T> {
   const faults: UpstreamFault[] = [];
@@ -56,8 +54,8 @@ export async function* tryUpstreams<T>(candidates: readonly Upstream[], tries: T
 }
 
 /**
- * Returns the outcome of an attempt that threw: a fault of the request counts as an answer, a missed deadline as a
- * failure of the upstream, and anything else as a caller that left.
+ * Returns the outcome of an attempt that threw. An error that the upstream reports about the request counts as an
+ * answer, a missed deadline as a failure of the upstream, and anything else means that the caller left.
  */
 function outcome(error: unknown): Outcome {
   if (error instanceof UpstreamFault) return error.broken ? 'failed' : 'answered';
@@ -66,8 +64,8 @@ function outcome(error: unknown): Outcome {
 }
 
 /**
- * Returns the caller's error if no upstream has answered. A busy upstream will be free again, so `overloaded` with the
- * shortest wait takes precedence over all other errors.
+ * Returns the error for the caller if no upstream has answered. If any upstream was busy, that is `overloaded` with the
+ * shortest wait, because a retry can succeed.
  */
 export function verdict(faults: readonly UpstreamFault[]): AssayError {
   const errors = faults.map(({ error }) => error);

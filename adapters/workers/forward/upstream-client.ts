@@ -7,7 +7,7 @@ import { UpstreamFault, unreachable, upstreamError } from './upstream-fault.ts';
 
 export interface UpstreamClientDeps {
   fetch: typeof fetch;
-  /** Returns the API key of this gateway for the upstream. */
+  /** Returns the API key that this gateway sends to the upstream. */
   keyOf(upstream: Upstream): string;
 }
 
@@ -19,18 +19,18 @@ export interface UpstreamRequest {
   headers?: Record<string, string>;
   requestId: string;
   trace?: TraceContext;
-  /** Aborts the whole exchange, reading the answer's body included. */
+  /** Aborts the request, and the reading of the response body. */
   signal: AbortSignal;
-  /** Timeout in milliseconds until the answer must begin; for `readUpstream`, until it must be complete. */
+  /** Timeout in milliseconds until the response must begin or, for `readUpstream`, until it must be complete. */
   deadlineMs: number;
 }
 
-/** Most bytes of an answer that is read as a whole: far more than 4096 tokens and their copy as text take. */
+/** Largest response in bytes that is read as a whole. It exceeds by far what 4,096 tokens and their metadata take. */
 const MOST_BYTES = 32 * 1024 * 1024;
 
 /**
- * Returns the upstream's response as soon as it begins, whatever its status. Throws an `UpstreamFault` if the upstream
- * cannot be reached, and `timeout` if it does not answer within the deadline.
+ * Sends a request and returns the upstream's response as soon as it begins, whatever its status. Throws `UpstreamFault`
+ * if the upstream cannot be reached, and `timeout` if it does not answer within the deadline.
  */
 export async function fetchUpstream(
   upstream: Upstream,
@@ -67,14 +67,15 @@ function send(
     },
     ...(body === undefined ? {} : { body }),
     signal,
-    // Redirects are never followed, because the key is for this upstream only.
+    // A redirect is never followed, because the key must not reach another server.
     redirect: 'manual',
   });
 }
 
 /**
- * Returns the upstream's response as soon as it begins, if it is successful. Throws as `fetchUpstream` and, for an
- * error response, an `UpstreamFault` if another upstream may succeed, else the request's own error.
+ * Returns the upstream's response as soon as it begins, if its status is a success. For an error response, throws
+ * `UpstreamFault` if another upstream may succeed, otherwise the upstream's error. Also throws what `fetchUpstream`
+ * throws.
  */
 export async function askUpstream(
   upstream: Upstream,
@@ -91,8 +92,8 @@ export async function askUpstream(
 }
 
 /**
- * Returns text and headers of a successful response that is complete within the deadline. Throws as `askUpstream`. Uses
- * only one timer, because timers are expensive in a Worker.
+ * Returns the text and headers of a successful response, which must be complete within the deadline. Throws what
+ * `askUpstream` throws. Uses a single timer for both, because timers are expensive in a Worker.
  */
 export async function readUpstream(
   upstream: Upstream,
@@ -110,7 +111,7 @@ export async function readUpstream(
     if (response.ok) return { text, headers: response.headers };
     throw upstreamError(response.status, text, response.headers.get('retry-after'));
   } catch (error) {
-    // Aborts a response that hangs half way, and with it the upstream's work.
+    // Ends a response that hangs, and the upstream's work on it.
     over.abort();
     if (signal.aborted) throw signal.reason;
     throw error instanceof AssayError || error instanceof UpstreamFault ? error : unreachable(error);
@@ -118,8 +119,8 @@ export async function readUpstream(
 }
 
 /**
- * Reads the whole text of a response. Throws an `UpstreamFault` if the response breaks off, and `timeout` if it exceeds
- * the deadline.
+ * Reads the whole text of a response. Throws `UpstreamFault` if the response breaks off, and `timeout` if it is not
+ * complete within `deadlineMs` milliseconds.
  */
 export async function readText(response: Response, deadlineMs: number): Promise<string> {
   try {
@@ -130,13 +131,13 @@ export async function readText(response: Response, deadlineMs: number): Promise<
 }
 
 async function wholeText(response: Response): Promise<string> {
-  // HTTP itself ensures that a body is no longer than its Content-Length.
+  // HTTP guarantees that a body is not longer than its Content-Length, so `text` cannot read too much.
   const length = Number(response.headers.get('content-length') ?? Number.NaN);
   if (length <= MOST_BYTES) return response.text();
   return new TextDecoder().decode(await readBytes(response.body, MOST_BYTES));
 }
 
-/** Returns the error of an upstream that exceeded the deadline. */
+/** Returns the error for an upstream that did not answer within `ms` milliseconds. */
 export function timedOut(ms: number): AssayError {
   return new AssayError(
     'timeout',

@@ -1,14 +1,12 @@
 import * as v from 'valibot';
 import { AssayError, ERROR_CODES, type ErrorCode } from '../../../lib/errors.ts';
 
-/** Reports that an upstream could not answer, though the request may be valid: another upstream may be tried. */
+/** Reports that an upstream could not answer a request that may be valid, so another upstream may be tried. */
 export class UpstreamFault extends Error {
   override readonly name = 'UpstreamFault';
-  /** The caller's error if no other upstream answers either. */
+  /** Error for the caller if no other upstream answers either. */
   readonly error: AssayError;
-  /**
-   * True if the fault counts against the upstream. An upstream that is busy, or has another model loaded, is healthy.
-   */
+  /** True if the upstream is at fault. False if it is healthy, but busy or has another model loaded. */
   readonly broken: boolean;
 
   constructor(error: AssayError, broken: boolean) {
@@ -22,14 +20,12 @@ const ErrorBody = v.object({
   error: v.object({
     code: v.picklist(ERROR_CODES),
     message: v.string(),
-    // OpenAI's error body has a null if there is none.
+    // OpenAI's error bodies have `param: null` if no field is at fault.
     param: v.nullish(v.string()),
   }),
 });
 
-/**
- * Error codes with a status below 500 that report a fault of the upstream's configuration or state, not of the request.
- */
+/** Error codes with a status below 500 that are caused by the upstream's configuration or state, not by the request. */
 const NOT_OF_THE_REQUEST: ReadonlySet<ErrorCode> = new Set([
   'missing_api_key',
   'invalid_api_key',
@@ -44,7 +40,7 @@ export function unreachable(cause: unknown): UpstreamFault {
   return new UpstreamFault(new AssayError('backend_unreachable', message, { cause }), true);
 }
 
-/** Parses an upstream's error body; returns null if the text is not one. */
+/** Parses an upstream's error body. Returns null if `text` is not an error body. */
 export function readErrorBody(text: string): { code: ErrorCode; message: string; param: string | undefined } | null {
   try {
     const { code, message, param } = v.parse(ErrorBody, JSON.parse(text)).error;
@@ -55,9 +51,9 @@ export function readErrorBody(text: string): { code: ErrorCode; message: string;
 }
 
 /**
- * Interprets an upstream's error response. Returns an `UpstreamFault` if another upstream may answer (status 429 or
- * 5xx, a model that is not loaded, or an upstream that does not know the gateway's key), else the error for the caller,
- * unchanged.
+ * Interprets an upstream's error response. Returns `UpstreamFault` if another upstream may answer: for status 429 or
+ * 5xx, a model that is not loaded, or a key that the upstream does not know. Otherwise returns the upstream's error,
+ * which goes to the caller unchanged.
  */
 export function upstreamError(status: number, text: string, retryAfter: string | null): UpstreamFault | AssayError {
   const body = readErrorBody(text);

@@ -8,7 +8,10 @@ import type { KVNamespace } from '../bindings.ts';
 import type { Env } from '../env.ts';
 import { withTimeout } from '../with-timeout.ts';
 
-/** An API key in KV, stored under the SHA-256 hash of its secret in lower-case hex. `assay keys --edge` writes it. */
+/**
+ * Describes an API key in KV, as `assay keys --edge` writes it. Its KV key is the SHA-256 hash of the secret in
+ * lower-case hex.
+ */
 const KvKey = v.object({
   name: v.pipe(v.string(), v.minLength(1), v.maxLength(128)),
   models: v.optional(v.array(v.string()), ['*']),
@@ -19,8 +22,8 @@ const KvKey = v.object({
 });
 
 /**
- * Seconds for which KV itself caches a key (60 is the smallest value that it allows). A revoked key is refused after
- * this time and `KEPT_MS` have passed.
+ * Seconds for which KV caches a key; 60 is the smallest value that it allows. A revoked key is accepted for at most
+ * this time plus `KEPT_MS`.
  */
 const KV_CACHE_S = 60;
 /** Milliseconds for which this isolate caches a key. */
@@ -39,18 +42,20 @@ export interface KvKeysDeps {
   clock: Clock;
 }
 
-/** Reads API keys from KV, and counts the requests of each key in a Durable Object of its own. */
+/** Reads API keys from KV, and counts the requests of each key with a limit in a Durable Object. */
 export class KvKeys implements KeyStore, Quota {
   readonly #deps: KvKeysDeps;
   readonly #kept = new Map<string, Kept>();
-  /** SHA-256 hash of each key that was looked up. It is also the name of the key's Durable Object. */
+  /** SHA-256 hash of the secret of each key that was looked up. The key's Durable Object has this name. */
   readonly #hashes = new WeakMap<ApiKey, string>();
 
   constructor(deps: KvKeysDeps) {
     this.#deps = deps;
   }
 
-  /** Finds a key by its hash, so that the time taken reveals nothing about the secret. */
+  /**
+   * Finds a key by the hash of its secret; null if there is none. The time that this takes does not reveal the secret.
+   */
   async find(sha256: string): Promise<ApiKey | null> {
     const now = this.#deps.clock.now();
     const kept = this.#kept.get(sha256);

@@ -11,8 +11,8 @@ interface Kept {
 }
 
 /**
- * Holds the token bucket of one key. Objects are named by the key's hash and exist once worldwide, so all gateway
- * isolates share them.
+ * Holds the token bucket of one key, as a Durable Object named by the key's hash. A Durable Object exists once
+ * worldwide, so all gateway isolates share the bucket.
  */
 export class QuotaObject extends DurableObject<Env> implements QuotaCalls {
   #bucket: TokenBucket | undefined;
@@ -34,8 +34,8 @@ export class QuotaObject extends DurableObject<Env> implements QuotaCalls {
   }
 
   /**
-   * Saves the bucket at most twice a second. No request waits for the disk, and a crash loses at most the last half
-   * second.
+   * Saves the bucket within half a second. No request waits for the disk, and a crash loses at most the requests of the
+   * last half second.
    */
   #saveSoon(): void {
     if (this.#saving) return;
@@ -51,7 +51,7 @@ export class QuotaObject extends DurableObject<Env> implements QuotaCalls {
     return this.#bucket && { bucket: this.#bucket, requestsPerMinute: this.#requestsPerMinute };
   }
 
-  /** Deletes the bucket once it is full again, so that unused keys take no storage. */
+  /** Deletes the stored bucket once it is full again, so unused keys take no storage. */
   async alarm(): Promise<void> {
     const kept = this.#kept() ?? (await this.ctx.storage.get<Kept>('bucket'));
     const waitMs = kept ? kept.bucket.at + fullAfterMs(kept.bucket, kept.requestsPerMinute) - Date.now() : 0;

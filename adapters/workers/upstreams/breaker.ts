@@ -1,16 +1,16 @@
 /** Holds the state of the circuit breaker of one upstream (Nygard, "Release It!", chapter 5). */
 export interface Breaker {
-  /** Number of failures since the last answer. */
+  /** Number of failures since the upstream last answered a request. */
   readonly failures: number;
-  /** Number of times that the breaker has opened since the last answer; each time doubles the pause. */
+  /** Number of times that the breaker has opened since then; each time doubles the pause. */
   readonly openings: number;
-  /** Time at which the upstream is tried again, in milliseconds since 1970-01-01 UTC; null if the breaker is closed. */
+  /** Time at which the upstream is tried again, in milliseconds since 1970 (UTC); null if the breaker is closed. */
   readonly opensUntil: number | null;
 }
 
 /**
- * Names a state of a breaker. `closed`: requests are sent. `open`: none are sent. `half-open`: one trial request
- * decides.
+ * Names a state of a breaker. `closed`: requests are sent to the upstream. `open`: none are sent. `half-open`: the
+ * result of one trial request closes or opens the breaker.
  */
 export type BreakerState = 'closed' | 'open' | 'half-open';
 
@@ -27,21 +27,22 @@ export const BREAKER: BreakerSettings = { failuresToOpen: 3, pauseMs: 5_000, max
 
 export const NEW_BREAKER: Breaker = { failures: 0, openings: 0, opensUntil: null };
 
+/** Returns the state of a breaker at the time `now`, in milliseconds since 1970 (UTC). */
 export function breakerState(breaker: Breaker, now: number): BreakerState {
   if (breaker.opensUntil === null) return 'closed';
   return now < breaker.opensUntil ? 'open' : 'half-open';
 }
 
-/** Returns the state after the upstream answered a request. */
+/** Returns the breaker after the upstream answered a request. */
 export function afterSuccess(): Breaker {
   return NEW_BREAKER;
 }
 
-/** Returns the state after the upstream failed a request or a probe. */
+/** Returns the breaker after a request to the upstream, or a health probe, failed. `now` is in milliseconds. */
 export function afterFailure(breaker: Breaker, now: number, settings = BREAKER): Breaker {
   const failures = breaker.failures + 1;
   const state = breakerState(breaker, now);
-  // A request that was sent before the breaker opened tells nothing new.
+  // Ignores the failure of a request that was sent before the breaker opened.
   if (state === 'open') return breaker;
   if (state === 'closed' && failures < settings.failuresToOpen) return { ...breaker, failures };
   const pause = Math.min(settings.pauseMs * 2 ** breaker.openings, settings.maxPauseMs);
@@ -49,8 +50,9 @@ export function afterFailure(breaker: Breaker, now: number, settings = BREAKER):
 }
 
 /**
- * Returns the state after the upstream answered a health probe. This closes a half-open breaker, but does not reset it:
- * `/health` may work where inference does not, so failures and openings keep counting until a request is answered.
+ * Returns the breaker after the upstream answered a health probe. The probe closes a half-open breaker, but the
+ * next failure opens it again, because `/health` may work although inference does not. Only an answered request resets
+ * the counts.
  */
 export function afterProbe(breaker: Breaker, now: number, settings = BREAKER): Breaker {
   if (breakerState(breaker, now) !== 'half-open') return breaker;

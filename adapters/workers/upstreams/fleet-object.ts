@@ -10,8 +10,8 @@ import { parseUpstreams } from './upstream.ts';
 const PROBE_EVERY_MS = 5_000;
 
 /**
- * Collects the reports of all gateway isolates, as a Durable Object. It probes the upstreams while any isolate reports,
- * and sleeps otherwise.
+ * Collects the reports of all gateway isolates, as a Durable Object. While any isolate sends reports, it probes the
+ * upstreams' health; otherwise it sleeps.
  */
 export class FleetObject extends DurableObject<Env> implements FleetCalls {
   readonly #health: Health;

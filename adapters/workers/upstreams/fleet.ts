@@ -7,29 +7,29 @@ import type { Upstream } from './upstream.ts';
 
 export interface FleetDeps {
   upstreams: readonly Upstream[];
-  /** Sends a report to the fleet's Durable Object, and returns the state that it answers with. */
+  /** Sends a report to the fleet's Durable Object. Resolves to the state that all isolates share. */
   report(report: EdgeReport): Promise<FleetStatus>;
-  /** Keeps the Worker alive until the report has been sent. */
+  /** Keeps the Worker alive until `work`, a report, has settled. */
   waitUntil(work: Promise<unknown>): void;
   clock: Clock;
-  /** Random name of this isolate in its reports. */
+  /** Random id that identifies this isolate in its reports. */
   edge: string;
 }
 
-/** Names how an attempt at an upstream ended. `left`: the caller left, which says nothing about the upstream. */
+/** Names how an attempt at an upstream ended. `left`: the caller left, so nothing is known about the upstream. */
 export type Outcome = 'answered' | 'failed' | 'left';
 
 /** Milliseconds between two reports of this isolate. */
 const REPORT_EVERY_MS = 1_000;
-/** Milliseconds since the last report after which a failure is reported without waiting longer. */
+/** Milliseconds since the last report after which a failure is reported at once. */
 const REPORT_FAILURE_AFTER_MS = 50;
-/** Milliseconds after which a report that was not answered counts as lost, with the request that sent it. */
+/** Milliseconds after which a report without an answer counts as lost, so that the next one can be sent. */
 const REPORT_LOST_MS = 5_000;
 
 interface Seen {
   readonly upstream: Upstream;
   readonly load: Load;
-  /** Load that other gateway isolates put on the upstream, as last reported. */
+  /** Load on the upstream from other gateway isolates, as last reported. */
   others: number;
   breaker: Breaker;
   active: string | null | undefined;
@@ -40,8 +40,8 @@ interface Seen {
 }
 
 /**
- * Tracks the upstreams as this isolate sees them: its own attempts at once, those of other isolates a second later. No
- * method waits for a report.
+ * Tracks the state of the upstreams for this isolate. Its own attempts count at once; those of other isolates arrive
+ * about a second later, with a report's answer. No method waits for a report.
  */
 export class Fleet {
   readonly #deps: FleetDeps;
@@ -61,9 +61,9 @@ export class Fleet {
   }
 
   /**
-   * Returns the upstreams to ask for a request, best first. Only upstreams whose breaker admits a request are included:
-   * first those that have the model loaded, in the order of rendezvous hashing with bounded load, then the others.
-   * Without a model, upstreams with any model loaded come first.
+   * Returns the upstreams to try for a request, best first. First come those that have the model loaded (or any model,
+   * if the request names none), in the order of rendezvous hashing with bounded load, then the others. Upstreams whose
+   * breaker is open are omitted.
    *
    * @param key hash of the prefix that the request shares with others (`taskPrefix`)
    */
@@ -81,8 +81,8 @@ export class Fleet {
   }
 
   /**
-   * Begins an attempt at the upstream. The caller must call the returned function when the attempt has ended; further
-   * calls have no effect.
+   * Begins an attempt at an upstream, which counts as running there. Returns a function that the caller must call with
+   * the outcome when the attempt ends. Further calls of that function have no effect.
    */
   begin(upstream: Upstream): (outcome: Outcome) => void {
     const seen = this.#seen.get(upstream.name)!;
@@ -107,7 +107,7 @@ export class Fleet {
     };
   }
 
-  /** Returns the current state of each upstream. */
+  /** Returns the state of each upstream. `active` is its loaded model; null: none; undefined: not known yet. */
   status(): { upstream: Upstream; state: BreakerState; active: string | null | undefined }[] {
     const now = this.#deps.clock.now();
     return [...this.#seen.values()].map(({ upstream, breaker, active }) => ({
@@ -130,7 +130,7 @@ export class Fleet {
     this.#reportedAt = clock.now();
     waitUntil(
       this.#report()
-        .catch(() => {}) // Without news every upstream keeps its last state, and retries compensate.
+        .catch(() => {}) // If a report fails, every upstream keeps its last known state; retries cover stale states.
         .finally(() => {
           this.#reporting = false;
         }),
@@ -184,7 +184,7 @@ function admits(seen: Seen, now: number): boolean {
   return state === 'closed' || (state === 'half-open' && seen.load.running === 0);
 }
 
-/** Applies the state that all isolates share, then what this isolate has observed since it sent its report. */
+/** Sets the state to the one that all isolates share, then adds what this isolate has observed since its report. */
 function applyStatus(seen: Seen, status: UpstreamStatus | undefined, own: number, now: number): void {
   seen.others = Math.max(0, (status?.load ?? 0) - own);
   seen.active = status?.active;

@@ -11,16 +11,16 @@ export interface HealthDeps {
   clock: Clock;
 }
 
-/** Milliseconds without a report after which a gateway isolate counts as stopped, and its running requests as ended. */
+/** Milliseconds without a report after which a gateway isolate counts as stopped, and its requests as ended. */
 const EDGE_GONE_MS = 30_000;
 const PROBE_DEADLINE_MS = 2_000;
 /**
- * Most upstreams that are probed in one round, so that a large fleet causes no burst. Those probed longest ago come
- * first.
+ * Largest number of upstreams that one round probes, which keeps a large fleet from causing a burst. Upstreams whose
+ * last probe is oldest come first.
  */
 const PROBES_A_ROUND = 100;
 
-/** The members of an upstream's `GET /health` that are used (docs/interface.md, M-4). */
+/** Describes the members of an upstream's `GET /health` that are read (docs/interface.md, M-4). */
 const UpstreamHealth = v.object({ active_model: v.string() });
 
 interface Known {
@@ -37,8 +37,8 @@ interface Edge {
 }
 
 /**
- * Keeps the breaker of every upstream, and the fleet's state as all gateway isolates together see it. It is kept in
- * memory only, because lost state is soon observed again.
+ * Merges the reports of all gateway isolates to the shared state of the fleet: the breaker, the load and the loaded
+ * model of every upstream. The state is in memory only, because lost state is soon observed again.
  */
 export class Health {
   readonly #deps: HealthDeps;
@@ -56,7 +56,7 @@ export class Health {
     );
   }
 
-  /** Merges the report of one gateway isolate, and returns the state that all isolates share. */
+  /** Adds the report of one gateway isolate. Returns the state that all isolates share. */
   report({ edge: id, upstreams }: EdgeReport): FleetStatus {
     const now = this.#deps.clock.now();
     this.#forgetGoneEdges(now);
@@ -70,7 +70,7 @@ export class Health {
     return this.#status(now);
   }
 
-  /** Requests the health of upstreams, each with a deadline, and records the results. */
+  /** Requests `/health` of the upstreams, each with a deadline, and records loaded models and failures. */
   async probe(): Promise<void> {
     const byAge = [...this.#upstreams.values()].sort((a, b) => a.probedAt - b.probedAt);
     await Promise.all(byAge.slice(0, PROBES_A_ROUND).map((known) => this.#probe(known)));

@@ -1,16 +1,16 @@
-/** Sets how load is measured, and from what load an upstream is skipped. */
+/** Sets how load is measured, and above which load an upstream is skipped. */
 export interface LoadSettings {
   /**
-   * An upstream whose load per weight is more than this many times the mean is skipped (Mirrokni, Thorup &
-   * Zadimoghaddam 2018: "bounded loads").
+   * Multiple of the mean load per weight above which an upstream is skipped. Source: Mirrokni, Thorup & Zadimoghaddam,
+   * "Consistent Hashing with Bounded Loads", 2018.
    */
   bound: number;
   /**
-   * An upstream with a lower load is never skipped: no request waits there, and its prefix cache is worth more than an
+   * Load below which an upstream is never skipped: no request waits there, and its prefix cache is worth more than an
    * even distribution.
    */
   idle: number;
-  /** Milliseconds in which the weight of a finished request falls to 1/e. */
+  /** Milliseconds in which the contribution of a finished request to the load falls to 1/e. */
   memoryMs: number;
 }
 
@@ -18,8 +18,8 @@ export const LOAD: LoadSettings = { bound: 1.25, idle: 16, memoryMs: 3_000 };
 
 /**
  * Measures the load of an upstream: running requests, plus recently finished ones with a decaying weight. Running
- * requests alone are so few on one upstream that chance would move contexts away from their cache; a long memory would
- * not notice a growing queue. benchmarks/fleet compares both.
+ * requests alone are so few that random peaks would move contexts away from their cached prefixes. A slow decay would
+ * miss a growing queue. `benchmarks/fleet` compares both.
  */
 export class Load {
   running = 0;
@@ -47,8 +47,8 @@ export class Load {
 }
 
 /**
- * Returns the upstreams with those over the bound moved to the end; both groups keep their order. `mean` is the load
- * per unit of weight.
+ * Returns the upstreams with the overloaded ones moved to the end. Both groups keep their order. `mean` is the mean
+ * load per unit of weight.
  */
 export function overloadedLast<B extends { weight: number }>(
   ranked: readonly B[],
@@ -65,7 +65,7 @@ export function overloadedLast<B extends { weight: number }>(
   return over.size === 0 ? [...ranked] : [...ranked.filter((upstream) => !over.has(upstream)), ...over];
 }
 
-/** Returns the load per unit of weight, over all of the upstreams. */
+/** Returns the mean load per unit of weight of all upstreams. */
 export function meanLoad<B extends { weight: number }>(
   upstreams: readonly B[],
   loadOf: (upstream: B) => number,

@@ -36,7 +36,7 @@ describe('rendezvous', () => {
       const [upstream] = rendezvous(key, upstreams);
       first.set(upstream!.name, (first.get(upstream!.name) ?? 0) + 1);
     }
-    // `big` has 3 of 12 shares. The test allows five standard deviations of a binomial count.
+    // Allows five standard deviations of a binomial distribution. The weights sum to 12.
     for (const upstream of upstreams) {
       const share = upstream.weight / 12;
       const deviation = Math.sqrt(all.length * share * (1 - share));

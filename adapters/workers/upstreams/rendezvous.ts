@@ -1,18 +1,18 @@
-/** Holds the 64 bits of a hash, as two unsigned 32-bit halves. */
+/** Holds a 64-bit hash as two unsigned 32-bit numbers. */
 export type Hash64 = readonly [number, number];
 
-/** Describes the members of an upstream that hashing uses. */
+/** Describes the members of an upstream that rendezvous hashing uses. */
 export interface Weighted {
   readonly name: string;
-  /** Share of the keys, relative to the other upstreams' weights; above 0. */
+  /** Share of the keys that the upstream gets, relative to the weights of the others; above 0. */
   readonly weight: number;
 }
 
 /**
- * Returns the upstreams in the order in which `key` prefers them. Every gateway isolate computes the same order without
- * communication. When an upstream is added or removed, only its own keys move. Source: Thaler & Ravishankar 1998
- * ("highest random weight"); the weighted score -w / ln(u) is from Schindelhauer & Schomaker, "Weighted Distributed
- * Hash Tables", 2005.
+ * Sorts the upstreams by their score for `key`, highest first (rendezvous hashing). Every gateway isolate computes the
+ * same order without communication. When an upstream is added or removed, only the keys of that upstream move. Sources:
+ * Thaler & Ravishankar, "Using name-based mappings to increase hit rates", 1998; the weighted score -w / ln(u) is from
+ * Schindelhauer & Schomaker, "Weighted Distributed Hash Tables", 2005.
  */
 export function rendezvous<B extends Weighted>(key: Hash64, upstreams: readonly B[]): B[] {
   return upstreams
@@ -21,7 +21,7 @@ export function rendezvous<B extends Weighted>(key: Hash64, upstreams: readonly 
     .map(({ upstream }) => upstream);
 }
 
-/** Returns the first 64 bits of the SHA-256 of a text. */
+/** Returns the first 64 bits of the SHA-256 hash of a text. */
 export async function hash64(text: string): Promise<Hash64> {
   const digest = new DataView(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text)));
   return [digest.getUint32(0), digest.getUint32(4)];
@@ -35,8 +35,8 @@ function uniform(key: Hash64, seed: number): number {
 }
 
 /**
- * Mixes 32 bits with the finaliser of MurmurHash3 (Appleby): every input bit changes every output bit with probability
- * one half.
+ * Mixes 32 bits with the finaliser of MurmurHash3 (Appleby). Flipping any input bit flips each output bit with a
+ * probability of one half.
  */
 function mix(bits: number): number {
   let h = bits;
@@ -46,8 +46,8 @@ function mix(bits: number): number {
 }
 
 /**
- * Returns the seed of an upstream: its name hashed with FNV-1a, then with `mix`, because names often differ only in
- * their last character.
+ * Returns the seed of an upstream: the FNV-1a hash of its name, mixed with `mix`, because the hashes of names that
+ * differ only in their last character are similar.
  */
 function seedOf(name: string): number {
   let hash = 0x811c9dc5;

@@ -2,27 +2,27 @@ import * as v from 'valibot';
 
 const Count = v.pipe(v.number(), v.integer(), v.minValue(0));
 
-/** Observations that one gateway isolate made of one upstream since its last report. */
+/** Describes what one gateway isolate has observed of one upstream since its last report. */
 export const UpstreamReport = v.strictObject({
   /** Number of requests of this isolate that are running on the upstream now. */
   running: Count,
-  /** Number of requests that ended. */
+  /** Number of requests that have ended. */
   ended: Count,
-  /** True if at least one of them was answered. */
+  /** True if at least one of the ended requests was answered. */
   answered: v.boolean(),
-  /** Number of requests that failed since the last answer. */
+  /** Number of requests that failed after the last one that was answered. */
   failed: Count,
 });
 export type UpstreamReport = v.InferOutput<typeof UpstreamReport>;
 
-/** A report of one isolate of the Worker; `edge` is its random id. */
+/** Describes a report of one isolate of the Worker. `edge` is the random id of the isolate. */
 export const EdgeReport = v.strictObject({
   edge: v.pipe(v.string(), v.maxLength(64)),
   upstreams: v.record(v.string(), UpstreamReport),
 });
 export type EdgeReport = v.InferOutput<typeof EdgeReport>;
 
-/** Describes the shared state of one upstream. Upstreams in their initial state are omitted. */
+/** Describes the state of one upstream that all isolates share. Upstreams in their initial state are omitted. */
 export interface UpstreamStatus {
   /** State of the upstream's breaker. `opensForMs` is a duration from now instead of a time, because clocks differ. */
   failures: number;
@@ -30,7 +30,7 @@ export interface UpstreamStatus {
   opensForMs: number | null;
   /** Load that all isolates put on the upstream (`Load.value`). */
   load: number;
-  /** The model that the upstream has loaded; null if none; absent if unknown. */
+  /** Model that the upstream has loaded; null: none; absent: not known yet. */
   active?: string | null;
 }
 
@@ -38,5 +38,6 @@ export type FleetStatus = Record<string, UpstreamStatus>;
 
 /** Declares the calls that gateway isolates make to the fleet's Durable Object. */
 export interface FleetCalls {
+  /** Adds an isolate's report. Returns the state that all isolates share. */
   report(report: EdgeReport): Promise<FleetStatus>;
 }

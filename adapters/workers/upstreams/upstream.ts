@@ -12,23 +12,23 @@ const UpstreamUrl = v.pipe(
   v.transform((text) => text.replace(/\/+$/, '')),
 );
 
-/** One machine that runs Assay, as the configuration describes it. */
+/** Describes an upstream, a machine that runs `assay serve`, in the configuration. */
 const Upstream = v.strictObject({
   /**
-   * Name of the upstream in logs and in `/boxes/<name>`. Rendezvous hashing uses it, so renaming an upstream moves its
-   * contexts to others.
+   * Name of the upstream in logs and in `/boxes/<name>`. Rendezvous hashing depends on it, so renaming an upstream
+   * moves its contexts to other upstreams.
    */
   name: v.pipe(v.string(), v.regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'A box name is 1 to 63 of a-z 0-9 -.')),
   url: UpstreamUrl,
-  /** Name of the secret that contains the upstream's API key, such as BOX_KEY_1; never the key itself. */
+  /** Name of the secret that contains the upstream's API key, such as BOX_KEY_1. It is never the key itself. */
   key_secret: v.pipe(v.string(), v.regex(/^[A-Z][A-Z0-9_]{0,63}$/, 'key_secret is the name of a secret: A-Z 0-9 _.')),
-  /** The models that may be requested from this upstream. */
+  /** Models that may be requested from this upstream. */
   models: v.pipe(
     v.array(
       v.pipe(
         v.string(),
         v.check((text) => asModelId(text) !== null, 'A model is <namespace>/<name>.'),
-        // The check before it accepts model ids only.
+        // A cast: the check above accepts only model ids.
         v.transform((text) => text as ModelId),
       ),
     ),
@@ -46,9 +46,9 @@ const MOST_UPSTREAMS = 1_000;
 const VARIABLE = /^BOXES(_\d{1,3})?$/;
 
 /**
- * Parses the upstreams in the variables BOXES, BOXES_2, BOXES_3, … There are several because one variable holds 5 KB,
- * about 35 upstreams. Each is a list, or its JSON text (`--var` and the dashboard give text). Throws an `Error` that
- * says what to fix.
+ * Parses the upstreams in the variables BOXES, BOXES_2, BOXES_3, … A variable can hold 5 KB, about 35 upstreams, so
+ * several variables. Each is a list or its JSON text, which wrangler's `--var` and Cloudflare's dashboard produce.
+ * Throws an `Error` that says what to fix.
  */
 export function parseUpstreams(variables: Readonly<Record<string, unknown>>): readonly Upstream[] {
   const names = Object.keys(variables).filter((name) => VARIABLE.test(name));
@@ -85,8 +85,8 @@ function fromJsonText(name: string, value: unknown): unknown {
 }
 
 /**
- * Tells whether a text is an allowed address of an upstream. Keys are sent in the Authorization header, so plain http
- * is allowed only to the same machine.
+ * Tells whether a text is an allowed URL of an upstream. Plain http is allowed only for the same machine, because
+ * requests carry the key in the Authorization header.
  */
 function isUpstreamUrl(text: string): boolean {
   const url = URL.parse(text);
