@@ -6,8 +6,8 @@ import type { StaticShape } from '../onnx/static/plain-attention.ts';
  */
 const CHUNKS = [16, 128] as const;
 /**
- * Smallest number of past cells for which a graph is compiled, and the factor to the next larger one, so that short
- * contexts need not read the cells of a long one.
+ * Smallest number of past cells for which a graph is compiled. Each further size is `GROWTH` times as large, except for
+ * the last, so a run on a short context does not compute the cells of a long one.
  */
 const SMALLEST_PAST = 512;
 const GROWTH = 3;

@@ -44,8 +44,8 @@ export class BranchRun {
   }
 
   /**
-   * Queues the branch's first tokens. Ends the branch at once if the model need not run: with a single option and
-   * nothing after it, without budget, or when its tokens do not fit in the context length.
+   * Queues the first tokens of the branch. Ends the branch at once if the model need not run: with a single option and
+   * nothing after it, with no token budget, or with more tokens than the context length.
    */
   start(): void {
     const { suffix, choice, constraint } = this.#spec;

@@ -20,17 +20,15 @@ export type DraftStep = readonly number[];
 
 /**
  * Queues the tokens of one branch for the model, in the order in which they were added. They form a tree after the
- * prefix, because several options can follow the same token.
+ * prefix, because several options can follow the same token. One path of this tree is the line: the tokens that the
+ * branch has decided on.
  */
 export class BranchTokens {
   readonly #prefixLength: number;
   readonly #items: Item[] = [];
   /** Cell of each item that has been fed, by item index. */
   readonly #cells: number[] = [];
-  /**
-   * Index of the last item of the line, which is the path of tokens that the branch has decided on; -1 while it is
-   * empty.
-   */
+  /** Index of the last item of the line; -1 while the line is empty. */
   #end = -1;
   #unread = 0;
   /**
@@ -69,7 +67,7 @@ export class BranchTokens {
     return depth;
   }
 
-  /** Token ids of the line: the path of tokens that the branch has decided on, without the prefix. */
+  /** Token ids of the line, without the prefix. */
   get line(): number[] {
     const line: number[] = [];
     for (let index = this.#end; index >= 0; index = at(this.#items, index).after)
@@ -194,7 +192,7 @@ export class BranchTokens {
 
   /**
    * Appends up to `room` waiting tokens to the sequence. Returns the new cells whose logits are needed, at most `rows`
-   * of them, each with its node.
+   * of them, each with the id (`node`) under which its logits were requested.
    */
   feed(sequence: Sequence, room: number, rows: number): { cell: number; node: number }[] {
     const needed: { cell: number; node: number }[] = [];

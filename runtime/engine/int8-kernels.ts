@@ -25,7 +25,7 @@ export function int8ProductsSaturate(): Promise<boolean> {
 
 /** Multiplies the largest 8-bit activations by the largest weights. Tells whether every sum is exact. */
 export async function largestProductsAreExact(options: InferenceSession.SessionOptions): Promise<boolean> {
-  const model = encodeSmallModel(largestWeights());
+  const model = encodeSmallModel(largestProductsModel());
   const session = await InferenceSession.create(model, { ...options, executionProviders: ['cpu'] });
   const exact = DEPTH * LARGEST.activation * LARGEST.weight;
   try {
@@ -45,7 +45,7 @@ export async function largestProductsAreExact(options: InferenceSession.SessionO
  * Returns a graph that multiplies its input `x` by the largest weights, with the operator that the 8-bit weight form
  * uses (`compile/weights/int8.ts`).
  */
-function largestWeights(): Model {
+function largestProductsModel(): Model {
   const weights = new Int8Array(DEPTH * WIDTH).fill(LARGEST.weight);
   const one = makeTensor('one', [], Float32Array.of(1));
   return {

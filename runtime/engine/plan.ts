@@ -6,8 +6,8 @@ export interface Plan {
   /** Cells after which to store a state snapshot, for a model with recurrent layers. */
   keep: readonly number[];
   /**
-   * Cells whose recurrent states the run recomputes (`planReplay`), in the order of `keep`, which holds their copies;
-   * absent in all other runs.
+   * Cells whose recurrent states the run recomputes (`planReplay`), each from the copy that `keep` names at the same
+   * index; absent in all other runs.
    */
   replayed?: readonly number[];
 }

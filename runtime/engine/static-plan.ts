@@ -76,8 +76,8 @@ function ascending(sizes: readonly number[]): number[] {
 }
 
 /**
- * Value added to the attention score of a cell that a token must not see: large enough for a weight of 0, and within
- * the range of 16-bit floats.
+ * Value added to the attention score of a cell that a token must not see: low enough for a weight of 0, and within the
+ * range of 16-bit floats.
  */
 const HIDDEN = -10_000;
 

@@ -18,8 +18,8 @@ export interface Layout {
   /** States of the recurrent layers, in order. */
   states: StateTensor[];
   /**
-   * Inputs for media, whose rows of features have `width` elements in `parts` vectors (`fuse-embeddings.ts`); absent
-   * for a text-only model.
+   * Names of the inputs for features of images or audio, and the shape of a row of features: `parts` vectors, `width`
+   * elements in all (`fuse-embeddings.ts`). Absent for a text-only model.
    */
   media?: { features: string; rows: string; width: number; parts: number };
 }

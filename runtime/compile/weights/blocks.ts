@@ -19,13 +19,13 @@ export interface BlockFormat {
 }
 
 /**
- * Block format for CPUs. Measured: blocks of 32 reduce the error by a fifth to a quarter and take 1.38 times as long;
- * zero points cost no time.
+ * Block format of 4-bit weights for CPUs. Blocks of 32 would reduce the error by a fifth to a quarter and take 1.38
+ * times as long; zero points cost no time (measured).
  */
 const CPU_BLOCKS: BlockFormat = { bits: 4, size: 128, zeroPoints: true };
 /**
- * Format of 8 bits in blocks for CPUs. Measured on SmolLM2-135M (docs/models.md): blocks of 32 reduce the error by a
- * tenth and take 1.06 times as long, blocks of 128 increase it by a quarter and take 0.91 of the time.
+ * Block format of 8-bit weights for CPUs. Blocks of 32 would reduce the error by a tenth and take 1.06 times as long;
+ * blocks of 128 would increase it by a quarter and take 0.91 of the time (measured on SmolLM2-135M, docs/models.md).
  */
 const CPU_BLOCKS_OF_8_BITS: BlockFormat = { bits: 8, size: 64, convertFewerBits: true };
 /**
