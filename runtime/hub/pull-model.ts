@@ -62,20 +62,23 @@ export async function pullModel(context: PullContext, model: ModelId, options: P
   }
 }
 
-/** Holds a repository's list of files, and those of them that were selected. */
+/** Holds a repository's list of files, and the selected ones. */
 interface PublishedModel {
   model: ModelId;
   listing: HubListing;
   selected: ModelFiles;
 }
 
-/** Returns the selected files, with the encoder of this kind of media; null: of none. */
+/**
+ * Returns the selected files with the encoder of the kind of media that is in `reads`: `all` for every encoder, null
+ * for none.
+ */
 function filesFor({ listing, selected }: PublishedModel, reads: MediaKind | 'all' | null): HubFile[] {
   const wanted = new Set(pathsOf(reads === 'all' ? selected : withEncoderFor(reads, selected)));
   return listing.files.filter((file) => wanted.has(file.path));
 }
 
-/** Returns the contents of files: those with the same content are one blob. */
+/** Returns one file for each blob: files with the same content are one blob in the hub cache. */
 function blobsOf(files: readonly HubFile[]): HubFile[] {
   return [...new Map(files.map((file) => [file.hash, file])).values()];
 }
@@ -123,7 +126,10 @@ const CONFIGURATIONS: readonly string[] = ['config.json', 'genai_config.json'];
 
 const isConfiguration = ({ path }: HubFile): boolean => CONFIGURATIONS.includes(baseName(path));
 
-/** Judges by the configuration whether the model can run here; one that is not here yet is not judged. */
+/**
+ * Judges from the downloaded configuration whether the model can run here. Ignores configuration files that are not
+ * downloaded yet.
+ */
 async function judgeConfiguration({ paths }: PullContext, published: PublishedModel): Promise<ArchitectureVerdict> {
   const files = filesFor(published, null);
   const read = async (name: string) => {

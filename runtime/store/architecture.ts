@@ -35,9 +35,9 @@ const Shape = v.looseObject({
   layer_types: Texts,
   /** True for the Gemma 4 models with experts. */
   enable_moe_block: v.optional(v.fallback(v.boolean(), false), false),
-  /** Width of the further embeddings that each layer of Gemma 3n and of small Gemma 4 models reads. */
+  /** Width of the additional embeddings that each layer reads. Only Gemma 3n and small Gemma 4 models have them. */
   hidden_size_per_layer_input: Count,
-  /** `vision` for larger Gemma 4 models. */
+  /** `vision` if image tokens attend to each other in both directions, as in larger Gemma 4 models. */
   use_bidirectional_attention: v.optional(v.unknown()),
 });
 const Config = v.looseObject({
@@ -45,7 +45,7 @@ const Config = v.looseObject({
   architectures: Texts,
   is_encoder_decoder: v.optional(v.fallback(v.boolean(), false), false),
   text_config: v.optional(v.fallback(v.nullable(Shape), null), null),
-  /** Encoders of images and of audio. */
+  /** Configurations of the encoders of images and of audio. */
   vision_config: v.optional(v.unknown()),
   audio_config: v.optional(v.unknown()),
 });
@@ -83,7 +83,7 @@ export interface ArchitectureVerdict {
  * Judges whether a model can run here, from the parsed contents of its `config.json` and `genai_config.json`. Each is
  * undefined if the file is missing.
  *
- * @param published.inParts true if its decoder reads embeddings, which another graph makes
+ * @param published.inParts true if the decoder reads embeddings that a separate graph computes
  */
 export function judgeArchitecture(
   config: unknown,
@@ -125,7 +125,7 @@ function configRefusal(config: v.InferOutput<typeof Config>, inParts: boolean): 
     return `config.json says ${type} with experts, whose activation (GeGLU) onnxruntime has no kernels for; use a Gemma 4 without experts, such as 12B or E4B`;
   }
   if (inParts && hidden_size_per_layer_input) {
-    return `config.json says ${type}, whose layers read embeddings of their own (per_layer_inputs): these are not supported in the layout of transformers.js (decoder_model_merged); take the text model as mobius makes it (model.onnx), or another family`;
+    return `config.json says ${type}, whose layers read embeddings of their own (per_layer_inputs): these are not supported in the layout of transformers.js (decoder_model_merged); use the text model that mobius exports (model.onnx), or another family`;
   }
   const mamba = layer_types.some((layer) => /^mamba/.test(layer));
   return mamba

@@ -18,7 +18,7 @@ const calibration: Calibration = {
   kinds: { choice: fit },
 };
 
-/** A home, and a folder of models that ship, with the starter's calibration in it. */
+/** Creates a store with an empty home, and a bundled starter model with this calibration. */
 function folders(bundled: object) {
   const base = mkdtempSync(join(tmpdir(), 'assay-calibrations-'));
   mkdirSync(join(base, 'models', 'starter'), { recursive: true });
@@ -35,7 +35,7 @@ test('what was fitted here counts before what ships, until it is removed', async
   });
   const file = await store.write(calibration);
   expect(await store.find(starter, fingerprint)).toEqual({ from: 'own', calibration });
-  // A new one counts at once.
+  // A new calibration takes effect at once.
   writeFileSync(file, JSON.stringify({ ...calibration, fitted: '2026-12-01' }));
   utimesSync(file, 1, 1);
   expect(await store.find(starter, fingerprint)).toMatchObject({ calibration: { fitted: '2026-12-01' } });

@@ -10,8 +10,8 @@ const MODEL = parseModelId('acme/tiny');
 const [COMMIT, OTHER] = ['a'.repeat(40), 'b'.repeat(40)];
 
 /**
- * Paths of a cache with a model in it; where they are asked whether `vanishing` is there, it is, and is removed right
- * after.
+ * Returns the paths of a cache with one model. The file or folder `vanishing` is removed right after its existence was
+ * checked, as another tool could do.
  */
 async function cache(vanishing?: (paths: StorePaths) => string): Promise<StorePaths> {
   const hubCache = await fs.mkdtemp(join(tmpdir(), 'assay-cache-'));
@@ -34,7 +34,7 @@ const find = (paths: StorePaths) => findLocalModel(paths, MODEL, { device: 'CPU'
 
 it('a commit that another tool removes while the model is looked at is left out', async () => {
   const paths = await cache();
-  // What a list still names, and is not there when it is asked for.
+  // A link to nothing: a listing names it, but it cannot be read.
   await fs.symlink('nowhere', paths.snapshot(MODEL, OTHER));
   expect(await find(paths)).toMatchObject({ commit: COMMIT });
 });

@@ -8,12 +8,12 @@ import { systemClock } from '../../lib/clock.ts';
 import { isFileError } from './disk-error.ts';
 import { isFlocked, lock, touch, tryLock } from './lock.ts';
 
-/** util-linux's `flock` takes the lock that Python takes. */
+/** True if util-linux's `flock` is installed, which uses the same kind of lock as Python's `filelock`. */
 const hasFlock = platform() === 'linux' && spawnSync('flock', ['--version']).status === 0;
 
 const lockFile = async (): Promise<string> => join(await mkdtemp(join(tmpdir(), 'assay-lock-')), 'assay.lock');
 
-/** Another process that holds the lock until it is killed. */
+/** Starts a process that holds the lock until it is killed. */
 async function otherProcess(file: string): Promise<{ kill(): Promise<void> }> {
   const script = `import { tryLock } from ${JSON.stringify(new URL('./lock.ts', import.meta.url).href)};
     globalThis.held = tryLock(${JSON.stringify(file)}); console.log(globalThis.held ? 'held' : 'busy'); setInterval(() => {}, 1e6);`;
@@ -32,8 +32,8 @@ async function otherProcess(file: string): Promise<{ kill(): Promise<void> }> {
 }
 
 /**
- * Another process that takes and discards the lock many times, and ends with code 1 if it ever was not the only one to
- * have it.
+ * Starts a process that acquires and discards the lock many times. Resolves to its exit code: 1 if two processes ever
+ * held the lock at the same time.
  */
 async function discardAgainAndAgain(file: string): Promise<number> {
   const script = `import { lock } from ${JSON.stringify(new URL('./lock.ts', import.meta.url).href)};
@@ -44,7 +44,7 @@ async function discardAgainAndAgain(file: string): Promise<number> {
     try { mkdirSync(dirname(file)); } catch {}
     for (let i = 0; i < 300; i += 1) {
       const held = await lock(file, clock, AbortSignal.timeout(60_000));
-      mkdirSync(dirname(file) + '.held'); // fails where it is there already
+      mkdirSync(dirname(file) + '.held'); // throws if another holder has it
       await new Promise(setImmediate);
       rmdirSync(dirname(file) + '.held');
       held.discard();

@@ -21,14 +21,17 @@ export const MEDIA_FAMILIES = {
 /** Names the model type of a supported family. */
 export type MediaFamilyName = keyof typeof MEDIA_FAMILIES;
 
-/** Advice at the end of the messages. */
+/** Advice at the end of each refusal. */
 const INSTEAD =
   'Send text alone, or load a model of the SmolVLM or Qwen-VL family for images, of the Voxtral or Ultravox family for audio.';
 
 const BOTH_DIRECTIONS =
   'its image tokens must attend to each other in both directions, but in the published graphs they attend only to earlier tokens';
 
-/** Model types whose image tokens attend in both directions. Other configurations say so (`bothDirections`). */
+/**
+ * Model types whose image tokens attend in both directions, although their configuration does not state it. Others
+ * state it (`bothDirections`).
+ */
 const ATTEND_IN_BOTH_DIRECTIONS = ['gemma3'];
 
 /** Tells whether a model type is that of a supported family. */
@@ -45,15 +48,15 @@ export function mediaRead(type: string): MediaKind | null {
 export interface PublishedMedia {
   /** `model_type` in `config.json`. */
   modelType: string;
-  /** Kinds of media for which there is an encoder. */
+  /** Kinds of media for which the model has an encoder. */
   encoded: readonly MediaKind[];
   /** True if `use_bidirectional_attention` says that the tokens of an image attend to each other in both directions. */
   bothDirections: boolean;
 }
 
 /**
- * Returns the message for images and audio sent to a model that reads them as its makers run it, but not here; null for
- * a model that reads them here, and for one that never does.
+ * Returns the error message for images or audio that the original model reads, but Assay does not; null if the model
+ * reads them here, or never reads any.
  */
 export function mediaRefusal({ modelType, encoded, bothDirections }: PublishedMedia): string | null {
   const inBoth = bothDirections || ATTEND_IN_BOTH_DIRECTIONS.includes(modelType);

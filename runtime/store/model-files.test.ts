@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { type Dtype, pathsOf, selectModelFiles } from './model-files.ts';
 
-/** Returns files of a model that is large, with a gigabyte in each graph. */
+/** Returns files of a large model, with a gigabyte in each graph. */
 const entries = (...paths: string[]) => paths.map((path) => ({ path, size: path.includes('.onnx') ? 2 ** 30 : 1000 }));
 const TEXT = ['config.json', 'generation_config.json', 'tokenizer.json', 'tokenizer_config.json'];
-/** As onnx-community publishes Qwen3-0.6B. */
+/** Files of Qwen3-0.6B, as onnx-community publishes them. */
 const COMMUNITY = entries(
   '.gitattributes',
   'README.md',
@@ -25,7 +25,7 @@ const COMMUNITY = entries(
   'onnx/model_quantized.onnx',
   'onnx/model_uint8.onnx',
 );
-/** As Microsoft publishes Phi for onnxruntime-genai. */
+/** Returns the files of one folder of Phi, as Microsoft publishes it for onnxruntime-genai. */
 const genai = (folder: string) =>
   ['genai_config.json', 'model.onnx', 'model.onnx.data', 'tokenizer.json', 'tokenizer_config.json'].map(
     (name) => `${folder}/${name}`,
@@ -135,7 +135,7 @@ describe('what is missing', () => {
 });
 
 describe('a model in parts', () => {
-  /** As onnx-community publishes SmolVLM. */
+  /** Files of SmolVLM, as onnx-community publishes them. */
   const VISION = entries(
     ...TEXT,
     'preprocessor_config.json',

@@ -12,7 +12,7 @@ const HASH = 'a'.repeat(64);
 const COMMIT = 'b'.repeat(40);
 const paths = new StorePaths({ hubCache: '/r/hub', assayHome: '/r/assay', bundled: '/r/models' });
 
-/** Text made of what breaks out of directories. */
+/** Generates texts from parts that could lead out of a directory. */
 const hostile = fc
   .array(
     fc.constantFrom(
@@ -40,7 +40,7 @@ const hostile = fc
   )
   .map((parts) => parts.join(''));
 
-/** Each place that a model id and a name from outside can lead to. */
+/** Returns functions that build each path from a model id and a name from outside. */
 const places = (id: ModelId, text: string): (() => string)[] => [
   () => paths.repository(id),
   () => paths.ref(id, text),
@@ -60,7 +60,7 @@ describe('names from outside', () => {
   it('500 hostile ids and names lead nowhere outside the roots', () => {
     fc.assert(
       fc.property(fc.oneof(hostile, fc.constantFrom('a/b', 'assay/x', 'a--b/c')), hostile, (idText, name) => {
-        // Also an id that skipped the parser: the paths do not trust the brand.
+        // The second id has skipped the parser: the paths must be safe although its type claims that it was parsed.
         for (const id of [asModelId(idText), idText as ModelId]) {
           if (id === null) continue;
           for (const place of places(id, name)) {

@@ -21,7 +21,10 @@ function refusal(tokens = 100): AssayError {
   throw new Error('admitted');
 }
 
-/** Four requests of 100 tokens at a time, one answered every `ms`: what stays is the speed. */
+/**
+ * Answers a request of 100 tokens every `ms` milliseconds, with four in the queue at a time. Returns the last four
+ * slots.
+ */
 function answerMany(ms: number, count = 200): AdmissionSlot[] {
   const held = Array.from({ length: 4 }, () => admission.admit(cost(100)));
   for (let i = 0; i < count; i++) {
@@ -86,9 +89,9 @@ describe('when to come back', () => {
     const returning = new Map<number, number>();
     for (const second of seconds) returning.set(second, (returning.get(second) ?? 0) + 1);
     expect(Math.max(...seconds)).toBeLessThanOrEqual(60);
-    // Fast answers leave no herd: the queue is empty before the second is over.
+    // With fast answers the queue is empty before the second is over, so clients may return together.
     if (ms > 1) expect(Math.max(...returning.values())).toBeLessThan(100);
-    // Who comes on top of half a minute waits at least that long.
+    // A caller whose estimated wait exceeds half a minute waits at least half a minute.
     const honest = seconds.findIndex((second) => second >= 30);
     expect(seconds.slice(0, honest)).toEqual(seconds.slice(0, honest).sort((a, b) => a - b));
     expect(seconds.slice(honest).every((second) => honest < 0 || second >= 30)).toBe(true);

@@ -15,7 +15,7 @@ import {
 } from './life-cycle.ts';
 
 describe('the table of transitions', () => {
-  // Written out again on purpose: a change of the table must be meant.
+  // The table is repeated here on purpose, to catch unintended changes of it.
   it.each<[ModelState, ModelEvent, ModelState | null]>([
     ['unloaded', 'load', 'loading'],
     ['unloaded', 'unload', 'unloaded'],

@@ -11,7 +11,7 @@ const runs = Number(process.env.ASSAY_PROPERTY_RUNS ?? 200);
 const model = await loadTextModel(new URL('../../tests/fixtures/text/qwen', import.meta.url).pathname);
 const llama = await loadTextModel(new URL('../../tests/fixtures/text/llama2', import.meta.url).pathname);
 
-/** `text` in pieces, cut at each place where the bit of `cuts` is set. */
+/** Splits `text` into pieces, before each character for which `cuts` is true. */
 const pieces = (text: string, cuts: readonly boolean[]) => {
   const out = [''];
   [...text].forEach((character, i) => {
@@ -95,7 +95,7 @@ describe('StopScanner', () => {
           if (scanner.stopped) break;
         }
         given += scanner.end();
-        // The stop that is whole first ends the text; of those, the one that begins first.
+        // The stop string that is complete first ends the text. If several are, the one that begins first does.
         const ends = stop.map((s) => text.indexOf(s)).filter((i) => i >= 0);
         if (ends.length === 0) expect(given).toBe(text);
         else {

@@ -35,26 +35,26 @@ describe('what a template accepts', () => {
 
 describe('rendering', () => {
   it.each([
-    // A refused system role goes in front of the user's words.
+    // A system message that the template refuses is put in front of the user's text.
     ['messages', 's:Be brief|u:Hi', '<s><start_of_turn>user\nBe brief\n\nHi<end_of_turn>\n<start_of_turn>model\n'],
-    // Where messages must alternate, two of one role become one.
+    // If roles must alternate, two messages of the same role are joined.
     ['messages', 'u:a|u:b', '<s><start_of_turn>user\na\n\nb<end_of_turn>\n<start_of_turn>model\n'],
     [
       'messages',
       'a:Welcome|u:Hi',
       '<s><start_of_turn>user\n<end_of_turn>\n<start_of_turn>model\nWelcome<end_of_turn>\n<start_of_turn>user\nHi<end_of_turn>\n<start_of_turn>model\n',
     ],
-    // A template that trims trims the text, too.
+    // A template that trims messages also trims the user's text.
     ['messages', 'u:  a b \n', '<s><start_of_turn>user\na b<end_of_turn>\n<start_of_turn>model\n'],
     [
       'chatml',
       's:S|u: a ',
       '<|im_start|>system\nS<|im_end|>\n<|im_start|>user\n a <|im_end|>\n<|im_start|>assistant\n',
     ],
-    // Late system texts move to the front where they are refused further down.
+    // If the template refuses late system messages, they are moved to the front.
     ['instruct', 'u:a|a:b|s:S|u:c', '<s>[INST] <<SYS>>\nS\n<</SYS>>\n\na [/INST] b </s><s>[INST] c [/INST]'],
     [null, 's:S|u:a', 'System: S\n\nUser: a\n\nAssistant:'],
-    // Every day gives the same prompt.
+    // The date is fixed, so the prompt is the same every day.
     [
       'dated',
       's:S|u:a',

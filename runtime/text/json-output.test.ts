@@ -5,7 +5,7 @@ import { loadTextModel } from './text-model.ts';
 
 const { vocabulary } = await loadTextModel(new URL('../../tests/fixtures/text/qwen', import.meta.url).pathname);
 
-/** A grammar whose text grows as a test says. */
+/** Returns a constraint whose text is the next of `texts` after each call of `grow`. */
 function growing(texts: readonly string[], closed: string) {
   const left = [...texts];
   let now = left.shift()!;
@@ -32,13 +32,13 @@ function read(texts: readonly string[], closed: string, { cut = false, stops = [
 
 describe('JsonOutput', () => {
   it.each([
-    // Forced text comes with the token after it; the rest at the end.
+    // Forced text is returned with the token after it, and the rest at the end.
     [['{"a":', '{"a":"x', '{"a":"xy"}'], '{"a":"xy"}', false, '{"a":"xy"}'],
-    // Half a character is held back.
+    // An incomplete character is withheld.
     [['{"a":"', '{"a":"\uFFFD', '{"a":"é"}'], '{"a":"é"}', false, '{"a":"é"}'],
-    // A cut answer is closed where that goes on from what was said.
+    // A cut answer is closed if the closed text continues what was returned.
     [['{"a":', '{"a":"x'], '{"a":"x"}', true, '{"a":"x"}'],
-    // What is not settled is held back: it may yet be null.
+    // Unsettled text is withheld: it may still be replaced by null.
     [['{"a":', '{"a":tr', '{"a":tru'], '{"a":null}', true, '{"a":null}'],
     [['{"a":', '{"a":4', '{"a":42'], '{"a":null,"b":null}', true, '{"a":null,"b":null}'],
   ])('%j', (texts, closed, cut, whole) => {

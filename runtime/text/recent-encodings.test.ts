@@ -13,7 +13,7 @@ it('encodes a long text once, apart for each kind, and forgets the oldest', () =
     });
   for (const [kind, letter] of ['ua', 'ua', 'ub', 'ca', 'ua', 'uc', 'ub'])
     expect(get(kind!, text(letter!))).toEqual([600]);
-  // Three fit: 'ub' was the oldest when 'uc' came.
+  // Three texts fit in the cache: 'ub' was the least recently used when 'uc' was added.
   expect(made).toEqual(['ua', 'ub', 'ca', 'uc', 'ub']);
 });
 

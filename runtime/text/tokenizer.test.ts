@@ -26,7 +26,7 @@ describe.each(FAMILIES)('%s', async (family) => {
   it.each(golden.texts)('gives the bytes that $text was made of', ({ text }) => {
     const ids = model.tokenizer.encodeUser(text, true);
     const bytes = ids.flatMap((id) => [...(model.vocabulary.bytes(id) ?? [])]);
-    // Some normalise first, as their models were trained.
+    // Some tokenizers normalize the text first.
     expect([text, text.normalize('NFC')]).toContain(new TextDecoder().decode(Uint8Array.from(bytes)));
   });
 
@@ -77,8 +77,8 @@ describe.each(FAMILIES)('%s', async (family) => {
         expect(ids.filter((id) => model.tokenizer.control.has(id))).toEqual([]);
         const bytes = ids.flatMap((id) => [...(model.vocabulary.bytes(id) ?? [])]);
         const said = new TextDecoder('utf-8', { ignoreBOM: true }).decode(Uint8Array.from(bytes));
-        // A SentencePiece vocabulary writes `▁` for a space, so that it cannot tell the two apart; some put a space in
-        // front.
+        // A SentencePiece vocabulary writes `▁` for a space and cannot tell the two apart. Some tokenizers put a space
+        // in front.
         const plain = (t: string) => t.normalize('NFC').replaceAll('▁', ' ');
         expect([plain(text), ` ${plain(text)}`]).toContain(plain(said));
       }),

@@ -140,7 +140,7 @@ describe('auto', () => {
     expect(int4).toBeGreaterThan(0.4);
     expect(blocks).toBeLessThan(0.2);
     expect(float).toBeLessThan(1e-4);
-    // Which of them is faster depends on the CPU.
+    // Which of the two forms is faster depends on the CPU.
     expect(['int8-blocks', 'float']).toContain(form);
   });
 
@@ -158,7 +158,7 @@ describe('at load', () => {
     await compile(join(FIXTURES, 'genai/llama'), form);
     const file = join(folder, 'out/reference.json');
     const reference = JSON.parse(readFileSync(file, 'utf8')) as Reference;
-    // The sum of pairs of products, clamped, is off by a third and more.
+    // Logits as wrong as those of 8-bit kernels that saturate, which are off by a third or more.
     const off = reference.logits.map((row) => row.map((logit, at) => logit + (at % 2 === 0 ? 4 : -4)));
     writeFileSync(file, JSON.stringify({ ...reference, logits: off }));
     const error = await openModel(join(folder, 'out')).catch((thrown: unknown) => thrown);

@@ -2,10 +2,10 @@ import { describe, expect, test } from 'vitest';
 import type { Constraint } from '../../lib/grammar/constraint.ts';
 import { fieldProbabilities } from './field-probabilities.ts';
 
-/** A constraint that has written `text`, and closes it as `closed`. */
+/** Returns a constraint that has written `text`, and closes it to `closed`. */
 const written = (text: string, closed = text) => ({ text: () => text, closed: () => closed }) as Constraint;
 
-/** A choice that wrote what stands at these places, in bytes, with a probability. */
+/** Returns a choice that wrote the bytes from `start` to `end` with this probability. */
 const chose = (start: number, end: number, probability: number) => ({ start, end, logprob: Math.log(probability) });
 
 describe('fieldProbabilities', () => {

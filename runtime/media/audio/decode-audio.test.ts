@@ -15,7 +15,7 @@ interface Case {
   file: string;
   rate: number;
   samples: number;
-  /** Every 97th sample from the 100th on, as libsndfile decodes it, the channels mixed. */
+  /** Every 97th sample from index 100 on, decoded by libsndfile, as the mean of the channels. */
   values: number[];
 }
 const { cases } = JSON.parse(readFileSync(fixture('decoded.json'), 'utf8')) as { cases: Case[] };
@@ -40,14 +40,14 @@ describe('samples are those of libsndfile', () => {
     const found = await decoded(file(name));
     expect(found.rate).toBe(rate);
     expect(found.mono.length).toBe(samples);
-    // Lossy formats leave the rounding to the decoder: two steps of 16 bits.
+    // Decoders of lossy formats may round differently, by at most two steps of 16 bits.
     const most = /mp3|ogg/u.test(name) ? 2 ** -14 : 1e-6;
     const worst = values.map((value, i) => Math.abs(value - found.mono[100 + 97 * i]!));
     expect(Math.max(...worst)).toBeLessThan(most);
   });
 });
 
-/** Returns the FLAC of an hour of silence with a header that does not state its length. */
+/** Returns a FLAC file of an hour of silence, whose header does not state its length. */
 function hourOfSilence(): Buffer {
   const bytes = file('hour-of-silence.flac');
   bytes.writeUInt32BE(0, 22);

@@ -7,10 +7,15 @@ import { logMel } from './log-mel.ts';
 const fixture = (path: string) => fileURLToPath(new URL(`../../../tests/fixtures/media/${path}`, import.meta.url));
 interface Golden {
   stride: number;
-  /** `mel`: for each recording, every `stride`th value of transformers' feature extractor, chunk after chunk. */
+  /**
+   * `mel` has, for each recording, every `stride`th value of transformers' feature extractor, one chunk after another.
+   */
   cases: { parts: { type: string; file?: string }[]; mel: number[][] }[];
 }
-/** Chunks of 30 s: Voxtral's last one is filled with silence, Ultravox's ends with the recording. */
+/**
+ * Number of frames for each model, in chunks of 30 s. Voxtral pads the last chunk with silence; Ultravox ends it with
+ * the recording.
+ */
 const MODELS = [
   { model: 'voxtral', bands: 128 as const, frames: (samples: number) => Math.ceil(samples / 480_000) * 3000 },
   { model: 'ultravox', bands: 80 as const, frames: (samples: number) => Math.ceil(samples / 160) },

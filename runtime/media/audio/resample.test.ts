@@ -4,7 +4,7 @@ import { Resampler } from './resample.ts';
 const sine = (hertz: number, rate: number, seconds: number) =>
   Float32Array.from({ length: Math.round(rate * seconds) }, (_, i) => 0.5 * Math.sin((2 * Math.PI * hertz * i) / rate));
 
-/** Resamples a recording that arrives in pieces of this many samples. */
+/** Resamples a recording to 16 kHz that arrives in pieces of `piece` samples. */
 function resampled(samples: Float32Array, from: number, piece: number): number[] {
   const resampler = new Resampler(from, 16_000);
   const made: number[] = [];
@@ -12,7 +12,9 @@ function resampled(samples: Float32Array, from: number, piece: number): number[]
   return [...made, ...resampler.end()];
 }
 
-/** Returns the largest difference, without the ends, where the recording is cut. */
+/**
+ * Returns the largest difference between two recordings. Ignores both ends, where the tone begins and ends abruptly.
+ */
 function worst(found: readonly number[], expected: Float32Array): number {
   return Math.max(...found.slice(800, -800).map((value, i) => Math.abs(value - expected[800 + i]!)));
 }

@@ -12,7 +12,10 @@ function stated(bytes: Buffer) {
   return statedLength(codec, bytes);
 }
 
-/** All have one second. Lower bounds: MP3 may have silence at its ends, Ogg states positions of whole pages. */
+/**
+ * Most files have one second. Some lengths are lower bounds: MP3 may have silence at its ends, and Ogg states the ends
+ * of whole pages.
+ */
 it.each([
   ['pair.flac', 44_100, 44_100],
   ['hour-of-silence.flac', 3600 * 8000, 8000],

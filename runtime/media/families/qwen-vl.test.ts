@@ -2,7 +2,7 @@ import * as v from 'valibot';
 import { describe, expect, it } from 'vitest';
 import { QwenVlConfig, qwenVl } from './qwen-vl.ts';
 
-/** As published with Qwen2-VL and Qwen3-VL. */
+/** Preprocessor configurations that are published with Qwen2-VL and Qwen3-VL. */
 const QWEN2 = { patch_size: 14, merge_size: 2, temporal_patch_size: 2, min_pixels: 3136, max_pixels: 12_845_056 };
 const QWEN3 = { patch_size: 16, merge_size: 2, size: { shortest_edge: 65_536, longest_edge: 16_777_216 } };
 
@@ -10,7 +10,7 @@ const familyOf = (preprocessor: object, maxPromptLen: number) =>
   qwenVl(v.parse(QwenVlConfig, { config: { image_token_id: 5 }, preprocessor }), { maxPromptLen });
 
 describe('sizes and tokens', () => {
-  // Without a limit by the prompt they are those of `smart_resize` in transformers 4.57.
+  // If the prompt sets no limit, the sizes are those of `smart_resize` in transformers 4.57.
   it.each([
     { preprocessor: QWEN2, prompt: 1 << 20, width: 640, height: 427, detail: 'high', resized: '644x420', tokens: 345 },
     {

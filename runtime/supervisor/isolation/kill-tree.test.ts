@@ -4,7 +4,10 @@ import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { killTree } from './kill-tree.ts';
 
-/** Tells whether a process runs; one that has ended may stay as a zombie until its parent or init asks for it. */
+/**
+ * Tells whether a process is running. A process that has ended may remain as a zombie until its parent or init reaps
+ * it.
+ */
 function runs(pid: number): boolean {
   try {
     return !/\) Z [^)]*$/u.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));

@@ -7,7 +7,7 @@ import { createImageFetcher, type FetcherOptions } from './fetch-image.ts';
 
 type Answers = readonly string[];
 
-/** Resolves every name to one list of addresses after the other, the last one for ever. */
+/** Returns a lookup that resolves every name to the next of the lists at each call, and then always to the last one. */
 function resolving(...lists: Answers[]): { lookup: typeof dns.lookup; calls(): number } {
   let calls = 0;
   const lookup = (_name: string, _options: object, callback: (error: null, found: object[]) => void) => {
@@ -20,7 +20,7 @@ function resolving(...lists: Answers[]): { lookup: typeof dns.lookup; calls(): n
   return { lookup: lookup as unknown as typeof dns.lookup, calls: () => calls };
 }
 
-/** Starts a web server on this machine; requests for https arrive there by http. */
+/** Starts a web server on this machine. Requests for https URLs reach it over http. */
 async function listening(answer: RequestListener): Promise<{ request: typeof https.get; asked: string[] }> {
   const asked: string[] = [];
   const server = createServer((request, response) => {
@@ -45,7 +45,7 @@ const here = resolving(['127.0.0.1']).lookup;
 
 async function fetched(url: string, options: Partial<FetcherOptions> = {}, maxBytes = 1000): Promise<string> {
   const { request } = options.request ? { request: options.request } : await listening((_, r) => void r.end('a file'));
-  // The test's own server has a private address, which the check has to let pass.
+  // The test's own server has a private address, which `isPublic` must accept.
   const fetcher = createImageFetcher({ hosts: HOSTS, lookup: here, isPublic: () => true, ...options, request });
   try {
     return Buffer.from(await fetcher.fetch(url, maxBytes, new AbortController().signal)).toString();
@@ -77,7 +77,7 @@ describe('allowed hosts', () => {
   });
 });
 
-/** This machine, its network and a cloud's metadata service, as they can be written. */
+/** Addresses of this machine, its network and a cloud's metadata service, in all spellings. */
 const PRIVATE = [
   '127.0.0.1',
   '2130706433',

@@ -6,7 +6,7 @@ import { withoutFiles } from './work-media.ts';
 const image = (source: MediaPart['source'], param: string): MediaPart => ({ type: 'image', source, param });
 const text = { type: 'text' as const, text: 'AAAA' };
 const settings = { model: 'a/b', tasks: [], temperature: 0, maxOutputTokens: 16 };
-/** The sha256 of three zero bytes, by sha256sum. */
+/** Description of a file of three zero bytes. The hash was computed by sha256sum. */
 const DESCRIBED = '3 bytes, sha256 709e80c88487a2411e1ee4dfb9f22a861492d20c4765150c0c794abd70f8147c';
 
 it('a logged request has the size and hash of each file in place of the file', () => {

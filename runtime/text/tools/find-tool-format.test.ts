@@ -7,8 +7,8 @@ const source = (name: string) =>
   readFileSync(new URL(`../../../tests/fixtures/text/${name}.jinja`, import.meta.url), 'utf8');
 
 /**
- * Lists the forms of calls of published templates: Qwen, Llama 3, Mistral, Devstral, Nemotron, Hermes 3, Command R+,
- * Command R7B, Granite 3.3, Qwen3-Coder, Seed-OSS, GPT-OSS. null: none is found.
+ * Lists the call formats of published templates: Qwen, Llama 3, Mistral, Devstral, Nemotron, Hermes 3, Command R+,
+ * Command R7B, Granite 3.3, Qwen3-Coder, Seed-OSS, GPT-OSS. null: no format is found.
  */
 const FORMATS: [string, Omit<ToolFormat, 'rest'> | null][] = [
   [

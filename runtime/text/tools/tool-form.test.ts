@@ -13,7 +13,7 @@ import { toolForm } from './tool-form.ts';
 
 const fixture = (path: string) => fileURLToPath(new URL(`../../../tests/fixtures/text/${path}`, import.meta.url));
 
-/** Tokens of the families of the templates. */
+/** Control tokens of the model families whose templates are tested. */
 const CONTROL = [
   ...['<tool_call>', '</tool_call>', '[TOOL_CALLS]', '[ARGS]', '<s>', '</s>', '<|eot_id|>', '<|tool_call|>'],
   ...['<|channel|>', '<|message|>', '<|start|>', '<|end|>', '<|constrain|>', '<|call|>', '<|return|>'],
@@ -53,19 +53,19 @@ const tools: ToolUse['tools'] = [
       additionalProperties: false,
     },
   },
-  // Its name begins with that of another one.
+  // The name of this tool begins with that of the other one.
   { name: 'get_all', parameters: { type: 'object', properties: {}, additionalProperties: false } },
 ];
 const ajv = new Ajv();
 const validators = new Map(tools.map(({ name, parameters }) => [name, ajv.compile(parameters)]));
 
 interface Script {
-  /** Tokens to write first. The rest is random. */
+  /** Tokens to write first. All later ones are random. */
   first: readonly number[];
   random: () => number;
 }
 
-/** Lets a random model write an answer, as the engine does. */
+/** Writes an answer with random allowed tokens, calling constraint and output as the engine does. */
 function written(model: TextModel, use: ToolUse, { first, random }: Script) {
   const prompt = model.template.render([{ role: 'user', content: 'Hi' }], { tools: use.tools });
   const thinking = opensThinking(prompt, model.template.reasoning);
@@ -98,7 +98,7 @@ function written(model: TextModel, use: ToolUse, { first, random }: Script) {
   return { ...said, whole: ended || constraint.complete };
 }
 
-/** The beginnings of calls, and whether text may come before one. */
+/** Lists, for each template, the text that begins a call, and whether other text may precede it. */
 const FORMS = [
   ['hermes', '<tool_call>', true],
   ['llama3', '{"name', false],
@@ -151,7 +151,7 @@ describe.each(FORMS)('%s', (template, trigger, textBefore) => {
   it.each([true, false])('required, parallel %s: nothing but calls', (parallel) => {
     for (const seed of seeds) {
       const said = written(model, use('required', parallel), { first: answer(), random: randomFrom(seed) });
-      // A model that may reason does so in half of the answers, without an end.
+      // A model that may reason does so in half of the answers, and its random reasoning does not end.
       if (said.calls.length === 0) expect(said.whole).toBe(false);
       expect(said.content).toBe('');
       check(said);
@@ -172,7 +172,7 @@ it('a forced call comes after the reasoning', () => {
   const model = modelWith('hermes');
   const first = [...model.tokenizer.encodeTemplate('<think>\nI have to <tool_call> now.\n</think>', true)];
   const said = written(model, { tools, choice: 'required', parallel: false }, { first, random: randomFrom(3) });
-  // The mark is a special token here, which no text shows.
+  // `<tool_call>` is a special token here, which the text does not show.
   expect(said.reasoning).toBe('I have to  now.');
   expect(said.calls).toHaveLength(1);
 });
