@@ -96,9 +96,9 @@ export function callGrammar({ format, use, tokenizer, reasoning }: GrammarOption
 }
 
 /**
- * Matches the end of an answer's only call, after its arguments. After JSON, these are the brackets, because a token
- * may contain them together with the end of the arguments. Between tags, the next tag says that there are no
- * more arguments; it may be one control token.
+ * Returns a pattern for the text with which an answer's only call ends, after its arguments. After JSON, it matches the
+ * brackets, because a token may contain them together with the end of the arguments. After tags, it matches the next
+ * tag, which may be one control token: it shows that no more arguments follow.
  */
 function endOfOnlyCall({ tags }: ToolFormat): RegExp {
   return tags ? /^(?:<[^>]*>|[\u{100000}-\u{10FFFD}])/u : /^\s*[}\])]+/u;

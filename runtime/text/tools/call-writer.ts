@@ -39,7 +39,7 @@ export class CallWriter {
     return this.#arguments;
   }
 
-  /** True if the arguments are complete and no more text of theirs follows. */
+  /** True if the text of the arguments is complete. */
   get argumentsEnded(): boolean {
     return this.#steps.slice(0, this.#step).some((step) => !('control' in step) && step.arguments);
   }

@@ -58,7 +58,10 @@ export class TaggedReader implements CallReader {
     return isJsonOf(json, written) ? written : JSON.stringify(written);
   }
 
-  /** Takes the text that is certainly before the closing tag. */
+  /**
+   * Removes the text that certainly precedes the closing tag. Returns it as part of a JSON string; null if there is
+   * none.
+   */
   #partOfString(close: string): string | null {
     let safe = this.#text.length;
     for (let length = Math.min(close.length - 1, safe); length > 0; length--) {
@@ -72,12 +75,12 @@ export class TaggedReader implements CallReader {
   }
 }
 
-/** Returns a text as in a JSON string, without the quotes. */
+/** Escapes a text for a JSON string. Adds no quotes. */
 function escaped(text: string): string {
   return JSON.stringify(text).slice(1, -1);
 }
 
-/** Tells whether a text is one of the values of a node as JSON. Otherwise it is a string. */
+/** Tells whether a text is JSON that the grammar node accepts. Any other text is a string. */
 function isJsonOf(node: NonNullable<TaggedMember['json']>, text: string): boolean {
   let state: State | null = new Automaton([{ before: '', value: node, after: '\n' }]).start;
   for (const byte of new TextEncoder().encode(`${text}\n`)) state = state?.next(byte) ?? null;

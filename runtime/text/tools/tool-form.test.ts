@@ -9,7 +9,7 @@ import { type ModelText, readModelText } from '../model-files.ts';
 import { createTextModel, type TextModel } from '../text-model.ts';
 import { toolForm } from './tool-form.ts';
 
-/* A random model that writes anything that it may, in every form of calls. It knows nothing of tools. */
+/* Tests each call format with a random model, which writes any token that the constraint allows. */
 
 const fixture = (path: string) => fileURLToPath(new URL(`../../../tests/fixtures/text/${path}`, import.meta.url));
 

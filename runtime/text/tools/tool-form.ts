@@ -42,7 +42,7 @@ export function toolForm(
   };
 }
 
-/** Returns what makes the readers of calls. */
+/** Returns a function that creates the reader of a call's arguments. */
 function readerOf(tools: readonly Tool[], tags: Tags | undefined): (tool: Tool) => CallReader {
   if (!tags) return () => new ArgumentsReader();
   const objects = new Map(tools.map((tool, i) => [tool, taggedObject(tool.parameters, tags, `tools[${i}]`)]));
