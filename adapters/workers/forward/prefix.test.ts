@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { TaskBatch } from '../../../lib/backend.ts';
-import type { ChatMessage } from '../../../lib/conversation.ts';
+import type { ChatMessage, MediaPart } from '../../../lib/conversation.ts';
 import { chatPrefix, taskPrefix } from './prefix.ts';
 
 const turn = (role: ChatMessage['role'], text: string): ChatMessage => ({ role, parts: [{ type: 'text', text }] });
@@ -64,6 +64,14 @@ describe('prefixes', () => {
   ])('of %s about the same image are equal, whatever is asked', (_, one, other) => {
     expect(one).toBe(other);
     expect(one).not.toBe(taskPrefix(batch({ context: 'x' }, { media: [shown('v')] })));
+  });
+
+  it('of an image are equal, whether it is sent in base64 or as a data: URL', () => {
+    const source = { type: 'base64' as const, data: 'iVBORw0KGgo=', mimeType: 'image/png' };
+    const prefixOf = (image: MediaPart) => taskPrefix(batch({ context: 'x' }, { media: [image] }));
+    const base64 = prefixOf({ type: 'image', source, param: 'images[0]' });
+    expect(prefixOf(shown('data:image/png;base64,iVBORw0KGgo='))).toBe(base64);
+    expect(prefixOf(shown('data:image/png;base64,iVBORw0KGgp='))).not.toBe(base64);
   });
 
   const long = Array.from({ length: 20_000 }, (_, i) => `${i} `).join('');
