@@ -33,7 +33,7 @@ const registered = new Map<string, number>();
  */
 export async function openDevice(target: PluginTarget): Promise<OpenDevice> {
   const env = await OrtEnvironment.open();
-  const { provider, library, hardware, options } = target;
+  const { provider, library, options } = target;
   const close = (): void => {
     const left = (registered.get(provider) ?? 1) - 1;
     if (left > 0) registered.set(provider, left);
@@ -54,30 +54,49 @@ export async function openDevice(target: PluginTarget): Promise<OpenDevice> {
     );
   }
   registered.set(provider, (registered.get(provider) ?? 0) + 1);
-  const device = env.devices().find((one) => one.provider === provider && one.hardware === hardware);
-  if (!device) {
+  let device: EpDevice;
+  try {
+    device = findDevice(env, target);
+  } catch (cause) {
     close();
-    throw new AssayError(
-      'engine_failed',
-      `The plugin ${target.plugin} finds no ${hardware} on this machine. Install the vendor's driver, or list the devices: assay doctor`,
-    );
+    throw cause;
   }
   return {
     device,
     async session(file, config = {}) {
       const chosen: PluginSessionOptions = { device, providerOptions: options, config: { ...STRICT, ...config } };
       const session = await PluginSession.create(env, file, chosen);
-      const parts = session.assignments();
-      if (parts.length === 1 && at(parts, 0).subgraphs === 1 && at(parts, 0).provider === provider) return session;
-      session.release();
-      const found = parts.map((part) => `${part.subgraphs} on ${part.provider}`).join(', ');
-      throw new AssayError(
-        'engine_failed',
-        `The ${hardware} does not run this model as a single part (${found}), and each further part copies data back and forth. Choose another device with --device.`,
-      );
+      try {
+        checkSinglePart(session, target);
+        return session;
+      } catch (cause) {
+        session.release();
+        throw cause;
+      }
     },
     close,
   };
+}
+
+/** Finds the device of a registered plugin. Throws `engine_failed` if this machine does not have it. */
+function findDevice(env: OrtEnvironment, { plugin, provider, hardware }: PluginTarget): EpDevice {
+  const device = env.devices().find((one) => one.provider === provider && one.hardware === hardware);
+  if (device) return device;
+  throw new AssayError(
+    'engine_failed',
+    `The plugin ${plugin} finds no ${hardware} on this machine. Install the vendor's driver, or list the devices: assay doctor`,
+  );
+}
+
+/** Throws `engine_failed` unless the plugin runs the model of a session as a single part. */
+function checkSinglePart(session: PluginSession, { provider, hardware }: PluginTarget): void {
+  const parts = session.assignments();
+  if (parts.length === 1 && at(parts, 0).subgraphs === 1 && at(parts, 0).provider === provider) return;
+  const found = parts.map((part) => `${part.subgraphs} on ${part.provider}`).join(', ');
+  throw new AssayError(
+    'engine_failed',
+    `The ${hardware} does not run this model as a single part (${found}), and each further part copies data back and forth. Choose another device with --device.`,
+  );
 }
 
 /**

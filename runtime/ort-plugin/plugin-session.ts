@@ -60,6 +60,7 @@ export class PluginSession {
   static async create(env: OrtEnvironment, file: string, options: PluginSessionOptions = {}): Promise<PluginSession> {
     const { device, providerOptions = {}, config = {}, threads } = options;
     const { api } = env;
+    const memory = api.pointer('CreateCpuMemoryInfo', ...CPU_MEMORY);
     const settings = api.pointer('CreateSessionOptions');
     try {
       api.call('SetSessionLogSeverityLevel', settings, LOG_ERRORS);
@@ -72,7 +73,10 @@ export class PluginSession {
       }
       const out: [Pointer] = [null];
       await api.callAsync('CreateSession', env.handle, file, settings, out);
-      return new PluginSession(env, out[0], api.pointer('CreateCpuMemoryInfo', ...CPU_MEMORY));
+      return new PluginSession(env, out[0], memory);
+    } catch (cause) {
+      api.value('ReleaseMemoryInfo', memory);
+      throw cause;
     } finally {
       api.value('ReleaseSessionOptions', settings);
     }

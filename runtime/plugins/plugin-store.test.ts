@@ -106,6 +106,12 @@ describe('installing from a registry', () => {
       { code: 'hub_unreachable', message: /127\.0\.0\.1:1.*PIP_INDEX_URL/s },
     ],
     ['no address', {}, { index: 'somewhere' }, { code: 'invalid_value', message: /PIP_INDEX_URL/ }],
+    [
+      'a % that is not an escape',
+      {},
+      { index: 'http://us%er:pw@127.0.0.1:1/simple' },
+      { code: 'invalid_value', message: /%25/ },
+    ],
     ['a registry that fails', { status: 503 }, {}, { code: 'hub_unreachable' }],
     [
       'other bytes',

@@ -68,8 +68,18 @@ function parseIndex(index: string): { url: URL; headers: Record<string, string> 
   url.username = '';
   url.password = '';
   if (!username) return { url, headers: {} };
-  const pair = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
+  const pair = `${decoded(username)}:${decoded(password)}`;
   return { url, headers: { authorization: `Basic ${Buffer.from(pair).toString('base64')}` } };
+}
+
+/** Decodes the name or the password of a URL. Throws `invalid_value` for a `%` that is not part of an escape. */
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch (cause) {
+    const message = 'PIP_INDEX_URL has a % in its name or password that is not an escape. Write %25 for it.';
+    throw new AssayError('invalid_value', message, { cause });
+  }
 }
 
 function inJson(text: string, file: string): string | undefined {
