@@ -6,7 +6,7 @@ const LONGEST_PAUSE_MS = 30_000;
  * 250 ms, then twice as long each time, up to 30 seconds.
  */
 export class RestartBackoff {
-  /** Number of restarts since the process last worked. */
+  /** Number of restarts since the last call of `reset`. */
   #restarts = 0;
 
   /** Returns the milliseconds to wait before the next restart, and counts it. */

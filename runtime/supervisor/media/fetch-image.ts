@@ -25,12 +25,17 @@ export class FetchFault extends Error {
   }
 }
 
+/** Holds the number of bytes that one request may still fetch, also by several fetches at the same time. */
+export interface FetchBudget {
+  bytes: number;
+}
+
 export interface ImageFetcher {
   /**
-   * Fetches the file at a URL. Throws `FetchFault` if the URL is refused, the file has more than `maxBytes` bytes, or
-   * the request fails.
+   * Fetches the file at a URL, and takes its bytes from `budget`. Throws `FetchFault` if the URL is refused, the budget
+   * is exceeded, or the request fails.
    */
-  fetch(url: string, maxBytes: number, signal: AbortSignal): Promise<Uint8Array>;
+  fetch(url: string, budget: FetchBudget, signal: AbortSignal): Promise<Uint8Array>;
 }
 
 export interface FetcherOptions {
@@ -67,7 +72,7 @@ export function createImageFetcher(options: FetcherOptions): ImageFetcher {
   };
 
   return {
-    fetch(text, maxBytes, signal) {
+    fetch(text, budget, signal) {
       const url = check(text, hosts, isPublic);
       const timeout = AbortSignal.timeout(timeoutMs);
       const { promise, resolve, reject } = Promise.withResolvers<Uint8Array>();
@@ -82,7 +87,6 @@ export function createImageFetcher(options: FetcherOptions): ImageFetcher {
         (response) => {
           const { statusCode: status = 0 } = response;
           const chunks: Buffer[] = [];
-          let bytes = 0;
           const stop = (fault: FetchFault) => {
             reject(fault);
             response.destroy();
@@ -90,8 +94,8 @@ export function createImageFetcher(options: FetcherOptions): ImageFetcher {
           if (status >= 300 && status < 400) return stop(new FetchFault('address_redirect', `status ${status}`));
           if (status !== 200) return stop(new FetchFault('address_status', `status ${status}`));
           response.on('data', (chunk: Buffer) => {
-            bytes += chunk.length;
-            if (bytes > maxBytes) stop(new FetchFault('address_large', `more than ${maxBytes} bytes`));
+            budget.bytes -= chunk.length;
+            if (budget.bytes < 0) stop(new FetchFault('address_large', 'its request may fetch no more bytes'));
             else chunks.push(chunk);
           });
           response.on('end', () => resolve(Buffer.concat(chunks)));

@@ -35,13 +35,12 @@ export function openMedia(
   { kind, counts, fetcher }: OpenMediaOptions,
 ): CallMedia {
   const files = new Map<string, MediaFile & { param: string }>();
-  let fetchedBytes = 0;
+  const budget = { bytes: MOST_FETCHED_BYTES };
 
-  /** Fetches a file. The fetched files of one request may have `MOST_FETCHED_BYTES` together. */
+  /** Fetches a file. All files of the request share one budget of bytes. */
   async function fetchPart(url: string, param: string, signal: AbortSignal): Promise<Uint8Array> {
     if (!fetcher) throw refusal(new FetchFault('address_host', 'no host is allowed'), kind, param);
-    const bytes = await fetcher.fetch(url, MOST_FETCHED_BYTES - fetchedBytes, signal);
-    fetchedBytes += bytes.length;
+    const bytes = await fetcher.fetch(url, budget, signal);
     checkFormat(kind, bytes, param);
     return bytes;
   }
@@ -67,7 +66,7 @@ export function openMedia(
     throw fault instanceof MediaFault || fault instanceof FetchFault ? refusal(fault, kind, param) : fault;
   }
 
-  /** Counts the refusal if an operation throws, unless the caller has disconnected. */
+  /** Runs an operation. If it throws, counts a refusal, unless the caller has disconnected. */
   async function counting<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
     try {
       return await work();
