@@ -15,7 +15,7 @@ export interface HubEnvironment {
   tokenFile: string;
   /** Access token from `HF_TOKEN`, which overrides the file; null if not set. */
   token: string | null;
-  /** True to never contact the hub (`HF_HUB_OFFLINE`). */
+  /** True if the hub must never be contacted (`HF_HUB_OFFLINE`). */
   offline: boolean;
 }
 

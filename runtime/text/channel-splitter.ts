@@ -5,7 +5,7 @@ export const CHANNEL = '<|channel|>';
 const BODY = '<|message|>';
 /** Text between a message and the header of the next one. */
 const NEXT = '<|end|><|start|>';
-/** Text before the recipient of a message, which is a tool. */
+/** Text before the recipient in a message's header. A recipient is a tool. */
 export const RECIPIENT = 'to=';
 
 /**

@@ -31,7 +31,7 @@ export interface CompileOptions {
   slots?: number;
   /**
    * Sizes of the static graphs to split the model into, which NPUs need (`static-graphs.ts`); `auto` chooses them for
-   * `maxPromptLen`, absent makes no static graphs. Throws `engine_failed` for a model that cannot be split.
+   * `maxPromptLen`, if absent, there are none. Throws `engine_failed` for a model that cannot be split.
    */
   fixedShapes?: 'auto' | readonly StaticShape[];
   /** Weight forms that computed wrong logits at load on this machine; they are not compiled again. */

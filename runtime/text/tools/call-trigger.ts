@@ -30,7 +30,7 @@ export class CallTrigger {
     this.#splitter = answerSplitter(options.thinking, options.reasoning);
   }
 
-  /** True after the reasoning, or if there is none. */
+  /** True once the answer has begun: after the reasoning, or at once if there is none. */
   get answering(): boolean {
     return this.#splitter.answering;
   }
